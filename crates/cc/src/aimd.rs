@@ -1,0 +1,109 @@
+//! [`Aimd`]: additive increase, multiplicative decrease, the papers' plain TCP-like sender.
+
+use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision};
+use exm_units::{Instant, Packets, Span};
+
+/// The initial window of a sender by RFC 5681 section 3.1 with today's RFC 6928: ten packets.
+const INITIAL_WINDOW: f64 = 10.0;
+
+/// Slow start, one packet more each round trip, half the window at a loss (RFC 5681 without its
+/// recovery: in the bare sender a lost packet is only a gap).
+#[derive(Clone, Debug)]
+pub struct Aimd {
+    cwnd: f64,
+    ssthresh: f64,
+    /// Losses of packets sent before this belong to the congestion already answered.
+    recovered_at: Option<Instant>,
+}
+
+impl Aimd {
+    /// A sender before its first flow.
+    pub fn new() -> Aimd {
+        Aimd { cwnd: INITIAL_WINDOW, ssthresh: f64::INFINITY, recovered_at: None }
+    }
+
+    fn decision(&self) -> Decision {
+        Decision { cwnd: Packets::new(self.cwnd as u64), intersend: Span::ZERO, wake_at: None }
+    }
+}
+
+impl Default for Aimd {
+    fn default() -> Aimd {
+        Aimd::new()
+    }
+}
+
+impl Controller for Aimd {
+    fn on_start(&mut self, _now: Instant) -> Decision {
+        *self = Aimd::new();
+        self.decision()
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        if !ack.stale {
+            let acked = ack.acked.get() as f64;
+            let slow_start = self.cwnd < self.ssthresh;
+            self.cwnd += if slow_start { acked } else { acked / self.cwnd };
+        }
+        self.decision()
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        let answered = self.recovered_at.is_some_and(|at| congestion.sent_at < at);
+        let floor = match congestion.kind {
+            CongestionKind::Spurious => return self.decision(),
+            CongestionKind::Timeout => 1.0,
+            CongestionKind::Lost | CongestionKind::Marked if answered => return self.decision(),
+            CongestionKind::Lost | CongestionKind::Marked => f64::INFINITY,
+        };
+        self.ssthresh = (self.cwnd / 2.0).max(2.0);
+        self.cwnd = self.ssthresh.min(floor);
+        self.recovered_at = Some(congestion.now);
+        self.decision()
+    }
+
+    fn on_tick(&mut self, _now: Instant) -> Decision {
+        self.decision()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(cc: &mut Aimd, ms: u64) -> u64 {
+        let now = Instant::ZERO + Span::from_millis(ms);
+        cc.on_ack(&Ack::new(0, Instant::ZERO, now)).cwnd.get()
+    }
+
+    #[test]
+    fn doubles_each_round_trip_then_adds_one() {
+        let mut cc = Aimd::new();
+        assert_eq!(cc.on_start(Instant::ZERO).cwnd.get(), 10);
+        for _ in 0..10 {
+            ack(&mut cc, 100);
+        }
+        assert_eq!(cc.cwnd, 20.0);
+        let lost = Congestion::new(
+            CongestionKind::Lost,
+            Instant::ZERO,
+            Instant::ZERO + Span::from_millis(100),
+        );
+        assert_eq!(cc.on_congestion(&lost).cwnd.get(), 10);
+        assert_eq!(cc.on_congestion(&lost).cwnd.get(), 10, "one answer a round trip");
+        for _ in 0..10 {
+            ack(&mut cc, 200);
+        }
+        assert!((10.9..11.0).contains(&cc.cwnd), "{}", cc.cwnd);
+    }
+
+    #[test]
+    fn a_timeout_starts_over() {
+        let mut cc = Aimd::new();
+        cc.on_start(Instant::ZERO);
+        let now = Instant::ZERO + Span::from_secs(1);
+        let timeout = Congestion::new(CongestionKind::Timeout, Instant::ZERO, now);
+        assert_eq!(cc.on_congestion(&timeout).cwnd.get(), 1);
+        assert_eq!(ack(&mut cc, 1100), 2);
+    }
+}

@@ -1,0 +1,3 @@
+//! The command `exm`.
+
+fn main() {}

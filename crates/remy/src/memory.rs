@@ -1,0 +1,101 @@
+//! [`Memory`]: what a RemyCC remembers of its flow.
+
+use crate::signal::Signal;
+use exm_units::Instant;
+
+/// Weight of the newest sample in the fast averages (SIGCOMM 2013, section 4.1).
+const FAST: f64 = 1.0 / 8.0;
+/// Weight of the newest sample in the slow average (SIGCOMM 2014, section 3.4).
+const SLOW: f64 = 1.0 / 256.0;
+const MILLIS_PER_NANO: f64 = 1e-6;
+
+/// The six signals of a flow and what is needed to update them.
+///
+/// At the start of a flow all signals are zero; the first acknowledgement only sets the baselines,
+/// and from the second on each moves the signals.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    signals: [f64; 6],
+    last_sent: i64,
+    last_received: i64,
+    /// Zero until the first acknowledgement: no packet travels in no time.
+    min_rtt: i64,
+}
+
+impl Memory {
+    /// The memory of a flow that has seen nothing.
+    pub const fn new() -> Memory {
+        Memory { signals: [0.0; 6], last_sent: 0, last_received: 0, min_rtt: 0 }
+    }
+
+    /// The signals, indexed as [`Signal::ALL`].
+    #[inline]
+    pub fn signals(&self) -> &[f64; 6] {
+        &self.signals
+    }
+
+    /// One signal.
+    pub fn get(&self, signal: Signal) -> f64 {
+        self.signals[signal.index()]
+    }
+
+    /// Folds in the acknowledgement of a packet of this flow, sent at `sent` and received at
+    /// `received`, whose number is `gap` above the largest acknowledged before it (1 when nothing
+    /// was lost or reordered; anything below counts as 1).
+    #[inline]
+    pub fn on_ack(&mut self, sent: Instant, received: Instant, gap: u64) {
+        let (sent, received) = (sent.as_nanos() as i64, received.as_nanos() as i64);
+        let rtt = (received - sent).max(1);
+        if self.min_rtt == 0 {
+            self.min_rtt = rtt;
+        } else {
+            let sent_apart = (sent - self.last_sent) as f64 * MILLIS_PER_NANO;
+            let received_apart = (received - self.last_received) as f64 * MILLIS_PER_NANO;
+            let [send, ack, ratio, slow, diff, queueing] = &mut self.signals;
+            self.min_rtt = self.min_rtt.min(rtt);
+            *send = (1.0 - FAST) * *send + FAST * sent_apart;
+            *ack = (1.0 - FAST) * *ack + FAST * received_apart;
+            *slow = (1.0 - SLOW) * *slow + SLOW * received_apart;
+            *ratio = rtt as f64 / self.min_rtt as f64;
+            *diff = (rtt - self.min_rtt) as f64 * MILLIS_PER_NANO;
+            *queueing = *ack * gap.max(1) as f64;
+        }
+        self.last_sent = sent;
+        self.last_received = received;
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn the_first_acknowledgement_only_sets_baselines() {
+        let mut memory = Memory::new();
+        memory.on_ack(at(0), at(150), 1);
+        assert_eq!(memory.signals(), &[0.0; 6]);
+        memory.on_ack(at(8), at(166), 2);
+        assert_eq!(memory.signals(), &[1.0, 2.0, 158.0 / 150.0, 16.0 / 256.0, 8.0, 4.0]);
+    }
+
+    #[test]
+    fn a_lower_round_trip_becomes_the_least() {
+        let mut memory = Memory::new();
+        memory.on_ack(at(0), at(150), 1);
+        memory.on_ack(at(10), at(110), 1);
+        assert_eq!(memory.get(Signal::RttRatio), 1.0);
+        assert_eq!(memory.get(Signal::RttDiff), 0.0);
+        memory.on_ack(at(20), at(170), 1);
+        assert_eq!(memory.get(Signal::RttRatio), 1.5);
+    }
+}

@@ -1,0 +1,86 @@
+//! [`RemyCc`]: a rule table at work as a congestion controller.
+
+use crate::action::CompiledAction;
+use crate::grid::Grid;
+use crate::memory::Memory;
+use crate::table::RuleTable;
+use exm_cc::{Ack, Congestion, Controller, Decision};
+use exm_units::{Instant, Packets};
+use std::sync::Arc;
+
+/// A RemyCC in charge of a sender. Clones share the table.
+#[derive(Clone, Debug)]
+pub struct RemyCc {
+    rules: Arc<Rules>,
+    memory: Memory,
+    window: u32,
+    rule: usize,
+}
+
+#[derive(Debug)]
+struct Rules {
+    grid: Grid,
+    actions: Vec<CompiledAction>,
+}
+
+impl RemyCc {
+    /// A sender run by `table`, before its first flow.
+    pub fn new(table: &RuleTable) -> RemyCc {
+        let actions = table.rules().iter().map(|rule| rule.action.compile()).collect();
+        let rules = Arc::new(Rules { grid: Grid::new(table), actions });
+        RemyCc { rules, memory: Memory::new(), window: 0, rule: 0 }
+    }
+
+    /// What the controller remembers of its flow.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// The number of the rule applied last.
+    pub fn rule(&self) -> usize {
+        self.rule
+    }
+
+    /// Applies the rule of the present memory to the window.
+    fn apply(&mut self) -> Decision {
+        self.rule = self.rules.grid.find(self.memory.signals());
+        let action = &self.rules.actions[self.rule];
+        self.window = action.window(self.window);
+        self.decision()
+    }
+
+    fn decision(&self) -> Decision {
+        Decision {
+            cwnd: Packets::new(u64::from(self.window)),
+            intersend: self.rules.actions[self.rule].intersend(),
+            wake_at: None,
+        }
+    }
+}
+
+impl Controller for RemyCc {
+    fn on_start(&mut self, _now: Instant) -> Decision {
+        self.memory = Memory::new();
+        self.window = 0;
+        self.apply()
+    }
+
+    /// An acknowledgement of an earlier flow's packet leaves the memory alone but still applies a
+    /// rule, as in the original program.
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        if !ack.stale {
+            let gap = ack.largest_acked.map_or(1, |largest| ack.sequence.saturating_sub(largest));
+            self.memory.on_ack(ack.sent_at, ack.received_at.unwrap_or(ack.now), gap);
+        }
+        self.apply()
+    }
+
+    /// A RemyCC sees losses only through its signals.
+    fn on_congestion(&mut self, _congestion: &Congestion) -> Decision {
+        self.decision()
+    }
+
+    fn on_tick(&mut self, _now: Instant) -> Decision {
+        self.decision()
+    }
+}

@@ -1,0 +1,111 @@
+//! [`Signal`]: the axes of a RemyCC's memory, and [`SignalSet`]: those a table uses.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// One of the six things a RemyCC remembers of its flow. The order is that of the axes in `.dna`
+/// files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Signal {
+    /// Moving average of the time between sends of acknowledged packets, ms, weight 1/8.
+    SendEwma,
+    /// Moving average of the time between their arrivals, ms, weight 1/8.
+    AckEwma,
+    /// The last round-trip time over the least of the flow.
+    RttRatio,
+    /// As [`Signal::AckEwma`] with weight 1/256.
+    SlowAckEwma,
+    /// The last round-trip time less the least of the flow, ms.
+    RttDiff,
+    /// [`Signal::AckEwma`] times the gap in sequence numbers, ms.
+    QueueingDelay,
+}
+
+impl Signal {
+    /// All of them, in order.
+    pub const ALL: [Signal; 6] = [
+        Signal::SendEwma,
+        Signal::AckEwma,
+        Signal::RttRatio,
+        Signal::SlowAckEwma,
+        Signal::RttDiff,
+        Signal::QueueingDelay,
+    ];
+
+    /// Its place in [`Signal::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Its name in files and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Signal::SendEwma => "send_ewma",
+            Signal::AckEwma => "ack_ewma",
+            Signal::RttRatio => "rtt_ratio",
+            Signal::SlowAckEwma => "slow_ack_ewma",
+            Signal::RttDiff => "rtt_diff",
+            Signal::QueueingDelay => "queueing_delay",
+        }
+    }
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Signal {
+    type Err = UnknownSignal;
+    fn from_str(name: &str) -> Result<Signal, UnknownSignal> {
+        Signal::ALL
+            .into_iter()
+            .find(|signal| signal.name() == name)
+            .ok_or_else(|| UnknownSignal(name.to_owned()))
+    }
+}
+
+/// A name that is no signal's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "\"{0}\" is not a signal; the signals are send_ewma, ack_ewma, rtt_ratio, slow_ack_ewma, \
+     rtt_diff and queueing_delay"
+)]
+pub struct UnknownSignal(String);
+
+/// The signals a table uses, in order; never empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignalSet(u8);
+
+impl SignalSet {
+    /// The set of `signals`, or nothing where there are none.
+    pub fn new(signals: impl IntoIterator<Item = Signal>) -> Option<SignalSet> {
+        let bits = signals.into_iter().fold(0, |bits, signal| bits | 1 << signal.index());
+        (bits != 0).then_some(SignalSet(bits))
+    }
+
+    /// Those of the tables published with SIGCOMM 2014 and later, and what a file that names none
+    /// means: the first four.
+    pub const FIRST_FOUR: SignalSet = SignalSet(0b1111);
+
+    /// Whether `signal` is one of them.
+    pub const fn contains(self, signal: Signal) -> bool {
+        self.0 & 1 << signal.index() != 0
+    }
+
+    /// The signals, in order.
+    pub fn iter(self) -> impl Iterator<Item = Signal> {
+        Signal::ALL.into_iter().filter(move |&signal| self.contains(signal))
+    }
+
+    /// How many there are: 1 to 6.
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Never: a set holds at least one signal.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}

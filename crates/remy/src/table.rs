@@ -1,0 +1,394 @@
+//! [`RuleTable`]: a partition of memory into boxes, each with its [`Action`].
+
+use crate::action::Action;
+use crate::signal::{Signal, SignalSet};
+use std::fmt;
+
+/// The most rules a table may have: what a file can make the program work on is bounded.
+pub const MAX_RULES: usize = 10_000;
+/// The deepest a tree of rules may be.
+pub const MAX_DEPTH: usize = 64;
+
+/// A half-open box of memory: on every axis `lower <= value < upper`. An axis that does not
+/// matter runs from minus to plus infinity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cuboid {
+    /// Least values, indexed as [`Signal::ALL`].
+    pub lower: [f64; 6],
+    /// Values just past the largest.
+    pub upper: [f64; 6],
+}
+
+/// A box and what to do in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// Where the rule applies.
+    pub domain: Cuboid,
+    /// What it does.
+    pub action: Action,
+}
+
+/// A node of the tree of rules. Only the root and splits of it are kept; the rules themselves lie
+/// in a list, so that they can be changed one by one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    /// The rule of this number.
+    Leaf(usize),
+    /// Children that partition `domain` between them; some may be empty boxes.
+    Split {
+        /// The box that is split.
+        domain: Cuboid,
+        /// Its parts, in the order of the file.
+        children: Vec<Node>,
+    },
+}
+
+/// A RemyCC: rules whose boxes partition the space of the signals it uses.
+///
+/// A value outside the whole table's box counts as the nearest value inside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleTable {
+    signals: SignalSet,
+    rules: Vec<Rule>,
+    root: Node,
+}
+
+/// Why rules do not make a table.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TableError {
+    /// There is no rule at all.
+    #[error("the table has no rules")]
+    Empty,
+    /// More rules than [`MAX_RULES`].
+    #[error("the table has more than {MAX_RULES} rules")]
+    TooManyRules,
+    /// The tree is deeper than [`MAX_DEPTH`].
+    #[error("the tree of rules is nested more than {MAX_DEPTH} deep")]
+    TooDeep,
+    /// A bound that is not a number, or a lower one above its upper one.
+    #[error("box {domain} has impossible bounds on {signal}")]
+    BadBounds {
+        /// The box.
+        domain: Cuboid,
+        /// The axis.
+        signal: Signal,
+    },
+    /// An action with a number that is not finite, or a negative time between sends.
+    #[error("the rule for {domain} has an impossible action: {action:?}")]
+    BadAction {
+        /// The rule's box.
+        domain: Cuboid,
+        /// Its action.
+        action: Action,
+    },
+    /// A child reaches out of its parent.
+    #[error("box {child} reaches out of its parent {parent}")]
+    Outside {
+        /// The child's box.
+        child: Cuboid,
+        /// The parent's box.
+        parent: Cuboid,
+    },
+    /// Two children share memory.
+    #[error("boxes {first} and {second} overlap")]
+    Overlap {
+        /// One box.
+        first: Cuboid,
+        /// The other.
+        second: Cuboid,
+    },
+    /// The children leave some of their parent out.
+    #[error("the parts of box {domain} leave a hole in it")]
+    Hole {
+        /// The parent's box.
+        domain: Cuboid,
+    },
+    /// A node that is no rule of the list, or a rule that is not in the tree exactly once.
+    #[error("rule {0} does not stand in the tree exactly once")]
+    Dangling(usize),
+}
+
+impl Cuboid {
+    /// All of memory.
+    pub const EVERYTHING: Cuboid =
+        Cuboid { lower: [f64::NEG_INFINITY; 6], upper: [f64::INFINITY; 6] };
+
+    /// The whole domain of a table on `signals`, from 0 to `end` on each.
+    pub fn whole(signals: SignalSet, end: f64) -> Cuboid {
+        let mut domain = Cuboid::EVERYTHING;
+        for signal in signals.iter() {
+            domain.lower[signal.index()] = 0.0;
+            domain.upper[signal.index()] = end;
+        }
+        domain
+    }
+
+    /// Whether the box holds `memory` on each of `signals`.
+    pub fn contains(&self, signals: SignalSet, memory: &[f64; 6]) -> bool {
+        signals
+            .iter()
+            .map(Signal::index)
+            .all(|i| self.lower[i] <= memory[i] && memory[i] < self.upper[i])
+    }
+
+    /// Whether the box holds nothing at all.
+    pub fn is_empty(&self, signals: SignalSet) -> bool {
+        signals.iter().map(Signal::index).any(|i| self.lower[i] >= self.upper[i])
+    }
+
+    /// Whether two boxes share any memory.
+    pub fn overlaps(&self, other: &Cuboid, signals: SignalSet) -> bool {
+        signals
+            .iter()
+            .map(Signal::index)
+            .all(|i| self.lower[i].max(other.lower[i]) < self.upper[i].min(other.upper[i]))
+    }
+
+    fn is_within(&self, outer: &Cuboid, signals: SignalSet) -> bool {
+        signals
+            .iter()
+            .map(Signal::index)
+            .all(|i| outer.lower[i] <= self.lower[i] && self.upper[i] <= outer.upper[i])
+    }
+
+    /// The two halves of the box on either side of `at` on `signal`.
+    pub fn split(&self, signal: Signal, at: f64) -> [Cuboid; 2] {
+        let mut halves = [*self, *self];
+        halves[0].upper[signal.index()] = at;
+        halves[1].lower[signal.index()] = at;
+        halves
+    }
+}
+
+impl fmt::Display for Cuboid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "{";
+        for signal in Signal::ALL {
+            let (lower, upper) = (self.lower[signal.index()], self.upper[signal.index()]);
+            if (lower, upper) != (f64::NEG_INFINITY, f64::INFINITY) {
+                write!(f, "{separator}{signal} {lower}..{upper}")?;
+                separator = ", ";
+            }
+        }
+        f.write_str(if separator == "{" { "{everything}" } else { "}" })
+    }
+}
+
+impl RuleTable {
+    /// A table of `rules`, arranged by the tree at `root`.
+    ///
+    /// # Errors
+    /// [`TableError`] where the rules are not a partition of the root's box, or a number in them is
+    /// impossible.
+    pub fn new(signals: SignalSet, rules: Vec<Rule>, root: Node) -> Result<RuleTable, TableError> {
+        let table = RuleTable { signals, rules, root };
+        table.validate()?;
+        Ok(table)
+    }
+
+    /// A table of one rule for all memory from 0 to `end` on each signal.
+    pub fn single(signals: SignalSet, end: f64, action: Action) -> RuleTable {
+        let rule = Rule { domain: Cuboid::whole(signals, end), action };
+        RuleTable { signals, rules: vec![rule], root: Node::Leaf(0) }
+    }
+
+    /// The signals the table uses.
+    pub fn signals(&self) -> SignalSet {
+        self.signals
+    }
+
+    /// The rules, in the order of the tree's leaves when read from a file.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The tree.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// The box the whole table covers.
+    pub fn domain(&self) -> &Cuboid {
+        self.domain_of(&self.root)
+    }
+
+    /// Gives rule `index` another action.
+    ///
+    /// # Panics
+    /// If there is no such rule.
+    pub fn set_action(&mut self, index: usize, action: Action) {
+        self.rules[index].action = action;
+    }
+
+    /// Splits rule `index` in two at `at` on `signal`: it keeps the part below, a new last rule of
+    /// the same action gets the part from `at` on. Returns false, and changes nothing, where `at`
+    /// is not inside the rule's box or the table is full.
+    pub fn split(&mut self, index: usize, signal: Signal, at: f64) -> bool {
+        let domain = self.rules[index].domain;
+        let inside = domain.lower[signal.index()] < at && at < domain.upper[signal.index()];
+        if !inside || !self.signals.contains(signal) || self.rules.len() >= MAX_RULES {
+            return false;
+        }
+        let new = self.rules.len();
+        let [below, above] = domain.split(signal, at);
+        let parts = Node::Split { domain, children: vec![Node::Leaf(index), Node::Leaf(new)] };
+        let grown =
+            replace_leaf(&mut self.root, index, parts, 1).is_ok_and(|depth| depth < MAX_DEPTH);
+        if grown {
+            self.rules[index].domain = below;
+            self.rules.push(Rule { domain: above, action: self.rules[index].action });
+        }
+        grown
+    }
+
+    /// The number of the rule that holds `memory`: the definition that [`crate::Grid`] must agree
+    /// with.
+    pub fn find(&self, memory: &[f64; 6]) -> usize {
+        let memory = self.clamp(memory);
+        let mut node = &self.root;
+        loop {
+            match node {
+                Node::Leaf(index) => return *index,
+                Node::Split { children, .. } => {
+                    node = children
+                        .iter()
+                        .find(|child| self.domain_of(child).contains(self.signals, &memory))
+                        .expect(
+                            "the parts of a box hold all of it: checked when the table was made",
+                        );
+                }
+            }
+        }
+    }
+
+    /// The nearest memory within the table's box.
+    fn clamp(&self, memory: &[f64; 6]) -> [f64; 6] {
+        let domain = self.domain();
+        std::array::from_fn(|i| memory[i].min(domain.upper[i].next_down()).max(domain.lower[i]))
+    }
+
+    fn domain_of<'a>(&'a self, node: &'a Node) -> &'a Cuboid {
+        match node {
+            Node::Leaf(index) => &self.rules[*index].domain,
+            Node::Split { domain, .. } => domain,
+        }
+    }
+
+    fn validate(&self) -> Result<(), TableError> {
+        match self.rules.len() {
+            0 => return Err(TableError::Empty),
+            count if count > MAX_RULES => return Err(TableError::TooManyRules),
+            _ => {}
+        }
+        for rule in &self.rules {
+            let Action { multiple, intersend_ms, .. } = rule.action;
+            if !multiple.is_finite() || !(0.0..1e12).contains(&intersend_ms) {
+                return Err(TableError::BadAction { domain: rule.domain, action: rule.action });
+            }
+        }
+        let mut seen = vec![false; self.rules.len()];
+        self.validate_node(&self.root, &mut seen, 1)?;
+        if let Some(unseen) = seen.iter().position(|seen| !seen) {
+            return Err(TableError::Dangling(unseen));
+        }
+        if self.domain().is_empty(self.signals) {
+            return Err(TableError::Empty);
+        }
+        Ok(())
+    }
+
+    fn validate_node(
+        &self,
+        node: &Node,
+        seen: &mut [bool],
+        depth: usize,
+    ) -> Result<(), TableError> {
+        if depth > MAX_DEPTH {
+            return Err(TableError::TooDeep);
+        }
+        if let Node::Leaf(index) = node
+            && seen.get_mut(*index).is_none_or(|seen| std::mem::replace(seen, true))
+        {
+            return Err(TableError::Dangling(*index));
+        }
+        let domain = self.domain_of(node);
+        self.validate_bounds(domain)?;
+        let Node::Split { children, .. } = node else { return Ok(()) };
+        for child in children {
+            self.validate_node(child, seen, depth + 1)?;
+        }
+        self.validate_partition(domain, children)
+    }
+
+    fn validate_bounds(&self, domain: &Cuboid) -> Result<(), TableError> {
+        for signal in self.signals.iter() {
+            let (lower, upper) = (domain.lower[signal.index()], domain.upper[signal.index()]);
+            if lower.is_nan() || upper.is_nan() || lower > upper {
+                return Err(TableError::BadBounds { domain: *domain, signal });
+            }
+        }
+        Ok(())
+    }
+
+    /// Boxes partition their parent where they lie within it, do not overlap, and together hold as
+    /// many cells of the grid of their bounds as it does.
+    fn validate_partition(&self, parent: &Cuboid, children: &[Node]) -> Result<(), TableError> {
+        let boxes: Vec<&Cuboid> = children
+            .iter()
+            .map(|child| self.domain_of(child))
+            .filter(|domain| !domain.is_empty(self.signals))
+            .collect();
+        for (i, first) in boxes.iter().enumerate() {
+            if !first.is_within(parent, self.signals) {
+                return Err(TableError::Outside { child: **first, parent: *parent });
+            }
+            if let Some(second) = boxes[..i].iter().find(|b| b.overlaps(first, self.signals)) {
+                return Err(TableError::Overlap { first: **second, second: **first });
+            }
+        }
+        let bounds: Vec<(usize, Vec<f64>)> = self
+            .signals
+            .iter()
+            .map(Signal::index)
+            .map(|i| {
+                let inner = boxes.iter().flat_map(|b| [b.lower[i], b.upper[i]]);
+                let mut all: Vec<f64> = inner.chain([parent.lower[i], parent.upper[i]]).collect();
+                all.sort_by(f64::total_cmp);
+                all.dedup();
+                (i, all)
+            })
+            .collect();
+        let cells = |domain: &Cuboid| -> u128 {
+            let along = |(i, all): &(usize, Vec<f64>)| {
+                let rank = |bound: f64| all.partition_point(|&b| b < bound);
+                (rank(domain.upper[*i]) - rank(domain.lower[*i])) as u128
+            };
+            bounds.iter().map(along).product()
+        };
+        let whole = if parent.is_empty(self.signals) { 0 } else { cells(parent) };
+        if boxes.iter().map(|b| cells(b)).sum::<u128>() == whole {
+            Ok(())
+        } else {
+            Err(TableError::Hole { domain: *parent })
+        }
+    }
+}
+
+/// Puts `parts` in the place of leaf `index` and returns its depth, or `parts` back where there is
+/// no such leaf.
+fn replace_leaf(node: &mut Node, index: usize, parts: Node, depth: usize) -> Result<usize, Node> {
+    match node {
+        Node::Leaf(i) if *i == index => {
+            *node = parts;
+            Ok(depth)
+        }
+        Node::Leaf(_) => Err(parts),
+        Node::Split { children, .. } => children
+            .iter_mut()
+            .try_fold(parts, |parts, child| match replace_leaf(child, index, parts, depth + 1) {
+                Ok(depth) => Err(depth),
+                Err(parts) => Ok(parts),
+            })
+            .map_or_else(Ok, Err),
+    }
+}

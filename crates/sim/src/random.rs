@@ -1,0 +1,198 @@
+//! Named streams of random numbers, and the distributions drawn from them.
+//!
+//! Every source of chance has a stream of its own, so that changing a controller never changes the
+//! traffic or the losses that the others meet: candidates are compared on the same arrivals.
+
+use rand_core::Rng;
+use rand_pcg::Pcg64;
+
+/// What a stream of random numbers is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// When the sender of this number switches on and off.
+    Traffic,
+    /// Which packets the link of this number loses.
+    Loss,
+    /// The networks drawn from a model.
+    Specimen,
+    /// The choices of a search.
+    Search,
+}
+
+/// A stream of random numbers: PCG XSL-RR 128/64.
+#[derive(Clone, Debug)]
+pub struct Stream(Pcg64);
+
+impl Stream {
+    /// The stream of number `index` for `purpose` in the experiment of `seed`.
+    pub fn new(seed: u64, purpose: Purpose, index: usize) -> Stream {
+        // Seeds and stream numbers in use are small and alike: mix them, so that streams are not.
+        let state = u128::from(mix(seed)) << 64 | u128::from(mix(!seed));
+        let number = (purpose as u128) << 64 | index as u128;
+        Stream(Pcg64::new(state, number))
+    }
+
+    /// Uniform in [0, 1), in steps of 2^-53.
+    pub fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform in [0, bound).
+    ///
+    /// # Panics
+    /// If `bound` is zero.
+    pub fn below(&mut self, bound: usize) -> usize {
+        assert!(bound > 0, "there is nothing below zero to choose");
+        (u128::from(self.0.next_u64()) * bound as u128 >> 64) as usize
+    }
+
+    /// Exponential of mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -libm::log1p(-self.uniform())
+    }
+
+    /// A whole number of 64 random bits: a seed for another experiment.
+    pub fn seed(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+/// The finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+fn mix(seed: u64) -> u64 {
+    let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// Independent losses of a fixed probability, drawn as the number of packets between them.
+#[derive(Clone, Debug)]
+pub struct Losses {
+    stream: Stream,
+    /// 1 / ln(1 - p), so that a gap costs one logarithm.
+    scale: f64,
+    /// Packets that still pass before the next loss.
+    gap: u64,
+}
+
+impl Losses {
+    /// Losses of `probability`, from `stream`.
+    pub fn new(probability: f64, stream: Stream) -> Losses {
+        let scale = if probability > 0.0 { 1.0 / libm::log1p(-probability) } else { 0.0 };
+        let mut losses = Losses { stream, scale, gap: u64::MAX };
+        losses.draw();
+        losses
+    }
+
+    fn draw(&mut self) {
+        self.gap = match self.scale {
+            0.0 => u64::MAX,
+            scale => (libm::log1p(-self.stream.uniform()) * scale) as u64,
+        };
+    }
+
+    /// Whether the next packet is lost.
+    #[inline]
+    pub fn next_is_lost(&mut self) -> bool {
+        let lost = self.gap == 0;
+        if lost {
+            self.draw();
+        } else {
+            self.gap -= 1;
+        }
+        lost
+    }
+}
+
+/// A distribution of positive numbers; their unit is the user's.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Distribution {
+    /// Always this.
+    Fixed(f64),
+    /// Exponential of this mean.
+    Exponential {
+        /// Its mean.
+        mean: f64,
+    },
+    /// Pareto of scale and shape, moved by `shift`, and never more than `cap`: the flow lengths of
+    /// Allman (CCR 2013) are scale 147, shape 0.5, shift -40.
+    Pareto {
+        /// The least value before the shift.
+        scale: f64,
+        /// The exponent of the tail.
+        shape: f64,
+        /// Added to every draw.
+        shift: f64,
+        /// The largest value drawn.
+        cap: f64,
+    },
+    /// Uniform between two values.
+    Uniform {
+        /// The least value.
+        low: f64,
+        /// The largest value.
+        high: f64,
+    },
+    /// One of these, each as likely; never empty.
+    Empirical(Vec<f64>),
+}
+
+impl Distribution {
+    /// Draws one number.
+    pub fn draw(&self, stream: &mut Stream) -> f64 {
+        match self {
+            Distribution::Fixed(value) => *value,
+            Distribution::Exponential { mean } => mean * stream.exponential(),
+            Distribution::Pareto { scale, shape, shift, cap } => {
+                let tail = libm::pow(1.0 - stream.uniform(), -1.0 / shape);
+                (scale * tail + shift).clamp(0.0, *cap)
+            }
+            Distribution::Uniform { low, high } => low + (high - low) * stream.uniform(),
+            Distribution::Empirical(values) => values[stream.below(values.len())],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean(count: usize, draw: impl FnMut() -> f64) -> f64 {
+        std::iter::repeat_with(draw).take(count).sum::<f64>() / count as f64
+    }
+
+    #[test]
+    fn streams_are_what_they_always_were() {
+        let mut stream = Stream::new(1, Purpose::Traffic, 0);
+        let first: Vec<u64> = std::iter::repeat_with(|| stream.seed()).take(3).collect();
+        let mut again = Stream::new(1, Purpose::Traffic, 0);
+        assert_eq!(first, std::iter::repeat_with(|| again.seed()).take(3).collect::<Vec<_>>());
+        assert_ne!(first[0], Stream::new(1, Purpose::Traffic, 1).seed());
+        assert_ne!(first[0], Stream::new(1, Purpose::Loss, 0).seed());
+        assert_ne!(first[0], Stream::new(2, Purpose::Traffic, 0).seed());
+    }
+
+    #[test]
+    fn losses_come_at_their_rate() {
+        let mut losses = Losses::new(0.02, Stream::new(7, Purpose::Loss, 0));
+        let lost = mean(1_000_000, || f64::from(u8::from(losses.next_is_lost())));
+        assert!((lost - 0.02).abs() < 0.0006, "{lost}");
+        let mut none = Losses::new(0.0, Stream::new(7, Purpose::Loss, 0));
+        assert!((0..1000).all(|_| !none.next_is_lost()));
+        let mut all = Losses::new(1.0, Stream::new(7, Purpose::Loss, 0));
+        assert!((0..1000).all(|_| all.next_is_lost()));
+    }
+
+    #[test]
+    fn distributions_have_their_means() {
+        let mut stream = Stream::new(3, Purpose::Traffic, 5);
+        let exponential = Distribution::Exponential { mean: 5.0 };
+        assert!((mean(100_000, || exponential.draw(&mut stream)) - 5.0).abs() < 0.08);
+        let pareto = Distribution::Pareto { scale: 1.0, shape: 3.0, shift: -1.0, cap: 1e9 };
+        assert!((mean(100_000, || pareto.draw(&mut stream)) - 0.5).abs() < 0.02);
+        let uniform = Distribution::Uniform { low: 2.0, high: 4.0 };
+        assert!((mean(100_000, || uniform.draw(&mut stream)) - 3.0).abs() < 0.01);
+        let list = Distribution::Empirical(vec![1.0, 2.0, 6.0]);
+        assert!((mean(100_000, || list.draw(&mut stream)) - 3.0).abs() < 0.03);
+    }
+}

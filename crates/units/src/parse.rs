@@ -1,0 +1,91 @@
+//! Reading and printing a number with its unit.
+
+use std::fmt;
+
+/// A text that is not the quantity it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseUnitError {
+    text: String,
+    expected: &'static str,
+}
+
+impl ParseUnitError {
+    pub(crate) fn new(text: &str, expected: &'static str) -> ParseUnitError {
+        ParseUnitError { text: text.chars().take(60).collect(), expected }
+    }
+}
+
+impl fmt::Display for ParseUnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\" is not {}", self.text, self.expected)
+    }
+}
+
+impl std::error::Error for ParseUnitError {}
+
+/// Reads "NUMBER UNIT", the unit one of `names`, into a whole number of the smallest unit.
+/// Refuses what is negative, not finite, or too large for 64 bits.
+pub(crate) fn parse_scaled(
+    text: &str,
+    expected: &'static str,
+    names: &[(&str, f64)],
+) -> Result<u64, ParseUnitError> {
+    let error = || ParseUnitError::new(text, expected);
+    let trimmed = text.trim();
+    let (number, scale) = names
+        .iter()
+        .filter_map(|&(name, scale)| Some((trimmed.strip_suffix(name)?, scale, name.len())))
+        .max_by_key(|&(_, _, length)| length)
+        .map(|(number, scale, _)| (number.trim_end(), scale))
+        .ok_or_else(error)?;
+    let value = number.parse::<f64>().map_err(|_| error())? * scale;
+    // 2^63 keeps sums of two quantities from overflowing.
+    if !(0.0..9.2e18).contains(&value) {
+        return Err(error());
+    }
+    Ok(value.round() as u64)
+}
+
+/// Prints `value` in the largest of `units` (from large to small) that needs no more than three
+/// decimals, so that nothing is lost; the smallest unit otherwise.
+pub(crate) fn display_scaled(
+    f: &mut fmt::Formatter<'_>,
+    value: u64,
+    units: &[(&str, f64)],
+) -> fmt::Result {
+    let exact = |&&(_, scale): &&(&str, f64)| {
+        let scale = scale as u64;
+        value >= scale && (u128::from(value) * 1000).is_multiple_of(u128::from(scale))
+    };
+    let &(name, scale) = units.iter().find(exact).unwrap_or(&units[units.len() - 1]);
+    let scale = scale as u64;
+    let (whole, thousandths) = (value / scale, (value % scale) as u128 * 1000 / scale as u128);
+    if thousandths == 0 {
+        return write!(f, "{whole} {name}");
+    }
+    let decimals = format!("{thousandths:03}");
+    write!(f, "{whole}.{} {name}", decimals.trim_end_matches('0'))
+}
+
+/// Serde by text, with the feature `serde`: written as printed, read as parsed.
+macro_rules! text_serde {
+    ($type:ident) => {
+        #[cfg(feature = "serde")]
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        #[cfg(feature = "serde")]
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> Result<$type, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use text_serde;

@@ -1,0 +1,258 @@
+//! [`Rate`], [`Bytes`], [`Packets`] and [`Probability`].
+
+use crate::parse::{ParseUnitError, display_scaled, parse_scaled, text_serde};
+use crate::time::Span;
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
+use std::str::FromStr;
+
+/// A rate of transmission in whole bits per second.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Rate(u64);
+
+/// An amount of data in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bytes(u64);
+
+/// A number of packets.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Packets(u64);
+
+/// A probability, from 0 to 1.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Default)]
+pub struct Probability(f64);
+
+impl Rate {
+    /// A rate of `bits` bits per second.
+    pub const fn from_bps(bits: u64) -> Rate {
+        Rate(bits)
+    }
+
+    /// The nearest rate to `megabits` million bits per second; negative and NaN become zero.
+    pub fn from_mbps(megabits: f64) -> Rate {
+        Rate((megabits * 1e6).round() as u64)
+    }
+
+    /// The rate that carries `packets` packets of `size` each millisecond: Remy's unit of rate.
+    pub fn from_packets_per_ms(packets: f64, size: Bytes) -> Rate {
+        Rate((packets * (size.0 * 8_000) as f64).round() as u64)
+    }
+
+    /// Bits per second.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// Million bits per second.
+    pub fn as_mbps(self) -> f64 {
+        self.0 as f64 * 1e-6
+    }
+
+    /// Packets of `size` each millisecond: Remy's unit of rate.
+    pub fn as_packets_per_ms(self, size: Bytes) -> f64 {
+        self.0 as f64 / (size.0 * 8_000) as f64
+    }
+
+    /// How long `size` takes to transmit, to the nearest nanosecond, and never less than one;
+    /// [`Span::MAX`] at a rate of zero.
+    pub fn service_time(self, size: Bytes) -> Span {
+        let bit_nanos = u128::from(size.0) * 8_000_000_000;
+        let rate = u128::from(self.0);
+        match (bit_nanos + rate / 2).checked_div(rate) {
+            Some(nanos) => Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX).max(1)),
+            None => Span::MAX,
+        }
+    }
+}
+
+impl Bytes {
+    /// No data.
+    pub const ZERO: Bytes = Bytes(0);
+
+    /// `count` bytes.
+    pub const fn new(count: u64) -> Bytes {
+        Bytes(count)
+    }
+
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The number of packets of `size` needed to carry this much, rounded up.
+    pub const fn in_packets(self, size: Bytes) -> Packets {
+        Packets(self.0.div_ceil(size.0))
+    }
+}
+
+impl Packets {
+    /// No packet.
+    pub const ZERO: Packets = Packets(0);
+
+    /// `count` packets.
+    pub const fn new(count: u64) -> Packets {
+        Packets(count)
+    }
+
+    /// The number of packets.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Probability {
+    /// Never.
+    pub const ZERO: Probability = Probability(0.0);
+
+    /// A probability, or nothing where `value` is not within 0..=1.
+    pub fn new(value: f64) -> Option<Probability> {
+        (0.0..=1.0).contains(&value).then_some(Probability(value))
+    }
+
+    /// The probability as a number from 0 to 1.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+macro_rules! counted {
+    ($type:ident) => {
+        impl Add for $type {
+            type Output = $type;
+            fn add(self, other: $type) -> $type {
+                $type(self.0 + other.0)
+            }
+        }
+
+        impl AddAssign for $type {
+            fn add_assign(&mut self, other: $type) {
+                self.0 += other.0;
+            }
+        }
+
+        impl Sub for $type {
+            type Output = $type;
+            fn sub(self, other: $type) -> $type {
+                $type(self.0 - other.0)
+            }
+        }
+
+        impl SubAssign for $type {
+            fn sub_assign(&mut self, other: $type) {
+                self.0 -= other.0;
+            }
+        }
+
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+counted!(Bytes);
+counted!(Packets);
+
+const RATE_UNITS: &[(&str, f64)] = &[("Gbps", 1e9), ("Mbps", 1e6), ("kbps", 1e3), ("bps", 1.0)];
+const BYTE_UNITS: &[(&str, f64)] = &[("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)];
+const BYTE_NAMES: &[(&str, f64)] = &[
+    ("B", 1.0),
+    ("byte", 1.0),
+    ("bytes", 1.0),
+    ("kB", 1e3),
+    ("KB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("KiB", 1024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+];
+const RATE_NAMES: &[(&str, f64)] = &[
+    ("bps", 1.0),
+    ("kbps", 1e3),
+    ("Mbps", 1e6),
+    ("Gbps", 1e9),
+    ("bit/s", 1.0),
+    ("kbit/s", 1e3),
+    ("Mbit/s", 1e6),
+    ("Gbit/s", 1e9),
+];
+const PACKET_NAMES: &[(&str, f64)] = &[("packet", 1.0), ("packets", 1.0), ("pkt", 1.0)];
+
+impl FromStr for Rate {
+    type Err = ParseUnitError;
+    fn from_str(text: &str) -> Result<Rate, ParseUnitError> {
+        parse_scaled(text, "a rate such as \"15 Mbps\"", RATE_NAMES).map(Rate)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = ParseUnitError;
+    fn from_str(text: &str) -> Result<Bytes, ParseUnitError> {
+        parse_scaled(text, "an amount of data such as \"100 kB\"", BYTE_NAMES).map(Bytes)
+    }
+}
+
+impl FromStr for Packets {
+    type Err = ParseUnitError;
+    fn from_str(text: &str) -> Result<Packets, ParseUnitError> {
+        parse_scaled(text, "a number of packets such as \"1000 packets\"", PACKET_NAMES)
+            .map(Packets)
+    }
+}
+
+impl FromStr for Probability {
+    type Err = ParseUnitError;
+    fn from_str(text: &str) -> Result<Probability, ParseUnitError> {
+        let trimmed = text.trim();
+        let value = match trimmed.strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
+            None => trimmed.parse::<f64>(),
+        };
+        value
+            .ok()
+            .and_then(Probability::new)
+            .ok_or_else(|| ParseUnitError::new(text, "a probability such as \"0.01\" or \"1 %\""))
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        display_scaled(f, self.0, RATE_UNITS)
+    }
+}
+
+impl fmt::Debug for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        display_scaled(f, self.0, BYTE_UNITS)
+    }
+}
+
+impl fmt::Display for Packets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0, if self.0 == 1 { "packet" } else { "packets" })
+    }
+}
+
+impl fmt::Display for Probability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Debug for Probability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+text_serde!(Rate);
+text_serde!(Bytes);
+text_serde!(Packets);
+text_serde!(Probability);
