@@ -69,8 +69,8 @@ fn mix(seed: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Losses {
     stream: Stream,
-    /// 1 / ln(1 - p), so that a gap costs one logarithm.
-    scale: f64,
+    /// 1 / ln(1 - p), so that a gap costs one logarithm; nothing where nothing is lost.
+    scale: Option<f64>,
     /// Packets that still pass before the next loss.
     gap: u64,
 }
@@ -78,7 +78,7 @@ pub struct Losses {
 impl Losses {
     /// Losses of `probability`, from `stream`.
     pub fn new(probability: f64, stream: Stream) -> Losses {
-        let scale = if probability > 0.0 { 1.0 / libm::log1p(-probability) } else { 0.0 };
+        let scale = (probability > 0.0).then(|| 1.0 / libm::log1p(-probability));
         let mut losses = Losses { stream, scale, gap: u64::MAX };
         losses.draw();
         losses
@@ -86,8 +86,8 @@ impl Losses {
 
     fn draw(&mut self) {
         self.gap = match self.scale {
-            0.0 => u64::MAX,
-            scale => (libm::log1p(-self.stream.uniform()) * scale) as u64,
+            None => u64::MAX,
+            Some(scale) => (libm::log1p(-self.stream.uniform()) * scale) as u64,
         };
     }
 
