@@ -1,146 +1,239 @@
 //! [`Grid`]: a rule table made ready for fast lookup.
 
 use crate::signal::Signal;
-use crate::table::{Cuboid, RuleTable};
+use crate::table::{Cuboid, Rule, RuleTable};
 
 /// The most cells a grid may have: 2 MiB of them. Larger tables are looked up by their tree.
 const MAX_CELLS: usize = 1 << 20;
 /// Bits of a double's mantissa that may number a bucket, from few to many.
-const FINEST: u32 = 8;
-const COARSEST: u32 = 2;
+const MANTISSA_BITS: std::ops::RangeInclusive<u32> = 1..=9;
+/// The most buckets of all axes together.
+const MAX_BUCKETS: usize = 1 << 14;
+/// Bounds within one bucket that a lookup compares with.
+const PROBES: usize = 3;
 
 /// Finds the rule that holds a memory in constant time and without a data-dependent branch.
 ///
 /// The bounds of all rules cut each axis into slabs; the slabs of all axes make a grid, and each
 /// cell of it lies in one rule. A value's slab is found from the leading bits of its double, which
-/// number buckets that hold few bounds each (mostly none or one), and a comparison with those.
+/// number buckets that hold at most three bounds each, and a comparison with those. (Doubles
+/// that are not negative order as the integers of the same bits, and negative ones below them.)
+/// What does not fit this scheme, a grid too large or bounds too close together, is looked up by
+/// its tree.
 #[derive(Clone, Debug)]
-pub struct Grid {
-    axes: Vec<Axis>,
-    /// The rule of each cell; the last axis is contiguous. Empty where the grid would be too large.
-    cells: Vec<u16>,
-    /// The table itself, for what is too large for a grid.
-    tree: Option<Box<RuleTable>>,
+pub struct Grid(Lookup);
+
+#[derive(Clone, Debug)]
+enum Lookup {
+    /// Uses none but the first four signals, as published tables do.
+    Four(Cells<4>),
+    Six(Cells<6>),
+    Tree(Box<RuleTable>),
+}
+
+/// A grid over the first `N` signals; those a table does not use have one slab.
+#[derive(Clone, Debug)]
+struct Cells<const N: usize> {
+    /// How far to shift a double's bits to get its leading bits.
+    shift: u32,
+    axes: [Axis; N],
+    buckets: Vec<Bucket>,
+    /// The rule of each cell; the last axis is contiguous.
+    rules: Vec<u16>,
+    /// The box of each rule.
+    boxes: Vec<Bounds<N>>,
+}
+
+/// A box with its outer bounds moved to infinity, so that what is outside the table is in the
+/// nearest box.
+#[derive(Clone, Copy, Debug)]
+struct Bounds<const N: usize> {
+    lower: [f64; N],
+    upper: [f64; N],
 }
 
 /// One axis of a grid.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Axis {
-    signal: usize,
-    /// The bounds between slabs, ascending, and `probes` infinities.
-    bounds: Vec<f64>,
-    /// For each bucket, how many bounds lie in the buckets before it.
-    before: Vec<u16>,
-    /// The number of the first bucket's leading bits.
-    base: i64,
-    /// How far to shift a double to get its leading bits.
-    shift: u32,
-    /// The most bounds within one bucket.
-    probes: usize,
+    /// The least and largest bits that have a bucket.
+    least: i64,
+    most: i64,
+    /// Added to leading bits to get the number of the bucket.
+    start: i64,
     /// How many cells apart neighbouring slabs are.
     stride: usize,
+    /// The bounds between slabs, ascending.
+    bounds: Vec<f64>,
+}
+
+/// All values of an axis that share their leading bits.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    /// The bits of the bounds within the bucket; unused ones are above all.
+    bounds: [i64; PROBES],
+    /// Where the cells of the slab begin that the bucket's least value is in.
+    offset: usize,
 }
 
 impl Grid {
     /// Makes `table` ready.
     pub fn new(table: &RuleTable) -> Grid {
-        let mut axes: Vec<Axis> =
-            table.signals().iter().map(|signal| Axis::new(table, signal)).collect();
-        let mut stride = 1usize;
-        for axis in axes.iter_mut().rev() {
-            axis.stride = stride;
-            stride = stride.saturating_mul(axis.slabs());
-        }
-        if stride > MAX_CELLS {
-            return Grid { axes, cells: Vec::new(), tree: Some(Box::new(table.clone())) };
-        }
-        let mut cells = vec![0; stride];
-        for (index, rule) in table.rules().iter().enumerate() {
-            if !rule.domain.is_empty(table.signals()) {
-                fill(&axes, &rule.domain, &mut cells, 0, index as u16);
-            }
-        }
-        Grid { axes, cells, tree: None }
+        let four = table.signals().iter().all(|signal| signal.index() < 4);
+        let lookup = if four {
+            Cells::new(table).map(Lookup::Four)
+        } else {
+            Cells::new(table).map(Lookup::Six)
+        };
+        Grid(lookup.unwrap_or_else(|| Lookup::Tree(Box::new(table.clone()))))
     }
 
-    /// The number of the rule that holds `memory`: what [`RuleTable::find`] gives.
+    /// The number of the rule that holds `memory`: what [`RuleTable::find`] gives. `guess`, any
+    /// rule's number, makes it cheaper where it is right.
     #[inline]
-    pub fn find(&self, memory: &[f64; 6]) -> usize {
-        if let Some(tree) = &self.tree {
-            return tree.find(memory);
+    pub fn find(&self, memory: &[f64; 6], guess: usize) -> usize {
+        match &self.0 {
+            // For the commonest tables only: two such tests in the simulator's inner loop cost it
+            // a quarter of its speed.
+            Lookup::Four(cells) if cells.boxes[guess].hold(memory) => guess,
+            // By value: the caller's memory can then stay in registers.
+            Lookup::Four(cells) => cells.find(*memory),
+            Lookup::Six(cells) => cells.find(*memory),
+            Lookup::Tree(table) => find_in_tree(table, *memory),
         }
-        let cell: usize = self.axes.iter().map(|axis| axis.slab(memory) * axis.stride).sum();
-        usize::from(self.cells[cell])
     }
+}
+
+impl<const N: usize> Bounds<N> {
+    fn new(table: &RuleTable, rule: &Rule) -> Bounds<N> {
+        let (inner, outer) = (&rule.domain, table.domain());
+        let used = |i: usize| table.signals().contains(Signal::ALL[i]);
+        let lower = |i| {
+            if used(i) && inner.lower[i] > outer.lower[i] {
+                inner.lower[i]
+            } else {
+                f64::NEG_INFINITY
+            }
+        };
+        let upper = |i| {
+            if used(i) && inner.upper[i] < outer.upper[i] { inner.upper[i] } else { f64::INFINITY }
+        };
+        Bounds { lower: std::array::from_fn(lower), upper: std::array::from_fn(upper) }
+    }
+
+    #[inline]
+    fn hold(&self, memory: &[f64; 6]) -> bool {
+        (0..N)
+            .fold(true, |held, i| held & (self.lower[i] <= memory[i]) & (memory[i] < self.upper[i]))
+    }
+}
+
+impl<const N: usize> Cells<N> {
+    fn new(table: &RuleTable) -> Option<Cells<N>> {
+        let mut cells = 1usize;
+        let mut axes: [Axis; N] = std::array::from_fn(|_| Axis::default());
+        for (axis, signal) in axes.iter_mut().zip(Signal::ALL).rev() {
+            axis.bounds = inner_bounds(table, signal);
+            axis.stride = cells;
+            cells = cells.checked_mul(axis.bounds.len() + 1).filter(|&n| n <= MAX_CELLS)?;
+        }
+        if axes.iter().any(|axis| axis.bounds.first().is_some_and(|&bound| bound < 0.0)) {
+            return None;
+        }
+        let mut rules = vec![0; cells];
+        for (index, rule) in table.rules().iter().enumerate() {
+            if !rule.domain.is_empty(table.signals()) {
+                fill(&axes, 0, &rule.domain, &mut rules, index as u16);
+            }
+        }
+        let boxes: Vec<_> = table.rules().iter().map(|rule| Bounds::new(table, rule)).collect();
+        MANTISSA_BITS.map(|bits| 52 - bits).find_map(|shift| {
+            let mut buckets = Vec::new();
+            let mut axes = axes.clone();
+            axes.iter_mut().all(|axis| axis.add_buckets(shift, &mut buckets)).then_some(())?;
+            Some(Cells { shift, axes, buckets, rules: rules.clone(), boxes: boxes.clone() })
+        })
+    }
+
+    #[inline(never)]
+    #[inline(never)]
+    fn find(&self, memory: [f64; 6]) -> usize {
+        let mut cell = 0;
+        for (axis, value) in self.axes.iter().zip(memory) {
+            let bits = value.to_bits() as i64;
+            let leading = bits.max(axis.least).min(axis.most) >> self.shift;
+            let bucket = &self.buckets[(leading + axis.start) as usize];
+            let above: usize = bucket.bounds.iter().map(|&bound| usize::from(bits >= bound)).sum();
+            cell += bucket.offset + above * axis.stride;
+        }
+        usize::from(self.rules[cell])
+    }
+}
+
+#[inline(never)]
+fn find_in_tree(table: &RuleTable, memory: [f64; 6]) -> usize {
+    table.find(&memory)
+}
+
+/// The bounds of rules strictly inside the table's box on the axis of `signal`, ascending.
+fn inner_bounds(table: &RuleTable, signal: Signal) -> Vec<f64> {
+    let i = signal.index();
+    if !table.signals().contains(signal) {
+        return Vec::new();
+    }
+    let (lower, upper) = (table.domain().lower[i], table.domain().upper[i]);
+    let rules = table.rules().iter().filter(|rule| !rule.domain.is_empty(table.signals()));
+    let mut bounds: Vec<f64> = rules
+        .flat_map(|rule| [rule.domain.lower[i], rule.domain.upper[i]])
+        .filter(|&bound| lower < bound && bound < upper)
+        .collect();
+    bounds.sort_by(f64::total_cmp);
+    bounds.dedup();
+    bounds
 }
 
 impl Axis {
-    fn new(table: &RuleTable, signal: Signal) -> Axis {
-        let i = signal.index();
-        let whole = table.domain();
-        let mut bounds: Vec<f64> = table
-            .rules()
-            .iter()
-            .filter(|rule| !rule.domain.is_empty(table.signals()))
-            .flat_map(|rule| [rule.domain.lower[i], rule.domain.upper[i]])
-            .filter(|&bound| whole.lower[i] < bound && bound < whole.upper[i])
-            .collect();
-        bounds.sort_by(f64::total_cmp);
-        bounds.dedup();
-        let mut axis = (COARSEST..=FINEST)
-            .map(|bits| Axis::bucketed(i, &bounds, 52 - bits))
-            .find(|axis| axis.probes <= 1)
-            .unwrap_or_else(|| Axis::bucketed(i, &bounds, 52 - FINEST));
-        axis.bounds.extend(std::iter::repeat_n(f64::INFINITY, axis.probes));
-        axis
+    /// Adds the axis's buckets of doubles alike but for their last `shift` bits, and returns true,
+    /// where none holds more than [`PROBES`] bounds and there are not too many.
+    fn add_buckets(&mut self, shift: u32, buckets: &mut Vec<Bucket>) -> bool {
+        let bits = |bound: &f64| bound.to_bits() as i64;
+        self.least = self.bounds.first().map_or(0, bits);
+        self.most = self.bounds.last().map_or(0, bits);
+        let (first, last) = (self.least >> shift, self.most >> shift);
+        let room = MAX_BUCKETS - buckets.len().min(MAX_BUCKETS);
+        if last - first >= room as i64 {
+            return false;
+        }
+        self.start = buckets.len() as i64 - first;
+        for leading in first..=last {
+            let before = self.bounds.partition_point(|b| bits(b) >> shift < leading);
+            let held = &self.bounds[before..];
+            let held = &held[..held.partition_point(|b| bits(b) >> shift == leading)];
+            let bounds = std::array::from_fn(|i| held.get(i).map_or(i64::MAX, bits));
+            buckets.push(Bucket { bounds, offset: before * self.stride });
+            if held.len() > PROBES {
+                return false;
+            }
+        }
+        true
     }
 
-    fn bucketed(signal: usize, bounds: &[f64], shift: u32) -> Axis {
-        let leading = |bound: f64| (bound.max(0.0).to_bits() >> shift) as i64;
-        let base = bounds.first().map_or(0, |&b| leading(b));
-        let last = bounds.last().map_or(0, |&b| leading(b)) - base;
-        // Bounds so far apart that buckets would fill the cache are searched by more probes.
-        let last = last.min(1 << 13);
-        let bucket = |bound: f64| (leading(bound) - base).min(last);
-        let before: Vec<u16> =
-            (0..=last).map(|b| bounds.partition_point(|&bound| bucket(bound) < b) as u16).collect();
-        let ends = before[1..].iter().copied().chain([bounds.len() as u16]);
-        let probes = before.iter().zip(ends).map(|(b, end)| end - b).max().unwrap_or(0);
-        let (bounds, probes) = (bounds.to_vec(), usize::from(probes));
-        Axis { signal, bounds, before, base, shift, probes, stride: 0 }
-    }
-
-    fn slabs(&self) -> usize {
-        self.bounds.len() - self.probes + 1
-    }
-
-    /// How many bounds are at most the memory's value on this axis.
-    #[inline]
-    fn slab(&self, memory: &[f64; 6]) -> usize {
-        let value = memory[self.signal];
-        let bucket = ((value.to_bits() as i64) >> self.shift) - self.base;
-        let bucket = bucket.clamp(0, self.before.len() as i64 - 1) as usize;
-        let before = usize::from(self.before[bucket]);
-        let probed = self.bounds[before..before + self.probes].iter();
-        before + probed.map(|&bound| usize::from(value >= bound)).sum::<usize>()
-    }
-
-    /// The slabs between the bounds of `domain` on this axis.
-    fn range(&self, domain: &Cuboid) -> std::ops::Range<usize> {
-        let rank = |bound: f64| self.bounds[..self.slabs() - 1].partition_point(|&b| b < bound);
-        let (lower, upper) = (domain.lower[self.signal], domain.upper[self.signal]);
-        let start =
-            if self.bounds[..self.slabs() - 1].contains(&lower) { rank(lower) + 1 } else { 0 };
-        start..rank(upper) + 1
+    /// The slabs between the bounds of `domain` on this axis, that of signal `index`.
+    fn slabs(&self, index: usize, domain: &Cuboid) -> std::ops::Range<usize> {
+        let (lower, upper) = (domain.lower[index], domain.upper[index]);
+        let start = self.bounds.partition_point(|&bound| bound <= lower);
+        start..self.bounds.partition_point(|&bound| bound < upper) + 1
     }
 }
 
-fn fill(axes: &[Axis], domain: &Cuboid, cells: &mut [u16], offset: usize, rule: u16) {
-    let Some((axis, rest)) = axes.split_first() else {
-        cells[offset] = rule;
+/// Gives all cells of `domain` to `rule`, from axis `index` on; `cells` are those of one slab of
+/// the axis before.
+fn fill(axes: &[Axis], index: usize, domain: &Cuboid, cells: &mut [u16], rule: u16) {
+    let Some(axis) = axes.get(index) else {
+        cells.fill(rule);
         return;
     };
-    for slab in axis.range(domain) {
-        fill(rest, domain, cells, offset + slab * axis.stride, rule);
+    for slab in axis.slabs(index, domain) {
+        let start = slab * axis.stride;
+        fill(axes, index + 1, domain, &mut cells[start..start + axis.stride], rule);
     }
 }

@@ -15,7 +15,13 @@ const MILLIS_PER_NANO: f64 = 1e-6;
 /// and from the second on each moves the signals.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    signals: [f64; 6],
+    // Apart, not in an array: in the simulator's loop they then live in registers.
+    send: f64,
+    ack: f64,
+    ratio: f64,
+    slow: f64,
+    diff: f64,
+    queueing: f64,
     last_sent: i64,
     last_received: i64,
     /// Zero until the first acknowledgement: no packet travels in no time.
@@ -25,18 +31,28 @@ pub struct Memory {
 impl Memory {
     /// The memory of a flow that has seen nothing.
     pub const fn new() -> Memory {
-        Memory { signals: [0.0; 6], last_sent: 0, last_received: 0, min_rtt: 0 }
+        Memory {
+            send: 0.0,
+            ack: 0.0,
+            ratio: 0.0,
+            slow: 0.0,
+            diff: 0.0,
+            queueing: 0.0,
+            last_sent: 0,
+            last_received: 0,
+            min_rtt: 0,
+        }
     }
 
     /// The signals, indexed as [`Signal::ALL`].
     #[inline]
-    pub fn signals(&self) -> &[f64; 6] {
-        &self.signals
+    pub fn signals(&self) -> [f64; 6] {
+        [self.send, self.ack, self.ratio, self.slow, self.diff, self.queueing]
     }
 
     /// One signal.
     pub fn get(&self, signal: Signal) -> f64 {
-        self.signals[signal.index()]
+        self.signals()[signal.index()]
     }
 
     /// Folds in the acknowledgement of a packet of this flow, sent at `sent` and received at
@@ -51,14 +67,13 @@ impl Memory {
         } else {
             let sent_apart = (sent - self.last_sent) as f64 * MILLIS_PER_NANO;
             let received_apart = (received - self.last_received) as f64 * MILLIS_PER_NANO;
-            let [send, ack, ratio, slow, diff, queueing] = &mut self.signals;
             self.min_rtt = self.min_rtt.min(rtt);
-            *send = (1.0 - FAST) * *send + FAST * sent_apart;
-            *ack = (1.0 - FAST) * *ack + FAST * received_apart;
-            *slow = (1.0 - SLOW) * *slow + SLOW * received_apart;
-            *ratio = rtt as f64 / self.min_rtt as f64;
-            *diff = (rtt - self.min_rtt) as f64 * MILLIS_PER_NANO;
-            *queueing = *ack * gap.max(1) as f64;
+            self.send = (1.0 - FAST) * self.send + FAST * sent_apart;
+            self.ack = (1.0 - FAST) * self.ack + FAST * received_apart;
+            self.slow = (1.0 - SLOW) * self.slow + SLOW * received_apart;
+            self.ratio = rtt as f64 / self.min_rtt as f64;
+            self.diff = (rtt - self.min_rtt) as f64 * MILLIS_PER_NANO;
+            self.queueing = self.ack * gap.max(1) as f64;
         }
         self.last_sent = sent;
         self.last_received = received;
@@ -83,9 +98,9 @@ mod tests {
     fn the_first_acknowledgement_only_sets_baselines() {
         let mut memory = Memory::new();
         memory.on_ack(at(0), at(150), 1);
-        assert_eq!(memory.signals(), &[0.0; 6]);
+        assert_eq!(memory.signals(), [0.0; 6]);
         memory.on_ack(at(8), at(166), 2);
-        assert_eq!(memory.signals(), &[1.0, 2.0, 158.0 / 150.0, 16.0 / 256.0, 8.0, 4.0]);
+        assert_eq!(memory.signals(), [1.0, 2.0, 158.0 / 150.0, 16.0 / 256.0, 8.0, 4.0]);
     }
 
     #[test]

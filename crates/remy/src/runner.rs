@@ -43,7 +43,7 @@ impl RemyCc {
 
     /// Applies the rule of the present memory to the window.
     fn apply(&mut self) -> Decision {
-        self.rule = self.rules.grid.find(self.memory.signals());
+        self.rule = self.rules.grid.find(&self.memory.signals(), self.rule);
         let action = &self.rules.actions[self.rule];
         self.window = action.window(self.window);
         self.decision()

@@ -1,0 +1,127 @@
+//! The fast path: RemyCCs that share one FIFO link of fixed rate, simulated without events.
+//!
+//! Two facts carry it. A fixed-rate FIFO needs no events of its own: a packet's departure, its
+//! drop and its arrival are known the moment it is enqueued. And what is sent now comes back no
+//! sooner than one propagation delay later, so up to that horizon all acknowledgements are known
+//! already and senders do not influence each other. Time therefore advances in *epochs* of one
+//! propagation delay. In an epoch each sender by itself (1) folds its acknowledgements into its
+//! memory and looks up their rules, (2) turns them into windows and send times; then (3) the sends
+//! of all senders are merged by time and (4) pushed through the link, which yields the arrivals of
+//! later epochs. Each step is a tight loop over contiguous data.
+//!
+//! The event engine gives the same answers to the last bit, as the tests of both hold.
+
+mod link;
+mod merge;
+mod sender;
+mod share;
+
+use crate::random::{Losses, Purpose, Stream};
+use crate::traffic::{OnOff, Switch};
+use exm_remy::{CompiledAction, Grid};
+use exm_units::{Bytes, Instant, Packets, Probability, Rate, Span};
+use link::Fifo;
+use merge::Merger;
+use sender::Sender;
+
+/// Senders that share one bottleneck.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dumbbell {
+    /// The link's rate.
+    pub rate: Rate,
+    /// The size of every packet.
+    pub packet: Bytes,
+    /// How many packets may wait besides the one in service; nothing for no limit.
+    pub buffer: Option<Packets>,
+    /// The chance that a packet is lost after the link.
+    pub loss: Probability,
+    /// Each sender's round-trip propagation delay, all of it after the link. Its length is the
+    /// number of senders.
+    pub delays: Vec<Span>,
+    /// When senders have something to send.
+    pub traffic: OnOff,
+    /// How much time to simulate.
+    pub duration: Span,
+}
+
+/// A rule table as the simulator runs it: candidates of one table share the grid.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules<'a> {
+    /// Finds a memory's rule.
+    pub grid: &'a Grid,
+    /// The rules' actions.
+    pub actions: &'a [CompiledAction],
+}
+
+/// What became of one sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Packets it sent.
+    pub sent: u64,
+    /// Packets that reached the receiver.
+    pub delivered: u64,
+    /// The sum of their round-trip times.
+    pub rtt_sum: Span,
+    /// How long it was on.
+    pub on_time: Span,
+    /// The integral over its on-time of 1 / (senders on), in seconds.
+    pub share_time: f64,
+}
+
+/// Is told of every rule that fires.
+pub trait Observer {
+    /// A sender applied rule `rule` to the memory `signals`.
+    fn fired(&mut self, rule: usize, signals: &[f64; 6]);
+}
+
+/// Observes nothing, at no cost.
+impl Observer for () {
+    #[inline]
+    fn fired(&mut self, _rule: usize, _signals: &[f64; 6]) {}
+}
+
+/// Simulates `network` with every sender run by `rules`; chance is drawn from `seed`.
+///
+/// # Panics
+/// If the link's rate is zero: a model refuses such networks when it is read.
+pub fn run(network: &Dumbbell, rules: Rules<'_>, seed: u64) -> Vec<Outcome> {
+    run_observed(network, rules, seed, &mut ())
+}
+
+/// As [`run`], telling `observer` of every rule that fires.
+pub fn run_observed(
+    network: &Dumbbell,
+    rules: Rules<'_>,
+    seed: u64,
+    observer: &mut impl Observer,
+) -> Vec<Outcome> {
+    let end = network.duration.as_nanos() as i64;
+    let service = network.rate.service_time(network.packet).as_nanos() as i64;
+    assert!(service < i64::MAX, "a link of rate zero delivers nothing");
+    let least = network.delays.iter().map(|d| d.as_nanos() as i64).min().unwrap_or(0);
+    let mut senders: Vec<Sender> = network
+        .delays
+        .iter()
+        .enumerate()
+        .map(|(i, &delay)| {
+            let stream = Stream::new(seed, Purpose::Traffic, i);
+            Sender::new(delay, Switch::new(network.traffic.clone(), stream))
+        })
+        .collect();
+    let losses = Losses::new(network.loss.get(), Stream::new(seed, Purpose::Loss, 0));
+    let mut fifo = Fifo::new(service, network.buffer, losses);
+    let mut merger = Merger::default();
+    let mut now = senders.iter().map(Sender::next_event).min().unwrap_or(end);
+    while now < end {
+        let horizon = (now + service + least).min(end);
+        for (index, sender) in senders.iter_mut().enumerate() {
+            if sender.next_event() < horizon {
+                sender.advance(horizon, rules, &mut merger.run(now, index), observer);
+            }
+        }
+        fifo.carry(now, merger.merged(), &mut senders);
+        let next = senders.iter().map(Sender::next_event).min().unwrap_or(end);
+        now = horizon.max(next);
+    }
+    share::outcomes(&senders, Instant::from_nanos(end as u64))
+}

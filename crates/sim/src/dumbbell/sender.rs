@@ -1,0 +1,338 @@
+//! One sender of the fast path: from acknowledgements to send times.
+
+use super::merge::Run;
+use super::{Observer, Rules};
+use crate::traffic::{Job, Switch};
+use exm_remy::Memory;
+use exm_units::{Instant, Span};
+
+/// Before all time, yet far from overflow: the last send of a flow that has sent nothing.
+const NEVER_SENT: i64 = i64::MIN / 2;
+/// After all time.
+const NEVER: i64 = i64::MAX / 2;
+/// What a flow that lasts a time has to deliver: more than it ever can.
+const ENDLESS: u64 = u64::MAX;
+/// After this much silence a flow that has an amount of data to deliver deems what is in flight
+/// lost (the initial timeout of RFC 6298, section 2). Flows that last a time have no such timer,
+/// as in the original program.
+const STALL_TIMEOUT: i64 = 1_000_000_000;
+
+/// A packet that will reach the receiver, and be acknowledged at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) sent: i64,
+    pub(super) received: i64,
+    pub(super) sequence: u64,
+}
+
+/// When a sender switched on or off.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Toggle {
+    pub(super) at: i64,
+    pub(super) on: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) delay: i64,
+    switch: Switch,
+    on: bool,
+    /// The next switch known in advance.
+    switch_at: i64,
+    memory: Memory,
+    flow: Flow,
+    /// Packets under way, those not yet acknowledged from `head` on, in order of arrival.
+    arrivals: Vec<Arrival>,
+    head: usize,
+    /// When it sends, switches or gives up next, if no acknowledgement comes before.
+    next_own_event: i64,
+    delivered: u64,
+    rtt_sum: i64,
+    pub(super) toggles: Vec<Toggle>,
+    /// The packet number the link gives to the next packet it is handed.
+    pub(super) enqueued: u64,
+}
+
+/// What every packet touches, the memory apart; small enough to be kept in registers.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    /// The rule applied last.
+    rule: usize,
+    window: u32,
+    intersend: i64,
+    last_send: i64,
+    last_ack: i64,
+    /// The first packet of the present flow; acknowledgements of earlier ones are stale.
+    start: u64,
+    /// The number of the next packet.
+    sent: u64,
+    /// One above the largest packet number acknowledged or given up.
+    acked: u64,
+    /// Packets the flow still has to deliver, or [`ENDLESS`] less those delivered.
+    to_deliver: u64,
+}
+
+/// A time in which a sender does not switch.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    /// How many acknowledgements arrive in it.
+    acks: usize,
+    end: i64,
+    /// Whether the sender switches at the end.
+    switches: bool,
+}
+
+impl Flow {
+    fn new() -> Flow {
+        Flow {
+            rule: 0,
+            window: 0,
+            intersend: 0,
+            last_send: NEVER_SENT,
+            last_ack: NEVER_SENT,
+            start: 0,
+            sent: 0,
+            acked: 0,
+            to_deliver: ENDLESS,
+        }
+    }
+
+    /// The next flow, of `to_deliver` packets.
+    fn next(self, to_deliver: u64) -> Flow {
+        let Flow { rule, sent, .. } = self;
+        Flow { rule, sent, start: sent, acked: sent, to_deliver, ..Flow::new() }
+    }
+
+    #[inline]
+    fn may_send(&self) -> bool {
+        self.sent - self.acked < u64::from(self.window).min(self.to_deliver)
+    }
+
+    /// The next time a packet may leave, from `now` on.
+    #[inline]
+    fn next_send(&self, now: i64) -> i64 {
+        now.max(self.last_send + self.intersend)
+    }
+
+    /// Sends what may be sent from `now` on and before `end`.
+    #[inline]
+    fn send_until(&mut self, now: i64, end: i64, sends: &mut Run<'_>) {
+        while self.may_send() {
+            let at = self.next_send(now);
+            if at >= end {
+                break;
+            }
+            sends.push(at);
+            self.last_send = at;
+            self.sent += 1;
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Arrival, memory: &mut Memory) {
+        if ack.sequence >= self.start {
+            let gap = (ack.sequence + 1).saturating_sub(self.acked);
+            memory.on_ack(at(ack.sent), at(ack.received), gap);
+            self.last_ack = ack.received;
+            self.to_deliver -= 1;
+        }
+        self.acked = self.acked.max(ack.sequence + 1);
+    }
+
+    /// Applies the rule of `memory`.
+    #[inline]
+    fn apply(&mut self, memory: &Memory, rules: Rules<'_>, observer: &mut impl Observer) {
+        let signals = memory.signals();
+        self.rule = rules.grid.find(&signals, self.rule);
+        observer.fired(self.rule, &signals);
+        let action = &rules.actions[self.rule];
+        self.window = action.window(self.window);
+        self.intersend = action.intersend().as_nanos() as i64;
+    }
+
+    fn is_endless(&self) -> bool {
+        self.to_deliver > ENDLESS / 2
+    }
+
+    /// When the flow deems lost what it has in flight.
+    fn stalls_at(&self) -> i64 {
+        if self.is_endless() || self.sent == self.acked {
+            return NEVER;
+        }
+        self.last_send.max(self.last_ack) + STALL_TIMEOUT
+    }
+}
+
+impl Sender {
+    pub(super) fn new(delay: Span, mut switch: Switch) -> Sender {
+        let start = to_nanos(switch.next_start(Instant::ZERO));
+        Sender {
+            delay: delay.as_nanos() as i64,
+            switch,
+            on: false,
+            switch_at: start,
+            memory: Memory::new(),
+            flow: Flow::new(),
+            arrivals: Vec::new(),
+            head: 0,
+            next_own_event: start,
+            delivered: 0,
+            rtt_sum: 0,
+            toggles: Vec::new(),
+            enqueued: 0,
+        }
+    }
+
+    /// When anything happens at this sender next, as far as is known.
+    #[inline]
+    pub(super) fn next_event(&self) -> i64 {
+        let ack = self.arrivals.get(self.head).map_or(NEVER, |arrival| arrival.received);
+        self.next_own_event.min(ack)
+    }
+
+    pub(super) fn sent(&self) -> u64 {
+        self.flow.sent
+    }
+
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    pub(super) fn rtt_sum(&self) -> Span {
+        Span::from_nanos(self.rtt_sum as u64)
+    }
+
+    /// A packet of this sender will arrive.
+    #[inline]
+    pub(super) fn push_arrival(&mut self, arrival: Arrival) {
+        self.arrivals.push(arrival);
+    }
+
+    /// Lives through everything before `horizon`: all arrivals until then are known.
+    pub(super) fn advance(
+        &mut self,
+        horizon: i64,
+        rules: Rules<'_>,
+        sends: &mut Run<'_>,
+        observer: &mut impl Observer,
+    ) {
+        let mut now = i64::MIN;
+        loop {
+            let stretch = self.next_stretch(horizon);
+            now = self.live(now, stretch, rules, sends, observer);
+            if stretch.end == horizon && !stretch.switches {
+                break;
+            }
+            now = stretch.end;
+            if stretch.switches {
+                self.toggle(now, rules, observer);
+            } else if self.flow.stalls_at() <= now {
+                self.flow.acked = self.flow.sent;
+            }
+        }
+        self.next_own_event = self.plan(now, horizon);
+        self.discard_acknowledged();
+    }
+
+    /// The time until the next switch, until the flow may have to give up, or until the horizon.
+    fn next_stretch(&self, horizon: i64) -> Stretch {
+        let waiting = &self.arrivals[self.head..];
+        let until = |end| waiting.partition_point(|a| a.received <= end);
+        let mut stretch = if self.switch_at < horizon {
+            Stretch { acks: until(self.switch_at), end: self.switch_at, switches: true }
+        } else {
+            Stretch { acks: until(horizon - 1), end: horizon, switches: false }
+        };
+        if !self.on || self.flow.is_endless() {
+            return stretch;
+        }
+        let stalls_at = self.flow.stalls_at();
+        if stalls_at < horizon {
+            stretch = Stretch { acks: until(stalls_at), end: stalls_at, switches: false };
+        }
+        let stale = waiting.partition_point(|a| a.sequence < self.flow.start);
+        let last = stale + self.flow.to_deliver as usize;
+        if last <= stretch.acks {
+            stretch = Stretch { acks: last, end: waiting[last - 1].received, switches: true };
+        }
+        stretch
+    }
+
+    /// Handles the acknowledgements of a stretch and sends until its end; returns the time of the
+    /// last of them, or `now`.
+    #[inline]
+    fn live(
+        &mut self,
+        mut now: i64,
+        stretch: Stretch,
+        rules: Rules<'_>,
+        sends: &mut Run<'_>,
+        observer: &mut impl Observer,
+    ) -> i64 {
+        let mut memory = self.memory.clone();
+        let mut flow = self.flow;
+        let mut rtt_sum = 0;
+        for ack in &self.arrivals[self.head..self.head + stretch.acks] {
+            if self.on {
+                flow.send_until(now, ack.received, sends);
+            }
+            rtt_sum += ack.received - ack.sent;
+            flow.on_ack(ack, &mut memory);
+            flow.apply(&memory, rules, observer);
+            now = ack.received;
+        }
+        if self.on {
+            flow.send_until(now, stretch.end, sends);
+        }
+        (self.memory, self.flow) = (memory, flow);
+        self.rtt_sum += rtt_sum;
+        self.head += stretch.acks;
+        self.delivered += stretch.acks as u64;
+        now
+    }
+
+    /// Switches on or off at `now`.
+    fn toggle(&mut self, now: i64, rules: Rules<'_>, observer: &mut impl Observer) {
+        self.on = !self.on;
+        self.toggles.push(Toggle { at: now, on: self.on });
+        if !self.on {
+            self.switch_at = to_nanos(self.switch.next_start(at(now)));
+            return;
+        }
+        let (switch_at, to_deliver) = match self.switch.next_job(at(now)) {
+            Job::Until(end) => (to_nanos(end), ENDLESS),
+            Job::Deliver(packets) => (NEVER, packets.get()),
+        };
+        self.switch_at = switch_at;
+        self.memory = Memory::new();
+        self.flow = self.flow.next(to_deliver);
+        self.flow.apply(&self.memory, rules, observer);
+    }
+
+    /// When it sends, switches or gives up next, from `horizon` on.
+    fn plan(&self, now: i64, horizon: i64) -> i64 {
+        if !self.on {
+            return self.switch_at;
+        }
+        let may_send = self.flow.may_send();
+        let send = if may_send { self.flow.next_send(now).max(horizon) } else { NEVER };
+        self.switch_at.min(send).min(self.flow.stalls_at())
+    }
+
+    /// Frees the room of what has been acknowledged, once that is twice what is left.
+    fn discard_acknowledged(&mut self) {
+        if self.head >= 2 * (self.arrivals.len() - self.head) {
+            self.arrivals.drain(..self.head);
+            self.head = 0;
+        }
+    }
+}
+
+#[inline]
+fn at(nanos: i64) -> Instant {
+    Instant::from_nanos(nanos as u64)
+}
+
+fn to_nanos(instant: Instant) -> i64 {
+    i64::try_from(instant.as_nanos()).unwrap_or(NEVER).min(NEVER)
+}
