@@ -117,6 +117,9 @@ impl<const N: usize> Bounds<N> {
         let upper = |i| {
             if used(i) && inner.upper[i] < outer.upper[i] { inner.upper[i] } else { f64::INFINITY }
         };
+        if inner.is_empty(table.signals()) {
+            return Bounds { lower: [f64::INFINITY; N], upper: [f64::NEG_INFINITY; N] };
+        }
         Bounds { lower: std::array::from_fn(lower), upper: std::array::from_fn(upper) }
     }
 
@@ -154,7 +157,6 @@ impl<const N: usize> Cells<N> {
         })
     }
 
-    #[inline(never)]
     #[inline(never)]
     fn find(&self, memory: [f64; 6]) -> usize {
         let mut cell = 0;

@@ -2,15 +2,29 @@
 //! sender observed, a [`RuleTable`] that maps it to an [`Action`], and the files of such tables.
 
 mod action;
+mod diff;
+pub mod dna;
+pub mod file;
 mod grid;
+mod json;
 mod memory;
+mod provenance;
 mod runner;
+mod show;
 mod signal;
+mod stats;
 mod table;
+mod text;
 
 pub use action::{Action, CompiledAction, MAX_WINDOW};
+pub use diff::{ActionChange, CellDifference, NumberedRule, TableDiff, diff};
+pub use file::{LoadError, SaveError, TableFile};
 pub use grid::Grid;
+pub use json::JsonError;
 pub use memory::Memory;
+pub use provenance::{ArrivalTimes, Provenance, Score};
 pub use runner::RemyCc;
-pub use signal::{Signal, SignalSet};
-pub use table::{Cuboid, Node, Rule, RuleTable, TableError};
+pub use show::{Show, ShowTree, show, show_tree};
+pub use signal::{Signal, SignalSet, UnknownSignal};
+pub use stats::{ActionCount, AxisStats, Spread, TableStats, stats};
+pub use table::{Cuboid, MAX_DEPTH, MAX_RULES, Node, Rule, RuleTable, TableError};

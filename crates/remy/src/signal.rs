@@ -66,6 +66,19 @@ impl FromStr for Signal {
     }
 }
 
+impl serde::Serialize for Signal {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Signal {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Signal, D::Error> {
+        let name = <String as serde::Deserialize>::deserialize(deserializer)?;
+        name.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// A name that is no signal's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(

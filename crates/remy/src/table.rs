@@ -8,6 +8,8 @@ use std::fmt;
 pub const MAX_RULES: usize = 10_000;
 /// The deepest a tree of rules may be.
 pub const MAX_DEPTH: usize = 64;
+/// How many boxes to look at in search of a hole, to name it.
+const HOLE_SEARCH: u32 = 100_000;
 
 /// A half-open box of memory: on every axis `lower <= value < upper`. An axis that does not
 /// matter runs from minus to plus infinity.
@@ -66,42 +68,59 @@ pub enum TableError {
     #[error("the tree of rules is nested more than {MAX_DEPTH} deep")]
     TooDeep,
     /// A bound that is not a number, or a lower one above its upper one.
-    #[error("box {domain} has impossible bounds on {signal}")]
+    #[error("box {domain} has impossible bounds on {signal}: a lower bound is at most its upper")]
     BadBounds {
         /// The box.
-        domain: Cuboid,
+        domain: Box<Cuboid>,
+        /// The axis.
+        signal: Signal,
+    },
+    /// A bound on a signal that the table does not use.
+    #[error("box {domain} has bounds on {signal}, which is not among the table's signals")]
+    UnusedSignal {
+        /// The box.
+        domain: Box<Cuboid>,
         /// The axis.
         signal: Signal,
     },
     /// An action with a number that is not finite, or a negative time between sends.
-    #[error("the rule for {domain} has an impossible action: {action:?}")]
+    #[error(
+        "the rule for {domain} has an impossible action (multiple {}, intersend {} ms): the \
+         multiple must be finite, the intersend from 0 to 1e12 ms",
+        .action.multiple, .action.intersend_ms
+    )]
     BadAction {
         /// The rule's box.
-        domain: Cuboid,
+        domain: Box<Cuboid>,
         /// Its action.
         action: Action,
     },
     /// A child reaches out of its parent.
-    #[error("box {child} reaches out of its parent {parent}")]
+    #[error("box {child} reaches out of its parent {parent}: cut it to fit")]
     Outside {
         /// The child's box.
-        child: Cuboid,
+        child: Box<Cuboid>,
         /// The parent's box.
-        parent: Cuboid,
+        parent: Box<Cuboid>,
     },
     /// Two children share memory.
-    #[error("boxes {first} and {second} overlap")]
+    #[error("boxes {first} and {second} overlap: shrink one of them")]
     Overlap {
         /// One box.
-        first: Cuboid,
+        first: Box<Cuboid>,
         /// The other.
-        second: Cuboid,
+        second: Box<Cuboid>,
     },
     /// The children leave some of their parent out.
-    #[error("the parts of box {domain} leave a hole in it")]
+    #[error(
+        "the parts of box {domain} leave a hole in it: extend one over {missing}, or add a rule"
+    )]
     Hole {
         /// The parent's box.
-        domain: Cuboid,
+        domain: Box<Cuboid>,
+        /// A part of it that no child holds; the whole of it where the search for one would take
+        /// too long.
+        missing: Box<Cuboid>,
     },
     /// A node that is no rule of the list, or a rule that is not in the tree exactly once.
     #[error("rule {0} does not stand in the tree exactly once")]
@@ -142,6 +161,14 @@ impl Cuboid {
             .iter()
             .map(Signal::index)
             .all(|i| self.lower[i].max(other.lower[i]) < self.upper[i].min(other.upper[i]))
+    }
+
+    /// What two boxes share; an empty box where that is nothing.
+    pub fn intersection(&self, other: &Cuboid) -> Cuboid {
+        Cuboid {
+            lower: std::array::from_fn(|i| self.lower[i].max(other.lower[i])),
+            upper: std::array::from_fn(|i| self.upper[i].min(other.upper[i])),
+        }
     }
 
     fn is_within(&self, outer: &Cuboid, signals: SignalSet) -> bool {
@@ -226,19 +253,19 @@ impl RuleTable {
     pub fn split(&mut self, index: usize, signal: Signal, at: f64) -> bool {
         let domain = self.rules[index].domain;
         let inside = domain.lower[signal.index()] < at && at < domain.upper[signal.index()];
-        if !inside || !self.signals.contains(signal) || self.rules.len() >= MAX_RULES {
+        let shallow = leaf_depth(&self.root, index).is_some_and(|depth| depth < MAX_DEPTH);
+        let room = shallow && self.rules.len() < MAX_RULES;
+        if !inside || !room || !self.signals.contains(signal) {
             return false;
         }
         let new = self.rules.len();
         let [below, above] = domain.split(signal, at);
         let parts = Node::Split { domain, children: vec![Node::Leaf(index), Node::Leaf(new)] };
-        let grown =
-            replace_leaf(&mut self.root, index, parts, 1).is_ok_and(|depth| depth < MAX_DEPTH);
-        if grown {
-            self.rules[index].domain = below;
-            self.rules.push(Rule { domain: above, action: self.rules[index].action });
-        }
-        grown
+        replace_leaf(&mut self.root, index, parts)
+            .expect("every rule stands in the tree: checked when the table was made");
+        self.rules[index].domain = below;
+        self.rules.push(Rule { domain: above, action: self.rules[index].action });
+        true
     }
 
     /// The number of the rule that holds `memory`: the definition that [`crate::Grid`] must agree
@@ -267,7 +294,22 @@ impl RuleTable {
         std::array::from_fn(|i| memory[i].min(domain.upper[i].next_down()).max(domain.lower[i]))
     }
 
-    fn domain_of<'a>(&'a self, node: &'a Node) -> &'a Cuboid {
+    /// How deep the tree is: 1 for a single rule.
+    pub fn depth(&self) -> usize {
+        fn depth(node: &Node) -> usize {
+            match node {
+                Node::Leaf(_) => 1,
+                Node::Split { children, .. } => 1 + children.iter().map(depth).max().unwrap_or(0),
+            }
+        }
+        depth(&self.root)
+    }
+
+    /// The box of a node of this table's tree.
+    ///
+    /// # Panics
+    /// If `node` is a leaf of another table's, with a number this table has no rule of.
+    pub fn domain_of<'a>(&'a self, node: &'a Node) -> &'a Cuboid {
         match node {
             Node::Leaf(index) => &self.rules[*index].domain,
             Node::Split { domain, .. } => domain,
@@ -283,7 +325,10 @@ impl RuleTable {
         for rule in &self.rules {
             let Action { multiple, intersend_ms, .. } = rule.action;
             if !multiple.is_finite() || !(0.0..1e12).contains(&intersend_ms) {
-                return Err(TableError::BadAction { domain: rule.domain, action: rule.action });
+                return Err(TableError::BadAction {
+                    domain: Box::new(rule.domain),
+                    action: rule.action,
+                });
             }
         }
         let mut seen = vec![false; self.rules.len()];
@@ -321,10 +366,14 @@ impl RuleTable {
     }
 
     fn validate_bounds(&self, domain: &Cuboid) -> Result<(), TableError> {
-        for signal in self.signals.iter() {
+        for signal in Signal::ALL {
             let (lower, upper) = (domain.lower[signal.index()], domain.upper[signal.index()]);
+            let unbounded = (lower, upper) == (f64::NEG_INFINITY, f64::INFINITY);
             if lower.is_nan() || upper.is_nan() || lower > upper {
-                return Err(TableError::BadBounds { domain: *domain, signal });
+                return Err(TableError::BadBounds { domain: Box::new(*domain), signal });
+            }
+            if !unbounded && !self.signals.contains(signal) {
+                return Err(TableError::UnusedSignal { domain: Box::new(*domain), signal });
             }
         }
         Ok(())
@@ -340,10 +389,12 @@ impl RuleTable {
             .collect();
         for (i, first) in boxes.iter().enumerate() {
             if !first.is_within(parent, self.signals) {
-                return Err(TableError::Outside { child: **first, parent: *parent });
+                let (child, parent) = (Box::new(**first), Box::new(*parent));
+                return Err(TableError::Outside { child, parent });
             }
             if let Some(second) = boxes[..i].iter().find(|b| b.overlaps(first, self.signals)) {
-                return Err(TableError::Overlap { first: **second, second: **first });
+                let (first, second) = (Box::new(**second), Box::new(**first));
+                return Err(TableError::Overlap { first, second });
             }
         }
         let bounds: Vec<(usize, Vec<f64>)> = self
@@ -369,26 +420,65 @@ impl RuleTable {
         if boxes.iter().map(|b| cells(b)).sum::<u128>() == whole {
             Ok(())
         } else {
-            Err(TableError::Hole { domain: *parent })
+            let missing = self.missing(parent, &boxes, &mut { HOLE_SEARCH }).unwrap_or(*parent);
+            Err(TableError::Hole { domain: Box::new(*parent), missing: Box::new(missing) })
+        }
+    }
+
+    /// A part of `region` that none of the disjoint `boxes` holds, if there is one and it is found
+    /// within `steps`.
+    fn missing(&self, region: &Cuboid, boxes: &[&Cuboid], steps: &mut u32) -> Option<Cuboid> {
+        *steps = steps.checked_sub(1)?;
+        let Some(first) = boxes.iter().position(|b| b.overlaps(region, self.signals)) else {
+            return Some(*region);
+        };
+        let mut inside = *region;
+        for signal in self.signals.iter() {
+            for (at, outer) in [(boxes[first].lower, 0), (boxes[first].upper, 1)] {
+                let at = at[signal.index()].max(inside.lower[signal.index()]);
+                let halves = inside.split(signal, at.min(inside.upper[signal.index()]));
+                if !halves[outer].is_empty(self.signals)
+                    && let Some(found) = self.missing(&halves[outer], &boxes[first + 1..], steps)
+                {
+                    return Some(found);
+                }
+                inside = halves[1 - outer];
+            }
+        }
+        None
+    }
+}
+
+/// How deep leaf `index` stands; nothing where there is no such leaf.
+fn leaf_depth(node: &Node, index: usize) -> Option<usize> {
+    match node {
+        Node::Leaf(i) => (*i == index).then_some(1),
+        Node::Split { children, .. } => {
+            Some(1 + children.iter().find_map(|child| leaf_depth(child, index))?)
         }
     }
 }
 
-/// Puts `parts` in the place of leaf `index` and returns its depth, or `parts` back where there is
-/// no such leaf.
-fn replace_leaf(node: &mut Node, index: usize, parts: Node, depth: usize) -> Result<usize, Node> {
+/// Puts `parts` in the place of leaf `index`, or gives them back where there is no such leaf.
+fn replace_leaf(node: &mut Node, index: usize, parts: Node) -> Result<(), Node> {
     match node {
         Node::Leaf(i) if *i == index => {
             *node = parts;
-            Ok(depth)
+            Ok(())
         }
         Node::Leaf(_) => Err(parts),
-        Node::Split { children, .. } => children
-            .iter_mut()
-            .try_fold(parts, |parts, child| match replace_leaf(child, index, parts, depth + 1) {
-                Ok(depth) => Err(depth),
-                Err(parts) => Ok(parts),
-            })
-            .map_or_else(Ok, Err),
+        Node::Split { children, .. } => {
+            let mut parts = parts;
+            for child in children {
+                match replace_leaf(child, index, parts) {
+                    Ok(()) => return Ok(()),
+                    Err(unplaced) => parts = unplaced,
+                }
+            }
+            Err(parts)
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,7 +43,7 @@ impl Stream {
     /// If `bound` is zero.
     pub fn below(&mut self, bound: usize) -> usize {
         assert!(bound > 0, "there is nothing below zero to choose");
-        (u128::from(self.0.next_u64()) * bound as u128 >> 64) as usize
+        ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
 
     /// Exponential of mean 1.

@@ -43,7 +43,21 @@ pub(crate) fn parse_scaled(
     if !(0.0..9.2e18).contains(&value) {
         return Err(error());
     }
-    Ok(value.round() as u64)
+    Ok(exact(number, scale as u64).unwrap_or(value.round() as u64))
+}
+
+/// `number` times `scale`, to the nearest whole number, for a plain decimal number: a double would
+/// lose the last digits of what is beyond 2^53.
+fn exact(number: &str, scale: u64) -> Option<u64> {
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{decimals}");
+    // So many that their product with the largest scale fits 128 bits.
+    if digits.len() > 24 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let parts = 10_u128.pow(u32::try_from(decimals.len()).ok()?);
+    let scaled = digits.parse::<u128>().ok()? * u128::from(scale);
+    u64::try_from((scaled + parts / 2) / parts).ok()
 }
 
 /// Prints `value` in the largest of `units` (from large to small) that needs no more than three

@@ -134,7 +134,8 @@ impl Flow {
             let gap = (ack.sequence + 1).saturating_sub(self.acked);
             memory.on_ack(at(ack.sent), at(ack.received), gap);
             self.last_ack = ack.received;
-            self.to_deliver -= 1;
+            // A flow that completed may still be owed packets it had given up.
+            self.to_deliver = self.to_deliver.saturating_sub(1);
         }
         self.acked = self.acked.max(ack.sequence + 1);
     }
@@ -144,7 +145,7 @@ impl Flow {
     fn apply(&mut self, memory: &Memory, rules: Rules<'_>, observer: &mut impl Observer) {
         let signals = memory.signals();
         self.rule = rules.grid.find(&signals, self.rule);
-        observer.fired(self.rule, &signals);
+        observer.fired(self.rule, &signals, self.window);
         let action = &rules.actions[self.rule];
         self.window = action.window(self.window);
         self.intersend = action.intersend().as_nanos() as i64;

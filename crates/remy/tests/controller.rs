@@ -1,0 +1,109 @@
+//! What must hold of a RemyCC whatever its host tells it.
+
+mod common;
+
+use common::table;
+use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision};
+use exm_remy::{Action, MAX_WINDOW, RemyCc};
+use exm_units::{Instant, Packets};
+use proptest::prelude::*;
+
+/// Half of what 64 bits of nanoseconds hold: 292 years.
+const LATEST: u64 = u64::MAX / 2;
+
+#[derive(Clone, Debug)]
+enum Event {
+    Start(u64),
+    Ack {
+        now: u64,
+        sent: u64,
+        received: Option<u64>,
+        sequence: u64,
+        largest: Option<u64>,
+        stale: bool,
+    },
+    Congestion(u64, usize),
+    Tick(u64),
+}
+
+fn time() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 0..10_000_000_000_u64, 1 => 0..=LATEST]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let ack = (time(), time(), prop::option::of(time()), any::<u64>(), any::<Option<u64>>());
+    prop_oneof![
+        1 => time().prop_map(Event::Start),
+        12 => (ack, any::<bool>()).prop_map(|((now, sent, received, sequence, largest), stale)| {
+            Event::Ack { now, sent, received, sequence, largest, stale }
+        }),
+        1 => (time(), 0_usize..4).prop_map(|(now, kind)| Event::Congestion(now, kind)),
+        1 => time().prop_map(Event::Tick),
+    ]
+}
+
+fn tell(cc: &mut RemyCc, event: &Event) -> Decision {
+    match *event {
+        Event::Start(now) => cc.on_start(Instant::from_nanos(now)),
+        Event::Ack { now, sent, received, sequence, largest, stale } => {
+            let (sent, now) = (Instant::from_nanos(sent), Instant::from_nanos(now));
+            let mut ack = Ack::new(sequence, sent, now);
+            ack.received_at = received.map(Instant::from_nanos);
+            ack.largest_acked = largest;
+            ack.stale = stale;
+            cc.on_ack(&ack)
+        }
+        Event::Congestion(now, kind) => {
+            let kinds = [
+                CongestionKind::Lost,
+                CongestionKind::Marked,
+                CongestionKind::Timeout,
+                CongestionKind::Spurious,
+            ];
+            cc.on_congestion(&Congestion::new(kinds[kind], Instant::ZERO, Instant::from_nanos(now)))
+        }
+        Event::Tick(now) => cc.on_tick(Instant::from_nanos(now)),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    #[test]
+    fn the_window_stays_in_bounds_whatever_happens(
+        table in table(),
+        events in prop::collection::vec(event(), 0..200),
+    ) {
+        let mut cc = RemyCc::new(&table);
+        for event in &events {
+            let decision = tell(&mut cc, event);
+            prop_assert!(decision.cwnd <= Packets::new(u64::from(MAX_WINDOW)));
+            prop_assert_eq!(decision.wake_at, None);
+            prop_assert!(cc.rule() < table.rules().len());
+            prop_assert!(cc.memory().signals().iter().all(|signal| signal.is_finite()));
+        }
+    }
+
+    #[test]
+    fn the_same_events_give_the_same_decisions(
+        table in table(),
+        events in prop::collection::vec(event(), 0..50),
+    ) {
+        let (mut a, mut b) = (RemyCc::new(&table), RemyCc::new(&table));
+        b.on_start(Instant::ZERO);
+        for event in [Event::Start(1)].iter().chain(&events) {
+            prop_assert_eq!(tell(&mut a, event), tell(&mut b, event));
+        }
+    }
+
+    #[test]
+    fn an_action_truncates_and_clamps(
+        multiple in any::<f64>(),
+        increment in any::<i32>(),
+        window in 0..=MAX_WINDOW,
+    ) {
+        let next = Action { multiple, increment, intersend_ms: 0.0 }.compile().window(window);
+        let exact = multiple * f64::from(window) + f64::from(increment);
+        prop_assert_eq!(f64::from(next), exact.trunc().clamp(0.0, f64::from(MAX_WINDOW)) + 0.0);
+    }
+}

@@ -1,0 +1,80 @@
+//! [`AnyController`]: every kind of controller the simulator can put into a sender.
+
+use exm_cc::{Ack, Aimd, Congestion, Controller, Decision};
+use exm_remy::RemyCc;
+use exm_units::Instant;
+
+macro_rules! controllers {
+    ($($(#[$doc:meta])* $variant:ident($type:ty) $(= $name:literal)?,)*) => {
+        /// Any controller. To add one, add its line to the list at the end of this file.
+        #[derive(Clone, Debug)]
+        #[non_exhaustive]
+        pub enum AnyController {
+            $($(#[$doc])* $variant($type),)*
+        }
+
+        $(impl From<$type> for AnyController {
+            fn from(controller: $type) -> AnyController {
+                AnyController::$variant(controller)
+            }
+        })*
+
+        impl AnyController {
+            /// The names of the controllers that need nothing but their name.
+            pub const NAMES: &'static [&'static str] = &[$($($name,)?)*];
+
+            /// The controller called `name`; nothing where none is called that.
+            pub fn named(name: &str) -> Option<AnyController> {
+                match name {
+                    $($($name => Some(AnyController::$variant(<$type>::default())),)?)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl Controller for AnyController {
+            #[inline]
+            fn on_start(&mut self, now: Instant) -> Decision {
+                match self { $(AnyController::$variant(controller) => controller.on_start(now),)* }
+            }
+
+            #[inline]
+            fn on_ack(&mut self, ack: &Ack) -> Decision {
+                match self { $(AnyController::$variant(controller) => controller.on_ack(ack),)* }
+            }
+
+            fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+                match self {
+                    $(AnyController::$variant(controller) => controller.on_congestion(congestion),)*
+                }
+            }
+
+            fn on_tick(&mut self, now: Instant) -> Decision {
+                match self { $(AnyController::$variant(controller) => controller.on_tick(now),)* }
+            }
+        }
+    };
+}
+
+impl AnyController {
+    /// Whether its sender keeps a retransmission timer. Controllers designed by people rely on
+    /// one; a RemyCC never had one.
+    pub const fn keeps_timer(&self) -> bool {
+        !matches!(self, AnyController::Remy(_))
+    }
+
+    /// The RemyCC, where it is one: its memory and rule are worth recording.
+    pub const fn as_remy(&self) -> Option<&RemyCc> {
+        match self {
+            AnyController::Remy(remy) => Some(remy),
+            _ => None,
+        }
+    }
+}
+
+controllers! {
+    /// A computed controller: a rule table.
+    Remy(RemyCc),
+    /// Additive increase, multiplicative decrease.
+    Aimd(Aimd) = "aimd",
+}

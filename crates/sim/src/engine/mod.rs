@@ -1,0 +1,374 @@
+//! The event engine: any number of senders on any directed graph of links.
+//!
+//! Because a link's propagation delay is fixed and its transmissions end one after the other, the
+//! packets it has sent arrive in the order they left: of all that is under way on a link only the
+//! first can be the next event. So the engine has a fixed set of *sources* of events, each with at
+//! most one event due, and no event or packet is ever allocated by itself.
+//!
+//! What happens at one and the same instant takes turns in this order, which is that of the
+//! sources' numbers: transmissions end (by link), packets arrive at further links (by link),
+//! acknowledgements arrive (by flow), timers run out (by flow), senders switch on or off (by flow),
+//! senders send, each all it may at that instant (by flow); last, the observer looks. A sender that
+//! switches off at an instant sends nothing at it.
+//!
+//! Results depend on the network and the seed alone. Memory grows with the packets under way, never
+//! with the time simulated.
+
+mod agenda;
+mod host;
+mod observer;
+mod share;
+mod transmitter;
+
+pub use observer::{FlowSample, LinkSample, Observer, Pace};
+
+use crate::link::{Dropped, Packet};
+use crate::metrics::Report;
+use crate::network::Network;
+use agenda::{Agenda, NEVER};
+use exm_units::{Instant, Rate, Span};
+use host::Host;
+use share::Sharing;
+use transmitter::Transmitter;
+
+/// Where a path ends, in the list of hops.
+const RECEIVER: u32 = u32::MAX;
+
+/// Simulates `network`, its chances drawn from `seed`.
+pub fn run(network: &Network, seed: u64) -> Report {
+    run_observed(network, seed, &mut ())
+}
+
+/// As [`run`], with an observer.
+pub fn run_observed(network: &Network, seed: u64, observer: &mut impl Observer) -> Report {
+    let mut simulation = Simulation::new(network, seed, observer);
+    simulation.run();
+    simulation.report(network, seed)
+}
+
+/// The numbers of the sources, kind by kind.
+#[derive(Clone, Copy, Debug)]
+struct Sources {
+    links: usize,
+    flows: usize,
+}
+
+/// Whose turn it is.
+enum Turn {
+    Transmission(usize),
+    Wire(usize),
+    Ack(usize),
+    Timer(usize),
+    Switch(usize),
+    Send(usize),
+    Observer,
+}
+
+impl Sources {
+    const fn transmission(self, link: usize) -> usize {
+        link
+    }
+
+    const fn wire(self, link: usize) -> usize {
+        self.links + link
+    }
+
+    const fn ack(self, flow: usize) -> usize {
+        2 * self.links + flow
+    }
+
+    const fn timer(self, flow: usize) -> usize {
+        self.ack(self.flows) + flow
+    }
+
+    const fn switch(self, flow: usize) -> usize {
+        self.timer(self.flows) + flow
+    }
+
+    const fn send(self, flow: usize) -> usize {
+        self.switch(self.flows) + flow
+    }
+
+    const fn observer(self) -> usize {
+        self.send(self.flows)
+    }
+
+    const fn count(self) -> usize {
+        self.observer() + 1
+    }
+
+    #[inline]
+    fn turn(self, source: usize) -> Turn {
+        match source {
+            s if s < self.wire(0) => Turn::Transmission(s),
+            s if s < self.ack(0) => Turn::Wire(s - self.wire(0)),
+            s if s < self.timer(0) => Turn::Ack(s - self.ack(0)),
+            s if s >= self.observer() => Turn::Observer,
+            s if s >= self.send(0) => Turn::Send(s - self.send(0)),
+            s if s >= self.switch(0) => Turn::Switch(s - self.switch(0)),
+            s => Turn::Timer(s - self.timer(0)),
+        }
+    }
+}
+
+struct Simulation<'a, O> {
+    now: Instant,
+    end: Instant,
+    agenda: Agenda,
+    sources: Sources,
+    links: Vec<Transmitter>,
+    hosts: Vec<Host>,
+    /// When each flow is to send and to be woken, as the agenda has it.
+    planned: Vec<Planned>,
+    /// All paths one after the other, each ended by [`RECEIVER`].
+    hops: Vec<u32>,
+    /// Each flow's delay after its last link: that link's and its own.
+    last_delays: Vec<Span>,
+    sharing: Sharing,
+    dropped: Dropped,
+    events: u64,
+    pace: Pace,
+    observer: &'a mut O,
+}
+
+#[derive(Clone, Copy)]
+struct Planned {
+    send: Instant,
+    wake: Instant,
+}
+
+impl<'a, O: Observer> Simulation<'a, O> {
+    fn new(network: &Network, seed: u64, observer: &'a mut O) -> Simulation<'a, O> {
+        let (links, flows) = (network.links(), network.flows());
+        let sources = Sources { links: links.len(), flows: flows.len() };
+        let mut agenda = Agenda::new(sources.count());
+        let mut hops = Vec::new();
+        let mut hosts = Vec::with_capacity(flows.len());
+        for (index, flow) in flows.iter().enumerate() {
+            let mut host = Host::new(flow, seed, index, hops.len() as u32);
+            agenda.set(sources.switch(index), host.first_start().as_nanos());
+            hosts.push(host);
+            hops.extend(flow.path.iter().map(|&link| link as u32).chain([RECEIVER]));
+        }
+        let last_delay = |path: &[usize]| path.last().map_or(Span::ZERO, |&link| links[link].delay);
+        let pace = observer.pace();
+        if let Pace::Every(_) = pace {
+            agenda.set(sources.observer(), 0);
+        }
+        Simulation {
+            now: Instant::ZERO,
+            end: Instant::ZERO + network.duration(),
+            agenda,
+            sources,
+            links: links.iter().enumerate().map(|(i, l)| Transmitter::new(l, seed, i)).collect(),
+            planned: vec![Planned { send: Instant::MAX, wake: Instant::MAX }; flows.len()],
+            hosts,
+            hops,
+            last_delays: flows.iter().map(|f| last_delay(&f.path) + f.extra_delay).collect(),
+            sharing: Sharing::default(),
+            dropped: Dropped::default(),
+            events: 0,
+            pace,
+            observer,
+        }
+    }
+
+    fn run(&mut self) {
+        loop {
+            let (time, source) = self.agenda.first();
+            self.now = Instant::from_nanos(time);
+            if self.now >= self.end {
+                break;
+            }
+            self.events += 1;
+            match self.sources.turn(source) {
+                Turn::Transmission(link) => self.depart(link),
+                Turn::Wire(link) => self.leave_wire(link),
+                Turn::Ack(flow) => self.acknowledge(flow),
+                Turn::Timer(flow) => self.wake(flow),
+                Turn::Switch(flow) => self.switch(flow),
+                Turn::Send(flow) => self.send(flow),
+                Turn::Observer => self.observe(),
+            }
+        }
+    }
+
+    /// A transmission ends: the packet goes on its way and the next is taken up.
+    #[inline]
+    fn depart(&mut self, link: usize) {
+        let transmitter = &mut self.links[link];
+        let (packet, lost) = transmitter.depart();
+        let finish = transmitter.serve(self.now, &mut self.dropped);
+        self.agenda.set(self.sources.transmission(link), finish.map_or(NEVER, Instant::as_nanos));
+        self.count_drops(link);
+        if lost {
+            self.hosts[packet.flow as usize].report.lost += 1;
+        } else {
+            self.forward(link, packet);
+        }
+        self.tell_of_link(link);
+    }
+
+    /// `packet` leaves `link` for the next one, or for its receiver.
+    #[inline]
+    fn forward(&mut self, link: usize, mut packet: Packet) {
+        let flow = packet.flow as usize;
+        packet.hop += 1;
+        let (pipe, source, delay) = if self.hops[packet.hop as usize] == RECEIVER {
+            (&mut self.hosts[flow].acks, self.sources.ack(flow), self.last_delays[flow])
+        } else {
+            let link_delay = self.links[link].delay;
+            (&mut self.links[link].wire, self.sources.wire(link), link_delay)
+        };
+        packet.at = self.now + delay;
+        if pipe.is_empty() {
+            self.agenda.set(source, packet.at.as_nanos());
+        }
+        pipe.push_back(packet);
+    }
+
+    /// A packet comes to the end of a link's propagation delay, where a further link begins.
+    fn leave_wire(&mut self, link: usize) {
+        let wire = &mut self.links[link].wire;
+        let packet = wire.pop_front().expect("a wire's turn comes only when it holds a packet");
+        let next = wire.front().map_or(NEVER, |packet| packet.at.as_nanos());
+        self.agenda.set(self.sources.wire(link), next);
+        self.arrive(packet);
+    }
+
+    /// `packet` arrives at the link it is to cross next.
+    #[inline]
+    fn arrive(&mut self, packet: Packet) {
+        let link = self.hops[packet.hop as usize] as usize;
+        if let Some(finish) = self.links[link].arrive(self.now, packet, &mut self.dropped) {
+            self.agenda.set(self.sources.transmission(link), finish.as_nanos());
+        }
+        self.count_drops(link);
+        self.tell_of_link(link);
+    }
+
+    #[inline]
+    fn count_drops(&mut self, link: usize) {
+        if self.dropped.is_empty() {
+            return;
+        }
+        for packet in self.dropped.drain() {
+            self.links[link].report.dropped += 1;
+            self.hosts[packet.flow as usize].count_drop(packet.hop);
+        }
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, flow: usize) {
+        let host = &mut self.hosts[flow];
+        let packet =
+            host.acks.pop_front().expect("an acknowledgement's turn comes when one is due");
+        let next = host.acks.front().map_or(NEVER, |packet| packet.at.as_nanos());
+        self.agenda.set(self.sources.ack(flow), next);
+        if host.acknowledge(self.now, &packet) {
+            self.switch_off(flow);
+        }
+        self.plan(flow);
+        if self.pace == Pace::EachEvent {
+            self.observer.flow(&self.hosts[flow].sample(self.now, flow));
+        }
+    }
+
+    fn wake(&mut self, flow: usize) {
+        // Plans are not put off as long as their time has not come: it may be too early.
+        self.planned[flow].wake = Instant::MAX;
+        if self.now >= self.hosts[flow].next_wake() {
+            self.hosts[flow].wake(self.now);
+        }
+        self.agenda.set(self.sources.timer(flow), NEVER);
+        self.plan(flow);
+    }
+
+    fn switch(&mut self, flow: usize) {
+        if self.hosts[flow].is_on() {
+            self.switch_off(flow);
+        } else {
+            let share = self.sharing.until(self.now);
+            self.sharing.join();
+            let end = self.hosts[flow].switch_on(self.now, share);
+            self.agenda.set(self.sources.switch(flow), end.as_nanos());
+        }
+        self.plan(flow);
+    }
+
+    fn switch_off(&mut self, flow: usize) {
+        let share = self.sharing.until(self.now);
+        self.sharing.leave();
+        let start = self.hosts[flow].switch_off(self.now, share);
+        self.agenda.set(self.sources.switch(flow), start.as_nanos());
+    }
+
+    /// Sends all that `flow` may send now.
+    fn send(&mut self, flow: usize) {
+        while self.hosts[flow].next_send(self.now) == self.now {
+            let packet = self.hosts[flow].send(self.now, flow);
+            self.arrive(packet);
+        }
+        self.plan(flow);
+    }
+
+    /// Brings the agenda up to date with what `flow` plans.
+    #[inline]
+    fn plan(&mut self, flow: usize) {
+        let (host, planned) = (&self.hosts[flow], &mut self.planned[flow]);
+        let send = host.next_send(self.now);
+        if send != planned.send {
+            planned.send = send;
+            self.agenda.set(self.sources.send(flow), send.as_nanos());
+        }
+        let wake = host.next_wake().max(self.now);
+        if wake < planned.wake {
+            planned.wake = wake;
+            self.agenda.set(self.sources.timer(flow), wake.as_nanos());
+        }
+    }
+
+    #[inline]
+    fn tell_of_link(&mut self, link: usize) {
+        if self.pace == Pace::EachEvent {
+            self.observer.link(&self.links[link].sample(self.now, link));
+        }
+    }
+
+    fn observe(&mut self) {
+        for (flow, host) in self.hosts.iter().enumerate() {
+            self.observer.flow(&host.sample(self.now, flow));
+        }
+        for (link, transmitter) in self.links.iter().enumerate() {
+            self.observer.link(&transmitter.sample(self.now, link));
+        }
+        let next = match self.pace {
+            Pace::Every(span) => self.now.saturating_add(span.max(Span::from_nanos(1))),
+            Pace::Never | Pace::EachEvent => Instant::MAX,
+        };
+        self.agenda.set(self.sources.observer(), next.as_nanos());
+    }
+
+    fn report(mut self, network: &Network, seed: u64) -> Report {
+        let share = self.sharing.until(self.end);
+        let held: u64 = self.links.iter().map(Transmitter::holds).sum();
+        let coming: usize = self.hosts.iter().map(|host| host.acks.len()).sum();
+        let flows = self.hosts.into_iter().zip(network.flows()).map(|(mut host, spec)| {
+            host.close(self.end, share);
+            let rates = spec.path.iter().map(|&link| network.links()[link].service.rate());
+            host.report.bottleneck = rates.min().unwrap_or(Rate::from_bps(0));
+            host.report
+        });
+        Report {
+            duration: network.duration(),
+            seed,
+            flows: flows.collect(),
+            links: self.links.into_iter().map(|link| link.finish(self.end)).collect(),
+            in_network: held + coming as u64,
+            events: self.events,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! What holds whatever the network.
+
+use super::*;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn limits() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        Just(Limit::Unlimited),
+        (1u64..40).prop_map(|n| Limit::Packets(Packets::new(n))),
+        (1500u64..40_000).prop_map(|n| Limit::Bytes(Bytes::new(n))),
+    ]
+}
+
+/// The link of number `index` of a chain.
+fn links(index: usize) -> impl Strategy<Value = LinkSpec> {
+    let losses = select(vec![0.0, 0.0, 0.02, 0.3]);
+    (1u64..40, limits(), losses, 0u64..30).prop_map(move |(mbps, limit, loss, delay)| LinkSpec {
+        ends: (index, index + 1),
+        delay: Span::from_millis(delay),
+        ..link(Rate::from_bps(mbps * 1_000_000), limit, loss)
+    })
+}
+
+fn traffics() -> impl Strategy<Value = OnOff> {
+    let off = select(vec![
+        Distribution::Fixed(0.0),
+        Distribution::Exponential { mean: 0.5 },
+        Distribution::Uniform { low: 0.0, high: 0.3 },
+    ]);
+    let on = select(vec![
+        OnFor::Ever,
+        OnFor::Time(Distribution::Exponential { mean: 0.7 }),
+        OnFor::Time(Distribution::Fixed(0.1)),
+        OnFor::Packets(Distribution::Exponential { mean: 30.0 }),
+        OnFor::Packets(Distribution::Fixed(1.0)),
+    ]);
+    (on, off).prop_map(|(on, off)| OnOff { on, off })
+}
+
+fn flows(links: usize) -> impl Strategy<Value = FlowSpec> {
+    let controllers =
+        select(vec![aimd(), window(7), one_rule(1.0, 1, 2.0), one_rule(0.9, 3, 0.5), window(0)]);
+    let sizes = select(vec![40u64, 512, 1500]);
+    let paths = (0..links).prop_flat_map(move |from| (Just(from), from + 1..=links));
+    (paths, 0u64..200, controllers, traffics(), (sizes, any::<bool>())).prop_map(
+        |((from, to), delay, controller, traffic, (size, timer))| FlowSpec {
+            path: (from..to).collect(),
+            packet_size: Bytes::new(size),
+            timer,
+            ..flow(delay, controller, traffic)
+        },
+    )
+}
+
+/// A chain of links, each flow over some part of it.
+fn networks() -> impl Strategy<Value = Network> {
+    let chain = prop_oneof![
+        (links(0), Just(())).prop_map(|(a, ())| vec![a]),
+        (links(0), links(1), links(2)).prop_map(|(a, b, c)| vec![a, b, c]),
+    ];
+    chain.prop_flat_map(|links| {
+        let flows = prop::collection::vec(flows(links.len()), 1..7);
+        (Just(links), flows).prop_map(|(links, flows)| network(links, flows, Span::from_secs(6)))
+    })
+}
+
+/// The round trip of a packet that finds every queue empty.
+fn least_rtt(network: &Network, flow: &FlowSpec) -> Span {
+    let along = flow.path.iter().map(|&link| {
+        let link = &network.links()[link];
+        link.delay + link.service.rate().service_time(flow.packet_size)
+    });
+    along.sum::<Span>() + flow.extra_delay
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    /// Every packet sent is delivered, lost, dropped or still under way, whoever counts.
+    #[test]
+    fn packets_are_conserved(network in networks(), seed in any::<u64>()) {
+        let report = run(&network, seed);
+        let under_way: u64 = report.flows.iter().map(FlowReport::under_way).sum();
+        prop_assert_eq!(report.in_network, under_way);
+        let lost: u64 = report.flows.iter().map(|f| f.lost).sum();
+        prop_assert_eq!(lost, report.links.iter().map(|l| l.lost).sum::<u64>());
+        for (index, link) in report.links.iter().enumerate() {
+            let across = network.flows().iter().zip(&report.flows);
+            let dropped = across.filter_map(|(spec, flow)| {
+                let hop = spec.path.iter().position(|&link| link == index)?;
+                Some(flow.dropped[hop])
+            });
+            prop_assert_eq!(link.dropped, dropped.sum::<u64>());
+            prop_assert!(link.arrived >= link.transmitted + link.dropped);
+        }
+    }
+
+    /// No link carries more than its rate, holds more than its buffer or is faster than light.
+    #[test]
+    fn links_keep_their_limits(network in networks(), seed in any::<u64>()) {
+        let report = run(&network, seed);
+        for (spec, link) in network.links().iter().zip(&report.links) {
+            prop_assert!((0.0..=1.0).contains(&link.utilisation));
+            let bits = spec.service.rate().as_bps() as f64 * network.duration().as_secs_f64();
+            // A service is rounded to the nanosecond: at 40 B and 40 Mbps by at most 1 in 16 000.
+            prop_assert!(link.bytes.get() as f64 * 8.0 <= bits * 1.0001);
+            let most = match spec.queue.limit() {
+                Limit::Packets(most) => most.get(),
+                Limit::Bytes(most) => most.get() / 40,
+                Limit::Unlimited => u64::MAX,
+            };
+            prop_assert!(link.max_queue <= most);
+            prop_assert!(link.mean_queue <= link.max_queue as f64);
+        }
+        for (spec, flow) in network.flows().iter().zip(&report.flows) {
+            let least = least_rtt(&network, spec);
+            prop_assert!(flow.rtt.min().is_none_or(|rtt| rtt >= least));
+            let waited = flow.rtt.sum_nanos()
+                - u128::from(flow.delivered) * u128::from(least.as_nanos());
+            prop_assert_eq!(flow.queueing_delay.sum_nanos(), waited);
+            prop_assert!(flow.on_time <= network.duration());
+            prop_assert!(flow.share_time <= flow.on_time.as_secs_f64() * (1.0 + 1e-12));
+        }
+    }
+
+    /// The same seed gives the same report.
+    #[test]
+    fn a_seed_decides_everything(network in networks(), seed in any::<u64>()) {
+        prop_assert_eq!(run(&network, seed), run(&network, seed));
+    }
+
+    /// Flows on links of their own fare the same whatever their numbers.
+    #[test]
+    fn flows_that_share_nothing_do_not_notice_each_other(
+        mbps in (1u64..20, 1u64..20),
+        delays in (1u64..100, 1u64..100),
+        limit in limits(),
+    ) {
+        let on = |link: usize, delay| FlowSpec { path: vec![link], ..flow(delay, aimd(), ever()) };
+        let at = |mbps: u64| link(Rate::from_bps(mbps * 1_000_000), limit, 0.0);
+        let links = vec![at(mbps.0), at(mbps.1)];
+        let secs = Span::from_secs(5);
+        let (a, b) = (on(0, delays.0), on(1, delays.1));
+        let one = run(&network(links.clone(), vec![a.clone(), b.clone()], secs), 1);
+        let other = run(&network(links, vec![b, a], secs), 1);
+        prop_assert_eq!(&one.flows[0], &other.flows[1]);
+        prop_assert_eq!(&one.flows[1], &other.flows[0]);
+        prop_assert_eq!(one.links, other.links);
+    }
+}

@@ -1,0 +1,85 @@
+//! What holds of the engine whatever the network, what its sender does, and figures known
+//! beforehand.
+
+mod figures;
+mod laws;
+mod sender;
+
+use super::*;
+use crate::controllers::AnyController;
+use crate::link::{Discipline, DropTail, Limit, Service};
+use crate::metrics::FlowReport;
+use crate::network::{FlowSpec, LinkSpec};
+use crate::random::Distribution;
+use crate::traffic::{OnFor, OnOff};
+use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
+use exm_units::{Bytes, Packets, Probability};
+
+const PACKET: Bytes = Bytes::new(1500);
+
+/// A RemyCC of one rule for all memory.
+fn one_rule(multiple: f64, increment: i32, intersend_ms: f64) -> AnyController {
+    let action = Action { multiple, increment, intersend_ms };
+    RemyCc::new(&RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action)).into()
+}
+
+/// A RemyCC whose window is always `packets`, and that sends as fast as it can.
+fn window(packets: i32) -> AnyController {
+    one_rule(0.0, packets, 0.0)
+}
+
+fn aimd() -> AnyController {
+    AnyController::named("aimd").expect("is built in")
+}
+
+fn link(rate: Rate, limit: Limit, loss: f64) -> LinkSpec {
+    LinkSpec {
+        name: "link".to_owned(),
+        ends: (0, 1),
+        service: Service::Fixed(rate),
+        queue: DropTail::new(limit).into(),
+        delay: Span::ZERO,
+        loss: Probability::new(loss).expect("a probability"),
+    }
+}
+
+/// 12 Mbps: a packet a millisecond.
+fn packet_a_ms(limit: Limit, loss: f64) -> LinkSpec {
+    link(Rate::from_mbps(12.0), limit, loss)
+}
+
+/// A flow over the link of number 0.
+fn flow(delay_ms: u64, controller: AnyController, traffic: OnOff) -> FlowSpec {
+    FlowSpec {
+        name: "flow".to_owned(),
+        path: vec![0],
+        extra_delay: Span::from_millis(delay_ms),
+        packet_size: PACKET,
+        timer: controller.keeps_timer(),
+        controller,
+        traffic,
+    }
+}
+
+fn ever() -> OnOff {
+    OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) }
+}
+
+fn fixed_packets(count: f64, off_secs: f64) -> OnOff {
+    let on = OnFor::Packets(Distribution::Fixed(count));
+    OnOff { on, off: Distribution::Fixed(off_secs) }
+}
+
+fn fixed_time(on_secs: f64, off_secs: f64) -> OnOff {
+    let on = OnFor::Time(Distribution::Fixed(on_secs));
+    OnOff { on, off: Distribution::Fixed(off_secs) }
+}
+
+fn network(links: Vec<LinkSpec>, flows: Vec<FlowSpec>, duration: Span) -> Network {
+    Network::new(links, flows, duration).expect("a sound network")
+}
+
+/// One flow over one link.
+fn alone(link: LinkSpec, flow: FlowSpec, duration: Span) -> FlowReport {
+    run(&network(vec![link], vec![flow], duration), 1).flows.remove(0)
+}

@@ -1,0 +1,185 @@
+//! [`Histogram`]: how spans are distributed, in bounded memory.
+
+use exm_units::Span;
+
+/// Spans are counted in units of 256 ns; those below 16 us exactly so.
+const UNIT_BITS: u32 = 8;
+/// Each doubling of a span is cut into 64 buckets, so a percentile is within 0.8 % of the truth.
+const SUB_BITS: u32 = 6;
+
+/// Counts of spans in buckets whose width grows with the span, with exact count and sum.
+///
+/// It grows to what it is shown, at most 26 kB.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    /// Counts from bucket `first` on.
+    counts: Vec<u64>,
+    first: usize,
+    count: u64,
+    sum: u128,
+    min: Span,
+    max: Span,
+}
+
+impl Histogram {
+    /// A histogram of nothing.
+    pub const fn new() -> Histogram {
+        let (min, max) = (Span::MAX, Span::ZERO);
+        Histogram { counts: Vec::new(), first: 0, count: 0, sum: 0, min, max }
+    }
+
+    /// Counts `span`.
+    #[inline]
+    pub fn record(&mut self, span: Span) {
+        self.count += 1;
+        self.sum += u128::from(span.as_nanos());
+        self.min = self.min.min(span);
+        self.max = self.max.max(span);
+        let bucket = bucket_of(span);
+        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
+            Some(count) => *count += 1,
+            None => self.grow_and_count(bucket),
+        }
+    }
+
+    #[cold]
+    fn grow_and_count(&mut self, bucket: usize) {
+        if self.counts.is_empty() {
+            self.first = bucket;
+        }
+        if bucket < self.first {
+            let more = self.first - bucket;
+            self.counts.splice(0..0, std::iter::repeat_n(0, more));
+            self.first = bucket;
+        }
+        let index = bucket - self.first;
+        if index >= self.counts.len() {
+            self.counts.resize(index + 1, 0);
+        }
+        self.counts[index] += 1;
+    }
+
+    /// How many spans were counted.
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their sum in nanoseconds, exact.
+    pub const fn sum_nanos(&self) -> u128 {
+        self.sum
+    }
+
+    /// Their mean, to the nanosecond below; nothing where none was counted.
+    pub fn mean(&self) -> Option<Span> {
+        let mean = self.sum.checked_div(u128::from(self.count))?;
+        Some(Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+
+    /// The shortest, exact; nothing where none was counted.
+    pub fn min(&self) -> Option<Span> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// The longest, exact; nothing where none was counted.
+    pub fn max(&self) -> Option<Span> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// The span that `percent` of all spans do not exceed, within 0.8 % or 128 ns, whichever is
+    /// more; nothing where none was counted.
+    pub fn percentile(&self, percent: f64) -> Option<Span> {
+        let rank =
+            ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let mut seen = 0;
+        let index = self.counts.iter().position(|count| {
+            seen += count;
+            seen >= rank
+        })?;
+        Some(middle_of(self.first + index).min(self.max))
+    }
+
+    /// Adds what `other` counted.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (index, &count) in other.counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
+            self.grow_and_count(other.first + index);
+            self.counts[other.first + index - self.first] += count - 1;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram::new()
+    }
+}
+
+#[inline]
+fn bucket_of(span: Span) -> usize {
+    let units = span.as_nanos() >> UNIT_BITS;
+    let doublings = (u64::BITS - units.leading_zeros()).saturating_sub(SUB_BITS + 1);
+    (u64::from(doublings << SUB_BITS) + (units >> doublings)) as usize
+}
+
+/// The middle of a bucket.
+fn middle_of(bucket: usize) -> Span {
+    let doublings = (bucket as u64 >> SUB_BITS).saturating_sub(1);
+    let units = bucket as u64 - (doublings << SUB_BITS);
+    let middle = u128::from(2 * units + 1) << (doublings + u64::from(UNIT_BITS)) >> 1;
+    Span::from_nanos(u64::try_from(middle).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nothing_has_no_mean() {
+        let none = Histogram::new();
+        assert_eq!((none.min(), none.mean(), none.max()), (None, None, None));
+        assert_eq!(none.percentile(50.0), None);
+    }
+
+    #[test]
+    fn the_longest_span_is_counted_too() {
+        let mut all = Histogram::new();
+        all.record(Span::MAX);
+        all.record(Span::ZERO);
+        assert_eq!(all.percentile(0.0), Some(Span::from_nanos(128)));
+        assert!(all.percentile(99.0) > Some(Span::from_nanos(u64::MAX / 100 * 99)));
+        assert!(all.counts.len() < 3600, "{}", all.counts.len());
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_are_close_and_merging_is_counting_both(
+            nanos in prop::collection::vec(0u64..10_000_000_000, 1..200),
+            percent in 0.0f64..100.0,
+            cut in 0usize..200,
+        ) {
+            let cut = cut.min(nanos.len());
+            let count = |nanos: &[u64]| {
+                let mut all = Histogram::new();
+                nanos.iter().for_each(|&n| all.record(Span::from_nanos(n)));
+                all
+            };
+            let all = count(&nanos);
+            let mut sorted = nanos.clone();
+            sorted.sort_unstable();
+            let rank = ((percent / 100.0 * nanos.len() as f64).ceil() as usize).max(1);
+            let (is, should) = (all.percentile(percent).unwrap().as_nanos(), sorted[rank - 1]);
+            prop_assert!(is.abs_diff(should) <= (should / 125).max(128), "{is} {should}");
+            prop_assert_eq!(all.min().unwrap().as_nanos(), sorted[0]);
+            prop_assert_eq!(all.sum_nanos(), nanos.iter().map(|&n| u128::from(n)).sum());
+            let mut merged = count(&nanos[..cut]);
+            merged.merge(&count(&nanos[cut..]));
+            prop_assert_eq!((merged.count(), merged.mean()), (all.count(), all.mean()));
+            prop_assert_eq!((merged.min(), merged.max()), (all.min(), all.max()));
+            prop_assert_eq!(merged.percentile(percent), all.percentile(percent));
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! [`Scenario`]: a network described in a file, or by a few numbers.
+//!
+//! A file is TOML. Quantities are text with their unit. At the top stand
+//!
+//! | key | meaning | unless given |
+//! |---|---|---|
+//! | `title` | what it shows | |
+//! | `seed` | what chance is drawn from | 1 |
+//! | `duration` | how much time to simulate | required |
+//! | `packet_size` | of all packets | `"1500 B"` |
+//!
+//! Then one bottleneck shared by equal senders, `[dumbbell]`:
+//!
+//! | key | meaning | unless given |
+//! |---|---|---|
+//! | `rate` | of the link | required |
+//! | `rtt` | round-trip propagation delay | required |
+//! | `senders` | how many | required |
+//! | `controller` | `"aimd"`, or the path of a rule table, from where the file is | required |
+//! | `traffic.on` | `"ever"`, or a distribution of times or amounts of data | required |
+//! | `traffic.off` | a distribution of times | required unless on for ever |
+//! | `buffer` | `"1000 packets"`, `"250 kB"`, `"5 BDP"` or `"unlimited"` | `"unlimited"` |
+//! | `queue` | the queue's discipline | `"drop-tail"` |
+//! | `loss` | the chance of random loss: `0.01` or `"1 %"` | 0 |
+//! | `timer` | whether senders keep a retransmission timer | where not a RemyCC |
+//!
+//! or any graph: for each link a `[[link]]` with `name`, `from` and `to` (names of nodes, which a
+//! single link may leave out), `rate`, `delay` (one way, 0 unless given), `buffer`, `queue` and
+//! `loss`; for each group of equal flows a `[[flow]]` with `path` (names of links in order, which
+//! may be left out where there is one link), `rtt` (the delays of the links count towards it, the
+//! rest lies before the receiver), `controller`, `traffic`, `count` (1 unless given), `name`,
+//! `packet_size` and `timer`.
+//!
+//! A `[series]` asks for time series: `every` such a span, or after each `"event"`; `flows` and
+//! `links` say of what (both, unless one is `false`).
+//!
+//! Distributions are `"5 s"`, `"fixed 20 packets"`, `"exp 100 kB"`, `"uniform 1..2 s"`,
+//! `"pareto xm=147 alpha=0.5 shift=-40 cap=3.3e9 B"` or `"empirical FILE B"`, the last a file of one
+//! number a line.
+//!
+//! Unknown keys are refused, and the nearest known one named.
+
+mod error;
+mod file;
+mod grammar;
+mod read;
+
+pub use error::{ScenarioError, suggest};
+
+use crate::controllers::AnyController;
+use crate::engine::Pace;
+use crate::link::{Discipline, DropTail, Limit, Queue, Service};
+use crate::network::{FlowSpec, LinkSpec, Network, NetworkError};
+use crate::traffic::OnOff;
+use error::{Place, Source};
+use exm_units::{Bytes, Probability, Rate, Span};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The size of packets unless a scenario says otherwise: Ethernet's largest payload.
+pub const DEFAULT_PACKET_SIZE: Bytes = Bytes::new(1500);
+
+/// A network as described, its controllers still names.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What it shows.
+    pub title: Option<String>,
+    /// What chance is drawn from.
+    pub seed: u64,
+    /// How much time to simulate.
+    pub duration: Span,
+    /// The links.
+    pub links: Vec<LinkSpec>,
+    /// The groups of flows.
+    pub flows: Vec<FlowGroup>,
+    /// What to record as it runs, if anything.
+    pub series: Option<SeriesSpec>,
+    /// Where the paths in it start from.
+    dir: PathBuf,
+    source: Source,
+    places: Places,
+}
+
+/// Flows that are alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowGroup {
+    /// What the group is called in reports.
+    pub name: String,
+    /// The links the flows cross, by number.
+    pub path: Vec<usize>,
+    /// Their round-trip propagation delay.
+    pub rtt: Span,
+    /// How many there are.
+    pub count: usize,
+    /// What runs their senders: a name of [`AnyController::NAMES`] or the path of a rule table.
+    pub controller: String,
+    /// When they have something to send.
+    pub traffic: OnOff,
+    /// The size of their packets.
+    pub packet_size: Bytes,
+    /// Whether they keep a retransmission timer; by default those that are not RemyCCs do.
+    pub timer: Option<bool>,
+}
+
+/// Which time series to record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeriesSpec {
+    /// How often.
+    pub pace: Pace,
+    /// Whether of flows.
+    pub flows: bool,
+    /// Whether of links.
+    pub links: bool,
+}
+
+/// One bottleneck shared by equal senders: what [`Scenario::dumbbell`] makes a scenario of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dumbbell {
+    /// The link's rate.
+    pub rate: Rate,
+    /// The round-trip propagation delay.
+    pub rtt: Span,
+    /// How many senders there are.
+    pub senders: usize,
+    /// What runs them: a name of [`AnyController::NAMES`] or the path of a rule table.
+    pub controller: String,
+    /// When they have something to send.
+    pub traffic: OnOff,
+    /// How much may wait at the link.
+    pub buffer: Limit,
+    /// The chance of random loss after the link.
+    pub loss: Probability,
+}
+
+/// Where in the file the numbers stand that a network may refuse.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    duration: Place,
+    links: Vec<LinkPlaces>,
+    flows: Vec<FlowPlaces>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct LinkPlaces {
+    rate: Place,
+    buffer: Place,
+    delay: Place,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct FlowPlaces {
+    path: Place,
+    rtt: Place,
+    controller: Place,
+    packet_size: Place,
+    traffic: Place,
+}
+
+impl Scenario {
+    /// Reads the scenario in the file at `path`.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] where it cannot be read or is no scenario.
+    pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let source = Source { file: name.clone(), text: String::new() };
+            source.error(None, format!("the scenario cannot be read: {error}"))
+        })?;
+        Scenario::parse(&text, &name, path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// Reads the scenario `text`, called `name` in errors; paths in it start from `dir`.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] where it is none.
+    pub fn parse(text: &str, name: &str, dir: &Path) -> Result<Scenario, ScenarioError> {
+        read::scenario(Source { file: name.to_owned(), text: text.to_owned() }, dir)
+    }
+
+    /// The scenario of `dumbbell`, for `duration`, with seed 1 and packets of the default size.
+    pub fn dumbbell(dumbbell: Dumbbell, duration: Span) -> Scenario {
+        let link = LinkSpec {
+            name: "bottleneck".to_owned(),
+            ends: (0, 1),
+            service: Service::Fixed(dumbbell.rate),
+            queue: Queue::from(DropTail::new(dumbbell.buffer)),
+            delay: Span::ZERO,
+            loss: dumbbell.loss,
+        };
+        let flow = FlowGroup {
+            name: "sender".to_owned(),
+            path: vec![0],
+            rtt: dumbbell.rtt,
+            count: dumbbell.senders,
+            controller: dumbbell.controller,
+            traffic: dumbbell.traffic,
+            packet_size: DEFAULT_PACKET_SIZE,
+            timer: None,
+        };
+        Scenario {
+            title: None,
+            seed: 1,
+            duration,
+            links: vec![link],
+            flows: vec![flow],
+            series: None,
+            dir: PathBuf::new(),
+            source: Source { file: "the dumbbell".to_owned(), text: String::new() },
+            places: Places::default(),
+        }
+    }
+
+    /// The network it describes. What is called by no name of [`AnyController::NAMES`] is asked of
+    /// `load`, once for each path; it answers with a controller, or with what is wrong.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] where a controller, a number or a path is impossible.
+    pub fn network(
+        &self,
+        load: &mut dyn FnMut(&Path) -> Result<AnyController, String>,
+    ) -> Result<Network, ScenarioError> {
+        self.check_count()?;
+        let mut controllers = BTreeMap::new();
+        let mut flows = Vec::new();
+        for (index, group) in self.flows.iter().enumerate() {
+            let place = self.places.flow(index).controller;
+            let name = group.controller.as_str();
+            if !controllers.contains_key(name) {
+                let controller = self.controller(name, load);
+                controllers.insert(name, controller.map_err(|e| self.source.error(place, e))?);
+            }
+            let flow = self.flow(index, group, &controllers[name])?;
+            flows.extend(std::iter::repeat_n(flow, group.count));
+        }
+        Network::new(self.links.clone(), flows, self.duration)
+            .map_err(|error| self.source.error(self.place_of(&error), error.to_string()))
+    }
+
+    fn check_count(&self) -> Result<(), ScenarioError> {
+        let count = self.flows.iter().fold(0, |sum: usize, group| sum.saturating_add(group.count));
+        if count <= crate::network::MAX_FLOWS {
+            return Ok(());
+        }
+        Err(self.source.error(None, NetworkError::TooManyFlows(count).to_string()))
+    }
+
+    fn controller(
+        &self,
+        name: &str,
+        load: &mut dyn FnMut(&Path) -> Result<AnyController, String>,
+    ) -> Result<AnyController, String> {
+        if let Some(controller) = AnyController::named(name) {
+            return Ok(controller);
+        }
+        if !name.contains(['.', '/']) {
+            let suggestion = suggest(name, AnyController::NAMES);
+            return Err(format!(
+                "there is no controller \"{name}\": {suggestion} A rule table is given by its path, \
+                 such as \"general.dna\""
+            ));
+        }
+        load(&self.dir.join(name))
+    }
+
+    fn flow(
+        &self,
+        index: usize,
+        group: &FlowGroup,
+        controller: &AnyController,
+    ) -> Result<FlowSpec, ScenarioError> {
+        let delays = group.path.iter().filter_map(|&link| Some(self.links.get(link)?.delay));
+        let along = delays.fold(Span::ZERO, Span::saturating_add);
+        if along > group.rtt {
+            let problem = format!(
+                "a round trip of {} is less than the {along} of propagation delay along the path: \
+                 lengthen it, or shorten the links' delays",
+                group.rtt
+            );
+            return Err(self.source.error(self.places.flow(index).rtt, problem));
+        }
+        Ok(FlowSpec {
+            name: group.name.clone(),
+            path: group.path.clone(),
+            extra_delay: group.rtt - along,
+            packet_size: group.packet_size,
+            timer: group.timer.unwrap_or(controller.keeps_timer()),
+            controller: controller.clone(),
+            traffic: group.traffic.clone(),
+        })
+    }
+
+    /// Where in the file stands what `error` is about.
+    fn place_of(&self, error: &NetworkError) -> Place {
+        use NetworkError as E;
+        let of_flow = |flow| self.places.flow(self.group_of(flow));
+        match *error {
+            E::NoFlows | E::TooManyFlows(_) | E::TooManyLinks(_) => None,
+            E::BadDuration(_) => self.places.duration,
+            E::ZeroRate { link } => self.places.link(link).rate,
+            E::NoBuffer { link, .. } => self.places.link(link).buffer,
+            E::LinkDelay { link, .. } => self.places.link(link).delay,
+            E::EmptyPath { flow }
+            | E::LongPath { flow, .. }
+            | E::NoSuchLink { flow, .. }
+            | E::BrokenPath { flow, .. }
+            | E::Loop { flow, .. } => of_flow(flow).path,
+            E::FlowDelay { flow, .. } => of_flow(flow).rtt,
+            E::PacketSize { flow, .. } => of_flow(flow).packet_size,
+            E::BadTraffic { flow, .. } | E::NoTimePasses { flow } => of_flow(flow).traffic,
+        }
+    }
+
+    /// The group of the flow of number `flow`.
+    fn group_of(&self, flow: usize) -> usize {
+        let mut before = 0;
+        let past = self.flows.iter().take_while(|group| {
+            before += group.count;
+            before <= flow
+        });
+        past.count()
+    }
+}
+
+impl Places {
+    fn link(&self, link: usize) -> LinkPlaces {
+        self.links.get(link).copied().unwrap_or_default()
+    }
+
+    fn flow(&self, group: usize) -> FlowPlaces {
+        self.flows.get(group).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

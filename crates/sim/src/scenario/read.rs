@@ -1,0 +1,285 @@
+//! From the tables of a file to a [`Scenario`].
+
+use super::error::{Place, ScenarioError, Source, suggest};
+use super::file::{DumbbellTable, File, FlowTable, LinkTable, SeriesTable, TrafficTable};
+use super::grammar::{Buffer, parse_off, parse_on};
+use super::{DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, LinkPlaces, Places, Scenario, SeriesSpec};
+use crate::link::{Discipline, DropTail, Limit, Queue, Service};
+use crate::network::{LinkSpec, MAX_FLOWS};
+use crate::random::Distribution;
+use crate::traffic::{OnFor, OnOff};
+use exm_units::{Bytes, Span};
+use std::path::Path;
+use toml::Spanned;
+
+/// Reads the scenario `source`; paths in it start from `dir`.
+pub(super) fn scenario(source: Source, dir: &Path) -> Result<Scenario, ScenarioError> {
+    let file: File = toml::from_str(&source.text).map_err(|error| source.parse_error(&error))?;
+    let (links, flows) = graph(&source, file.dumbbell, file.link, file.flow)?;
+    let packet_place = file.packet_size.as_ref().and_then(place);
+    let packet = file.packet_size.map_or(DEFAULT_PACKET_SIZE, Spanned::into_inner);
+    if packet == Bytes::ZERO {
+        let problem = "packets of no size cannot be sent: give a size such as \"1500 B\"";
+        return Err(source.error(packet_place, problem));
+    }
+    let mut reader = Reader { source: &source, dir, packet, packet_place, nodes: Vec::new() };
+    let buffers: Vec<Buffer> = links
+        .iter()
+        .map(|link| link.buffer.as_ref().map_or(Buffer::Limit(Limit::Unlimited), |b| *b.as_ref()))
+        .collect();
+    let mut places = Places { duration: place(&file.duration), ..Places::default() };
+    let mut specs = Vec::new();
+    let count = links.len();
+    for link in links {
+        let (spec, link_places) = reader.link(link, &specs, count == 1)?;
+        specs.push(spec);
+        places.links.push(link_places);
+    }
+    let mut groups = Vec::new();
+    for flow in flows {
+        let (group, flow_places) = reader.flow(flow, &specs, groups.len())?;
+        groups.push(group);
+        places.flows.push(flow_places);
+    }
+    size_buffers(&mut specs, &groups, &buffers, packet);
+    Ok(Scenario {
+        title: file.title,
+        seed: file.seed.unwrap_or(1),
+        duration: file.duration.into_inner(),
+        links: specs,
+        flows: groups,
+        series: file.series.as_ref().map(series),
+        dir: dir.to_owned(),
+        source,
+        places,
+    })
+}
+
+/// The links and flows of the file, those of a dumbbell written out.
+fn graph(
+    source: &Source,
+    dumbbell: Option<Spanned<DumbbellTable>>,
+    links: Vec<Spanned<LinkTable>>,
+    flows: Vec<Spanned<FlowTable>>,
+) -> Result<(Vec<LinkTable>, Vec<FlowTable>), ScenarioError> {
+    let Some(dumbbell) = dumbbell else {
+        if links.is_empty() || flows.is_empty() {
+            let problem = "there is no network: give a [dumbbell], or a [[link]] and a [[flow]]";
+            return Err(source.error(None, problem));
+        }
+        let links = links.into_iter().map(Spanned::into_inner).collect();
+        return Ok((links, flows.into_iter().map(Spanned::into_inner).collect()));
+    };
+    let more = links.first().and_then(place).or(flows.first().and_then(place));
+    if more.is_some() {
+        let problem = "a [dumbbell] stands alone: write it as a [[link]] to add others, or flows";
+        return Err(source.error(more, problem));
+    }
+    let span = dumbbell.span();
+    let table = dumbbell.into_inner();
+    let link = LinkTable {
+        name: Spanned::new(span, "bottleneck".to_owned()),
+        from: None,
+        to: None,
+        rate: table.rate,
+        delay: None,
+        buffer: table.buffer,
+        queue: table.queue,
+        loss: table.loss,
+    };
+    let flow = FlowTable {
+        name: Some("sender".to_owned()),
+        path: None,
+        rtt: table.rtt,
+        count: Some(table.senders),
+        controller: table.controller,
+        traffic: table.traffic,
+        packet_size: None,
+        timer: table.timer,
+    };
+    Ok((vec![link], vec![flow]))
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+    dir: &'a Path,
+    packet: Bytes,
+    packet_place: Place,
+    /// The names of the nodes, in order of appearance.
+    nodes: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn link(
+        &mut self,
+        table: LinkTable,
+        earlier: &[LinkSpec],
+        alone: bool,
+    ) -> Result<(LinkSpec, LinkPlaces), ScenarioError> {
+        let name_place = place(&table.name);
+        let name = table.name.into_inner();
+        if earlier.iter().any(|link| link.name == name) {
+            let problem = format!("there are two links \"{name}\": give each a name of its own");
+            return Err(self.source.error(name_place, problem));
+        }
+        let ends = match (table.from, table.to) {
+            (Some(from), Some(to)) => (self.node(from), self.node(to)),
+            (None, None) if alone => (0, 1),
+            _ => {
+                let problem = format!(
+                    "link \"{name}\" needs \"from\" and \"to\": name the nodes it leaves from and \
+                     leads to"
+                );
+                return Err(self.source.error(name_place, problem));
+            }
+        };
+        let places = LinkPlaces {
+            rate: place(&table.rate),
+            buffer: table.buffer.as_ref().and_then(place),
+            delay: table.delay.as_ref().and_then(place),
+        };
+        let spec = LinkSpec {
+            name,
+            ends,
+            service: Service::Fixed(table.rate.into_inner()),
+            queue: self.queue(table.queue.as_ref())?,
+            delay: table.delay.map_or(Span::ZERO, Spanned::into_inner),
+            loss: table.loss.unwrap_or_default().0,
+        };
+        Ok((spec, places))
+    }
+
+    fn node(&mut self, name: String) -> usize {
+        self.nodes.iter().position(|known| *known == name).unwrap_or_else(|| {
+            self.nodes.push(name);
+            self.nodes.len() - 1
+        })
+    }
+
+    /// The queue of the discipline named, its limit not yet known.
+    fn queue(&self, name: Option<&Spanned<String>>) -> Result<Queue, ScenarioError> {
+        let text = name.map_or(DropTail::NAME, |name| name.as_ref());
+        Queue::named(text, Limit::Unlimited).ok_or_else(|| {
+            let suggestion = suggest(text, Queue::NAMES);
+            let problem = format!("there is no queue discipline \"{text}\": {suggestion}");
+            self.source.error(name.and_then(place), problem)
+        })
+    }
+
+    fn flow(
+        &self,
+        table: FlowTable,
+        links: &[LinkSpec],
+        index: usize,
+    ) -> Result<(FlowGroup, FlowPlaces), ScenarioError> {
+        let places = FlowPlaces {
+            path: table.path.as_ref().and_then(place),
+            rtt: place(&table.rtt),
+            controller: place(&table.controller),
+            packet_size: table.packet_size.as_ref().and_then(place).or(self.packet_place),
+            traffic: place(&table.traffic.on),
+        };
+        let path = self.path(table.path, links, places.rtt)?;
+        let packet_size = table.packet_size.map_or(self.packet, Spanned::into_inner);
+        if packet_size == Bytes::ZERO {
+            let problem = "packets of no size cannot be sent: give a size such as \"1500 B\"";
+            return Err(self.source.error(places.packet_size, problem));
+        }
+        let group = FlowGroup {
+            name: table.name.unwrap_or_else(|| format!("flow {}", index + 1)),
+            path,
+            rtt: table.rtt.into_inner(),
+            count: self.count(table.count)?,
+            controller: table.controller.into_inner(),
+            traffic: self.traffic(&table.traffic, packet_size)?,
+            packet_size,
+            timer: table.timer,
+        };
+        Ok((group, places))
+    }
+
+    fn count(&self, count: Option<Spanned<u64>>) -> Result<usize, ScenarioError> {
+        let Some(count) = count else { return Ok(1) };
+        match usize::try_from(*count.as_ref()) {
+            Ok(number @ 1..=MAX_FLOWS) => Ok(number),
+            _ => {
+                let problem = format!(
+                    "{} senders cannot be simulated: give 1 to {MAX_FLOWS}",
+                    count.as_ref()
+                );
+                Err(self.source.error(place(&count), problem))
+            }
+        }
+    }
+
+    fn path(
+        &self,
+        path: Option<Spanned<Vec<Spanned<String>>>>,
+        links: &[LinkSpec],
+        flow: Place,
+    ) -> Result<Vec<usize>, ScenarioError> {
+        let Some(path) = path else {
+            if links.len() == 1 {
+                return Ok(vec![0]);
+            }
+            let problem = "the flow has no path: name the links it crosses, in order, such as \
+                           path = [\"first\", \"second\"]";
+            return Err(self.source.error(flow, problem));
+        };
+        let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+        path.as_ref()
+            .iter()
+            .map(|link| {
+                let name = link.as_ref().as_str();
+                names.iter().position(|known| *known == name).ok_or_else(|| {
+                    let suggestion = suggest(name, &names);
+                    let problem = format!("there is no link \"{name}\": {suggestion}");
+                    self.source.error(place(link), problem)
+                })
+            })
+            .collect()
+    }
+
+    fn traffic(&self, table: &TrafficTable, packet: Bytes) -> Result<OnOff, ScenarioError> {
+        let on = parse_on(table.on.as_ref(), packet, self.dir)
+            .map_err(|problem| self.source.error(place(&table.on), problem))?;
+        let off = match (&on, &table.off) {
+            (OnFor::Ever, None) => Distribution::Fixed(0.0),
+            (OnFor::Ever, Some(off)) => {
+                let problem = "a sender that is on for ever is never off: take \"off\" out";
+                return Err(self.source.error(place(off), problem));
+            }
+            (_, Some(off)) => parse_off(off.as_ref(), self.dir)
+                .map_err(|problem| self.source.error(place(off), problem))?,
+            (_, None) => {
+                let problem = "the traffic has no \"off\": give the time between flows, such as \
+                               \"exp 5 s\"";
+                return Err(self.source.error(place(&table.on), problem));
+            }
+        };
+        Ok(OnOff { on, off })
+    }
+}
+
+/// Gives each queue its limit, now that the round trips across it are known.
+fn size_buffers(links: &mut [LinkSpec], flows: &[FlowGroup], buffers: &[Buffer], packet: Bytes) {
+    for (index, (link, buffer)) in links.iter_mut().zip(buffers).enumerate() {
+        let across = flows.iter().filter(|flow| flow.path.contains(&index));
+        let rtt = across.map(|flow| flow.rtt).max().unwrap_or(Span::ZERO);
+        let limit = buffer.limit(link.service.rate(), rtt, packet);
+        link.queue = link.queue.limited(limit);
+    }
+}
+
+fn series(table: &SeriesTable) -> SeriesSpec {
+    SeriesSpec {
+        pace: table.every,
+        flows: table.flows.unwrap_or(true),
+        links: table.links.unwrap_or(true),
+    }
+}
+
+/// Where `value` starts; nothing for what stands in no file.
+fn place<T>(value: &Spanned<T>) -> Place {
+    Some(value.span().start)
+}

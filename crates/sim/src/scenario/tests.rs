@@ -1,0 +1,222 @@
+//! Scenarios that are read, and what is said of those that are not.
+
+use super::*;
+use crate::random::Distribution;
+use crate::traffic::OnFor;
+use exm_units::Packets;
+use proptest::prelude::*;
+
+fn parse(text: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::parse(text, "test.toml", Path::new(""))
+}
+
+/// No tables here.
+fn no_tables(path: &Path) -> Result<AnyController, String> {
+    Err(format!("cannot load {}", path.display()))
+}
+
+fn network(text: &str) -> Result<Network, ScenarioError> {
+    parse(text)?.network(&mut no_tables)
+}
+
+const DUMBBELL: &str = r#"
+duration = "10 s"
+[dumbbell]
+rate = "15 Mbps"
+rtt = "150 ms"
+buffer = "1000 packets"
+senders = 3
+controller = "aimd"
+traffic.on = "exp 100 kB"
+traffic.off = "exp 0.5 s"
+"#;
+
+const GRAPH: &str = r#"
+duration = "10 s"
+[[link]]
+name = "first"
+from = "a"
+to = "b"
+rate = "20 Mbps"
+delay = "37.5 ms"
+buffer = "2 BDP"
+[[link]]
+name = "second"
+from = "b"
+to = "c"
+rate = "10 Mbps"
+delay = "37.5 ms"
+loss = 0.01
+[[flow]]
+path = ["first", "second"]
+rtt = "150 ms"
+controller = "aimd"
+traffic.on = "ever"
+[[flow]]
+path = ["first"]
+count = 2
+rtt = "100 ms"
+controller = "aimd"
+packet_size = "500 B"
+timer = false
+traffic.on = "1 s"
+traffic.off = "1 s"
+"#;
+
+#[test]
+fn a_dumbbell_is_read_as_by_numbers() {
+    let read = parse(DUMBBELL).expect("a sound scenario");
+    let made = Scenario::dumbbell(
+        Dumbbell {
+            rate: Rate::from_mbps(15.0),
+            rtt: Span::from_millis(150),
+            senders: 3,
+            controller: "aimd".to_owned(),
+            traffic: OnOff {
+                on: OnFor::Packets(Distribution::Exponential { mean: 100_000.0 / 1500.0 }),
+                off: Distribution::Exponential { mean: 0.5 },
+            },
+            buffer: Limit::Packets(Packets::new(1000)),
+            loss: Probability::ZERO,
+        },
+        Span::from_secs(10),
+    );
+    assert_eq!(read.flows, made.flows);
+    assert_eq!((read.seed, read.duration), (made.seed, made.duration));
+    let [read, made] = [read, made].map(|s| s.network(&mut no_tables).expect("a sound network"));
+    assert_eq!(crate::engine::run(&read, 1), crate::engine::run(&made, 1));
+}
+
+#[test]
+fn a_graph_is_read() {
+    let network = network(GRAPH).expect("a sound scenario");
+    assert_eq!(network.flows().len(), 3);
+    let [first, second] = network.links() else { panic!("two links") };
+    // 20 Mbps x 150 ms is 250 packets.
+    assert_eq!(first.queue.limit(), Limit::Packets(Packets::new(500)));
+    assert_eq!(second.queue.limit(), Limit::Unlimited);
+    assert_eq!(second.loss.get(), 0.01);
+    let [long, short, _] = network.flows() else { panic!("three flows") };
+    assert_eq!(long.extra_delay, Span::from_millis(75));
+    assert_eq!(short.extra_delay, Span::from_micros(62_500));
+    assert_eq!(short.packet_size, Bytes::new(500));
+    assert!(long.timer && !short.timer);
+}
+
+#[test]
+fn the_experiments_are_sound() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    for name in ["dumbbell", "parking-lot", "mixed"] {
+        let scenario = Scenario::load(&folder.join(format!("{name}.toml"))).expect(name);
+        let network = scenario.network(&mut no_tables).expect(name);
+        let report = crate::engine::run(&network, scenario.seed);
+        assert!(report.flows.iter().all(|flow| flow.delivered > 0), "{name}");
+    }
+}
+
+#[test]
+fn a_table_is_loaded_once_from_where_the_file_is() {
+    let text = GRAPH.replace("\"aimd\"", "\"tables/a.dna\"");
+    let scenario = Scenario::parse(&text, "x/test.toml", Path::new("x")).expect("sound");
+    let mut asked = Vec::new();
+    let network = scenario.network(&mut |path| {
+        asked.push(path.to_owned());
+        Ok(AnyController::named("aimd").expect("is there"))
+    });
+    assert_eq!(asked, [Path::new("x/tables/a.dna")]);
+    assert!(network.is_ok());
+    let error = scenario.network(&mut no_tables).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "x/test.toml:20: cannot load x/tables/a.dna\n  20 | controller = \"tables/a.dna\""
+    );
+}
+
+/// Each change to a sound scenario, and the error: its line and part of what it says.
+#[test]
+fn every_bad_value_gives_one_clear_error() {
+    let of_dumbbell = [
+        ("15 Mbps", "0 bps", 4, "a rate of zero carries nothing: give a rate such as \"15 Mbps\""),
+        ("15 Mbps", "15 Mpbs", 4, "\"15 Mpbs\" is not a rate such as \"15 Mbps\""),
+        ("rate =", "rat =", 4, "there is no key \"rat\" here: did you mean \"rate\"?"),
+        ("senders = 3", "senders = 0", 7, "0 senders cannot be simulated: give 1 to 100000"),
+        ("senders = 3", "senders = 100001", 7, "100001 senders cannot be simulated"),
+        ("senders = 3", "senders = -1", 7, "invalid value"),
+        ("1000 packets", "0 packets", 6, "a buffer of 0 packets holds no packet"),
+        ("1000 packets", "1 kB", 6, "a buffer of 1 kB holds no packet of 1.5 kB"),
+        ("1000 packets", "1000", 6, "\"1000\" is no buffer: give one such as"),
+        ("\"aimd\"", "\"amid\"", 8, "no controller \"amid\": did you mean \"aimd\"?"),
+        ("exp 100 kB", "exp kB", 9, "\"kB\" is neither a time nor an amount"),
+        ("exp 0.5 s", "exp 5 kB", 10, "\"exp 5 kB\" is no time: give one such as \"exp 5 s\""),
+        ("exp 100 kB", "ever", 10, "on for ever is never off: take \"off\" out"),
+        ("10 s", "0 s", 2, "a duration of 0 ns cannot be simulated"),
+        ("10 s", "ten", 2, "\"ten\" is not a span of time"),
+        ("senders", "queue = \"cudel\"\nsenders", 7, "no queue discipline \"cudel\""),
+        ("senders", "loss = 1.5\nsenders", 7, "\"1.5\" is not a probability such as"),
+        ("senders", "loss = \"101 %\"\nsenders", 7, "\"101 %\" is not a probability"),
+        ("senders = 3", "senders = 3 4", 7, ""),
+    ];
+    for (from, to, line, part) in of_dumbbell {
+        refuse(DUMBBELL, from, to, Some(line), part);
+    }
+    let of_graph = [
+        ("[\"first\", \"second\"]", "[]", 18, "the path is empty: name at least one link"),
+        ("\"first\", \"second\"", "\"frist\"", 18, "no link \"frist\": did you mean \"first\"?"),
+        ("\"first\", \"second\"", "\"second\", \"first\"", 18, "link \"second\" does not lead to"),
+        ("path = [\"first\"]", "", 25, "the flow has no path: name the links"),
+        ("\"second\"\nfrom", "\"first\"\nfrom", 11, "there are two links \"first\""),
+        ("from = \"a\"\n", "", 4, "link \"first\" needs \"from\" and \"to\""),
+        ("\"150 ms\"", "\"70 ms\"", 19, "a round trip of 70 ms is less than the 75 ms"),
+        ("\"500 B\"", "\"0 B\"", 27, "packets of no size cannot be sent"),
+        ("traffic.off = \"1 s\"", "", 29, "the traffic has no \"off\""),
+        (
+            "duration",
+            "sed = 1\nduration",
+            2,
+            "there is no key \"sed\" here: did you mean \"seed\"?",
+        ),
+    ];
+    for (from, to, line, part) in of_graph {
+        refuse(GRAPH, from, to, Some(line), part);
+    }
+    refuse(DUMBBELL, "duration = \"10 s\"", "", None, "the key \"duration\" is missing: add it");
+    refuse("", "", "duration = \"1 s\"", None, "there is no network: give a [dumbbell]");
+    let both = format!("{DUMBBELL}[[link]]\nname = \"a\"\nrate = \"1 Mbps\"\n");
+    refuse(&both, "", "", Some(11), "a [dumbbell] stands alone");
+    let timeless = GRAPH.replace("\"1 s\"", "\"0 s\"");
+    refuse(&timeless, "", "", Some(29), "on and off for no time at all");
+    let many = GRAPH.replace("count = 2", "count = 100000");
+    refuse(&many, "", "", None, "100001 senders are too many: give at most 100000");
+}
+
+fn refuse(text: &str, from: &str, to: &str, line: Option<usize>, part: &str) {
+    let text = text.replacen(from, to, 1);
+    let error = network(&text).err().unwrap_or_else(|| panic!("{from} -> {to} was accepted"));
+    assert!(error.problem().contains(part), "{from} -> {to}: {error}");
+    assert_eq!(error.line(), line, "{from} -> {to}: {error}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = Scenario::load(Path::new("no/such.toml")).unwrap_err().to_string();
+    assert!(error.starts_with("no/such.toml: the scenario cannot be read: "), "{error}");
+}
+
+proptest! {
+    /// Whatever stands in a file, reading it ends in a scenario or an error.
+    #[test]
+    fn no_text_makes_the_reader_panic(
+        at in 0usize..600,
+        length in 0usize..12,
+        put in prop_oneof![".{0,8}", Just("1e400".to_owned()), Just("BDP".to_owned())],
+    ) {
+        for text in [DUMBBELL, GRAPH] {
+            let mut text = text.to_owned();
+            let (start, end) = (at.min(text.len()), (at + length).min(text.len()));
+            text.replace_range(start..end, &put);
+            if let Err(error) = network(&text) {
+                prop_assert!(!error.problem().is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Files as they come out.
+
+use super::*;
+use exm_units::{Instant, Packets, Span};
+
+const BOTH: SeriesSpec =
+    SeriesSpec { pace: Pace::Every(Span::from_millis(10)), flows: true, links: true };
+
+fn origin() -> Origin {
+    Origin { command: "exm simulate a.toml".into(), seed: 7, version: "0.1.0".into() }
+}
+
+fn flow_sample() -> FlowSample {
+    FlowSample {
+        at: Instant::from_nanos(1_500_000_000),
+        flow: 2,
+        on: true,
+        cwnd: Packets::new(10),
+        intersend: Span::from_micros(250),
+        in_flight: Packets::new(9),
+        rtt: None,
+        signals: Some([1.0, 2.0, 1.5, 3.0, 4.0, 5.0]),
+        rule: Some(17),
+    }
+}
+
+fn link_sample() -> LinkSample {
+    let at = Instant::from_nanos(1);
+    LinkSample { at, link: 0, packets: 3, bytes: 4500, busy: true }
+}
+
+/// A folder of its own for the test `name`, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("exm-series-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary folder");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn record(folder: &Folder, format: Format) -> Vec<PathBuf> {
+    let stem = folder.0.join("run");
+    let mut recorder = Recorder::create(&BOTH, &stem, format, &origin()).expect("can create");
+    recorder.flow(&flow_sample());
+    recorder.link(&link_sample());
+    recorder.finish().expect("can write")
+}
+
+#[test]
+fn csv_begins_with_its_origin() {
+    let folder = Folder::new("csv");
+    let paths = record(&folder, Format::Csv);
+    let read = |path: &PathBuf| std::fs::read_to_string(path).expect("can read");
+    let origin = "# command: exm simulate a.toml\n# seed: 7\n# version: 0.1.0\n";
+    assert_eq!(
+        read(&paths[0]),
+        format!(
+            "{origin}time_s,flow,on,cwnd,intersend_ms,in_flight,rtt_ms,send_ewma,ack_ewma,\
+             rtt_ratio,slow_ack_ewma,rtt_diff,queueing_delay,rule\n\
+             1.5,2,1,10,0.25,9,,1,2,1.5,3,4,5,17\n"
+        )
+    );
+    assert_eq!(
+        read(&paths[1]),
+        format!("{origin}time_s,link,queue_packets,queue_bytes,busy\n0.000000001,0,3,4500,1\n")
+    );
+    let names: Vec<_> = paths.iter().map(|path| path.file_name().unwrap().to_owned()).collect();
+    assert_eq!(names, ["run.flows.csv", "run.links.csv"]);
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 2, "nothing preliminary is left");
+}
+
+#[test]
+fn a_file_that_cannot_be_made_is_named() {
+    let stem = Path::new("/no/such/folder/run");
+    let error = Recorder::create(&BOTH, stem, Format::Csv, &origin()).err().expect("an error");
+    assert!(error.to_string().contains("/no/such/folder/run.flows.csv"), "{error}");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_keeps_what_csv_shows() {
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    let folder = Folder::new("parquet");
+    let paths = record(&folder, Format::Parquet);
+    let reader = SerializedFileReader::new(File::open(&paths[0]).unwrap()).expect("is Parquet");
+    let entries = reader.metadata().file_metadata().key_value_metadata().unwrap();
+    assert!(entries.iter().any(|e| e.key == "seed" && e.value.as_deref() == Some("7")));
+    let rows: Vec<String> =
+        reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+    assert_eq!(rows.len(), 1);
+    for part in ["time_s: 1.5", "flow: 2", "rtt_ms: null", "rtt_ratio: 1.5", "rule: 17"] {
+        assert!(rows[0].contains(part), "{part} not in {}", rows[0]);
+    }
+}
