@@ -1,1 +1,15 @@
-//! placeholder
+//! The designer of RemyCCs: from a model of networks and an objective to a table of rules.
+
+mod designer;
+mod evaluate;
+mod model;
+mod objective;
+mod search;
+mod specimen;
+
+pub use designer::{CheckpointError, Designer, SearchKind};
+pub use evaluate::{Prepared, Samples, mean_scores, scores};
+pub use model::{ActionPart, Design, Model, ModelError};
+pub use objective::{Objective, Throughput, Units};
+pub use search::Progress;
+pub use specimen::Specimen;

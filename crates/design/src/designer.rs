@@ -1,0 +1,244 @@
+//! [`Designer`]: a design that can be stopped, kept and gone on with at any step.
+
+use crate::model::{Model, ModelError};
+use crate::search::{Evolution, PaperSearch, Progress, SavedEvolution, SavedPaperSearch};
+use exm_remy::{JsonError, RuleTable, TableFile};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Which search to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchKind {
+    /// All rules evolve together, and the table doubles at each stage: the default.
+    Evolve,
+    /// One rule at a time, as the papers describe it.
+    Paper,
+}
+
+impl SearchKind {
+    /// Its name in files and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SearchKind::Evolve => "evolve",
+            SearchKind::Paper => "paper",
+        }
+    }
+}
+
+impl fmt::Display for SearchKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for SearchKind {
+    type Err = String;
+    fn from_str(name: &str) -> Result<SearchKind, String> {
+        [SearchKind::Evolve, SearchKind::Paper]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+            .ok_or_else(|| format!("\"{name}\" is not a search; there are evolve and paper"))
+    }
+}
+
+/// A design in progress. The same model, seed, search and start give the same tables, step by
+/// step, on any number of threads, however often it was stopped in between.
+#[derive(Clone, Debug)]
+pub struct Designer {
+    model: Model,
+    seed: u64,
+    steps: u64,
+    cpu_seconds: f64,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Evolve(Box<Evolution>),
+    Paper(Box<PaperSearch>),
+}
+
+/// A checkpoint as it stands in its file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Checkpoint {
+    format: String,
+    version: u32,
+    seed: u64,
+    steps: u64,
+    cpu_seconds: f64,
+    model: String,
+    tables: Vec<serde_json::Value>,
+    search: SavedState,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SavedState {
+    Evolve(SavedEvolution),
+    Paper(SavedPaperSearch),
+}
+
+const FORMAT: &str = "exmachina-design";
+const VERSION: u32 = 1;
+
+/// Why a checkpoint cannot be gone on with.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// It is not JSON, or not a checkpoint.
+    #[error("it is not a checkpoint of a design: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// It is of another program or version.
+    #[error(
+        "it is \"{format}\" of version {version}, not \"{FORMAT}\" of version {VERSION}: \
+         start the design anew"
+    )]
+    Version {
+        /// What it says it is.
+        format: String,
+        /// And of which version.
+        version: u32,
+    },
+    /// Its model is none.
+    #[error("its model is broken: {0}")]
+    Model(#[from] ModelError),
+    /// One of its tables is none.
+    #[error("one of its tables is broken: {0}")]
+    Table(#[from] JsonError),
+    /// Its parts do not belong together.
+    #[error("its parts do not fit together: it was changed by hand or by another program")]
+    Mismatch,
+}
+
+impl Designer {
+    /// A design for `model` that starts from `start`, or from nothing.
+    pub fn new(model: Model, search: SearchKind, seed: u64, start: Option<RuleTable>) -> Designer {
+        let state = match search {
+            SearchKind::Evolve => State::Evolve(Box::new(Evolution::new(&model, seed, start))),
+            SearchKind::Paper => State::Paper(Box::new(PaperSearch::new(&model, start))),
+        };
+        Designer { model, seed, steps: 0, cpu_seconds: 0.0, state }
+    }
+
+    /// Takes one step of the search.
+    pub fn step(&mut self) -> Progress {
+        self.steps += 1;
+        match &mut self.state {
+            State::Evolve(search) => search.step(&self.model, self.seed),
+            State::Paper(search) => search.step(&self.model, self.seed),
+        }
+    }
+
+    /// The table as it is now.
+    pub fn current(&self) -> RuleTable {
+        match &self.state {
+            State::Evolve(search) => search.current(&self.model),
+            State::Paper(search) => search.current().clone(),
+        }
+    }
+
+    /// The table to keep if the design ends now: the present one, unless an earlier one is judged
+    /// better.
+    pub fn finish(&self) -> RuleTable {
+        match &self.state {
+            State::Evolve(search) => search.finish(&self.model, self.seed),
+            State::Paper(search) => search.current().clone(),
+        }
+    }
+
+    /// What the design is for.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The search in use.
+    pub fn search(&self) -> SearchKind {
+        match &self.state {
+            State::Evolve(_) => SearchKind::Evolve,
+            State::Paper(_) => SearchKind::Paper,
+        }
+    }
+
+    /// The seed of all chance in the search.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Steps taken.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The processor time the host says was spent so far, also before the last checkpoint.
+    pub fn cpu_seconds(&self) -> f64 {
+        self.cpu_seconds
+    }
+
+    /// The host has spent `seconds` of processor time on the design so far.
+    pub fn set_cpu_seconds(&mut self, seconds: f64) {
+        self.cpu_seconds = seconds;
+    }
+
+    /// The whole state as text: [`Designer::resume`] goes on from it as if nothing had happened.
+    pub fn checkpoint(&self) -> String {
+        let (tables, search) = match &self.state {
+            State::Evolve(search) => {
+                let (tables, saved) = search.save();
+                (tables, SavedState::Evolve(saved))
+            }
+            State::Paper(search) => {
+                let (tables, saved) = search.save();
+                (tables, SavedState::Paper(saved))
+            }
+        };
+        let checkpoint = Checkpoint {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            seed: self.seed,
+            steps: self.steps,
+            cpu_seconds: self.cpu_seconds,
+            model: self.model.text().to_owned(),
+            tables: tables.into_iter().map(to_value).collect(),
+            search,
+        };
+        serde_json::to_string(&checkpoint).expect("a checkpoint has no key that is not text")
+    }
+
+    /// Goes on from a checkpoint.
+    ///
+    /// # Errors
+    /// [`CheckpointError`] where the text is no checkpoint of this program's version.
+    pub fn resume(text: &str) -> Result<Designer, CheckpointError> {
+        #[derive(Deserialize)]
+        struct Head {
+            format: String,
+            version: u32,
+        }
+        let Head { format, version } = serde_json::from_str(text)?;
+        if format != FORMAT || version != VERSION {
+            return Err(CheckpointError::Version { format, version });
+        }
+        let saved: Checkpoint = serde_json::from_str(text)?;
+        let model = Model::parse(&saved.model, "the checkpoint's model")?;
+        let tables = saved.tables.iter().map(|value| TableFile::from_json(&value.to_string()));
+        let tables =
+            tables.map(|file| Ok(file?.table)).collect::<Result<Vec<RuleTable>, JsonError>>()?;
+        let state = match saved.search {
+            SavedState::Evolve(state) => Evolution::restore(&model, tables, state)
+                .map(|search| State::Evolve(Box::new(search))),
+            SavedState::Paper(state) => {
+                PaperSearch::restore(tables, state).map(|search| State::Paper(Box::new(search)))
+            }
+        };
+        let state = state.ok_or(CheckpointError::Mismatch)?;
+        let Checkpoint { seed, steps, cpu_seconds, .. } = saved;
+        Ok(Designer { model, seed, steps, cpu_seconds, state })
+    }
+}
+
+fn to_value(table: RuleTable) -> serde_json::Value {
+    let text = TableFile { table, provenance: Default::default() }.to_json();
+    serde_json::from_str(&text).expect("what was written as JSON is JSON")
+}

@@ -1,0 +1,209 @@
+//! [`Choice`]: what a quantity of a model's networks may be.
+//!
+//! ```text
+//! 15 Mbps                    exactly this
+//! ["10 Mbps", "20 Mbps"]     one of these, each as likely
+//! 10..20 Mbps                anything between, uniform
+//! log 4.7..47 Mbps           anything between, uniform in its logarithm
+//! ```
+
+use super::error::Problem;
+use super::section::{Value, elements, parsed};
+use exm_sim::scenario::suggest;
+use exm_units::{Rate, Span};
+use std::fmt;
+
+/// What a quantity may be.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Choice<T> {
+    /// One of these, each as likely; never empty, and a single one is exact.
+    List(Vec<T>),
+    /// Anything between the two, uniform.
+    Uniform(T, T),
+    /// Anything between the two, uniform in its logarithm.
+    LogUniform(T, T),
+}
+
+/// A quantity that a range can be made of.
+pub(crate) trait Quantity: Copy + PartialEq + fmt::Display {
+    /// As a number.
+    fn number(self) -> f64;
+    /// The quantity of the same kind whose number is `number`.
+    fn with(self, number: f64) -> Self;
+    /// Whether there are only whole numbers of its kind.
+    fn is_whole(self) -> bool;
+    /// Whether `other` is of the same kind, so that there is something between the two.
+    fn is_like(self, _other: Self) -> bool {
+        true
+    }
+}
+
+impl Quantity for Rate {
+    fn number(self) -> f64 {
+        self.as_bps() as f64
+    }
+    fn with(self, number: f64) -> Rate {
+        Rate::from_bps(number as u64)
+    }
+    fn is_whole(self) -> bool {
+        true
+    }
+}
+
+impl Quantity for Span {
+    fn number(self) -> f64 {
+        self.as_nanos() as f64
+    }
+    fn with(self, number: f64) -> Span {
+        Span::from_nanos(number as u64)
+    }
+    fn is_whole(self) -> bool {
+        true
+    }
+}
+
+impl<T: Quantity> Choice<T> {
+    /// The quantity at `quantile`, from 0 to 1: uniform quantiles give the quantity's distribution.
+    pub(crate) fn at(&self, quantile: f64) -> T {
+        match self {
+            Choice::List(values) => {
+                let index = (quantile * values.len() as f64) as usize;
+                values[index.min(values.len() - 1)]
+            }
+            Choice::Uniform(low, high) => between(*low, *high, |a, b| a + quantile * (b - a)),
+            Choice::LogUniform(low, high) => between(*low, *high, |a, b| {
+                let (a, b) = (libm::log(a), libm::log(b));
+                libm::exp(a + quantile * (b - a))
+            }),
+        }
+    }
+
+    /// All it may be, or nothing where that is a range.
+    pub(crate) fn values(&self) -> Option<&[T]> {
+        match self {
+            Choice::List(values) => Some(values),
+            Choice::Uniform(..) | Choice::LogUniform(..) => None,
+        }
+    }
+
+    /// All the values of a list, or the ends of a range.
+    pub(super) fn extremes(&self) -> Vec<T> {
+        match self {
+            Choice::List(values) => values.clone(),
+            Choice::Uniform(low, high) | Choice::LogUniform(low, high) => vec![*low, *high],
+        }
+    }
+}
+
+/// The quantity that `pick` takes between `low` and `high`; each whole one owns an equal part.
+fn between<T: Quantity>(low: T, high: T, pick: impl FnOnce(f64, f64) -> f64) -> T {
+    let (a, b) = (low.number(), high.number());
+    let picked = if low.is_whole() { pick(a, b + 1.0).floor() } else { pick(a, b) };
+    low.with(picked.clamp(a, b))
+}
+
+/// How a quantity is written.
+pub(super) struct Grammar<'a, T> {
+    /// Such as "a rate".
+    pub(super) what: &'static str,
+    /// Such as "\"15 Mbps\"".
+    pub(super) example: &'static str,
+    /// Such as "10..20 Mbps".
+    pub(super) range: &'static str,
+    /// Reads a single one, already trimmed; nothing where it has not the form.
+    pub(super) parse: &'a dyn Fn(&str) -> Option<T>,
+    /// Says what is wrong with one, if anything.
+    pub(super) check: &'a dyn Fn(T) -> Result<(), String>,
+}
+
+impl<T: Quantity> Grammar<'_, T> {
+    /// Reads what may stand for the quantity in a file.
+    pub(super) fn read(&self, value: &Value<'_>) -> Result<Choice<T>, Problem> {
+        let wanted = format!("{}: {}", self.what, self.help());
+        let place = value.span().start;
+        let values = elements(value);
+        match values.as_slice() {
+            [] => {
+                let what = "there is nothing to choose from in an empty list: name one at least";
+                Err(Problem::at(place, what))
+            }
+            [only] if std::ptr::eq(*only, value) => parsed(value, &wanted, |text| self.text(text)),
+            _ => {
+                let single = |value: &&Value<'_>| parsed(value, &wanted, |text| self.listed(text));
+                values.iter().map(single).collect::<Result<_, _>>().map(Choice::List)
+            }
+        }
+    }
+
+    fn help(&self) -> String {
+        format!("give one such as {}, or a range such as \"{}\"", self.example, self.range)
+    }
+
+    fn listed(&self, text: &str) -> Result<T, String> {
+        if text.contains("..") {
+            let what = "a list names single values";
+            return Err(format!("\"{text}\" is a range, and {what}: give the range alone"));
+        }
+        self.single(text)
+    }
+
+    fn single(&self, text: &str) -> Result<T, String> {
+        let value = (self.parse)(text.trim())
+            .ok_or_else(|| format!("\"{text}\" is not {}: {}", self.what, self.help()))?;
+        (self.check)(value).map(|()| value)
+    }
+
+    fn text(&self, text: &str) -> Result<Choice<T>, String> {
+        let (word, ends) = match text.trim().split_once(char::is_whitespace) {
+            Some((word, ends)) if word.starts_with(char::is_alphabetic) => (word, ends.trim()),
+            _ => ("", text.trim()),
+        };
+        match (word, ends.split_once("..")) {
+            ("" | "uniform", Some((low, high))) => {
+                self.range(ends, low, high).map(|(low, high)| Choice::Uniform(low, high))
+            }
+            ("log", Some((low, high))) => {
+                let (low, high) = self.range(ends, low, high)?;
+                if low.number() <= 0.0 {
+                    return Err(format!(
+                        "\"{text}\" starts at zero, which has no logarithm: start above it"
+                    ));
+                }
+                Ok(Choice::LogUniform(low, high))
+            }
+            ("log" | "uniform", None) => {
+                Err(format!("\"{text}\" has one end: give both, such as \"{word} {}\"", self.range))
+            }
+            (_, None) => self.single(text).map(|value| Choice::List(vec![value])),
+            _ => Err(format!(
+                "\"{word}\" is no way to draw {}: {}",
+                self.what,
+                suggest(word, &["uniform", "log"])
+            )),
+        }
+    }
+
+    /// The ends of a range; the lower may leave its unit to the upper.
+    fn range(&self, text: &str, low: &str, high: &str) -> Result<(T, T), String> {
+        let (low, high) = (low.trim(), high.trim());
+        if low.is_empty() || high.is_empty() {
+            let example = self.range;
+            return Err(format!("\"{text}\" lacks an end: give both, such as \"{example}\""));
+        }
+        let (high_unit, low_unit) = (unit(high), unit(low));
+        let low = if low_unit.is_empty() { format!("{low} {high_unit}") } else { low.to_owned() };
+        let (low, high) = (self.single(&low)?, self.single(high)?);
+        if !low.is_like(high) || !high.number().is_finite() {
+            return Err(format!("there is nothing between \"{low}\" and \"{high}\": list them"));
+        }
+        if low.number() > high.number() {
+            return Err(format!("\"{text}\" runs backwards: give the lower end first"));
+        }
+        Ok((low, high))
+    }
+}
+
+/// What follows the number in `text`.
+pub(super) fn unit(text: &str) -> &str {
+    text.trim_start_matches(|c: char| c.is_ascii_digit() || "+-._eE".contains(c)).trim()
+}

@@ -1,0 +1,149 @@
+//! A table of the file, its keys checked, and the plain values in it.
+
+use super::error::Problem;
+use exm_sim::scenario::suggest;
+use std::borrow::Cow;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value, and where it stands.
+pub(super) type Value<'a> = Spanned<DeValue<'a>>;
+
+/// Every section of a model and its keys; the first is the top of the file.
+const SECTIONS: [(&str, &[&str]); 5] = [
+    ("", &["name", "network", "traffic", "objective", "design"]),
+    ("network", &["rate", "rtt", "senders", "buffer", "loss", "packet_size", "draw"]),
+    ("traffic", &["on", "off"]),
+    ("objective", &["alpha", "beta", "delta", "loss_penalty", "throughput", "units"]),
+    ("design", &["signals", "action", "duration", "specimens"]),
+];
+
+/// A section of the file that has no unknown key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Section<'a> {
+    name: &'static str,
+    /// Nothing where the file has no such section.
+    table: Option<&'a DeTable<'a>>,
+    place: usize,
+}
+
+impl<'a> Section<'a> {
+    /// The top of the file.
+    pub(super) fn top(table: &'a DeTable<'a>) -> Result<Section<'a>, Problem> {
+        Section { name: "", table: Some(table), place: 0 }.checked()
+    }
+
+    /// The section `name` of the file; empty where there is none.
+    pub(super) fn section(&self, name: &'static str) -> Result<Section<'a>, Problem> {
+        let Some(value) = self.get(name) else {
+            return Ok(Section { name, table: None, place: 0 });
+        };
+        let place = value.span().start;
+        match value.get_ref() {
+            DeValue::Table(table) => Section { name, table: Some(table), place }.checked(),
+            _ => Err(Problem::at(place, format!("{name} is a section: write [{name}] above it"))),
+        }
+    }
+
+    fn checked(self) -> Result<Section<'a>, Problem> {
+        let known = keys(self.name);
+        let keys = self.table.iter().flat_map(|table| table.keys());
+        match keys.into_iter().find(|key| !known.contains(&key.get_ref().as_ref())) {
+            None => Ok(self),
+            Some(key) => {
+                Err(Problem::at(key.span().start, unknown(key.get_ref(), self.name, known)))
+            }
+        }
+    }
+
+    /// The value of `key`, if given.
+    pub(super) fn get(&self, key: &str) -> Option<&'a Value<'a>> {
+        self.table?.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
+    }
+
+    /// The value of `key`, which must be given, such as `example`.
+    pub(super) fn need(&self, key: &str, example: &str) -> Result<&'a Value<'a>, Problem> {
+        let name = self.name;
+        match (self.get(key), self.table) {
+            (Some(value), _) => Ok(value),
+            (None, Some(_)) => {
+                let what = format!("\"{key}\" is missing from [{name}]: add {key} = {example}");
+                Err(Problem::at(self.place, what))
+            }
+            (None, None) => Err(Problem::nowhere(format!(
+                "the section [{name}] is missing: add it, with {key} = {example}"
+            ))),
+        }
+    }
+}
+
+fn keys(section: &str) -> &'static [&'static str] {
+    SECTIONS.iter().find(|(name, _)| *name == section).map_or(&[], |&(_, keys)| keys)
+}
+
+/// What to say of a key that `section` does not have.
+fn unknown(key: &str, section: &str, known: &[&str]) -> String {
+    match SECTIONS.iter().find(|(_, keys)| keys.contains(&key)) {
+        Some(("", _)) => format!("\"{key}\" belongs at the top of the file: move it there"),
+        Some((home, _)) => format!("\"{key}\" belongs in [{home}]: move it there"),
+        None if section.is_empty() => {
+            format!("there is no \"{key}\" in a model: {}", suggest(key, known))
+        }
+        None => format!("there is no \"{key}\" in [{section}]: {}", suggest(key, known)),
+    }
+}
+
+/// The text of a text or a number; nothing for anything else.
+pub(super) fn scalar<'a>(value: &'a Value<'_>) -> Option<Cow<'a, str>> {
+    match value.get_ref() {
+        DeValue::String(text) => Some(Cow::Borrowed(text)),
+        DeValue::Integer(number) => {
+            let number = i128::from_str_radix(number.as_str(), number.radix()).ok()?;
+            Some(Cow::Owned(number.to_string()))
+        }
+        DeValue::Float(number) => Some(Cow::Borrowed(number.as_str())),
+        _ => None,
+    }
+}
+
+/// The elements of a list, or the value itself.
+pub(super) fn elements<'a>(value: &'a Value<'a>) -> Vec<&'a Value<'a>> {
+    match value.get_ref() {
+        DeValue::Array(values) => values.iter().collect(),
+        _ => vec![value],
+    }
+}
+
+/// What `parse` makes of the text or number `value`; `wanted` says what should have been there.
+pub(super) fn parsed<T>(
+    value: &Value<'_>,
+    wanted: &str,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<T, Problem> {
+    let place = value.span().start;
+    let text = scalar(value).ok_or_else(|| {
+        Problem::at(place, format!("{} is not {wanted}", described(value.get_ref())))
+    })?;
+    parse(&text).map_err(|what| Problem::at(place, what))
+}
+
+fn described(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a section",
+        DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) => "this",
+    }
+}
+
+/// The text `value` where it is one of `known`, by its place among them.
+pub(super) fn word(value: &Value<'_>, what: &str, known: &[&str]) -> Result<usize, Problem> {
+    let wanted = format!("{what}: {}", suggest("", known));
+    parsed(value, &wanted, |text| {
+        known
+            .iter()
+            .position(|name| *name == text)
+            .ok_or_else(|| format!("\"{text}\" is not {what}: {}", suggest(text, known)))
+    })
+}

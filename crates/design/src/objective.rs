@@ -1,0 +1,255 @@
+//! [`Objective`]: what a design is to maximise.
+
+use crate::model::mean;
+use exm_sim::dumbbell::{Dumbbell, Outcome};
+use exm_sim::traffic::OnFor;
+use std::fmt;
+
+/// The round-trip time that absolute units measure others by, ms: the original program's.
+const RTT_UNIT_MS: f64 = 100.0;
+/// How many packets a sender that delivered none counts as having delivered, so that comparisons
+/// stay finite: fewer than any that delivered something.
+const NOTHING: f64 = 0.5;
+
+/// What a design is to maximise: the mean over a network's senders of
+/// `U_alpha(throughput) - delta U_beta(RTT) - loss_penalty x loss`,
+/// where `U_1(x) = log2(x)` and otherwise `U_a(x) = x^(1-a) / (1-a)` (SIGCOMM 2013, section 3.3).
+///
+/// The logarithm is of base 2, so with `alpha = 1` a point is twice the throughput. Where an
+/// exponent is not 1, its units scale that term: see [`Units`].
+///
+/// What counts is each sender that was ever on. One that delivered nothing counts as having
+/// delivered half a packet, with the whole run for a round-trip time. Packets still under way at
+/// the end count as lost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective {
+    /// The exponent of throughput: 0 is efficiency alone, 1 proportional fairness, 2 the least
+    /// time to transfer, and large ones the fairness of maximal minima.
+    pub alpha: f64,
+    /// The exponent of round-trip times.
+    pub beta: f64,
+    /// The weight of round-trip times.
+    pub delta: f64,
+    /// What is subtracted per unit of loss rate.
+    pub loss_penalty: f64,
+    /// Over what time throughput is measured.
+    pub throughput: Throughput,
+    /// What throughput and round-trip times are measured in.
+    pub units: Units,
+}
+
+/// Over what time throughput is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Throughput {
+    /// Over the integral of 1 / (senders on) while the sender is on: as if it had the link to
+    /// itself. The whole equal share of a link is the link's rate. The original program's way.
+    Share,
+    /// Over the time it is on: as the papers write.
+    On,
+}
+
+/// What throughput and round-trip times are measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Units {
+    /// Packets per millisecond and 100 ms: the original program's.
+    Absolute,
+    /// The link's rate and the sender's round-trip propagation delay, so that 1 is the best on any
+    /// network, and networks of unlike rates weigh the same where an exponent is not 1.
+    Relative,
+}
+
+impl Throughput {
+    /// Both, the default first.
+    pub const ALL: [Throughput; 2] = [Throughput::Share, Throughput::On];
+
+    /// Its name in models.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Throughput::Share => "share",
+            Throughput::On => "on",
+        }
+    }
+}
+
+impl Units {
+    /// Both, the default first.
+    pub const ALL: [Units; 2] = [Units::Absolute, Units::Relative];
+
+    /// Its name in models.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Units::Absolute => "absolute",
+            Units::Relative => "relative",
+        }
+    }
+}
+
+impl Default for Objective {
+    /// The original program's: all exponents and weights 1, no penalty of losses.
+    fn default() -> Objective {
+        Objective {
+            alpha: 1.0,
+            beta: 1.0,
+            delta: 1.0,
+            loss_penalty: 0.0,
+            throughput: Throughput::Share,
+            units: Units::Absolute,
+        }
+    }
+}
+
+/// What one sender got, in plain units.
+#[derive(Clone, Copy, Debug)]
+struct Got {
+    packets_per_ms: f64,
+    rtt_ms: f64,
+    loss: f64,
+}
+
+impl Objective {
+    /// The score of `outcomes`, those of the senders of `network` in order: finite, and larger is
+    /// better. It is 0 where no sender was ever on, whatever the table.
+    pub fn score(&self, network: &Dumbbell, outcomes: &[Outcome]) -> f64 {
+        let senders = network.delays.iter().zip(outcomes);
+        average(senders.filter(|(_, outcome)| !outcome.on_time.is_zero()).map(
+            |(delay, outcome)| {
+                let got = self.got(network, outcome);
+                self.value(network, delay.as_millis_f64(), got)
+            },
+        ))
+    }
+
+    /// As [`Objective::score`] in relative units, in which networks compare: with exponents of 1, 0
+    /// is the whole share at no queueing delay.
+    pub fn normalised(&self, network: &Dumbbell, outcomes: &[Outcome]) -> f64 {
+        self.relative().score(network, outcomes)
+    }
+
+    /// The score of senders that know all: from its first moment each sends at its equal share of
+    /// the link, and none ever waits in a queue, so that a round trip takes the propagation delay
+    /// and one packet's service. It is a mark to measure tables by; with exponents of 1 and
+    /// [`Throughput::Share`] none does better for long.
+    ///
+    /// With [`Throughput::Share`] throughput is the link's rate less its losses. With
+    /// [`Throughput::On`] it is a sender's expected share while it is on, over endless time. Flows
+    /// of an amount of data take as long as those they share the link with let them; the round
+    /// trip that ends them is not counted, so short ones fall short of this score.
+    pub fn omniscient(&self, network: &Dumbbell) -> f64 {
+        let loss = network.loss.get();
+        let service_ms = network.rate.service_time(network.packet).as_millis_f64();
+        let link = network.rate.as_packets_per_ms(network.packet) * (1.0 - loss);
+        let packets_per_ms = match self.throughput {
+            Throughput::Share => link,
+            Throughput::On => link * expected_share(network, link),
+        };
+        average(network.delays.iter().map(|delay| {
+            let delay_ms = delay.as_millis_f64();
+            let got = Got { packets_per_ms, rtt_ms: delay_ms + service_ms, loss };
+            self.value(network, delay_ms, got)
+        }))
+    }
+
+    fn relative(&self) -> Objective {
+        Objective { units: Units::Relative, ..self.clone() }
+    }
+
+    fn got(&self, network: &Dumbbell, outcome: &Outcome) -> Got {
+        let time_ms = match self.throughput {
+            Throughput::Share => outcome.share_time * 1e3,
+            Throughput::On => outcome.on_time.as_millis_f64(),
+        };
+        let lost = outcome.sent.saturating_sub(outcome.delivered);
+        let loss = lost as f64 / outcome.sent.max(1) as f64;
+        if outcome.delivered == 0 {
+            let rtt_ms = network.duration.as_millis_f64();
+            return Got { packets_per_ms: NOTHING / time_ms, rtt_ms, loss };
+        }
+        let delivered = outcome.delivered as f64;
+        let rtt_ms = outcome.rtt_sum.as_millis_f64() / delivered;
+        Got { packets_per_ms: delivered / time_ms, rtt_ms, loss }
+    }
+
+    /// What a sender whose propagation delay is `delay_ms` adds to the score.
+    fn value(&self, network: &Dumbbell, delay_ms: f64, got: Got) -> f64 {
+        let (rate_unit, rtt_unit) = match self.units {
+            Units::Absolute => (1.0, RTT_UNIT_MS),
+            Units::Relative => (network.rate.as_packets_per_ms(network.packet), delay_ms),
+        };
+        utility(got.packets_per_ms / rate_unit, self.alpha)
+            - self.delta * utility(got.rtt_ms / rtt_unit, self.beta)
+            - self.loss_penalty * got.loss
+    }
+}
+
+/// The mean of `values`, or 0 of none.
+fn average(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    if count == 0.0 { 0.0 } else { sum / count }
+}
+
+/// The utility of `x` with exponent `a`.
+fn utility(x: f64, a: f64) -> f64 {
+    if a == 1.0 { libm::log2(x) } else { libm::pow(x, 1.0 - a) / (1.0 - a) }
+}
+
+/// The part of a link of `link` packets a millisecond that a sender has on average while it is on,
+/// if those on share it equally.
+fn expected_share(network: &Dumbbell, link: f64) -> f64 {
+    let senders = network.delays.len() as f64;
+    let off_ms = mean(&network.traffic.off) * 1e3;
+    match &network.traffic.on {
+        OnFor::Ever => 1.0 / senders,
+        OnFor::Time(time) => {
+            // Any of the others is on with probability p; the mean of 1 / (1 + how many are).
+            let on_ms = mean(time) * 1e3;
+            let p = on_ms / (on_ms + off_ms);
+            (1.0 - libm::pow(1.0 - p, senders)) / (senders * p)
+        }
+        OnFor::Packets(amount) => {
+            // Mean-value analysis of a closed network of one shared server and the senders' off
+            // times (Reiser & Lavenberg, J. ACM 1980): a flow finds the senders on as they are
+            // with one sender fewer.
+            let alone_ms = mean(amount) / link;
+            let (mut takes_ms, mut on) = (alone_ms, 0.0);
+            for senders in 1..=network.delays.len() {
+                takes_ms = alone_ms * (1.0 + on);
+                on = senders as f64 * takes_ms / (off_ms + takes_ms);
+            }
+            alone_ms / takes_ms
+        }
+    }
+}
+
+/// As people write it: "log2(throughput/share) - 0.1 log2(RTT)".
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let over = match self.throughput {
+            Throughput::Share => "throughput/share",
+            Throughput::On => "throughput",
+        };
+        write_utility(f, over, self.alpha)?;
+        if self.delta > 0.0 {
+            write!(f, " - {} ", self.delta)?;
+            write_utility(f, "RTT", self.beta)?;
+        }
+        if self.loss_penalty > 0.0 {
+            write!(f, " - {} loss", self.loss_penalty)?;
+        }
+        match self.units {
+            Units::Absolute => Ok(()),
+            Units::Relative => f.write_str(", relative"),
+        }
+    }
+}
+
+fn write_utility(f: &mut fmt::Formatter<'_>, what: &str, a: f64) -> fmt::Result {
+    match 1.0 - a {
+        0.0 => write!(f, "log2({what})"),
+        1.0 => write!(f, "({what})"),
+        -1.0 => write!(f, "(-1/({what}))"),
+        power => write!(f, "({what})^({power})/({power})"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
