@@ -51,6 +51,12 @@ impl Stream {
         -libm::log1p(-self.uniform())
     }
 
+    /// Standard normal, by the polar form of two draws (Box & Muller, 1958).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (2.0 * self.exponential()).sqrt();
+        radius * libm::cos(std::f64::consts::TAU * self.uniform())
+    }
+
     /// A whole number of 64 random bits: a seed for another experiment.
     pub fn seed(&mut self) -> u64 {
         self.0.next_u64()

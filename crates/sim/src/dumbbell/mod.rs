@@ -70,14 +70,14 @@ pub struct Outcome {
 
 /// Is told of every rule that fires.
 pub trait Observer {
-    /// A sender whose memory was `signals` applied rule `rule` to a window of `window` packets.
-    fn fired(&mut self, rule: usize, signals: &[f64; 6], window: u32);
+    /// A sender applied rule `rule` to the memory `signals`.
+    fn fired(&mut self, rule: usize, signals: &[f64; 6]);
 }
 
 /// Observes nothing, at no cost.
 impl Observer for () {
     #[inline]
-    fn fired(&mut self, _rule: usize, _signals: &[f64; 6], _window: u32) {}
+    fn fired(&mut self, _rule: usize, _signals: &[f64; 6]) {}
 }
 
 /// Simulates `network` with every sender run by `rules`; chance is drawn from `seed`.

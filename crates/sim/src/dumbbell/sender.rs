@@ -145,7 +145,7 @@ impl Flow {
     fn apply(&mut self, memory: &Memory, rules: Rules<'_>, observer: &mut impl Observer) {
         let signals = memory.signals();
         self.rule = rules.grid.find(&signals, self.rule);
-        observer.fired(self.rule, &signals, self.window);
+        observer.fired(self.rule, &signals);
         let action = &rules.actions[self.rule];
         self.window = action.window(self.window);
         self.intersend = action.intersend().as_nanos() as i64;

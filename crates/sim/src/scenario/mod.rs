@@ -132,6 +132,10 @@ pub struct Dumbbell {
     pub loss: Probability,
 }
 
+/// What makes a controller of a name that stands in a scenario, told also as a path from where
+/// the scenario is; or says what is wrong with it.
+pub type Load<'a> = dyn FnMut(&str, &Path) -> Result<AnyController, String> + 'a;
+
 /// Where in the file the numbers stand that a network may refuse.
 #[derive(Clone, Debug, Default)]
 struct Places {
@@ -212,14 +216,12 @@ impl Scenario {
     }
 
     /// The network it describes. What is called by no name of [`AnyController::NAMES`] is asked of
-    /// `load`, once for each path; it answers with a controller, or with what is wrong.
+    /// `load`, once for each name: it is given the name as it stands and as a path from where the
+    /// scenario is, and answers with a controller, or with what is wrong.
     ///
     /// # Errors
     /// [`ScenarioError`] where a controller, a number or a path is impossible.
-    pub fn network(
-        &self,
-        load: &mut dyn FnMut(&Path) -> Result<AnyController, String>,
-    ) -> Result<Network, ScenarioError> {
+    pub fn network(&self, load: &mut Load<'_>) -> Result<Network, ScenarioError> {
         self.check_count()?;
         let mut controllers = BTreeMap::new();
         let mut flows = Vec::new();
@@ -245,22 +247,8 @@ impl Scenario {
         Err(self.source.error(None, NetworkError::TooManyFlows(count).to_string()))
     }
 
-    fn controller(
-        &self,
-        name: &str,
-        load: &mut dyn FnMut(&Path) -> Result<AnyController, String>,
-    ) -> Result<AnyController, String> {
-        if let Some(controller) = AnyController::named(name) {
-            return Ok(controller);
-        }
-        if !name.contains(['.', '/']) {
-            let suggestion = suggest(name, AnyController::NAMES);
-            return Err(format!(
-                "there is no controller \"{name}\": {suggestion} A rule table is given by its path, \
-                 such as \"general.dna\""
-            ));
-        }
-        load(&self.dir.join(name))
+    fn controller(&self, name: &str, load: &mut Load<'_>) -> Result<AnyController, String> {
+        AnyController::named(name).map_or_else(|| load(name, &self.dir.join(name)), Ok)
     }
 
     fn flow(

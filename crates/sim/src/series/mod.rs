@@ -124,10 +124,12 @@ trait Table {
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// A table on its way to a file. The file has a preliminary name until it is whole.
+/// A table on its way to a file. The file has a preliminary name until it is whole, and is removed
+/// if it never becomes so.
 struct Output {
     path: PathBuf,
-    table: Box<dyn Table>,
+    /// Nothing once it is whole.
+    table: Option<Box<dyn Table>>,
 }
 
 impl Output {
@@ -145,19 +147,42 @@ impl Output {
                 Format::Parquet => Box::new(parquet::Parquet::new(writer, columns, origin)?),
             })
         };
+        // Made before the file is, so that one half made is removed too.
+        let mut output = Output { path: path.clone(), table: None };
         match open() {
-            Ok(table) => Ok(Output { path, table }),
+            Ok(table) => {
+                output.table = Some(table);
+                Ok(output)
+            }
             Err(source) => Err(SeriesError { path, source }),
         }
     }
 
-    fn finish(self) -> Result<PathBuf, SeriesError> {
-        let Output { path, table } = self;
-        match table.finish().and_then(|()| std::fs::rename(preliminary(&path), &path)) {
+    fn row(&mut self, row: &[Cell]) -> io::Result<()> {
+        self.table.as_mut().map_or(Ok(()), |table| table.row(row))
+    }
+
+    fn finish(mut self) -> Result<PathBuf, SeriesError> {
+        let path = self.path.clone();
+        let whole = self.table.take().map_or(Ok(()), Table::finish);
+        match whole.and_then(|()| std::fs::rename(preliminary(&path), &path)) {
             Ok(()) => Ok(path),
             Err(source) => Err(SeriesError { path, source }),
         }
     }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // Once it is whole there is no file of this name.
+        let _ = std::fs::remove_file(preliminary(&self.path));
+    }
+}
+
+fn file_of(stem: &Path, kind: &str, format: Format) -> PathBuf {
+    let mut path = stem.as_os_str().to_owned();
+    path.push(format!(".{kind}.{}", format.extension()));
+    path.into()
 }
 
 fn preliminary(path: &Path) -> PathBuf {
@@ -187,9 +212,8 @@ impl Recorder {
         origin: &Origin,
     ) -> Result<Recorder, SeriesError> {
         let output = |wanted: bool, kind: &str, columns: &'static [Column]| {
-            let mut path = stem.as_os_str().to_owned();
-            path.push(format!(".{kind}.{}", format.extension()));
-            wanted.then(|| Output::create(path.into(), format, columns, origin)).transpose()
+            let path = file_of(stem, kind, format);
+            wanted.then(|| Output::create(path, format, columns, origin)).transpose()
         };
         Ok(Recorder {
             pace: spec.pace,
@@ -197,6 +221,19 @@ impl Recorder {
             links: output(spec.links, "links", &LINK_COLUMNS)?,
             error: None,
         })
+    }
+
+    /// The files as they are called until they are whole. A recorder that is dropped unfinished
+    /// removes them; a program that ends without dropping it has to.
+    pub fn preliminary_paths(&self) -> Vec<PathBuf> {
+        self.flows.iter().chain(&self.links).map(|output| preliminary(&output.path)).collect()
+    }
+
+    /// The files that a recorder of the same arguments would write.
+    pub fn paths(spec: &SeriesSpec, stem: &Path, format: Format) -> Vec<PathBuf> {
+        let kinds = [(spec.flows, "flows"), (spec.links, "links")];
+        let wanted = kinds.into_iter().filter(|&(wanted, _)| wanted);
+        wanted.map(|(_, kind)| file_of(stem, kind, format)).collect()
     }
 
     /// Completes the files and returns their paths.
@@ -254,7 +291,7 @@ impl Observer for Recorder {
 /// Writes `row`, unless nothing is to be written there or something failed before.
 fn write_row(output: &mut Option<Output>, error: &mut Option<SeriesError>, row: &[Cell]) {
     if let (Some(output), None) = (output, &error)
-        && let Err(source) = output.table.row(row)
+        && let Err(source) = output.row(row)
     {
         *error = Some(SeriesError { path: output.path.clone(), source });
     }
