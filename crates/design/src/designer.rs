@@ -134,7 +134,7 @@ impl Designer {
     /// The table as it is now.
     pub fn current(&self) -> RuleTable {
         match &self.state {
-            State::Evolve(search) => search.current(&self.model),
+            State::Evolve(search) => search.current(),
             State::Paper(search) => search.current().clone(),
         }
     }

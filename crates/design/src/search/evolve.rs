@@ -8,12 +8,14 @@
 //! in every generation, so that no table can fit itself to a few.
 
 use super::cma::Strategy;
+use super::genome::{Cut, Genome};
 use super::{DOMAIN, JUDGING_BLOCK, Progress, genes};
 use crate::evaluate::{self, Prepared, Samples};
 use crate::model::Model;
 use crate::specimen::Specimen;
-use exm_remy::{Action, RuleTable, Signal};
+use exm_remy::{Action, MAX_RULES, RuleTable, Signal};
 use exm_sim::random::{Purpose, Stream};
+use rayon::prelude::*;
 
 /// The step of a strategy that knows nothing.
 const FIRST_STEP: f64 = 1.0;
@@ -21,7 +23,13 @@ const FIRST_STEP: f64 = 1.0;
 const GROWN_STEP: f64 = 0.4;
 /// Generations of a stage: these, and so many for each rule.
 const STAGE: u64 = 10;
-const STAGE_PER_RULE: u64 = 5;
+const STAGE_PER_RULE: u64 = 3;
+/// How often a table from nothing is split before anything evolves. One rule alone learns to make
+/// do with its window, and its descendants never unlearn it; eight learn to pace.
+const FIRST_GROWTHS: u64 = 3;
+/// How many times the first stage is gone through, side by side: how good a table becomes depends
+/// on luck in its first generations, and the best is kept.
+const LINES: usize = 3;
 /// The axes in the order in which rules are split where all have been split as often.
 const AXES: [Signal; 6] = [
     Signal::RttRatio,
@@ -33,150 +41,226 @@ const AXES: [Signal; 6] = [
 ];
 /// A rule is split only where this many of its memories were seen.
 const ENOUGH_MEMORIES: usize = 16;
+/// A table of more rules is not split further.
+const MOST_RULES: usize = 4096;
 /// How many times the specimens of a generation judge the table a stage ends with.
 const JUDGES: usize = 4;
 
 /// The state of the search.
 #[derive(Clone, Debug)]
 pub(crate) struct Evolution {
-    /// The table; its actions are those the stage began with.
-    table: RuleTable,
+    /// One line; in the first stage several, which differ in their chance.
+    lines: Vec<Line>,
+    clock: Clock,
+    /// The best table that a stage ended with, and its judges' score.
+    best: Option<(RuleTable, f64)>,
+}
+
+/// Counts generations.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Clock {
+    generation: u64,
+    stage_ends: u64,
+}
+
+/// A genome and what is known of the best place for its genes.
+#[derive(Clone, Debug)]
+struct Line {
+    genome: Genome,
     strategy: Strategy,
     /// How often each rule's ancestors were split along each signal.
     halvings: Vec<[u8; 6]>,
-    generation: u64,
-    stage_ends: u64,
-    /// The best table that a stage ended with, and its judges' score.
-    best: Option<(RuleTable, f64)>,
 }
 
 /// What of the state a checkpoint holds beside the tables.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Saved {
+    clock: Clock,
+    lines: Vec<SavedLine>,
+    best_score: Option<f64>,
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedLine {
+    cuts: Vec<Cut>,
     strategy: Strategy,
     halvings: Vec<[u8; 6]>,
-    generation: u64,
-    stage_ends: u64,
-    best_score: Option<f64>,
+}
+
+impl Clock {
+    /// A stage of `rules` rules that begins at `generation`.
+    fn stage(generation: u64, rules: usize) -> Clock {
+        let length = STAGE + STAGE_PER_RULE * rules as u64;
+        Clock { generation, stage_ends: generation + length }
+    }
+}
+
+impl Line {
+    fn new(genome: Genome, step: f64) -> Line {
+        let strategy = Strategy::new(genome.first_genes(), step);
+        let halvings = vec![[0; 6]; genome.rules()];
+        Line { genome, strategy, halvings }
+    }
+
+    fn table(&self) -> RuleTable {
+        self.genome.express(&self.strategy.mean)
+    }
+
+    /// One generation on `specimens`; returns the candidates' mean score.
+    fn evolve(&mut self, model: &Model, specimens: &[Specimen], chance: &mut Stream) -> f64 {
+        let draws = self.strategy.draw(self.strategy.population(), chance);
+        let tables: Vec<Prepared> = draws
+            .par_iter()
+            .map(|draw| Prepared::new(&self.genome.express(&self.strategy.place(draw))))
+            .collect();
+        let scores = evaluate::mean_scores(specimens, model.objective(), &tables);
+        let mut order: Vec<usize> = (0..draws.len()).collect();
+        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+        self.strategy.learn(&order.iter().map(|&i| &draws[i]).collect::<Vec<_>>());
+        scores.iter().sum::<f64>() / scores.len() as f64
+    }
+
+    /// Splits in two each rule that fires enough, along the signal it was split by least.
+    fn grow(&mut self, specimens: &[Specimen], step: f64) {
+        let samples = Samples::collect(specimens, &Prepared::new(&self.table()));
+        for rule in 0..self.genome.rules() {
+            let used: Vec<Signal> = self.genome.signals().collect();
+            let mut axes: Vec<Signal> = AXES.into_iter().filter(|s| used.contains(s)).collect();
+            axes.sort_by_key(|signal| self.halvings[rule][signal.index()]);
+            self.split(rule, &axes, &samples);
+        }
+        self.strategy.restart(step);
+    }
+
+    /// Splits a rule at the median of its memories along the first of `axes` that has one.
+    fn split(&mut self, rule: usize, axes: &[Signal], samples: &Samples) {
+        if self.genome.rules() >= MOST_RULES {
+            return;
+        }
+        for &signal in axes {
+            let values = samples.values(rule, signal);
+            let median = values.get(values.len() / 2).copied().unwrap_or(0.0);
+            if values.len() < ENOUGH_MEMORIES || median <= values[0] {
+                continue;
+            }
+            self.halvings[rule][signal.index()] += 1;
+            self.halvings.push(self.halvings[rule]);
+            self.strategy.add(genes::of_cut(signal, median));
+            self.strategy.repeat(self.genome.genes_of_rule(rule));
+            self.genome.cut(rule, signal);
+            return;
+        }
+    }
+
+    /// A line as a checkpoint has it, or nothing where its parts do not fit together.
+    fn restore(model: &Model, first: &RuleTable, saved: SavedLine) -> Option<Line> {
+        let genome = Genome::new(first.clone(), saved.cuts, model.design().action.clone());
+        let fits = genome.is_sound()
+            && genome.rules() <= MAX_RULES
+            && saved.strategy.is_sound(genome.genes())
+            && saved.halvings.len() == genome.rules();
+        let SavedLine { strategy, halvings, .. } = saved;
+        fits.then_some(Line { genome, strategy, halvings })
+    }
 }
 
 impl Evolution {
     /// A search that starts from `table`, or from nothing.
     pub(crate) fn new(model: &Model, seed: u64, table: Option<RuleTable>) -> Evolution {
-        let table = table.unwrap_or_else(|| from_nothing(model, seed));
         let parts = &model.design().action;
-        let mean = table.rules().iter().flat_map(|rule| genes::of_rule(rule, parts)).collect();
-        let step = if table.rules().len() == 1 { FIRST_STEP } else { GROWN_STEP };
-        let halvings = vec![[0; 6]; table.rules().len()];
-        let stage_ends = stage_length(&table);
-        let strategy = Strategy::new(mean, step);
-        Evolution { table, strategy, halvings, generation: 0, stage_ends, best: None }
+        let line = |table| Line::new(Genome::new(table, Vec::new(), parts.clone()), GROWN_STEP);
+        let line = table.map_or_else(
+            || {
+                let mut line = line(from_nothing(model, seed));
+                for block in 0..FIRST_GROWTHS {
+                    line.grow(&rehearsal(model, seed, block), FIRST_STEP);
+                }
+                line
+            },
+            line,
+        );
+        let clock = Clock::stage(0, line.genome.rules());
+        Evolution { lines: vec![line; LINES], clock, best: None }
     }
 
-    /// The table as it is now.
-    pub(crate) fn current(&self, model: &Model) -> RuleTable {
-        let actions = genes::actions(&self.table, &model.design().action, &self.strategy.mean);
-        with_actions(&self.table, &actions)
+    /// The table as it is now: that of the first line.
+    pub(crate) fn current(&self) -> RuleTable {
+        self.lines[0].table()
     }
 
     /// The best table so far: what the last stages ended with, or the present one where it is
     /// judged better.
     pub(crate) fn finish(&self, model: &Model, seed: u64) -> RuleTable {
-        let current = self.current(model);
+        let current = self.current();
         match &self.best {
             Some((best, score)) if judge(model, seed, &current) < *score => best.clone(),
             _ => current,
         }
     }
 
-    /// One generation; at the end of a stage the table is judged and grows.
+    /// One generation of each line. At the end of a stage the best line is kept, and grows.
     pub(crate) fn step(&mut self, model: &Model, seed: u64) -> Progress {
-        let score = self.evolve(model, seed);
+        let generation = self.clock.generation;
+        let specimens = rehearsal(model, seed, generation);
+        let mut score = f64::NEG_INFINITY;
+        for (number, line) in self.lines.iter_mut().enumerate() {
+            let mut chance = chance(seed, generation, number);
+            score = score.max(line.evolve(model, &specimens, &mut chance));
+        }
+        self.clock.generation += 1;
+        let rules = self.lines[0].genome.rules();
+        let lines = self.lines.len();
         let mut progress = Progress {
             score,
             judged: None,
-            rules: self.table.rules().len(),
-            what: format!("evolving {} rules together", self.table.rules().len()),
-            left_in_stage: self.stage_ends - self.generation,
+            rules,
+            what: match lines {
+                1 => format!("evolving {rules} rules together"),
+                _ => format!("evolving {rules} rules together, in {lines} ways"),
+            },
+            left_in_stage: self.clock.stage_ends - self.clock.generation,
         };
-        if self.generation == self.stage_ends {
-            let current = self.current(model);
-            let score = judge(model, seed, &current);
-            progress.judged = Some(score);
-            if self.best.as_ref().is_none_or(|(_, best)| score > *best) {
-                self.best = Some((current, score));
-            }
-            let grown = self.grow(model, seed);
-            progress.what = format!("split {grown} of {} rules", progress.rules);
+        if self.clock.generation == self.clock.stage_ends {
+            progress.judged = Some(self.end_stage(model, seed));
+            let grown = self.lines[0].genome.rules();
+            progress.what = format!("{rules} rules became {grown}");
         }
         progress
     }
 
-    fn evolve(&mut self, model: &Model, seed: u64) -> f64 {
-        let specimens = rehearsal(model, seed, self.generation);
-        let mut chance = Stream::new(seed, Purpose::Search, self.generation as usize);
-        let draws = self.strategy.draw(self.strategy.population(), &mut chance);
-        let base = Prepared::new(&self.table);
-        let tables: Vec<Prepared> = draws
-            .iter()
-            .map(|draw| {
-                let place = self.strategy.place(draw);
-                let actions = genes::actions(&self.table, &model.design().action, &place);
-                base.with_actions(actions.iter().map(Action::compile).collect())
-            })
-            .collect();
-        let scores = evaluate::mean_scores(&specimens, model.objective(), &tables);
-        let mut order: Vec<usize> = (0..draws.len()).collect();
-        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
-        self.strategy.learn(&order.iter().map(|&i| &draws[i]).collect::<Vec<_>>());
-        self.generation += 1;
-        scores.iter().sum::<f64>() / scores.len() as f64
-    }
-
-    /// Splits the rules that fire most in two, as many as there are rules; returns how many were.
-    fn grow(&mut self, model: &Model, seed: u64) -> usize {
-        self.table = self.current(model);
-        let specimens = rehearsal(model, seed, self.generation);
-        let samples = Samples::collect(&specimens, &Prepared::new(&self.table));
-        let before = self.table.rules().len();
-        for rule in 0..before {
-            self.split(rule, &samples, model.design().action.len());
+    /// Keeps the line that is judged best and lets it grow; returns its score.
+    fn end_stage(&mut self, model: &Model, seed: u64) -> f64 {
+        let tables: Vec<RuleTable> = self.lines.iter().map(Line::table).collect();
+        let scores: Vec<f64> = tables.iter().map(|table| judge(model, seed, table)).collect();
+        // Of equals the first.
+        let best = (0..scores.len()).rev().max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
+        let best = best.expect("there is a line");
+        if self.best.as_ref().is_none_or(|(_, score)| scores[best] > *score) {
+            self.best = Some((tables[best].clone(), scores[best]));
         }
-        self.strategy.restart(GROWN_STEP);
-        self.stage_ends = self.generation + stage_length(&self.table);
-        self.table.rules().len() - before
+        self.lines.swap(0, best);
+        self.lines.truncate(1);
+        let line = &mut self.lines[0];
+        line.grow(&rehearsal(model, seed, self.clock.generation), GROWN_STEP);
+        self.clock = Clock::stage(self.clock.generation, line.genome.rules());
+        scores[best]
     }
 
-    /// Splits a rule at the median of its memories, along the signal it was split by least.
-    fn split(&mut self, rule: usize, samples: &Samples, parts: usize) {
-        let mut axes: Vec<Signal> =
-            AXES.into_iter().filter(|&s| self.table.signals().contains(s)).collect();
-        axes.sort_by_key(|signal| self.halvings[rule][signal.index()]);
-        for signal in axes {
-            let values = samples.values(rule, signal);
-            let median = values.get(values.len() / 2).copied().unwrap_or(0.0);
-            if values.len() < ENOUGH_MEMORIES || median <= values[0] {
-                continue;
-            }
-            if self.table.split(rule, signal, median) {
-                self.halvings[rule][signal.index()] += 1;
-                self.halvings.push(self.halvings[rule]);
-                self.strategy.repeat(rule * parts..(rule + 1) * parts);
-                return;
-            }
-        }
-    }
-
-    /// The state for a checkpoint: the tables, first the present one, and all else.
+    /// The state for a checkpoint: the tables, first the one all lines began with, and all else.
     pub(crate) fn save(&self) -> (Vec<RuleTable>, Saved) {
         let best = self.best.iter().map(|(table, _)| table.clone());
-        let tables = std::iter::once(self.table.clone()).chain(best).collect();
+        let tables = std::iter::once(self.lines[0].genome.first().clone()).chain(best).collect();
+        let lines = self.lines.iter().map(|line| SavedLine {
+            cuts: line.genome.cuts().to_vec(),
+            strategy: line.strategy.clone(),
+            halvings: line.halvings.clone(),
+        });
         let saved = Saved {
-            strategy: self.strategy.clone(),
-            halvings: self.halvings.clone(),
-            generation: self.generation,
-            stage_ends: self.stage_ends,
+            clock: self.clock,
+            lines: lines.collect(),
             best_score: self.best.as_ref().map(|(_, score)| *score),
         };
         (tables, saved)
@@ -189,33 +273,21 @@ impl Evolution {
         saved: Saved,
     ) -> Option<Evolution> {
         let mut tables = tables.into_iter();
-        let table = tables.next()?;
-        let rules = table.rules().len();
-        let fits = saved.strategy.is_sound(rules * model.design().action.len())
-            && saved.halvings.len() == rules
-            && saved.generation < saved.stage_ends;
+        let first = tables.next()?;
+        let restore = |line| Line::restore(model, &first, line);
+        let lines = saved.lines.into_iter().map(restore).collect::<Option<Vec<Line>>>()?;
+        let Clock { generation, stage_ends, .. } = saved.clock;
+        if lines.is_empty() || lines.len() > LINES || generation >= stage_ends {
+            return None;
+        }
         let best = tables.next().zip(saved.best_score);
-        fits.then_some(Evolution {
-            table,
-            strategy: saved.strategy,
-            halvings: saved.halvings,
-            generation: saved.generation,
-            stage_ends: saved.stage_ends,
-            best,
-        })
+        Some(Evolution { lines, clock: saved.clock, best })
     }
 }
 
-fn stage_length(table: &RuleTable) -> u64 {
-    STAGE + STAGE_PER_RULE * table.rules().len() as u64
-}
-
-fn with_actions(table: &RuleTable, actions: &[Action]) -> RuleTable {
-    let mut table = table.clone();
-    for (rule, action) in actions.iter().enumerate() {
-        table.set_action(rule, *action);
-    }
-    table
+/// The chance of a line in a generation.
+fn chance(seed: u64, generation: u64, line: usize) -> Stream {
+    Stream::new(seed, Purpose::Search, generation as usize * LINES + line)
 }
 
 /// The specimens of a generation, half as long as the model's: what more length tells of a
@@ -233,7 +305,8 @@ fn judge(model: &Model, seed: u64, table: &RuleTable) -> f64 {
     evaluate::mean_scores(&specimens, model.objective(), &[Prepared::new(table)])[0]
 }
 
-/// One rule that holds about a sender's share of a typical network in flight, at twice its rate.
+/// One rule that sends at a sender's share of a typical network; its window, of four times the
+/// packets that are in flight then, only limits the harm on others.
 fn from_nothing(model: &Model, seed: u64) -> RuleTable {
     let specimens = rehearsal(model, seed, 0);
     let mean_log = |value: &dyn Fn(&Specimen) -> f64| {
@@ -246,8 +319,8 @@ fn from_nothing(model: &Model, seed: u64) -> RuleTable {
     let share = (rate * rtt_ms / senders).max(1.0);
     let action = Action {
         multiple: 0.9,
-        increment: (0.1 * share).ceil() as i32,
-        intersend_ms: 0.5 * rtt_ms / share,
+        increment: (0.1 * 4.0 * share).ceil() as i32,
+        intersend_ms: rtt_ms / share,
     };
     RuleTable::single(model.design().signals, DOMAIN, action)
 }

@@ -1,7 +1,7 @@
 //! Actions as points in a space where a step of one is a middling change.
 
 use crate::model::ActionPart;
-use exm_remy::{Action, Rule, RuleTable};
+use exm_remy::{Action, Signal};
 
 /// A step of the window's multiple, m.
 const MULTIPLE: f64 = 0.1;
@@ -9,6 +9,8 @@ const MULTIPLE: f64 = 0.1;
 const INCREMENT: f64 = 4.0;
 /// A step of the logarithm of the time between sends, r, in ms.
 const INTERSEND: f64 = 0.5;
+/// A step of the logarithm of where a rule is cut.
+const CUT: f64 = 0.3;
 
 /// The gene of one part of an action.
 fn encode(action: Action, part: ActionPart) -> f64 {
@@ -36,33 +38,41 @@ fn decode(action: &mut Action, part: ActionPart, gene: f64) {
     }
 }
 
-/// The genes of a rule: one for each of `parts`.
-pub(crate) fn of_rule<'a>(
-    rule: &Rule,
-    parts: &'a [ActionPart],
-) -> impl Iterator<Item = f64> + use<'a> {
-    let action = rule.action;
+/// The genes of an action: one for each of `parts`.
+pub(crate) fn of_action(
+    action: Action,
+    parts: &[ActionPart],
+) -> impl Iterator<Item = f64> + use<'_> {
     parts.iter().map(move |&part| encode(action, part))
 }
 
-/// The actions of `table`'s rules with their `parts` set by `genes`, rule by rule.
-pub(crate) fn actions(table: &RuleTable, parts: &[ActionPart], genes: &[f64]) -> Vec<Action> {
-    let rules = table.rules().iter().zip(genes.chunks_exact(parts.len()));
-    rules
-        .map(|(rule, genes)| {
-            let mut action = rule.action;
-            for (&part, &gene) in parts.iter().zip(genes) {
-                decode(&mut action, part, gene);
-            }
-            action
-        })
-        .collect()
+/// What a signal is a step of: where cuts move, values are measured in logarithms from here.
+fn origin(signal: Signal) -> f64 {
+    // The ratio of round-trip times starts from 1; a hundredth keeps the logarithm finite.
+    if signal == Signal::RttRatio { 0.99 } else { -0.01 }
+}
+
+/// The gene of a cut at `at` on the axis of `signal`.
+pub(crate) fn of_cut(signal: Signal, at: f64) -> f64 {
+    libm::log((at - origin(signal)).max(1e-3)) / CUT
+}
+
+/// Where on the axis of `signal` the cut of a gene is.
+pub(crate) fn cut(signal: Signal, gene: f64) -> f64 {
+    libm::exp((gene * CUT).clamp(-7.0, 10.0)) + origin(signal)
+}
+
+/// The action of a rule like `action` but for the `parts` that `genes` set.
+pub(crate) fn action(mut action: Action, parts: &[ActionPart], genes: &[f64]) -> Action {
+    for (&part, &gene) in parts.iter().zip(genes) {
+        decode(&mut action, part, gene);
+    }
+    action
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use exm_remy::SignalSet;
     use proptest::prelude::*;
 
     proptest! {
@@ -72,9 +82,8 @@ mod tests {
         ) {
             let action =
                 Action { multiple, increment, intersend_ms: libm::exp(ln_intersend) };
-            let table = RuleTable::single(SignalSet::FIRST_FOUR, 1e4, action);
-            let genes: Vec<f64> = of_rule(&table.rules()[0], &ActionPart::ALL).collect();
-            let again = actions(&table, &ActionPart::ALL, &genes)[0];
+            let genes: Vec<f64> = of_action(action, &ActionPart::ALL).collect();
+            let again = super::action(Action::INITIAL, &ActionPart::ALL, &genes);
             prop_assert_eq!(again.increment, increment);
             prop_assert!((again.multiple - multiple).abs() < 1e-12);
             prop_assert!((again.intersend_ms / action.intersend_ms - 1.0).abs() < 1e-12);
@@ -84,8 +93,7 @@ mod tests {
         fn any_genes_are_an_action_a_table_may_have(
             genes in prop::collection::vec(-1e6..1e6f64, 3),
         ) {
-            let table = RuleTable::single(SignalSet::FIRST_FOUR, 1e4, Action::INITIAL);
-            let action = actions(&table, &ActionPart::ALL, &genes)[0];
+            let action = action(Action::INITIAL, &ActionPart::ALL, &genes);
             prop_assert!((0.0..=1.5).contains(&action.multiple));
             prop_assert!(action.intersend_ms.is_finite() && action.intersend_ms > 0.0);
         }
@@ -93,8 +101,7 @@ mod tests {
 
     #[test]
     fn parts_that_may_not_change_do_not() {
-        let table = RuleTable::single(SignalSet::FIRST_FOUR, 1e4, Action::INITIAL);
-        let action = actions(&table, &[ActionPart::Intersend], &[0.0])[0];
+        let action = action(Action::INITIAL, &[ActionPart::Intersend], &[0.0]);
         assert_eq!(action, Action { intersend_ms: 1.0, ..Action::INITIAL });
     }
 }

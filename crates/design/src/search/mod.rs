@@ -3,6 +3,7 @@
 mod cma;
 mod evolve;
 mod genes;
+mod genome;
 mod paper;
 
 pub(crate) use evolve::{Evolution, Saved as SavedEvolution};

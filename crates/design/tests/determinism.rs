@@ -1,0 +1,99 @@
+//! A design is the same on any number of threads and however often it is stopped, and both
+//! searches better what they begin with.
+
+use exm_design::score::{Contender, Scheme, held_out};
+use exm_design::{Designer, Model, SearchKind};
+use exm_remy::{Action, Provenance, RuleTable, SignalSet, TableFile};
+
+const MODEL: &str = r#"
+[network]
+rate = "5..20 Mbps"
+rtt = "50..150 ms"
+senders = "1..4"
+buffer = "5 BDP"
+[traffic]
+on = "exponential 1 s"
+off = "exponential 1 s"
+[objective]
+[design]
+duration = "4 s"
+specimens = 4
+"#;
+
+const SEARCHES: [SearchKind; 2] = [SearchKind::Evolve, SearchKind::Paper];
+
+fn designer(search: SearchKind, start: Option<RuleTable>) -> Designer {
+    let model = Model::parse(MODEL, "the test's model").expect("a sound model");
+    Designer::new(model, search, 1, start)
+}
+
+fn bytes(table: RuleTable) -> String {
+    TableFile { table, provenance: Provenance::default() }.to_json()
+}
+
+/// Takes `steps` on so many threads.
+fn take(designer: &mut Designer, steps: usize, threads: usize) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+    pool.install(|| (0..steps).for_each(|_| drop(designer.step())));
+}
+
+#[test]
+fn a_design_is_the_same_on_any_number_of_threads() {
+    for search in SEARCHES {
+        let [one, two] = [1, 2].map(|threads| {
+            let mut designer = designer(search, None);
+            take(&mut designer, 40, threads);
+            (bytes(designer.current()), bytes(designer.finish()), designer.checkpoint())
+        });
+        assert_eq!(one, two, "{search}");
+    }
+}
+
+#[test]
+fn a_design_goes_on_as_if_it_had_never_stopped() {
+    for search in SEARCHES {
+        let mut whole = designer(search, None);
+        take(&mut whole, 40, 2);
+        // Within a stage and across its end.
+        for stop in [0, 5, 13, 39] {
+            let mut part = designer(search, None);
+            take(&mut part, stop, 2);
+            part.set_cpu_seconds(1.25);
+            let mut rest = Designer::resume(&part.checkpoint()).expect("its own checkpoint");
+            assert_eq!((rest.steps(), rest.cpu_seconds()), (stop as u64, 1.25));
+            take(&mut rest, 40 - stop, 1);
+            rest.set_cpu_seconds(0.0);
+            assert_eq!(rest.checkpoint(), whole.checkpoint(), "{search} stopped at {stop}");
+            assert_eq!(bytes(rest.finish()), bytes(whole.finish()), "{search} stopped at {stop}");
+        }
+    }
+}
+
+#[test]
+fn a_design_starts_from_the_table_it_is_given() {
+    let action = Action { multiple: 0.8, increment: 3, intersend_ms: 2.0 };
+    let table = RuleTable::single(SignalSet::FIRST_FOUR, 16_384.0, action);
+    for search in SEARCHES {
+        let designer = designer(search, Some(table.clone()));
+        let rule = designer.current().rules()[0];
+        assert_eq!((rule.domain, designer.current().rules().len()), (table.rules()[0].domain, 1));
+        assert_eq!(rule.action.increment, 3, "{search}");
+        assert!((rule.action.multiple - 0.8).abs() < 1e-9, "{search}");
+        assert!((rule.action.intersend_ms - 2.0).abs() < 1e-9, "{search}");
+    }
+}
+
+#[test]
+fn both_searches_better_what_they_begin_with() {
+    for search in SEARCHES {
+        let mut designer = designer(search, None);
+        let before = designer.current();
+        take(&mut designer, 30, 2);
+        let contender =
+            |name: &str, table| Contender { name: name.to_owned(), scheme: Scheme::Table(table) };
+        let contenders = [contender("before", before), contender("after", designer.finish())];
+        let scores = held_out(designer.model(), 1, 200, &contenders, &|| {}).expect("can be run");
+        let gain = scores.contenders[1].difference.expect("the second has one");
+        assert!(gain.mean > 0.2 && gain.excludes_zero(), "{search}: {gain:?}");
+    }
+}
