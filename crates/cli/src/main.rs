@@ -1,3 +1,21 @@
-//! The command `exm`.
+//! The command `exm`: glue over the crates beside this one.
+//!
+//! A command is one file in `commands` and one line in the list there. It ends with 0 where it did
+//! its work, 1 where that failed, 2 where it was asked for wrongly, 130 where it was interrupted.
 
-fn main() {}
+mod cli;
+mod columns;
+mod commands;
+mod interrupt;
+mod progress;
+mod shell;
+mod tables;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    interrupt::watch();
+    cli.run().unwrap_or_else(shell::Failure::report)
+}

@@ -4,6 +4,7 @@ mod designer;
 mod evaluate;
 mod model;
 mod objective;
+pub mod score;
 mod search;
 mod specimen;
 

@@ -9,6 +9,11 @@ use exm_units::{Instant, Packets};
 use std::sync::Arc;
 
 /// A RemyCC in charge of a sender. Clones share the table.
+///
+/// Where [`Ack::received_at`] is given, both the time between arrivals and the round-trip time are
+/// taken from it, as in the simulator, whose acknowledgements take no time. So it must then be on
+/// the sender's own clock: a host that knows a receiver's clock first takes their offset away, or
+/// leaves the field empty.
 #[derive(Clone, Debug)]
 pub struct RemyCc {
     rules: Arc<Rules>,

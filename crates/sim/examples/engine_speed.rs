@@ -40,7 +40,7 @@ fn measure() -> Result<(), ScenarioError> {
     let scenario = file.map_or_else(|| Ok(stated()), |file| Scenario::load(Path::new(&file)))?;
     let action = Action { multiple: 1.0, increment: 1, intersend_ms: 3.0 };
     let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
-    let network = scenario.network(&mut |_| Ok(RemyCc::new(&table).into()))?;
+    let network = scenario.network(&mut |_, _| Ok(RemyCc::new(&table).into()))?;
     let start = std::time::Instant::now();
     let report = engine::run(&network, scenario.seed);
     let took = start.elapsed().as_secs_f64();

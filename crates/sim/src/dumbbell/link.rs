@@ -25,8 +25,8 @@ impl Fifo {
     }
 
     /// Carries the sends `keys` of an epoch that started at `start`.
-    pub(super) fn carry(&mut self, start: i64, keys: merge::Drain<'_>, senders: &mut [Sender]) {
-        for &key in keys.iter() {
+    pub(super) fn carry(&mut self, start: i64, keys: &[u64], senders: &mut [Sender]) {
+        for &key in keys {
             let sent = start + merge::time(key);
             let sender = &mut senders[merge::sender(key)];
             let sequence = sender.enqueued;

@@ -54,8 +54,8 @@ impl Merger {
         Run { merger: self, start, sender: sender as u64 }
     }
 
-    /// All keys added since the last call, in order.
-    pub(super) fn merged(&mut self) -> Drain<'_> {
+    /// All keys added since the last [`Merger::clear`], in order.
+    pub(super) fn merged(&mut self) -> &[u64] {
         while self.ends.len() > 1 {
             self.spare.resize(self.keys.len(), 0);
             let (mut start, mut kept) = (0, 0);
@@ -70,24 +70,13 @@ impl Merger {
             self.ends.truncate(kept);
             std::mem::swap(&mut self.keys, &mut self.spare);
         }
+        &self.keys
+    }
+
+    /// Forgets all keys.
+    pub(super) fn clear(&mut self) {
+        self.keys.clear();
         self.ends.clear();
-        Drain(self)
-    }
-}
-
-/// The merged keys; forgets them when dropped.
-pub(super) struct Drain<'a>(&'a mut Merger);
-
-impl std::ops::Deref for Drain<'_> {
-    type Target = [u64];
-    fn deref(&self) -> &[u64] {
-        &self.0.keys
-    }
-}
-
-impl Drop for Drain<'_> {
-    fn drop(&mut self) {
-        self.0.keys.clear();
     }
 }
 
@@ -129,6 +118,7 @@ mod tests {
             expected.sort_unstable();
             let merged: Vec<_> = merger.merged().iter().map(|&k| (time(k), sender(k))).collect();
             prop_assert_eq!(merged, expected);
+            merger.clear();
             prop_assert!(merger.merged().is_empty());
         }
     }

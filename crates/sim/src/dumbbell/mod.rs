@@ -120,6 +120,7 @@ pub fn run_observed(
             }
         }
         fifo.carry(now, merger.merged(), &mut senders);
+        merger.clear();
         let next = senders.iter().map(Sender::next_event).min().unwrap_or(end);
         now = horizon.max(next);
     }

@@ -75,6 +75,8 @@ struct Flow {
 /// A time in which a sender does not switch.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
+    /// The last event before it.
+    start: i64,
     /// How many acknowledgements arrive in it.
     acks: usize,
     end: i64,
@@ -219,8 +221,8 @@ impl Sender {
     ) {
         let mut now = i64::MIN;
         loop {
-            let stretch = self.next_stretch(horizon);
-            now = self.live(now, stretch, rules, sends, observer);
+            let stretch = self.next_stretch(now, horizon);
+            now = self.live(stretch, rules, sends, observer);
             if stretch.end == horizon && !stretch.switches {
                 break;
             }
@@ -236,40 +238,41 @@ impl Sender {
     }
 
     /// The time until the next switch, until the flow may have to give up, or until the horizon.
-    fn next_stretch(&self, horizon: i64) -> Stretch {
+    fn next_stretch(&self, start: i64, horizon: i64) -> Stretch {
         let waiting = &self.arrivals[self.head..];
         let until = |end| waiting.partition_point(|a| a.received <= end);
         let mut stretch = if self.switch_at < horizon {
-            Stretch { acks: until(self.switch_at), end: self.switch_at, switches: true }
+            Stretch { start, acks: until(self.switch_at), end: self.switch_at, switches: true }
         } else {
-            Stretch { acks: until(horizon - 1), end: horizon, switches: false }
+            Stretch { start, acks: until(horizon - 1), end: horizon, switches: false }
         };
         if !self.on || self.flow.is_endless() {
             return stretch;
         }
         let stalls_at = self.flow.stalls_at();
         if stalls_at < horizon {
-            stretch = Stretch { acks: until(stalls_at), end: stalls_at, switches: false };
+            stretch = Stretch { start, acks: until(stalls_at), end: stalls_at, switches: false };
         }
         let stale = waiting.partition_point(|a| a.sequence < self.flow.start);
         let last = stale + self.flow.to_deliver as usize;
         if last <= stretch.acks {
-            stretch = Stretch { acks: last, end: waiting[last - 1].received, switches: true };
+            stretch =
+                Stretch { start, acks: last, end: waiting[last - 1].received, switches: true };
         }
         stretch
     }
 
     /// Handles the acknowledgements of a stretch and sends until its end; returns the time of the
-    /// last of them, or `now`.
+    /// last of them, or when the stretch starts.
     #[inline]
     fn live(
         &mut self,
-        mut now: i64,
         stretch: Stretch,
         rules: Rules<'_>,
         sends: &mut Run<'_>,
         observer: &mut impl Observer,
     ) -> i64 {
+        let mut now = stretch.start;
         let mut memory = self.memory.clone();
         let mut flow = self.flow;
         let mut rtt_sum = 0;

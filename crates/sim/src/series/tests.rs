@@ -78,6 +78,19 @@ fn csv_begins_with_its_origin() {
 }
 
 #[test]
+fn a_recorder_dropped_unfinished_leaves_nothing() {
+    let folder = Folder::new("dropped");
+    let stem = folder.0.join("run");
+    let recorder = Recorder::create(&BOTH, &stem, Format::Csv, &origin()).expect("can create");
+    let preliminary = recorder.preliminary_paths();
+    assert!(preliminary.len() == 2 && preliminary.iter().all(|path| path.exists()));
+    drop(recorder);
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0);
+    let paths = Recorder::paths(&BOTH, &folder.0.join("run"), Format::Csv);
+    assert_eq!(paths, record(&folder, Format::Csv));
+}
+
+#[test]
 fn a_file_that_cannot_be_made_is_named() {
     let stem = Path::new("/no/such/folder/run");
     let error = Recorder::create(&BOTH, stem, Format::Csv, &origin()).err().expect("an error");

@@ -1,0 +1,55 @@
+# make demo   designs a small RemyCC in about a minute and compares it with simpler senders
+# make test   runs every check of the project
+# Both need cargo (https://rustup.rs) and nothing else; the first build fetches and compiles what
+# the program is made of.
+
+CARGO ?= cargo
+# Where the smoke test writes.
+SMOKE = target/smoke
+# The program as the tests build it: optimised enough, and built already.
+EXM = $(CARGO) run --quiet --locked --
+
+.PHONY: all build demo test format lint tests docs smoke clean
+
+all: build
+
+build:
+	@echo "== Building exm (the first time takes minutes)"
+	$(CARGO) build --release --locked
+
+demo: build
+	@echo "== Designing, and comparing"
+	$(CARGO) run --quiet --release --locked -- demo
+
+test: format lint tests docs smoke
+	@echo "== All checks passed"
+
+format:
+	@echo "== Checking the format of the code"
+	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
+	$(CARGO) fmt --all --check
+
+lint:
+	@echo "== Checking for warnings of the compiler and of clippy"
+	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+tests:
+	@echo "== Running the tests"
+	$(CARGO) test --workspace --locked
+
+docs:
+	@echo "== Building the documentation"
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+smoke:
+	@echo "== Designing, stopping, going on and scoring with the program itself"
+	rm -rf $(SMOKE) && mkdir -p $(SMOKE)
+	$(EXM) design models/demo.toml -o $(SMOKE)/whole.json --steps 40 --specimens 16 --quiet
+	$(EXM) design models/demo.toml -o $(SMOKE)/part.json --steps 20 --specimens 16 --quiet
+	$(EXM) design models/demo.toml -o $(SMOKE)/part.json --steps 40 --specimens 16 --quiet --resume
+	$(EXM) table diff $(SMOKE)/whole.json $(SMOKE)/part.json
+	$(EXM) score $(SMOKE)/whole.json aimd --model models/demo.toml --specimens 64
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,214 @@
+//! `exm demo`: the whole of it in a minute.
+
+use crate::commands::design::{self, Budget, End, Files, Run, write_file};
+use crate::commands::score::{self, Report};
+use crate::shell::{self, Failure};
+use exm_cc::Aimd;
+use exm_design::score::{Contender, Scheme, Score, Scores};
+use exm_design::{Designer, Model, Progress, SearchKind};
+use exm_measure::figure;
+use exm_remy::{Action, RuleTable, SignalSet, TableFile};
+use exm_units::Span;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The model of the demonstration.
+const MODEL: &str = include_str!("../../../../models/demo.toml");
+const SEED: u64 = 1;
+/// On how many networks the schemes are compared.
+const SPECIMENS: usize = 400;
+/// The rule to compare with where the search has never had a single one: the original program's
+/// default.
+const DEFAULT_RULE: Action = Action { multiple: 1.0, increment: 1, intersend_ms: 3.0 };
+
+const EXAMPLES: &str = "\
+Examples:
+  exm demo
+  exm demo --out /tmp/demo --cpu 5min";
+
+/// Design a small RemyCC live and compare it with simpler senders: a minute's tour
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The folder to write into; it is made if there is none
+    #[arg(long, value_name = "FOLDER", default_value = "demo")]
+    out: PathBuf,
+    /// How much CPU time of all threads to design for
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = design::cpu_time)]
+    cpu: Span,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        std::fs::create_dir_all(&self.out).map_err(|error| {
+            Failure::new(format!("cannot make the folder {}: {error}", self.out.display()))
+        })?;
+        let model = Model::parse(MODEL, "the model of the demonstration")?;
+        write_file(&self.path("model.toml"), MODEL.as_bytes())?;
+        shell::print(introduction(&model, self.cpu).as_bytes())?;
+        let (designer, single) = self.design(model)?;
+        let table = designer.finish();
+        let name = format!("RemyCC, {} rules", table.rules().len());
+        let contenders = [
+            contender(&name, Scheme::Table(table.clone())),
+            single.contender(designer.model()),
+            contender("AIMD", Scheme::Controller(Aimd::new().into())),
+        ];
+        let scores = score::held_out(designer.model(), SEED, SPECIMENS, &contenders)?;
+        self.write(&designer, table, &scores)?;
+        let report = Report::new(designer.model(), &scores);
+        shell::print(format!("\n{report}\n{}", self.explanation(&scores, &single)).as_bytes())?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.out.join(name)
+    }
+
+    /// Designs a table, with an eye on the best single rule on the way.
+    fn design(&self, model: Model) -> Result<(Designer, Single), Failure> {
+        let files =
+            Files { checkpoint: self.path("checkpoint"), log: self.path("design.log.jsonl") };
+        let designer = Designer::new(model, SearchKind::Evolve, SEED, None);
+        let mut run = Run::new(designer, Budget::of_cpu(self.cpu), &files, false)?;
+        let mut single = Single::default();
+        let end = run.go(&mut |designer, progress| single.look(designer, progress))?;
+        // The demonstration always starts over.
+        let _ = std::fs::remove_file(&files.checkpoint);
+        if end == End::Interrupted {
+            return Err(Failure::new("the demonstration was interrupted").with_code(130));
+        }
+        Ok((run.designer().clone(), single))
+    }
+
+    fn write(&self, designer: &Designer, table: RuleTable, scores: &Scores) -> Result<(), Failure> {
+        let mut provenance = design::provenance(designer, &table, shell::command_line());
+        provenance.held_out_score = Some(design::score_of(scores));
+        let file = TableFile { table, provenance };
+        write_file(&self.path("remycc.json"), file.to_json().as_bytes())?;
+        let title = "Computed in a minute, against simpler senders";
+        let subtitle = format!(
+            "medians and quartiles over {} networks never seen: 5-20 Mbps, 50-150 ms, 1-8 senders",
+            scores.specimens
+        );
+        let schemes: Vec<figure::Scheme> = scores.contenders.iter().map(scheme).collect();
+        let figure = figure::throughput_delay(title, &subtitle, &schemes);
+        write_file(&self.path("comparison.svg"), figure.as_bytes())
+    }
+
+    fn explanation(&self, scores: &Scores, single: &Single) -> String {
+        let path = |name: &str| self.path(name).display().to_string();
+        let (table, model) = (path("remycc.json"), path("model.toml"));
+        format!(
+            "A score one higher is twice the throughput, or half the round-trip time. 'left' is\n\
+             what senders that know all, with their share from the first moment and no queue,\n\
+             would score more. {}\n\
+             \n\
+             table    {table}\n\
+             figure   {}\n\
+             model    {model}\n\
+             log      {}\n\
+             \n\
+             Try next:\n  \
+             exm table show {table}\n  \
+             exm score {table} aimd --model {model} --specimens {}\n  \
+             exm design {model} -o cc.json --cpu 10min    after changing what it assumes\n  \
+             exm simulate --link 15Mbps --rtt 150ms --senders 8 --cc {table},aimd\n",
+            single.explanation(),
+            path("comparison.svg"),
+            path("design.log.jsonl"),
+            10 * scores.specimens,
+        )
+    }
+}
+
+fn introduction(model: &Model, cpu: Span) -> String {
+    format!(
+        "Designing a congestion controller for what this model assumes and asks for:\n\n\
+         {}\n\
+         objective: {}, for {} of CPU time\n\n",
+        indented_body(model.text()),
+        model.objective(),
+        design::spoken(cpu.as_secs_f64())
+    )
+}
+
+/// The lines of a model that are neither comments nor empty, indented.
+fn indented_body(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| format!("  {line}\n")).collect()
+}
+
+fn contender(name: &str, scheme: Scheme) -> Contender {
+    Contender { name: name.to_owned(), scheme }
+}
+
+fn scheme(score: &Score) -> figure::Scheme {
+    figure::Scheme {
+        name: score.name.clone(),
+        queueing_ms: score.trials.iter().filter_map(|trial| trial.queueing_ms).collect(),
+        share: score.trials.iter().map(|trial| trial.share).collect(),
+    }
+}
+
+/// The best single rule that the search judged, before it split it.
+#[derive(Default)]
+struct Single(Option<Action>);
+
+impl Single {
+    fn look(&mut self, designer: &Designer, progress: &Progress) {
+        if progress.rules != 1 || progress.judged.is_none() {
+            return;
+        }
+        // Just split: all parts do as the whole did.
+        let table = designer.current();
+        let mut actions = table.rules().iter().map(|rule| rule.action);
+        let first = actions.next();
+        if actions.all(|action| Some(action) == first) {
+            self.0 = first;
+        }
+    }
+
+    fn contender(&self, model: &Model) -> Contender {
+        let action = self.0.unwrap_or(DEFAULT_RULE);
+        let signals: SignalSet = model.design().signals;
+        contender("one rule", Scheme::Table(RuleTable::single(signals, 16_384.0, action)))
+    }
+
+    fn explanation(&self) -> String {
+        let Action { multiple, increment, intersend_ms } = self.0.unwrap_or(DEFAULT_RULE);
+        let source = match self.0 {
+            Some(_) => "the best the search found before it split it",
+            None => "the original program's default",
+        };
+        format!(
+            "'one rule' is {source}:\non every acknowledgement the window \
+             becomes {multiple:.2} of itself and {increment} more, a\npacket at most every \
+             {intersend_ms:.2} ms."
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_is_sound() {
+        let model = Model::parse(MODEL, "demo").unwrap();
+        let text = introduction(&model, Span::from_secs(60));
+        assert!(
+            text.contains("  rate = \"5..20 Mbps\"\n") && text.contains("for 1 min of"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_single_rule_is_found_or_the_default() {
+        let model = Model::parse(MODEL, "demo").unwrap();
+        let single = Single::default();
+        assert!(single.explanation().contains("original program's default"));
+        let Scheme::Table(table) = single.contender(&model).scheme else { panic!("a table") };
+        assert_eq!((table.rules().len(), table.rules()[0].action), (1, DEFAULT_RULE));
+    }
+}

@@ -1,0 +1,279 @@
+//! `exm design`: from a model of networks and an objective to a table of rules.
+
+mod budget;
+mod display;
+mod log;
+mod run;
+mod summary;
+
+pub(crate) use budget::{Budget, End, cpu_time, spoken};
+pub(crate) use run::{Files, Run, write_file};
+
+use crate::commands::score;
+use crate::shell::{self, Failure, Printing};
+use crate::tables;
+use exm_design::score::{Contender, Scheme, Scores};
+use exm_design::{Designer, Model, SearchKind};
+use exm_remy::{ArrivalTimes, Provenance, RuleTable, Score, TableFile};
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use summary::Summary;
+
+/// The seed unless told.
+const DEFAULT_SEED: u64 = 1;
+/// What the program ends with when it was interrupted.
+const INTERRUPTED: u8 = 130;
+
+const EXAMPLES: &str = "\
+The same model, seed, search, start and number of steps make the same table, on any number of
+threads and however often the design was interrupted. An interrupt (Ctrl-C) ends the design after
+the present step with nothing lost: go on with --resume, also to spend more on a finished one.
+
+Examples:
+  exm design models/general-delta1.toml -o cc.json --cpu 10min
+  exm design models/general-delta1.toml -o cc.json --cpu 1h --resume
+  exm design models/1x.toml -o 1x.dna --rules 32 --search paper --seed 7";
+
+/// Design a rule table for a model of networks and an objective
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The model: what is assumed of networks and asked of their senders
+    #[arg(value_name = "MODEL.toml")]
+    model: PathBuf,
+    /// Where to write the table: .json, or .dna for Remy's own format, which keeps no provenance
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    budget: Budget,
+    /// How to search: evolve (all rules together) or paper (one rule at a time) [default: evolve]
+    #[arg(long, value_name = "NAME", help_heading = "Search")]
+    search: Option<SearchKind>,
+    /// What all chance in the search is drawn from [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    seed: Option<u64>,
+    /// Start from this table, a file or a shipped one, instead of from nothing
+    #[arg(long, value_name = "TABLE", help_heading = "Search", conflicts_with = "resume")]
+    start: Option<PathBuf>,
+    /// Score the finished table on so many held-out networks; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Search")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    specimens: u32,
+    /// Where the design is kept at every step [default: the output's name and .checkpoint]
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    checkpoint: Option<PathBuf>,
+    /// Where a line of JSON tells of every step [default: the output's name and .log.jsonl]
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    log: Option<PathBuf>,
+    /// Go on from the checkpoint
+    #[arg(long, help_heading = "Files", conflicts_with = "force")]
+    resume: bool,
+    /// Start over where there is a checkpoint
+    #[arg(long, help_heading = "Files")]
+    force: bool,
+    /// Remove the checkpoint when the design is finished
+    #[arg(long, help_heading = "Files")]
+    clean: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let model = Model::load(&self.model)?;
+        let budget = self.budget.clone().or_default();
+        let files = self.files();
+        check_output(&self.output)?;
+        let designer = self.designer(model, &files.checkpoint)?;
+        if budget.score.is_some() && designer.search() == SearchKind::Paper {
+            let problem = "--score is never reached: the papers' search judges no tables";
+            return Err(Failure::usage(problem).with_tip("end it by --cpu, --rules or --steps"));
+        }
+        let mut run = Run::new(designer, budget, &files, self.quiet)?;
+        let end = run.go(&mut |_, _| {})?;
+        let designer = run.designer();
+        let table = designer.finish();
+        let command = shell::command_line();
+        let mut file = TableFile { provenance: provenance(designer, &table, command), table };
+        save(&file, &self.output)?;
+        if end == End::Interrupted {
+            let tip = format!("go on with: {}", self.resume_command());
+            let text = format!(
+                "interrupted after {} steps; {} and its checkpoint are written",
+                designer.steps(),
+                self.output.display()
+            );
+            return Err(Failure::new(text).with_tip(tip).with_code(INTERRUPTED));
+        }
+        let scores = match self.specimens {
+            0 => None,
+            count => Some(held_out(designer, &file.table, count as usize)?),
+        };
+        if let Some(scores) = &scores {
+            file.provenance.held_out_score = Some(score_of(scores));
+            save(&file, &self.output)?;
+        }
+        if self.clean {
+            remove(&files.checkpoint)?;
+        }
+        self.printing.print(&Summary::new(&self, designer, &file, scores.as_ref(), end))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn files(&self) -> Files {
+        let beside = |end: &str| {
+            let mut name = self.output.clone().into_os_string();
+            name.push(end);
+            PathBuf::from(name)
+        };
+        Files {
+            checkpoint: self.checkpoint.clone().unwrap_or_else(|| beside(".checkpoint")),
+            log: self.log.clone().unwrap_or_else(|| beside(".log.jsonl")),
+        }
+    }
+
+    /// The design to go on with: new, or that of the checkpoint.
+    fn designer(&self, model: Model, checkpoint: &Path) -> Result<Designer, Failure> {
+        let path = checkpoint.display();
+        // What is no file, such as a pipe, holds nothing to go on from.
+        let old = if checkpoint.is_file() {
+            let bytes = std::fs::read(checkpoint).map_err(|error| {
+                Failure::new(format!("cannot read the checkpoint {path}: {error}"))
+            })?;
+            // One that is no text is damaged, and said to be.
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        } else {
+            None
+        };
+        match old {
+            None if self.resume => {
+                Err(Failure::new(format!("there is no checkpoint {path} to go on from"))
+                    .with_tip("leave --resume out to begin a design"))
+            }
+            Some(text) if self.resume => self.resumed(&model, checkpoint, &text),
+            Some(_) if !self.force => Err(Failure::new(format!("{path} holds a design already"))
+                .with_tip(
+                    "go on with it by --resume, start over by --force, or give another --output",
+                )),
+            _ => {
+                let search = self.search.unwrap_or(SearchKind::Evolve);
+                let seed = self.seed.unwrap_or(DEFAULT_SEED);
+                Ok(Designer::new(model, search, seed, self.start()?))
+            }
+        }
+    }
+
+    fn start(&self) -> Result<Option<RuleTable>, Failure> {
+        let load = |path: &PathBuf| Ok(tables::load(path)?.table);
+        self.start.as_ref().map(load).transpose()
+    }
+
+    fn resumed(&self, model: &Model, checkpoint: &Path, text: &str) -> Result<Designer, Failure> {
+        let path = checkpoint.display();
+        let designer = Designer::resume(text).map_err(|error| {
+            Failure::new(format!("cannot go on from {path}: {error}"))
+                .with_tip("start over by --force")
+        })?;
+        let differs = |what: &str, of: &dyn std::fmt::Display| {
+            Failure::new(format!("{path} is of another {what}: {of}"))
+                .with_tip("give the same again, or start over by --force")
+        };
+        let own = designer.model();
+        if own.fingerprint() != model.fingerprint() {
+            return Err(differs("model", &own.name().unwrap_or("one without a name")));
+        }
+        if self.seed.is_some_and(|seed| seed != designer.seed()) {
+            return Err(differs("seed", &designer.seed()));
+        }
+        if self.search.is_some_and(|search| search != designer.search()) {
+            return Err(differs("search", &designer.search()));
+        }
+        Ok(designer)
+    }
+
+    /// The command that goes on with this design.
+    fn resume_command(&self) -> String {
+        let command = shell::command_line();
+        let command = command.replace(" --force", "");
+        if self.resume { command } else { format!("{command} --resume") }
+    }
+}
+
+/// Makes sure that a table can be written to `path`, before the work.
+fn check_output(path: &Path) -> Result<(), Failure> {
+    let end = path.extension().and_then(|end| end.to_str());
+    if !matches!(end, Some("json" | "dna")) {
+        let problem = "end its name in .json, or in .dna for Remy's own format";
+        return Err(Failure::invalid_value(&path.display().to_string(), "--output", problem));
+    }
+    let failure = |error| Failure::new(format!("cannot write {}: {error}", path.display()));
+    let made = match OpenOptions::new().write(true).create_new(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+        file => file.map(|_| true).map_err(failure)?,
+    };
+    if made {
+        return std::fs::remove_file(path).map_err(failure);
+    }
+    OpenOptions::new().write(true).open(path).map(drop).map_err(failure)
+}
+
+fn save(file: &TableFile, path: &Path) -> Result<(), Failure> {
+    crate::interrupt::shielded(|| file.save(path)).map_err(|error| {
+        let tip = "the checkpoint holds the whole design: the same command with --resume writes it";
+        Failure::from(error).with_tip(tip)
+    })
+}
+
+fn remove(checkpoint: &Path) -> Result<(), Failure> {
+    std::fs::remove_file(checkpoint).map_err(|error| {
+        let path = checkpoint.display();
+        Failure::new(format!("the design is finished, but {path} cannot be removed: {error}"))
+    })
+}
+
+/// Scores a finished table where the search has never looked.
+pub(crate) fn held_out(
+    designer: &Designer,
+    table: &RuleTable,
+    specimens: usize,
+) -> Result<Scores, Failure> {
+    let contender = Contender { name: "table".into(), scheme: Scheme::Table(table.clone()) };
+    score::held_out(designer.model(), designer.seed(), specimens, &[contender])
+}
+
+/// The first contender's score, for the table's file.
+pub(crate) fn score_of(scores: &Scores) -> Score {
+    let estimate = scores.contenders[0].score;
+    Score {
+        mean: estimate.mean,
+        interval: estimate.interval(),
+        specimens: scores.specimens as u64,
+        seed: scores.seed,
+    }
+}
+
+/// Where `table`, which `designer` made, comes from.
+pub(crate) fn provenance(designer: &Designer, table: &RuleTable, command: String) -> Provenance {
+    let (rules, steps) = (table.rules().len(), designer.steps());
+    let notes = format!(
+        "{rules} rules after {steps} steps; the same model, search, seed and --steps {steps} make \
+         this table again"
+    );
+    Provenance {
+        program: Some(format!("exm {}", env!("CARGO_PKG_VERSION"))),
+        command: Some(command),
+        search: Some(designer.search().name().to_owned()),
+        seed: Some(designer.seed()),
+        cpu_seconds: Some((designer.cpu_seconds() * 10.0).round() / 10.0),
+        objective: Some(designer.model().objective().to_string()),
+        arrival_times: Some(ArrivalTimes::Receiver),
+        notes: Some(notes),
+        model: Some(designer.model().text().to_owned()),
+        ..Provenance::default()
+    }
+}

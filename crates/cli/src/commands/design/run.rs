@@ -1,0 +1,121 @@
+//! The loop of a design, with its checkpoint and log.
+
+use super::budget::{Budget, CpuClock, End};
+use super::display::Display;
+use super::log::Log;
+use crate::interrupt;
+use crate::shell::Failure;
+use exm_design::{Designer, Progress};
+use exm_remy::file::write_atomically;
+use std::path::{Path, PathBuf};
+
+/// A checkpoint is written when so much CPU time has passed since the last, in seconds: no more is
+/// ever lost, and steps that are quick do not wait for the disk.
+const KEEP_EVERY: f64 = 1.0;
+
+/// Where a design is kept while it goes on.
+pub(crate) struct Files {
+    /// Its whole state.
+    pub(crate) checkpoint: PathBuf,
+    /// What each step did.
+    pub(crate) log: PathBuf,
+}
+
+/// A design that is going on.
+pub(crate) struct Run {
+    designer: Designer,
+    budget: Budget,
+    checkpoint: PathBuf,
+    /// The steps that the checkpoint holds.
+    kept_steps: u64,
+    log: Log,
+    display: Display,
+}
+
+impl Run {
+    /// Goes on with `designer`, or begins; the files are written at once, so that what cannot be
+    /// written is known before the work.
+    pub(crate) fn new(
+        designer: Designer,
+        budget: Budget,
+        files: &Files,
+        quiet: bool,
+    ) -> Result<Run, Failure> {
+        let checkpoint = files.checkpoint.clone();
+        let kept_steps = designer.steps();
+        write_file(&checkpoint, designer.checkpoint().as_bytes())?;
+        let (log, scores) = Log::open(&files.log, kept_steps).inspect_err(|_| {
+            if kept_steps == 0 {
+                // Nothing is begun: nothing is to be gone on with.
+                let _ = std::fs::remove_file(&checkpoint);
+            }
+        })?;
+        let display = Display::new(quiet, budget.clone(), scores);
+        Ok(Run { designer, budget, checkpoint, kept_steps, log, display })
+    }
+
+    /// Takes steps until the budget is spent or the user interrupts; `watch` is told of each. Then
+    /// everything is kept.
+    pub(crate) fn go(
+        &mut self,
+        watch: &mut dyn FnMut(&Designer, &Progress),
+    ) -> Result<End, Failure> {
+        let clock = CpuClock::from(self.designer.cpu_seconds());
+        let mut kept_at = clock.seconds();
+        let mut progress = None;
+        interrupt::heed();
+        let end = loop {
+            if interrupt::asked() {
+                break End::Interrupted;
+            }
+            if let Some(end) = self.budget.spent(&self.designer, progress.as_ref()) {
+                break end;
+            }
+            let step = self.designer.step();
+            self.designer.set_cpu_seconds(clock.seconds());
+            self.log.add(&self.designer, &step).map_err(|failure| self.stuck(failure))?;
+            self.display.step(&self.designer, &step);
+            watch(&self.designer, &step);
+            if clock.seconds() - kept_at >= KEEP_EVERY {
+                self.keep()?;
+                kept_at = clock.seconds();
+            }
+            progress = Some(step);
+        };
+        self.keep()?;
+        self.display.finish();
+        interrupt::heed_no_more();
+        Ok(end)
+    }
+
+    /// The design as it stands.
+    pub(crate) fn designer(&self) -> &Designer {
+        &self.designer
+    }
+
+    fn keep(&mut self) -> Result<(), Failure> {
+        write_file(&self.checkpoint, self.designer.checkpoint().as_bytes())
+            .map_err(|failure| self.stuck(failure))?;
+        self.kept_steps = self.designer.steps();
+        Ok(())
+    }
+
+    /// Tells what is not lost by a failure to write.
+    fn stuck(&self, failure: Failure) -> Failure {
+        self.display.finish();
+        if self.kept_steps == 0 {
+            return failure;
+        }
+        failure.with_tip(format!(
+            "{} holds the design after {} steps: when there is room again, go on with --resume",
+            self.checkpoint.display(),
+            self.kept_steps
+        ))
+    }
+}
+
+/// Writes a whole file or none, whatever the user interrupts.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    interrupt::shielded(|| write_atomically(path, bytes))
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
+}

@@ -1,0 +1,176 @@
+//! Scores as they are printed.
+
+use crate::columns::Columns;
+use exm_design::Model;
+use exm_design::score::{Score, Scores};
+use exm_measure::Estimate;
+use serde::Serialize;
+use std::fmt;
+
+/// Scores side by side.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    model: Option<String>,
+    objective: String,
+    seed: u64,
+    specimens: usize,
+    /// How many networks the model stands for, where it is a grid.
+    grid: Option<usize>,
+    omniscient: Omniscient,
+    contenders: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Omniscient {
+    score: f64,
+    sum: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    score: Interval,
+    /// Over the networks of a grid.
+    sum: Option<Interval>,
+    relative: Interval,
+    to_omniscient: Interval,
+    /// To the first contender.
+    difference: Option<Difference>,
+    share: f64,
+    rtt_ratio: Option<f64>,
+}
+
+/// A mean and the ends of its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Interval {
+    mean: f64,
+    interval: (f64, f64),
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Difference {
+    mean: f64,
+    interval: (f64, f64),
+    excludes_zero: bool,
+}
+
+impl From<Estimate> for Interval {
+    fn from(estimate: Estimate) -> Interval {
+        Interval { mean: estimate.mean, interval: estimate.interval() }
+    }
+}
+
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", plus_minus(self.mean, self.interval))
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match (self.excludes_zero, self.mean > 0.0) {
+            (true, true) => "better",
+            (true, false) => "worse",
+            (false, _) => "unsure",
+        };
+        let sign = if self.mean > 0.0 { "+" } else { "" };
+        write!(f, "{sign}{} {word}", plus_minus(self.mean, self.interval))
+    }
+}
+
+/// "-9.982 ±0.120".
+fn plus_minus(mean: f64, (_, high): (f64, f64)) -> String {
+    format!("{mean:.3} ±{:.3}", high - mean)
+}
+
+/// An estimate as text: "-9.982".
+pub(crate) fn signed(estimate: &Estimate) -> String {
+    format!("{:.3}", estimate.mean)
+}
+
+/// Half of its interval as text: "±0.120".
+pub(crate) fn reach(estimate: &Estimate) -> String {
+    format!("±{:.3}", estimate.reach())
+}
+
+impl Report {
+    /// The report of `scores` on `model`.
+    pub(crate) fn new(model: &Model, scores: &Scores) -> Report {
+        let grid = scores.grid.map(|size| size as f64);
+        Report {
+            model: model.name().map(str::to_owned),
+            objective: model.objective().to_string(),
+            seed: scores.seed,
+            specimens: scores.specimens,
+            grid: scores.grid,
+            omniscient: Omniscient {
+                score: scores.omniscient,
+                sum: grid.map(|size| size * scores.omniscient),
+            },
+            contenders: scores.contenders.iter().map(|score| Row::new(score, grid)).collect(),
+        }
+    }
+
+    fn heading(&self) -> Vec<&'static str> {
+        let mut heading = vec!["", "score"];
+        if self.grid.is_some() {
+            heading.push("sum");
+        }
+        heading.extend(["relative", "left", "share", "RTT"]);
+        if self.contenders.len() > 1 {
+            heading.push("difference");
+        }
+        heading
+    }
+
+    fn cells(&self, row: &Row) -> Vec<String> {
+        let mut cells = vec![row.name.clone(), row.score.to_string()];
+        cells.extend(row.sum.map(|sum| sum.to_string()));
+        cells.extend([row.relative.to_string(), row.to_omniscient.to_string()]);
+        cells.push(format!("{:.3}", row.share));
+        cells.push(row.rtt_ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}")));
+        cells.extend(row.difference.map(|difference| difference.to_string()));
+        cells
+    }
+}
+
+impl Row {
+    fn new(score: &Score, grid: Option<f64>) -> Row {
+        let difference = |estimate: Estimate| Difference {
+            mean: estimate.mean,
+            interval: estimate.interval(),
+            excludes_zero: estimate.excludes_zero(),
+        };
+        Row {
+            name: score.name.clone(),
+            score: score.score.into(),
+            sum: grid.map(|size| score.score.scaled(size).into()),
+            relative: score.normalised.into(),
+            to_omniscient: score.to_omniscient.into(),
+            difference: score.difference.map(difference),
+            share: score.share,
+            rtt_ratio: score.rtt_ratio,
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.model.as_deref().unwrap_or("the model");
+        write!(f, "{name}: {} held-out specimens", self.specimens)?;
+        if let Some(size) = self.grid {
+            write!(f, " of its {size} networks")?;
+        }
+        writeln!(f, ", seed {}\nobjective: {}\n", self.seed, self.objective)?;
+        let mut columns = Columns::new(1);
+        columns.line(self.heading().into_iter().map(str::to_owned));
+        for row in &self.contenders {
+            columns.line(self.cells(row));
+        }
+        let mut omniscient =
+            vec!["omniscient".to_owned(), format!("{:.3}       ", self.omniscient.score)];
+        omniscient.extend(self.omniscient.sum.map(|sum| format!("{sum:.3}       ")));
+        columns.line(omniscient);
+        write!(f, "{columns}")
+    }
+}

@@ -1,0 +1,185 @@
+//! A network of one link, described by options. They are read as the scenario they stand for, so
+//! that a quantity is written in one way everywhere.
+
+use crate::shell::Failure;
+use exm_sim::network::{MAX_FLOWS, Network};
+use exm_sim::scenario::{Scenario, ScenarioError};
+use exm_units::{Probability, Rate, Span};
+use std::path::Path;
+
+/// How much time is simulated unless told, as in the papers.
+const DURATION: Span = Span::from_secs(100);
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Network")]
+pub(super) struct NetworkFlags {
+    /// The rate of the link, such as 15Mbps
+    #[arg(long, value_name = "RATE", required_unless_present = "scenario")]
+    link: Option<Rate>,
+    /// The round-trip propagation delay, such as 150ms
+    #[arg(long, value_name = "SPAN", required_unless_present = "scenario")]
+    rtt: Option<Span>,
+    /// What runs the senders: a name such as aimd, a table's file, or a shipped table's name
+    ///
+    /// Several, separated by commas, share the senders out between them in blocks as equal as can
+    /// be: of 8 senders, "a,b,c" runs 1 to 3 by a, 4 to 6 by b, 7 and 8 by c.
+    #[arg(long, value_name = "CC,...", value_delimiter = ',')]
+    #[arg(required_unless_present = "scenario")]
+    cc: Vec<String>,
+    /// How many senders there are [default: one for each of --cc]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_FLOWS as u64))]
+    senders: Option<u64>,
+    /// How much may wait at the link: 1000 packets, 250 kB, 5 BDP or unlimited
+    #[arg(long, value_name = "SIZE", default_value = "unlimited")]
+    buffer: String,
+    /// The chance that a packet is lost after the link, such as 1%
+    #[arg(long, value_name = "CHANCE", default_value = "0")]
+    loss: Probability,
+    /// How long a flow lasts: a time or an amount, such as exp 5 s or 100 kB, or ever
+    ///
+    /// Distributions are "5 s", "fixed 20 packets", "exp 100 kB", "uniform 1..2 s", "pareto xm=147
+    /// alpha=0.5 shift=-40 cap=3.3e9 B", and "empirical FILE B", a file of one number a line.
+    #[arg(long, value_name = "DISTRIBUTION", default_value = "ever")]
+    on: String,
+    /// The time between flows, and before the first, such as exp 5 s
+    #[arg(long, value_name = "DISTRIBUTION")]
+    off: Option<String>,
+}
+
+/// The text of a scenario, and the option that each line is from.
+#[derive(Default)]
+struct Text {
+    text: String,
+    options: Vec<(&'static str, String)>,
+}
+
+impl Text {
+    fn line(&mut self, text: &str) {
+        self.text += text;
+        self.text.push('\n');
+        self.options.push(("", String::new()));
+    }
+
+    /// The line of `key`, whose value stands for that of `option`.
+    fn option(&mut self, option: &'static str, key: &str, value: &str) {
+        // The escapes of JSON are TOML's, too.
+        let quoted = serde_json::Value::from(value).to_string();
+        self.text += &format!("{key} = {quoted}\n");
+        self.options.push((option, value.to_owned()));
+    }
+
+    /// Tells `error` of the option it is about.
+    fn failure(&self, error: &ScenarioError) -> Failure {
+        let line = error.line().and_then(|line| self.options.get(line - 1));
+        match line {
+            Some((option, value)) if !option.is_empty() => {
+                Failure::invalid_value(value, option, error.problem())
+            }
+            _ => Failure::usage(error.problem()),
+        }
+    }
+}
+
+impl NetworkFlags {
+    /// The scenario the options stand for, and its network.
+    pub(super) fn described(&self, duration: Option<Span>) -> Result<(Scenario, Network), Failure> {
+        let text = self.text(duration.unwrap_or(DURATION))?;
+        let scenario = Scenario::parse(&text.text, "the options", Path::new(""))
+            .map_err(|error| text.failure(&error))?;
+        let network =
+            scenario.network(&mut super::controller).map_err(|error| text.failure(&error))?;
+        Ok((scenario, network))
+    }
+
+    fn text(&self, duration: Span) -> Result<Text, Failure> {
+        let (Some(link), Some(rtt)) = (self.link, self.rtt) else {
+            return Err(Failure::usage("a network needs --link, --rtt and --cc"));
+        };
+        if self.on != "ever" && self.off.is_none() {
+            let problem = "flows end, and the time between them is missing: give --off as well";
+            return Err(Failure::invalid_value(&self.on, "--on", problem));
+        }
+        let counts = self.counts()?;
+        let senders: u64 = counts.iter().sum();
+        let plural = if senders == 1 { "" } else { "s" };
+        let mut text = Text::default();
+        text.line(&format!("title = \"{link}, {rtt}, {senders} sender{plural}\""));
+        text.option("--duration", "duration", &duration.to_string());
+        text.line("[[link]]");
+        text.line("name = \"bottleneck\"");
+        text.option("--link", "rate", &link.to_string());
+        text.option("--buffer", "buffer", &self.buffer);
+        text.option("--loss", "loss", &self.loss.to_string());
+        for (cc, count) in self.cc.iter().zip(counts) {
+            text.line("[[flow]]");
+            text.option("--cc", "name", &short_name(cc));
+            text.line(&format!("count = {count}"));
+            text.option("--rtt", "rtt", &rtt.to_string());
+            text.option("--cc", "controller", cc);
+            text.option("--on", "traffic.on", &self.on);
+            if let Some(off) = &self.off {
+                text.option("--off", "traffic.off", off);
+            }
+        }
+        Ok(text)
+    }
+
+    /// How many senders each of the controllers runs.
+    fn counts(&self) -> Result<Vec<u64>, Failure> {
+        let controllers = self.cc.len() as u64;
+        let senders = self.senders.unwrap_or(controllers);
+        if senders < controllers {
+            let problem = format!("{controllers} controllers need as many senders at least");
+            return Err(Failure::invalid_value(&senders.to_string(), "--senders", &problem));
+        }
+        let (each, more) = (senders / controllers, senders % controllers);
+        Ok((0..controllers).map(|index| each + u64::from(index < more)).collect())
+    }
+}
+
+/// The name of a controller without the folder and the kind of its file.
+fn short_name(cc: &str) -> String {
+    let path = Path::new(cc);
+    let is_file = path.extension().is_some_and(|e| e == "json" || e == "dna");
+    let name = if is_file { path.file_stem() } else { path.file_name() };
+    name.and_then(|name| name.to_str()).unwrap_or(cc).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(cc: &[&str], senders: Option<u64>) -> NetworkFlags {
+        NetworkFlags {
+            link: Some(Rate::from_mbps(15.0)),
+            rtt: Some(Span::from_millis(150)),
+            cc: cc.iter().map(|&cc| cc.to_owned()).collect(),
+            senders,
+            buffer: "1000 packets".to_owned(),
+            loss: Probability::ZERO,
+            on: "exp 5 s".to_owned(),
+            off: Some("exp \"5\" s".to_owned()),
+        }
+    }
+
+    #[test]
+    fn senders_are_shared_out_in_blocks() {
+        assert_eq!(flags(&["a", "b", "c"], Some(8)).counts().unwrap(), [3, 3, 2]);
+        assert_eq!(flags(&["a", "b"], None).counts().unwrap(), [1, 1]);
+        assert!(flags(&["a", "b"], Some(1)).counts().is_err());
+    }
+
+    #[test]
+    fn an_error_is_that_of_an_option() {
+        let failure = flags(&["aimd"], None).described(None).unwrap_err().into_text();
+        assert!(failure.starts_with("invalid value 'exp \"5\" s' for '--off': "), "{failure}");
+        let failure = flags(&["a/b.json"], None).described(None).unwrap_err().into_text();
+        assert!(failure.contains("for '--off'"), "{failure}");
+    }
+
+    #[test]
+    fn names_are_short() {
+        let names = ["aimd", "a/b.json", "general-delta0.1", "x/"].map(short_name);
+        assert_eq!(names, ["aimd", "b", "general-delta0.1", "x"]);
+    }
+}

@@ -1,0 +1,157 @@
+//! `exm simulate`: senders on a network, in simulated time.
+
+mod estimate;
+mod flags;
+mod record;
+mod results;
+mod text;
+
+use crate::progress::Progress;
+use crate::shell::{self, Failure, Printing};
+use crate::tables;
+use exm_remy::RemyCc;
+use exm_sim::controllers::AnyController;
+use exm_sim::network::{MAX_TIME, Network};
+use exm_sim::scenario::{Scenario, suggest};
+use exm_units::Span;
+use flags::NetworkFlags;
+use rayon::prelude::*;
+use record::{Recording, SeriesFlags};
+use results::{Results, Run};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The most runs: above it memory would fill with results.
+const MAX_RUNS: u64 = 100_000;
+
+const NO_SCENARIO: &str =
+    "give the path of a scenario, or describe a network by --link, --rtt and --cc";
+
+const EXAMPLES: &str = "\
+Throughput is what was delivered over the time a sender was on; share is that over an equal share
+of the link, so 1 is the whole share. tp is the mean share, del the mean RTT over the propagation
+RTT: what the original Remy prints. Loss counts random losses and drops alike.
+
+Examples:
+  exm simulate experiments/dumbbell.toml
+  exm simulate --link 15Mbps --rtt 150ms --senders 8 --cc RemyCC.dna,aimd \\
+      --buffer '1000 packets' --on 'exp 100 kB' --off 'exp 0.5 s' --runs 16
+  exm simulate experiments/mixed.toml --series out --every 10ms --format csv";
+
+/// Simulate senders on a network and print what became of them
+///
+/// The network is described in a file or, where it is one link, by options. The same network and
+/// seed always give the same results.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The network and its senders, described in a TOML file
+    #[arg(value_name = "SCENARIO.toml", conflicts_with = "NetworkFlags")]
+    scenario: Option<PathBuf>,
+    // Before those that stand under headings of their own.
+    #[command(flatten)]
+    printing: Printing,
+    #[command(flatten)]
+    network: NetworkFlags,
+    /// How much time to simulate [default: the scenario's, or 100 s]
+    #[arg(long, value_name = "SPAN", value_parser = duration, help_heading = "Simulation")]
+    duration: Option<Span>,
+    /// What chance is drawn from [default: the scenario's, or 1]
+    #[arg(long, value_name = "N", help_heading = "Simulation")]
+    seed: Option<u64>,
+    /// Simulate so many times, with seeds from the first on, and print means with 95 % intervals
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Simulation")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_RUNS))]
+    runs: u64,
+    #[command(flatten)]
+    series: SeriesFlags,
+}
+
+/// A span that can be simulated.
+fn duration(text: &str) -> Result<Span, String> {
+    match text.parse::<Span>() {
+        Ok(span) if span.is_zero() || span > MAX_TIME => {
+            Err(format!("give a duration between 1 ns and {MAX_TIME}"))
+        }
+        Ok(span) => Ok(span),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let (scenario, network) = self.described()?;
+        let seeds = self.seeds(scenario.seed)?;
+        let recording = self.series.recording(scenario.series)?;
+        if let Some(recording) = &recording {
+            recording.prepare(&seeds)?;
+        } else if scenario.series.is_some() {
+            shell::note("the scenario asks for series: give --series FOLDER to record them");
+        }
+        let runs = simulate(&scenario, &network, &seeds, recording.as_ref())?;
+        let results = Results::new(&scenario, network.duration(), runs);
+        self.printing.print(&results)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The scenario and its network, from the file or from the options.
+    fn described(&self) -> Result<(Scenario, Network), Failure> {
+        let Some(file) = &self.scenario else { return self.network.described(self.duration) };
+        let mut scenario = Scenario::load(file).map_err(|error| {
+            let failure = Failure::from(error);
+            if file.exists() { failure } else { failure.with_tip(NO_SCENARIO) }
+        })?;
+        scenario.duration = self.duration.unwrap_or(scenario.duration);
+        let network = scenario.network(&mut controller)?;
+        Ok((scenario, network))
+    }
+
+    fn seeds(&self, of_scenario: u64) -> Result<Vec<u64>, Failure> {
+        let first = self.seed.unwrap_or(of_scenario);
+        let last = first.checked_add(self.runs - 1).ok_or_else(|| {
+            let problem = "no numbers are left for the seeds of all runs: give a smaller one";
+            Failure::invalid_value(&first.to_string(), "--seed", problem)
+        })?;
+        Ok((first..=last).collect())
+    }
+}
+
+/// The RemyCC of the table `name`, or at `path` if it is that of a file.
+fn controller(name: &str, path: &Path) -> Result<AnyController, String> {
+    let is_word = !name.contains(['.', '/', '\\']);
+    let names: Vec<&str> =
+        AnyController::NAMES.iter().copied().chain(tables::shipped_names()).collect();
+    if is_word && !path.exists() && !names.contains(&name) {
+        return Err(format!(
+            "there is no controller \"{name}\": {} A rule table may also be given by its path, \
+             such as \"general.dna\"",
+            ended(suggest(name, &names))
+        ));
+    }
+    match tables::load_at(name, path) {
+        Ok(file) => Ok(RemyCc::new(&file.table).into()),
+        Err(failure) => Err(failure.into_text()),
+    }
+}
+
+/// `sentence` with an end, if it has none.
+fn ended(sentence: String) -> String {
+    if sentence.ends_with(['?', '.']) { sentence } else { sentence + "." }
+}
+
+/// Simulates `network` once for each seed, as many at once as there are threads.
+fn simulate(
+    scenario: &Scenario,
+    network: &Network,
+    seeds: &[u64],
+    recording: Option<&Recording>,
+) -> Result<Vec<Run>, Failure> {
+    let progress = Progress::new(seeds.len() as u64 * record::STEPS);
+    let runs = seeds.par_iter().map(|&seed| {
+        let report = record::run(network, seed, recording, &progress)?;
+        Ok(Run::new(scenario, network, &report))
+    });
+    let runs: Result<Vec<Run>, Failure> = runs.collect();
+    progress.finish();
+    runs
+}

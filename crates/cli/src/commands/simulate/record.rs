@@ -1,0 +1,157 @@
+//! One run: watched for its progress and, where asked for, recorded.
+
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::shell::{self, Failure};
+use exm_sim::engine::{self, FlowSample, LinkSample, Observer, Pace};
+use exm_sim::metrics::Report;
+use exm_sim::network::Network;
+use exm_sim::scenario::SeriesSpec;
+use exm_sim::series::{self, Origin, Recorder};
+use exm_units::Span;
+use std::path::PathBuf;
+
+/// In how many steps the progress of a run is told.
+pub(super) const STEPS: u64 = 200;
+/// How often series have a row unless told.
+const EVERY: Pace = Pace::Every(Span::from_millis(100));
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Series")]
+pub(super) struct SeriesFlags {
+    /// Record time series of flows and links into this folder, seed-N.flows and seed-N.links
+    #[arg(long, value_name = "FOLDER")]
+    series: Option<PathBuf>,
+    /// How often: a span, or event for after each event [default: the scenario's, or 100 ms]
+    #[arg(long, value_name = "SPAN", requires = "series")]
+    every: Option<Pace>,
+    /// The format of the series
+    #[arg(long, value_enum, default_value_t = Format::Csv, requires = "series")]
+    format: Format,
+    /// Overwrite series recorded before
+    #[arg(long, requires = "series")]
+    force: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    /// Comma-separated text
+    Csv,
+    /// Apache Parquet
+    Parquet,
+}
+
+impl From<Format> for series::Format {
+    fn from(format: Format) -> series::Format {
+        match format {
+            Format::Csv => series::Format::Csv,
+            Format::Parquet => series::Format::Parquet,
+        }
+    }
+}
+
+/// What to record, and where.
+pub(super) struct Recording {
+    folder: PathBuf,
+    spec: SeriesSpec,
+    format: series::Format,
+    force: bool,
+}
+
+impl SeriesFlags {
+    /// What to record, where the scenario asks for `of_scenario`; nothing without a folder.
+    pub(super) fn recording(
+        &self,
+        of_scenario: Option<SeriesSpec>,
+    ) -> Result<Option<Recording>, Failure> {
+        let Some(folder) = self.series.clone() else { return Ok(None) };
+        let mut spec = of_scenario.unwrap_or(SeriesSpec { pace: EVERY, flows: true, links: true });
+        spec.pace = self.every.unwrap_or(spec.pace);
+        let (format, force) = (self.format.into(), self.force);
+        Ok(Some(Recording { folder, spec, format, force }))
+    }
+}
+
+impl Recording {
+    /// Makes the folder, and sees that nothing in it is overwritten unasked.
+    pub(super) fn prepare(&self, seeds: &[u64]) -> Result<(), Failure> {
+        std::fs::create_dir_all(&self.folder).map_err(|error| {
+            let folder = self.folder.display();
+            Failure::new(format!("cannot make the folder {folder} for the series: {error}"))
+        })?;
+        let mut files = seeds
+            .iter()
+            .flat_map(|&seed| Recorder::paths(&self.spec, &self.stem(seed), self.format));
+        match files.find(|file| !self.force && file.exists()) {
+            Some(file) => Err(Failure::new(format!("{} exists already", file.display()))
+                .with_tip("give another folder, or --force to overwrite what is in it")),
+            None => Ok(()),
+        }
+    }
+
+    fn stem(&self, seed: u64) -> PathBuf {
+        self.folder.join(format!("seed-{seed}"))
+    }
+
+    fn recorder(&self, seed: u64) -> Result<Recorder, Failure> {
+        let command = shell::command_line();
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let origin = Origin { command, seed, version };
+        // No interrupt comes between the making of the files and the note of them.
+        let recorder = interrupt::remove_if_interrupted(
+            || Recorder::create(&self.spec, &self.stem(seed), self.format, &origin),
+            Recorder::preliminary_paths,
+        )?;
+        Ok(recorder)
+    }
+}
+
+/// Simulates `network` with `seed`.
+pub(super) fn run(
+    network: &Network,
+    seed: u64,
+    recording: Option<&Recording>,
+    progress: &Progress,
+) -> Result<Report, Failure> {
+    let recorder = recording.map(|recording| recording.recorder(seed)).transpose()?;
+    let step = Span::from_nanos(network.duration().as_nanos().div_ceil(STEPS));
+    let mut watch = Watch { recorder, step, told: 0, progress };
+    let report = engine::run_observed(network, seed, &mut watch);
+    progress.advance(STEPS.saturating_sub(watch.told));
+    if let Some(recorder) = watch.recorder {
+        recorder.finish()?;
+    }
+    Ok(report)
+}
+
+/// Watches a run for its progress, and for a recorder.
+struct Watch<'a> {
+    recorder: Option<Recorder>,
+    step: Span,
+    /// The steps of progress told of.
+    told: u64,
+    progress: &'a Progress,
+}
+
+impl Observer for Watch<'_> {
+    fn pace(&self) -> Pace {
+        self.recorder.as_ref().map_or(Pace::Every(self.step), Observer::pace)
+    }
+
+    fn flow(&mut self, sample: &FlowSample) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.flow(sample);
+        }
+    }
+
+    fn link(&mut self, sample: &LinkSample) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.link(sample);
+        }
+        let steps = sample.at.as_nanos() / self.step.as_nanos();
+        if steps > self.told {
+            self.progress.advance(steps - self.told);
+            self.told = steps;
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What a simulation is reported as.
+
+use super::estimate::{Estimate, mean};
+use crate::shell;
+use exm_sim::metrics::{FlowReport, Histogram, LinkReport, Report};
+use exm_sim::network::Network;
+use exm_sim::scenario::{FlowGroup, Scenario};
+use exm_sim::traffic::OnFor;
+use exm_units::{Rate, Span};
+use serde::{Serialize, Serializer};
+
+/// All that is reported.
+#[derive(Serialize)]
+pub(super) struct Results {
+    /// The program that simulated, and how it was asked to.
+    pub(super) version: &'static str,
+    pub(super) command: String,
+    pub(super) title: Option<String>,
+    pub(super) duration_s: f64,
+    /// Means over all runs.
+    pub(super) means: Means,
+    pub(super) runs: Vec<Run>,
+}
+
+/// Means over all runs, with intervals where there are several.
+#[derive(Serialize)]
+pub(super) struct Means {
+    /// The mean over flows of throughput over equal share.
+    pub(super) tp: Option<Estimate>,
+    /// The mean over flows of mean RTT over propagation RTT.
+    pub(super) del: Option<Estimate>,
+    /// Each group of equal flows: means over its flows.
+    pub(super) groups: Vec<Group>,
+    pub(super) links: Vec<LinkMeans>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) controller: String,
+    pub(super) count: usize,
+    #[serde(flatten)]
+    pub(super) values: Values,
+}
+
+#[derive(Serialize)]
+pub(super) struct LinkMeans {
+    pub(super) name: String,
+    #[serde(flatten)]
+    pub(super) values: Values,
+}
+
+/// An estimate for each metric, by its name.
+pub(super) struct Values(pub(super) Vec<(&'static str, Option<Estimate>)>);
+
+impl Serialize for Values {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
+/// One run.
+#[derive(Serialize)]
+pub(super) struct Run {
+    pub(super) seed: u64,
+    pub(super) tp: Option<f64>,
+    pub(super) del: Option<f64>,
+    pub(super) flows: Vec<Flow>,
+    pub(super) links: Vec<Link>,
+}
+
+/// One sender.
+#[derive(Serialize)]
+pub(super) struct Flow {
+    /// The name of its group, with its number there where the group has several.
+    pub(super) name: String,
+    pub(super) controller: String,
+    propagation_rtt_ms: f64,
+    on_s: f64,
+    sent: u64,
+    delivered: u64,
+    lost: u64,
+    dropped: u64,
+    throughput_mbps: Option<f64>,
+    share: Option<f64>,
+    rtt_ratio: Option<f64>,
+    rtt_ms: Spread,
+    queueing_delay_ms: Spread,
+    loss_percent: Option<f64>,
+    /// Flows completed, where they had an amount of data to deliver.
+    completed: Option<u64>,
+    /// How long they took.
+    completion_ms: Spread,
+}
+
+/// How spans are distributed, in ms; all nothing where there are none.
+#[derive(Serialize)]
+struct Spread {
+    mean: Option<f64>,
+    median: Option<f64>,
+    p95: Option<f64>,
+}
+
+/// One link.
+#[derive(Serialize)]
+pub(super) struct Link {
+    pub(super) name: String,
+    utilisation_percent: f64,
+    arrived: u64,
+    transmitted: u64,
+    dropped: u64,
+    lost: u64,
+    mean_queue_packets: f64,
+    max_queue_packets: u64,
+}
+
+/// A number told of each flow or link.
+pub(super) struct Metric<T> {
+    /// Its name among the means.
+    key: &'static str,
+    /// What stands above its column, in two lines.
+    pub(super) heading: [&'static str; 2],
+    pub(super) decimals: usize,
+    pub(super) of: fn(&T) -> Option<f64>,
+}
+
+const fn metric<T>(
+    key: &'static str,
+    heading: [&'static str; 2],
+    decimals: usize,
+    of: fn(&T) -> Option<f64>,
+) -> Metric<T> {
+    Metric { key, heading, decimals, of }
+}
+
+/// The numbers told of a flow, in the order of their columns.
+pub(super) const FLOW_METRICS: [Metric<Flow>; 10] = [
+    metric("throughput_mbps", ["throughput", "Mbps"], 3, |flow| flow.throughput_mbps),
+    metric("share", ["equal", "share"], 3, |flow| flow.share),
+    metric("rtt_mean_ms", ["RTT", "mean ms"], 1, |flow| flow.rtt_ms.mean),
+    metric("rtt_median_ms", ["RTT", "median"], 1, |flow| flow.rtt_ms.median),
+    metric("rtt_p95_ms", ["RTT", "95 %"], 1, |flow| flow.rtt_ms.p95),
+    metric("queueing_delay_mean_ms", ["queueing", "mean ms"], 1, |f| f.queueing_delay_ms.mean),
+    metric("queueing_delay_median_ms", ["queueing", "median"], 1, |f| f.queueing_delay_ms.median),
+    metric("queueing_delay_p95_ms", ["queueing", "95 %"], 1, |f| f.queueing_delay_ms.p95),
+    metric("loss_percent", ["loss", "%"], 2, |flow| flow.loss_percent),
+    metric("completed", ["flows", "completed"], 0, |flow| flow.completed.map(|n| n as f64)),
+];
+
+/// The numbers told of a link, in the order of their columns.
+pub(super) const LINK_METRICS: [Metric<Link>; 5] = [
+    metric("utilisation_percent", ["utilisation", "%"], 1, |link| Some(link.utilisation_percent)),
+    metric("dropped", ["packets", "dropped"], 0, |link| Some(link.dropped as f64)),
+    metric("lost", ["packets", "lost"], 0, |link| Some(link.lost as f64)),
+    metric("mean_queue_packets", ["queue", "mean"], 1, |link| Some(link.mean_queue_packets)),
+    metric("max_queue_packets", ["queue", "max"], 0, |l| Some(l.max_queue_packets as f64)),
+];
+
+impl Results {
+    pub(super) fn new(scenario: &Scenario, duration: Span, runs: Vec<Run>) -> Results {
+        Results {
+            version: env!("CARGO_PKG_VERSION"),
+            command: shell::command_line(),
+            title: scenario.title.clone(),
+            duration_s: duration.as_secs_f64(),
+            means: Means::of(scenario, &runs),
+            runs,
+        }
+    }
+}
+
+impl Means {
+    fn of(scenario: &Scenario, runs: &[Run]) -> Means {
+        let over_runs = |value: &dyn Fn(&Run) -> Option<f64>| -> Option<Estimate> {
+            Estimate::of(&runs.iter().filter_map(value).collect::<Vec<f64>>())
+        };
+        let mut groups = Vec::new();
+        let mut first = 0;
+        for group in &scenario.flows {
+            let flows = first..first + group.count;
+            first = flows.end;
+            let value = |metric: &Metric<Flow>| {
+                let of_run = |run: &Run| mean(run.flows[flows.clone()].iter().map(metric.of));
+                (metric.key, over_runs(&of_run))
+            };
+            groups.push(Group {
+                name: group.name.clone(),
+                controller: group.controller.clone(),
+                count: group.count,
+                values: Values(FLOW_METRICS.iter().map(value).collect()),
+            });
+        }
+        let links = scenario.links.iter().enumerate().map(|(index, link)| {
+            let value = |metric: &Metric<Link>| {
+                (metric.key, over_runs(&|run| (metric.of)(&run.links[index])))
+            };
+            let values = Values(LINK_METRICS.iter().map(value).collect());
+            LinkMeans { name: link.name.clone(), values }
+        });
+        let links = links.collect();
+        Means { tp: over_runs(&|run| run.tp), del: over_runs(&|run| run.del), groups, links }
+    }
+}
+
+impl Run {
+    pub(super) fn new(scenario: &Scenario, network: &Network, report: &Report) -> Run {
+        let groups =
+            scenario.flows.iter().flat_map(|group| (1..=group.count).map(move |n| (group, n)));
+        let flows: Vec<Flow> = groups
+            .zip(report.flows.iter().zip(network.flows()))
+            .map(|((group, number), (report, spec))| {
+                let completes = matches!(spec.traffic.on, OnFor::Packets(_));
+                Flow::new(group, number, report, completes)
+            })
+            .collect();
+        Run {
+            seed: report.seed,
+            tp: report.mean_normalised_throughput(),
+            del: mean(flows.iter().map(|flow| flow.rtt_ratio)),
+            flows,
+            links: report.links.iter().map(Link::new).collect(),
+        }
+    }
+}
+
+impl Flow {
+    fn new(group: &FlowGroup, number: usize, report: &FlowReport, completes: bool) -> Flow {
+        let missing = report.lost + report.dropped_in_all();
+        let is_alone = group.count == 1;
+        Flow {
+            name: if is_alone { group.name.clone() } else { format!("{} {number}", group.name) },
+            controller: group.controller.clone(),
+            propagation_rtt_ms: group.rtt.as_millis_f64(),
+            on_s: report.on_time.as_secs_f64(),
+            sent: report.sent,
+            delivered: report.delivered,
+            lost: report.lost,
+            dropped: report.dropped_in_all(),
+            throughput_mbps: report.throughput().map(Rate::as_mbps),
+            share: report.normalised_throughput(),
+            rtt_ratio: report.rtt_ratio(group.rtt).filter(|ratio| ratio.is_finite()),
+            rtt_ms: Spread::of(&report.rtt),
+            queueing_delay_ms: Spread::of(&report.queueing_delay),
+            loss_percent: (report.sent > 0).then(|| 100.0 * missing as f64 / report.sent as f64),
+            completed: completes.then(|| report.completion.count()),
+            completion_ms: Spread::of(&report.completion),
+        }
+    }
+}
+
+impl Link {
+    fn new(report: &LinkReport) -> Link {
+        Link {
+            name: report.name.clone(),
+            utilisation_percent: 100.0 * report.utilisation,
+            arrived: report.arrived,
+            transmitted: report.transmitted,
+            dropped: report.dropped,
+            lost: report.lost,
+            mean_queue_packets: report.mean_queue,
+            max_queue_packets: report.max_queue,
+        }
+    }
+}
+
+impl Spread {
+    fn of(spans: &Histogram) -> Spread {
+        let millis = |span: Option<Span>| span.map(Span::as_millis_f64);
+        Spread {
+            mean: millis(spans.mean()),
+            median: millis(spans.percentile(50.0)),
+            p95: millis(spans.percentile(95.0)),
+        }
+    }
+}

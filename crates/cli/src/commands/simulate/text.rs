@@ -1,0 +1,111 @@
+//! Results for people to read.
+
+use super::estimate::Estimate;
+use super::results::{FLOW_METRICS, Flow, LINK_METRICS, Link, Metric, Results, Values};
+use crate::columns::Columns;
+use std::fmt;
+
+/// What stands for what there is not.
+const NOTHING: &str = "-";
+
+impl fmt::Display for Results {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(title) = &self.title {
+            write!(f, "{title}: ")?;
+        }
+        let [first, .., last] = self.runs.as_slice() else {
+            let seeds = self
+                .runs
+                .iter()
+                .try_for_each(|run| writeln!(f, "{} s, seed {}\n", self.duration_s, run.seed));
+            seeds?;
+            self.of_one_run(f)?;
+            return self.summary(f);
+        };
+        let (runs, from, to) = (self.runs.len(), first.seed, last.seed);
+        writeln!(f, "{runs} runs of {} s, seeds {from} to {to}", self.duration_s)?;
+        writeln!(f, "Means over runs and over the flows of a group, with 95 % intervals.\n")?;
+        self.of_several_runs(f)?;
+        self.summary(f)
+    }
+}
+
+impl Results {
+    fn of_one_run(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cell = |value: Option<f64>, decimals: usize| {
+            value.map_or(NOTHING.to_owned(), |value| format!("{value:.decimals$}"))
+        };
+        let run = &self.runs[0];
+        let flows = run.flows.iter().map(|flow| {
+            let values = FLOW_METRICS.iter().map(|m| cell((m.of)(flow), m.decimals)).collect();
+            (vec![flow.name.clone(), flow.controller.clone()], values)
+        });
+        let links = run.links.iter().map(|link| {
+            let values = LINK_METRICS.iter().map(|m| cell((m.of)(link), m.decimals)).collect();
+            (vec![link.name.clone()], values)
+        });
+        flow_table(f, flows)?;
+        link_table(f, links)
+    }
+
+    fn of_several_runs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let groups = self.means.groups.iter().map(|group| {
+            let name = match group.count {
+                1 => group.name.clone(),
+                count => format!("{} (x {count})", group.name),
+            };
+            (vec![name, group.controller.clone()], cells(&group.values, &FLOW_METRICS))
+        });
+        let links = self.means.links.iter();
+        flow_table(f, groups)?;
+        link_table(f, links.map(|l| (vec![l.name.clone()], cells(&l.values, &LINK_METRICS))))
+    }
+
+    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |value: Option<Estimate>| value.map_or(NOTHING.to_owned(), |v| v.text(4));
+        writeln!(f, "tp   {}  mean throughput / equal share", text(self.means.tp))?;
+        writeln!(f, "del  {}  mean RTT / propagation RTT", text(self.means.del))
+    }
+}
+
+fn cells<T>(values: &Values, metrics: &[Metric<T>]) -> Vec<String> {
+    let values = values.0.iter().zip(metrics);
+    let cells = values.map(|((_, value), metric)| {
+        value.map_or(NOTHING.to_owned(), |value| value.text(metric.decimals))
+    });
+    cells.collect()
+}
+
+fn flow_table(
+    f: &mut fmt::Formatter<'_>,
+    rows: impl Iterator<Item = (Vec<String>, Vec<String>)>,
+) -> fmt::Result {
+    table::<Flow>(f, &["flow", "controller"], &FLOW_METRICS, rows)
+}
+
+fn link_table(
+    f: &mut fmt::Formatter<'_>,
+    rows: impl Iterator<Item = (Vec<String>, Vec<String>)>,
+) -> fmt::Result {
+    table::<Link>(f, &["link"], &LINK_METRICS, rows)
+}
+
+/// Prints a table of names and of the values of `metrics`, those left out that no row has.
+fn table<T>(
+    f: &mut fmt::Formatter<'_>,
+    names: &[&str],
+    metrics: &[Metric<T>],
+    rows: impl Iterator<Item = (Vec<String>, Vec<String>)>,
+) -> fmt::Result {
+    let rows: Vec<(Vec<String>, Vec<String>)> = rows.collect();
+    let is_told = |column: usize| rows.iter().any(|(_, values)| values[column] != NOTHING);
+    let told: Vec<usize> = (0..metrics.len()).filter(|&column| is_told(column)).collect();
+    let mut columns = Columns::new(names.len());
+    let heading = |line: usize| told.iter().map(move |&i| metrics[i].heading[line].to_owned());
+    columns.line(names.iter().map(|_| String::new()).chain(heading(0)));
+    columns.line(names.iter().map(|&name| name.to_owned()).chain(heading(1)));
+    for (names, values) in &rows {
+        columns.line(names.iter().cloned().chain(told.iter().map(|&i| values[i].clone())));
+    }
+    writeln!(f, "{columns}")
+}

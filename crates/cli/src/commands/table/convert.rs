@@ -1,0 +1,68 @@
+//! `exm table convert`: a table in another format.
+
+use crate::interrupt;
+use crate::shell::{self, Failure, Printing};
+use crate::tables;
+use exm_remy::Provenance;
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+JSON keeps all there is, with where the table comes from. Remy's .dna keeps the table alone; one
+that was read from a .dna file is written as it was, byte for byte.
+
+Examples:
+  exm table convert RemyCC.dna RemyCC.json
+  exm table convert --force designed.json for-remy.dna";
+
+/// Write a table in another format: .json or .dna, by the name of the file
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The table: a file, or the name of a shipped one
+    input: PathBuf,
+    /// The file to write
+    output: PathBuf,
+    /// Overwrite the output where it exists
+    #[arg(long, short)]
+    force: bool,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// What was written.
+#[derive(Serialize)]
+struct Written<'a> {
+    input: &'a Path,
+    output: &'a Path,
+    rules: usize,
+}
+
+impl fmt::Display for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {} rules", self.output.display(), self.rules)
+    }
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let output = self.output.as_path();
+        let file = tables::load(&self.input)?;
+        // A link that leads nowhere would be written through, too.
+        if !self.force && output.symlink_metadata().is_ok() {
+            let problem = format!("{} exists already", output.display());
+            return Err(Failure::new(problem).with_tip("give --force to overwrite it"));
+        }
+        interrupt::shielded(|| file.save(output))?;
+        let kept =
+            Provenance { remy_file: file.provenance.remy_file.clone(), ..Default::default() };
+        if output.extension().is_some_and(|e| e == "dna") && file.provenance != kept {
+            shell::note("Remy's format has no room for where the table comes from: keep the JSON");
+        }
+        let rules = file.table.rules().len();
+        self.printing.print(&Written { input: &self.input, output, rules })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,42 @@
+//! `exm table show`: a table for people to read.
+
+use crate::shell::{Failure, Printing};
+use crate::tables;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  exm table show RemyCC.dna
+  exm table show --tree RemyCC.json | head";
+
+/// Print a table's rules, sorted by the memories they are for
+///
+/// Bounds that are those of the whole table are left out. With --json, the table is printed as its
+/// file would hold it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The table: a file, or the name of a shipped one
+    table: PathBuf,
+    /// Print the tree of the rules instead
+    #[arg(long, conflicts_with = "json")]
+    tree: bool,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let file = tables::load(&self.table)?;
+        let text = || {
+            if self.tree {
+                exm_remy::show_tree(&file.table).to_string()
+            } else {
+                exm_remy::show(&file.table).to_string()
+            }
+        };
+        self.printing.print_either(text, || Ok(file.to_json()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

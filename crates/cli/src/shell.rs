@@ -1,0 +1,146 @@
+//! What all commands share: how results are printed and how failures are told.
+
+use clap::builder::styling::AnsiColor;
+use serde::Serialize;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// What was asked for could not be done.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    message: String,
+    /// The way out, where the message does not tell it.
+    tip: Option<String>,
+}
+
+impl Failure {
+    /// The work failed.
+    pub(crate) fn new(message: impl Into<String>) -> Failure {
+        Failure { code: 1, message: message.into(), tip: None }
+    }
+
+    /// The command line asks for what there is not.
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        let tip = Some("for more information, try '--help'".to_owned());
+        Failure { code: 2, message: message.into(), tip }
+    }
+
+    /// As clap says it of the values that it checks itself.
+    pub(crate) fn invalid_value(value: &str, option: &str, problem: &str) -> Failure {
+        Failure::usage(format!("invalid value '{value}' for '{option}': {problem}"))
+    }
+
+    /// Tells the way out as well.
+    pub(crate) fn with_tip(self, tip: impl Into<String>) -> Failure {
+        Failure { tip: Some(tip.into()), ..self }
+    }
+
+    /// Ends the program with `code`.
+    pub(crate) fn with_code(self, code: u8) -> Failure {
+        Failure { code, ..self }
+    }
+
+    /// The message and the way out, as one text.
+    pub(crate) fn into_text(self) -> String {
+        match self.tip {
+            // A question is a way out already.
+            Some(tip) if !self.message.ends_with('?') => format!("{}; {tip}", self.message),
+            _ => self.message,
+        }
+    }
+
+    /// Tells the user, and what the program ends with.
+    pub(crate) fn report(self) -> ExitCode {
+        let (red, green) =
+            (AnsiColor::Red.on_default().bold(), AnsiColor::Green.on_default().bold());
+        let mut text = format!("{red}error:{red:#} {}\n", self.message);
+        if let Some(tip) = self.tip {
+            text.push_str(&format!("  {green}tip:{green:#} {tip}\n"));
+        }
+        // Where even that cannot be written, the code must do.
+        let _ = anstream::stderr().write_all(text.as_bytes());
+        ExitCode::from(self.code)
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::new(error.to_string())
+    }
+}
+
+/// How a command prints its result.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Printing {
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Printing {
+    /// Prints `result`, as text or as JSON.
+    pub(crate) fn print(self, result: &(impl Serialize + Display)) -> Result<(), Failure> {
+        let json = || -> Result<String, serde_json::Error> {
+            Ok(serde_json::to_string_pretty(result)? + "\n")
+        };
+        self.print_either(|| result.to_string(), json)
+    }
+
+    /// Prints one of two texts, each whole lines.
+    pub(crate) fn print_either(
+        self,
+        text: impl FnOnce() -> String,
+        json: impl FnOnce() -> Result<String, serde_json::Error>,
+    ) -> Result<(), Failure> {
+        let output = if self.json { json()? } else { text() };
+        print(output.as_bytes())
+    }
+}
+
+/// Writes to the standard output. A reader that has seen enough is no failure.
+pub(crate) fn print(output: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(output).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("cannot write the result to the standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tells the user something beside the result.
+pub(crate) fn note(text: &str) {
+    let style = AnsiColor::Yellow.on_default().bold();
+    // A note that cannot be written is not worth failing for.
+    let _ = writeln!(anstream::stderr(), "{style}note:{style:#} {text}");
+}
+
+/// The command as typed, for files to tell where they come from.
+pub(crate) fn command_line() -> String {
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    std::iter::once("exm".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// `word` as a shell would have to be given it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=,:+%@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_split_them() {
+        let words = ["simulate", "exp 5 s", "", "it's", "1%", "a,b"];
+        let quoted = words.map(quoted);
+        assert_eq!(quoted, ["simulate", "'exp 5 s'", "''", r"'it'\''s'", "1%", "a,b"]);
+    }
+}

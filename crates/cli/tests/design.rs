@@ -1,0 +1,312 @@
+//! `exm design`, `exm score` and `exm demo` from outside.
+
+use exm_remy::{ArrivalTimes, TableFile};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const MODEL: &str = r#"
+name = "small"
+[network]
+rate = "5..20 Mbps"
+rtt = "50..150 ms"
+senders = "1..4"
+buffer = "5 BDP"
+[traffic]
+on = "exponential 1 s"
+off = "exponential 1 s"
+[objective]
+[design]
+duration = "4 s"
+specimens = 4
+"#;
+
+/// A folder of its own for the test `name`, with a model in it, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("exm-design-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a temporary folder");
+        fs::write(path.join("model.toml"), MODEL).expect("can write");
+        Folder(path)
+    }
+
+    fn exm(&self, words: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_exm"));
+        command.args(words.split(' ')).current_dir(&self.0).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, words: &str) -> Output {
+        self.exm(words).output().expect("the program starts")
+    }
+
+    /// What it prints, where it is to succeed.
+    fn text(&self, words: &str) -> String {
+        let output = self.run(words);
+        assert!(output.status.success(), "{words}: {}", error_of(&output));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    fn json(&self, words: &str) -> Value {
+        serde_json::from_str(&self.text(words)).expect(words)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect(name)
+    }
+
+    fn table(&self, name: &str) -> TableFile {
+        TableFile::load(self.path(name)).expect(name)
+    }
+
+    /// The steps and scores in the log `name`.
+    fn log(&self, name: &str) -> Vec<(u64, f64)> {
+        let line = |line: &str| {
+            let line: Value = serde_json::from_str(line).expect("JSON");
+            assert!(line["cpu_seconds"].is_f64() && line["what"].is_string(), "{line}");
+            (line["step"].as_u64().expect("a step"), line["score"].as_f64().expect("a score"))
+        };
+        self.read(name).lines().map(line).collect()
+    }
+
+    /// The checkpoint `name` but for the CPU time.
+    fn checkpoint(&self, name: &str) -> Value {
+        let mut checkpoint: Value = serde_json::from_str(&self.read(name)).expect("JSON");
+        checkpoint.as_object_mut().expect("an object").remove("cpu_seconds").expect("it is there");
+        checkpoint
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn error_of(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
+    let error = error_of(output);
+    assert_eq!(output.status.code(), Some(code), "{error}");
+    assert_eq!(error.matches("error:").count(), 1, "{error}");
+    assert!(output.stdout.is_empty() && !error.contains("panicked"), "{error}");
+    for part in parts {
+        assert!(error.contains(part), "\"{part}\" is not in: {error}");
+    }
+}
+
+const DESIGN: &str = "design model.toml --specimens 8 --quiet";
+
+#[test]
+fn a_resumed_design_is_that_of_one_run() {
+    let folder = Folder::new("resume");
+    folder.text(&format!("{DESIGN} -o whole.json --steps 40 --threads 1"));
+    folder.text(&format!("{DESIGN} -o part.json --steps 5 --threads 2"));
+    // As if killed after steps that the checkpoint does not hold, in the midst of a line.
+    let log = folder.read("part.json.log.jsonl");
+    let later = log.lines().last().unwrap().replace("\"step\":5", "\"step\":6");
+    fs::write(folder.path("part.json.log.jsonl"), format!("{log}{later}\n{{\"step\":7,")).unwrap();
+    folder.text(&format!("{DESIGN} -o part.json --steps 40 --resume"));
+    assert_eq!(folder.table("whole.json").table, folder.table("part.json").table);
+    let score = |name: &str| folder.table(name).provenance.held_out_score;
+    assert_eq!(score("whole.json"), score("part.json"));
+    assert_eq!(folder.log("whole.json.log.jsonl"), folder.log("part.json.log.jsonl"));
+    assert_eq!(folder.log("part.json.log.jsonl").len(), 40);
+    let checkpoint = |name: &str| folder.checkpoint(name);
+    assert_eq!(checkpoint("whole.json.checkpoint"), checkpoint("part.json.checkpoint"));
+}
+
+#[test]
+fn a_table_tells_where_it_comes_from() {
+    let folder = Folder::new("provenance");
+    let result = folder.json(&format!("{DESIGN} -o cc.json --steps 3 --seed 9 --json"));
+    let provenance = folder.table("cc.json").provenance;
+    assert!(provenance.program.unwrap().starts_with("exm "));
+    assert_eq!(
+        provenance.command.unwrap(),
+        format!("exm {DESIGN} -o cc.json --steps 3 --seed 9 --json")
+    );
+    assert_eq!(provenance.search.as_deref(), Some("evolve"));
+    assert_eq!(provenance.seed, Some(9));
+    assert!(provenance.cpu_seconds.is_some_and(|seconds| seconds >= 0.0));
+    assert_eq!(provenance.objective.unwrap(), "log2(throughput/share) - 1 log2(RTT)");
+    assert_eq!(provenance.arrival_times, Some(ArrivalTimes::Receiver));
+    assert_eq!(provenance.model.as_deref(), Some(MODEL));
+    assert!(provenance.notes.unwrap().contains("--steps 3 make this table again"));
+    let score = provenance.held_out_score.unwrap();
+    assert_eq!((score.specimens, score.seed), (8, 9));
+    assert_eq!(result["held_out"]["score"], score.mean);
+    assert!(result["held_out"]["omniscient"].as_f64().unwrap() > score.mean);
+    // Remy's own format keeps the table alone.
+    folder.text(&format!("{DESIGN} -o cc.dna --steps 3 --seed 9 --clean"));
+    assert_eq!(folder.table("cc.dna").table.rules(), folder.table("cc.json").table.rules());
+    assert!(!folder.path("cc.dna.checkpoint").exists());
+    assert!(folder.path("cc.json.checkpoint").exists());
+}
+
+#[test]
+fn designs_end_by_rules_and_by_score() {
+    let folder = Folder::new("ends");
+    let result = folder.json(&format!("{DESIGN} -o rules.json --rules 2 --cpu 1min --json"));
+    assert_eq!(result["end"], "there are as many rules as asked for");
+    let result = folder.json(&format!("{DESIGN} -o score.json --score -99 --json"));
+    assert_eq!(result["end"], "the score asked for is reached");
+    let result = folder.json(&format!("{DESIGN} -o cpu.json --cpu 300ms --json"));
+    assert_eq!(result["end"], "the CPU time is spent");
+    assert!(result["cpu_seconds"].as_f64().unwrap() >= 0.3);
+    let start = format!("{DESIGN} -o again.json --start cpu.json --search paper --steps 2 --json");
+    assert_eq!(folder.json(&start)["search"], "paper");
+}
+
+#[test]
+fn what_is_asked_for_wrongly_is_refused_before_the_work() {
+    let folder = Folder::new("refused");
+    folder.text(&format!("{DESIGN} -o cc.json --steps 1"));
+    fs::write(folder.path("other.toml"), MODEL.replace("1..4", "1..5")).unwrap();
+    fs::write(folder.path("empty.toml"), MODEL.replace("5..20", "20..5")).unwrap();
+    fs::create_dir(folder.path("folder.json")).unwrap();
+    let fails = |words: &str, code: i32, parts: &[&str]| {
+        assert_fails(&folder.run(words), code, parts);
+    };
+    fails(&format!("{DESIGN} -o cc.json"), 1, &["holds a design already", "--resume", "--force"]);
+    fails(
+        &format!("{DESIGN} -o x.json --resume"),
+        1,
+        &["there is no checkpoint x.json.checkpoint"],
+    );
+    fails("design other.toml -o cc.json --resume", 1, &["is of another model", "--force"]);
+    fails(&format!("{DESIGN} -o cc.json --resume --seed 2"), 1, &["is of another seed: 1"]);
+    fails("design empty.toml -o x.json", 1, &["empty.toml"]);
+    fails("design none.toml -o x.json", 1, &["none.toml: the model cannot be read"]);
+    fails(&format!("{DESIGN} -o x.txt"), 2, &["'--output'", ".json"]);
+    fails(&format!("{DESIGN} -o none/x.json"), 1, &["cannot write none/x.json"]);
+    fails(&format!("{DESIGN} -o folder.json"), 1, &["cannot write folder.json"]);
+    fails(&format!("{DESIGN} -o x.json --log none/log"), 1, &["cannot write the log none/log"]);
+    fails(&format!("{DESIGN} -o x.json --start none.json"), 1, &["cannot read none.json"]);
+    fails(&format!("{DESIGN} -o x.json --search paper --score -1"), 2, &["judges no tables"]);
+    fails(&format!("{DESIGN} -o x.json --cpu 0s"), 2, &["--cpu"]);
+    let left = fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with('x')).collect();
+    assert!(left.is_empty(), "{left:?}");
+    // A damaged checkpoint.
+    let text = folder.read("cc.json.checkpoint");
+    fs::write(folder.path("cc.json.checkpoint"), &text[..text.len() / 2]).unwrap();
+    fails(&format!("{DESIGN} -o cc.json --resume"), 1, &["is not a checkpoint", "--force"]);
+    folder.text(&format!("{DESIGN} -o cc.json --force --steps 2"));
+}
+
+#[test]
+fn a_full_disk_is_told_before_the_work() {
+    if !Path::new("/dev/full").exists() {
+        return;
+    }
+    let folder = Folder::new("full");
+    for file in ["--checkpoint", "--log"] {
+        let output = folder.run(&format!("{DESIGN} -o x.json {file} /dev/full"));
+        assert_fails(&output, 1, &["cannot write", "/dev/full", "No space left"]);
+        assert!(!folder.path("x.json").exists());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_loses_nothing() {
+    let folder = Folder::new("interrupt");
+    let words = "design model.toml -o cc.json --cpu 10min --specimens 8";
+    let mut child = folder.exm(words).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let is_under_way = || {
+        fs::read_to_string(folder.path("cc.json.log.jsonl"))
+            .is_ok_and(|log| log.lines().count() > 3)
+    };
+    while !is_under_way() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let output = child.wait_with_output().expect("it ends");
+    let error = error_of(&output);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(error.contains(&format!("go on with: exm {words} --resume")), "{error}");
+    let steps = folder.checkpoint("cc.json.checkpoint")["steps"].as_u64().unwrap();
+    assert_eq!(folder.log("cc.json.log.jsonl").last().unwrap().0, steps);
+    assert!(!folder.table("cc.json").table.rules().is_empty());
+    // Gone on with, it is that of one run.
+    let steps = steps + 3;
+    folder.text(&format!("{DESIGN} -o cc.json --steps {steps} --resume"));
+    folder.text(&format!("{DESIGN} -o whole.json --steps {steps}"));
+    assert_eq!(folder.table("cc.json").table, folder.table("whole.json").table);
+}
+
+#[test]
+fn scores_stand_side_by_side() {
+    let folder = Folder::new("score");
+    folder.text(&format!("{DESIGN} -o cc.json --steps 12"));
+    let words = "score cc.json aimd --model model.toml --specimens 50 --seed 4";
+    let text = folder.text(words);
+    for part in ["small: 50 held-out specimens, seed 4", "\ncc ", "\naimd ", "\nomniscient ", "±"]
+    {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+    assert!(text.contains(" worse\n") || text.contains(" better\n"), "{text}");
+    let result = folder.json(&format!("{words} --json --threads 1"));
+    assert_eq!(result, folder.json(&format!("{words} --json --threads 2")));
+    let [cc, aimd] = result["contenders"].as_array().unwrap().as_slice() else { panic!("two") };
+    let mean = |row: &Value, what: &str| row[what]["mean"].as_f64().unwrap();
+    assert!(cc["difference"].is_null() && aimd["sum"].is_null());
+    let difference = mean(aimd, "score") - mean(cc, "score");
+    assert!((mean(aimd, "difference") - difference).abs() < 1e-9);
+    let omniscient = result["omniscient"]["score"].as_f64().unwrap();
+    assert!((mean(cc, "to_omniscient") - (omniscient - mean(cc, "score"))).abs() < 1e-9);
+    assert_fails(&folder.run("score none.json --model model.toml"), 1, &["cannot read none.json"]);
+    assert_fails(&folder.run("score aimd --model none.toml"), 1, &["the model cannot be read"]);
+    assert_fails(&folder.run("score aimd --model model.toml --specimens 1"), 2, &["2..=1000000"]);
+}
+
+#[test]
+fn the_sum_over_a_grid_is_printed() {
+    let folder = Folder::new("grid");
+    let grid = MODEL
+        .replace("\"5..20 Mbps\"", "[\"5 Mbps\", \"20 Mbps\"]\ndraw = \"grid\"")
+        .replace("\"50..150 ms\"", "\"100 ms\"")
+        .replace("\"1..4\"", "[1, 2, 3]");
+    fs::write(folder.path("grid.toml"), grid).unwrap();
+    let result = folder.json("score aimd --model grid.toml --specimens 13 --json");
+    assert_eq!((&result["specimens"], &result["grid"]), (&Value::from(18), &Value::from(6)));
+    let row = &result["contenders"][0];
+    let mean = |what: &str| row[what]["mean"].as_f64().unwrap();
+    assert!((mean("sum") - 6.0 * mean("score")).abs() < 1e-9);
+    let text = folder.text("score aimd --model grid.toml --specimens 13");
+    assert!(text.contains("18 held-out specimens of its 6 networks"), "{text}");
+}
+
+#[test]
+fn the_demonstration_leaves_a_table_and_a_figure() {
+    let folder = Folder::new("demo");
+    let text = folder.text("demo --out tour --cpu 1s");
+    for part in
+        ["RemyCC, ", "one rule ", "AIMD ", "omniscient ", "Try next:\n  exm table show tour"]
+    {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+    assert!(folder.table("tour/remycc.json").provenance.held_out_score.is_some());
+    let figure = folder.read("tour/comparison.svg");
+    for part in
+        [">AIMD</text>", ">one rule</text>", ">RemyCC, ", "queueing delay", ">better</text>"]
+    {
+        assert!(figure.contains(part), "{part} is missing: {figure}");
+    }
+    assert!(!folder.path("tour/checkpoint").exists());
+    assert_fails(&folder.run("demo --out model.toml --cpu 1s"), 1, &["cannot make the folder"]);
+    assert_fails(&folder.run("demo --cpu soon"), 2, &["--cpu"]);
+    assert_fails(&folder.run("demo --cpu 0s"), 2, &["--cpu"]);
+}

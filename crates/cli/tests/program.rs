@@ -1,0 +1,338 @@
+//! The program from outside: results as JSON, files that are whole or not there, pipes.
+
+use exm_remy::{Action, Provenance, RuleTable, Signal, SignalSet, TableFile, dna};
+use serde_json::Value;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A folder of its own for the test `name`, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("exm-cli-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a temporary folder");
+        Folder(path)
+    }
+
+    fn exm(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_exm"));
+        command.current_dir(&self.0).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the command line `words`, split at spaces; an underscore is a space within a word.
+    fn run(&self, words: &str) -> Output {
+        self.exm()
+            .args(words.split(' ').map(|word| word.replace('_', " ")))
+            .output()
+            .expect("the program starts")
+    }
+
+    /// The result of the command line `words` as JSON.
+    fn json(&self, words: &str) -> Value {
+        let output = self.run(words);
+        assert!(output.status.success(), "{words}: {}", error_of(&output));
+        serde_json::from_slice(&output.stdout).expect(words)
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).expect("the folder is there");
+        let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+        let mut names: Vec<String> = entries.map(|entry| name(entry.unwrap())).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn error_of(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Asserts that `output` is an error told once, with `code` and each of `parts`.
+fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
+    let error = error_of(output);
+    assert_eq!(output.status.code(), Some(code), "{error}");
+    assert!(output.stdout.is_empty(), "{error}");
+    assert_eq!(error.matches("error:").count(), 1, "{error}");
+    assert!(!error.contains("panicked") && !error.contains('\u{1b}'), "{error}");
+    for part in parts {
+        assert!(error.contains(part), "\"{part}\" is not in: {error}");
+    }
+}
+
+fn table() -> TableFile {
+    let mut table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, Action::INITIAL);
+    assert!(table.split(0, Signal::RttRatio, 1.5));
+    assert!(table.split(0, Signal::AckEwma, 2.0));
+    table.set_action(1, Action { multiple: 0.5, increment: 3, intersend_ms: 0.25 });
+    let provenance = Provenance { seed: Some(7), ..Provenance::default() };
+    TableFile { table, provenance }
+}
+
+/// A folder with a table in both formats, and files that are none.
+fn tables(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    let json = table().to_json();
+    let dna = dna::write(&table().table);
+    let files: [(&str, &[u8]); 6] = [
+        ("a.json", json.as_bytes()),
+        ("a.dna", &dna),
+        ("cut.json", &json.as_bytes()[..json.len() / 2]),
+        ("cut.dna", &dna[..dna.len() / 2]),
+        ("garbage.dna", b"\xff\xfe no table"),
+        (
+            "impossible.json",
+            &json.replace("\"intersend_ms\": 0.25", "\"intersend_ms\": -1").into_bytes(),
+        ),
+    ];
+    for (name, bytes) in files {
+        fs::write(folder.0.join(name), bytes).expect("can write");
+    }
+    folder
+}
+
+const SIMULATE: &str = "simulate --link 15Mbps --rtt 150ms --duration 5s";
+
+#[test]
+fn results_are_json_where_asked_for() {
+    let folder = tables("json");
+    assert_eq!(folder.json("table show --json a.dna")["rules"].as_array().unwrap().len(), 3);
+    assert_eq!(folder.json("table stats --json a.json")["rules"], 3);
+    assert_eq!(folder.json("table diff --json a.json a.dna")["differing_cells"], 0);
+    assert!(folder.json("table list --json").is_array());
+    assert_eq!(folder.json("table convert --json a.json b.dna")["output"], "b.dna");
+    let one = folder.json(&format!("{SIMULATE} --cc a.json,aimd --senders 3 --json"));
+    let flows = one["runs"][0]["flows"].as_array().unwrap();
+    let names: Vec<&str> = flows.iter().map(|flow| flow["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a 1", "a 2", "aimd"]);
+    assert!(flows[2]["throughput_mbps"].as_f64().unwrap() > 0.1);
+    assert!(flows[2]["rtt_ms"]["mean"].as_f64().unwrap() > 150.0);
+    assert!(one["runs"][0]["links"][0]["utilisation_percent"].as_f64().unwrap() > 1.0);
+    assert_eq!(one["means"]["tp"]["interval"], Value::Null);
+}
+
+#[test]
+fn runs_are_the_same_on_any_number_of_threads() {
+    let folder = tables("threads");
+    let words = "--cc aimd --on exp_1s --off exp_1s --senders 2 --seed 5 --runs 4 --json";
+    let result = |threads: u32| {
+        let mut result = folder.json(&format!("{SIMULATE} {words} --threads {threads}"));
+        result["command"].take();
+        result
+    };
+    let several = result(3);
+    assert_eq!(several, result(1));
+    let seeds: Vec<u64> =
+        several["runs"].as_array().unwrap().iter().map(|r| r["seed"].as_u64().unwrap()).collect();
+    assert_eq!(seeds, [5, 6, 7, 8]);
+    let tp = &several["means"]["tp"];
+    let [low, mean, high] =
+        [&tp["interval"][0], &tp["mean"], &tp["interval"][1]].map(|v| v.as_f64().unwrap());
+    assert!(low < mean && mean < high, "{tp}");
+    let single = folder.json(&format!(
+        "{SIMULATE} --cc aimd --on exp_1s --off exp_1s --senders 2 --seed 6 --json"
+    ));
+    assert_eq!(single["runs"][0], several["runs"][1]);
+}
+
+#[test]
+fn conversions_go_there_and_back() {
+    let folder = tables("convert");
+    let convert = |words: &str| {
+        let output = folder.run(&format!("table convert {words}"));
+        assert!(output.status.success(), "{words}: {}", error_of(&output));
+        error_of(&output)
+    };
+    let read = |name: &str| fs::read(folder.0.join(name)).expect(name);
+    convert("a.dna b.json");
+    convert("b.json b.dna");
+    assert_eq!(read("a.dna"), read("b.dna"));
+    convert("a.json c.json");
+    assert_eq!(read("a.json"), read("c.json"), "the provenance is kept");
+    assert!(convert("a.json d.dna").contains("no room for where the table comes from"));
+    assert!(folder.run("table diff d.dna a.json").status.success());
+    let refused = folder.run("table convert a.json b.dna");
+    assert_fails(&refused, 1, &["b.dna exists already", "--force"]);
+    assert_eq!(read("a.dna"), read("b.dna"));
+    convert("--force a.json b.dna");
+}
+
+#[test]
+fn published_tables_convert_byte_for_byte() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/remycc");
+    let Ok(entries) = fs::read_dir(source) else {
+        println!("skipped: the published tables are not on this machine");
+        return;
+    };
+    let folder = Folder::new("published");
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        let convert = |from: &Path, to: &str| {
+            let output = folder.exm().args(["table", "convert", "-f"]).arg(from).arg(to).output();
+            assert!(output.unwrap().status.success(), "{}", from.display());
+        };
+        convert(&path, "there.json");
+        convert(Path::new("there.json"), "back.dna");
+        assert!(fs::read(&path).unwrap() == fs::read(folder.0.join("back.dna")).unwrap());
+    }
+}
+
+#[test]
+fn tables_that_are_none_are_refused() {
+    let folder = tables("bad");
+    for command in ["table show", "table stats", "table diff a.json", "table convert"] {
+        let out = if command == "table convert" { " out.json" } else { "" };
+        let code = if command.starts_with("table diff") { 2 } else { 1 };
+        let fails = |file: &str, parts: &[&str]| {
+            assert_fails(&folder.run(&format!("{command} {file}{out}")), code, parts);
+        };
+        fails("none.dna", &["cannot read none.dna: No such file", "tip: give the path of a table"]);
+        fails("cut.json", &["cut.json is not a table in JSON: line", "is the file complete?"]);
+        fails("cut.dna", &["cut.dna is not a table in Remy's format: byte", "tip: "]);
+        fails("garbage.dna", &["garbage.dna is not a table", "tip: "]);
+        fails("impossible.json", &["impossible action", "intersend from 0"]);
+        fails(".", &["cannot read .: Is a directory"]);
+    }
+    assert_fails(&folder.run("table convert a.json a.txt"), 1, &["a.txt", "end its name in .json"]);
+    assert_fails(&folder.run("table convert a.json no/a.dna"), 1, &["cannot write no/a.dna"]);
+    assert!(!folder.files().iter().any(|name| name.contains("out") || name.contains("partial")));
+}
+
+#[test]
+fn simulations_of_what_there_is_not_are_refused() {
+    let folder = tables("refused");
+    let scenario = "duration = \"5 s\"\n[dumbbell]\nrate = \"15 Mbps\"\nrtt = \"150 ms\"\n\
+                    senders = 1\ncontroller = \"none.dna\"\ntraffic.on = \"ever\"\n";
+    fs::write(folder.0.join("s.toml"), scenario).unwrap();
+    fs::write(folder.0.join("cut.toml"), &scenario[..40]).unwrap();
+    fs::write(folder.0.join("garbage.toml"), b"\xff\xfe").unwrap();
+    let fails = |words: &str, code: i32, parts: &[&str]| {
+        assert_fails(&folder.run(words), code, parts);
+    };
+    fails("simulate none.toml", 1, &["none.toml: the scenario cannot be read: No such file"]);
+    fails("simulate cut.toml", 1, &["cut.toml"]);
+    fails("simulate garbage.toml", 1, &["garbage.toml: the scenario cannot be read"]);
+    fails("simulate s.toml", 1, &["s.toml:6: cannot read none.dna: No such file"]);
+    fails("simulate s.toml --link 1Mbps", 2, &["cannot be used with"]);
+    fails("simulate s.toml --duration 0s", 2, &["give a duration between"]);
+    fails("simulate", 2, &["--link <RATE>"]);
+    fails("simulate s.toml --every 10ms", 2, &["--series <FOLDER>"]);
+    let flags = |words: &str, parts: &[&str]| fails(&format!("{SIMULATE} {words}"), 2, parts);
+    flags("--cc amid", &["'amid' for '--cc'", "did you mean \"aimd\"?"]);
+    flags("--cc cut.dna", &["'cut.dna' for '--cc'", "not a table in Remy's format"]);
+    flags("--cc aimd --on soon --off 1s", &["'soon' for '--on'", "\"soon\" is no distribution"]);
+    flags("--cc aimd --on 5s", &["'5s' for '--on'", "give --off as well"]);
+    flags("--cc aimd --off 5s", &["'5s' for '--off'", "on for ever"]);
+    flags("--cc aimd --on 5s --off 1kB", &["'1kB' for '--off'", "is no time"]);
+    flags("--cc aimd --buffer 5", &["'5' for '--buffer'", "is no buffer"]);
+    flags("--cc aimd --buffer 10B", &["for '--buffer'", "holds no packet"]);
+    flags("--cc aimd --loss 150%", &["'--loss <CHANCE>'", "is not a probability"]);
+    flags("--cc aimd --senders 0", &["0 is not in 1..=100000"]);
+    flags("--cc aimd,aimd --senders 1", &["2 controllers need as many senders"]);
+    flags("--cc aimd --seed 18446744073709551615 --runs 2", &["'--seed'", "give a smaller one"]);
+    flags("--cc aimd --every 0s --series x", &["'--every <SPAN>'", "is no pace"]);
+    fails(
+        "simulate --link 0bps --rtt 1ms --cc aimd",
+        2,
+        &["'0 bps' for '--link'", "carries nothing"],
+    );
+    fails("simulate --link fast --rtt 1ms --cc aimd", 2, &["'--link <RATE>'", "is not a rate"]);
+    fails("simulate --link 1Mbps --rtt 90h --cc aimd --threads 0", 2, &["'--threads <N>'"]);
+    assert!(!folder.0.join("x").exists());
+}
+
+#[test]
+fn series_are_recorded_for_each_run() {
+    let folder = tables("series");
+    let words = format!("{SIMULATE} --cc a.dna --every 1s --series out --seed 3");
+    assert!(folder.run(&format!("{words} --runs 2")).status.success());
+    let names = || Folder(folder.0.join("out"));
+    let out = std::mem::ManuallyDrop::new(names());
+    let four = ["seed-3.flows.csv", "seed-3.links.csv", "seed-4.flows.csv", "seed-4.links.csv"];
+    assert_eq!(out.files(), four);
+    let flows = fs::read_to_string(out.0.join(four[0])).unwrap();
+    assert!(flows.starts_with("# command: exm simulate --link 15Mbps"), "{flows}");
+    assert_eq!(flows.lines().count(), 3 + 1 + 5, "origin, names and a row each second");
+    assert_fails(&folder.run(&words), 1, &["seed-3.flows.csv exists already", "--force"]);
+    assert!(folder.run(&format!("{words} --force --format parquet")).status.success());
+    assert_eq!(out.files().len(), 6);
+    fs::write(folder.0.join("file"), "").unwrap();
+    let output = folder.run(&format!("{SIMULATE} --cc aimd --series file"));
+    assert_fails(&output, 1, &["cannot make the folder file for the series"]);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let folder = tables("pipe");
+    let mut child = folder
+        .exm()
+        .args(["completions", "bash"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut error = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+    assert_eq!(error, "");
+    assert!(child.wait().unwrap().success());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told() {
+    let folder = tables("full");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = folder.exm().args(["table", "show", "a.dna"]).stdout(full).output().unwrap();
+    assert_fails(&output, 1, &["cannot write the result to the standard output: No space left"]);
+    // Nothing is left of series that cannot be written.
+    let limited = format!(
+        "ulimit -f 1; trap '' XFSZ; exec '{}' {SIMULATE} --cc aimd --every event --series out",
+        env!("CARGO_BIN_EXE_exm")
+    );
+    let output = Command::new("sh").args(["-c", &limited]).current_dir(&folder.0).output().unwrap();
+    assert_fails(&output, 1, &["cannot write the series out/seed-1.", "File too large"]);
+    assert_eq!(fs::read_dir(folder.0.join("out")).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_nothing_half_written() {
+    let folder = tables("interrupt");
+    let words = "simulate --link 15Mbps --rtt 150ms --cc aimd --duration 100000s --series out";
+    let mut child = folder.exm().args(words.split(' ')).spawn().unwrap();
+    let out = folder.0.join("out");
+    let is_begun = || fs::read_dir(&out).is_ok_and(|entries| entries.count() == 2);
+    while !is_begun() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended early");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
+}
+
+#[test]
+fn every_shell_has_completions_and_every_command_a_manual_page() {
+    let folder = Folder::new("man");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = folder.run(&format!("completions {shell}"));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("simulate"), "{shell}");
+    }
+    assert!(folder.run("man pages").status.success());
+    for page in ["exm.1", "exm-simulate.1", "exm-table-diff.1"] {
+        assert!(folder.0.join("pages").join(page).exists(), "{page}");
+    }
+    fs::write(folder.0.join("file"), "").unwrap();
+    assert_fails(&folder.run("man file"), 1, &["cannot write the manual pages into file"]);
+    assert_fails(&folder.run("completions tcsh"), 2, &["'tcsh' for '<SHELL>'", "possible values"]);
+}

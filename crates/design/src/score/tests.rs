@@ -1,0 +1,168 @@
+use super::*;
+use crate::Designer;
+use exm_cc::Aimd;
+use exm_remy::{Action, RemyCc, Signal, SignalSet};
+
+const MODEL: &str = r#"
+[network]
+rate = "5..20 Mbps"
+rtt = "50..150 ms"
+senders = "1..4"
+buffer = "2 BDP"
+loss = ["0 %", "1 %"]
+[traffic]
+on = "exponential 1 s"
+off = "exponential 1 s"
+[objective]
+[design]
+duration = "5 s"
+specimens = 4
+"#;
+
+const GRID: &str = r#"
+[network]
+rate = ["5 Mbps", "20 Mbps"]
+rtt = "100 ms"
+senders = [1, 3, 8]
+draw = "grid"
+[traffic]
+on = "exponential 1 s"
+off = "exponential 1 s"
+[objective]
+[design]
+duration = "5 s"
+"#;
+
+fn model(text: &str) -> Model {
+    Model::parse(text, "the test's model").expect("a sound model")
+}
+
+fn table(intersend_ms: f64) -> RuleTable {
+    let action = Action { multiple: 1.0, increment: 1, intersend_ms };
+    let mut table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
+    assert!(table.split(0, Signal::RttRatio, 1.2));
+    table.set_action(1, Action { multiple: 0.9, increment: 0, intersend_ms });
+    table
+}
+
+fn contender(name: &str, scheme: Scheme) -> Contender {
+    Contender { name: name.to_owned(), scheme }
+}
+
+fn three() -> Vec<Contender> {
+    vec![
+        contender("slow", Scheme::Table(table(5.0))),
+        contender("fast", Scheme::Table(table(0.5))),
+        contender("aimd", Scheme::Controller(Aimd::new().into())),
+    ]
+}
+
+fn scores(text: &str, count: usize, contenders: &[Contender]) -> Scores {
+    held_out(&model(text), 1, count, contenders, &|| {}).expect("networks that can be simulated")
+}
+
+#[test]
+fn a_table_scores_the_same_by_events() {
+    let table = table(1.0);
+    let contenders = [
+        contender("fast path", Scheme::Table(table.clone())),
+        contender("events", Scheme::Controller(RemyCc::new(&table).into())),
+    ];
+    let scores = scores(MODEL, 24, &contenders);
+    let [path, events] = scores.contenders.as_slice() else { panic!("two contenders") };
+    for (a, b) in path.trials.iter().zip(&events.trials) {
+        assert!((a.score - b.score).abs() < 1e-6, "{a:?} {b:?}");
+        assert!((a.share - b.share).abs() < 1e-6, "{a:?} {b:?}");
+        assert_eq!(a.rtt_ratio, b.rtt_ratio);
+    }
+    let difference = events.difference.expect("it is not the first");
+    assert!(difference.mean.abs() < 1e-6 && path.difference.is_none());
+}
+
+#[test]
+fn scores_are_the_same_on_any_number_of_threads() {
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| scores(MODEL, 20, &three()))
+    };
+    assert_eq!(on(1), on(3));
+}
+
+#[test]
+fn differences_are_of_the_same_specimens() {
+    let scores = scores(MODEL, 30, &three());
+    let (first, second) = (&scores.contenders[0], &scores.contenders[1]);
+    let differences: Vec<f64> =
+        first.trials.iter().zip(&second.trials).map(|(a, b)| b.score - a.score).collect();
+    assert_eq!(second.difference, Some(Estimate::of(&differences)));
+    let by_means = second.score.mean - first.score.mean;
+    assert!((second.difference.unwrap().mean - by_means).abs() < 1e-12);
+}
+
+#[test]
+fn the_omniscient_column_is_that_of_the_specimens() {
+    let model = model(MODEL);
+    let scores = scores(MODEL, 30, &three());
+    let specimens = model.specimens(1, HELD_OUT_BLOCK, 30);
+    let all: f64 = specimens.iter().map(|s| model.objective().omniscient(&s.network)).sum();
+    assert!((scores.omniscient - all / 30.0).abs() < 1e-12);
+    for score in &scores.contenders {
+        let left = scores.omniscient - score.score.mean;
+        assert!((score.to_omniscient.mean - left).abs() < 1e-12, "{}", score.name);
+        assert!(left > 0.0, "{} is better than the omniscient by {left}", score.name);
+        assert!(score.share > 0.0 && score.share < 1.5, "{}", score.share);
+        assert!(score.rtt_ratio.is_some_and(|ratio| ratio > 1.0));
+    }
+}
+
+#[test]
+fn a_grid_is_taken_whole_and_every_network_as_often() {
+    let model = model(GRID);
+    assert_eq!(held_out_count(&model, 1), 12);
+    assert_eq!(held_out_count(&model, 13), 18);
+    let specimens = model.specimens(1, HELD_OUT_BLOCK, 18);
+    for i in 0..18 {
+        assert_eq!(specimens[i].network, specimens[i % 6].network);
+    }
+    let scores = scores(GRID, 13, &three());
+    assert_eq!((scores.specimens, scores.grid), (18, Some(6)));
+    let score = &scores.contenders[0];
+    let values: Vec<f64> = score.trials.iter().map(|trial| trial.score).collect();
+    assert_eq!(score.score, Estimate::stratified(&values, 6));
+}
+
+#[test]
+fn held_out_specimens_are_not_the_search_s() {
+    let model = model(MODEL);
+    let held_out = model.specimens(1, HELD_OUT_BLOCK, 16);
+    for block in [0, 1, 2, JUDGING_BLOCK] {
+        let others = model.specimens(1, block, 16);
+        assert!(held_out.iter().all(|one| others.iter().all(|other| other.seed != one.seed)));
+    }
+}
+
+#[test]
+fn every_simulation_is_told_of() {
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let done = || {
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    };
+    held_out(&model(GRID), 1, 6, &three(), &done).unwrap();
+    assert_eq!(count.into_inner(), 36);
+}
+
+#[test]
+fn a_design_scores_better_than_where_it_began() {
+    let mut designer = Designer::new(model(MODEL), crate::SearchKind::Evolve, 1, None);
+    let before = designer.current();
+    for _ in 0..12 {
+        designer.step();
+    }
+    let contenders = [
+        contender("before", Scheme::Table(before)),
+        contender("after", Scheme::Table(designer.finish())),
+    ];
+    let scores = scores(MODEL, 100, &contenders);
+    let gain = scores.contenders[1].difference.unwrap();
+    assert!(gain.mean > 0.0 && gain.excludes_zero(), "{gain:?}");
+}
