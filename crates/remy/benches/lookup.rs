@@ -1,7 +1,7 @@
 //! How long it takes to find a memory's rule.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use exm_remy::{Action, Grid, RuleTable, Signal, SignalSet};
+use exm_remy::{Action, Grid, Lookup, RuleTable, Signal, SignalSet};
 use std::hint::black_box;
 
 /// A table of 129 rules on the first four signals, cut at spread-out places.

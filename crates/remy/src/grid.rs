@@ -21,14 +21,34 @@ const PROBES: usize = 3;
 /// What does not fit this scheme, a grid too large or bounds too close together, is looked up by
 /// its tree.
 #[derive(Clone, Debug)]
-pub struct Grid(Lookup);
+pub struct Grid(Kind);
 
+/// What a table needs: only the axes up to the last signal it uses are looked at.
 #[derive(Clone, Debug)]
-enum Lookup {
-    /// Uses none but the first four signals, as published tables do.
+enum Kind {
+    /// The tables of 2013.
+    Three(Cells<3>),
+    /// Those of 2014, and what a design uses unless told otherwise.
     Four(Cells<4>),
     Six(Cells<6>),
     Tree(Box<RuleTable>),
+}
+
+/// Something that finds rules.
+pub trait Lookup {
+    /// The number of the rule that holds `memory`. `guess`, any rule's number, makes it cheaper
+    /// where it is right.
+    fn find(&self, memory: &[f64; 6], guess: usize) -> usize;
+}
+
+/// Work that looks up rules in a loop: it is compiled once for each kind of grid, so that the kind
+/// is asked for once and not in the loop. That makes the simulator a quarter faster.
+pub trait Work {
+    /// What the work gives.
+    type Output;
+
+    /// Does the work.
+    fn with(self, lookup: &impl Lookup) -> Self::Output;
 }
 
 /// A grid over the first `N` signals; those a table does not use have one slab.
@@ -78,28 +98,51 @@ struct Bucket {
 impl Grid {
     /// Makes `table` ready.
     pub fn new(table: &RuleTable) -> Grid {
-        let four = table.signals().iter().all(|signal| signal.index() < 4);
-        let lookup = if four {
-            Cells::new(table).map(Lookup::Four)
-        } else {
-            Cells::new(table).map(Lookup::Six)
+        let used = table.signals().iter().map(Signal::index).max().map_or(0, |last| last + 1);
+        let kind = match used {
+            0..=3 => Cells::new(table).map(Kind::Three),
+            4 => Cells::new(table).map(Kind::Four),
+            _ => Cells::new(table).map(Kind::Six),
         };
-        Grid(lookup.unwrap_or_else(|| Lookup::Tree(Box::new(table.clone()))))
+        Grid(kind.unwrap_or_else(|| Kind::Tree(Box::new(table.clone()))))
     }
 
-    /// The number of the rule that holds `memory`: what [`RuleTable::find`] gives. `guess`, any
-    /// rule's number, makes it cheaper where it is right.
-    #[inline]
-    pub fn find(&self, memory: &[f64; 6], guess: usize) -> usize {
+    /// Does `work` with the lookup of this table.
+    pub fn work<W: Work>(&self, work: W) -> W::Output {
         match &self.0 {
-            // For the commonest tables only: two such tests in the simulator's inner loop cost it
-            // a quarter of its speed.
-            Lookup::Four(cells) if cells.boxes[guess].hold(memory) => guess,
-            // By value: the caller's memory can then stay in registers.
-            Lookup::Four(cells) => cells.find(*memory),
-            Lookup::Six(cells) => cells.find(*memory),
-            Lookup::Tree(table) => find_in_tree(table, *memory),
+            Kind::Three(cells) => work.with(cells),
+            Kind::Four(cells) => work.with(cells),
+            Kind::Six(cells) => work.with(cells),
+            Kind::Tree(table) => work.with(&**table),
         }
+    }
+}
+
+impl Lookup for Grid {
+    fn find(&self, memory: &[f64; 6], guess: usize) -> usize {
+        match &self.0 {
+            Kind::Three(cells) => cells.find(memory, guess),
+            Kind::Four(cells) => cells.find(memory, guess),
+            Kind::Six(cells) => cells.find(memory, guess),
+            Kind::Tree(table) => Lookup::find(&**table, memory, guess),
+        }
+    }
+}
+
+impl<const N: usize> Lookup for Cells<N> {
+    #[inline]
+    fn find(&self, memory: &[f64; 6], guess: usize) -> usize {
+        if self.boxes[guess].hold(memory) {
+            return guess;
+        }
+        // By value: the caller's memory can then stay in registers.
+        self.find_cell(*memory)
+    }
+}
+
+impl Lookup for RuleTable {
+    fn find(&self, memory: &[f64; 6], _guess: usize) -> usize {
+        RuleTable::find(self, memory)
     }
 }
 
@@ -158,7 +201,7 @@ impl<const N: usize> Cells<N> {
     }
 
     #[inline(never)]
-    fn find(&self, memory: [f64; 6]) -> usize {
+    fn find_cell(&self, memory: [f64; 6]) -> usize {
         let mut cell = 0;
         for (axis, value) in self.axes.iter().zip(memory) {
             let bits = value.to_bits() as i64;
@@ -169,11 +212,6 @@ impl<const N: usize> Cells<N> {
         }
         usize::from(self.rules[cell])
     }
-}
-
-#[inline(never)]
-fn find_in_tree(table: &RuleTable, memory: [f64; 6]) -> usize {
-    table.find(&memory)
 }
 
 /// The bounds of rules strictly inside the table's box on the axis of `signal`, ascending.

@@ -19,7 +19,7 @@ mod text;
 pub use action::{Action, CompiledAction, MAX_WINDOW};
 pub use diff::{ActionChange, CellDifference, NumberedRule, TableDiff, diff};
 pub use file::{LoadError, SaveError, TableFile};
-pub use grid::Grid;
+pub use grid::{Grid, Lookup, Work};
 pub use json::JsonError;
 pub use memory::Memory;
 pub use provenance::{ArrivalTimes, Provenance, Score};

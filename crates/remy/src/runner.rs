@@ -1,7 +1,7 @@
 //! [`RemyCc`]: a rule table at work as a congestion controller.
 
 use crate::action::CompiledAction;
-use crate::grid::Grid;
+use crate::grid::{Grid, Lookup};
 use crate::memory::Memory;
 use crate::table::RuleTable;
 use exm_cc::{Ack, Congestion, Controller, Decision};

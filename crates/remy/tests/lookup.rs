@@ -3,7 +3,7 @@
 mod common;
 
 use common::{binary_table, memory, table, value};
-use exm_remy::{Action, Grid, RuleTable, Signal, SignalSet};
+use exm_remy::{Action, Grid, Lookup, RuleTable, Signal, SignalSet};
 use proptest::prelude::*;
 
 /// The rules of `table` that hold `memory`, its values first brought inside the table's box.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::published;
-use exm_remy::{Grid, Provenance, TableFile, diff, dna, show, show_tree, stats};
+use exm_remy::{Grid, Lookup, Provenance, TableFile, diff, dna, show, show_tree, stats};
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 

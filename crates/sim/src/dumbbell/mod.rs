@@ -18,7 +18,7 @@ mod share;
 
 use crate::random::{Losses, Purpose, Stream};
 use crate::traffic::{OnOff, Switch};
-use exm_remy::{CompiledAction, Grid};
+use exm_remy::{CompiledAction, Grid, Lookup, Work};
 use exm_units::{Bytes, Instant, Packets, Probability, Rate, Span};
 use link::Fifo;
 use merge::Merger;
@@ -95,34 +95,65 @@ pub fn run_observed(
     seed: u64,
     observer: &mut impl Observer,
 ) -> Vec<Outcome> {
-    let end = network.duration.as_nanos() as i64;
-    let service = network.rate.service_time(network.packet).as_nanos() as i64;
-    assert!(service < i64::MAX, "a link of rate zero delivers nothing");
-    let least = network.delays.iter().map(|d| d.as_nanos() as i64).min().unwrap_or(0);
-    let mut senders: Vec<Sender> = network
-        .delays
-        .iter()
-        .enumerate()
-        .map(|(i, &delay)| {
-            let stream = Stream::new(seed, Purpose::Traffic, i);
-            Sender::new(delay, Switch::new(network.traffic.clone(), stream))
-        })
-        .collect();
-    let losses = Losses::new(network.loss.get(), Stream::new(seed, Purpose::Loss, 0));
-    let mut fifo = Fifo::new(service, network.buffer, losses);
-    let mut merger = Merger::default();
-    let mut now = senders.iter().map(Sender::next_event).min().unwrap_or(end);
-    while now < end {
-        let horizon = (now + service + least).min(end);
-        for (index, sender) in senders.iter_mut().enumerate() {
-            if sender.next_event() < horizon {
-                sender.advance(horizon, rules, &mut merger.run(now, index), observer);
-            }
-        }
-        fifo.carry(now, merger.merged(), &mut senders);
-        merger.clear();
-        let next = senders.iter().map(Sender::next_event).min().unwrap_or(end);
-        now = horizon.max(next);
+    rules.grid.work(Run { network, actions: rules.actions, seed, observer })
+}
+
+/// A run, but for the kind of lookup.
+struct Run<'a, O> {
+    network: &'a Dumbbell,
+    actions: &'a [CompiledAction],
+    seed: u64,
+    observer: &'a mut O,
+}
+
+/// [`Rules`] of a known kind.
+#[derive(Debug)]
+struct Ready<'a, L> {
+    lookup: &'a L,
+    actions: &'a [CompiledAction],
+}
+
+// Not derived: a reference can be copied whatever it refers to.
+impl<L> Clone for Ready<'_, L> {
+    fn clone(&self) -> Self {
+        *self
     }
-    share::outcomes(&senders, Instant::from_nanos(end as u64))
+}
+
+impl<L> Copy for Ready<'_, L> {}
+
+impl<O: Observer> Work for Run<'_, O> {
+    type Output = Vec<Outcome>;
+
+    fn with(self, lookup: &impl Lookup) -> Vec<Outcome> {
+        let Run { network, actions, seed, observer } = self;
+        let rules = Ready { lookup, actions };
+        let end = network.duration.as_nanos() as i64;
+        let service = network.rate.service_time(network.packet).as_nanos() as i64;
+        assert!(service < i64::MAX, "a link of rate zero delivers nothing");
+        let least = network.delays.iter().map(|d| d.as_nanos() as i64).min().unwrap_or(0);
+        let mut senders = senders(network, seed);
+        let losses = Losses::new(network.loss.get(), Stream::new(seed, Purpose::Loss, 0));
+        let mut fifo = Fifo::new(service, network.buffer, losses);
+        let mut merger = Merger::default();
+        let mut now = senders.iter().map(Sender::next_event).min().unwrap_or(end);
+        while now < end {
+            let horizon = (now + service + least).min(end);
+            for (index, sender) in senders.iter_mut().enumerate() {
+                if sender.next_event() < horizon {
+                    sender.advance(horizon, rules, &mut merger.run(now, index), observer);
+                }
+            }
+            fifo.carry(now, merger.merged(), &mut senders);
+            merger.clear();
+            let next = senders.iter().map(Sender::next_event).min().unwrap_or(end);
+            now = horizon.max(next);
+        }
+        share::outcomes(&senders, Instant::from_nanos(end as u64))
+    }
+}
+
+fn senders(network: &Dumbbell, seed: u64) -> Vec<Sender> {
+    let switch = |i| Switch::new(network.traffic.clone(), Stream::new(seed, Purpose::Traffic, i));
+    network.delays.iter().enumerate().map(|(i, &delay)| Sender::new(delay, switch(i))).collect()
 }

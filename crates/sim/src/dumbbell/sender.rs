@@ -1,9 +1,9 @@
 //! One sender of the fast path: from acknowledgements to send times.
 
 use super::merge::Run;
-use super::{Observer, Rules};
+use super::{Observer, Ready};
 use crate::traffic::{Job, Switch};
-use exm_remy::Memory;
+use exm_remy::{Lookup, Memory};
 use exm_units::{Instant, Span};
 
 /// Before all time, yet far from overflow: the last send of a flow that has sent nothing.
@@ -144,9 +144,14 @@ impl Flow {
 
     /// Applies the rule of `memory`.
     #[inline]
-    fn apply(&mut self, memory: &Memory, rules: Rules<'_>, observer: &mut impl Observer) {
+    fn apply(
+        &mut self,
+        memory: &Memory,
+        rules: Ready<'_, impl Lookup>,
+        observer: &mut impl Observer,
+    ) {
         let signals = memory.signals();
-        self.rule = rules.grid.find(&signals, self.rule);
+        self.rule = rules.lookup.find(&signals, self.rule);
         observer.fired(self.rule, &signals);
         let action = &rules.actions[self.rule];
         self.window = action.window(self.window);
@@ -215,7 +220,7 @@ impl Sender {
     pub(super) fn advance(
         &mut self,
         horizon: i64,
-        rules: Rules<'_>,
+        rules: Ready<'_, impl Lookup>,
         sends: &mut Run<'_>,
         observer: &mut impl Observer,
     ) {
@@ -268,7 +273,7 @@ impl Sender {
     fn live(
         &mut self,
         stretch: Stretch,
-        rules: Rules<'_>,
+        rules: Ready<'_, impl Lookup>,
         sends: &mut Run<'_>,
         observer: &mut impl Observer,
     ) -> i64 {
@@ -296,7 +301,7 @@ impl Sender {
     }
 
     /// Switches on or off at `now`.
-    fn toggle(&mut self, now: i64, rules: Rules<'_>, observer: &mut impl Observer) {
+    fn toggle(&mut self, now: i64, rules: Ready<'_, impl Lookup>, observer: &mut impl Observer) {
         self.on = !self.on;
         self.toggles.push(Toggle { at: now, on: self.on });
         if !self.on {
