@@ -242,3 +242,60 @@ fn to_value(table: RuleTable) -> serde_json::Value {
     let text = TableFile { table, provenance: Default::default() }.to_json();
     serde_json::from_str(&text).expect("what was written as JSON is JSON")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODEL: &str = r#"
+        [network]
+        rate = "10 Mbps"
+        rtt = "50 ms"
+        senders = 2
+        [traffic]
+        on = "exp 1 s"
+        off = "exp 1 s"
+        [design]
+        duration = "4 s"
+        specimens = 2
+    "#;
+
+    fn designer(search: SearchKind) -> Designer {
+        Designer::new(Model::parse(MODEL, "test").unwrap(), search, 3, None)
+    }
+
+    #[test]
+    fn a_resumed_design_goes_on_as_if_it_had_not_stopped() {
+        for search in [SearchKind::Evolve, SearchKind::Paper] {
+            let mut whole = designer(search);
+            for step in 0..50 {
+                let mut resumed = Designer::resume(&whole.checkpoint()).unwrap();
+                assert_eq!(resumed.step(), whole.step(), "{search} after {step} steps");
+                assert_eq!(resumed.checkpoint(), whole.checkpoint());
+            }
+            assert_eq!(whole.steps(), 50);
+        }
+    }
+
+    #[test]
+    fn searching_helps() {
+        for search in [SearchKind::Evolve, SearchKind::Paper] {
+            let mut designer = designer(search);
+            let first = designer.step().score;
+            let last = (0..40).map(|_| designer.step().score).last().unwrap();
+            assert!(last > first + 0.1, "{search}: from {first} to {last}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_checkpoint_is_refused() {
+        let good = designer(SearchKind::Evolve).checkpoint();
+        let error = |text: &str| Designer::resume(text).unwrap_err().to_string();
+        assert!(error("").starts_with("it is not a checkpoint"));
+        assert!(error(&good[..good.len() / 2]).starts_with("it is not a checkpoint"));
+        let later = good.replace("\"version\":1,\"seed\"", "\"version\":2,\"seed\"");
+        assert!(error(&later).contains("version 2"), "{}", error(&later));
+        let cut = good.replace("\"generation\":0", "\"generation\":99");
+        assert_eq!(error(&cut), CheckpointError::Mismatch.to_string());
+    }
+}

@@ -173,17 +173,13 @@ fn draw_mark(drawing: &mut Drawing, axes: &Axes, mark: &Mark<'_>, index: usize) 
     drawing.line(&[(x, axes.y(mark.share.low)), (x, axes.y(mark.share.high))], &bar);
     let point = format!("fill=\"{colour}\" stroke=\"#fff\" stroke-width=\"1.5\"");
     let r = 7.5;
-    match index % 4 {
-        0 => drawing.circle((x, y), r, &point),
-        1 => {
-            drawing.shape(&[(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)], &point)
-        }
-        2 => drawing.shape(&[(x, y - 1.2 * r), (x + 1.1 * r, y + r), (x - 1.1 * r, y + r)], &point),
-        _ => drawing.shape(
-            &[(x, y - 1.3 * r), (x + 1.3 * r, y), (x, y + 1.3 * r), (x - 1.3 * r, y)],
-            &point,
-        ),
-    }
+    let corners = match index % 4 {
+        0 => return drawing.circle((x, y), r, &point),
+        1 => vec![(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)],
+        2 => vec![(x, y - 1.2 * r), (x + 1.1 * r, y + r), (x - 1.1 * r, y + r)],
+        _ => vec![(x, y - 1.3 * r), (x + 1.3 * r, y), (x, y + 1.3 * r), (x - 1.3 * r, y)],
+    };
+    drawing.shape(&corners, &point);
 }
 
 /// An arrow to where schemes are better, in the corner with the most room.

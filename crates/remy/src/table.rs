@@ -248,11 +248,12 @@ impl RuleTable {
     }
 
     /// Splits rule `index` in two at `at` on `signal`: it keeps the part below, a new last rule of
-    /// the same action gets the part from `at` on. Returns false, and changes nothing, where `at`
-    /// is not inside the rule's box or the table is full.
+    /// the same action gets the part from `at` on. At an edge of the rule's box one part is empty.
+    /// Returns false, and changes nothing, where `at` is outside the box, the table is full or the
+    /// tree as deep as it may be.
     pub fn split(&mut self, index: usize, signal: Signal, at: f64) -> bool {
         let domain = self.rules[index].domain;
-        let inside = domain.lower[signal.index()] < at && at < domain.upper[signal.index()];
+        let inside = domain.lower[signal.index()] <= at && at <= domain.upper[signal.index()];
         let shallow = leaf_depth(&self.root, index).is_some_and(|depth| depth < MAX_DEPTH);
         let room = shallow && self.rules.len() < MAX_RULES;
         if !inside || !room || !self.signals.contains(signal) {

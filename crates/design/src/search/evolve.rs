@@ -13,7 +13,7 @@ use super::{DOMAIN, JUDGING_BLOCK, Progress, genes};
 use crate::evaluate::{self, Prepared, Samples};
 use crate::model::Model;
 use crate::specimen::Specimen;
-use exm_remy::{Action, MAX_RULES, RuleTable, Signal};
+use exm_remy::{Action, RuleTable, Signal};
 use exm_sim::random::{Purpose, Stream};
 use rayon::prelude::*;
 
@@ -41,8 +41,6 @@ const AXES: [Signal; 6] = [
 ];
 /// A rule is split only where this many of its memories were seen.
 const ENOUGH_MEMORIES: usize = 16;
-/// A table of more rules is not split further.
-const MOST_RULES: usize = 4096;
 /// How many times the specimens of a generation judge the table a stage ends with.
 const JUDGES: usize = 4;
 
@@ -137,7 +135,7 @@ impl Line {
 
     /// Splits a rule at the median of its memories along the first of `axes` that has one.
     fn split(&mut self, rule: usize, axes: &[Signal], samples: &Samples) {
-        if self.genome.rules() >= MOST_RULES {
+        if !self.genome.can_cut(rule) {
             return;
         }
         for &signal in axes {
@@ -159,7 +157,6 @@ impl Line {
     fn restore(model: &Model, first: &RuleTable, saved: SavedLine) -> Option<Line> {
         let genome = Genome::new(first.clone(), saved.cuts, model.design().action.clone());
         let fits = genome.is_sound()
-            && genome.rules() <= MAX_RULES
             && saved.strategy.is_sound(genome.genes())
             && saved.halvings.len() == genome.rules();
         let SavedLine { strategy, halvings, .. } = saved;

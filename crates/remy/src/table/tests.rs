@@ -58,11 +58,22 @@ fn a_split_keeps_the_lower_half_and_adds_the_upper() {
 fn a_split_outside_the_box_or_the_signals_changes_nothing() {
     let mut table = RuleTable::single(square(), 10.0, ACTION);
     let before = table.clone();
-    for at in [0.0, 10.0, -1.0, 11.0, f64::NAN, f64::INFINITY] {
+    for at in [-1.0, 11.0, f64::NAN, f64::INFINITY] {
         assert!(!table.split(0, Signal::SendEwma, at), "at {at}");
     }
     assert!(!table.split(0, Signal::AckEwma, 5.0));
     assert_eq!(table, before);
+}
+
+#[test]
+fn a_split_at_the_edge_makes_an_empty_part() {
+    for (at, whole) in [(0.0, 1), (10.0, 0)] {
+        let mut table = RuleTable::single(square(), 10.0, ACTION);
+        assert!(table.split(0, Signal::SendEwma, at));
+        assert!(table.rules()[1 - whole].domain.is_empty(square()));
+        assert_eq!(table.find(&memory(0.0, 0.0)), whole);
+        assert!(RuleTable::new(square(), table.rules().to_vec(), table.root().clone()).is_ok());
+    }
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl Args {
             return Err(Failure::usage(problem).with_tip("end it by --cpu, --rules or --steps"));
         }
         let mut run = Run::new(designer, budget, &files, self.quiet)?;
-        let end = run.go(&mut |_, _| {})?;
+        let end = run.go()?;
         let designer = run.designer();
         let table = designer.finish();
         let command = shell::command_line();

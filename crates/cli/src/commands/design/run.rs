@@ -5,7 +5,7 @@ use super::display::Display;
 use super::log::Log;
 use crate::interrupt;
 use crate::shell::Failure;
-use exm_design::{Designer, Progress};
+use exm_design::Designer;
 use exm_remy::file::write_atomically;
 use std::path::{Path, PathBuf};
 
@@ -54,12 +54,8 @@ impl Run {
         Ok(Run { designer, budget, checkpoint, kept_steps, log, display })
     }
 
-    /// Takes steps until the budget is spent or the user interrupts; `watch` is told of each. Then
-    /// everything is kept.
-    pub(crate) fn go(
-        &mut self,
-        watch: &mut dyn FnMut(&Designer, &Progress),
-    ) -> Result<End, Failure> {
+    /// Takes steps until the budget is spent or the user interrupts. Then everything is kept.
+    pub(crate) fn go(&mut self) -> Result<End, Failure> {
         let clock = CpuClock::from(self.designer.cpu_seconds());
         let mut kept_at = clock.seconds();
         let mut progress = None;
@@ -75,7 +71,6 @@ impl Run {
             self.designer.set_cpu_seconds(clock.seconds());
             self.log.add(&self.designer, &step).map_err(|failure| self.stuck(failure))?;
             self.display.step(&self.designer, &step);
-            watch(&self.designer, &step);
             if clock.seconds() - kept_at >= KEEP_EVERY {
                 self.keep()?;
                 kept_at = clock.seconds();
