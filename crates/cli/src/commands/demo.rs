@@ -189,7 +189,7 @@ impl Single {
     fn explanation(&self) -> String {
         let Action { multiple, increment, intersend_ms } = self.0.unwrap_or(DEFAULT_RULE);
         let source = match self.0 {
-            Some(_) => "the best that the same search finds in a few seconds without splitting it",
+            Some(_) => "the best single one the same search finds",
             None => "the original program's default",
         };
         format!(

@@ -95,7 +95,7 @@ impl Histogram {
             seen += count;
             seen >= rank
         })?;
-        Some(middle_of(self.first + index).min(self.max))
+        Some(middle_of(self.first + index).clamp(self.min, self.max))
     }
 
     /// Adds what `other` counted.

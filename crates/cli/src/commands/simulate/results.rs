@@ -16,7 +16,8 @@ pub(super) struct Results {
     pub(super) version: &'static str,
     pub(super) command: String,
     pub(super) title: Option<String>,
-    pub(super) duration_s: f64,
+    #[serde(rename = "duration_s", serialize_with = "as_secs")]
+    pub(super) duration: Span,
     /// Means over all runs.
     pub(super) means: Means,
     pub(super) runs: Vec<Run>,
@@ -59,6 +60,12 @@ impl Serialize for Values {
     }
 }
 
+/// Writes a span in seconds, to the nearest double.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn as_secs<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(span.as_nanos() as f64 / 1e9)
+}
+
 /// One run.
 #[derive(Serialize)]
 pub(super) struct Run {
@@ -76,7 +83,8 @@ pub(super) struct Flow {
     pub(super) name: String,
     pub(super) controller: String,
     propagation_rtt_ms: f64,
-    on_s: f64,
+    #[serde(rename = "on_s", serialize_with = "as_secs")]
+    on: Span,
     sent: u64,
     delivered: u64,
     lost: u64,
@@ -162,7 +170,7 @@ impl Results {
             version: env!("CARGO_PKG_VERSION"),
             command: shell::command_line(),
             title: scenario.title.clone(),
-            duration_s: duration.as_secs_f64(),
+            duration,
             means: Means::of(scenario, &runs),
             runs,
         }
@@ -231,7 +239,7 @@ impl Flow {
             name: if is_alone { group.name.clone() } else { format!("{} {number}", group.name) },
             controller: group.controller.clone(),
             propagation_rtt_ms: group.rtt.as_millis_f64(),
-            on_s: report.on_time.as_secs_f64(),
+            on: report.on_time,
             sent: report.sent,
             delivered: report.delivered,
             lost: report.lost,

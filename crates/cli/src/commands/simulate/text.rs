@@ -17,13 +17,13 @@ impl fmt::Display for Results {
             let seeds = self
                 .runs
                 .iter()
-                .try_for_each(|run| writeln!(f, "{} s, seed {}\n", self.duration_s, run.seed));
+                .try_for_each(|run| writeln!(f, "{}, seed {}\n", self.duration, run.seed));
             seeds?;
             self.of_one_run(f)?;
             return self.summary(f);
         };
         let (runs, from, to) = (self.runs.len(), first.seed, last.seed);
-        writeln!(f, "{runs} runs of {} s, seeds {from} to {to}", self.duration_s)?;
+        writeln!(f, "{runs} runs of {}, seeds {from} to {to}", self.duration)?;
         writeln!(f, "Means over runs and over the flows of a group, with 95 % intervals.\n")?;
         self.of_several_runs(f)?;
         self.summary(f)
