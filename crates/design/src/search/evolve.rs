@@ -193,7 +193,8 @@ impl Evolution {
     pub(crate) fn finish(&self, model: &Model, seed: u64) -> RuleTable {
         let current = self.current();
         match &self.best {
-            Some((best, score)) if judge(model, seed, &current) < *score => best.clone(),
+            // A table that has just grown does as before with twice the rules: keep the smaller.
+            Some((best, score)) if judge(model, seed, &current) <= *score => best.clone(),
             _ => current,
         }
     }

@@ -100,6 +100,9 @@ impl Args {
         let table = designer.finish();
         let command = shell::command_line();
         let mut file = TableFile { provenance: provenance(designer, &table, command), table };
+        if let (Some(start), Some(notes)) = (&self.start, &mut file.provenance.notes) {
+            notes.push_str(&format!("; it started from {}", start.display()));
+        }
         save(&file, &self.output)?;
         if end == End::Interrupted {
             let tip = format!("go on with: {}", self.resume_command());
@@ -261,8 +264,8 @@ pub(crate) fn score_of(scores: &Scores) -> Score {
 pub(crate) fn provenance(designer: &Designer, table: &RuleTable, command: String) -> Provenance {
     let (rules, steps) = (table.rules().len(), designer.steps());
     let notes = format!(
-        "{rules} rules after {steps} steps; the same model, search, seed and --steps {steps} make \
-         this table again"
+        "{rules} rules after {steps} steps; the same model, search, seed, start and --steps {steps} \
+         make this table again"
     );
     Provenance {
         program: Some(format!("exm {}", env!("CARGO_PKG_VERSION"))),
