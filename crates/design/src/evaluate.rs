@@ -32,11 +32,6 @@ impl Prepared {
     }
 }
 
-/// The score of a table on each specimen, in their order, computed on all cores.
-pub fn scores(specimens: &[Specimen], objective: &Objective, table: &Prepared) -> Vec<f64> {
-    specimens.par_iter().map(|specimen| score(specimen, objective, table)).collect()
-}
-
 /// The mean score of each table over all specimens.
 pub fn mean_scores(specimens: &[Specimen], objective: &Objective, tables: &[Prepared]) -> Vec<f64> {
     // All pairs at once: tables are few and specimens unlike in cost, but all of them fill any

@@ -9,7 +9,7 @@ mod search;
 mod specimen;
 
 pub use designer::{CheckpointError, Designer, SearchKind};
-pub use evaluate::{Prepared, Samples, mean_scores, scores};
+pub use evaluate::{Prepared, Samples, mean_scores};
 pub use model::{ActionPart, Design, Model, ModelError};
 pub use objective::{Objective, Throughput, Units};
 pub use search::Progress;
