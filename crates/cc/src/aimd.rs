@@ -1,10 +1,9 @@
 //! [`Aimd`]: additive increase, multiplicative decrease, the papers' plain TCP-like sender.
 
-use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision};
+use crate::controller::{
+    Ack, Congestion, CongestionKind, Controller, Decision, INITIAL_WINDOW, Start,
+};
 use exm_units::{Instant, Packets, Span};
-
-/// The initial window of a sender by RFC 5681 section 3.1 with today's RFC 6928: ten packets.
-const INITIAL_WINDOW: f64 = 10.0;
 
 /// Slow start, one packet more each round trip, half the window at a loss (RFC 5681 without its
 /// recovery: in the bare sender a lost packet is only a gap).
@@ -19,7 +18,7 @@ pub struct Aimd {
 impl Aimd {
     /// A sender before its first flow.
     pub fn new() -> Aimd {
-        Aimd { cwnd: INITIAL_WINDOW, ssthresh: f64::INFINITY, recovered_at: None }
+        Aimd { cwnd: INITIAL_WINDOW.get() as f64, ssthresh: f64::INFINITY, recovered_at: None }
     }
 
     fn decision(&self) -> Decision {
@@ -34,13 +33,13 @@ impl Default for Aimd {
 }
 
 impl Controller for Aimd {
-    fn on_start(&mut self, _now: Instant) -> Decision {
-        *self = Aimd::new();
+    fn on_start(&mut self, start: &Start) -> Decision {
+        *self = Aimd { cwnd: start.initial_window.get() as f64, ..Aimd::new() };
         self.decision()
     }
 
     fn on_ack(&mut self, ack: &Ack) -> Decision {
-        if !ack.stale {
+        if !ack.stale && !ack.recovering {
             let acked = ack.acked.get() as f64;
             let slow_start = self.cwnd < self.ssthresh;
             self.cwnd += if slow_start { acked } else { acked / self.cwnd };
@@ -79,7 +78,7 @@ mod tests {
     #[test]
     fn doubles_each_round_trip_then_adds_one() {
         let mut cc = Aimd::new();
-        assert_eq!(cc.on_start(Instant::ZERO).cwnd.get(), 10);
+        assert_eq!(cc.on_start(&Start::new(Instant::ZERO)).cwnd.get(), 10);
         for _ in 0..10 {
             ack(&mut cc, 100);
         }
@@ -100,7 +99,7 @@ mod tests {
     #[test]
     fn a_timeout_starts_over() {
         let mut cc = Aimd::new();
-        cc.on_start(Instant::ZERO);
+        cc.on_start(&Start::new(Instant::ZERO));
         let now = Instant::ZERO + Span::from_secs(1);
         let timeout = Congestion::new(CongestionKind::Timeout, Instant::ZERO, now);
         assert_eq!(cc.on_congestion(&timeout).cwnd.get(), 1);

@@ -2,27 +2,107 @@
 
 use exm_units::{Instant, Packets, Span};
 
+/// The start of a flow.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Start {
+    /// When it starts.
+    pub now: Instant,
+    /// The window that its host lets a flow start with (RFC 6928: ten packets); a controller with
+    /// a window of its own at the start, such as a RemyCC's, pays it no heed.
+    pub initial_window: Packets,
+    /// The round-trip time of the handshake, where there was one.
+    pub rtt: Option<Span>,
+}
+
+impl Start {
+    /// A flow that starts at `now` without a handshake, with today's initial window.
+    pub fn new(now: Instant) -> Start {
+        Start { now, initial_window: INITIAL_WINDOW, rtt: None }
+    }
+}
+
+/// The initial window of RFC 6928, section 2: ten segments.
+pub const INITIAL_WINDOW: Packets = Packets::new(10);
+
 /// An acknowledgement, as the sender's host saw it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Ack {
     /// When the acknowledgement reached the sender.
     pub now: Instant,
-    /// When the acknowledged packet was sent.
+    /// When the packet was sent that it answers; where that was sent more than once, the last time.
     pub sent_at: Instant,
-    /// When it reached the receiver, by the receiver's clock, if the host is told. Only
+    /// When that packet reached the receiver, by the receiver's clock, if the host is told. Only
     /// differences of these are meaningful.
     pub received_at: Option<Instant>,
     /// The number of the acknowledged packet, counted from the sender's first.
     pub sequence: u64,
     /// The largest packet number acknowledged before this one, if any.
     pub largest_acked: Option<u64>,
-    /// How many packets this acknowledges for the first time.
+    /// How many packets this acknowledges for the first time, whether in order or not.
     pub acked: Packets,
+    /// How many of those arrived with the mark of congestion experienced (RFC 3168), where the
+    /// receiver tells of each (RFC 8257, section 3.2).
+    pub marked: Packets,
     /// Packets in flight after this acknowledgement.
     pub in_flight: Packets,
     /// Whether the packet belongs to an earlier flow of the same sender.
     pub stale: bool,
+    /// Whether the host is repairing a loss or answering a mark, and itself brings the window down
+    /// to what the controller decided then (RFC 6937): a window must not grow meanwhile.
+    pub recovering: bool,
+    /// Whether the sender had less to send than its window allowed, so that the window was not
+    /// put to the test (RFC 7661).
+    pub app_limited: bool,
+    /// What the network delivered since the packet was sent, where the host measures it.
+    pub delivery: Option<Delivery>,
+    /// What the routers of the path allow the window to change by, in packets, where they speak of
+    /// it (XCP: Katabi, Handley & Rohrs, SIGCOMM 2002, section 3.2).
+    pub feedback: Option<f64>,
+}
+
+/// What the network delivered between the sending of a packet and its acknowledgement:
+/// draft-ietf-ccwg-bbr, section 4.1 (delivery rate samples).
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Delivery {
+    /// Packets of the flow delivered up to now: `C.delivered`.
+    pub total: u64,
+    /// That number as it was when the packet was sent: `P.delivered`.
+    pub total_at_send: u64,
+    /// The time in which the difference was delivered, the longer of its sending and its
+    /// acknowledging: `RS.interval`; zero where it cannot be told.
+    pub interval: Span,
+    /// Whether the sender had too little to send at some time in between: `RS.is_app_limited`.
+    pub app_limited: bool,
+    /// Packets deemed lost up to now: `C.lost`.
+    pub lost: u64,
+    /// That number as it was when the packet was sent: `P.lost`.
+    pub lost_at_send: u64,
+    /// Packets in flight just after the packet was sent: `P.tx_in_flight`.
+    pub in_flight_at_send: Packets,
+}
+
+impl Delivery {
+    /// A sample of `delivered` packets in `interval` that nothing disturbed.
+    pub fn new(delivered: u64, interval: Span) -> Delivery {
+        Delivery {
+            total: delivered,
+            total_at_send: 0,
+            interval,
+            app_limited: false,
+            lost: 0,
+            lost_at_send: 0,
+            in_flight_at_send: Packets::new(delivered),
+        }
+    }
+
+    /// Packets a second; nothing where the sample tells of no time.
+    pub fn rate(&self) -> Option<f64> {
+        let packets = (self.total - self.total_at_send) as f64;
+        (!self.interval.is_zero()).then(|| packets / self.interval.as_secs_f64())
+    }
 }
 
 impl Ack {
@@ -36,8 +116,13 @@ impl Ack {
             sequence,
             largest_acked: sequence.checked_sub(1),
             acked: Packets::new(1),
+            marked: Packets::ZERO,
             in_flight: Packets::ZERO,
             stale: false,
+            recovering: false,
+            app_limited: false,
+            delivery: None,
+            feedback: None,
         }
     }
 
@@ -60,12 +145,14 @@ pub struct Congestion {
     pub sent_at: Instant,
     /// How many packets are concerned.
     pub packets: Packets,
+    /// Packets in flight as the host noticed.
+    pub in_flight: Packets,
 }
 
 impl Congestion {
     /// A sign of `kind` noticed at `now` on one packet sent at `sent_at`.
     pub fn new(kind: CongestionKind, sent_at: Instant, now: Instant) -> Congestion {
-        Congestion { now, kind, sent_at, packets: Packets::new(1) }
+        Congestion { now, kind, sent_at, packets: Packets::new(1), in_flight: Packets::ZERO }
     }
 }
 
@@ -79,7 +166,8 @@ pub enum CongestionKind {
     Marked,
     /// Nothing came back for the length of the retransmission timer.
     Timeout,
-    /// An earlier sign turned out to be false.
+    /// The last [`CongestionKind::Lost`] or [`CongestionKind::Timeout`] turned out to be false: the
+    /// window and what goes with it are again what they were before.
     Spurious,
 }
 
@@ -100,7 +188,7 @@ pub struct Decision {
 /// an enum or a trait object costs next to nothing.
 pub trait Controller: Clone {
     /// A flow starts: everything known of the last one is forgotten.
-    fn on_start(&mut self, now: Instant) -> Decision;
+    fn on_start(&mut self, start: &Start) -> Decision;
 
     /// An acknowledgement arrived.
     fn on_ack(&mut self, ack: &Ack) -> Decision;
@@ -110,4 +198,24 @@ pub trait Controller: Clone {
 
     /// The time asked for by [`Decision::wake_at`] has come.
     fn on_tick(&mut self, now: Instant) -> Decision;
+
+    /// What it asks of its host, the same throughout its life.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+}
+
+/// What a [`Controller`] asks of its host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Needs {
+    /// It sets the window by itself while losses are repaired: the host does not bring it down step
+    /// by step (RFC 6937).
+    pub own_recovery: bool,
+    /// Each acknowledgement with its [`Delivery`].
+    pub delivery: bool,
+    /// Marks instead of drops, and to be told of each (RFC 8257).
+    pub marks: bool,
+    /// Routers that tell it what to do (XCP).
+    pub feedback: bool,
 }

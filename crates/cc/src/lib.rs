@@ -10,5 +10,7 @@ mod controller;
 mod gate;
 
 pub use aimd::Aimd;
-pub use controller::{Ack, Congestion, CongestionKind, Controller, Decision};
+pub use controller::{
+    Ack, Congestion, CongestionKind, Controller, Decision, Delivery, INITIAL_WINDOW, Needs, Start,
+};
 pub use gate::Gate;

@@ -1,6 +1,6 @@
 //! What must hold of controllers and the gate whatever events come.
 
-use exm_cc::{Ack, Aimd, Congestion, CongestionKind, Controller, Decision, Gate};
+use exm_cc::{Ack, Aimd, Congestion, CongestionKind, Controller, Decision, Gate, Start};
 use exm_units::{Instant, Packets, Span};
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 fn tell(cc: &mut impl Controller, event: &Event) -> Decision {
     match *event {
-        Event::Start(now) => cc.on_start(Instant::from_nanos(now)),
+        Event::Start(now) => cc.on_start(&Start::new(Instant::from_nanos(now))),
         Event::Ack { now, sent, acked, stale } => {
             let mut ack = Ack::new(0, Instant::from_nanos(sent), Instant::from_nanos(now));
             ack.acked = Packets::new(acked);
@@ -54,7 +54,7 @@ proptest! {
     #[test]
     fn aimd_never_closes_its_window(events in prop::collection::vec(event(), 0..200)) {
         let mut cc = Aimd::new();
-        let mut window = cc.on_start(Instant::ZERO).cwnd;
+        let mut window = cc.on_start(&Start::new(Instant::ZERO)).cwnd;
         for event in &events {
             let next = tell(&mut cc, event).cwnd;
             prop_assert!(next >= Packets::new(1));
@@ -73,7 +73,7 @@ proptest! {
         acked in prop::collection::vec(0_u64..1000, 0..100),
     ) {
         let mut cc = Aimd::new();
-        cc.on_start(Instant::ZERO);
+        cc.on_start(&Start::new(Instant::ZERO));
         for &acked in &acked {
             tell(&mut cc, &Event::Ack { now: 1, sent: 0, acked, stale: false });
         }
@@ -109,7 +109,7 @@ proptest! {
 #[test]
 fn a_spurious_sign_changes_nothing() {
     let mut cc = Aimd::new();
-    let before = cc.on_start(Instant::ZERO);
+    let before = cc.on_start(&Start::new(Instant::ZERO));
     assert_eq!(tell(&mut cc, &Event::Congestion { now: 2, sent: 1, kind: 3 }), before);
 }
 

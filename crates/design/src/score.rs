@@ -7,12 +7,12 @@ use crate::evaluate::Prepared;
 use crate::model::Model;
 use crate::search::JUDGING_BLOCK;
 use crate::specimen::Specimen;
+use exm_link::{Limit, Service};
 use exm_measure::Estimate;
 use exm_remy::RuleTable;
 use exm_sim::controllers::AnyController;
 use exm_sim::dumbbell::{self, Dumbbell, Outcome};
 use exm_sim::engine;
-use exm_sim::link::{Discipline, DropTail, Limit, Service};
 use exm_sim::metrics::FlowReport;
 use exm_sim::network::{FlowSpec, LinkSpec, Network, NetworkError};
 use exm_units::Span;
@@ -179,13 +179,10 @@ fn run_by_events(
     controller: &AnyController,
     seed: u64,
 ) -> Result<Vec<Outcome>, NetworkError> {
+    let limit = dumbbell.buffer.map_or(Limit::Unlimited, Limit::Packets);
     let link = LinkSpec {
-        name: "bottleneck".to_owned(),
-        ends: (0, 1),
-        service: Service::Fixed(dumbbell.rate),
-        queue: DropTail::new(dumbbell.buffer.map_or(Limit::Unlimited, Limit::Packets)).into(),
-        delay: Span::ZERO,
         loss: dumbbell.loss,
+        ..LinkSpec::bottleneck(Service::Fixed(dumbbell.rate), limit)
     };
     let flows = dumbbell.delays.iter().map(|&delay| FlowSpec {
         name: "sender".to_owned(),

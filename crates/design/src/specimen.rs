@@ -1,8 +1,8 @@
 //! [`Specimen`]: one network drawn from a model, and the chance its senders meet.
 
 use crate::model::{Draw, Model, Networks};
+use exm_random::{Purpose, Stream};
 use exm_sim::dumbbell::Dumbbell;
-use exm_sim::random::{Purpose, Stream};
 
 /// A network to try a table on.
 #[derive(Clone, Debug, PartialEq)]

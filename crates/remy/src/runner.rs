@@ -4,7 +4,7 @@ use crate::action::CompiledAction;
 use crate::grid::{Grid, Lookup};
 use crate::memory::Memory;
 use crate::table::RuleTable;
-use exm_cc::{Ack, Congestion, Controller, Decision};
+use exm_cc::{Ack, Congestion, Controller, Decision, Start};
 use exm_units::{Instant, Packets};
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl RemyCc {
 }
 
 impl Controller for RemyCc {
-    fn on_start(&mut self, _now: Instant) -> Decision {
+    fn on_start(&mut self, _start: &Start) -> Decision {
         self.memory = Memory::new();
         self.window = 0;
         self.apply()

@@ -3,7 +3,7 @@
 mod common;
 
 use common::table;
-use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision};
+use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
 use exm_remy::{Action, MAX_WINDOW, RemyCc};
 use exm_units::{Instant, Packets};
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 fn tell(cc: &mut RemyCc, event: &Event) -> Decision {
     match *event {
-        Event::Start(now) => cc.on_start(Instant::from_nanos(now)),
+        Event::Start(now) => cc.on_start(&Start::new(Instant::from_nanos(now))),
         Event::Ack { now, sent, received, sequence, largest, stale } => {
             let (sent, now) = (Instant::from_nanos(sent), Instant::from_nanos(now));
             let mut ack = Ack::new(sequence, sent, now);
@@ -90,7 +90,7 @@ proptest! {
         events in prop::collection::vec(event(), 0..50),
     ) {
         let (mut a, mut b) = (RemyCc::new(&table), RemyCc::new(&table));
-        b.on_start(Instant::ZERO);
+        b.on_start(&Start::new(Instant::ZERO));
         for event in [Event::Start(1)].iter().chain(&events) {
             prop_assert_eq!(tell(&mut a, event), tell(&mut b, event));
         }

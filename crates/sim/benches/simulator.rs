@@ -5,12 +5,12 @@
 //! are left out where they are absent.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use exm_link::{Limit, Service};
+use exm_random::Distribution;
 use exm_remy::{Action, CompiledAction, Grid, RemyCc, RuleTable, SignalSet, TableFile};
 use exm_sim::dumbbell::{self, Dumbbell, Rules};
 use exm_sim::engine;
-use exm_sim::link::{Discipline, DropTail, Limit, Service};
 use exm_sim::network::{FlowSpec, LinkSpec, Network};
-use exm_sim::random::Distribution;
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_units::{Bytes, Probability, Rate, Span};
 use std::path::Path;
@@ -75,14 +75,8 @@ fn fast_path(criterion: &mut Criterion) {
 fn event_engine(criterion: &mut Criterion) {
     let row = &ROWS[4];
     let table = table(row.0).expect("one rule needs no file");
-    let link = LinkSpec {
-        name: "bottleneck".to_owned(),
-        ends: (0, 1),
-        service: Service::Fixed(Rate::from_packets_per_ms(row.2, PACKET)),
-        queue: DropTail::new(Limit::Unlimited).into(),
-        delay: Span::ZERO,
-        loss: Probability::ZERO,
-    };
+    let service = Service::Fixed(Rate::from_packets_per_ms(row.2, PACKET));
+    let link = LinkSpec::bottleneck(service, Limit::Unlimited);
     let flow = FlowSpec {
         name: "remy".to_owned(),
         path: vec![0],

@@ -4,10 +4,10 @@
 //!
 //! `cargo run --release -p exm-sim --example engine_speed [FILE]`
 
+use exm_link::Limit;
+use exm_random::Distribution;
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_sim::engine;
-use exm_sim::link::Limit;
-use exm_sim::random::Distribution;
 use exm_sim::scenario::{DEFAULT_PACKET_SIZE, Dumbbell, Scenario, ScenarioError};
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_units::{Probability, Rate, Span};

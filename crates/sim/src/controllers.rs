@@ -1,6 +1,6 @@
 //! [`AnyController`]: every kind of controller the simulator can put into a sender.
 
-use exm_cc::{Ack, Aimd, Congestion, Controller, Decision};
+use exm_cc::{Ack, Aimd, Congestion, Controller, Decision, Needs, Start};
 use exm_remy::RemyCc;
 use exm_units::Instant;
 
@@ -34,8 +34,10 @@ macro_rules! controllers {
 
         impl Controller for AnyController {
             #[inline]
-            fn on_start(&mut self, now: Instant) -> Decision {
-                match self { $(AnyController::$variant(controller) => controller.on_start(now),)* }
+            fn on_start(&mut self, start: &Start) -> Decision {
+                match self {
+                    $(AnyController::$variant(controller) => controller.on_start(start),)*
+                }
             }
 
             #[inline]
@@ -51,6 +53,10 @@ macro_rules! controllers {
 
             fn on_tick(&mut self, now: Instant) -> Decision {
                 match self { $(AnyController::$variant(controller) => controller.on_tick(now),)* }
+            }
+
+            fn needs(&self) -> Needs {
+                match self { $(AnyController::$variant(controller) => controller.needs(),)* }
             }
         }
     };

@@ -2,17 +2,15 @@
 //!
 //! [`dumbbell`] is the fast path that design lives on: RemyCCs that share one link of fixed rate,
 //! simulated without events. [`engine`] simulates any [`network`] by events, with any of the
-//! [`controllers`] and any discipline of its [`link`]s' queues; a [`scenario`] describes such a
-//! network in a file, [`metrics`] are what comes out, and [`series`] are what happened on the way.
-//! Both draw their traffic and losses from [`random`] and [`traffic`].
+//! [`controllers`] and any queue discipline; a [`scenario`] describes such a network in a file,
+//! [`metrics`] are what comes out, and [`series`] are what happened on the way. Both draw their
+//! [`traffic`] and losses from streams of their own.
 
 pub mod controllers;
 pub mod dumbbell;
 pub mod engine;
-pub mod link;
 pub mod metrics;
 pub mod network;
-pub mod random;
 pub mod scenario;
 pub mod series;
 pub mod traffic;

@@ -1,6 +1,6 @@
 //! When senders have something to send: the on/off process of the papers.
 
-use crate::random::{Distribution, Stream};
+use exm_random::{Distribution, Stream};
 use exm_units::{Instant, Packets, Span};
 
 /// How long a flow lasts.

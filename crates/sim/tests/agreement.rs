@@ -1,11 +1,11 @@
 //! The event engine and the fast path give the same answers, to the last bit.
 
+use exm_link::{Limit, Service};
+use exm_random::Distribution;
 use exm_remy::{Action, CompiledAction, Grid, RemyCc, RuleTable, Signal, SignalSet};
 use exm_sim::dumbbell::{self, Rules};
 use exm_sim::engine;
-use exm_sim::link::{Discipline, DropTail, Limit, Service};
 use exm_sim::network::{FlowSpec, LinkSpec, Network};
-use exm_sim::random::Distribution;
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_units::{Bytes, Packets, Probability, Rate, Span};
 use proptest::prelude::*;
@@ -15,12 +15,8 @@ use proptest::sample::select;
 fn as_network(dumbbell: &dumbbell::Dumbbell, table: &RuleTable) -> Network {
     let limit = dumbbell.buffer.map_or(Limit::Unlimited, Limit::Packets);
     let link = LinkSpec {
-        name: "bottleneck".to_owned(),
-        ends: (0, 1),
-        service: Service::Fixed(dumbbell.rate),
-        queue: DropTail::new(limit).into(),
-        delay: Span::ZERO,
         loss: dumbbell.loss,
+        ..LinkSpec::bottleneck(Service::Fixed(dumbbell.rate), limit)
     };
     let controller = RemyCc::new(table);
     let flows = dumbbell.delays.iter().map(|&delay| FlowSpec {

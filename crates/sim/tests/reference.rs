@@ -6,9 +6,9 @@
 //! therefore held to the larger of 1 % and two standard errors of *one* run, as ours scatter. That
 //! matters where the queue is long and a single flow moves it for minutes.
 
+use exm_random::Distribution;
 use exm_remy::{Action, CompiledAction, Grid, RuleTable, SignalSet, TableFile};
 use exm_sim::dumbbell::{self, Dumbbell, Outcome, Rules};
-use exm_sim::random::Distribution;
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_units::{Bytes, Probability, Rate, Span};
 use std::path::PathBuf;

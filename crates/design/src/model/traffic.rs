@@ -13,7 +13,7 @@
 use super::choice::unit;
 use super::error::Problem;
 use super::section::{Section, Value, elements, parsed};
-use exm_sim::random::Distribution;
+use exm_random::Distribution;
 use exm_sim::scenario::suggest;
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_units::{Bytes, Packets, Span};

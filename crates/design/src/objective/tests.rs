@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::Model;
-use exm_sim::random::Distribution;
+use exm_random::Distribution;
 use exm_sim::traffic::OnOff;
 use exm_units::{Bytes, Probability, Rate, Span};
 use proptest::prelude::*;

@@ -5,7 +5,7 @@
 //! coordinate; the better half moves the mean and shapes the deviations. Only the order of the
 //! candidates counts, never their scores, so no step or margin must be tuned to an objective.
 
-use exm_sim::random::Stream;
+use exm_random::Stream;
 use std::ops::Range;
 
 /// The state of a strategy, all that a checkpoint needs.
@@ -181,7 +181,7 @@ impl Strategy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use exm_sim::random::Purpose;
+    use exm_random::Purpose;
 
     /// Minimises `cost` from all ones for some generations; returns what the mean costs.
     fn minimise(n: usize, generations: usize, cost: impl Fn(&[f64]) -> f64) -> f64 {

@@ -13,8 +13,8 @@ use super::{DOMAIN, JUDGING_BLOCK, Progress, genes};
 use crate::evaluate::{self, Prepared, Samples};
 use crate::model::Model;
 use crate::specimen::Specimen;
+use exm_random::{Purpose, Stream};
 use exm_remy::{Action, RuleTable, Signal};
-use exm_sim::random::{Purpose, Stream};
 use rayon::prelude::*;
 
 /// The step of a strategy that knows nothing.

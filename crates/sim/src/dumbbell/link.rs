@@ -2,7 +2,7 @@
 
 use super::merge;
 use super::sender::{Arrival, Sender};
-use crate::random::Losses;
+use exm_random::Losses;
 use exm_units::Packets;
 
 #[derive(Debug)]

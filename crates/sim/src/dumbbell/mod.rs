@@ -16,8 +16,8 @@ mod merge;
 mod sender;
 mod share;
 
-use crate::random::{Losses, Purpose, Stream};
 use crate::traffic::{OnOff, Switch};
+use exm_random::{Losses, Purpose, Stream};
 use exm_remy::{CompiledAction, Grid, Lookup, Work};
 use exm_units::{Bytes, Instant, Packets, Probability, Rate, Span};
 use link::Fifo;

@@ -8,12 +8,12 @@
 use super::observer::FlowSample;
 use super::share::Share;
 use crate::controllers::AnyController;
-use crate::link::Packet;
 use crate::metrics::FlowReport;
 use crate::network::FlowSpec;
-use crate::random::{Purpose, Stream};
 use crate::traffic::{Job, Switch};
-use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate};
+use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Start};
+use exm_link::Packet;
+use exm_random::{Purpose, Stream};
 use exm_units::{Bytes, Instant, Packets, Span};
 use std::collections::VecDeque;
 
@@ -114,7 +114,7 @@ impl Host {
         self.active_at = now;
         self.share_at_start = share;
         self.srtt = Span::ZERO;
-        let decision = self.controller.on_start(now);
+        let decision = self.controller.on_start(&Start::new(now));
         self.gate = Gate::new(decision);
         self.wake_at = decision.wake_at;
         let (end, to_deliver) = match self.switch.next_job(now) {
@@ -167,16 +167,9 @@ impl Host {
     /// Sends a packet.
     #[inline]
     pub(super) fn send(&mut self, now: Instant, flow: usize) -> Packet {
-        let packet = Packet {
-            sent_at: now,
-            at: now,
-            waited: Span::ZERO,
-            sequence: self.sent,
-            flow: flow as u32,
-            epoch: self.epoch,
-            size: self.packet_size,
-            hop: self.first_hop,
-        };
+        let mut packet = Packet::new(flow as u32, self.sent, self.packet_size, now);
+        packet.epoch = self.epoch;
+        packet.tag = self.first_hop;
         self.sent += 1;
         self.gate.sent(now);
         self.active_at = now;

@@ -22,10 +22,10 @@ mod transmitter;
 
 pub use observer::{FlowSample, LinkSample, Observer, Pace};
 
-use crate::link::{Dropped, Packet};
 use crate::metrics::Report;
 use crate::network::Network;
 use agenda::{Agenda, NEVER};
+use exm_link::{Packet, Verdict};
 use exm_units::{Instant, Rate, Span};
 use host::Host;
 use share::Sharing;
@@ -125,7 +125,7 @@ struct Simulation<'a, O> {
     /// Each flow's delay after its last link: that link's and its own.
     last_delays: Vec<Span>,
     sharing: Sharing,
-    dropped: Dropped,
+    verdict: Verdict,
     events: u64,
     pace: Pace,
     observer: &'a mut O,
@@ -166,7 +166,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
             hops,
             last_delays: flows.iter().map(|f| last_delay(&f.path) + f.extra_delay).collect(),
             sharing: Sharing::default(),
-            dropped: Dropped::default(),
+            verdict: Verdict::default(),
             events: 0,
             pace,
             observer,
@@ -198,9 +198,9 @@ impl<'a, O: Observer> Simulation<'a, O> {
     fn depart(&mut self, link: usize) {
         let transmitter = &mut self.links[link];
         let (packet, lost) = transmitter.depart();
-        let finish = transmitter.serve(self.now, &mut self.dropped);
+        let finish = transmitter.serve(self.now, &mut self.verdict);
         self.agenda.set(self.sources.transmission(link), finish.map_or(NEVER, Instant::as_nanos));
-        self.count_drops(link);
+        self.read_verdict(link);
         if lost {
             self.hosts[packet.flow as usize].report.lost += 1;
         } else {
@@ -213,8 +213,8 @@ impl<'a, O: Observer> Simulation<'a, O> {
     #[inline]
     fn forward(&mut self, link: usize, mut packet: Packet) {
         let flow = packet.flow as usize;
-        packet.hop += 1;
-        let (pipe, source, delay) = if self.hops[packet.hop as usize] == RECEIVER {
+        packet.tag += 1;
+        let (pipe, source, delay) = if self.hops[packet.tag as usize] == RECEIVER {
             (&mut self.hosts[flow].acks, self.sources.ack(flow), self.last_delays[flow])
         } else {
             let link_delay = self.links[link].delay;
@@ -239,23 +239,24 @@ impl<'a, O: Observer> Simulation<'a, O> {
     /// `packet` arrives at the link it is to cross next.
     #[inline]
     fn arrive(&mut self, packet: Packet) {
-        let link = self.hops[packet.hop as usize] as usize;
-        if let Some(finish) = self.links[link].arrive(self.now, packet, &mut self.dropped) {
+        let link = self.hops[packet.tag as usize] as usize;
+        if let Some(finish) = self.links[link].arrive(self.now, packet, &mut self.verdict) {
             self.agenda.set(self.sources.transmission(link), finish.as_nanos());
         }
-        self.count_drops(link);
+        self.read_verdict(link);
         self.tell_of_link(link);
     }
 
     #[inline]
-    fn count_drops(&mut self, link: usize) {
-        if self.dropped.is_empty() {
+    fn read_verdict(&mut self, link: usize) {
+        if self.verdict.is_empty() {
             return;
         }
-        for packet in self.dropped.drain() {
+        for packet in self.verdict.take_dropped() {
             self.links[link].report.dropped += 1;
-            self.hosts[packet.flow as usize].count_drop(packet.hop);
+            self.hosts[packet.flow as usize].count_drop(packet.tag);
         }
+        self.links[link].report.marked += self.verdict.take_marked();
     }
 
     #[inline]

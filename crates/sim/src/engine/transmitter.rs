@@ -1,10 +1,10 @@
 //! [`Transmitter`]: a link at work.
 
 use super::observer::LinkSample;
-use crate::link::{Dropped, Packet, Queue, Server};
 use crate::metrics::LinkReport;
 use crate::network::LinkSpec;
-use crate::random::{Losses, Purpose, Stream};
+use exm_link::{Packet, Queue, Server, Site, Verdict};
+use exm_random::{Losses, Purpose, Stream};
 use exm_units::{Bytes, Instant, Span};
 use std::collections::VecDeque;
 
@@ -27,8 +27,10 @@ pub(super) struct Transmitter {
 
 impl Transmitter {
     pub(super) fn new(spec: &LinkSpec, seed: u64, index: usize) -> Transmitter {
+        let stream = Stream::new(seed, Purpose::Queue, index);
+        let site = Site { limit: spec.buffer, rate: spec.service.rate(), stream };
         Transmitter {
-            queue: spec.queue.clone(),
+            queue: spec.queue.build(site),
             server: Server::new(spec.service.clone()),
             losses: Losses::new(spec.loss.get(), Stream::new(seed, Purpose::Loss, index)),
             delay: spec.delay,
@@ -48,16 +50,16 @@ impl Transmitter {
         &mut self,
         now: Instant,
         packet: Packet,
-        dropped: &mut Dropped,
+        verdict: &mut Verdict,
     ) -> Option<Instant> {
         self.report.arrived += 1;
         self.count_queue(now);
-        self.queue.enqueue(now, packet, dropped);
+        self.queue.enqueue(now, packet, verdict);
         if self.serving.is_some() {
             self.report.max_queue = self.report.max_queue.max(self.queue.packets() as u64);
             return None;
         }
-        self.serve(now, dropped)
+        self.serve(now, verdict)
     }
 
     /// The packet in transmission is through: it comes back, unless the link lost it.
@@ -73,9 +75,9 @@ impl Transmitter {
 
     /// Takes the next packet into transmission, and returns when that ends.
     #[inline]
-    pub(super) fn serve(&mut self, now: Instant, dropped: &mut Dropped) -> Option<Instant> {
+    pub(super) fn serve(&mut self, now: Instant, verdict: &mut Verdict) -> Option<Instant> {
         self.count_queue(now);
-        let mut packet = self.queue.dequeue(now, dropped)?;
+        let mut packet = self.queue.dequeue(now, verdict)?;
         packet.waited += now - packet.at;
         let finish = self.server.finish(now, packet.size);
         self.busy += u128::from((finish - now).as_nanos());

@@ -65,6 +65,8 @@ pub struct LinkReport {
     pub bytes: Bytes,
     /// Packets its queue dropped.
     pub dropped: u64,
+    /// Packets its queue marked.
+    pub marked: u64,
     /// Packets lost at random after transmission.
     pub lost: u64,
     /// The fraction of the time it was transmitting.

@@ -1,9 +1,9 @@
 //! [`Network`]: links, the flows that cross them, and for how long.
 
 use crate::controllers::AnyController;
-use crate::link::{Limit, Queue, Service};
-use crate::random::Distribution;
 use crate::traffic::{OnFor, OnOff};
+use exm_link::{Limit, QueueKind, Service};
+use exm_random::Distribution;
 use exm_units::{Bytes, Probability, Span};
 
 /// The most senders a network may have.
@@ -26,12 +26,30 @@ pub struct LinkSpec {
     pub ends: (usize, usize),
     /// How fast it transmits.
     pub service: Service,
-    /// What waits for it: the queue as it is at the start, empty.
-    pub queue: Queue,
+    /// The discipline of the queue before it.
+    pub queue: QueueKind,
+    /// How much may wait there.
+    pub buffer: Limit,
     /// Its propagation delay, one way.
     pub delay: Span,
     /// The chance that a packet it has transmitted is lost.
     pub loss: Probability,
+}
+
+impl LinkSpec {
+    /// A link of `service` called "bottleneck" from node 0 to node 1, at which as much as `buffer`
+    /// may wait in a drop-tail queue; it neither delays nor loses.
+    pub fn bottleneck(service: Service, buffer: Limit) -> LinkSpec {
+        LinkSpec {
+            name: "bottleneck".to_owned(),
+            ends: (0, 1),
+            service,
+            queue: QueueKind::default(),
+            buffer,
+            delay: Span::ZERO,
+            loss: Probability::ZERO,
+        }
+    }
 }
 
 /// A sender, its path and its receiver.
@@ -268,7 +286,7 @@ impl Network {
             return Err(NetworkError::PacketSize { flow, size });
         }
         for &link in &spec.path {
-            if let limit @ Limit::Bytes(room) = self.links[link].queue.limit()
+            if let limit @ Limit::Bytes(room) = self.links[link].buffer
                 && room < size
             {
                 return Err(NetworkError::NoBuffer { link, limit, packet: size });
@@ -285,7 +303,7 @@ fn check_link(link: usize, spec: &LinkSpec) -> Result<(), NetworkError> {
     if spec.service.rate().as_bps() == 0 {
         return Err(NetworkError::ZeroRate { link });
     }
-    if let limit @ Limit::Packets(room) = spec.queue.limit()
+    if let limit @ Limit::Packets(room) = spec.buffer
         && room.get() == 0
     {
         return Err(NetworkError::NoBuffer { link, limit, packet: Bytes::new(1) });

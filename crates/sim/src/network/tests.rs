@@ -1,19 +1,12 @@
 //! What is refused, and how it is said.
 
 use super::*;
-use crate::link::{Discipline, DropTail};
 use exm_cc::Aimd;
 use exm_units::{Packets, Rate};
 
 fn link(name: &str, ends: (usize, usize)) -> LinkSpec {
-    LinkSpec {
-        name: name.to_owned(),
-        ends,
-        service: Service::Fixed(Rate::from_mbps(15.0)),
-        queue: DropTail::new(Limit::Unlimited).into(),
-        delay: Span::ZERO,
-        loss: Probability::ZERO,
-    }
+    let service = Service::Fixed(Rate::from_mbps(15.0));
+    LinkSpec { name: name.to_owned(), ends, ..LinkSpec::bottleneck(service, Limit::Unlimited) }
 }
 
 fn flow(path: &[usize]) -> FlowSpec {
@@ -42,9 +35,9 @@ fn impossible_links_are_refused() {
     };
     let zero_rate = with(|link| link.service = Service::Fixed(Rate::from_bps(0)));
     assert!(zero_rate.starts_with("a rate of zero"), "{zero_rate}");
-    let no_room = with(|link| link.queue = DropTail::new(Limit::Packets(Packets::ZERO)).into());
+    let no_room = with(|link| link.buffer = Limit::Packets(Packets::ZERO));
     assert!(no_room.starts_with("a buffer of 0 packets holds"), "{no_room}");
-    let small = with(|link| link.queue = DropTail::new(Limit::Bytes(Bytes::new(1499))).into());
+    let small = with(|link| link.buffer = Limit::Bytes(Bytes::new(1499)));
     assert!(small.starts_with("a buffer of 1.499 kB holds no packet of 1.5 kB"), "{small}");
     let slow = with(|link| link.delay = MAX_TIME + Span::from_nanos(1));
     assert!(slow.contains("is too long"), "{slow}");

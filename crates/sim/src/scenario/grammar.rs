@@ -13,9 +13,9 @@
 
 use super::error::suggest;
 use crate::engine::Pace;
-use crate::link::Limit;
-use crate::random::Distribution;
 use crate::traffic::OnFor;
+use exm_link::Limit;
+use exm_random::Distribution;
 use exm_units::{Bytes, Packets, Probability, Rate, Span};
 use serde::Deserialize;
 use std::fmt;

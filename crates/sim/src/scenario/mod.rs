@@ -49,10 +49,10 @@ pub use error::{ScenarioError, suggest};
 
 use crate::controllers::AnyController;
 use crate::engine::Pace;
-use crate::link::{Discipline, DropTail, Limit, Queue, Service};
 use crate::network::{FlowSpec, LinkSpec, Network, NetworkError};
 use crate::traffic::OnOff;
 use error::{Place, Source};
+use exm_link::{Limit, Service};
 use exm_units::{Bytes, Probability, Rate, Span};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -185,12 +185,8 @@ impl Scenario {
     /// The scenario of `dumbbell`, for `duration`, with seed 1 and packets of the default size.
     pub fn dumbbell(dumbbell: Dumbbell, duration: Span) -> Scenario {
         let link = LinkSpec {
-            name: "bottleneck".to_owned(),
-            ends: (0, 1),
-            service: Service::Fixed(dumbbell.rate),
-            queue: Queue::from(DropTail::new(dumbbell.buffer)),
-            delay: Span::ZERO,
             loss: dumbbell.loss,
+            ..LinkSpec::bottleneck(Service::Fixed(dumbbell.rate), dumbbell.buffer)
         };
         let flow = FlowGroup {
             name: "sender".to_owned(),

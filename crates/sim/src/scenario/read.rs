@@ -4,10 +4,10 @@ use super::error::{Place, ScenarioError, Source, suggest};
 use super::file::{DumbbellTable, File, FlowTable, LinkTable, SeriesTable, TrafficTable};
 use super::grammar::{Buffer, parse_off, parse_on};
 use super::{DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, LinkPlaces, Places, Scenario, SeriesSpec};
-use crate::link::{Discipline, DropTail, Limit, Queue, Service};
 use crate::network::{LinkSpec, MAX_FLOWS};
-use crate::random::Distribution;
 use crate::traffic::{OnFor, OnOff};
+use exm_link::{Limit, QueueKind, Service};
+use exm_random::Distribution;
 use exm_units::{Bytes, Span};
 use std::path::Path;
 use toml::Spanned;
@@ -143,6 +143,7 @@ impl Reader<'_> {
             ends,
             service: Service::Fixed(table.rate.into_inner()),
             queue: self.queue(table.queue.as_ref())?,
+            buffer: Limit::Unlimited,
             delay: table.delay.map_or(Span::ZERO, Spanned::into_inner),
             loss: table.loss.unwrap_or_default().0,
         };
@@ -156,13 +157,14 @@ impl Reader<'_> {
         })
     }
 
-    /// The queue of the discipline named, its limit not yet known.
-    fn queue(&self, name: Option<&Spanned<String>>) -> Result<Queue, ScenarioError> {
-        let text = name.map_or(DropTail::NAME, |name| name.as_ref());
-        Queue::named(text, Limit::Unlimited).ok_or_else(|| {
-            let suggestion = suggest(text, Queue::NAMES);
+    /// The discipline named.
+    fn queue(&self, name: Option<&Spanned<String>>) -> Result<QueueKind, ScenarioError> {
+        let Some(name) = name else { return Ok(QueueKind::default()) };
+        let text = name.as_ref();
+        QueueKind::named(text).ok_or_else(|| {
+            let suggestion = suggest(text, QueueKind::NAMES);
             let problem = format!("there is no queue discipline \"{text}\": {suggestion}");
-            self.source.error(name.and_then(place), problem)
+            self.source.error(place(name), problem)
         })
     }
 
@@ -267,7 +269,7 @@ fn size_buffers(links: &mut [LinkSpec], flows: &[FlowGroup], buffers: &[Buffer],
         let across = flows.iter().filter(|flow| flow.path.contains(&index));
         let rtt = across.map(|flow| flow.rtt).max().unwrap_or(Span::ZERO);
         let limit = buffer.limit(link.service.rate(), rtt, packet);
-        link.queue = link.queue.limited(limit);
+        link.buffer = limit;
     }
 }
 

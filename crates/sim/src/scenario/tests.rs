@@ -1,8 +1,8 @@
 //! Scenarios that are read, and what is said of those that are not.
 
 use super::*;
-use crate::random::Distribution;
 use crate::traffic::OnFor;
+use exm_random::Distribution;
 use exm_units::Packets;
 use proptest::prelude::*;
 
@@ -93,8 +93,8 @@ fn a_graph_is_read() {
     assert_eq!(network.flows().len(), 3);
     let [first, second] = network.links() else { panic!("two links") };
     // 20 Mbps x 150 ms is 250 packets.
-    assert_eq!(first.queue.limit(), Limit::Packets(Packets::new(500)));
-    assert_eq!(second.queue.limit(), Limit::Unlimited);
+    assert_eq!(first.buffer, Limit::Packets(Packets::new(500)));
+    assert_eq!(second.buffer, Limit::Unlimited);
     assert_eq!(second.loss.get(), 0.01);
     let [long, short, _] = network.flows() else { panic!("three flows") };
     assert_eq!(long.extra_delay, Span::from_millis(75));

@@ -105,7 +105,7 @@ proptest! {
             let bits = spec.service.rate().as_bps() as f64 * network.duration().as_secs_f64();
             // A service is rounded to the nanosecond: at 40 B and 40 Mbps by at most 1 in 16 000.
             prop_assert!(link.bytes.get() as f64 * 8.0 <= bits * 1.0001);
-            let most = match spec.queue.limit() {
+            let most = match spec.buffer {
                 Limit::Packets(most) => most.get(),
                 Limit::Bytes(most) => most.get() / 40,
                 Limit::Unlimited => u64::MAX,

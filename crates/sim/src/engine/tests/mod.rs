@@ -7,11 +7,11 @@ mod sender;
 
 use super::*;
 use crate::controllers::AnyController;
-use crate::link::{Discipline, DropTail, Limit, Service};
 use crate::metrics::FlowReport;
 use crate::network::{FlowSpec, LinkSpec};
-use crate::random::Distribution;
 use crate::traffic::{OnFor, OnOff};
+use exm_link::{Limit, Service};
+use exm_random::Distribution;
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_units::{Bytes, Packets, Probability};
 
@@ -34,12 +34,8 @@ fn aimd() -> AnyController {
 
 fn link(rate: Rate, limit: Limit, loss: f64) -> LinkSpec {
     LinkSpec {
-        name: "link".to_owned(),
-        ends: (0, 1),
-        service: Service::Fixed(rate),
-        queue: DropTail::new(limit).into(),
-        delay: Span::ZERO,
         loss: Probability::new(loss).expect("a probability"),
+        ..LinkSpec::bottleneck(Service::Fixed(rate), limit)
     }
 }
 

@@ -17,6 +17,14 @@ pub enum Purpose {
     Specimen,
     /// The choices of a search.
     Search,
+    /// Which packets the queue of this number drops or marks.
+    Queue,
+    /// What the controller of this sender chooses.
+    Controller,
+    /// The resamplings of a bootstrap.
+    Bootstrap,
+    /// The opportunities of a synthetic trace.
+    Trace,
 }
 
 /// A stream of random numbers: PCG XSL-RR 128/64.

@@ -1,30 +1,9 @@
 //! [`DropTail`]: the plain queue.
 
-use super::{Discipline, Dropped, Packet};
-use exm_units::{Bytes, Instant, Packets};
+use crate::{Discipline, Limit, Packet, Site, Verdict};
+use exm_units::Instant;
+use serde::Deserialize;
 use std::collections::VecDeque;
-use std::fmt;
-
-/// How much may wait in a queue, besides the packet that the link is transmitting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// At most so many packets.
-    Packets(Packets),
-    /// At most so many bytes.
-    Bytes(Bytes),
-    /// No limit.
-    Unlimited,
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Limit::Packets(packets) => write!(f, "{packets}"),
-            Limit::Bytes(bytes) => write!(f, "{bytes}"),
-            Limit::Unlimited => f.write_str("unlimited"),
-        }
-    }
-}
 
 /// First in, first out; a packet that finds the queue full is dropped.
 #[derive(Clone, Debug)]
@@ -34,35 +13,32 @@ pub struct DropTail {
     bytes: u64,
 }
 
+/// It has no parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DropTailSettings {}
+
 impl Discipline for DropTail {
     const NAME: &'static str = "drop-tail";
 
-    fn new(limit: Limit) -> DropTail {
-        DropTail { limit, waiting: VecDeque::new(), bytes: 0 }
-    }
+    type Settings = DropTailSettings;
 
-    fn limit(&self) -> Limit {
-        self.limit
+    fn new(_settings: &DropTailSettings, site: Site) -> DropTail {
+        DropTail { limit: site.limit, waiting: VecDeque::new(), bytes: 0 }
     }
 
     #[inline]
-    fn enqueue(&mut self, _now: Instant, packet: Packet, dropped: &mut Dropped) {
-        let after = self.bytes + u64::from(packet.size);
-        let full = match self.limit {
-            Limit::Packets(limit) => self.waiting.len() as u64 >= limit.get(),
-            Limit::Bytes(limit) => after > limit.get(),
-            Limit::Unlimited => false,
-        };
-        if full {
-            dropped.push(packet);
+    fn enqueue(&mut self, _now: Instant, packet: Packet, verdict: &mut Verdict) {
+        if self.limit.is_full(self.waiting.len(), self.bytes, packet.size) {
+            verdict.drop(packet);
         } else {
-            self.bytes = after;
+            self.bytes += u64::from(packet.size);
             self.waiting.push_back(packet);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Instant, _dropped: &mut Dropped) -> Option<Packet> {
+    fn dequeue(&mut self, _now: Instant, _verdict: &mut Verdict) -> Option<Packet> {
         let packet = self.waiting.pop_front()?;
         self.bytes -= u64::from(packet.size);
         Some(packet)
@@ -80,12 +56,13 @@ impl Discipline for DropTail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use exm_units::Span;
+    use exm_random::{Purpose, Stream};
+    use exm_units::{Bytes, Packets, Rate};
     use proptest::prelude::*;
 
-    fn packet(sequence: u64, size: u32) -> Packet {
-        let (at, waited) = (Instant::ZERO, Span::ZERO);
-        Packet { sent_at: at, at, waited, sequence, flow: 0, epoch: 1, size, hop: 0 }
+    fn queue(limit: Limit) -> DropTail {
+        let stream = Stream::new(1, Purpose::Queue, 0);
+        DropTail::new(&DropTailSettings {}, Site { limit, rate: Rate::from_bps(1), stream })
     }
 
     proptest! {
@@ -99,16 +76,16 @@ mod tests {
                 (1500u64..9000).prop_map(|n| Limit::Bytes(Bytes::new(n))),
             ],
         ) {
-            let mut queue = DropTail::new(limit);
-            let mut dropped = Dropped::default();
+            let mut queue = queue(limit);
+            let mut verdict = Verdict::default();
             let (mut taken, mut last, mut lost) = (0, None, 0);
             let mut sent = 0;
             for step in steps {
                 if let Some(size) = step {
-                    queue.enqueue(Instant::ZERO, packet(sent, size), &mut dropped);
+                    queue.enqueue(Instant::ZERO, Packet::new(0, sent, size, Instant::ZERO), &mut verdict);
                     sent += 1;
-                    lost += dropped.drain().count() as u64;
-                } else if let Some(packet) = queue.dequeue(Instant::ZERO, &mut dropped) {
+                    lost += verdict.take_dropped().count() as u64;
+                } else if let Some(packet) = queue.dequeue(Instant::ZERO, &mut verdict) {
                     prop_assert!(last < Some(packet.sequence));
                     last = Some(packet.sequence);
                     taken += 1;

@@ -1,0 +1,219 @@
+//! [`Discipline`]: which packets wait, in what order they leave, and which are dropped or marked.
+
+use crate::{DropTail, Ecn, Packet};
+use exm_random::Stream;
+use exm_units::{Bytes, Instant, Packets, Rate};
+use serde::de::{DeserializeOwned, Deserializer, Error};
+use std::fmt;
+
+/// How much may wait in a queue, besides the packet that the link is transmitting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// At most so many packets.
+    Packets(Packets),
+    /// At most so many bytes.
+    Bytes(Bytes),
+    /// No limit.
+    Unlimited,
+}
+
+impl Limit {
+    /// Whether a queue of `packets` and `bytes` has no room for one packet more, of `size` bytes.
+    #[inline]
+    pub fn is_full(self, packets: usize, bytes: u64, size: u32) -> bool {
+        match self {
+            Limit::Packets(limit) => packets as u64 >= limit.get(),
+            Limit::Bytes(limit) => bytes + u64::from(size) > limit.get(),
+            Limit::Unlimited => false,
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Packets(packets) => write!(f, "{packets}"),
+            Limit::Bytes(bytes) => write!(f, "{bytes}"),
+            Limit::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
+/// Where a queue stands.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// How much it may hold.
+    pub limit: Limit,
+    /// The rate of its link, on long average.
+    pub rate: Rate,
+    /// Where its chances are drawn from.
+    pub stream: Stream,
+}
+
+/// A queue discipline: the packets that wait at a link, besides the one it is transmitting.
+///
+/// To add one, write its file and add its line to the list at the end of this one.
+pub trait Discipline: Clone {
+    /// Its name in files.
+    const NAME: &'static str;
+
+    /// Its parameters, as a file may give them; by default as its source recommends. Unknown ones
+    /// are refused.
+    type Settings: Clone + fmt::Debug + Default + PartialEq + DeserializeOwned;
+
+    /// An empty queue at `site`.
+    fn new(settings: &Self::Settings, site: Site) -> Self;
+
+    /// `packet` arrives at `now`: it is taken in, or it or others are dropped.
+    fn enqueue(&mut self, now: Instant, packet: Packet, verdict: &mut Verdict);
+
+    /// The link is free at `now` and takes the next packet, if there is one; others may be dropped
+    /// on the way.
+    fn dequeue(&mut self, now: Instant, verdict: &mut Verdict) -> Option<Packet>;
+
+    /// How many packets wait.
+    fn packets(&self) -> usize;
+
+    /// How many bytes wait.
+    fn bytes(&self) -> u64;
+}
+
+/// What disciplines decided on packets, until whoever asked has read it.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    dropped: Vec<Packet>,
+    marked: u64,
+}
+
+impl Verdict {
+    /// `packet` is dropped.
+    #[inline]
+    pub fn drop(&mut self, packet: Packet) {
+        self.dropped.push(packet);
+    }
+
+    /// Marks `packet`, if it may be; otherwise it is the caller's to drop. A packet that was marked
+    /// before stays so.
+    #[inline]
+    pub fn mark(&mut self, packet: &mut Packet) -> bool {
+        if packet.ecn == Ecn::NotCapable {
+            return false;
+        }
+        self.marked += 1;
+        packet.ecn = Ecn::Marked;
+        true
+    }
+
+    /// Whether there is anything to read.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.dropped.is_empty() && self.marked == 0
+    }
+
+    /// The packets dropped since it was last asked.
+    pub fn take_dropped(&mut self) -> impl Iterator<Item = Packet> {
+        self.dropped.drain(..)
+    }
+
+    /// How many packets were marked since it was last asked.
+    pub fn take_marked(&mut self) -> u64 {
+        std::mem::take(&mut self.marked)
+    }
+}
+
+macro_rules! queues {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Any of the queue disciplines, with its parameters.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum QueueKind {
+            $($(#[$doc])* $name(<$name as Discipline>::Settings),)*
+        }
+
+        /// A queue of any of the disciplines.
+        #[derive(Clone, Debug)]
+        #[non_exhaustive]
+        pub enum Queue {
+            $($(#[$doc])* $name($name),)*
+        }
+
+        impl Default for QueueKind {
+            fn default() -> QueueKind {
+                QueueKind::DropTail(Default::default())
+            }
+        }
+
+        impl QueueKind {
+            /// The names of all disciplines.
+            pub const NAMES: &'static [&'static str] = &[$($name::NAME),*];
+
+            /// The discipline called `name`, its parameters as its source recommends; nothing where
+            /// none is called that.
+            pub fn named(name: &str) -> Option<QueueKind> {
+                match name {
+                    $($name::NAME => Some(QueueKind::$name(Default::default())),)*
+                    _ => None,
+                }
+            }
+
+            /// The discipline called `name`, its parameters read from `settings`.
+            ///
+            /// # Errors
+            /// Whatever reading them gives; an unknown name too.
+            pub fn configured<'de, D: Deserializer<'de>>(
+                name: &str,
+                settings: D,
+            ) -> Result<QueueKind, D::Error> {
+                match name {
+                    $($name::NAME => {
+                        serde::Deserialize::deserialize(settings).map(QueueKind::$name)
+                    })*
+                    _ => Err(D::Error::unknown_variant(name, QueueKind::NAMES)),
+                }
+            }
+
+            /// The discipline's name in files.
+            pub fn name(&self) -> &'static str {
+                match self { $(QueueKind::$name(_) => $name::NAME,)* }
+            }
+
+            /// An empty queue at `site`.
+            pub fn build(&self, site: Site) -> Queue {
+                match self {
+                    $(QueueKind::$name(settings) => Queue::$name($name::new(settings, site)),)*
+                }
+            }
+        }
+
+        impl Queue {
+            /// How many packets wait.
+            #[inline]
+            pub fn packets(&self) -> usize {
+                match self { $(Queue::$name(queue) => queue.packets(),)* }
+            }
+
+            /// How many bytes wait.
+            #[inline]
+            pub fn bytes(&self) -> u64 {
+                match self { $(Queue::$name(queue) => queue.bytes(),)* }
+            }
+
+            /// `packet` arrives at `now`: it is taken in, or it or others are dropped.
+            #[inline]
+            pub fn enqueue(&mut self, now: Instant, packet: Packet, verdict: &mut Verdict) {
+                match self { $(Queue::$name(queue) => queue.enqueue(now, packet, verdict),)* }
+            }
+
+            /// The link is free at `now` and takes the next packet, if there is one.
+            #[inline]
+            pub fn dequeue(&mut self, now: Instant, verdict: &mut Verdict) -> Option<Packet> {
+                match self { $(Queue::$name(queue) => queue.dequeue(now, verdict),)* }
+            }
+        }
+    };
+}
+
+queues! {
+    /// First in, first out; what does not fit is dropped.
+    DropTail,
+}
