@@ -14,7 +14,7 @@ use exm_sim::controllers::AnyController;
 use exm_sim::dumbbell::{self, Dumbbell, Outcome};
 use exm_sim::engine;
 use exm_sim::metrics::FlowReport;
-use exm_sim::network::{FlowSpec, LinkSpec, Network, NetworkError};
+use exm_sim::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
 use exm_units::Span;
 use rayon::prelude::*;
 
@@ -191,7 +191,7 @@ fn run_by_events(
         packet_size: dumbbell.packet,
         controller: controller.clone(),
         traffic: dumbbell.traffic.clone(),
-        timer: controller.keeps_timer(),
+        transport: Transport::Bare { timer: controller.keeps_timer() },
     });
     let network = Network::new(vec![link], flows.collect(), dumbbell.duration)?;
     Ok(engine::run(&network, seed).flows.iter().map(outcome).collect())

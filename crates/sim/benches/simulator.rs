@@ -10,7 +10,7 @@ use exm_random::Distribution;
 use exm_remy::{Action, CompiledAction, Grid, RemyCc, RuleTable, SignalSet, TableFile};
 use exm_sim::dumbbell::{self, Dumbbell, Rules};
 use exm_sim::engine;
-use exm_sim::network::{FlowSpec, LinkSpec, Network};
+use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_units::{Bytes, Probability, Rate, Span};
 use std::path::Path;
@@ -84,7 +84,7 @@ fn event_engine(criterion: &mut Criterion) {
         packet_size: PACKET,
         controller: RemyCc::new(&table).into(),
         traffic: traffic(row.3),
-        timer: false,
+        transport: Transport::Bare { timer: false },
     };
     let network = Network::new(vec![link], vec![flow; row.1], Span::from_secs(1000))
         .expect("the network is sound");

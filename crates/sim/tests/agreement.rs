@@ -5,7 +5,7 @@ use exm_random::Distribution;
 use exm_remy::{Action, CompiledAction, Grid, RemyCc, RuleTable, Signal, SignalSet};
 use exm_sim::dumbbell::{self, Rules};
 use exm_sim::engine;
-use exm_sim::network::{FlowSpec, LinkSpec, Network};
+use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_units::{Bytes, Packets, Probability, Rate, Span};
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn as_network(dumbbell: &dumbbell::Dumbbell, table: &RuleTable) -> Network {
         packet_size: dumbbell.packet,
         controller: controller.clone().into(),
         traffic: dumbbell.traffic.clone(),
-        timer: false,
+        transport: Transport::Bare { timer: false },
     });
     Network::new(vec![link], flows.collect(), dumbbell.duration).expect("a sound network")
 }

@@ -266,7 +266,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
             host.acks.pop_front().expect("an acknowledgement's turn comes when one is due");
         let next = host.acks.front().map_or(NEVER, |packet| packet.at.as_nanos());
         self.agenda.set(self.sources.ack(flow), next);
-        if host.acknowledge(self.now, &packet) {
+        if host.arrive(self.now, &packet) {
             self.switch_off(flow);
         }
         self.plan(flow);
@@ -278,8 +278,8 @@ impl<'a, O: Observer> Simulation<'a, O> {
     fn wake(&mut self, flow: usize) {
         // Plans are not put off as long as their time has not come: it may be too early.
         self.planned[flow].wake = Instant::MAX;
-        if self.now >= self.hosts[flow].next_wake() {
-            self.hosts[flow].wake(self.now);
+        if self.now >= self.hosts[flow].next_wake() && self.hosts[flow].wake(self.now) {
+            self.switch_off(flow);
         }
         self.agenda.set(self.sources.timer(flow), NEVER);
         self.plan(flow);

@@ -29,6 +29,8 @@ pub struct FlowSample {
     pub intersend: Span,
     /// Packets in flight, as the sender counts them.
     pub in_flight: Packets,
+    /// Packets delivered so far, by all its flows.
+    pub delivered: u64,
     /// The round-trip time of the packet acknowledged last, if any.
     pub rtt: Option<Span>,
     /// A RemyCC's memory, indexed as [`exm_remy::Signal::ALL`].

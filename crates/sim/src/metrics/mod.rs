@@ -26,11 +26,17 @@ pub struct Report {
 /// What became of one sender.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowReport {
-    /// Packets sent.
+    /// Packets sent, again or for the first time.
     pub sent: u64,
-    /// Packets acknowledged.
+    /// Those of them that were sent again.
+    pub resent: u64,
+    /// How often a retransmission timer ran out.
+    pub timeouts: u64,
+    /// Packets that came to the receiver.
+    pub arrived: u64,
+    /// Packets acknowledged; of a transport that keeps order, those in order.
     pub delivered: u64,
-    /// Bytes acknowledged.
+    /// Bytes of its user's acknowledged so.
     pub bytes: Bytes,
     /// Packets lost at random.
     pub lost: u64,
@@ -41,9 +47,9 @@ pub struct FlowReport {
     /// The integral over its on-time of 1 / (senders on), in seconds: the time it would have had
     /// the network to itself, had all shared by turns.
     pub share_time: f64,
-    /// Round-trip times of the delivered packets.
+    /// Round-trip times, as each acknowledgement told them.
     pub rtt: Histogram,
-    /// The part of them spent waiting in queues.
+    /// How long each packet that came to the receiver had waited in queues.
     pub queueing_delay: Histogram,
     /// The time from start to last acknowledgement of each flow that had an amount of data to
     /// deliver and did; its count is the number of flows completed.
@@ -117,9 +123,9 @@ impl FlowReport {
         self.dropped.iter().sum()
     }
 
-    /// Packets neither delivered nor lost nor dropped: still under way at the end.
+    /// Packets neither arrived nor lost nor dropped: still under way at the end.
     pub fn under_way(&self) -> u64 {
-        self.sent - self.delivered - self.lost - self.dropped_in_all()
+        self.sent - self.arrived - self.lost - self.dropped_in_all()
     }
 }
 

@@ -70,8 +70,34 @@ pub struct FlowSpec {
     pub controller: AnyController,
     /// When it has something to send.
     pub traffic: OnOff,
-    /// Whether its sender keeps a retransmission timer.
-    pub timer: bool,
+    /// How its sender repairs what is lost.
+    pub transport: Transport,
+}
+
+/// How a sender repairs what is lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Transport {
+    /// Not at all: what RemyCCs are trained on. A lost packet is only a gap in the numbers.
+    Bare {
+        /// Whether the sender keeps a timer, and goes on when nothing comes back.
+        timer: bool,
+    },
+    /// As TCP does. Of each packet [`TCP_HEADER`] is headers, and only what arrives in order counts
+    /// as delivered.
+    Tcp(exm_tcp::Settings),
+}
+
+/// The headers of a TCP segment: 20 bytes of IPv4, 20 of TCP and 12 of timestamps (RFC 7323).
+pub const TCP_HEADER: Bytes = Bytes::new(52);
+
+impl Transport {
+    /// How much of a packet of `size` is its user's.
+    pub fn payload(&self, size: Bytes) -> Bytes {
+        match self {
+            Transport::Bare { .. } => size,
+            Transport::Tcp(_) => Bytes::new(size.get().saturating_sub(TCP_HEADER.get())),
+        }
+    }
 }
 
 /// A network that can be simulated: every number in it has been checked.

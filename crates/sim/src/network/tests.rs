@@ -17,7 +17,7 @@ fn flow(path: &[usize]) -> FlowSpec {
         packet_size: Bytes::new(1500),
         controller: Aimd::new().into(),
         traffic: OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) },
-        timer: true,
+        transport: Transport::Bare { timer: true },
     }
 }
 

@@ -49,7 +49,7 @@ pub use error::{ScenarioError, suggest};
 
 use crate::controllers::AnyController;
 use crate::engine::Pace;
-use crate::network::{FlowSpec, LinkSpec, Network, NetworkError};
+use crate::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
 use crate::traffic::OnOff;
 use error::{Place, Source};
 use exm_link::{Limit, Service};
@@ -268,7 +268,7 @@ impl Scenario {
             path: group.path.clone(),
             extra_delay: group.rtt - along,
             packet_size: group.packet_size,
-            timer: group.timer.unwrap_or(controller.keeps_timer()),
+            transport: Transport::Bare { timer: group.timer.unwrap_or(controller.keeps_timer()) },
             controller: controller.clone(),
             traffic: group.traffic.clone(),
         })

@@ -100,7 +100,10 @@ fn a_graph_is_read() {
     assert_eq!(long.extra_delay, Span::from_millis(75));
     assert_eq!(short.extra_delay, Span::from_micros(62_500));
     assert_eq!(short.packet_size, Bytes::new(500));
-    assert!(long.timer && !short.timer);
+    assert!(
+        long.transport == Transport::Bare { timer: true }
+            && short.transport == Transport::Bare { timer: false }
+    );
 }
 
 #[test]

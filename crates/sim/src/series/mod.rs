@@ -5,7 +5,7 @@
 //! begins with the command, the seed and the version that made it; CSV as comments after `#`,
 //! Parquet as key-value metadata.
 //!
-//! Flows: `time_s`, `flow`, `on` (0 or 1), `cwnd` and `in_flight` (packets), `intersend_ms`,
+//! Flows: `time_s`, `flow`, `on` (0 or 1), `cwnd`, `in_flight` and `delivered` (packets), `intersend_ms`,
 //! `rtt_ms` of the last acknowledged packet; of RemyCCs also their six signals (times in ms) and
 //! `rule`. Links: `time_s`, `link`, `queue_packets` and `queue_bytes` that wait, `busy` (0 or 1).
 //! Flows and links are numbered as in the network. What is not known is left empty.
@@ -95,13 +95,14 @@ const fn real(name: &'static str) -> Column {
     Column { name, whole: false }
 }
 
-const FLOW_COLUMNS: [Column; 14] = [
+const FLOW_COLUMNS: [Column; 15] = [
     real("time_s"),
     whole("flow"),
     whole("on"),
     whole("cwnd"),
     real("intersend_ms"),
     whole("in_flight"),
+    whole("delivered"),
     real("rtt_ms"),
     real("send_ewma"),
     real("ack_ewma"),
@@ -264,6 +265,7 @@ impl Observer for Recorder {
             Cell::Whole(sample.cwnd.get() as i64),
             Cell::Real(sample.intersend.as_nanos() as f64 / 1e6),
             Cell::Whole(sample.in_flight.get() as i64),
+            Cell::Whole(sample.delivered as i64),
             number(sample.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e6)),
             signal(0),
             signal(1),

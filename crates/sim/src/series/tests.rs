@@ -18,6 +18,7 @@ fn flow_sample() -> FlowSample {
         cwnd: Packets::new(10),
         intersend: Span::from_micros(250),
         in_flight: Packets::new(9),
+        delivered: 42,
         rtt: None,
         signals: Some([1.0, 2.0, 1.5, 3.0, 4.0, 5.0]),
         rule: Some(17),
@@ -63,9 +64,9 @@ fn csv_begins_with_its_origin() {
     assert_eq!(
         read(&paths[0]),
         format!(
-            "{origin}time_s,flow,on,cwnd,intersend_ms,in_flight,rtt_ms,send_ewma,ack_ewma,\
+            "{origin}time_s,flow,on,cwnd,intersend_ms,in_flight,delivered,rtt_ms,send_ewma,ack_ewma,\
              rtt_ratio,slow_ack_ewma,rtt_diff,queueing_delay,rule\n\
-             1.5,2,1,10,0.25,9,,1,2,1.5,3,4,5,17\n"
+             1.5,2,1,10,0.25,9,42,,1,2,1.5,3,4,5,17\n"
         )
     );
     assert_eq!(

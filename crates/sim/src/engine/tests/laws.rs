@@ -47,7 +47,7 @@ fn flows(links: usize) -> impl Strategy<Value = FlowSpec> {
         |((from, to), delay, controller, traffic, (size, timer))| FlowSpec {
             path: (from..to).collect(),
             packet_size: Bytes::new(size),
-            timer,
+            transport: Transport::Bare { timer },
             ..flow(delay, controller, traffic)
         },
     )

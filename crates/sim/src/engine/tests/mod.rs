@@ -8,7 +8,7 @@ mod sender;
 use super::*;
 use crate::controllers::AnyController;
 use crate::metrics::FlowReport;
-use crate::network::{FlowSpec, LinkSpec};
+use crate::network::{FlowSpec, LinkSpec, Transport};
 use crate::traffic::{OnFor, OnOff};
 use exm_link::{Limit, Service};
 use exm_random::Distribution;
@@ -51,7 +51,7 @@ fn flow(delay_ms: u64, controller: AnyController, traffic: OnOff) -> FlowSpec {
         path: vec![0],
         extra_delay: Span::from_millis(delay_ms),
         packet_size: PACKET,
-        timer: controller.keeps_timer(),
+        transport: Transport::Bare { timer: controller.keeps_timer() },
         controller,
         traffic,
     }

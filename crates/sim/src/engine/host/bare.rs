@@ -1,0 +1,210 @@
+//! [`Bare`]: the sender that RemyCCs are trained on.
+//!
+//! It sends when its controller's window and pace allow, retransmits nothing and reorders nothing:
+//! a lost packet is only a gap in the numbers. A flow that has an amount of data to deliver sends
+//! a new packet for each one lost, and after a second of silence deems lost whatever is in flight;
+//! a flow that lasts a time and has no timer waits for its next on period.
+
+use super::Arrived;
+use crate::controllers::AnyController;
+use crate::network::FlowSpec;
+use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Start};
+use exm_link::Packet;
+use exm_units::{Instant, Packets, Span};
+
+/// The least time of silence after which packets in flight are deemed lost: RFC 6298, section 2.4.
+const LEAST_TIMEOUT: Span = Span::from_secs(1);
+
+/// What a sender does when it has packets in flight and hears nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// It waits.
+    Endless,
+    /// It goes on after [`LEAST_TIMEOUT`].
+    Stall,
+    /// It goes on after the larger of that and two smoothed round trips, and tells its controller.
+    Timer,
+}
+
+#[derive(Debug)]
+pub(super) struct Bare {
+    gate: Gate,
+    wake_at: Option<Instant>,
+    /// Packets sent; the number of the next one.
+    sent: u64,
+    /// One above the largest packet number acknowledged or given up.
+    acked: u64,
+    /// Packets this flow still has to deliver; `u64::MAX` where it lasts a time.
+    to_deliver: u64,
+    patience: Patience,
+    keeps_timer: bool,
+    srtt: Span,
+    /// The later of the last send and the last acknowledgement of this flow.
+    active_at: Instant,
+    packet_size: u32,
+}
+
+impl Bare {
+    pub(super) fn new(spec: &FlowSpec, timer: bool) -> Bare {
+        let closed = Decision { cwnd: Packets::ZERO, intersend: Span::ZERO, wake_at: None };
+        Bare {
+            gate: Gate::new(closed),
+            wake_at: None,
+            sent: 0,
+            acked: 0,
+            to_deliver: u64::MAX,
+            patience: Patience::Endless,
+            keeps_timer: timer,
+            srtt: Span::ZERO,
+            active_at: Instant::ZERO,
+            packet_size: spec.packet_size.get() as u32,
+        }
+    }
+
+    pub(super) fn start(&mut self, now: Instant, data: Option<Packets>, cc: &mut AnyController) {
+        self.acked = self.sent;
+        self.active_at = now;
+        self.srtt = Span::ZERO;
+        let decision = cc.on_start(&Start::new(now));
+        self.gate = Gate::new(decision);
+        self.wake_at = decision.wake_at;
+        self.to_deliver = data.map_or(u64::MAX, Packets::get);
+        self.patience = match (self.keeps_timer, data) {
+            (true, _) => Patience::Timer,
+            (false, None) => Patience::Endless,
+            (false, Some(_)) => Patience::Stall,
+        };
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.wake_at = None;
+    }
+
+    #[inline]
+    fn in_flight(&self) -> u64 {
+        self.sent - self.acked
+    }
+
+    #[inline]
+    pub(super) fn next_send(&self, now: Instant) -> Instant {
+        let in_flight = self.in_flight();
+        if in_flight >= self.to_deliver {
+            return Instant::MAX;
+        }
+        self.gate.next_send(now, Packets::new(in_flight)).unwrap_or(Instant::MAX)
+    }
+
+    #[inline]
+    pub(super) fn send(&mut self, now: Instant, flow: usize) -> Packet {
+        let packet = Packet::new(flow as u32, self.sent, self.packet_size, now);
+        self.sent += 1;
+        self.gate.sent(now);
+        self.active_at = now;
+        packet
+    }
+
+    /// `packet` arrives, and its acknowledgement, of the `current` flow or an earlier one.
+    #[inline]
+    pub(super) fn arrive(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        current: bool,
+        cc: &mut AnyController,
+    ) -> Arrived {
+        let rtt = now - packet.sent_at;
+        let missing = packet.sequence.saturating_sub(self.acked);
+        if missing > 0 {
+            self.tell_of_loss(now, packet.sent_at, missing, cc);
+        }
+        let mut ack = Ack::new(packet.sequence, packet.sent_at, now);
+        ack.received_at = Some(now);
+        ack.largest_acked = self.acked.checked_sub(1);
+        ack.stale = !current;
+        self.acked = self.acked.max(packet.sequence + 1);
+        ack.in_flight = Packets::new(self.in_flight());
+        let decision = cc.on_ack(&ack);
+        self.gate.decide(decision);
+        self.wake_at = decision.wake_at;
+        let mut arrived = Arrived { delivered: 1, rtt: Some(rtt), complete: false };
+        if !current {
+            return arrived;
+        }
+        self.active_at = now;
+        if self.patience == Patience::Timer {
+            self.smooth(rtt);
+        }
+        if self.to_deliver != u64::MAX {
+            self.to_deliver -= 1;
+            arrived.complete = self.to_deliver == 0;
+        }
+        arrived
+    }
+
+    #[cold]
+    fn tell_of_loss(
+        &mut self,
+        now: Instant,
+        sent_at: Instant,
+        missing: u64,
+        cc: &mut AnyController,
+    ) {
+        let mut lost = Congestion::new(CongestionKind::Lost, sent_at, now);
+        lost.packets = Packets::new(missing);
+        lost.in_flight = Packets::new(self.in_flight());
+        let decision = cc.on_congestion(&lost);
+        self.gate.decide(decision);
+    }
+
+    /// RFC 6298, section 2: the smoothed round-trip time moves an eighth of the way.
+    fn smooth(&mut self, rtt: Span) {
+        self.srtt = if self.srtt.is_zero() { rtt } else { (self.srtt * 7 + rtt) / 8 };
+    }
+
+    #[inline]
+    pub(super) fn next_wake(&self) -> Instant {
+        if self.patience == Patience::Endless && self.wake_at.is_none() {
+            return Instant::MAX;
+        }
+        self.wake_at.unwrap_or(Instant::MAX).min(self.deadline())
+    }
+
+    fn deadline(&self) -> Instant {
+        let timeout = match self.patience {
+            _ if self.in_flight() == 0 => return Instant::MAX,
+            Patience::Endless => return Instant::MAX,
+            Patience::Stall => LEAST_TIMEOUT,
+            Patience::Timer => LEAST_TIMEOUT.max(self.srtt * 2),
+        };
+        self.active_at.saturating_add(timeout)
+    }
+
+    pub(super) fn wake(&mut self, now: Instant, cc: &mut AnyController) {
+        if now >= self.deadline() {
+            let mut timeout = Congestion::new(CongestionKind::Timeout, self.active_at, now);
+            timeout.in_flight = Packets::new(self.in_flight());
+            self.acked = self.sent;
+            if self.patience == Patience::Timer {
+                let decision = cc.on_congestion(&timeout);
+                self.adopt(decision);
+            }
+        }
+        if self.wake_at.is_some_and(|at| now >= at) {
+            self.wake_at = None;
+            let decision = cc.on_tick(now);
+            self.adopt(decision);
+            // A controller that wants to be woken at once is woken a nanosecond later, lest time
+            // stand still.
+            self.wake_at = self.wake_at.map(|at| at.max(now + Span::from_nanos(1)));
+        }
+    }
+
+    fn adopt(&mut self, decision: Decision) {
+        self.gate.decide(decision);
+        self.wake_at = decision.wake_at;
+    }
+
+    pub(super) fn window(&self) -> (Packets, Span, Packets) {
+        (self.gate.cwnd(), self.gate.intersend(), Packets::new(self.in_flight()))
+    }
+}

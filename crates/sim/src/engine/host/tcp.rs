@@ -1,0 +1,131 @@
+//! [`Tcp`]: a TCP sender and its receiver, one connection a flow.
+
+use super::Arrived;
+use crate::controllers::AnyController;
+use crate::network::{FlowSpec, TCP_HEADER};
+use exm_cc::{Controller, Needs};
+use exm_link::{Ecn, Packet, XcpHeader};
+use exm_tcp::{Acknowledgement, Arrival, Receiver, Segment, Sender, Settings};
+use exm_units::{Instant, Packets, Span};
+
+/// The number of the packet that asks to begin.
+const SYN: u64 = u64::MAX;
+
+#[derive(Debug)]
+pub(super) struct Tcp {
+    sender: Sender,
+    receiver: Receiver,
+    settings: Settings,
+    needs: Needs,
+    packet_size: u32,
+    /// One above the highest segment this connection has sent.
+    highest: u64,
+    /// Segments sent again, and times the timer ran out.
+    pub(super) resent: u64,
+    pub(super) timeouts: u64,
+}
+
+impl Tcp {
+    pub(super) fn new(spec: &FlowSpec, settings: Settings) -> Tcp {
+        let needs = spec.controller.needs();
+        Tcp {
+            sender: Sender::new(settings, needs),
+            receiver: Receiver::new(settings.delayed_acks),
+            settings,
+            needs,
+            packet_size: spec.packet_size.get() as u32,
+            highest: 0,
+            resent: 0,
+            timeouts: 0,
+        }
+    }
+
+    pub(super) fn start(&mut self, now: Instant, data: Option<Packets>, cc: &mut AnyController) {
+        self.receiver = Receiver::new(self.settings.delayed_acks);
+        self.highest = 0;
+        self.sender.start(now, data, cc);
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.sender.stop();
+    }
+
+    #[inline]
+    pub(super) fn next_send(&self, now: Instant) -> Instant {
+        self.sender.next_send(now)
+    }
+
+    #[inline]
+    pub(super) fn send(&mut self, now: Instant, flow: usize) -> Packet {
+        let segment = match self.sender.send(now) {
+            Segment::Data(segment) => segment,
+            Segment::Syn => return Packet::new(flow as u32, SYN, TCP_HEADER.get() as u32, now),
+        };
+        if segment < self.highest {
+            self.resent += 1;
+        } else {
+            self.highest = segment + 1;
+        }
+        let mut packet = Packet::new(flow as u32, segment, self.packet_size, now);
+        if self.settings.ecn || self.needs.marks {
+            packet.ecn = Ecn::Capable;
+        }
+        if self.needs.feedback {
+            packet.header = XcpHeader {
+                cwnd: self.sender.cwnd().get() as f32,
+                rtt: self.sender.srtt().as_secs_f64() as f32,
+                feedback: f32::INFINITY,
+            };
+        }
+        packet
+    }
+
+    #[inline]
+    pub(super) fn arrive(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        cc: &mut AnyController,
+    ) -> Arrived {
+        let granted = self.needs.feedback && packet.header.feedback.is_finite();
+        let sequence = packet.sequence;
+        let arrival = Arrival {
+            segment: if sequence == SYN { Segment::Syn } else { Segment::Data(sequence) },
+            sent_at: packet.sent_at,
+            marked: packet.ecn == Ecn::Marked,
+            feedback: granted.then_some(f64::from(packet.header.feedback)),
+        };
+        match self.receiver.receive(now, &arrival) {
+            Some(answer) => self.hear(now, &answer, cc),
+            None => Arrived::default(),
+        }
+    }
+
+    /// The sender hears `answer`.
+    #[inline]
+    fn hear(&mut self, now: Instant, answer: &Acknowledgement, cc: &mut AnyController) -> Arrived {
+        let progress = self.sender.on_ack(now, answer, cc);
+        Arrived {
+            delivered: progress.in_order,
+            rtt: Some(now - answer.sent_at),
+            complete: progress.finished,
+        }
+    }
+
+    #[inline]
+    pub(super) fn next_wake(&self) -> Instant {
+        self.sender.deadline().min(self.receiver.deadline())
+    }
+
+    pub(super) fn wake(&mut self, now: Instant, cc: &mut AnyController) -> Arrived {
+        if now >= self.sender.deadline() {
+            self.timeouts += u64::from(self.sender.on_timer(now, cc));
+        }
+        let answer = if now >= self.receiver.deadline() { self.receiver.release() } else { None };
+        answer.map_or_else(Arrived::default, |answer| self.hear(now, &answer, cc))
+    }
+
+    pub(super) fn window(&self) -> (Packets, Span, Packets) {
+        (self.sender.cwnd(), self.sender.intersend(), self.sender.in_flight())
+    }
+}

@@ -1,0 +1,126 @@
+//! [`Sampler`]: how fast the network delivers (draft-ietf-ccwg-bbr, section 4.1).
+
+use exm_cc::Delivery;
+use exm_units::{Instant, Packets, Span};
+use std::collections::VecDeque;
+
+/// Takes a delivery rate sample at each acknowledgement.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sampler {
+    /// What was known as each segment from `first` on was sent, last.
+    sent: VecDeque<Sent>,
+    first: u64,
+    /// `C.delivered` and `C.delivered_time`.
+    delivered: u64,
+    delivered_at: Instant,
+    /// `C.first_send_time`: when the segment was sent that was acknowledged last.
+    first_sent_at: Instant,
+    /// `C.app_limited`: until so many are delivered, samples say how much there was to send.
+    app_limited_until: u64,
+    /// `C.lost`.
+    lost: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Instant,
+    first_sent_at: Instant,
+    delivered: u64,
+    delivered_at: Instant,
+    lost: u64,
+    in_flight: u64,
+    app_limited: bool,
+}
+
+impl Sampler {
+    /// Segment `number` is sent, after which `in_flight` are in flight.
+    pub(crate) fn send(&mut self, now: Instant, number: u64, in_flight: u64) {
+        if in_flight <= 1 {
+            (self.first_sent_at, self.delivered_at) = (now, now);
+        }
+        let sent = Sent {
+            at: now,
+            first_sent_at: self.first_sent_at,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            lost: self.lost,
+            in_flight,
+            app_limited: self.delivered < self.app_limited_until,
+        };
+        let place = (number - self.first) as usize;
+        match self.sent.get_mut(place) {
+            Some(before) => *before = sent,
+            None => self.sent.push_back(sent),
+        }
+    }
+
+    /// There is less to send than the window allows, with `in_flight` in flight.
+    pub(crate) fn limit(&mut self, in_flight: u64) {
+        self.app_limited_until = self.delivered + in_flight.max(1);
+    }
+
+    /// `count` segments are deemed lost.
+    pub(crate) fn lose(&mut self, count: u64) {
+        self.lost += count;
+    }
+
+    /// Of the segments from `from` to before `to` the one sent last, if it is later than `latest`.
+    pub(crate) fn latest(&self, latest: Option<u64>, from: u64, to: u64) -> Option<u64> {
+        let sent = |number: u64| self.sent.get(number.checked_sub(self.first)? as usize);
+        let key = |number: u64| sent(number).map(|sent| (sent.delivered, sent.at));
+        (from..to).chain(latest).max_by_key(|&number| key(number))
+    }
+
+    /// `count` segments arrived at `now`, the one sent last being `latest`; all below `una` is
+    /// acknowledged.
+    pub(crate) fn deliver(
+        &mut self,
+        now: Instant,
+        count: u64,
+        latest: Option<u64>,
+        una: u64,
+    ) -> Option<Delivery> {
+        self.delivered += count;
+        self.delivered_at = now;
+        let sent = latest.and_then(|n| self.sent.get(n.checked_sub(self.first)? as usize).copied());
+        let gone = (una - self.first).min(self.sent.len() as u64);
+        self.sent.drain(..gone as usize);
+        self.first = una;
+        let sent = sent?;
+        self.first_sent_at = sent.at;
+        let sending = sent.at.saturating_since(sent.first_sent_at);
+        let acknowledging = now.saturating_since(sent.delivered_at);
+        let mut delivery = Delivery::new(self.delivered, Span::max(sending, acknowledging));
+        delivery.total_at_send = sent.delivered;
+        delivery.app_limited = sent.app_limited;
+        delivery.lost = self.lost;
+        delivery.lost_at_send = sent.lost;
+        delivery.in_flight_at_send = Packets::new(sent.in_flight);
+        Some(delivery)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten segments a round trip of 100 ms: a rate of 100 a second, however they bunch.
+    #[test]
+    fn a_steady_flow_has_its_rate() {
+        let mut sampler = Sampler::default();
+        let at = |ms| Instant::ZERO + Span::from_millis(ms);
+        let mut last = None;
+        for number in 0..200 {
+            if number >= 10 {
+                let acked = number - 10;
+                let latest = sampler.latest(None, acked, acked + 1);
+                last = sampler.deliver(at(number * 10), 1, latest, acked + 1);
+            }
+            sampler.send(at(number * 10), number, 10);
+        }
+        let delivery = last.expect("a sample");
+        assert_eq!(delivery.rate(), Some(100.0));
+        assert_eq!(delivery.total - delivery.total_at_send, 10);
+        assert!(!delivery.app_limited);
+    }
+}

@@ -1,0 +1,32 @@
+//! A TCP sender and receiver without input and output, for any [`exm_cc::Controller`].
+//!
+//! [`Sender`] keeps a connection's data flowing: which segments are sent, which sent again, and
+//! when silence means loss. What it may have in flight its controller decides. [`Receiver`] puts the
+//! segments back in order and acknowledges them. Both are told of events with the time, and answer;
+//! a host carries the segments between them, through a simulated network or a real one.
+//!
+//! Numbers count whole segments, not bytes: a simulated flow sends segments of one size.
+//!
+//! | what | source |
+//! |---|---|
+//! | when a segment is lost, which to send next | RFC 6675, without its last rule (a rescue retransmission) |
+//! | the window while losses are repaired | RFC 6937 with the safe acknowledgements of RFC 9937 |
+//! | the retransmission timer | RFC 6298; its floor as in the RFC or as in Linux |
+//! | false alarms | RFC 3522 (Eifel), by the echo of the time of sending |
+//! | marks of congestion | RFC 3168, told by a running count as in RFC 9768 |
+//! | delivery rates | draft-ietf-ccwg-bbr, section 4.1 |
+
+mod delivery;
+mod prr;
+mod ranges;
+mod receiver;
+mod scoreboard;
+mod segment;
+mod sender;
+mod settings;
+mod timer;
+
+pub use receiver::{Arrival, Receiver};
+pub use segment::{Acknowledgement, MAX_BLOCKS, Segment};
+pub use sender::{Progress, Sender};
+pub use settings::{DelayedAcks, Floor, Settings};

@@ -1,0 +1,200 @@
+//! [`Receiver`]: puts segments in order and acknowledges them.
+
+use crate::ranges::Ranges;
+use crate::segment::{Acknowledgement, MAX_BLOCKS, Segment};
+use crate::settings::DelayedAcks;
+use exm_units::Instant;
+
+/// A segment as it arrives.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// What arrives.
+    pub segment: Segment,
+    /// When it was sent.
+    pub sent_at: Instant,
+    /// Whether a queue marked it.
+    pub marked: bool,
+    /// What the routers of the path granted it, if they speak of it.
+    pub feedback: Option<f64>,
+}
+
+/// What an acknowledgement says of the segment that it answers.
+#[derive(Clone, Copy, Debug)]
+struct Answered {
+    sequence: u64,
+    sent_at: Instant,
+    received_at: Instant,
+    feedback: Option<f64>,
+}
+
+/// The receiving end of one connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    delayed: Option<DelayedAcks>,
+    /// The segment it waits for: it has all before.
+    next: u64,
+    /// What it has beyond.
+    beyond: Ranges,
+    /// Segments whose ranges changed last, newest first (RFC 2018, section 4).
+    recent: [Option<u64>; MAX_BLOCKS],
+    marked: u64,
+    /// Whether the last segment was marked: a change is told at once (RFC 8257, section 3.2).
+    last_marked: bool,
+    /// Segments in order not yet acknowledged, and the first of them.
+    held: u32,
+    held_since: Option<Answered>,
+}
+
+impl Receiver {
+    /// The receiver of a connection, before its first segment.
+    pub fn new(delayed: Option<DelayedAcks>) -> Receiver {
+        Receiver {
+            delayed,
+            next: 0,
+            beyond: Ranges::default(),
+            recent: [None; MAX_BLOCKS],
+            marked: 0,
+            last_marked: false,
+            held: 0,
+            held_since: None,
+        }
+    }
+
+    /// Segments it has in order: what its application could read.
+    pub fn in_order(&self) -> u64 {
+        self.next
+    }
+
+    /// A segment arrives at `now`. Returns the acknowledgement, unless it is held back.
+    #[inline]
+    pub fn receive(&mut self, now: Instant, arrival: &Arrival) -> Option<Acknowledgement> {
+        let &Arrival { segment, sent_at, marked, feedback } = arrival;
+        let Segment::Data(sequence) = segment else {
+            let answered = Answered { sequence: 0, sent_at, received_at: now, feedback };
+            return Some(Acknowledgement { syn: true, ..self.acknowledge(answered) });
+        };
+        let answered = Answered { sequence, sent_at, received_at: now, feedback };
+        self.marked += u64::from(marked);
+        let changed = marked != self.last_marked;
+        self.last_marked = marked;
+        let in_order = sequence == self.next && self.beyond.is_empty();
+        self.store(sequence);
+        match self.delayed {
+            Some(delayed) if in_order && !changed => self.hold(delayed, answered),
+            _ => Some(self.acknowledge(answered)),
+        }
+    }
+
+    #[inline]
+    fn store(&mut self, sequence: u64) {
+        if sequence == self.next {
+            self.next += 1;
+            if let Some((_, end)) = self.beyond.first().filter(|&(start, _)| start == self.next) {
+                self.next = end;
+            }
+            if !self.beyond.is_empty() {
+                self.beyond.remove_below(self.next);
+            }
+        } else if sequence > self.next {
+            self.beyond.insert(sequence, sequence + 1);
+            let known = |n: &u64| self.beyond.around(*n) == self.beyond.around(sequence);
+            let kept = self.recent.iter().flatten().filter(|n| !known(n)).copied();
+            let mut recent = [Some(sequence), None, None];
+            recent[1..].iter_mut().zip(kept).for_each(|(slot, number)| *slot = Some(number));
+            self.recent = recent;
+        }
+    }
+
+    fn hold(&mut self, delayed: DelayedAcks, answered: Answered) -> Option<Acknowledgement> {
+        self.held += 1;
+        let first = *self.held_since.get_or_insert(answered);
+        (self.held >= delayed.segments).then(|| {
+            let Answered { sent_at, .. } = first;
+            self.acknowledge(Answered { sent_at, ..answered })
+        })
+    }
+
+    /// When an acknowledgement held back must go; [`Instant::MAX`] where none is.
+    pub fn deadline(&self) -> Instant {
+        match (self.held_since, self.delayed) {
+            (Some(first), Some(delayed)) => first.received_at.saturating_add(delayed.wait),
+            _ => Instant::MAX,
+        }
+    }
+
+    /// It is time for what [`Receiver::deadline`] told: the acknowledgement held back.
+    pub fn release(&mut self) -> Option<Acknowledgement> {
+        let first = self.held_since?;
+        let last = self.next - 1;
+        Some(self.acknowledge(Answered { sequence: last, ..first }))
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, answered: Answered) -> Acknowledgement {
+        (self.held, self.held_since) = (0, None);
+        let mut blocks = [(0, 0); MAX_BLOCKS];
+        if !self.beyond.is_empty() {
+            for (block, number) in blocks.iter_mut().zip(self.recent.iter().flatten()) {
+                *block = self.beyond.around(*number).unwrap_or_default();
+            }
+        }
+        Acknowledgement {
+            cumulative: self.next,
+            blocks,
+            sequence: answered.sequence,
+            sent_at: answered.sent_at,
+            received_at: answered.received_at,
+            marked: self.marked,
+            feedback: answered.feedback,
+            syn: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exm_units::Span;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    fn receive(receiver: &mut Receiver, ms: u64, number: u64) -> Option<Acknowledgement> {
+        let (segment, sent_at) = (Segment::Data(number), at(ms.saturating_sub(50)));
+        receiver.receive(at(ms), &Arrival { segment, sent_at, marked: false, feedback: None })
+    }
+
+    #[test]
+    fn reports_the_newest_block_first() {
+        let mut receiver = Receiver::new(None);
+        let blocks = |receiver: &mut Receiver, number| {
+            let ack = receive(receiver, 60, number).expect("one a segment");
+            (ack.cumulative, ack.blocks)
+        };
+        assert_eq!(blocks(&mut receiver, 0), (1, [(0, 0); 3]));
+        assert_eq!(blocks(&mut receiver, 2), (1, [(2, 3), (0, 0), (0, 0)]));
+        assert_eq!(blocks(&mut receiver, 6), (1, [(6, 7), (2, 3), (0, 0)]));
+        assert_eq!(blocks(&mut receiver, 3), (1, [(2, 4), (6, 7), (0, 0)]));
+        assert_eq!(blocks(&mut receiver, 8), (1, [(8, 9), (2, 4), (6, 7)]));
+        assert_eq!(blocks(&mut receiver, 10), (1, [(10, 11), (8, 9), (2, 4)]));
+        assert_eq!(blocks(&mut receiver, 1).0, 4);
+        assert_eq!(blocks(&mut receiver, 4).0, 5);
+        assert_eq!(blocks(&mut receiver, 5), (7, [(10, 11), (8, 9), (0, 0)]));
+    }
+
+    #[test]
+    fn holds_back_what_is_in_order_only() {
+        let mut receiver = Receiver::new(Some(DelayedAcks::default()));
+        assert_eq!(receive(&mut receiver, 60, 0), None);
+        assert_eq!(receiver.deadline(), at(100));
+        let ack = receive(&mut receiver, 70, 1).expect("the second is answered at once");
+        assert_eq!((ack.cumulative, ack.sent_at, receiver.deadline()), (2, at(10), Instant::MAX));
+        assert!(receive(&mut receiver, 80, 3).is_some(), "a gap is told at once");
+        assert!(receive(&mut receiver, 90, 2).is_some(), "its end too");
+        assert_eq!(receive(&mut receiver, 95, 4), None);
+        let ack = receiver.release().expect("held back");
+        assert_eq!((ack.cumulative, ack.sequence), (5, 4));
+        assert_eq!(receiver.release(), None);
+    }
+}

@@ -1,0 +1,299 @@
+//! [`Scoreboard`]: what the sender knows of each segment it has sent (RFC 6675, section 4).
+//!
+//! Nothing is kept for a segment by itself. What was acknowledged out of order is a set of ranges;
+//! the segments deemed lost are those missing below one number, and those sent again the missing
+//! below another, because both go from the oldest on. So while nothing is lost nothing is done.
+
+use crate::ranges::Ranges;
+
+/// Segments that must have arrived beyond a missing one before it is deemed lost: `DupThresh`,
+/// RFC 6675, section 2.
+const REORDERING: u64 = 3;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    /// The oldest segment not yet acknowledged: `HighACK` + 1.
+    una: u64,
+    /// The next segment never sent: `HighData` + 1.
+    next: u64,
+    /// What arrived beyond `una`.
+    sacked: Ranges,
+    sacked_count: u64,
+    /// Missing segments below this are deemed lost.
+    lost: Mark,
+    /// Missing segments below this were sent again: `HighRxt` + 1.
+    resent: Mark,
+}
+
+/// A number not below `una`, and how many segments between the two have arrived.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    at: u64,
+    arrived: u64,
+}
+
+impl Mark {
+    /// The mark moves up to `to`.
+    fn rise(&mut self, to: u64, sacked: &Ranges) {
+        if to > self.at {
+            self.arrived += sacked.count(self.at, to);
+            self.at = to;
+        }
+    }
+
+    /// Segments from `from` to before `to` have arrived.
+    fn arrive(&mut self, from: u64, to: u64) {
+        self.arrived += to.min(self.at).saturating_sub(from);
+    }
+
+    /// All below `una` is acknowledged; `removed` of it had arrived before.
+    fn acknowledge(&mut self, una: u64, removed: u64) {
+        if self.at <= una {
+            *self = Mark { at: una, arrived: 0 };
+        } else {
+            self.arrived -= removed;
+        }
+    }
+
+    /// How many segments between `una` and the mark are missing.
+    fn missing(&self, una: u64) -> u64 {
+        self.at - una - self.arrived
+    }
+}
+
+impl Scoreboard {
+    pub(crate) fn una(&self) -> u64 {
+        self.una
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// How many segments are in the network: `pipe`, RFC 6675, section 4.
+    #[inline]
+    pub(crate) fn pipe(&self) -> u64 {
+        self.outstanding() + self.resent.missing(self.una) - self.lost.missing(self.una)
+    }
+
+    /// How many segments sent have not arrived: `FlightSize` without what arrived out of order.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.next - self.una - self.sacked_count
+    }
+
+    /// The highest segment that has arrived, if any has.
+    #[inline]
+    pub(crate) fn highest(&self) -> Option<u64> {
+        self.sacked.largest(1).or(self.una.checked_sub(1))
+    }
+
+    /// Whether anything arrived out of order.
+    #[inline]
+    pub(crate) fn any_sacked(&self) -> bool {
+        self.sacked_count > 0
+    }
+
+    /// How many segments are deemed lost and not yet acknowledged.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.missing(self.una)
+    }
+
+    /// All below `cumulative` has arrived. Tells `arrived` of each run not known to have before,
+    /// and returns how many segments they are.
+    #[inline]
+    pub(crate) fn acknowledge(
+        &mut self,
+        cumulative: u64,
+        mut arrived: impl FnMut(u64, u64),
+    ) -> u64 {
+        let cumulative = cumulative.min(self.next);
+        if cumulative <= self.una {
+            return 0;
+        }
+        let mut removed = 0;
+        if self.sacked.is_empty() {
+            arrived(self.una, cumulative);
+        } else {
+            self.sacked.gaps(self.una, cumulative, arrived);
+            removed = self.sacked.remove_below(cumulative);
+        }
+        let fresh = cumulative - self.una - removed;
+        self.sacked_count -= removed;
+        self.una = cumulative;
+        self.lost.acknowledge(cumulative, removed);
+        self.resent.acknowledge(cumulative, removed);
+        fresh
+    }
+
+    /// The segments from `from` to before `to` have arrived, out of order. Tells `arrived` as
+    /// [`Scoreboard::acknowledge`] does.
+    pub(crate) fn sack(
+        &mut self,
+        (from, to): (u64, u64),
+        mut arrived: impl FnMut(u64, u64),
+    ) -> u64 {
+        let (from, to) = (from.max(self.una), to.min(self.next));
+        let (lost, resent, mut fresh) = (&mut self.lost, &mut self.resent, 0);
+        self.sacked.gaps(from, to, |a, b| {
+            fresh += b - a;
+            lost.arrive(a, b);
+            resent.arrive(a, b);
+            arrived(a, b);
+        });
+        if fresh > 0 {
+            self.sacked.insert(from, to);
+            self.sacked_count += fresh;
+        }
+        fresh
+    }
+
+    /// Deems lost what enough later segments have overtaken: `IsLost`, RFC 6675, section 4. Returns
+    /// how many segments are newly lost.
+    pub(crate) fn detect_losses(&mut self) -> u64 {
+        let before = self.lost();
+        if let Some(third) = self.sacked.largest(REORDERING) {
+            self.lost.rise(third, &self.sacked);
+        }
+        self.lost() - before
+    }
+
+    /// Deems lost whatever has not arrived, what was sent again too.
+    pub(crate) fn lose_all(&mut self) {
+        self.lost.rise(self.next, &self.sacked);
+        self.resent = Mark { at: self.una, arrived: 0 };
+    }
+
+    /// Deems lost only what the rules would say now, and forgets what was sent again: what was
+    /// thought lost had only been late.
+    pub(crate) fn forgive(&mut self) {
+        self.lost = Mark { at: self.una, arrived: 0 };
+        self.resent = self.lost;
+    }
+
+    /// The segment to send again, if one should be: `NextSeg`, rule 1.
+    #[inline]
+    pub(crate) fn next_lost(&self) -> Option<u64> {
+        if self.resent.at >= self.lost.at {
+            return None;
+        }
+        let missing = self.sacked.first_missing(self.resent.at);
+        (missing < self.lost.at).then_some(missing)
+    }
+
+    /// The segment to send again where there is nothing else to send: one that later segments have
+    /// overtaken, though not enough to deem it lost: `NextSeg`, rule 3.
+    pub(crate) fn next_doubtful(&self) -> Option<u64> {
+        let highest = self.sacked.largest(1)?;
+        let missing = self.sacked.first_missing(self.resent.at);
+        (missing < highest).then_some(missing)
+    }
+
+    /// `segment` is sent: the next new one, or one again that was just asked for.
+    #[inline]
+    pub(crate) fn send(&mut self, segment: u64) {
+        if segment == self.next {
+            self.next += 1;
+        } else {
+            self.resent.rise(segment + 1, &self.sacked);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sent(count: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        (0..count).for_each(|segment| board.send(segment));
+        board
+    }
+
+    fn ignore(_: u64, _: u64) {}
+
+    #[test]
+    fn three_later_segments_make_a_loss() {
+        let mut board = sent(10);
+        assert_eq!(board.sack((1, 3), ignore), 2);
+        assert_eq!((board.detect_losses(), board.pipe()), (0, 8));
+        assert_eq!(board.sack((1, 4), ignore), 1);
+        assert_eq!((board.detect_losses(), board.pipe()), (1, 6));
+        assert_eq!(board.next_lost(), Some(0));
+        board.send(0);
+        assert_eq!((board.next_lost(), board.pipe()), (None, 7));
+        assert_eq!(board.acknowledge(4, ignore), 1);
+        assert_eq!((board.una(), board.pipe(), board.lost()), (4, 6, 0));
+    }
+
+    #[test]
+    fn after_a_timeout_all_that_is_missing_is_sent_again() {
+        let mut board = sent(6);
+        board.sack((2, 4), ignore);
+        board.lose_all();
+        assert_eq!((board.pipe(), board.lost()), (0, 4));
+        let mut again = Vec::new();
+        while let Some(segment) = board.next_lost() {
+            board.send(segment);
+            again.push(segment);
+        }
+        assert_eq!((again, board.pipe()), (vec![0, 1, 4, 5], 4));
+    }
+
+    /// The state of each segment by itself: (arrived, lost, sent again).
+    fn by_hand(plain: &[(bool, bool, bool)], una: usize) -> u64 {
+        let outstanding = plain[una..].iter().filter(|(arrived, ..)| !arrived);
+        outstanding.map(|&(_, lost, again)| u64::from(!lost) + u64::from(again)).sum()
+    }
+
+    proptest! {
+        /// The counts agree with a record of each segment, whatever comes.
+        #[test]
+        fn counts_as_a_record_of_each_segment_would(
+            steps in prop::collection::vec((0u8..10, 0u64..40, 0u64..6), 1..200),
+        ) {
+            let (mut board, mut plain, mut una) = (Scoreboard::default(), Vec::new(), 0usize);
+            for (kind, at, length) in steps {
+                let next = plain.len() as u64;
+                match kind {
+                    0..=3 => {
+                        board.send(next);
+                        plain.push((false, false, false));
+                    }
+                    4..=5 => {
+                        let (from, to) = (una as u64 + 1 + at, (una as u64 + 1 + at + length));
+                        let fresh = board.sack((from, to), ignore);
+                        let mut count = 0;
+                        for n in from.max(una as u64)..to.min(next) {
+                            count += u64::from(!plain[n as usize].0);
+                            plain[n as usize].0 = true;
+                        }
+                        prop_assert_eq!(fresh, count);
+                        board.detect_losses();
+                        let arrived: Vec<usize> = (una..plain.len()).filter(|&n| plain[n].0).collect();
+                        if let Some(&third) = arrived.iter().rev().nth(2) {
+                            plain[una..third].iter_mut().for_each(|s| s.1 = true);
+                        }
+                    }
+                    6 => {
+                        let to = (una as u64 + length).min(next);
+                        board.acknowledge(to, ignore);
+                        una = to as usize;
+                    }
+                    7 => {
+                        board.lose_all();
+                        plain[una..].iter_mut().for_each(|s| (s.1, s.2) = (true, false));
+                    }
+                    _ => {
+                        if let Some(again) = board.next_lost() {
+                            prop_assert!(plain[again as usize].1 && !plain[again as usize].0);
+                            board.send(again);
+                            plain[again as usize].2 = true;
+                        }
+                    }
+                }
+                prop_assert_eq!(board.pipe(), by_hand(&plain, una));
+            }
+        }
+    }
+}

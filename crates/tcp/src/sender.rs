@@ -1,0 +1,453 @@
+//! [`Sender`]: keeps a connection's data flowing.
+
+use crate::delivery::Sampler;
+use crate::prr::Prr;
+use crate::scoreboard::Scoreboard;
+use crate::segment::{Acknowledgement, Segment};
+use crate::settings::Settings;
+use crate::timer::Timer;
+use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Needs, Start};
+use exm_units::{Instant, Packets, Span};
+
+/// The sending end of one connection at a time.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    settings: Settings,
+    needs: Needs,
+    setup: Setup,
+    /// Segments that there are to send in all.
+    end: u64,
+    board: Scoreboard,
+    timer: Timer,
+    gate: Gate,
+    /// When the controller wants to be woken.
+    wake_at: Option<Instant>,
+    phase: Phase,
+    /// The phase ends when all below this is acknowledged: `RecoveryPoint`.
+    point: u64,
+    prr: Prr,
+    /// The first segment sent again in this phase, and when.
+    first_resent: Option<(u64, Instant)>,
+    /// Marks told of so far.
+    marked: u64,
+    sampler: Option<Sampler>,
+}
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Setup {
+    /// There is none.
+    Closed,
+    /// A SYN is to be sent; so many were before.
+    Request(u32),
+    /// One was sent and is not answered; so many were sent in all.
+    Requested(u32),
+    /// Data flows.
+    Established,
+}
+
+/// What the sender is about, in the names of RFC 6582 and Linux's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing is wrong.
+    Open,
+    /// A mark is being answered.
+    Reduction,
+    /// Losses are being repaired.
+    Recovery,
+    /// The timer ran out; what was in flight then is sent again.
+    Loss,
+}
+
+/// What an acknowledgement brought, for looking into what it means.
+struct News {
+    delivered: u64,
+    marked: u64,
+    /// Segments in flight before it.
+    flight: Packets,
+    /// Whether the oldest missing segment arrived.
+    advanced: bool,
+}
+
+/// What an acknowledgement brought, for whoever asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Segments acknowledged in order by it.
+    pub in_order: u64,
+    /// Segments it told of for the first time, in order or not.
+    pub delivered: u64,
+    /// Whether all there was to send has arrived.
+    pub finished: bool,
+}
+
+impl Sender {
+    /// A sender without a connection, for a controller with these needs.
+    pub fn new(settings: Settings, needs: Needs) -> Sender {
+        let closed = Decision { cwnd: Packets::ZERO, intersend: Span::ZERO, wake_at: None };
+        Sender {
+            settings,
+            needs,
+            setup: Setup::Closed,
+            end: 0,
+            board: Scoreboard::default(),
+            timer: Timer::new(settings.floor),
+            gate: Gate::new(closed),
+            wake_at: None,
+            phase: Phase::Open,
+            point: 0,
+            prr: Prr::default(),
+            first_resent: None,
+            marked: 0,
+            sampler: None,
+        }
+    }
+
+    /// A connection starts with `data` segments to send; nothing for no end of them.
+    pub fn start<C: Controller>(&mut self, now: Instant, data: Option<Packets>, cc: &mut C) {
+        *self = Sender::new(self.settings, self.needs);
+        self.end = data.map_or(u64::MAX, Packets::get);
+        self.sampler = self.needs.delivery.then(Sampler::default);
+        if self.settings.handshake {
+            self.setup = Setup::Request(0);
+        } else {
+            self.establish(now, None, cc);
+        }
+    }
+
+    /// The connection is given up: nothing more is sent.
+    pub fn stop(&mut self) {
+        self.setup = Setup::Closed;
+        self.wake_at = None;
+        self.timer.stop();
+    }
+
+    fn establish<C: Controller>(&mut self, now: Instant, rtt: Option<Span>, cc: &mut C) {
+        let retried = matches!(self.setup, Setup::Requested(2..));
+        self.setup = Setup::Established;
+        self.timer.stop();
+        if let Some(rtt) = rtt {
+            self.timer.measure(rtt);
+        }
+        let mut start = Start::new(now);
+        start.rtt = rtt;
+        // RFC 5681, section 3.1: a lost SYN leaves a window of one segment.
+        start.initial_window = if retried { Packets::new(1) } else { self.settings.initial_window };
+        let decision = cc.on_start(&start);
+        self.gate = Gate::new(decision);
+        self.adopt(decision);
+    }
+
+    /// When the next segment may leave, from `now` on; [`Instant::MAX`] where none may.
+    #[inline]
+    pub fn next_send(&self, now: Instant) -> Instant {
+        match self.setup {
+            Setup::Established => {}
+            Setup::Request(_) => return now,
+            Setup::Requested(_) | Setup::Closed => return Instant::MAX,
+        }
+        if self.next_segment().is_none() {
+            return Instant::MAX;
+        }
+        self.gate.next_send(now, self.in_flight()).unwrap_or(Instant::MAX)
+    }
+
+    /// The segment to send next: one lost, or a new one, or where recovery has neither, one that
+    /// may be lost (`NextSeg`, RFC 6675, section 4).
+    #[inline]
+    fn next_segment(&self) -> Option<u64> {
+        if let Some(lost) = self.board.next_lost() {
+            return Some(lost);
+        }
+        if !self.is_blocked() {
+            return Some(self.board.next());
+        }
+        if self.phase == Phase::Recovery { self.board.next_doubtful() } else { None }
+    }
+
+    /// Whether no new segment may be sent, whatever the window: there is none, or no room for it.
+    #[inline]
+    fn is_blocked(&self) -> bool {
+        let next = self.board.next();
+        let room = |window: Packets| self.board.una().saturating_add(window.get());
+        next >= self.end || self.settings.receive_window.is_some_and(|window| next >= room(window))
+    }
+
+    /// Sends the next segment.
+    ///
+    /// # Panics
+    /// If none may be sent: [`Sender::next_send`] says.
+    #[inline]
+    pub fn send(&mut self, now: Instant) -> Segment {
+        self.timer.sent(now);
+        if let Setup::Request(before) = self.setup {
+            self.setup = Setup::Requested(before + 1);
+            return Segment::Syn;
+        }
+        let segment = self.next_segment().expect("a segment is sent only where there is one");
+        if segment < self.board.next() && self.first_resent.is_none() {
+            self.first_resent = Some((segment, now));
+        }
+        self.board.send(segment);
+        self.gate.sent(now);
+        if matches!(self.phase, Phase::Recovery | Phase::Reduction) {
+            self.prr.sent();
+        }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.send(now, segment, self.board.pipe());
+        }
+        Segment::Data(segment)
+    }
+
+    /// An acknowledgement arrives.
+    #[inline]
+    pub fn on_ack<C: Controller>(
+        &mut self,
+        now: Instant,
+        answer: &Acknowledgement,
+        cc: &mut C,
+    ) -> Progress {
+        if answer.syn {
+            if let Setup::Requested(_) = self.setup {
+                self.establish(now, Some(now.saturating_since(answer.sent_at)), cc);
+            }
+            return Progress::default();
+        }
+        if self.setup != Setup::Established {
+            return Progress::default();
+        }
+        let (una, highest) = (self.board.una(), self.board.highest());
+        let (flight, blocked) = (self.in_flight(), self.is_blocked());
+        let (delivered, delivery) = self.take_in(now, answer);
+        let in_order = self.board.una() - una;
+        self.timer.measure(now.saturating_since(answer.sent_at));
+        if in_order > 0 {
+            if self.board.una() == self.board.next() {
+                self.timer.stop();
+            } else {
+                self.timer.start(now);
+            }
+        }
+        let marked = answer.marked.saturating_sub(self.marked);
+        self.marked += marked;
+        if self.phase != Phase::Open || marked > 0 || self.board.any_sacked() {
+            let news = News { delivered, marked, flight, advanced: in_order > 0 };
+            self.consider(now, answer, &news, cc);
+        }
+        let mut ack = Ack::new(answer.sequence, answer.sent_at, now);
+        ack.received_at = Some(answer.received_at);
+        ack.largest_acked = highest;
+        ack.acked = Packets::new(delivered);
+        ack.marked = Packets::new(marked);
+        ack.in_flight = self.in_flight();
+        ack.recovering = matches!(self.phase, Phase::Recovery | Phase::Reduction);
+        ack.app_limited = blocked && flight < self.gate.cwnd();
+        ack.delivery = delivery;
+        ack.feedback = answer.feedback;
+        let decision = cc.on_ack(&ack);
+        self.adopt_within(decision, ack.recovering);
+        let finished = self.board.una() >= self.end;
+        Progress { in_order, delivered, finished }
+    }
+
+    /// Brings the scoreboard up to date. Returns how many segments are told of for the first time,
+    /// and the delivery rate sample, where one is taken.
+    #[inline]
+    fn take_in(
+        &mut self,
+        now: Instant,
+        answer: &Acknowledgement,
+    ) -> (u64, Option<exm_cc::Delivery>) {
+        let Some(sampler) = &mut self.sampler else {
+            let mut delivered = self.board.acknowledge(answer.cumulative, |_, _| {});
+            for block in answer.blocks.iter().filter(|block| block.0 < block.1) {
+                delivered += self.board.sack(*block, |_, _| {});
+            }
+            return (delivered, None);
+        };
+        let mut latest = None;
+        let mut arrived = |from, to| latest = sampler.latest(latest, from, to);
+        let mut delivered = self.board.acknowledge(answer.cumulative, &mut arrived);
+        for block in answer.blocks.iter().filter(|block| block.0 < block.1) {
+            delivered += self.board.sack(*block, &mut arrived);
+        }
+        (delivered, sampler.deliver(now, delivered, latest, self.board.una()))
+    }
+
+    /// Looks for false alarms, the end of a phase, losses and marks, in this order, and tells the
+    /// controller; then, while the host governs it, sets the window.
+    #[inline(never)]
+    fn consider<C: Controller>(
+        &mut self,
+        now: Instant,
+        answer: &Acknowledgement,
+        news: &News,
+        cc: &mut C,
+    ) {
+        let &News { delivered, marked, flight, advanced } = news;
+        self.look_for_false_alarm(now, answer, cc);
+        if self.phase != Phase::Open && self.board.una() >= self.point {
+            (self.phase, self.first_resent) = (Phase::Open, None);
+        }
+        let newly_lost = self.board.detect_losses();
+        if let Some(sampler) = &mut self.sampler {
+            sampler.lose(newly_lost);
+        }
+        let mut sign = Congestion::new(CongestionKind::Lost, answer.sent_at, now);
+        sign.in_flight = flight;
+        let before = self.phase;
+        if self.board.lost() > 0 && matches!(before, Phase::Open | Phase::Reduction) {
+            sign.packets = Packets::new(self.board.lost());
+            self.enter(Phase::Recovery);
+            // What a mark brought down already, a loss in the same window does not again.
+            if before == Phase::Open {
+                self.reduce(&sign, delivered, cc);
+            }
+        } else if marked > 0 && before == Phase::Open {
+            sign.kind = CongestionKind::Marked;
+            sign.packets = Packets::new(marked);
+            self.enter(Phase::Reduction);
+            self.reduce(&sign, delivered, cc);
+        }
+        let governed = matches!(self.phase, Phase::Recovery | Phase::Reduction);
+        if governed && !self.needs.own_recovery && delivered > 0 {
+            let safe = advanced && newly_lost == 0;
+            let window = self.prr.window(delivered, self.board.pipe(), safe);
+            self.gate.decide(Decision {
+                cwnd: Packets::new(window.max(1)),
+                intersend: self.gate.intersend(),
+                wake_at: None,
+            });
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.point = self.board.next();
+        self.first_resent = None;
+    }
+
+    /// Tells the controller of `sign`, and starts to bring the window down to what it decides.
+    fn reduce<C: Controller>(&mut self, sign: &Congestion, delivered: u64, cc: &mut C) {
+        let decision = cc.on_congestion(sign);
+        self.prr = Prr::new(self.board.outstanding() + delivered, decision.cwnd.get());
+        self.adopt_within(decision, true);
+    }
+
+    /// RFC 3522: where the segment first sent again is acknowledged by what was sent before that,
+    /// it had not been lost.
+    fn look_for_false_alarm<C: Controller>(
+        &mut self,
+        now: Instant,
+        answer: &Acknowledgement,
+        cc: &mut C,
+    ) {
+        let Some((segment, at)) = self.first_resent else { return };
+        if self.board.una() <= segment {
+            return;
+        }
+        self.first_resent = None;
+        if answer.sent_at < at && matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            self.phase = Phase::Open;
+            self.board.forgive();
+            let sign = Congestion::new(CongestionKind::Spurious, answer.sent_at, now);
+            let decision = cc.on_congestion(&sign);
+            self.adopt(decision);
+        }
+    }
+
+    /// From now on `decision` holds; while the host governs the window, its pace alone.
+    #[inline]
+    fn adopt_within(&mut self, decision: Decision, recovering: bool) {
+        if recovering && !self.needs.own_recovery {
+            let cwnd = self.gate.cwnd();
+            self.adopt(Decision { cwnd, ..decision });
+        } else {
+            self.adopt(decision);
+        }
+    }
+
+    #[inline]
+    fn adopt(&mut self, decision: Decision) {
+        // A window of nothing would never hear of anything again.
+        self.gate.decide(Decision { cwnd: decision.cwnd.max(Packets::new(1)), ..decision });
+        self.wake_at = decision.wake_at;
+        if let Some(sampler) = &mut self.sampler
+            && self.setup == Setup::Established
+        {
+            let (next, pipe) = (self.board.next(), self.board.pipe());
+            if next >= self.end && pipe < decision.cwnd.get() {
+                sampler.limit(pipe);
+            }
+        }
+    }
+
+    /// When it wants to be woken if nothing else happens; [`Instant::MAX`] for never.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.timer.due().min(self.wake_at.unwrap_or(Instant::MAX))
+    }
+
+    /// It is time for what [`Sender::deadline`] told. Returns whether the retransmission timer ran
+    /// out.
+    pub fn on_timer<C: Controller>(&mut self, now: Instant, cc: &mut C) -> bool {
+        let timed_out = now >= self.timer.due();
+        if timed_out {
+            self.time_out(now, cc);
+        }
+        if self.wake_at.is_some_and(|at| now >= at) {
+            let decision = cc.on_tick(now);
+            let recovering = matches!(self.phase, Phase::Recovery | Phase::Reduction);
+            self.adopt_within(decision, recovering);
+            // A controller that wants to be woken at once is woken a nanosecond later, lest time
+            // stand still.
+            self.wake_at = self.wake_at.map(|at| at.max(now + Span::from_nanos(1)));
+        }
+        timed_out
+    }
+
+    fn time_out<C: Controller>(&mut self, now: Instant, cc: &mut C) {
+        if let Setup::Requested(times) = self.setup {
+            self.setup = Setup::Request(times);
+            self.timer.back_off(now);
+            return;
+        }
+        let flight = self.in_flight();
+        self.timer.back_off(now);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.lose(flight.get());
+        }
+        self.board.lose_all();
+        self.enter(Phase::Loss);
+        let mut sign = Congestion::new(CongestionKind::Timeout, now, now);
+        sign.packets = Packets::new(self.board.lost());
+        sign.in_flight = flight;
+        let decision = cc.on_congestion(&sign);
+        self.adopt(decision);
+    }
+
+    /// Segments in flight, as far as it knows.
+    #[inline]
+    pub fn in_flight(&self) -> Packets {
+        Packets::new(self.board.pipe())
+    }
+
+    /// The window in force.
+    pub fn cwnd(&self) -> Packets {
+        self.gate.cwnd()
+    }
+
+    /// The least time between two sends in force.
+    pub fn intersend(&self) -> Span {
+        self.gate.intersend()
+    }
+
+    /// The smoothed round-trip time; zero before the first measurement.
+    pub fn srtt(&self) -> Span {
+        self.timer.srtt()
+    }
+
+    /// The oldest segment not yet acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.board.una()
+    }
+}
