@@ -100,7 +100,7 @@ impl Delivery {
 
     /// Packets a second; nothing where the sample tells of no time.
     pub fn rate(&self) -> Option<f64> {
-        let packets = (self.total - self.total_at_send) as f64;
+        let packets = self.total.saturating_sub(self.total_at_send) as f64;
         (!self.interval.is_zero()).then(|| packets / self.interval.as_secs_f64())
     }
 }

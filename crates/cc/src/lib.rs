@@ -4,13 +4,50 @@
 //! It never reads a clock, a socket or a random source, so one and the same controller runs in
 //! the simulator, over real sockets, and inside other transports. Its host owns the clock, the
 //! count of packets in flight, the detection of losses, and asks a [`Gate`] when it may send.
+//!
+//! The controllers designed by people, written from what their designers published:
+//!
+//! | controller | source | settings |
+//! |---|---|---|
+//! | [`Aimd`] | the papers' plain TCP-like sender | half the window at a loss, no recovery |
+//! | [`Reno`] | RFC 5681, RFC 6582 | plain slow start; [`Reno::with_slow_start`] |
+//! | [`Cubic`] | RFC 9438 | C 0.4, beta 0.7, fast convergence; slow start until a train of ACKs fills the path; [`Cubic::with_slow_start`] |
+//! | [`Vegas`] | Brakmo, O'Malley & Peterson, SIGCOMM 1994 | alpha 2, beta 4, gamma 1; slow start as in Linux |
+//! | [`Compound`] | Tan et al., INFOCOM 2006; draft-sridharan-tcpm-ctcp-02 | alpha 1/8, beta 1/2, k 3/4, gamma 30, zeta 1 |
+//! | [`Dctcp`] | RFC 8257 | g 1/16, alpha starts at 1 |
+//! | [`Ledbat`] | RFC 6817 | target 100 ms, gain 1, ten minutes of history; [`Ledbat::with_target`] |
+//! | [`Xcp`] | Katabi, Handley & Rohrs, SIGCOMM 2002 | none: the routers decide |
+//! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`] |
+//!
+//! What each asks of its host, [`Controller::needs`] says.
 
 mod aimd;
+mod bbr;
+mod compound;
 mod controller;
+mod cubic;
+mod dctcp;
 mod gate;
+mod hystart;
+mod ledbat;
+#[cfg(test)]
+mod pipe;
+mod reno;
+mod vegas;
+mod window;
+mod xcp;
 
 pub use aimd::Aimd;
+pub use bbr::Bbr;
+pub use compound::Compound;
 pub use controller::{
     Ack, Congestion, CongestionKind, Controller, Decision, Delivery, INITIAL_WINDOW, Needs, Start,
 };
+pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use gate::Gate;
+pub use hystart::SlowStart;
+pub use ledbat::Ledbat;
+pub use reno::Reno;
+pub use vegas::Vegas;
+pub use xcp::Xcp;

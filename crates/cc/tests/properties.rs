@@ -1,6 +1,9 @@
 //! What must hold of controllers and the gate whatever events come.
 
-use exm_cc::{Ack, Aimd, Congestion, CongestionKind, Controller, Decision, Gate, Start};
+use exm_cc::{
+    Ack, Aimd, Bbr, Compound, Congestion, CongestionKind, Controller, Cubic, Dctcp, Decision,
+    Delivery, Gate, Ledbat, Reno, SlowStart, Start, Vegas, Xcp,
+};
 use exm_units::{Instant, Packets, Span};
 use proptest::prelude::*;
 
@@ -46,6 +49,195 @@ fn tell(cc: &mut impl Controller, event: &Event) -> Decision {
         }
         Event::Tick(now) => cc.on_tick(Instant::from_nanos(now)),
     }
+}
+
+/// No window is larger than this.
+const MAX_WINDOW: u64 = 1_000_000_000;
+
+/// Any event whatever, all fields of it at random.
+#[derive(Clone, Debug)]
+enum Anything {
+    Start(Start),
+    Ack(Box<Ack>),
+    Congestion(Congestion),
+    Tick(Instant),
+}
+
+/// Numbers as they come, at the edges, and anywhere.
+fn number() -> impl Strategy<Value = u64> {
+    let edges = prop_oneof![Just(0), Just(1), Just(u64::MAX), Just(1 << 63)];
+    prop_oneof![6 => 0..2_000_u64, 2 => edges, 2 => any::<u64>()]
+}
+
+/// Times as they come in tests of seconds, or any.
+fn time() -> impl Strategy<Value = Instant> {
+    prop_oneof![6 => 0..30_000_000_000_u64, 1 => number()].prop_map(Instant::from_nanos)
+}
+
+fn feedback() -> impl Strategy<Value = Option<f64>> {
+    let odd = prop_oneof![Just(f64::NAN), Just(f64::INFINITY), Just(-f64::INFINITY)];
+    prop::option::of(prop_oneof![4 => -20.0..20.0, 1 => any::<f64>(), 1 => odd])
+}
+
+fn delivery() -> impl Strategy<Value = Option<Delivery>> {
+    let numbers = (number(), number(), number(), number(), number(), number());
+    prop::option::of((numbers, any::<bool>()).prop_map(|(n, app_limited)| {
+        let mut delivery = Delivery::new(n.0, Span::from_nanos(n.1));
+        (delivery.total_at_send, delivery.lost, delivery.lost_at_send) = (n.2, n.3, n.4);
+        delivery.in_flight_at_send = Packets::new(n.5);
+        delivery.app_limited = app_limited;
+        delivery
+    }))
+}
+
+fn any_ack() -> impl Strategy<Value = Anything> {
+    let times = (time(), time(), prop::option::of(time()));
+    let counts = (number(), number(), number(), number());
+    let flags = (prop::bool::weighted(0.1), prop::bool::weighted(0.2), prop::bool::weighted(0.2));
+    (times, counts, flags, feedback(), delivery()).prop_map(|(t, n, f, feedback, delivery)| {
+        let mut ack = Ack::new(n.0, t.0, t.1);
+        ack.received_at = t.2;
+        (ack.acked, ack.marked) = (Packets::new(n.1), Packets::new(n.2));
+        ack.in_flight = Packets::new(n.3);
+        (ack.stale, ack.recovering, ack.app_limited) = f;
+        (ack.feedback, ack.delivery) = (feedback, delivery);
+        Anything::Ack(Box::new(ack))
+    })
+}
+
+fn anything() -> impl Strategy<Value = Anything> {
+    let start = (time(), number(), prop::option::of(number())).prop_map(|(now, window, rtt)| {
+        let mut start = Start::new(now);
+        start.initial_window = Packets::new(window);
+        start.rtt = rtt.map(Span::from_nanos);
+        Anything::Start(start)
+    });
+    let congestion = (time(), time(), 0_usize..4, number()).prop_map(|(sent, now, kind, count)| {
+        let mut congestion = Congestion::new(KINDS[kind], sent, now);
+        congestion.packets = Packets::new(count);
+        congestion.in_flight = Packets::new(count);
+        Anything::Congestion(congestion)
+    });
+    prop_oneof![
+        1 => start,
+        30 => any_ack(),
+        6 => congestion,
+        1 => time().prop_map(Anything::Tick),
+    ]
+}
+
+fn tell_anything(cc: &mut impl Controller, event: &Anything) -> Decision {
+    match event {
+        Anything::Start(start) => cc.on_start(start),
+        Anything::Ack(ack) => cc.on_ack(ack),
+        Anything::Congestion(congestion) => cc.on_congestion(congestion),
+        Anything::Tick(now) => cc.on_tick(*now),
+    }
+}
+
+/// The window stays within bounds, stale acknowledgements and ticks change nothing, the needs
+/// stay the same, and the same events give the same decisions, also after another flow.
+fn behaves(mut cc: impl Controller, events: &[Anything]) -> Result<(), TestCaseError> {
+    let (mut twin, needs) = (cc.clone(), cc.needs());
+    let mut last = None;
+    for event in events {
+        let decision = tell_anything(&mut cc, event);
+        prop_assert_eq!(decision, tell_anything(&mut twin, event));
+        prop_assert_eq!(cc.needs(), needs);
+        let window = decision.cwnd.get();
+        prop_assert!((1..=MAX_WINDOW).contains(&window), "a window of {window} after {event:?}");
+        let idle = match event {
+            Anything::Ack(ack) => ack.stale,
+            Anything::Tick(_) => true,
+            _ => false,
+        };
+        prop_assert!(!idle || last.is_none_or(|last| last == decision), "changed by {event:?}");
+        last = Some(decision);
+    }
+    Ok(())
+}
+
+/// All that a flow was told is forgotten when the next one starts. `Bbr` is not here: its chance
+/// goes on.
+fn forgets(mut cc: impl Controller, events: &[Anything]) -> Result<(), TestCaseError> {
+    let mut fresh = cc.clone();
+    let half = events.len() / 2;
+    for event in &events[..half] {
+        tell_anything(&mut cc, event);
+    }
+    let start = Anything::Start(Start::new(Instant::ZERO));
+    for event in std::iter::once(&start).chain(&events[half..]) {
+        prop_assert_eq!(tell_anything(&mut cc, event), tell_anything(&mut fresh, event));
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn every_controller_behaves_whatever_comes(
+        events in prop::collection::vec(anything(), 0..200),
+    ) {
+        behaves(Reno::new(), &events)?;
+        behaves(Reno::new().with_slow_start(SlowStart::HyStartPlusPlus), &events)?;
+        behaves(Cubic::new(), &events)?;
+        behaves(Cubic::new().with_slow_start(SlowStart::HyStartPlusPlus), &events)?;
+        behaves(Vegas::new(), &events)?;
+        behaves(Compound::new(), &events)?;
+        behaves(Dctcp::new(), &events)?;
+        behaves(Ledbat::new(), &events)?;
+        behaves(Ledbat::new().with_target(Span::ZERO), &events)?;
+        behaves(Xcp::new(), &events)?;
+        behaves(Bbr::default(), &events)?;
+    }
+
+    #[test]
+    fn every_controller_forgets_its_last_flow(
+        events in prop::collection::vec(anything(), 0..100),
+    ) {
+        forgets(Reno::new().with_slow_start(SlowStart::HyStartPlusPlus), &events)?;
+        forgets(Cubic::new(), &events)?;
+        forgets(Vegas::new(), &events)?;
+        forgets(Compound::new(), &events)?;
+        forgets(Dctcp::new(), &events)?;
+        forgets(Ledbat::new(), &events)?;
+        forgets(Xcp::new(), &events)?;
+    }
+
+    #[test]
+    fn nothing_makes_a_window_grow_in_recovery(
+        acks in prop::collection::vec(any_ack(), 0..100),
+        lost in time(),
+    ) {
+        recovers(Reno::new(), &acks, lost)?;
+        recovers(Cubic::new(), &acks, lost)?;
+        recovers(Vegas::new(), &acks, lost)?;
+        recovers(Compound::new(), &acks, lost)?;
+        recovers(Dctcp::new(), &acks, lost)?;
+        recovers(Ledbat::new(), &acks, lost)?;
+        recovers(Xcp::new(), &acks, lost)?;
+    }
+}
+
+/// What a loss leaves of the window is all there is until recovery ends.
+fn recovers(
+    mut cc: impl Controller,
+    acks: &[Anything],
+    lost: Instant,
+) -> Result<(), TestCaseError> {
+    cc.on_start(&Start::new(Instant::ZERO));
+    let sign = Congestion::new(CongestionKind::Lost, lost, lost);
+    let mut window = cc.on_congestion(&sign).cwnd;
+    for event in acks {
+        let Anything::Ack(ack) = event else { continue };
+        let mut ack = ack.clone();
+        ack.recovering = true;
+        let next = cc.on_ack(&ack).cwnd;
+        prop_assert!(next <= window, "{next} after {window}: {ack:?}");
+        window = next;
+    }
+    Ok(())
 }
 
 proptest! {

@@ -1,0 +1,123 @@
+//! The windowed maxima of the model, and the source of chance.
+
+/// Section 2.11: `MaxBwFilterLen` is two ProbeBW cycles: the maximum of this one and the last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MaxBw {
+    current: f64,
+    last: f64,
+}
+
+impl MaxBw {
+    pub(super) fn get(self) -> f64 {
+        self.current.max(self.last)
+    }
+
+    pub(super) fn update(&mut self, bw: f64) {
+        self.current = self.current.max(bw);
+    }
+
+    /// Section 5.5.6: a cycle is over. One without samples is not counted, lest a flow forgets the
+    /// bandwidth that it had no data to measure again.
+    pub(super) fn advance(&mut self) {
+        if self.current > 0.0 {
+            (self.last, self.current) = (self.current, 0.0);
+        }
+    }
+}
+
+/// Section 2.12: `ExtraAckedFilterLen` is ten round trips, kept as two halves of five, so that the
+/// maximum is one of the last five to ten; in Startup it is one of the last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ExtraAcked {
+    current: f64,
+    last: f64,
+    /// The round in which the current half began.
+    began: u64,
+}
+
+impl ExtraAcked {
+    const HALF: u64 = 5;
+
+    pub(super) fn get(self) -> f64 {
+        self.current.max(self.last)
+    }
+
+    pub(super) fn update(&mut self, extra: f64, round: u64, full_bw_reached: bool) {
+        let half = if full_bw_reached { ExtraAcked::HALF } else { 1 };
+        if round.saturating_sub(self.began) >= half {
+            self.last = if full_bw_reached { self.current } else { 0.0 };
+            (self.current, self.began) = (0.0, round);
+        }
+        self.current = self.current.max(extra);
+    }
+}
+
+/// Chance from a seed: SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = self.0;
+        let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// Zero or one.
+    pub(super) fn bit(&mut self) -> u64 {
+        self.next() >> 63
+    }
+
+    /// Uniform in [0, 1).
+    pub(super) fn uniform(&mut self) -> f64 {
+        (self.next() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bandwidth_is_remembered_for_two_cycles() {
+        let mut max_bw = MaxBw::default();
+        max_bw.update(100.0);
+        max_bw.advance();
+        max_bw.update(50.0);
+        assert_eq!(max_bw.get(), 100.0);
+        max_bw.advance();
+        assert_eq!(max_bw.get(), 50.0);
+        max_bw.advance();
+        max_bw.advance();
+        assert_eq!(max_bw.get(), 50.0, "cycles without samples forget nothing");
+    }
+
+    #[test]
+    fn aggregation_is_remembered_for_five_to_ten_rounds() {
+        let mut extra = ExtraAcked::default();
+        extra.update(9.0, 1, false);
+        extra.update(1.0, 2, false);
+        assert_eq!(extra.get(), 1.0, "one round in Startup");
+        extra.update(7.0, 3, true);
+        for round in 4..12 {
+            extra.update(2.0, round, true);
+            assert_eq!(extra.get(), 7.0, "{round}");
+        }
+        extra.update(2.0, 12, true);
+        assert_eq!(extra.get(), 2.0);
+    }
+
+    #[test]
+    fn chance_is_the_published_generator() {
+        // The first value of SplitMix64 from a seed of zero.
+        assert_eq!(Random::new(0).next(), 0xe220_a839_7b1d_cdaf);
+        let mut random = Random::new(7);
+        assert!((0..100).all(|_| (0.0..1.0).contains(&random.uniform()) && random.bit() <= 1));
+    }
+}

@@ -1,0 +1,206 @@
+//! [`Compound`]: Reno's window, and beside it one that grows fast while no queue stands.
+
+use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
+use crate::reno;
+use crate::window::{MAX_WINDOW, RoundTrip, Verdict, Window, acked, decide};
+use exm_units::{Instant, Span};
+
+/// draft-sridharan-tcpm-ctcp-02, and Tan, Song, Zhang & Sridharan, INFOCOM 2006, section III:
+/// `alpha`, how fast the delay window grows.
+const ALPHA: f64 = 0.125;
+/// The same: `beta`, the part of the whole window given up at a loss.
+const BETA: f64 = 0.5;
+/// The same: `gamma`, with more packets of its own in the queue the delay window shrinks.
+const GAMMA: f64 = 30.0;
+/// The same: `zeta` (`eta` in the draft), by how many packets for each of those.
+const ZETA: f64 = 1.0;
+
+/// Compound TCP: the window is the sum of Reno's and of a *delay window*, which grows as
+/// `alpha * win^k` each round trip (`k` = 0.75) while fewer than `gamma` packets wait in the queue,
+/// and gives way as a queue builds.
+///
+/// `gamma` stays at 30 packets; the draft's tuning of it by what Reno would do is left out.
+#[derive(Clone, Debug, Default)]
+pub struct Compound {
+    /// Reno's window.
+    window: Window,
+    /// The delay window; zero in slow start.
+    dwnd: f64,
+    /// What it was before the last loss or timeout, should that prove spurious.
+    dwnd_before: f64,
+    /// The least round-trip time of the flow.
+    base_rtt: Option<Span>,
+    round: Round,
+}
+
+/// The round-trip times of the current round trip, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    trip: RoundTrip,
+    sum: f64,
+    samples: f64,
+}
+
+impl Compound {
+    /// A sender before its first flow.
+    pub fn new() -> Compound {
+        Compound::default()
+    }
+
+    /// The whole window.
+    fn win(&self) -> f64 {
+        self.window.cwnd + self.dwnd
+    }
+
+    /// The delay window at the end of a round trip.
+    fn steer(&mut self) {
+        let win = self.win();
+        let rtt = self.round.sum / self.round.samples;
+        let base = self.base_rtt.map_or(rtt, Span::as_secs_f64);
+        let waiting = if rtt > 0.0 { win * (1.0 - base / rtt) } else { 0.0 };
+        let change = if waiting < GAMMA {
+            // The one packet is what Reno's window adds.
+            (ALPHA * three_quarters_power(win) - 1.0).max(0.0)
+        } else {
+            -ZETA * waiting
+        };
+        self.dwnd = (self.dwnd + change).clamp(0.0, MAX_WINDOW);
+    }
+
+    fn reduce(&mut self, congestion: &Congestion) {
+        let (win, cwnd) = (self.win(), self.window.cwnd);
+        self.dwnd_before = self.dwnd;
+        self.round = Round::default();
+        if congestion.kind == CongestionKind::Timeout {
+            self.dwnd = 0.0;
+            self.window.reduce(congestion, (win * (1.0 - BETA)).floor());
+        } else {
+            self.dwnd = (win * (1.0 - BETA) - cwnd * reno::BETA).max(0.0);
+            self.window.reduce(congestion, (cwnd * reno::BETA).floor());
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        decide(self.win())
+    }
+}
+
+/// `x^k` with the `k` of the draft, 0.75, by square roots: exact, so the same everywhere.
+fn three_quarters_power(x: f64) -> f64 {
+    let root = x.sqrt();
+    root * root.sqrt()
+}
+
+impl Controller for Compound {
+    fn on_start(&mut self, start: &Start) -> Decision {
+        *self = Compound { window: Window::new(start), ..Compound::new() };
+        self.decision()
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        if ack.stale {
+            return self.decision();
+        }
+        let rtt = ack.rtt();
+        self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
+        self.round.sum += rtt.as_secs_f64();
+        self.round.samples += 1.0;
+        let round_ends = self.round.trip.ends(ack);
+        if self.window.may_grow(ack) {
+            let mut acked = acked(ack);
+            if self.window.in_slow_start() {
+                acked = self.window.slow_start(acked);
+            } else if round_ends {
+                self.steer();
+            }
+            self.window.increase(self.win().floor(), acked);
+        }
+        if round_ends || ack.recovering {
+            self.round = Round { trip: self.round.trip, ..Round::default() };
+        }
+        self.decision()
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        match self.window.judge(congestion) {
+            Verdict::Reduce => self.reduce(congestion),
+            Verdict::Undone => self.dwnd = self.dwnd_before,
+            Verdict::Nothing => {}
+        }
+        self.decision()
+    }
+
+    fn on_tick(&mut self, _now: Instant) -> Decision {
+        self.decision()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipe::Pipe;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    /// In congestion avoidance with a window of `cwnd`, its round-trip time 100 ms.
+    fn avoiding(cwnd: f64) -> Compound {
+        let mut cc = Compound::new();
+        cc.on_start(&Start::new(at(0)));
+        cc.window.set(cwnd);
+        cc.window.leave_slow_start();
+        cc.on_ack(&Ack::new(0, at(0), at(100)));
+        cc
+    }
+
+    /// One round trip of acknowledgements.
+    fn round(cc: &mut Compound, sent: u64, rtt: u64) {
+        for _ in 0..cc.win() as u64 {
+            cc.on_ack(&Ack::new(0, at(sent), at(sent + rtt)));
+        }
+    }
+
+    #[test]
+    fn the_delay_window_grows_by_the_papers_law() {
+        let mut cc = avoiding(256.0);
+        round(&mut cc, 100, 100);
+        // 0.125 * 256^0.75 - 1 = 7: with Reno's one packet, 8 a round trip.
+        assert_eq!((cc.window.cwnd, cc.dwnd), (256.0, 7.0));
+        round(&mut cc, 200, 100);
+        assert!((cc.dwnd - 7.0 - (0.125 * libm::pow(264.0, 0.75) - 1.0)).abs() < 0.2);
+    }
+
+    #[test]
+    fn the_delay_window_gives_way_to_a_queue() {
+        let mut cc = avoiding(200.0);
+        cc.dwnd = 100.0;
+        round(&mut cc, 100, 125);
+        // A quarter longer: a fifth of the window of 300 waits. The acknowledgements of the
+        // round that ends with its first are few, so only that one counts.
+        assert!(cc.dwnd < 100.0 - 30.0, "{}", cc.dwnd);
+    }
+
+    #[test]
+    fn a_loss_halves_the_whole_and_a_timeout_ends_the_delay_window() {
+        let mut cc = avoiding(60.0);
+        cc.dwnd = 40.0;
+        let lost = Congestion::new(CongestionKind::Lost, at(200), at(300));
+        assert_eq!(cc.on_congestion(&lost).cwnd.get(), 50);
+        assert_eq!((cc.window.cwnd, cc.dwnd), (30.0, 20.0));
+        let spurious = Congestion::new(CongestionKind::Spurious, at(200), at(310));
+        assert_eq!(cc.on_congestion(&spurious).cwnd.get(), 100);
+        let timeout = Congestion::new(CongestionKind::Timeout, at(300), at(900));
+        assert_eq!(cc.on_congestion(&timeout).cwnd.get(), 1);
+        assert_eq!((cc.window.ssthresh, cc.dwnd), (50.0, 0.0));
+    }
+
+    #[test]
+    fn fills_a_fat_pipe_sooner_than_reno() {
+        let pipe = Pipe::new(10_000.0, Span::from_millis(100), 200);
+        let length = Span::from_secs(60);
+        let compound = pipe.run(&mut Compound::new(), length, |_| {}).delivered;
+        let reno = pipe.run(&mut reno::Reno::new(), length, |_| {}).delivered;
+        assert!(compound as f64 > 1.05 * reno as f64, "{compound} {reno}");
+    }
+}

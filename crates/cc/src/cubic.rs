@@ -1,0 +1,286 @@
+//! [`Cubic`]: a window that is a cubic function of the time since the last congestion (RFC 9438).
+
+use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
+use crate::hystart::{self, Beginning, SlowStart};
+use crate::window::{MAX_WINDOW, Verdict, Window, acked};
+use exm_units::Instant;
+
+/// RFC 9438, section 4.1: `C`, packets per second cubed; 0.4 by section 5.1.
+const C: f64 = 0.4;
+/// RFC 9438, section 4.6: what is left of the window after congestion.
+const BETA: f64 = 0.7;
+/// RFC 9438, section 4.3: the additive increase that, with [`BETA`], is as fast as Reno.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// While the path's capacity is unknown the window grows by one packet in so many acknowledged at
+/// least: 5 % a round trip, as in Linux. The RFC lets the curve start flat.
+const UNKNOWN_GROWTH: f64 = 20.0;
+/// RFC 9438, section 4.2: the window grows to no more than this multiple in a round trip.
+const MAX_GROWTH: f64 = 1.5;
+
+/// CUBIC. Its first slow start ends by the length of trains of acknowledgements unless another is
+/// chosen; RFC 9438, section 4.10, recommends HyStart++, Linux runs HyStart.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    window: Window,
+    beginning: Beginning,
+    curve: Curve,
+    /// The curve before the last loss or timeout, should that prove spurious (section 4.9).
+    curve_before: Curve,
+    /// Smoothed round-trip time, in seconds (RFC 6298, equation 2.3).
+    srtt: Option<f64>,
+    /// Since when the application has had too little to send (section 5.8).
+    idle_since: Option<Instant>,
+}
+
+/// The curve that the window follows, in the names of RFC 9438, section 4.1.2.
+#[derive(Clone, Copy, Debug, Default)]
+struct Curve {
+    /// The window before the last reduction, or less by fast convergence; zero before the first.
+    w_max: f64,
+    /// The window before the last reduction, or as the first slow start ended.
+    cwnd_prior: f64,
+    /// Whether the path's capacity is known, from a loss or a mark since the last timeout.
+    capacity_known: bool,
+    /// Nothing until congestion avoidance begins.
+    epoch: Option<Epoch>,
+}
+
+/// One stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    began: Instant,
+    /// Seconds until the curve is at `w_max` again.
+    k: f64,
+    /// The window that Reno would have now.
+    w_est: f64,
+}
+
+impl Cubic {
+    /// A sender before its first flow.
+    pub fn new() -> Cubic {
+        Cubic {
+            window: Window::default(),
+            beginning: Beginning::new(SlowStart::AckTrain),
+            curve: Curve::default(),
+            curve_before: Curve::default(),
+            srtt: None,
+            idle_since: None,
+        }
+    }
+
+    /// The same with another slow start.
+    pub fn with_slow_start(self, kind: SlowStart) -> Cubic {
+        Cubic { beginning: Beginning::new(kind), ..self }
+    }
+
+    /// The window as it grows in congestion avoidance: RFC 9438, sections 4.2 to 4.5.
+    fn avoid(&mut self, now: Instant, acked: f64) {
+        let cwnd = self.window.cwnd;
+        let curve = &mut self.curve;
+        let epoch = curve.epoch.get_or_insert_with(|| {
+            // After a timeout, or where slow start ended without a loss, the plateau is here.
+            if curve.w_max < cwnd {
+                (curve.w_max, curve.cwnd_prior) = (cwnd, curve.cwnd_prior.max(cwnd));
+            }
+            Epoch { began: now, k: libm::cbrt((curve.w_max - cwnd) / C), w_est: cwnd }
+        });
+        if let Some(since) = self.idle_since.take() {
+            epoch.began = epoch.began.saturating_add(now.saturating_since(since));
+        }
+        let alpha = if epoch.w_est < curve.cwnd_prior { ALPHA } else { 1.0 };
+        epoch.w_est = (epoch.w_est + alpha * acked / cwnd).min(MAX_WINDOW);
+        let since_peak = now.saturating_since(epoch.began).as_secs_f64() - epoch.k;
+        let w_cubic = |t: f64| C * t * t * t + curve.w_max;
+        let grown = if w_cubic(since_peak) < epoch.w_est {
+            epoch.w_est.max(cwnd)
+        } else {
+            let next = w_cubic(since_peak + self.srtt.unwrap_or(0.0));
+            let target = next.clamp(cwnd, MAX_GROWTH * cwnd);
+            (cwnd + (target - cwnd) / cwnd * acked).min(target)
+        };
+        let least = if curve.capacity_known { cwnd } else { cwnd + acked / UNKNOWN_GROWTH };
+        self.window.set(grown.max(least));
+    }
+
+    fn reduce(&mut self, congestion: &Congestion) {
+        let cwnd = self.window.cwnd;
+        self.curve_before = self.curve;
+        let w_max = match congestion.kind {
+            // Section 4.8: the plateau is where congestion avoidance will begin.
+            CongestionKind::Timeout => 0.0,
+            // Section 4.7, fast convergence: it did not reach the last peak, so others want room.
+            _ if cwnd < self.curve.w_max => cwnd * (1.0 + BETA) / 2.0,
+            _ => cwnd,
+        };
+        let capacity_known = congestion.kind != CongestionKind::Timeout;
+        self.curve = Curve { w_max, cwnd_prior: cwnd, capacity_known, epoch: None };
+        self.idle_since = None;
+        self.window.reduce(congestion, cwnd * BETA);
+    }
+}
+
+impl Default for Cubic {
+    fn default() -> Cubic {
+        Cubic::new()
+    }
+}
+
+impl Controller for Cubic {
+    fn on_start(&mut self, start: &Start) -> Decision {
+        let beginning = self.beginning.again();
+        *self = Cubic { window: Window::new(start), beginning, ..Cubic::new() };
+        self.window.decision()
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        if ack.stale {
+            return self.window.decision();
+        }
+        let rtt = ack.rtt().as_secs_f64();
+        self.srtt = Some(self.srtt.map_or(rtt, |srtt| srtt + (rtt - srtt) / 8.0));
+        if self.window.may_grow(ack) {
+            let mut acked = acked(ack);
+            if self.window.in_slow_start() {
+                acked = hystart::slow_start(&mut self.window, &mut self.beginning, ack);
+            }
+            if acked > 0.0 {
+                self.avoid(ack.now, acked);
+            }
+        } else if ack.app_limited && self.curve.epoch.is_some() {
+            self.idle_since.get_or_insert(ack.now);
+        }
+        self.window.decision()
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        match self.window.judge(congestion) {
+            Verdict::Reduce => self.reduce(congestion),
+            Verdict::Undone => self.curve = self.curve_before,
+            Verdict::Nothing => {}
+        }
+        self.window.decision()
+    }
+
+    fn on_tick(&mut self, _now: Instant) -> Decision {
+        self.window.decision()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipe::Pipe;
+    use exm_units::{Packets, Span};
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    /// A sender whose window was `cwnd` when a loss cut it at `ms`.
+    fn cut(cwnd: u64, ms: u64) -> Cubic {
+        let mut cc = Cubic::new().with_slow_start(SlowStart::Plain);
+        let mut start = Start::new(at(0));
+        start.initial_window = Packets::new(cwnd);
+        cc.on_start(&start);
+        cc.on_congestion(&Congestion::new(CongestionKind::Lost, at(0), at(ms)));
+        cc
+    }
+
+    /// Acknowledges a window of packets each 100 ms round trip from `from` ms up to `to`.
+    fn feed(cc: &mut Cubic, from: u64, to: u64) -> f64 {
+        let mut now = from;
+        while now < to {
+            let window = cc.window.cwnd as u64;
+            for packet in 0..window {
+                let sent = at(now + 100 * packet / window);
+                cc.on_ack(&Ack::new(0, sent, sent + Span::from_millis(100)));
+            }
+            now += 100;
+        }
+        cc.window.cwnd
+    }
+
+    #[test]
+    fn follows_the_cubic_of_the_standard() {
+        // Section 4.2 with a window of 1000: K = cbrt(300 / 0.4) = 9.086 s.
+        for seconds in [2_u64, 5, 9, 12, 15] {
+            let mut cc = cut(1000, 0);
+            let reached = feed(&mut cc, 0, seconds * 1000);
+            let epoch = cc.curve.epoch.unwrap();
+            assert!((epoch.k - 9.0856).abs() < 1e-3, "{}", epoch.k);
+            let t = seconds as f64 + 0.1 - epoch.began.as_millis_f64() / 1000.0 - epoch.k;
+            let wanted = C * t * t * t + 1000.0;
+            assert!((reached - wanted).abs() < 0.01 * wanted, "{reached} for {wanted}");
+        }
+    }
+
+    #[test]
+    fn keeps_up_with_reno_where_the_cubic_is_slower() {
+        // Section 4.3: 0.529 packets a round trip until the old window, then one.
+        let mut cc = cut(20, 0);
+        let after = feed(&mut cc, 0, 1000);
+        assert!((after - (14.0 + 10.0 * ALPHA)).abs() < 0.5, "{after}");
+        let later = feed(&mut cc, 1000, 3000);
+        assert!(later > 20.0 + 7.0, "{later}");
+    }
+
+    #[test]
+    fn converges_fast_when_it_did_not_reach_its_last_peak() {
+        let mut cc = cut(1000, 0);
+        assert_eq!((cc.window.cwnd, cc.curve.w_max), (700.0, 1000.0));
+        cc.on_congestion(&Congestion::new(CongestionKind::Lost, at(10), at(20)));
+        assert_eq!(cc.window.cwnd, 489.99999999999994);
+        assert!((cc.curve.w_max - 700.0 * 0.85).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_spurious_loss_leaves_no_trace() {
+        let mut cc = cut(1000, 0);
+        feed(&mut cc, 0, 3000);
+        let (cwnd, curve) = (cc.window.cwnd, cc.curve);
+        cc.on_congestion(&Congestion::new(CongestionKind::Lost, at(3000), at(3200)));
+        assert!(cc.window.cwnd < cwnd);
+        cc.on_congestion(&Congestion::new(CongestionKind::Spurious, at(3000), at(3300)));
+        assert_eq!(cc.window.cwnd, cwnd);
+        assert_eq!(cc.curve.w_max, curve.w_max);
+        assert_eq!(cc.curve.epoch.unwrap().began, curve.epoch.unwrap().began);
+    }
+
+    #[test]
+    fn time_without_data_does_not_count() {
+        let (mut busy, mut idle) = (cut(1000, 0), cut(1000, 0));
+        feed(&mut busy, 0, 2000);
+        feed(&mut idle, 0, 2000);
+        let mut ack = Ack::new(0, at(2000), at(2100));
+        ack.app_limited = true;
+        idle.on_ack(&ack);
+        let after_idling = feed(&mut idle, 62_000, 63_000);
+        let without = feed(&mut busy, 2000, 3000);
+        assert!((after_idling - without).abs() < 0.02 * without, "{after_idling} {without}");
+    }
+
+    #[test]
+    fn after_a_timeout_the_plateau_is_where_slow_start_ends() {
+        let mut cc = cut(1000, 0);
+        cc.on_congestion(&Congestion::new(CongestionKind::Timeout, at(50), at(500)));
+        assert_eq!(cc.window.cwnd, 1.0);
+        feed(&mut cc, 500, 2000);
+        assert_eq!(cc.curve.epoch.unwrap().k, 0.0);
+        assert!((cc.curve.w_max - 490.0).abs() < 1.0, "{}", cc.curve.w_max);
+    }
+
+    #[test]
+    fn fills_a_long_fat_pipe_and_saws_by_three_tenths() {
+        let pipe = Pipe::new(10_000.0, Span::from_millis(100), 500);
+        let mut windows = Vec::new();
+        let run = pipe.run(&mut Cubic::new(), Span::from_secs(60), |seen| {
+            if seen.now > at(30_000) {
+                windows.push(seen.decision.cwnd.get());
+            }
+        });
+        assert!(run.delivered as f64 > 0.95 * 600_000.0, "{}", run.delivered);
+        let (low, high) = (*windows.iter().min().unwrap(), *windows.iter().max().unwrap());
+        assert!((1480..1560).contains(&high), "{high}");
+        assert!((low as f64 / high as f64 - BETA).abs() < 0.02, "{low} of {high}");
+    }
+}

@@ -1,0 +1,148 @@
+//! [`Dctcp`]: a window cut by the part of its packets that were marked (RFC 8257).
+
+use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Needs, Start};
+use crate::reno;
+use crate::window::{RoundTrip, Verdict, Window, acked};
+use exm_units::Instant;
+
+/// RFC 8257, section 4.2: `g`, the weight of the newest window in the average.
+const G: f64 = 1.0 / 16.0;
+/// RFC 8257, section 4.2: `alpha` starts at one, so that the first mark halves the window.
+const INITIAL_ALPHA: f64 = 1.0;
+
+/// DCTCP: grows as Reno does, keeps an average `alpha` of the part of packets that were marked, and
+/// gives up half that part of the window when some are. Losses are answered as Reno answers them.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    window: Window,
+    alpha: f64,
+    round: RoundTrip,
+    /// Packets acknowledged in the current round trip, and how many of them were marked.
+    acked: f64,
+    marked: f64,
+}
+
+impl Dctcp {
+    /// A sender before its first flow.
+    pub fn new() -> Dctcp {
+        let window = Window::default();
+        let round = RoundTrip::default();
+        Dctcp { window, alpha: INITIAL_ALPHA, round, acked: 0.0, marked: 0.0 }
+    }
+
+    /// RFC 8257, section 3.3, steps 2 to 8.
+    fn observe(&mut self, ack: &Ack) {
+        self.acked += acked(ack);
+        self.marked += (ack.marked.get() as f64).min(acked(ack));
+        if self.round.ends(ack) && self.acked > 0.0 {
+            self.alpha += G * (self.marked / self.acked - self.alpha);
+            (self.acked, self.marked) = (0.0, 0.0);
+        }
+    }
+}
+
+impl Default for Dctcp {
+    fn default() -> Dctcp {
+        Dctcp::new()
+    }
+}
+
+impl Controller for Dctcp {
+    fn on_start(&mut self, start: &Start) -> Decision {
+        *self = Dctcp { window: Window::new(start), ..Dctcp::new() };
+        self.window.decision()
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        if ack.stale {
+            return self.window.decision();
+        }
+        self.observe(ack);
+        if self.window.may_grow(ack) {
+            let mut acked = acked(ack);
+            if self.window.in_slow_start() {
+                acked = self.window.slow_start(acked);
+            }
+            reno::grow(&mut self.window, acked);
+        }
+        self.window.decision()
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        if congestion.kind != CongestionKind::Marked {
+            reno::answer(&mut self.window, congestion);
+        } else if self.window.judge(congestion) == Verdict::Reduce {
+            // RFC 8257, section 3.3, step 9.
+            self.window.reduce(congestion, self.window.cwnd * (1.0 - self.alpha / 2.0));
+        }
+        self.window.decision()
+    }
+
+    fn on_tick(&mut self, _now: Instant) -> Decision {
+        self.window.decision()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { marks: true, ..Needs::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipe::Pipe;
+    use exm_units::{Packets, Span};
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn alpha_converges_to_the_part_that_is_marked() {
+        let mut cc = Dctcp::new();
+        cc.on_start(&Start::new(at(0)));
+        // Every fourth of 20 packets in a round trip is marked.
+        for round in 0..100_u64 {
+            let before = cc.alpha;
+            for packet in 0..20 {
+                let mut ack = Ack::new(0, at(10 * round), at(10 * round + 10));
+                ack.marked = Packets::new(u64::from(packet % 4 == 0));
+                ack.recovering = true;
+                cc.on_ack(&ack);
+            }
+            let wanted = if round == 0 { 1.0 } else { before + (0.25 - before) / 16.0 };
+            assert!((cc.alpha - wanted).abs() < 5e-3, "{} for {wanted}", cc.alpha);
+        }
+        assert!((cc.alpha - 0.25).abs() < 0.01, "{}", cc.alpha);
+    }
+
+    #[test]
+    fn gives_up_half_of_alpha_once_a_window() {
+        let mut cc = Dctcp::new();
+        cc.on_start(&Start::new(at(0)));
+        cc.window.set(100.0);
+        cc.alpha = 0.2;
+        let marked = Congestion::new(CongestionKind::Marked, at(50), at(100));
+        assert_eq!(cc.on_congestion(&marked).cwnd.get(), 90);
+        assert_eq!(cc.on_congestion(&marked).cwnd.get(), 90);
+        let lost = Congestion::new(CongestionKind::Lost, at(100), at(200));
+        assert_eq!(cc.on_congestion(&lost).cwnd.get(), 45);
+        assert!(cc.needs().marks);
+    }
+
+    #[test]
+    fn keeps_the_queue_near_the_marking_threshold() {
+        // 10 Gbps of 1500-byte packets, 100 us, K = 65: Alizadeh et al., SIGCOMM 2010, figure 1.
+        let pipe = Pipe::new(833_333.0, Span::from_micros(100), 1000).marking_above(65);
+        let mut waits = Vec::new();
+        let run = pipe.run(&mut Dctcp::new(), Span::from_millis(200), |seen| {
+            if seen.now > at(100) {
+                waits.push(seen.queueing.as_secs_f64() * 833_333.0);
+            }
+        });
+        let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+        assert!((30.0..75.0).contains(&mean), "{mean}");
+        assert_eq!(run.drops, 0);
+        assert!(run.delivered as f64 > 0.99 * 166_667.0, "{}", run.delivered);
+    }
+}

@@ -1,0 +1,240 @@
+//! [`Ledbat`]: a window that keeps the queueing delay it causes at a target (RFC 6817).
+
+use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
+use crate::window::{Verdict, Window, acked};
+use exm_units::{Instant, Packets, Span};
+
+/// RFC 6817, section 2.5: `TARGET`, at most 100 ms.
+const TARGET: Span = Span::from_millis(100);
+/// RFC 6817, section 2.5: `GAIN`, at most one, so that it never grows faster than Reno.
+const GAIN: f64 = 1.0;
+/// RFC 6817, section 2.5: `BASE_HISTORY`, the minutes for which the least delay is remembered.
+const BASE_HISTORY: usize = 10;
+/// RFC 6817, section 2.4.2: how long each of those is.
+const MINUTE: Span = Span::from_secs(60);
+/// RFC 6817, section 2.5: `CURRENT_FILTER`, the newest delays of which the least counts.
+const CURRENT_FILTER: usize = 4;
+/// RFC 6817, section 2.5: `ALLOWED_INCREASE`, packets beyond what was in flight.
+const ALLOWED_INCREASE: f64 = 1.0;
+/// RFC 6817, section 2.5: `MIN_CWND`.
+const MIN_CWND: f64 = 2.0;
+/// RFC 6817, section 2.5: `INIT_CWND`.
+const INIT_CWND: Packets = Packets::new(2);
+
+/// LEDBAT, for what can wait: the window grows by the part of the target that is not yet filled,
+/// at most as fast as Reno's, and shrinks alike beyond it. There is no slow start. It works with
+/// one-way delays where the receiver tells when packets arrived, and with round-trip times
+/// elsewhere; only differences of them count.
+#[derive(Clone, Debug)]
+pub struct Ledbat {
+    target: Span,
+    window: Window,
+    delays: Option<Delays>,
+}
+
+/// Delays of the flow, in nanoseconds; negative where the receiver's clock is behind.
+#[derive(Clone, Debug)]
+struct Delays {
+    one_way: bool,
+    /// The least of each of the last minutes, the newest first.
+    base: [i64; BASE_HISTORY],
+    minute_began: Instant,
+    current: [i64; CURRENT_FILTER],
+    /// Where in `current` the next one goes.
+    next: usize,
+}
+
+impl Ledbat {
+    /// A sender before its first flow, its target 100 ms.
+    pub fn new() -> Ledbat {
+        Ledbat { target: TARGET, window: Window::of(INIT_CWND), delays: None }
+    }
+
+    /// The same with another `target`; the standard allows no more than 100 ms.
+    pub fn with_target(self, target: Span) -> Ledbat {
+        Ledbat { target: target.max(Span::from_nanos(1)), ..self }
+    }
+
+    /// The queueing delay by `ack` and those before it: RFC 6817, section 2.4.2.
+    fn queueing(&mut self, ack: &Ack) -> f64 {
+        let (one_way, delay) = match ack.received_at {
+            Some(received) => (true, difference(received, ack.sent_at)),
+            None => (false, difference(ack.now, ack.sent_at).max(0)),
+        };
+        // Delays of one kind say nothing of the other.
+        let delays = self.delays.take().filter(|delays| delays.one_way == one_way);
+        let mut delays = delays.unwrap_or_else(|| Delays::new(one_way, ack.now));
+        delays.observe(delay, ack.now);
+        let queueing = delays.queueing();
+        self.delays = Some(delays);
+        queueing
+    }
+
+    /// RFC 6817, section 2.4.2, on an acknowledgement.
+    fn steer(&mut self, ack: &Ack, queueing: f64, may_grow: bool) {
+        let target = self.target.as_nanos() as f64;
+        let off_target = (target - queueing) / target;
+        if off_target > 0.0 && !may_grow {
+            return;
+        }
+        let cwnd = self.window.cwnd;
+        let wanted = cwnd + GAIN * off_target * acked(ack) / cwnd;
+        let allowed = ack.in_flight.get() as f64 + acked(ack) + ALLOWED_INCREASE;
+        self.window.set(wanted.min(allowed).max(MIN_CWND));
+    }
+}
+
+impl Delays {
+    fn new(one_way: bool, now: Instant) -> Delays {
+        Delays {
+            one_way,
+            base: [i64::MAX; BASE_HISTORY],
+            minute_began: now,
+            current: [i64::MAX; CURRENT_FILTER],
+            next: 0,
+        }
+    }
+
+    fn observe(&mut self, delay: i64, now: Instant) {
+        if now.saturating_since(self.minute_began) >= MINUTE {
+            self.minute_began = now;
+            self.base.rotate_right(1);
+            self.base[0] = delay;
+        }
+        self.base[0] = self.base[0].min(delay);
+        self.current[self.next] = delay;
+        self.next = (self.next + 1) % CURRENT_FILTER;
+    }
+
+    fn queueing(&self) -> f64 {
+        let least = |delays: &[i64]| delays.iter().fold(i64::MAX, |least, &delay| least.min(delay));
+        least(&self.current).saturating_sub(least(&self.base)) as f64
+    }
+}
+
+/// `later - earlier`, which may be negative where the clocks differ.
+fn difference(later: Instant, earlier: Instant) -> i64 {
+    let nanos = i128::from(later.as_nanos()) - i128::from(earlier.as_nanos());
+    // A bound that leaves room for the difference of two such.
+    nanos.clamp(-(1 << 62), 1 << 62) as i64
+}
+
+impl Default for Ledbat {
+    fn default() -> Ledbat {
+        Ledbat::new()
+    }
+}
+
+impl Controller for Ledbat {
+    fn on_start(&mut self, start: &Start) -> Decision {
+        let window = Window::of(INIT_CWND.min(start.initial_window));
+        *self = Ledbat { target: self.target, window, delays: None };
+        self.window.decision()
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        if !ack.stale {
+            let may_grow = self.window.may_grow(ack);
+            let queueing = self.queueing(ack);
+            if !ack.recovering && ack.acked > Packets::ZERO {
+                self.steer(ack, queueing, may_grow);
+            }
+        }
+        self.window.decision()
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        if self.window.judge(congestion) == Verdict::Reduce {
+            let cwnd = self.window.cwnd;
+            self.window.reduce(congestion, (cwnd / 2.0).max(MIN_CWND));
+            if congestion.kind != CongestionKind::Timeout {
+                self.window.set(self.window.cwnd.min(cwnd));
+            }
+        }
+        self.window.decision()
+    }
+
+    fn on_tick(&mut self, _now: Instant) -> Decision {
+        self.window.decision()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipe::Pipe;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    fn mean_queueing(mut cc: Ledbat) -> f64 {
+        let pipe = Pipe::new(1000.0, Span::from_millis(50), 1000);
+        let mut waits = Vec::new();
+        pipe.run(&mut cc, Span::from_secs(50), |seen| {
+            if seen.now > at(40_000) {
+                waits.push(seen.queueing.as_millis_f64());
+            }
+        });
+        waits.iter().sum::<f64>() / waits.len() as f64
+    }
+
+    #[test]
+    fn converges_to_its_target() {
+        let mean = mean_queueing(Ledbat::new());
+        assert!((95.0..103.0).contains(&mean), "{mean}");
+        let mean = mean_queueing(Ledbat::new().with_target(Span::from_millis(25)));
+        assert!((22.0..27.0).contains(&mean), "{mean}");
+    }
+
+    fn acked(cc: &mut Ledbat, sent: u64, received: u64) -> f64 {
+        let mut ack = Ack::new(0, at(sent), at(sent + 1000));
+        ack.received_at = Some(at(received));
+        ack.in_flight = Packets::new(100);
+        cc.on_ack(&ack);
+        cc.window.cwnd
+    }
+
+    #[test]
+    fn one_way_delays_count_whatever_the_receivers_clock() {
+        let mut cc = Ledbat::new();
+        cc.on_start(&Start::new(at(0)));
+        // The receiver's clock is five seconds behind; 30 ms of propagation delay.
+        for k in 0..50 {
+            acked(&mut cc, 6000 + k, 1030 + k);
+        }
+        let grown = cc.window.cwnd;
+        assert!(grown > 9.0, "{grown}");
+        for k in 0..50 {
+            // 300 ms in the queue, though the round-trip time is the same.
+            acked(&mut cc, 7000 + k, 2330 + k);
+        }
+        assert_eq!(cc.window.cwnd, MIN_CWND);
+    }
+
+    #[test]
+    fn the_base_delay_is_forgotten_after_ten_minutes() {
+        let mut delays = Delays::new(false, at(0));
+        delays.observe(50, at(0));
+        for minute in 1..=12_u64 {
+            for _ in 0..4 {
+                delays.observe(80, at(60_000 * minute));
+            }
+            assert_eq!(delays.queueing(), if minute < 10 { 30.0 } else { 0.0 }, "{minute}");
+        }
+    }
+
+    #[test]
+    fn grows_no_further_than_what_is_in_flight_and_halves_at_a_loss() {
+        let mut cc = Ledbat::new();
+        cc.on_start(&Start::new(at(0)));
+        for k in 0..100 {
+            let mut ack = Ack::new(0, at(k), at(k + 10));
+            ack.in_flight = Packets::new(5);
+            cc.on_ack(&ack);
+        }
+        assert_eq!(cc.window.cwnd, 7.0);
+        let lost = Congestion::new(CongestionKind::Lost, at(200), at(300));
+        assert_eq!(cc.on_congestion(&lost).cwnd.get(), 3);
+    }
+}

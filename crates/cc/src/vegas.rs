@@ -1,0 +1,207 @@
+//! [`Vegas`]: a window that keeps a few packets of its own in the queue (Brakmo & Peterson).
+
+use crate::controller::{Ack, Congestion, Controller, Decision, Start};
+use crate::reno;
+use crate::window::{RoundTrip, Verdict, Window, acked};
+use exm_units::{Instant, Span};
+
+/// Brakmo, O'Malley & Peterson, SIGCOMM 1994, section 4.2, with the values of Linux and ns-3:
+/// fewer packets of its own in the queue than this, and the window grows.
+const ALPHA: f64 = 2.0;
+/// The same: more than this, and it shrinks.
+const BETA: f64 = 4.0;
+/// Section 4.3: more than this, and slow start ends.
+const GAMMA: f64 = 1.0;
+/// With no more round-trip times than this in a round trip, they may all be of delayed
+/// acknowledgements: the window then does what Reno's does, as in Linux.
+const TOO_FEW: u32 = 2;
+/// The least window, as in Linux.
+const MIN_WINDOW: f64 = 2.0;
+
+/// Vegas. Once a round trip it compares the window with what the least round-trip time would carry
+/// of it; the difference is what waits in the queue.
+///
+/// Slow start is Linux's: it doubles the window every round trip and looks at the queue every round
+/// trip; in the paper it doubles every other round trip. What counts of a round trip is the least
+/// smoothed round-trip time (RFC 6298), as in ns-3: the first packet of a burst meets no queue, and
+/// says nothing of the burst. Losses are answered as Reno answers them; the paper's early
+/// retransmissions are left to the host.
+#[derive(Clone, Debug, Default)]
+pub struct Vegas {
+    window: Window,
+    /// The least round-trip time of the flow.
+    base_rtt: Option<Span>,
+    /// Smoothed round-trip time, in seconds (RFC 6298, equation 2.3).
+    srtt: Option<f64>,
+    round: Round,
+}
+
+/// What was seen of the current round trip.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    trip: RoundTrip,
+    /// The least smoothed round-trip time, in seconds.
+    min_srtt: f64,
+    samples: u32,
+}
+
+impl Round {
+    fn new(trip: RoundTrip) -> Round {
+        Round { trip, min_srtt: f64::INFINITY, samples: 0 }
+    }
+}
+
+impl Default for Round {
+    fn default() -> Round {
+        Round::new(RoundTrip::default())
+    }
+}
+
+impl Vegas {
+    /// A sender before its first flow.
+    pub fn new() -> Vegas {
+        Vegas::default()
+    }
+
+    fn grow(&mut self, ack: &Ack, round_ends: bool) {
+        let waiting = self.waiting().filter(|_| round_ends && self.round.samples > TOO_FEW);
+        match waiting {
+            Some(waiting) => self.steer(ack, waiting),
+            None if self.window.in_slow_start() => {
+                self.window.slow_start(acked(ack));
+            }
+            // Between decisions the window stands still.
+            None if round_ends => reno::grow(&mut self.window, acked(ack)),
+            None => {}
+        }
+    }
+
+    /// Takes note of the round-trip time of an acknowledged packet.
+    fn observe(&mut self, rtt: Span) {
+        self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
+        let rtt = rtt.as_secs_f64();
+        let srtt = self.srtt.map_or(rtt, |srtt| srtt + (rtt - srtt) / 8.0);
+        self.srtt = Some(srtt);
+        self.round.min_srtt = self.round.min_srtt.min(srtt);
+        self.round.samples = self.round.samples.saturating_add(1);
+    }
+
+    /// Packets of its own in the queue: section 4.2's difference of expected and actual rate, times
+    /// the least round-trip time of the flow. What the path carries is counted in whole packets, as
+    /// in ns-3: part of a packet that waits is a packet that waits.
+    fn waiting(&self) -> Option<f64> {
+        let (base, rtt) = (self.base_rtt?.as_secs_f64(), self.round.min_srtt);
+        let cwnd = self.window.cwnd.floor();
+        (rtt > 0.0).then(|| cwnd - (cwnd * (base / rtt)).floor())
+    }
+
+    /// The decision of a round trip at whose end `waiting` packets are in the queue.
+    fn steer(&mut self, ack: &Ack, waiting: f64) {
+        let window = &mut self.window;
+        if window.in_slow_start() {
+            if waiting > GAMMA {
+                // Down to what the path carries, and a packet to try.
+                let target = (window.cwnd - waiting).floor() + 1.0;
+                window.set(window.cwnd.min(target).max(MIN_WINDOW));
+                window.ssthresh = window.ssthresh.min((window.cwnd - 1.0).max(MIN_WINDOW));
+            } else {
+                window.slow_start(acked(ack));
+            }
+        } else if waiting > BETA {
+            window.set((window.cwnd - 1.0).max(MIN_WINDOW));
+            window.ssthresh = window.ssthresh.min((window.cwnd - 1.0).max(MIN_WINDOW));
+        } else if waiting < ALPHA {
+            window.set(window.cwnd + 1.0);
+        }
+    }
+}
+
+impl Controller for Vegas {
+    fn on_start(&mut self, start: &Start) -> Decision {
+        *self = Vegas { window: Window::new(start), ..Vegas::new() };
+        self.window.decision()
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        if ack.stale {
+            return self.window.decision();
+        }
+        self.observe(ack.rtt());
+        let round_ends = self.round.trip.ends(ack);
+        if self.window.may_grow(ack) {
+            self.grow(ack, round_ends);
+        }
+        if round_ends || ack.recovering {
+            self.round = Round::new(self.round.trip);
+        }
+        self.window.decision()
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        if reno::answer(&mut self.window, congestion) != Verdict::Nothing {
+            self.round = Round::default();
+        }
+        self.window.decision()
+    }
+
+    fn on_tick(&mut self, _now: Instant) -> Decision {
+        self.window.decision()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::CongestionKind;
+    use crate::pipe::Pipe;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn holds_two_to_four_packets_in_the_queue() {
+        let pipe = Pipe::new(1000.0, Span::from_millis(100), 1000);
+        let mut waits = Vec::new();
+        let run = pipe.run(&mut Vegas::new(), Span::from_secs(60), |seen| {
+            if seen.now > at(30_000) {
+                waits.push(seen.queueing.as_millis_f64());
+            }
+        });
+        let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+        assert!((0.9..4.1).contains(&mean), "{mean} ms at a packet a millisecond");
+        assert!(run.delivered > 57_000, "{}", run.delivered);
+        assert_eq!(run.drops, 0);
+    }
+
+    /// One flow of 100 s over 15 Mbps and 150 ms with 1000 packets of buffer. An independent
+    /// simulator has 93.9 % of the link, 1.1 ms in the queue, and a window of at most 190.
+    #[test]
+    fn alone_on_a_long_path() {
+        let pipe = Pipe::new(1250.0, Span::from_millis(150), 1000);
+        let (mut most, mut waits) = (0, 0.0);
+        let run = pipe.run(&mut Vegas::new(), Span::from_secs(100), |seen| {
+            most = most.max(seen.decision.cwnd.get());
+            waits += seen.queueing.as_millis_f64();
+        });
+        let used = run.delivered as f64 / 125_000.0;
+        assert!((0.92..0.96).contains(&used), "{used}");
+        assert!((187..=195).contains(&most), "{most}");
+        let mean = waits / run.delivered as f64;
+        assert!((0.8..2.2).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn does_what_reno_does_when_it_sees_too_little() {
+        let mut cc = Vegas::new();
+        cc.on_start(&Start::new(at(0)));
+        cc.on_congestion(&Congestion::new(CongestionKind::Lost, at(0), at(100)));
+        assert_eq!(cc.window.cwnd, 5.0);
+        for round in 1..=10 {
+            let mut ack = Ack::new(0, at(100 * round), at(100 * round + 100));
+            ack.acked = exm_units::Packets::new(5);
+            cc.on_ack(&ack);
+        }
+        assert!(cc.window.cwnd >= 9.0, "{}", cc.window.cwnd);
+    }
+}

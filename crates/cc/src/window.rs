@@ -1,0 +1,265 @@
+//! [`Window`]: what every controller in the tradition of Reno keeps, whatever its law of growth.
+
+use crate::controller::{Ack, Congestion, CongestionKind, Decision, INITIAL_WINDOW, Start};
+use exm_units::{Instant, Packets, Span};
+
+/// No window is larger: enough for a terabit a second around the moon, and small enough that
+/// no sum of windows loses a packet to rounding.
+pub(crate) const MAX_WINDOW: f64 = 1e9;
+
+/// RFC 5681, equation 4: the threshold is never less than two segments.
+const MIN_SSTHRESH: f64 = 2.0;
+
+/// A window with its threshold of slow start, and what has been answered already.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    /// Packets that may be in flight; the fraction is progress towards the next.
+    pub(crate) cwnd: f64,
+    /// Below it the window is in slow start; infinite until congestion is first met.
+    pub(crate) ssthresh: f64,
+    /// Packets acknowledged towards the next packet of additive increase.
+    credit: f64,
+    /// Losses and marks of packets sent before this belong to the congestion answered then.
+    answered_at: Option<Instant>,
+    /// Whether a timeout was answered and nothing has been acknowledged since.
+    timed_out: bool,
+    before: Option<Before>,
+}
+
+/// The window before the last answer to a loss or timeout, should that prove spurious.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    cwnd: f64,
+    ssthresh: f64,
+    answered_at: Option<Instant>,
+}
+
+/// What a sign of congestion asks of a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// To lower its window, by [`Window::reduce`].
+    Reduce,
+    /// To restore what it keeps beside the window, which is restored already.
+    Undone,
+    /// Nothing.
+    Nothing,
+}
+
+impl Window {
+    /// The window at the start of a flow.
+    pub(crate) fn new(start: &Start) -> Window {
+        Window::of(start.initial_window)
+    }
+
+    /// A fresh window of `packets`.
+    pub(crate) fn of(packets: Packets) -> Window {
+        Window {
+            cwnd: (packets.get() as f64).clamp(1.0, MAX_WINDOW),
+            ssthresh: f64::INFINITY,
+            credit: 0.0,
+            answered_at: None,
+            timed_out: false,
+            before: None,
+        }
+    }
+
+    /// Takes note of `ack`; true where it lets the window grow.
+    pub(crate) fn may_grow(&mut self, ack: &Ack) -> bool {
+        if ack.stale || ack.acked == Packets::ZERO {
+            return false;
+        }
+        self.timed_out = false;
+        !ack.recovering && !ack.app_limited
+    }
+
+    /// Whether the window doubles each round trip (RFC 5681, section 3.1).
+    pub(crate) fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Whether no congestion has been met yet.
+    pub(crate) fn in_first_slow_start(&self) -> bool {
+        self.ssthresh == f64::INFINITY
+    }
+
+    /// From here on the window is in congestion avoidance.
+    pub(crate) fn leave_slow_start(&mut self) {
+        self.ssthresh = self.cwnd;
+    }
+
+    /// Slow start with appropriate byte counting (RFC 3465 with L unlimited, as Linux does): a
+    /// packet more for each acknowledged, up to the threshold. Returns the acknowledged packets
+    /// that are left over.
+    pub(crate) fn slow_start(&mut self, acked: f64) -> f64 {
+        let used = acked.min(self.ssthresh - self.cwnd);
+        self.set(self.cwnd + used);
+        acked - used
+    }
+
+    /// One packet more for every `each` acknowledged: with `each` the window, one each round trip
+    /// (RFC 5681, section 3.1). Whole packets only, the rest is kept as credit.
+    pub(crate) fn increase(&mut self, each: f64, acked: f64) {
+        self.credit += acked;
+        if self.credit >= each {
+            let packets = (self.credit / each).floor();
+            self.credit -= packets * each;
+            self.set(self.cwnd + packets);
+        }
+    }
+
+    /// A window of `cwnd` packets, at least one.
+    pub(crate) fn set(&mut self, cwnd: f64) {
+        self.cwnd = cwnd.clamp(1.0, MAX_WINDOW);
+    }
+
+    /// What `congestion` asks for. Spurious signs are undone here, and a timeout that follows
+    /// another leaves the threshold as it is (RFC 5681, section 3.1: only the first timeout of a
+    /// segment lowers it).
+    pub(crate) fn judge(&mut self, congestion: &Congestion) -> Verdict {
+        let answered = self.answered_at.is_some_and(|at| congestion.sent_at < at);
+        match congestion.kind {
+            CongestionKind::Spurious => return self.undo(),
+            CongestionKind::Timeout if self.timed_out => {
+                self.cwnd = 1.0;
+                self.answered_at = Some(congestion.now);
+            }
+            CongestionKind::Lost | CongestionKind::Marked if answered => {}
+            CongestionKind::Timeout | CongestionKind::Lost | CongestionKind::Marked => {
+                return Verdict::Reduce;
+            }
+        }
+        Verdict::Nothing
+    }
+
+    /// Answers `congestion`: the threshold becomes `ssthresh`, the window the same, or one packet
+    /// after a timeout (RFC 5681, section 3.1).
+    pub(crate) fn reduce(&mut self, congestion: &Congestion, ssthresh: f64) {
+        let Window { cwnd, answered_at, .. } = *self;
+        // A mark is never spurious: what came before it must not be restored over its answer.
+        self.before = (congestion.kind != CongestionKind::Marked).then_some(Before {
+            cwnd,
+            ssthresh: self.ssthresh,
+            answered_at,
+        });
+        self.timed_out = congestion.kind == CongestionKind::Timeout;
+        self.ssthresh = ssthresh.clamp(MIN_SSTHRESH, MAX_WINDOW);
+        self.cwnd = if self.timed_out { 1.0 } else { self.ssthresh };
+        self.credit = 0.0;
+        self.answered_at = Some(congestion.now);
+    }
+
+    fn undo(&mut self) -> Verdict {
+        let Some(before) = self.before.take() else { return Verdict::Nothing };
+        // It may have grown beyond, if the sign was long in proving false (RFC 9438, 4.9.2).
+        self.cwnd = self.cwnd.max(before.cwnd);
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
+        self.answered_at = before.answered_at;
+        self.timed_out = false;
+        Verdict::Undone
+    }
+
+    /// The window as a decision, without pacing.
+    pub(crate) fn decision(&self) -> Decision {
+        decide(self.cwnd)
+    }
+}
+
+impl Default for Window {
+    fn default() -> Window {
+        Window::of(INITIAL_WINDOW)
+    }
+}
+
+/// A window of `cwnd` whole packets, without pacing.
+pub(crate) fn decide(cwnd: f64) -> Decision {
+    let cwnd = Packets::new(cwnd.clamp(1.0, MAX_WINDOW) as u64);
+    Decision { cwnd, intersend: Span::ZERO, wake_at: None }
+}
+
+/// The packets that `ack` acknowledges, never more than any window holds.
+pub(crate) fn acked(ack: &Ack) -> f64 {
+    (ack.acked.get() as f64).min(MAX_WINDOW)
+}
+
+/// Tells round trips apart: one ends when a packet is acknowledged that was sent after it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RoundTrip {
+    began: Option<Instant>,
+}
+
+impl RoundTrip {
+    /// Whether `ack` ends a round trip; the next one begins then. The first acknowledgement only
+    /// begins one.
+    pub(crate) fn ends(&mut self, ack: &Ack) -> bool {
+        let ends = self.began.is_none_or(|began| ack.sent_at >= began);
+        let counts = ends && self.began.is_some();
+        if ends {
+            self.began = Some(ack.now);
+        }
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    fn sign(kind: CongestionKind, sent: u64, now: u64) -> Congestion {
+        Congestion::new(kind, at(sent), at(now))
+    }
+
+    fn ack() -> Ack {
+        Ack::new(0, at(0), at(1))
+    }
+
+    #[test]
+    fn slow_start_stops_at_the_threshold_and_hands_back_the_rest() {
+        let mut window = Window::of(Packets::new(10));
+        assert_eq!(window.slow_start(5.0), 0.0);
+        window.ssthresh = 18.0;
+        assert_eq!((window.slow_start(7.0), window.cwnd), (4.0, 18.0));
+        window.increase(18.0, 17.0);
+        assert_eq!(window.cwnd, 18.0);
+        window.increase(18.0, 1.0);
+        assert_eq!(window.cwnd, 19.0);
+    }
+
+    #[test]
+    fn a_run_of_timeouts_lowers_the_threshold_once() {
+        let mut window = Window::of(Packets::new(40));
+        let timeout = sign(CongestionKind::Timeout, 0, 100);
+        assert_eq!(window.judge(&timeout), Verdict::Reduce);
+        window.reduce(&timeout, 20.0);
+        assert_eq!((window.cwnd, window.ssthresh), (1.0, 20.0));
+        assert_eq!(window.judge(&sign(CongestionKind::Timeout, 100, 300)), Verdict::Nothing);
+        assert_eq!((window.cwnd, window.ssthresh), (1.0, 20.0));
+        assert!(window.may_grow(&ack()));
+        assert_eq!(window.judge(&sign(CongestionKind::Timeout, 300, 700)), Verdict::Reduce);
+    }
+
+    #[test]
+    fn a_spurious_sign_restores_the_window_once() {
+        let mut window = Window::of(Packets::new(40));
+        let lost = sign(CongestionKind::Lost, 50, 100);
+        window.reduce(&lost, 20.0);
+        assert_eq!(window.judge(&lost), Verdict::Nothing, "answered already");
+        let spurious = sign(CongestionKind::Spurious, 50, 120);
+        assert_eq!(window.judge(&spurious), Verdict::Undone);
+        assert_eq!((window.cwnd, window.ssthresh), (40.0, f64::INFINITY));
+        assert_eq!(window.judge(&spurious), Verdict::Nothing);
+        assert_eq!(window.judge(&lost), Verdict::Reduce, "the answer is forgotten too");
+    }
+
+    #[test]
+    fn an_answer_to_a_mark_stands() {
+        let mut window = Window::of(Packets::new(40));
+        window.reduce(&sign(CongestionKind::Lost, 50, 100), 20.0);
+        window.reduce(&sign(CongestionKind::Marked, 100, 200), 10.0);
+        assert_eq!(window.judge(&sign(CongestionKind::Spurious, 50, 250)), Verdict::Nothing);
+        assert_eq!(window.cwnd, 10.0);
+    }
+}
