@@ -1,5 +1,6 @@
 //! What happens when the user interrupts: nothing is left half written.
 
+use crate::progress;
 use crate::shell::note;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +29,7 @@ pub(crate) fn watch() {
             // It may be complete by now, and have another name.
             let _ = std::fs::remove_file(path);
         }
-        std::process::exit(INTERRUPTED);
+        progress::after_bar(|| std::process::exit(INTERRUPTED));
     });
 }
 
@@ -42,7 +43,9 @@ fn is_first() -> bool {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     let first = FIRST.get_or_init(Instant::now);
     if !ASKED.swap(true, Ordering::SeqCst) {
-        note("ending after the present step; interrupt again to end at once");
+        progress::beside_bar(|| {
+            note("ending after the present step; interrupt again to end at once");
+        });
     }
     first.elapsed() < Duration::from_millis(500)
 }

@@ -6,7 +6,9 @@
 mod cli;
 mod columns;
 mod commands;
+mod experiments;
 mod interrupt;
+mod options;
 mod progress;
 mod shell;
 mod tables;

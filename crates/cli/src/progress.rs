@@ -1,12 +1,51 @@
-//! A bar that tells how far a long computation is and how long it will still take.
+//! A bar that tells how far a long computation is and how long it will still take; and what else is
+//! written to the terminal while a bar is on it.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What is done sooner needs no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The bar on the terminal, where there is one.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// `bar` is about to be drawn on the terminal.
+pub(crate) fn shown(bar: &ProgressBar) {
+    *on_terminal() = Some(bar.clone());
+}
+
+/// Takes `bar` away from the terminal for good.
+pub(crate) fn take_away(bar: &ProgressBar) {
+    let mut shown = on_terminal();
+    bar.finish_and_clear();
+    *shown = None;
+}
+
+/// Does `work`, which writes to the terminal, with the bar out of its way.
+pub(crate) fn beside_bar<T>(work: impl FnOnce() -> T) -> T {
+    match on_terminal().as_ref() {
+        Some(bar) => bar.suspend(work),
+        None => work(),
+    }
+}
+
+/// Does `work`, which ends the program, when the bar is gone for good.
+pub(crate) fn after_bar<T>(work: impl FnOnce() -> T) -> T {
+    // While this is held no other bar appears.
+    let mut shown = on_terminal();
+    if let Some(bar) = shown.take() {
+        bar.finish_and_clear();
+    }
+    work()
+}
+
+fn on_terminal() -> MutexGuard<'static, Option<ProgressBar>> {
+    SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A bar on the standard error, where that is a terminal and the work takes long.
 pub(crate) struct Progress {
@@ -29,12 +68,13 @@ impl Progress {
         self.bar.inc(steps);
         let due = self.waiting.load(Ordering::Relaxed) && self.bar.elapsed() > PATIENCE;
         if due && self.waiting.swap(false, Ordering::Relaxed) {
+            shown(&self.bar);
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
     }
 
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
+        take_away(&self.bar);
     }
 }

@@ -124,7 +124,7 @@ pub(crate) fn command_line() -> String {
 }
 
 /// `word` as a shell would have to be given it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=,:+%@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -1,10 +1,13 @@
 //! `exm design`, `exm score` and `exm demo` from outside.
 
+mod common;
+
+use common::{Folder, assert_fails, error_of};
 use exm_remy::{ArrivalTimes, TableFile};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 const MODEL: &str = r#"
 name = "small"
@@ -22,114 +25,64 @@ duration = "4 s"
 specimens = 4
 "#;
 
-/// A folder of its own for the test `name`, with a model in it, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("exm-design-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a temporary folder");
-        fs::write(path.join("model.toml"), MODEL).expect("can write");
-        Folder(path)
-    }
-
-    fn exm(&self, words: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_exm"));
-        command.args(words.split(' ')).current_dir(&self.0).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, words: &str) -> Output {
-        self.exm(words).output().expect("the program starts")
-    }
-
-    /// What it prints, where it is to succeed.
-    fn text(&self, words: &str) -> String {
-        let output = self.run(words);
-        assert!(output.status.success(), "{words}: {}", error_of(&output));
-        String::from_utf8(output.stdout).expect("text")
-    }
-
-    fn json(&self, words: &str) -> Value {
-        serde_json::from_str(&self.text(words)).expect(words)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).expect(name)
-    }
-
-    fn table(&self, name: &str) -> TableFile {
-        TableFile::load(self.path(name)).expect(name)
-    }
-
-    /// The steps and scores in the log `name`.
-    fn log(&self, name: &str) -> Vec<(u64, f64)> {
-        let line = |line: &str| {
-            let line: Value = serde_json::from_str(line).expect("JSON");
-            assert!(line["cpu_seconds"].is_f64() && line["what"].is_string(), "{line}");
-            (line["step"].as_u64().expect("a step"), line["score"].as_f64().expect("a score"))
-        };
-        self.read(name).lines().map(line).collect()
-    }
-
-    /// The checkpoint `name` but for the CPU time.
-    fn checkpoint(&self, name: &str) -> Value {
-        let mut checkpoint: Value = serde_json::from_str(&self.read(name)).expect("JSON");
-        checkpoint.as_object_mut().expect("an object").remove("cpu_seconds").expect("it is there");
-        checkpoint
-    }
+/// A folder for the test `name` with the model in it.
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    folder.write("model.toml", MODEL);
+    folder
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
+fn read(folder: &Folder, name: &str) -> String {
+    fs::read_to_string(folder.path(name)).expect(name)
 }
 
-fn error_of(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+fn read_table(folder: &Folder, name: &str) -> TableFile {
+    TableFile::load(folder.path(name)).expect(name)
 }
 
-fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
-    let error = error_of(output);
-    assert_eq!(output.status.code(), Some(code), "{error}");
-    assert_eq!(error.matches("error:").count(), 1, "{error}");
-    assert!(output.stdout.is_empty() && !error.contains("panicked"), "{error}");
-    for part in parts {
-        assert!(error.contains(part), "\"{part}\" is not in: {error}");
-    }
+/// The steps and scores in the log `name`.
+fn read_log(folder: &Folder, name: &str) -> Vec<(u64, f64)> {
+    let line = |line: &str| {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        assert!(line["cpu_seconds"].is_f64() && line["what"].is_string(), "{line}");
+        (line["step"].as_u64().expect("a step"), line["score"].as_f64().expect("a score"))
+    };
+    read(folder, name).lines().map(line).collect()
+}
+
+/// The checkpoint `name` but for the CPU time.
+fn read_checkpoint(folder: &Folder, name: &str) -> Value {
+    let mut checkpoint: Value = serde_json::from_str(&read(folder, name)).expect("JSON");
+    checkpoint.as_object_mut().expect("an object").remove("cpu_seconds").expect("it is there");
+    checkpoint
 }
 
 const DESIGN: &str = "design model.toml --specimens 8 --quiet";
 
 #[test]
 fn a_resumed_design_is_that_of_one_run() {
-    let folder = Folder::new("resume");
+    let folder = folder("resume");
     folder.text(&format!("{DESIGN} -o whole.json --steps 40 --threads 1"));
     folder.text(&format!("{DESIGN} -o part.json --steps 5 --threads 2"));
     // As if killed after steps that the checkpoint does not hold, in the midst of a line.
-    let log = folder.read("part.json.log.jsonl");
+    let log = read(&folder, "part.json.log.jsonl");
     let later = log.lines().last().unwrap().replace("\"step\":5", "\"step\":6");
-    fs::write(folder.path("part.json.log.jsonl"), format!("{log}{later}\n{{\"step\":7,")).unwrap();
+    folder.write("part.json.log.jsonl", format!("{log}{later}\n{{\"step\":7,"));
     folder.text(&format!("{DESIGN} -o part.json --steps 40 --resume"));
-    assert_eq!(folder.table("whole.json").table, folder.table("part.json").table);
-    let score = |name: &str| folder.table(name).provenance.held_out_score;
+    assert_eq!(read_table(&folder, "whole.json").table, read_table(&folder, "part.json").table);
+    let score = |name: &str| read_table(&folder, name).provenance.held_out_score;
     assert_eq!(score("whole.json"), score("part.json"));
-    assert_eq!(folder.log("whole.json.log.jsonl"), folder.log("part.json.log.jsonl"));
-    assert_eq!(folder.log("part.json.log.jsonl").len(), 40);
-    let checkpoint = |name: &str| folder.checkpoint(name);
+    assert_eq!(read_log(&folder, "whole.json.log.jsonl"), read_log(&folder, "part.json.log.jsonl"));
+    assert_eq!(read_log(&folder, "part.json.log.jsonl").len(), 40);
+    let checkpoint = |name: &str| read_checkpoint(&folder, name);
     assert_eq!(checkpoint("whole.json.checkpoint"), checkpoint("part.json.checkpoint"));
 }
 
 #[test]
 fn a_table_tells_where_it_comes_from() {
-    let folder = Folder::new("provenance");
+    let folder = folder("provenance");
     let result = folder.json(&format!("{DESIGN} -o cc.json --steps 3 --seed 9 --json"));
-    let provenance = folder.table("cc.json").provenance;
+    let provenance = read_table(&folder, "cc.json").provenance;
     assert!(provenance.program.unwrap().starts_with("exm "));
     assert_eq!(
         provenance.command.unwrap(),
@@ -141,6 +94,10 @@ fn a_table_tells_where_it_comes_from() {
     assert_eq!(provenance.objective.unwrap(), "log2(throughput/share) - 1 log2(RTT)");
     assert_eq!(provenance.arrival_times, Some(ArrivalTimes::Receiver));
     assert_eq!(provenance.model.as_deref(), Some(MODEL));
+    let model = exm_design::Model::parse(MODEL, "model.toml").unwrap();
+    assert_eq!(provenance.model_hash, Some(model.fingerprint()));
+    let hash = format!("\nmodel hash      {:016x}\n", model.fingerprint());
+    assert!(folder.text("table show cc.json").ends_with(&hash));
     assert!(provenance.notes.unwrap().contains("--steps 3 make this table again"));
     let score = provenance.held_out_score.unwrap();
     assert_eq!((score.specimens, score.seed), (8, 9));
@@ -155,7 +112,7 @@ fn a_table_tells_where_it_comes_from() {
 
 #[test]
 fn designs_end_by_rules_and_by_score() {
-    let folder = Folder::new("ends");
+    let folder = folder("ends");
     let result = folder.json(&format!("{DESIGN} -o rules.json --rules 2 --cpu 1min --json"));
     assert_eq!(result["end"], "there are as many rules as asked for");
     let result = folder.json(&format!("{DESIGN} -o score.json --score -99 --json"));
@@ -169,10 +126,10 @@ fn designs_end_by_rules_and_by_score() {
 
 #[test]
 fn what_is_asked_for_wrongly_is_refused_before_the_work() {
-    let folder = Folder::new("refused");
+    let folder = folder("refused");
     folder.text(&format!("{DESIGN} -o cc.json --steps 1"));
-    fs::write(folder.path("other.toml"), MODEL.replace("1..4", "1..5")).unwrap();
-    fs::write(folder.path("empty.toml"), MODEL.replace("5..20", "20..5")).unwrap();
+    folder.write("other.toml", MODEL.replace("1..4", "1..5"));
+    folder.write("empty.toml", MODEL.replace("5..20", "20..5"));
     fs::create_dir(folder.path("folder.json")).unwrap();
     let fails = |words: &str, code: i32, parts: &[&str]| {
         assert_fails(&folder.run(words), code, parts);
@@ -198,8 +155,8 @@ fn what_is_asked_for_wrongly_is_refused_before_the_work() {
     let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with('x')).collect();
     assert!(left.is_empty(), "{left:?}");
     // A damaged checkpoint.
-    let text = folder.read("cc.json.checkpoint");
-    fs::write(folder.path("cc.json.checkpoint"), &text[..text.len() / 2]).unwrap();
+    let text = read(&folder, "cc.json.checkpoint");
+    folder.write("cc.json.checkpoint", &text[..text.len() / 2]);
     fails(&format!("{DESIGN} -o cc.json --resume"), 1, &["is not a checkpoint", "--force"]);
     folder.text(&format!("{DESIGN} -o cc.json --force --steps 2"));
 }
@@ -209,7 +166,7 @@ fn a_full_disk_is_told_before_the_work() {
     if !Path::new("/dev/full").exists() {
         return;
     }
-    let folder = Folder::new("full");
+    let folder = folder("full");
     for file in ["--checkpoint", "--log"] {
         let output = folder.run(&format!("{DESIGN} -o x.json {file} /dev/full"));
         assert_fails(&output, 1, &["cannot write", "/dev/full", "No space left"]);
@@ -220,7 +177,7 @@ fn a_full_disk_is_told_before_the_work() {
 #[cfg(unix)]
 #[test]
 fn an_interrupt_loses_nothing() {
-    let folder = Folder::new("interrupt");
+    let folder = folder("interrupt");
     let words = "design model.toml -o cc.json --cpu 10min --specimens 8";
     let mut child = folder.exm(words).stderr(Stdio::piped()).spawn().expect("the program starts");
     let is_under_way = || {
@@ -237,19 +194,72 @@ fn an_interrupt_loses_nothing() {
     let error = error_of(&output);
     assert_eq!(output.status.code(), Some(130), "{error}");
     assert!(error.contains(&format!("go on with: exm {words} --resume")), "{error}");
-    let steps = folder.checkpoint("cc.json.checkpoint")["steps"].as_u64().unwrap();
-    assert_eq!(folder.log("cc.json.log.jsonl").last().unwrap().0, steps);
-    assert!(!folder.table("cc.json").table.rules().is_empty());
+    let steps = read_checkpoint(&folder, "cc.json.checkpoint")["steps"].as_u64().unwrap();
+    assert_eq!(read_log(&folder, "cc.json.log.jsonl").last().unwrap().0, steps);
+    assert!(!read_table(&folder, "cc.json").table.rules().is_empty());
     // Gone on with, it is that of one run.
     let steps = steps + 3;
     folder.text(&format!("{DESIGN} -o cc.json --steps {steps} --resume"));
     folder.text(&format!("{DESIGN} -o whole.json --steps {steps}"));
-    assert_eq!(folder.table("cc.json").table, folder.table("whole.json").table);
+    assert_eq!(read_table(&folder, "cc.json").table, read_table(&folder, "whole.json").table);
+}
+
+/// What the command line `words` writes to a terminal on which the user interrupts it as soon as
+/// it shows a bar; nothing where there is no script(1) to make a terminal with.
+#[cfg(target_os = "linux")]
+fn interrupted_on_terminal(folder: &Folder, words: &str) -> Option<String> {
+    use std::io::{Read, Write};
+    let command = format!("exec '{}' {words}", env!("CARGO_BIN_EXE_exm"));
+    let mut child = Command::new("script")
+        .args(["-qefc", &command, "/dev/null"])
+        .current_dir(&folder.0)
+        .env("TERM", "xterm")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let (mut keys, mut screen) = (child.stdin.take()?, child.stdout.take()?);
+    let (mut written, mut buffer, mut pressed) = (String::new(), [0; 4096], false);
+    loop {
+        let count = screen.read(&mut buffer).expect("a terminal");
+        if count == 0 {
+            break;
+        }
+        written += &String::from_utf8_lossy(&buffer[..count]);
+        if !pressed && written.contains(" left") {
+            keys.write_all(b"\x03").expect("a terminal");
+            pressed = true;
+        }
+    }
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{written}");
+    Some(written)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_takes_the_bar_away_before_a_word_is_said() {
+    let folder = folder("terminal");
+    let words = "score aimd --model model.toml --specimens 1000000";
+    let Some(score) = interrupted_on_terminal(&folder, words) else {
+        println!("skipped: there is no script(1) on this machine");
+        return;
+    };
+    assert!(score.ends_with("\r\u{1b}[2K"), "{score:?}");
+    let words = "design model.toml -o cc.json --cpu 10min";
+    let design = interrupted_on_terminal(&folder, words).expect("there is script(1)");
+    // The note comes where the bar's lines were erased, the error on a line of its own.
+    let before = |word: &str| {
+        let colours = format!("\u{1b}[1m\u{1b}[{word}");
+        design.split_once(&colours).unwrap_or_else(|| panic!("no {word} in {design:?}")).0
+    };
+    let up = before("33mnote:").trim_end_matches(|c: char| c == 'A' || c.is_ascii_digit());
+    assert!(up.ends_with("\u{1b}[2K\u{1b}["), "{design:?}");
+    assert!(before("31merror:").ends_with('\n'), "{design:?}");
 }
 
 #[test]
 fn scores_stand_side_by_side() {
-    let folder = Folder::new("score");
+    let folder = folder("score");
     folder.text(&format!("{DESIGN} -o cc.json --steps 12"));
     let words = "score cc.json aimd --model model.toml --specimens 50 --seed 4";
     let text = folder.text(words);
@@ -274,12 +284,12 @@ fn scores_stand_side_by_side() {
 
 #[test]
 fn the_sum_over_a_grid_is_printed() {
-    let folder = Folder::new("grid");
+    let folder = folder("grid");
     let grid = MODEL
         .replace("\"5..20 Mbps\"", "[\"5 Mbps\", \"20 Mbps\"]\ndraw = \"grid\"")
         .replace("\"50..150 ms\"", "\"100 ms\"")
         .replace("\"1..4\"", "[1, 2, 3]");
-    fs::write(folder.path("grid.toml"), grid).unwrap();
+    folder.write("grid.toml", grid);
     let result = folder.json("score aimd --model grid.toml --specimens 13 --json");
     assert_eq!((&result["specimens"], &result["grid"]), (&Value::from(18), &Value::from(6)));
     let row = &result["contenders"][0];
@@ -291,15 +301,15 @@ fn the_sum_over_a_grid_is_printed() {
 
 #[test]
 fn the_demonstration_leaves_a_table_and_a_figure() {
-    let folder = Folder::new("demo");
+    let folder = folder("demo");
     let text = folder.text("demo --out tour --cpu 1s");
     for part in
         ["RemyCC, ", "one rule ", "AIMD ", "omniscient ", "Try next:\n  exm table show tour"]
     {
         assert!(text.contains(part), "{part} is missing: {text}");
     }
-    assert!(folder.table("tour/remycc.json").provenance.held_out_score.is_some());
-    let figure = folder.read("tour/comparison.svg");
+    assert!(read_table(&folder, "tour/remycc.json").provenance.held_out_score.is_some());
+    let figure = read(&folder, "tour/comparison.svg");
     for part in
         [">AIMD</text>", ">one rule</text>", ">RemyCC, ", "queueing delay", ">better</text>"]
     {

@@ -1,72 +1,22 @@
 //! The program from outside: results as JSON, files that are whole or not there, pipes.
 
+mod common;
+
+use common::{Folder, assert_fails, error_of};
 use exm_remy::{Action, Provenance, RuleTable, Signal, SignalSet, TableFile, dna};
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-/// A folder of its own for the test `name`, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("exm-cli-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a temporary folder");
-        Folder(path)
-    }
-
-    fn exm(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_exm"));
-        command.current_dir(&self.0).stdin(Stdio::null());
-        command
-    }
-
-    /// Runs the command line `words`, split at spaces; an underscore is a space within a word.
-    fn run(&self, words: &str) -> Output {
-        self.exm()
-            .args(words.split(' ').map(|word| word.replace('_', " ")))
-            .output()
-            .expect("the program starts")
-    }
-
-    /// The result of the command line `words` as JSON.
-    fn json(&self, words: &str) -> Value {
-        let output = self.run(words);
-        assert!(output.status.success(), "{words}: {}", error_of(&output));
-        serde_json::from_slice(&output.stdout).expect(words)
-    }
-
-    fn files(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).expect("the folder is there");
-        let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
-        let mut names: Vec<String> = entries.map(|entry| name(entry.unwrap())).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
-}
-
-fn error_of(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Asserts that `output` is an error told once, with `code` and each of `parts`.
-fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
-    let error = error_of(output);
-    assert_eq!(output.status.code(), Some(code), "{error}");
-    assert!(output.stdout.is_empty(), "{error}");
-    assert_eq!(error.matches("error:").count(), 1, "{error}");
-    assert!(!error.contains("panicked") && !error.contains('\u{1b}'), "{error}");
-    for part in parts {
-        assert!(error.contains(part), "\"{part}\" is not in: {error}");
-    }
+/// The names of all files in `folder`.
+fn files(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the folder is there");
+    let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let mut names: Vec<String> = entries.map(|entry| name(entry.unwrap())).collect();
+    names.sort();
+    names
 }
 
 fn table() -> TableFile {
@@ -95,7 +45,7 @@ fn tables(name: &str) -> Folder {
         ),
     ];
     for (name, bytes) in files {
-        fs::write(folder.0.join(name), bytes).expect("can write");
+        folder.write(name, bytes);
     }
     folder
 }
@@ -152,7 +102,7 @@ fn conversions_go_there_and_back() {
         assert!(output.status.success(), "{words}: {}", error_of(&output));
         error_of(&output)
     };
-    let read = |name: &str| fs::read(folder.0.join(name)).expect(name);
+    let read = |name: &str| fs::read(folder.path(name)).expect(name);
     convert("a.dna b.json");
     convert("b.json b.dna");
     assert_eq!(read("a.dna"), read("b.dna"));
@@ -176,12 +126,12 @@ fn published_tables_convert_byte_for_byte() {
     let folder = Folder::new("published");
     for path in entries.map(|entry| entry.unwrap().path()) {
         let convert = |from: &Path, to: &str| {
-            let output = folder.exm().args(["table", "convert", "-f"]).arg(from).arg(to).output();
+            let output = folder.exm("table convert -f").arg(from).arg(to).output();
             assert!(output.unwrap().status.success(), "{}", from.display());
         };
         convert(&path, "there.json");
         convert(Path::new("there.json"), "back.dna");
-        assert!(fs::read(&path).unwrap() == fs::read(folder.0.join("back.dna")).unwrap());
+        assert!(fs::read(&path).unwrap() == fs::read(folder.path("back.dna")).unwrap());
     }
 }
 
@@ -203,7 +153,7 @@ fn tables_that_are_none_are_refused() {
     }
     assert_fails(&folder.run("table convert a.json a.txt"), 1, &["a.txt", "end its name in .json"]);
     assert_fails(&folder.run("table convert a.json no/a.dna"), 1, &["cannot write no/a.dna"]);
-    assert!(!folder.files().iter().any(|name| name.contains("out") || name.contains("partial")));
+    assert!(!files(&folder.0).iter().any(|name| name.contains("out") || name.contains("partial")));
 }
 
 #[test]
@@ -211,9 +161,9 @@ fn simulations_of_what_there_is_not_are_refused() {
     let folder = tables("refused");
     let scenario = "duration = \"5 s\"\n[dumbbell]\nrate = \"15 Mbps\"\nrtt = \"150 ms\"\n\
                     senders = 1\ncontroller = \"none.dna\"\ntraffic.on = \"ever\"\n";
-    fs::write(folder.0.join("s.toml"), scenario).unwrap();
-    fs::write(folder.0.join("cut.toml"), &scenario[..40]).unwrap();
-    fs::write(folder.0.join("garbage.toml"), b"\xff\xfe").unwrap();
+    folder.write("s.toml", scenario);
+    folder.write("cut.toml", &scenario[..40]);
+    folder.write("garbage.toml", b"\xff\xfe");
     let fails = |words: &str, code: i32, parts: &[&str]| {
         assert_fails(&folder.run(words), code, parts);
     };
@@ -246,7 +196,7 @@ fn simulations_of_what_there_is_not_are_refused() {
     );
     fails("simulate --link fast --rtt 1ms --cc aimd", 2, &["'--link <RATE>'", "is not a rate"]);
     fails("simulate --link 1Mbps --rtt 90h --cc aimd --threads 0", 2, &["'--threads <N>'"]);
-    assert!(!folder.0.join("x").exists());
+    assert!(!folder.path("x").exists());
 }
 
 #[test]
@@ -254,17 +204,16 @@ fn series_are_recorded_for_each_run() {
     let folder = tables("series");
     let words = format!("{SIMULATE} --cc a.dna --every 1s --series out --seed 3");
     assert!(folder.run(&format!("{words} --runs 2")).status.success());
-    let names = || Folder(folder.0.join("out"));
-    let out = std::mem::ManuallyDrop::new(names());
+    let out = folder.path("out");
     let four = ["seed-3.flows.csv", "seed-3.links.csv", "seed-4.flows.csv", "seed-4.links.csv"];
-    assert_eq!(out.files(), four);
-    let flows = fs::read_to_string(out.0.join(four[0])).unwrap();
+    assert_eq!(files(&out), four);
+    let flows = fs::read_to_string(out.join(four[0])).unwrap();
     assert!(flows.starts_with("# command: exm simulate --link 15Mbps"), "{flows}");
     assert_eq!(flows.lines().count(), 3 + 1 + 5, "origin, names and a row each second");
     assert_fails(&folder.run(&words), 1, &["seed-3.flows.csv exists already", "--force"]);
     assert!(folder.run(&format!("{words} --force --format parquet")).status.success());
-    assert_eq!(out.files().len(), 6);
-    fs::write(folder.0.join("file"), "").unwrap();
+    assert_eq!(files(&out).len(), 6);
+    folder.write("file", "");
     let output = folder.run(&format!("{SIMULATE} --cc aimd --series file"));
     assert_fails(&output, 1, &["cannot make the folder file for the series"]);
 }
@@ -273,8 +222,7 @@ fn series_are_recorded_for_each_run() {
 fn a_reader_that_has_seen_enough_is_no_failure() {
     let folder = tables("pipe");
     let mut child = folder
-        .exm()
-        .args(["completions", "bash"])
+        .exm("completions bash")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -291,7 +239,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 fn a_full_disk_is_told() {
     let folder = tables("full");
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = folder.exm().args(["table", "show", "a.dna"]).stdout(full).output().unwrap();
+    let output = folder.exm("table show a.dna").stdout(full).output().unwrap();
     assert_fails(&output, 1, &["cannot write the result to the standard output: No space left"]);
     // Nothing is left of series that cannot be written.
     let limited = format!(
@@ -300,7 +248,7 @@ fn a_full_disk_is_told() {
     );
     let output = Command::new("sh").args(["-c", &limited]).current_dir(&folder.0).output().unwrap();
     assert_fails(&output, 1, &["cannot write the series out/seed-1.", "File too large"]);
-    assert_eq!(fs::read_dir(folder.0.join("out")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(folder.path("out")).unwrap().count(), 0);
 }
 
 #[cfg(unix)]
@@ -308,8 +256,8 @@ fn a_full_disk_is_told() {
 fn an_interrupt_leaves_nothing_half_written() {
     let folder = tables("interrupt");
     let words = "simulate --link 15Mbps --rtt 150ms --cc aimd --duration 100000s --series out";
-    let mut child = folder.exm().args(words.split(' ')).spawn().unwrap();
-    let out = folder.0.join("out");
+    let mut child = folder.exm(words).spawn().unwrap();
+    let out = folder.path("out");
     let is_begun = || fs::read_dir(&out).is_ok_and(|entries| entries.count() == 2);
     while !is_begun() {
         assert!(child.try_wait().unwrap().is_none(), "it ended early");
@@ -330,9 +278,9 @@ fn every_shell_has_completions_and_every_command_a_manual_page() {
     }
     assert!(folder.run("man pages").status.success());
     for page in ["exm.1", "exm-simulate.1", "exm-table-diff.1"] {
-        assert!(folder.0.join("pages").join(page).exists(), "{page}");
+        assert!(folder.path("pages").join(page).exists(), "{page}");
     }
-    fs::write(folder.0.join("file"), "").unwrap();
+    folder.write("file", "");
     assert_fails(&folder.run("man file"), 1, &["cannot write the manual pages into file"]);
     assert_fails(&folder.run("completions tcsh"), 2, &["'tcsh' for '<SHELL>'", "possible values"]);
 }

@@ -19,8 +19,8 @@ const NOTHING: f64 = 0.5;
 /// exponent is not 1, its units scale that term: see [`Units`].
 ///
 /// What counts is each sender that was ever on. One that delivered nothing counts as having
-/// delivered half a packet, with the whole run for a round-trip time. Packets still under way at
-/// the end count as lost.
+/// delivered half a packet, with the whole run for a round-trip time. The loss is what was lost over
+/// what was lost or delivered: packets still under way at the end count as neither.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
     /// The exponent of throughput: 0 is efficiency alone, 1 proportional fairness, 2 the least
@@ -158,8 +158,8 @@ impl Objective {
             Throughput::Share => outcome.share_time * 1e3,
             Throughput::On => outcome.on_time.as_millis_f64(),
         };
-        let lost = outcome.sent.saturating_sub(outcome.delivered);
-        let loss = lost as f64 / outcome.sent.max(1) as f64;
+        let ended = outcome.delivered + outcome.lost;
+        let loss = outcome.lost as f64 / ended.max(1) as f64;
         if outcome.delivered == 0 {
             let rtt_ms = network.duration.as_millis_f64();
             return Got { packets_per_ms: NOTHING / time_ms, rtt_ms, loss };
@@ -205,11 +205,13 @@ fn expected_share(network: &Dumbbell, link: f64) -> f64 {
             let p = on_ms / (on_ms + off_ms);
             (1.0 - libm::pow(1.0 - p, senders)) / (senders * p)
         }
-        OnFor::Packets(amount) => {
+        OnFor::Packets(amount) | OnFor::Bytes(amount) => {
             // Mean-value analysis of a closed network of one shared server and the senders' off
             // times (Reiser & Lavenberg, J. ACM 1980): a flow finds the senders on as they are
             // with one sender fewer.
-            let alone_ms = mean(amount) / link;
+            let in_bytes = matches!(network.traffic.on, OnFor::Bytes(_));
+            let unit = if in_bytes { network.packet.get() as f64 } else { 1.0 };
+            let alone_ms = mean(amount) / unit / link;
             let (mut takes_ms, mut on) = (alone_ms, 0.0);
             for senders in 1..=network.delays.len() {
                 takes_ms = alone_ms * (1.0 + on);

@@ -190,7 +190,7 @@ fn run_by_events(
         extra_delay: delay,
         packet_size: dumbbell.packet,
         controller: controller.clone(),
-        traffic: dumbbell.traffic.clone(),
+        traffic: dumbbell.traffic.clone().into(),
         transport: Transport::Bare { timer: controller.keeps_timer() },
     });
     let network = Network::new(vec![link], flows.collect(), dumbbell.duration)?;
@@ -202,6 +202,7 @@ fn outcome(flow: &FlowReport) -> Outcome {
     Outcome {
         sent: flow.sent,
         delivered: flow.delivered,
+        lost: flow.lost + flow.dropped_in_all(),
         rtt_sum: Span::from_nanos(rtt_nanos),
         on_time: flow.on_time,
         share_time: flow.share_time,

@@ -1,17 +1,13 @@
 //! [`DropTail`]: the plain queue.
 
-use crate::{Discipline, Limit, Packet, Site, Verdict};
+use crate::backlog::Backlog;
+use crate::{Discipline, Packet, Site, Verdict};
 use exm_units::Instant;
 use serde::Deserialize;
-use std::collections::VecDeque;
 
 /// First in, first out; a packet that finds the queue full is dropped.
 #[derive(Clone, Debug)]
-pub struct DropTail {
-    limit: Limit,
-    waiting: VecDeque<Packet>,
-    bytes: u64,
-}
+pub struct DropTail(Backlog);
 
 /// It has no parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
@@ -24,38 +20,36 @@ impl Discipline for DropTail {
     type Settings = DropTailSettings;
 
     fn new(_settings: &DropTailSettings, site: Site) -> DropTail {
-        DropTail { limit: site.limit, waiting: VecDeque::new(), bytes: 0 }
+        DropTail(Backlog::new(site.limit))
     }
 
     #[inline]
     fn enqueue(&mut self, _now: Instant, packet: Packet, verdict: &mut Verdict) {
-        if self.limit.is_full(self.waiting.len(), self.bytes, packet.size) {
+        if self.0.is_full(packet.size) {
             verdict.drop(packet);
         } else {
-            self.bytes += u64::from(packet.size);
-            self.waiting.push_back(packet);
+            self.0.push(packet);
         }
     }
 
     #[inline]
     fn dequeue(&mut self, _now: Instant, _verdict: &mut Verdict) -> Option<Packet> {
-        let packet = self.waiting.pop_front()?;
-        self.bytes -= u64::from(packet.size);
-        Some(packet)
+        self.0.pop()
     }
 
     fn packets(&self) -> usize {
-        self.waiting.len()
+        self.0.packets()
     }
 
     fn bytes(&self) -> u64 {
-        self.bytes
+        self.0.bytes()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Limit;
     use exm_random::{Purpose, Stream};
     use exm_units::{Bytes, Packets, Rate};
     use proptest::prelude::*;

@@ -4,12 +4,36 @@
 //! some at random, and delivers the rest after its propagation delay. Nothing here reads a clock or
 //! a socket: the simulator and the emulator tell what time it is.
 
+mod backlog;
+mod bins;
+mod codel;
+mod drop_head;
 mod drop_tail;
+mod dropper;
+mod fq_codel;
 mod packet;
+mod pie;
 mod queue;
+mod red;
 mod service;
+mod setting;
+mod sfq_codel;
+mod slab;
+mod step;
+#[cfg(test)]
+mod tests;
+mod xcp;
 
+pub use codel::{CoDel, CoDelSettings};
+pub use drop_head::{DropHead, DropHeadSettings};
 pub use drop_tail::{DropTail, DropTailSettings};
+pub use fq_codel::{FqCoDel, FqCoDelSettings};
 pub use packet::{Ecn, Packet, XcpHeader};
+pub use pie::{Pie, PieSettings};
 pub use queue::{Discipline, Limit, Queue, QueueKind, Site, Verdict};
-pub use service::{Server, Service};
+pub use red::{Red, RedSettings};
+pub use service::{Server, Service, TraceServer};
+pub use setting::ImpossibleSetting;
+pub use sfq_codel::{SfqCoDel, SfqCoDelSettings};
+pub use step::{Step, StepSettings};
+pub use xcp::{Xcp, XcpSettings};

@@ -1,6 +1,9 @@
 //! [`Discipline`]: which packets wait, in what order they leave, and which are dropped or marked.
 
-use crate::{DropTail, Ecn, Packet};
+use crate::{
+    CoDel, DropHead, DropTail, Ecn, FqCoDel, ImpossibleSetting, Packet, Pie, Red, SfqCoDel, Step,
+    Xcp,
+};
 use exm_random::Stream;
 use exm_units::{Bytes, Instant, Packets, Rate};
 use serde::de::{DeserializeOwned, Deserializer, Error};
@@ -24,6 +27,16 @@ impl Limit {
         match self {
             Limit::Packets(limit) => packets as u64 >= limit.get(),
             Limit::Bytes(limit) => bytes + u64::from(size) > limit.get(),
+            Limit::Unlimited => false,
+        }
+    }
+
+    /// Whether `packets` of `bytes` together are more than may wait.
+    #[inline]
+    pub fn is_exceeded(self, packets: usize, bytes: u64) -> bool {
+        match self {
+            Limit::Packets(limit) => packets as u64 > limit.get(),
+            Limit::Bytes(limit) => bytes > limit.get(),
             Limit::Unlimited => false,
         }
     }
@@ -61,10 +74,20 @@ pub trait Discipline: Clone {
     /// are refused.
     type Settings: Clone + fmt::Debug + Default + PartialEq + DeserializeOwned;
 
-    /// An empty queue at `site`.
+    /// Whether a queue can be built from `settings`.
+    ///
+    /// # Errors
+    /// Names the setting that cannot be, and what could be.
+    fn check(_settings: &Self::Settings) -> Result<(), ImpossibleSetting> {
+        Ok(())
+    }
+
+    /// An empty queue at `site`. It works with settings that pass the check; what it does with
+    /// others is up to it, as long as it does it without a fault.
     fn new(settings: &Self::Settings, site: Site) -> Self;
 
-    /// `packet` arrives at `now`: it is taken in, or it or others are dropped.
+    /// `packet` arrives at `now`, which is what its `at` says: it is taken in, or it or others are
+    /// dropped.
     fn enqueue(&mut self, now: Instant, packet: Packet, verdict: &mut Verdict);
 
     /// The link is free at `now` and takes the next packet, if there is one; others may be dropped
@@ -159,17 +182,30 @@ macro_rules! queues {
             /// The discipline called `name`, its parameters read from `settings`.
             ///
             /// # Errors
-            /// Whatever reading them gives; an unknown name too.
+            /// Whatever reading them gives; an unknown name or impossible settings too.
             pub fn configured<'de, D: Deserializer<'de>>(
                 name: &str,
                 settings: D,
             ) -> Result<QueueKind, D::Error> {
-                match name {
+                let kind = match name {
                     $($name::NAME => {
                         serde::Deserialize::deserialize(settings).map(QueueKind::$name)
                     })*
                     _ => Err(D::Error::unknown_variant(name, QueueKind::NAMES)),
-                }
+                }?;
+                kind.check().map_err(D::Error::custom)?;
+                Ok(kind)
+            }
+
+            /// Whether a queue can be built of it.
+            ///
+            /// # Errors
+            /// Names the setting that cannot be, and what could be.
+            pub fn check(&self) -> Result<(), ImpossibleSetting> {
+                let checked = match self {
+                    $(QueueKind::$name(settings) => $name::check(settings),)*
+                };
+                checked.map_err(|error| error.of(self.name()))
             }
 
             /// The discipline's name in files.
@@ -216,4 +252,20 @@ macro_rules! queues {
 queues! {
     /// First in, first out; what does not fit is dropped.
     DropTail,
+    /// First in, first out; the oldest make room for what does not fit.
+    DropHead,
+    /// One queue whose sojourn times are held near a target (RFC 8289).
+    CoDel,
+    /// A queue for each flow, those that send little first, each of them under CoDel (RFC 8290).
+    FqCoDel,
+    /// A queue for each flow, in turn, each of them under CoDel.
+    SfqCoDel,
+    /// Drops or marks at random, the more the longer the queue is on average.
+    Red,
+    /// Marks what finds more than a threshold waiting, as DCTCP needs it.
+    Step,
+    /// Drops or marks at random, so that the queueing delay nears a target (RFC 8033).
+    Pie,
+    /// Drop-tail, and tells XCP's senders by how much to change their windows.
+    Xcp,
 }

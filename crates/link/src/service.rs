@@ -1,12 +1,17 @@
 //! [`Service`]: when a link has transmitted a packet.
 
+use crate::{Packet, Queue, Verdict};
+use exm_trace::{OPPORTUNITY, Opportunities, Trace};
 use exm_units::{Bytes, Instant, Rate, Span};
+use std::sync::Arc;
 
 /// When a link has transmitted a packet.
 #[derive(Clone, Debug)]
 pub enum Service {
-    /// At a fixed rate, one packet after the other.
+    /// At a fixed rate, one packet after the other: a [`Server`].
     Fixed(Rate),
+    /// At the delivery opportunities of a trace: a [`TraceServer`].
+    Trace(Arc<Trace>),
 }
 
 impl Service {
@@ -14,31 +19,221 @@ impl Service {
     pub fn rate(&self) -> Rate {
         match self {
             Service::Fixed(rate) => *rate,
+            Service::Trace(trace) => trace.mean_rate(),
         }
     }
 }
 
-/// A [`Service`] at work.
+/// A [`Service`] of fixed rate at work.
 #[derive(Clone, Debug)]
 pub struct Server {
-    service: Service,
+    rate: Rate,
     /// The last size served and its time, because dividing is slow and sizes rarely change.
     last: (u32, Span),
 }
 
 impl Server {
     /// A server that has served nothing yet.
+    ///
+    /// # Panics
+    /// If the service is a trace, for which there is [`TraceServer`].
+    #[expect(clippy::needless_pass_by_value, reason = "the server is the service, at work")]
     pub fn new(service: Service) -> Server {
-        Server { service, last: (0, Span::ZERO) }
+        let Service::Fixed(rate) = service else {
+            panic!("a server works at a fixed rate; a trace is served by a TraceServer");
+        };
+        Server { rate, last: (0, Span::ZERO) }
     }
 
     /// When a packet of `size` bytes is through whose service starts at `start`.
     #[inline]
     pub fn finish(&mut self, start: Instant, size: u32) -> Instant {
         if self.last.0 != size {
-            let Service::Fixed(rate) = &self.service;
-            self.last = (size, rate.service_time(Bytes::new(u64::from(size))));
+            self.last = (size, self.rate.service_time(Bytes::new(u64::from(size))));
         }
         start.saturating_add(self.last.1)
+    }
+}
+
+/// A link that delivers at the opportunities of a trace, accounted by the byte as in Cellsim
+/// (Winstein, Sivaraman & Balakrishnan, NSDI 2013, section 4.2).
+///
+/// An opportunity carries 1500 bytes, of as many packets as fit. A packet for which that is too
+/// little takes its rest from the next ones, and leaves with the last byte. What an opportunity
+/// could have carried beyond what waits is lost.
+///
+/// The packet that is partly carried is out of the queue, and in here. Whoever drives it asks for
+/// the [next](TraceServer::next) opportunity when something waits, and then [serves](
+/// TraceServer::serve) at that time.
+#[derive(Clone, Debug)]
+pub struct TraceServer {
+    opportunities: Opportunities,
+    /// A packet that was partly carried, and how many of its bytes were not.
+    head: Option<(Packet, u64)>,
+}
+
+impl TraceServer {
+    /// A server at the start of `trace`.
+    pub fn new(trace: Arc<Trace>) -> TraceServer {
+        TraceServer { opportunities: Opportunities::new(trace), head: None }
+    }
+
+    /// When the next opportunity is: the first at or after `now` that was not served. Those before
+    /// are lost, so a server that is late serves first.
+    #[inline]
+    pub fn next(&mut self, now: Instant) -> Instant {
+        self.opportunities.seek(now)
+    }
+
+    /// Uses all opportunities up to `now` that were not served or passed over, for the packets in
+    /// `queue`; each that is through is handed to `out`, in order.
+    pub fn serve(
+        &mut self,
+        now: Instant,
+        queue: &mut Queue,
+        verdict: &mut Verdict,
+        mut out: impl FnMut(Packet),
+    ) {
+        while self.opportunities.peek() <= now {
+            if self.opportunities.take() == Instant::MAX {
+                return;
+            }
+            let mut budget = OPPORTUNITY.get();
+            while let Some((packet, rest)) = self.head.take().or_else(|| {
+                let packet = queue.dequeue(now, verdict)?;
+                Some((packet, u64::from(packet.size)))
+            }) {
+                if rest > budget {
+                    self.head = Some((packet, rest - budget));
+                    break;
+                }
+                budget -= rest;
+                out(packet);
+                // What needs nothing more waits for the next one, as the queue's next packet does.
+                if budget == 0 {
+                    break;
+                }
+            }
+            if self.head.is_none() && queue.packets() == 0 {
+                // The rest up to now find nothing either.
+                self.pass(now);
+            }
+        }
+    }
+
+    /// The packet that is partly carried.
+    pub fn partly_carried(&self) -> Option<&Packet> {
+        self.head.as_ref().map(|(packet, _)| packet)
+    }
+
+    /// Passes over the opportunities up to `now`.
+    fn pass(&mut self, now: Instant) {
+        self.opportunities.seek(now);
+        while self.opportunities.peek() == now && now < Instant::MAX {
+            self.opportunities.take();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::site;
+    use crate::{Limit, QueueKind};
+    use proptest::prelude::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(millis)
+    }
+
+    fn server(millis: &[u64]) -> TraceServer {
+        let times = millis.iter().map(|&ms| at(ms)).collect();
+        TraceServer::new(Arc::new(Trace::new(times).expect("a trace")))
+    }
+
+    fn queue(sizes: &[u32]) -> Queue {
+        let mut queue = QueueKind::default().build(site(Limit::Unlimited));
+        for (sequence, &size) in (0..).zip(sizes) {
+            let packet = Packet::new(0, sequence, size, Instant::ZERO);
+            queue.enqueue(Instant::ZERO, packet, &mut Verdict::default());
+        }
+        queue
+    }
+
+    /// Serves at `millis`; how many packets left.
+    fn serve(server: &mut TraceServer, queue: &mut Queue, millis: u64) -> usize {
+        let mut left = 0;
+        server.serve(at(millis), queue, &mut Verdict::default(), |_| left += 1);
+        left
+    }
+
+    #[test]
+    fn an_opportunity_carries_1500_bytes() {
+        let mut server = server(&[1, 2, 3, 4, 10]);
+        let mut queue = queue(&[[100; 15].as_slice(), &[1500, 2000, 1000, 40]].concat());
+        assert_eq!(server.next(at(0)), at(1));
+        assert_eq!(serve(&mut server, &mut queue, 1), 15);
+        assert_eq!(serve(&mut server, &mut queue, 2), 1);
+        // 1500 of 2000; then 500, and 1000; then 40, the rest is lost.
+        assert_eq!(serve(&mut server, &mut queue, 3), 0);
+        assert_eq!(server.partly_carried().map(|packet| packet.size), Some(2000));
+        assert_eq!((queue.packets(), serve(&mut server, &mut queue, 4)), (2, 2));
+        assert_eq!(server.next(at(5)), at(10));
+        assert_eq!(serve(&mut server, &mut queue, 9), 0);
+        assert_eq!(serve(&mut server, &mut queue, 10), 1);
+        assert!(server.partly_carried().is_none() && queue.packets() == 0);
+        assert_eq!(server.next(at(10)), at(11));
+    }
+
+    #[test]
+    fn what_finds_nothing_is_lost_and_what_is_late_is_made_up_for() {
+        let mut idle = server(&[1, 2, 2, 3]);
+        assert_eq!(serve(&mut idle, &mut queue(&[]), 2), 0);
+        assert_eq!(serve(&mut idle, &mut queue(&[1500, 1500]), 2), 0);
+        // Late, but something waited all the time: opportunities at 1, 2, 2 and 3.
+        let mut late = server(&[1, 2, 2, 3]);
+        assert_eq!(serve(&mut late, &mut queue(&[1500; 9]), 3), 4);
+        // Passed over: the one at 1.
+        let mut busy = server(&[1, 2, 2, 3]);
+        assert_eq!(busy.next(at(2)), at(2));
+        assert_eq!(serve(&mut busy, &mut queue(&[1500; 9]), 2), 2);
+    }
+
+    #[test]
+    fn rates_are_those_of_the_trace() {
+        let trace = Trace::new(vec![at(1), at(2)]).expect("a trace");
+        assert_eq!(Service::Trace(Arc::new(trace)).rate(), Rate::from_mbps(12.0));
+    }
+
+    proptest! {
+        /// With something always waiting, every byte of every opportunity is used.
+        #[test]
+        fn a_full_queue_uses_every_byte(
+            sizes in prop::collection::vec(1u32..4000, 40..80),
+            gaps in prop::collection::vec(0u64..5, 1..6),
+        ) {
+            let mut now = 1;
+            let times: Vec<u64> = gaps.iter().map(|gap| { now += gap; now }).collect();
+            let mut server = server(&times);
+            let mut queue = queue(&sizes);
+            let total: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
+            let (mut offered, mut carried, mut left) = (0, 0, 0);
+            let mut now = Instant::ZERO;
+            while queue.packets() > 0 {
+                now = server.next(now);
+                let trace = server.opportunities.trace();
+                offered = trace.capacity(Instant::ZERO, now + Span::from_nanos(1)).get();
+                server.serve(now, &mut queue, &mut Verdict::default(), |packet| {
+                    assert_eq!(packet.sequence, left);
+                    left += 1;
+                    carried += u64::from(packet.size);
+                });
+                let partly = server.head.map_or(0, |(packet, rest)| u64::from(packet.size) - rest);
+                prop_assert!(carried + partly == offered || queue.packets() == 0);
+            }
+            let held = server.head.map_or(0, |(packet, _)| u64::from(packet.size));
+            prop_assert_eq!(carried + held, total);
+            prop_assert!(carried <= offered);
+        }
     }
 }

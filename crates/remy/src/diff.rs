@@ -3,7 +3,7 @@
 use crate::action::Action;
 use crate::signal::{Signal, SignalSet};
 use crate::table::{Cuboid, Rule, RuleTable};
-use crate::text::{self, action_words};
+use crate::text::{self, action_words, counted};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -222,18 +222,18 @@ impl fmt::Display for TableDiff {
             )?;
         }
         let [first, second] = self.rules;
-        writeln!(f, "{first} rules against {second}, {} of them the same", self.equal_rules)?;
+        let first = counted(first, "rule", "rules");
+        writeln!(f, "{first} against {second}, {} of them the same", self.equal_rules)?;
         let share = 100.0 * self.differing_cells as f64 / self.cells.max(1) as f64;
         writeln!(
             f,
-            "they act differently in {} of {} cells of memory ({share:.1} %)",
-            self.differing_cells, self.cells
+            "they act differently in {} of {} of memory ({share:.1} %)",
+            self.differing_cells,
+            counted(self.cells as usize, "cell", "cells")
         )?;
-        let changed = self.changed_actions.len();
-        listed(f, "boxes have other actions", changed, self.changed_actions.iter())?;
-        listed(f, "boxes only in the first", self.only_in_first.len(), self.only_in_first.iter())?;
-        let only_in_second = self.only_in_second.len();
-        listed(f, "boxes only in the second", only_in_second, self.only_in_second.iter())?;
+        listed(f, ["box has another action", "boxes have other actions"], &self.changed_actions)?;
+        listed(f, ["box only in the first", "boxes only in the first"], &self.only_in_first)?;
+        listed(f, ["box only in the second", "boxes only in the second"], &self.only_in_second)?;
         if !self.biggest.is_empty() {
             writeln!(f, "the biggest differences:")?;
         }
@@ -241,20 +241,23 @@ impl fmt::Display for TableDiff {
     }
 }
 
+/// Prints `items` under a heading, one for a single item and one for more.
 fn listed(
     f: &mut fmt::Formatter<'_>,
-    heading: &str,
-    count: usize,
-    items: impl Iterator<Item = impl fmt::Display>,
+    [one, many]: [&str; 2],
+    items: &[impl fmt::Display],
 ) -> fmt::Result {
-    if count == 0 {
+    if items.is_empty() {
         return Ok(());
     }
-    writeln!(f, "{count} {heading}:")?;
-    for item in items.take(PRINTED) {
+    writeln!(f, "{}:", counted(items.len(), one, many))?;
+    for item in items.iter().take(PRINTED) {
         writeln!(f, "  {item}")?;
     }
-    if count > PRINTED { writeln!(f, "  and {} more", count - PRINTED) } else { Ok(()) }
+    match items.len().saturating_sub(PRINTED) {
+        0 => Ok(()),
+        more => writeln!(f, "  and {more} more"),
+    }
 }
 
 impl fmt::Display for ActionChange {
@@ -339,6 +342,22 @@ mod tests {
         let text = diff.to_string();
         assert!(text.contains("in 1 of 3 cells of memory (33.3 %)"), "{text}");
         assert!(text.contains("m 1, b 1, r 0.01 ms -> m 0, b 0, r 0.01 ms"), "{text}");
+    }
+
+    #[test]
+    fn one_of_a_kind_is_told_as_one() {
+        let signals = SignalSet::new([Signal::SendEwma]).expect("one signal");
+        let single = RuleTable::single(signals, 16.0, Action::INITIAL);
+        let mut other = single.clone();
+        other.set_action(0, Action { increment: 2, ..Action::INITIAL });
+        let text = diff(&single, &other).to_string();
+        let told = "1 rule against 1, 0 of them the same\n\
+                    they act differently in 1 of 1 cell of memory (100.0 %)\n\
+                    1 box has another action:\n";
+        assert!(text.starts_with(told), "{text}");
+        let text = diff(&single, &table()).to_string();
+        assert!(text.contains("\n1 box only in the first:\n"), "{text}");
+        assert!(text.contains("\n2 boxes only in the second:\n"), "{text}");
     }
 
     #[test]

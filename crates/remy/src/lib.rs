@@ -28,3 +28,4 @@ pub use show::{Show, ShowTree, show, show_tree};
 pub use signal::{Signal, SignalSet, UnknownSignal};
 pub use stats::{ActionCount, AxisStats, Spread, TableStats, stats};
 pub use table::{Cuboid, MAX_DEPTH, MAX_RULES, Node, Rule, RuleTable, TableError};
+pub use text::counted;

@@ -1,8 +1,9 @@
 //! [`Provenance`]: where a table comes from.
 
 use crate::dna::{Layout, are_settings};
-use crate::text::{Number, number};
+use crate::text::{Number, number, short};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use std::fmt;
 
 /// Where a table comes from: what is needed to make it again, and how good it was found to be.
 /// All that is unknown stays away from the file.
@@ -37,6 +38,11 @@ pub struct Provenance {
     /// What else there is to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
+    /// A number that tells the model from others by what it says, written with 16 hexadecimal
+    /// digits: the 64-bit FNV-1a hash of its canonical text, which has every key in a fixed order
+    /// and neither name nor comments. It guards against mistakes, not against forgery.
+    #[serde(skip_serializing_if = "Option::is_none", with = "hash")]
+    pub model_hash: Option<u64>,
     /// The model of networks it was designed for: the text of its TOML file, written as a list of
     /// lines.
     #[serde(skip_serializing_if = "Option::is_none", with = "lines")]
@@ -70,6 +76,73 @@ pub struct Score {
     pub specimens: u64,
     /// The seed they were drawn with.
     pub seed: u64,
+}
+
+/// What is known, each thing on a line of its own; the model only by its hash.
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Provenance { program, command, search, objective, notes, .. } = self;
+        let lines = [
+            ("program", program.clone()),
+            ("command", command.clone()),
+            ("search", search.clone()),
+            ("seed", self.seed.map(|seed| seed.to_string())),
+            ("CPU time", self.cpu_seconds.map(|seconds| format!("{seconds} s"))),
+            ("objective", objective.clone()),
+            ("arrival times", self.arrival_times.map(|times| times.to_string())),
+            ("held-out score", self.held_out_score.map(|score| score.to_string())),
+            ("notes", notes.clone()),
+            ("model hash", self.model_hash.map(hash::text)),
+        ];
+        for (name, text) in lines {
+            if let Some(text) = text {
+                // Whoever made the file may have written anything.
+                writeln!(f, "{name:<14}  {}", text.replace(char::is_control, " "))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ArrivalTimes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ArrivalTimes::Receiver => "the receiver's",
+            ArrivalTimes::Ack => "the acknowledgements'",
+        })
+    }
+}
+
+/// As people write it: "-0.528 (-0.647..-0.408) on 256 specimens, seed 1".
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Score { mean, interval: (low, high), specimens, seed } = *self;
+        let (mean, low, high) = (short(mean), short(low), short(high));
+        write!(f, "{mean} ({low}..{high}) on {specimens} specimens, seed {seed}")
+    }
+}
+
+mod hash {
+    use super::*;
+
+    const DIGITS: usize = 16;
+
+    pub(super) fn text(hash: u64) -> String {
+        format!("{hash:0DIGITS$x}")
+    }
+
+    pub(super) fn serialize<S: Serializer>(hash: &Option<u64>, s: S) -> Result<S::Ok, S::Error> {
+        hash.map(text).serialize(s)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+        let Some(text) = Option::<String>::deserialize(d)? else { return Ok(None) };
+        let is_hash = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let hash = is_hash.then(|| u64::from_str_radix(&text, 16).ok()).flatten();
+        hash.map(Some).ok_or_else(|| {
+            D::Error::custom(format!("a model's hash has {DIGITS} hexadecimal digits"))
+        })
+    }
 }
 
 mod interval {
@@ -132,5 +205,43 @@ mod layout {
             hex.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect();
         let (pairs, rest) = digits.as_deref()?.as_chunks::<2>();
         rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_is_told() {
+        let score = Score { mean: -0.5, interval: (-0.75, -0.25), specimens: 256, seed: 1 };
+        let provenance = Provenance {
+            program: Some("exm 0.1.0".to_owned()),
+            command: Some("exm design\u{1b}[2J".to_owned()),
+            held_out_score: Some(score),
+            model_hash: Some(0x2a),
+            model: Some("[network]".to_owned()),
+            ..Provenance::default()
+        };
+        let expected = "\
+program         exm 0.1.0
+command         exm design [2J
+held-out score  -0.5 (-0.75..-0.25) on 256 specimens, seed 1
+model hash      000000000000002a
+";
+        assert_eq!(provenance.to_string(), expected);
+        assert_eq!(Provenance::default().to_string(), "");
+    }
+
+    #[test]
+    fn a_hash_is_sixteen_digits_or_not_there() {
+        let read = |text: &str| serde_json::from_str::<Provenance>(text);
+        let hash = |text: &str| read(text).unwrap().model_hash;
+        assert_eq!(hash("{}"), None);
+        assert_eq!(hash(r#"{"model_hash": "654366253f2d3e94"}"#), Some(0x6543_6625_3f2d_3e94));
+        for bad in ["2a", "+54366253f2d3e94", "654366253f2d3e9g", "654366253f2d3e941"] {
+            let error = read(&format!("{{\"model_hash\": \"{bad}\"}}")).unwrap_err();
+            assert!(error.to_string().starts_with("a model's hash has 16"), "{error}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::action::Action;
 use crate::signal::Signal;
 use crate::table::{Node, RuleTable};
-use crate::text::{self, action_words, short};
+use crate::text::{self, action_words, counted, short};
 use serde::Serialize;
 use std::fmt;
 
@@ -141,8 +141,10 @@ fn spread(values: impl Iterator<Item = f64>) -> Spread {
 
 impl fmt::Display for TableStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TableStats { rules, empty_rules, splits, depth, .. } = self;
-        writeln!(f, "{rules} rules, {empty_rules} of them empty; {splits} splits, {depth} deep")?;
+        let TableStats { empty_rules, depth, .. } = self;
+        let rules = counted(self.rules, "rule", "rules");
+        let splits = counted(self.splits, "split", "splits");
+        writeln!(f, "{rules}, {empty_rules} of them empty; {splits}, {depth} deep")?;
         for axis in &self.axes {
             let (lower, upper) = (short(axis.lower), short(axis.upper));
             write!(f, "{:<14} {lower}..{upper}, ", axis.signal.name())?;
@@ -161,12 +163,16 @@ impl fmt::Display for TableStats {
         ];
         for (name, Spread { least, median, greatest, distinct }, unit) in spreads {
             let (least, median, greatest) = (short(*least), short(*median), short(*greatest));
-            writeln!(
-                f,
-                "{name:<14} {least}..{greatest}{unit}, median {median}, {distinct} different"
-            )?;
+            let distinct = match distinct {
+                1 => "all the same".to_owned(),
+                _ => format!("{distinct} different"),
+            };
+            writeln!(f, "{name:<14} {least}..{greatest}{unit}, median {median}, {distinct}")?;
         }
-        writeln!(f, "{} different actions, the commonest:", self.distinct_actions)?;
+        match self.distinct_actions {
+            1 => writeln!(f, "all have the same action:")?,
+            distinct => writeln!(f, "{distinct} different actions, the commonest:")?,
+        }
         for ActionCount { action, rules } in &self.commonest_actions {
             writeln!(f, "  {rules:>4} x {}", action_words(action))?;
         }
@@ -204,5 +210,21 @@ mod tests {
              \x20    1 x m 0.5, b 30, r 0.25 ms\n"
         );
         assert!(serde_json::to_string(&stats).unwrap().starts_with("{\"rules\":3,"));
+    }
+
+    #[test]
+    fn a_single_rule_in_numbers() {
+        let signals = SignalSet::new([Signal::RttRatio]).expect("one signal");
+        let table = RuleTable::single(signals, 16384.0, Action::INITIAL);
+        assert_eq!(
+            stats(&table).to_string(),
+            "1 rule, 0 of them empty; 0 splits, 1 deep\n\
+             rtt_ratio      0..16384, not cut\n\
+             multiple       1..1, median 1, all the same\n\
+             increment      1..1 packets, median 1, all the same\n\
+             intersend      0.01..0.01 ms, median 0.01, all the same\n\
+             all have the same action:\n\
+             \x20    1 x m 1, b 1, r 0.01 ms\n"
+        );
     }
 }

@@ -158,6 +158,11 @@ pub(crate) fn action_words(action: &Action) -> String {
     format!("m {}, b {increment}, r {} ms", short(multiple), short(intersend_ms))
 }
 
+/// So many things, as people write it: `counted(1, "rule", "rules")` is "1 rule".
+pub fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 /// A number with at most six significant digits, for people to read.
 pub(crate) fn short(value: f64) -> String {
     let size = value.abs();

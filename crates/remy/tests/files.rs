@@ -27,9 +27,9 @@ fn provenance() -> impl Strategy<Value = Provenance> {
         any::<bool>().prop_map(|names_axes| dna::Layout { names_axes, settings: vec![0x22, 1, 7] });
     let texts = prop::array::uniform6(text());
     let seed = any::<Option<u64>>();
-    let rest = (seed, prop::option::of(0.0..1e9), prop::option::of(times));
+    let rest = (seed.clone(), seed, prop::option::of(0.0..1e9), prop::option::of(times));
     let more = (prop::option::of(score), prop::option::of(layout));
-    (texts, rest, more).prop_map(|(texts, (seed, cpu_seconds, arrival_times), more)| {
+    (texts, rest, more).prop_map(|(texts, (seed, model_hash, cpu_seconds, arrival_times), more)| {
         let [program, command, search, objective, notes, model] = texts;
         let (held_out_score, remy_file) = more;
         Provenance {
@@ -42,6 +42,7 @@ fn provenance() -> impl Strategy<Value = Provenance> {
             arrival_times,
             held_out_score,
             notes,
+            model_hash,
             model,
             remy_file,
         }

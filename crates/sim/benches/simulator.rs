@@ -83,7 +83,7 @@ fn event_engine(criterion: &mut Criterion) {
         extra_delay: Span::from_millis(150),
         packet_size: PACKET,
         controller: RemyCc::new(&table).into(),
-        traffic: traffic(row.3),
+        traffic: traffic(row.3).into(),
         transport: Transport::Bare { timer: false },
     };
     let network = Network::new(vec![link], vec![flow; row.1], Span::from_secs(1000))

@@ -1,11 +1,14 @@
 //! [`AnyController`]: every kind of controller the simulator can put into a sender.
 
-use exm_cc::{Ack, Aimd, Congestion, Controller, Decision, Needs, Start};
+use exm_cc::{
+    Ack, Aimd, Bbr, Compound, Congestion, Controller, Cubic, Dctcp, Decision, Ledbat, Needs, Reno,
+    SlowStart, Start, Vegas, Xcp,
+};
 use exm_remy::RemyCc;
 use exm_units::Instant;
 
 macro_rules! controllers {
-    ($($(#[$doc:meta])* $variant:ident($type:ty) $(= $name:literal)?,)*) => {
+    ($($(#[$doc:meta])* $variant:ident($type:ty) { $($name:literal => $new:expr),* },)*) => {
         /// Any controller. To add one, add its line to the list at the end of this file.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
@@ -21,12 +24,12 @@ macro_rules! controllers {
 
         impl AnyController {
             /// The names of the controllers that need nothing but their name.
-            pub const NAMES: &'static [&'static str] = &[$($($name,)?)*];
+            pub const NAMES: &'static [&'static str] = &[$($($name,)*)*];
 
             /// The controller called `name`; nothing where none is called that.
             pub fn named(name: &str) -> Option<AnyController> {
                 match name {
-                    $($($name => Some(AnyController::$variant(<$type>::default())),)?)*
+                    $($($name => Some(AnyController::$variant($new)),)*)*
                     _ => None,
                 }
             }
@@ -69,6 +72,15 @@ impl AnyController {
         !matches!(self, AnyController::Remy(_))
     }
 
+    /// The same, what it chooses by chance drawn from `seed`.
+    #[must_use]
+    pub fn seeded(self, seed: u64) -> AnyController {
+        match self {
+            AnyController::Bbr(_) => AnyController::Bbr(Box::new(Bbr::new(seed))),
+            other => other,
+        }
+    }
+
     /// The RemyCC, where it is one: its memory and rule are worth recording.
     pub const fn as_remy(&self) -> Option<&RemyCc> {
         match self {
@@ -80,7 +92,31 @@ impl AnyController {
 
 controllers! {
     /// A computed controller: a rule table.
-    Remy(RemyCc),
-    /// Additive increase, multiplicative decrease.
-    Aimd(Aimd) = "aimd",
+    Remy(RemyCc) {},
+    /// The papers' additive increase, multiplicative decrease.
+    Aimd(Aimd) { "aimd" => Aimd::new() },
+    /// NewReno.
+    Reno(Reno) {
+        "reno" => Reno::new(),
+        "reno-hystart++" => Reno::new().with_slow_start(SlowStart::HyStartPlusPlus)
+    },
+    /// Cubic; with HyStart as in Linux, with HyStart++, or with plain slow start.
+    Cubic(Cubic) {
+        "cubic" => Cubic::new(),
+        "cubic-linux" => Cubic::new().with_slow_start(SlowStart::HyStart),
+        "cubic-hystart++" => Cubic::new().with_slow_start(SlowStart::HyStartPlusPlus),
+        "cubic-slow-start" => Cubic::new().with_slow_start(SlowStart::Plain)
+    },
+    /// Vegas.
+    Vegas(Vegas) { "vegas" => Vegas::new() },
+    /// Compound TCP.
+    Compound(Compound) { "compound" => Compound::new() },
+    /// Data Center TCP.
+    Dctcp(Dctcp) { "dctcp" => Dctcp::new() },
+    /// LEDBAT.
+    Ledbat(Ledbat) { "ledbat" => Ledbat::new() },
+    /// The sender's side of XCP.
+    Xcp(Xcp) { "xcp" => Xcp::new() },
+    /// BBR, version 3.
+    Bbr(Box<Bbr>) { "bbr" => Box::new(Bbr::default()) },
 }

@@ -1,7 +1,7 @@
-//! When senders have something to send: the on/off process of the papers.
+//! When senders have something to send, and how much.
 
 use exm_random::{Distribution, Stream};
-use exm_units::{Instant, Packets, Span};
+use exm_units::{Bytes, Instant, Packets, Span};
 
 /// How long a flow lasts.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,17 +10,59 @@ pub enum OnFor {
     Time(Distribution),
     /// An amount of data, in packets; drawn numbers are rounded up to whole packets, at least one.
     Packets(Distribution),
-    /// From the start of the simulation to its end.
+    /// An amount of data, in bytes of its user's; it fills whole packets, at least one.
+    Bytes(Distribution),
+    /// To the end of the simulation.
     Ever,
 }
 
-/// An on/off process: a sender is off for a time, then a flow starts, then it is off again.
+/// An on/off process: a sender is off for a time, then a flow starts, then it is off again. A flow
+/// that is on for ever starts at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnOff {
     /// How long a flow lasts.
     pub on: OnFor,
     /// The time between flows, in seconds, and before the first.
     pub off: Distribution,
+}
+
+/// When flows start, and how long they last.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Traffic {
+    /// As the papers have it.
+    OnOff(OnOff),
+    /// One flow at each multiple of a period, from the start on; a flow that takes longer than that
+    /// puts off the next to the next multiple. Senders of equal periods start together: incast.
+    Every {
+        /// The period.
+        period: Span,
+        /// How long a flow lasts.
+        on: OnFor,
+    },
+    /// Flows at set times; one that is still on when the next is due puts that off to its own end.
+    Schedule {
+        /// When each starts and, if that is set, when it ends; in order.
+        visits: Vec<(Instant, Option<Instant>)>,
+        /// How long a flow lasts whose end is not set.
+        on: OnFor,
+    },
+}
+
+impl From<OnOff> for Traffic {
+    fn from(process: OnOff) -> Traffic {
+        Traffic::OnOff(process)
+    }
+}
+
+impl Traffic {
+    /// How long its flows last.
+    pub fn on(&self) -> &OnFor {
+        match self {
+            Traffic::OnOff(OnOff { on, .. })
+            | Traffic::Every { on, .. }
+            | Traffic::Schedule { on, .. } => on,
+        }
+    }
 }
 
 /// What a new flow has to send.
@@ -32,39 +74,106 @@ pub enum Job {
     Deliver(Packets),
 }
 
-/// The on/off process of one sender, drawn from a stream of its own.
+/// The traffic of one sender, drawn from a stream of its own.
 #[derive(Clone, Debug)]
 pub struct Switch {
-    process: OnOff,
+    traffic: Traffic,
     stream: Stream,
+    /// What of a packet is its user's.
+    payload: Bytes,
+    /// The visit that is due next, of a schedule.
+    visit: usize,
 }
 
 impl Switch {
-    /// The process `process`, its chances drawn from `stream`.
-    pub fn new(process: OnOff, stream: Stream) -> Switch {
-        Switch { process, stream }
+    /// The traffic `traffic` in packets that each carry `payload`, its chances drawn from `stream`.
+    pub fn new(traffic: impl Into<Traffic>, stream: Stream, payload: Bytes) -> Switch {
+        Switch { traffic: traffic.into(), stream, payload, visit: 0 }
     }
 
     /// When the next flow starts, for a sender that is off from `now` on.
     pub fn next_start(&mut self, now: Instant) -> Instant {
-        if self.process.on == OnFor::Ever {
-            return if now == Instant::ZERO { now } else { Instant::MAX };
+        match &self.traffic {
+            Traffic::OnOff(OnOff { on: OnFor::Ever, .. }) => {
+                if now == Instant::ZERO {
+                    now
+                } else {
+                    Instant::MAX
+                }
+            }
+            Traffic::OnOff(OnOff { off, .. }) => {
+                now.saturating_add(Span::from_secs_f64(off.draw(&mut self.stream)))
+            }
+            Traffic::Every { period, .. } => {
+                let periods = now.as_nanos().div_ceil(period.as_nanos());
+                Instant::from_nanos(periods.saturating_mul(period.as_nanos()))
+            }
+            Traffic::Schedule { visits, .. } => {
+                visits.get(self.visit).map_or(Instant::MAX, |&(start, _)| start.max(now))
+            }
         }
-        now.saturating_add(Span::from_secs_f64(self.process.off.draw(&mut self.stream)))
     }
 
     /// What a flow that starts at `now` has to send.
     pub fn next_job(&mut self, now: Instant) -> Job {
-        match &self.process.on {
+        if let Traffic::Schedule { visits, .. } = &self.traffic {
+            let end = visits.get(self.visit).and_then(|&(_, end)| end);
+            self.visit += 1;
+            if let Some(end) = end {
+                return Job::Until(end.max(now));
+            }
+        }
+        let payload = self.payload.get().max(1) as f64;
+        let packets = |count: f64| Job::Deliver(Packets::new(count.ceil().max(1.0) as u64));
+        match self.traffic.on() {
             OnFor::Time(span) => {
                 let span = Span::from_secs_f64(span.draw(&mut self.stream));
                 Job::Until(now.saturating_add(span))
             }
-            OnFor::Packets(count) => {
-                let count = count.draw(&mut self.stream).ceil().max(1.0);
-                Job::Deliver(Packets::new(count as u64))
-            }
+            OnFor::Packets(count) => packets(count.draw(&mut self.stream)),
+            OnFor::Bytes(count) => packets(count.draw(&mut self.stream) / payload),
             OnFor::Ever => Job::Until(Instant::MAX),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exm_random::Purpose;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    fn switch(traffic: Traffic) -> Switch {
+        Switch::new(traffic, Stream::new(1, Purpose::Traffic, 0), Bytes::new(1448))
+    }
+
+    #[test]
+    fn periods_start_together_and_wait_for_one_another() {
+        let on = OnFor::Bytes(Distribution::Fixed(64_000.0));
+        let mut switch = switch(Traffic::Every { period: Span::from_millis(100), on });
+        assert_eq!(switch.next_start(at(0)), at(0));
+        assert_eq!(switch.next_job(at(0)), Job::Deliver(Packets::new(45)));
+        assert_eq!(switch.next_start(at(30)), at(100));
+        assert_eq!(switch.next_start(at(230)), at(300));
+    }
+
+    #[test]
+    fn a_schedule_is_kept() {
+        let visits = vec![(at(10), Some(at(20))), (at(15), Some(at(40))), (at(50), None)];
+        let mut switch = switch(Traffic::Schedule { visits, on: OnFor::Ever });
+        assert_eq!(
+            (switch.next_start(at(0)), switch.next_job(at(10))),
+            (at(10), Job::Until(at(20)))
+        );
+        assert_eq!(
+            (switch.next_start(at(20)), switch.next_job(at(20))),
+            (at(20), Job::Until(at(40)))
+        );
+        let last = (switch.next_start(at(40)), switch.next_job(at(50)));
+        assert_eq!(last, (at(50), Job::Until(Instant::MAX)));
+        assert_eq!(switch.next_start(at(60)), Instant::MAX);
     }
 }

@@ -25,7 +25,7 @@ fn as_network(dumbbell: &dumbbell::Dumbbell, table: &RuleTable) -> Network {
         extra_delay: delay,
         packet_size: dumbbell.packet,
         controller: controller.clone().into(),
-        traffic: dumbbell.traffic.clone(),
+        traffic: dumbbell.traffic.clone().into(),
         transport: Transport::Bare { timer: false },
     });
     Network::new(vec![link], flows.collect(), dumbbell.duration).expect("a sound network")

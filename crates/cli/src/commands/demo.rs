@@ -4,16 +4,16 @@ use crate::commands::design::{self, Budget, End, Files, Run, write_file};
 use crate::commands::score::{self, Report};
 use crate::shell::{self, Failure};
 use exm_cc::Aimd;
-use exm_design::score::{Contender, Scheme, Score, Scores};
+use exm_design::score::{Contender, Scheme, Score, Scores, Trial};
 use exm_design::{Designer, Model, SearchKind};
-use exm_measure::figure;
+use exm_measure::figure::{self, Spread, Styles, ThroughputDelay};
 use exm_remy::{Action, RuleTable, TableFile};
 use exm_units::Span;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The model of the demonstration.
-const MODEL: &str = include_str!("../../../../models/demo.toml");
+/// The model of the demonstration: `models/demo.toml`.
+const MODEL: &str = include_str!(concat!(env!("OUT_DIR"), "/demo.toml"));
 const SEED: u64 = 1;
 /// On how many networks the schemes are compared.
 const SPECIMENS: usize = 400;
@@ -93,9 +93,18 @@ impl Args {
             "medians and quartiles over {} networks never seen: 5-20 Mbps, 50-150 ms, 1-8 senders",
             scores.specimens
         );
-        let schemes: Vec<figure::Scheme> = scores.contenders.iter().map(scheme).collect();
-        let figure = figure::throughput_delay(title, &subtitle, &schemes);
-        write_file(&self.path("comparison.svg"), figure.as_bytes())
+        let mut styles = Styles::new();
+        let schemes = scores.contenders.iter().map(|score| scheme(score, &mut styles));
+        let figure = ThroughputDelay {
+            title: title.to_owned(),
+            subtitle,
+            description: "Throughput and queueing delay of each scheme.".to_owned(),
+            y_axis: "throughput / equal share of the link".to_owned(),
+            // The networks differ, so the ellipse of a Gaussian would say little.
+            spread: Spread::Quartiles,
+            schemes: schemes.collect(),
+        };
+        write_file(&self.path("comparison.svg"), figure.svg().as_bytes())
     }
 
     fn explanation(&self, scores: &Scores, single: &Single) -> String {
@@ -145,11 +154,14 @@ fn contender(name: &str, scheme: Scheme) -> Contender {
     Contender { name: name.to_owned(), scheme }
 }
 
-fn scheme(score: &Score) -> figure::Scheme {
+fn scheme(score: &Score, styles: &mut Styles) -> figure::Scheme {
+    let run =
+        |trial: &Trial| figure::Run { queueing_ms: trial.queueing_ms, throughput: trial.share };
     figure::Scheme {
         name: score.name.clone(),
-        queueing_ms: score.trials.iter().filter_map(|trial| trial.queueing_ms).collect(),
-        share: score.trials.iter().map(|trial| trial.share).collect(),
+        style: styles.of(&score.name),
+        on_frontier: false,
+        runs: score.trials.iter().map(run).collect(),
     }
 }
 

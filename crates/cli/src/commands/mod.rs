@@ -1,12 +1,17 @@
 //! The commands. To add one, write its file, with `Args` and their `run`, and its lines here.
 
+mod compare;
 mod completions;
 mod demo;
 mod design;
+mod experiment;
 mod man;
+mod report;
 mod score;
 mod simulate;
 mod table;
+
+pub(crate) use simulate::{controller, duration};
 
 /// A list of commands, each the arguments of its module, which are run.
 macro_rules! commands {
@@ -34,6 +39,9 @@ commands! {
         Design(design),
         Score(score),
         Simulate(simulate),
+        Experiment(experiment),
+        Compare(compare),
+        Report(report),
         Table(table),
         Completions(completions),
         Man(man),

@@ -1,5 +1,6 @@
 //! [`Model`]: what is assumed of networks and asked of their senders; what a design is made for.
 
+mod bounds;
 mod choice;
 mod error;
 mod networks;
@@ -65,7 +66,9 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// `on` and `off` are `"5 s"`, `"fixed 20 packets"`, `"exponential 100 kB"` (or `"exp"`),
 /// `"uniform 1..2 s"`, `"pareto xm=147 alpha=0.5 shift=-40 cap=3.3e9 B"` or a list of amounts.
 ///
-/// Unknown keys are refused, and the nearest known one named.
+/// Unknown keys are refused, and the nearest known one named. So are models of which a specimen
+/// would take too long: one has at most a million flows, as far as can be expected, and its link
+/// carries at most 10^9 packets.
 #[derive(Clone, Debug)]
 pub struct Model {
     name: Option<String>,
@@ -185,6 +188,7 @@ fn read(text: &str) -> Result<Model, Problem> {
     let traffic = traffic::read(top.section("traffic")?, networks.packet)?;
     let objective = read_objective(top.section("objective")?)?;
     let design = read_design(top.section("design")?, &networks)?;
+    bounds::check(top, &networks, &traffic, design.duration)?;
     let model = Model { name, networks, traffic, objective, design, text: text.to_owned() };
     match model.grid_size() {
         Some(size) if size > MAX_SPECIMENS => Err(Problem::nowhere(format!(

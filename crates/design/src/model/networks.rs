@@ -105,6 +105,22 @@ impl Networks {
         rtt.unwrap_or(Span::ZERO).saturating_add(service.unwrap_or(Span::ZERO))
     }
 
+    /// The least time any of the links takes to transmit a packet.
+    pub(super) fn shortest_service(&self) -> Span {
+        let services = self.rate.extremes().into_iter().map(|rate| rate.service_time(self.packet));
+        services.min().unwrap_or(LEAST_SERVICE)
+    }
+
+    /// The least round-trip propagation delay.
+    pub(super) fn shortest_rtt(&self) -> Span {
+        self.rtt.extremes().into_iter().min().unwrap_or(Span::ZERO)
+    }
+
+    /// The most senders of any network.
+    pub(super) fn most_senders(&self) -> u64 {
+        self.senders.extremes().into_iter().map(|Senders(count)| count).max().unwrap_or(0)
+    }
+
     fn check_grid(&self, section: Section<'_>) -> Result<(), Problem> {
         let is_list = [
             ("rate", self.rate.values().is_some()),

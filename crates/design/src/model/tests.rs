@@ -2,20 +2,21 @@ use super::*;
 use proptest::prelude::*;
 
 /// A whole model around these lines of its sections.
-fn model(network: &str, traffic: &str, objective: &str, design: &str) -> String {
+pub(super) fn model(network: &str, traffic: &str, objective: &str, design: &str) -> String {
     format!(
         "[network]\n{network}\n[traffic]\n{traffic}\n[objective]\n{objective}\n[design]\n{design}\n"
     )
 }
 
-const NETWORK: &str = "rate = \"10..20 Mbps\"\nrtt = \"100..200 ms\"\nsenders = \"1..16\"";
-const TRAFFIC: &str = "on = \"exp 5 s\"\noff = \"exp 5 s\"";
+pub(super) const NETWORK: &str =
+    "rate = \"10..20 Mbps\"\nrtt = \"100..200 ms\"\nsenders = \"1..16\"";
+pub(super) const TRAFFIC: &str = "on = \"exp 5 s\"\noff = \"exp 5 s\"";
 
 fn parse(text: &str) -> Model {
     Model::parse(text, "test").unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn problem(text: &str) -> String {
+pub(super) fn problem(text: &str) -> String {
     Model::parse(text, "test").expect_err(text).problem().to_owned()
 }
 
@@ -438,10 +439,14 @@ fn any_model() -> impl Strategy<Value = String> {
     );
     let flow = prop_oneof![
         quantity("s"),
+        quantity("us"),
         (0u32..20).prop_map(|mean| format!("\"exponential {mean} kB\"")),
         Just("\"exponential 5 s\"".to_owned()),
     ];
-    let off = Just("\"exponential 0.5 s\"".to_owned());
+    let off = prop_oneof![
+        3 => Just("\"exponential 0.5 s\"".to_owned()),
+        1 => Just("\"0 s\"".to_owned()),
+    ];
     (network, flow, off, 0.0f64..11.0, 0.0f64..3.0).prop_map(
         |((rate, rtt, senders, buffer, loss, draw), on, off, alpha, delta)| {
             model(

@@ -200,16 +200,29 @@ fn pareto(text: &str, packet: Bytes) -> Result<(Distribution, Kind), String> {
 
 /// The mean of a distribution, of a Pareto one as well: what `cap` cuts off counts as `cap`.
 pub(crate) fn mean(distribution: &Distribution) -> f64 {
+    mean_below(distribution, f64::INFINITY)
+}
+
+/// The mean of a distribution where all that is above `most` counts as `most`.
+pub(super) fn mean_below(distribution: &Distribution, most: f64) -> f64 {
     match distribution {
-        Distribution::Fixed(value) => *value,
-        Distribution::Exponential { mean } => *mean,
-        Distribution::Uniform { low, high } => 0.5 * (low + high),
-        Distribution::Empirical(values) => values.iter().sum::<f64>() / values.len() as f64,
+        Distribution::Fixed(value) => value.min(most),
+        Distribution::Exponential { mean } => -mean * libm::expm1(-most / mean),
+        Distribution::Uniform { low, high } if *high <= most => 0.5 * (low + high),
+        Distribution::Uniform { low, .. } if most <= *low => most,
+        Distribution::Uniform { low, high } => {
+            let below = (most - low) / (high - low);
+            below * 0.5 * (low + most) + (1.0 - below) * most
+        }
+        Distribution::Empirical(values) => {
+            values.iter().map(|value| value.min(most)).sum::<f64>() / values.len() as f64
+        }
         Distribution::Pareto { scale, shape, shift, cap } => {
             // The least value plus the integral of the chance to exceed x, up to the cap.
+            let cap = cap.min(most);
             let ratio = ((cap - shift) / scale).max(0.0);
             if ratio <= 1.0 {
-                return *cap;
+                return cap;
             }
             let tail = if *shape == 1.0 {
                 libm::log(ratio)
@@ -223,13 +236,14 @@ pub(crate) fn mean(distribution: &Distribution) -> f64 {
 
 /// Writes the section as it is read.
 pub(super) fn write(f: &mut fmt::Formatter<'_>, traffic: &OnOff) -> fmt::Result {
-    let (distribution, kind) = match &traffic.on {
+    let (distribution, unit) = match &traffic.on {
         OnFor::Ever => return writeln!(f, "on = \"always\""),
-        OnFor::Time(distribution) => (distribution, Kind::Seconds),
-        OnFor::Packets(distribution) => (distribution, Kind::Packets),
+        OnFor::Time(distribution) => (distribution, "s"),
+        OnFor::Packets(distribution) => (distribution, "packets"),
+        OnFor::Bytes(distribution) => (distribution, "B"),
     };
-    writeln!(f, "on = {}", Written(distribution, kind))?;
-    writeln!(f, "off = {}", Written(&traffic.off, Kind::Seconds))
+    writeln!(f, "on = {}", Written(distribution, unit))?;
+    writeln!(f, "off = {}", Written(&traffic.off, "s"))
 }
 
 impl fmt::Display for Kind {
@@ -241,8 +255,8 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A distribution as a file has it.
-struct Written<'a>(&'a Distribution, Kind);
+/// A distribution as a file has it, with its unit.
+struct Written<'a>(&'a Distribution, &'static str);
 
 impl fmt::Display for Written<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

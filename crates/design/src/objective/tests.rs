@@ -21,10 +21,12 @@ fn network(senders: usize) -> Dumbbell {
     }
 }
 
-fn outcome(sent: u64, delivered: u64, rtt_ms: u64, on: u64, share: f64) -> Outcome {
+/// Besides these packets, three are under way at the end.
+fn outcome(lost: u64, delivered: u64, rtt_ms: u64, on: u64, share: f64) -> Outcome {
     Outcome {
-        sent,
+        sent: lost + delivered + 3,
         delivered,
+        lost,
         rtt_sum: Span::from_millis(rtt_ms) * delivered,
         on_time: Span::from_secs(on),
         share_time: share,
@@ -39,7 +41,7 @@ fn near(actual: f64, expected: f64) {
 fn scores_are_as_computed_by_hand() {
     let default = Objective::default();
     // 20 000 packets in 40 s of its share: half a packet a millisecond; 400 ms are four units.
-    let got = outcome(20_000, 20_000, 400, 50, 40.0);
+    let got = outcome(0, 20_000, 400, 50, 40.0);
     near(default.score(&network(1), &[got]), -1.0 - 2.0);
     near(Objective { delta: 0.5, ..default.clone() }.score(&network(1), &[got]), -1.0 - 1.0);
     // Over the 50 s it was on: 0.4 packets a millisecond.
@@ -50,17 +52,17 @@ fn scores_are_as_computed_by_hand() {
     near(exponents(2.0, 1.0).score(&network(1), &[got]), -2.0 - 2.0);
     near(exponents(0.0, 2.0).score(&network(1), &[got]), 0.5 + 0.25);
     near(exponents(0.5, 0.0).score(&network(1), &[got]), libm::sqrt(0.5) * 2.0 - 4.0);
-    // A fifth of what was sent is lost.
+    // A fifth is lost of what was not under way at the end.
     let lossy = Objective { loss_penalty: 10.0, ..default.clone() };
-    near(lossy.score(&network(1), &[outcome(25_000, 20_000, 400, 50, 40.0)]), -3.0 - 2.0);
+    near(lossy.score(&network(1), &[outcome(5_000, 20_000, 400, 50, 40.0)]), -3.0 - 2.0);
     // Relative to 1 packet a millisecond and 150 ms.
     near(default.normalised(&network(1), &[got]), -1.0 - libm::log2(400.0 / 150.0));
 }
 
 #[test]
 fn the_mean_is_over_the_senders_that_were_on() {
-    let one = outcome(20_000, 20_000, 400, 50, 40.0);
-    let two = outcome(40_000, 40_000, 200, 50, 40.0);
+    let one = outcome(0, 20_000, 400, 50, 40.0);
+    let two = outcome(0, 40_000, 200, 50, 40.0);
     let idle = Outcome::default();
     let default = Objective::default();
     near(default.score(&network(3), &[one, idle, two]), (-3.0 - 1.0) / 2.0);
@@ -72,7 +74,7 @@ fn nothing_delivered_is_half_a_packet_after_the_whole_run() {
     let default = Objective::default();
     let none = default.score(&network(1), &[outcome(9, 0, 0, 50, 40.0)]);
     near(none, libm::log2(0.5 / 40_000.0) - libm::log2(1000.0));
-    let one = default.score(&network(1), &[outcome(9, 1, 99_999, 50, 40.0)]);
+    let one = default.score(&network(1), &[outcome(8, 1, 99_999, 50, 40.0)]);
     assert!(none < one);
 }
 
@@ -80,7 +82,7 @@ fn nothing_delivered_is_half_a_packet_after_the_whole_run() {
 fn the_whole_share_without_a_queue_is_the_omniscient_score() {
     let (network, default) = (network(2), Objective::default());
     // The service of a packet takes one millisecond here.
-    let all = [outcome(30_000, 30_000, 151, 50, 30.0), outcome(45_000, 45_000, 151, 60, 45.0)];
+    let all = [outcome(0, 30_000, 151, 50, 30.0), outcome(0, 45_000, 151, 60, 45.0)];
     near(default.omniscient(&network), -libm::log2(1.51));
     near(default.score(&network, &all), default.omniscient(&network));
     let relative = Objective { units: Units::Relative, ..default.clone() };
@@ -155,7 +157,7 @@ proptest! {
     ) {
         let objective = Objective { alpha, beta, delta, ..Objective::default() };
         let score = |delivered, rtt_ms| {
-            let got = outcome(delivered + 5, delivered, rtt_ms, 100, share);
+            let got = outcome(5, delivered, rtt_ms, 100, share);
             objective.score(&network(1), &[got])
         };
         let base = score(delivered, rtt_ms);

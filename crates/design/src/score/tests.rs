@@ -64,11 +64,12 @@ fn scores(text: &str, count: usize, contenders: &[Contender]) -> Scores {
 #[test]
 fn a_table_scores_the_same_by_events() {
     let table = table(1.0);
+    let penalised = MODEL.replace("[objective]", "[objective]\nloss_penalty = 100");
     let contenders = [
         contender("fast path", Scheme::Table(table.clone())),
         contender("events", Scheme::Controller(RemyCc::new(&table).into())),
     ];
-    let scores = scores(MODEL, 24, &contenders);
+    let scores = scores(&penalised, 24, &contenders);
     let [path, events] = scores.contenders.as_slice() else { panic!("two contenders") };
     for (a, b) in path.trials.iter().zip(&events.trials) {
         assert!((a.score - b.score).abs() < 1e-6, "{a:?} {b:?}");
@@ -77,6 +78,33 @@ fn a_table_scores_the_same_by_events() {
     }
     let difference = events.difference.expect("it is not the first");
     assert!(difference.mean.abs() < 1e-6 && path.difference.is_none());
+}
+
+/// What the senders of `table` got on each of 24 specimens, by the fast path and by events.
+fn outcomes(text: &str, table: &RuleTable) -> Vec<[Vec<Outcome>; 2]> {
+    let (prepared, controller) = (Prepared::new(table), RemyCc::new(table).into());
+    let both = |Specimen { network, seed }: &Specimen| {
+        let by_events = run_by_events(network, &controller, *seed);
+        [dumbbell::run(network, prepared.rules(), *seed), by_events.expect("a sound network")]
+    };
+    model(text).specimens(1, HELD_OUT_BLOCK, 24).iter().map(both).collect()
+}
+
+#[test]
+fn what_is_under_way_at_the_end_is_not_lost() {
+    let lossless = MODEL.replace("2 BDP", "unlimited").replace("loss =", "# loss =");
+    for outcome in outcomes(&lossless, &table(0.5)).iter().flatten().flatten() {
+        assert_eq!(outcome.lost, 0, "{outcome:?}");
+    }
+    let (mut lost, mut under_way) = (0, 0);
+    for [path, events] in outcomes(&MODEL.replace("2 BDP", "0.5 BDP"), &table(0.5)) {
+        for (path, events) in path.iter().zip(&events) {
+            assert_eq!((path.sent, path.lost), (events.sent, events.lost));
+            lost += path.lost;
+            under_way += path.sent - path.delivered - path.lost;
+        }
+    }
+    assert!(lost > 0 && under_way > 0, "{lost} lost, {under_way} under way");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::evaluate::{self, Prepared, Samples};
 use crate::model::Model;
 use crate::specimen::Specimen;
 use exm_random::{Purpose, Stream};
-use exm_remy::{Action, RuleTable, Signal};
+use exm_remy::{Action, RuleTable, Signal, counted};
 use rayon::prelude::*;
 
 /// The step of a strategy that knows nothing.
@@ -210,21 +210,21 @@ impl Evolution {
         }
         self.clock.generation += 1;
         let rules = self.lines[0].genome.rules();
-        let lines = self.lines.len();
+        let (told, lines) = (counted(rules, "rule", "rules"), self.lines.len());
         let mut progress = Progress {
             score,
             judged: None,
             rules,
             what: match lines {
-                1 => format!("evolving {rules} rules together"),
-                _ => format!("evolving {rules} rules together, in {lines} ways"),
+                1 => format!("evolving {told} together"),
+                _ => format!("evolving {told} together, in {lines} ways"),
             },
             left_in_stage: self.clock.stage_ends - self.clock.generation,
         };
         if self.clock.generation == self.clock.stage_ends {
             progress.judged = Some(self.end_stage(model, seed));
             let grown = self.lines[0].genome.rules();
-            progress.what = format!("{rules} rules became {grown}");
+            progress.what = format!("{told} became {grown}");
         }
         progress
     }

@@ -59,12 +59,14 @@ fn all_of_the_provenance_is_kept() {
         arrival_times: Some(ArrivalTimes::Ack),
         held_out_score: Some(score),
         notes: Some("line\nline".to_owned()),
+        model_hash: Some(0x2a),
         model: Some("[link]\nrate = \"10..20 Mbps\"\n".to_owned()),
         remy_file: Some(Layout { names_axes: false, settings: vec![0x22, 0] }),
     };
     let file = TableFile { table: table(), provenance };
     let text = file.to_json();
     assert!(text.contains("\"arrival_times\": \"ack\""), "{text}");
+    assert!(text.contains("\"model_hash\": \"000000000000002a\""), "{text}");
     assert!(text.contains("      \"rate = \\\"10..20 Mbps\\\"\","), "{text}");
     assert!(text.contains("\"settings\": \"2200\""), "{text}");
     let read = TableFile::from_json(&text).unwrap();

@@ -12,16 +12,18 @@ pub(super) struct Fifo {
     limit: i64,
     losses: Losses,
     busy_until: i64,
+    /// When the simulation ends: what would be lost later is still under way.
+    end: i64,
 }
 
 impl Fifo {
-    pub(super) fn new(service: i64, buffer: Option<Packets>, losses: Losses) -> Fifo {
+    pub(super) fn new(service: i64, buffer: Option<Packets>, losses: Losses, end: i64) -> Fifo {
         // A packet of the queue leaves every `service`: n packets wait behind the one in service
         // when the link stays busy for more than n services.
         let limit = buffer.map_or(i64::MAX, |buffer| {
             i64::try_from(buffer.get()).unwrap_or(i64::MAX).saturating_mul(service)
         });
-        Fifo { service, limit, losses, busy_until: 0 }
+        Fifo { service, limit, losses, busy_until: 0, end }
     }
 
     /// Carries the sends `keys` of an epoch that started at `start`.
@@ -32,13 +34,16 @@ impl Fifo {
             let sequence = sender.enqueued;
             sender.enqueued += 1;
             if self.busy_until - sent > self.limit {
+                sender.lost += 1;
                 continue;
             }
             self.busy_until = self.busy_until.max(sent) + self.service;
-            if !self.losses.next_is_lost() {
-                let received = self.busy_until + sender.delay;
-                sender.push_arrival(Arrival { sent, received, sequence });
+            if self.losses.next_is_lost() {
+                sender.lost += u64::from(self.busy_until < self.end);
+                continue;
             }
+            let received = self.busy_until + sender.delay;
+            sender.push_arrival(Arrival { sent, received, sequence });
         }
     }
 }

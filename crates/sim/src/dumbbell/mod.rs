@@ -58,8 +58,11 @@ pub struct Rules<'a> {
 pub struct Outcome {
     /// Packets it sent.
     pub sent: u64,
-    /// Packets that reached the receiver.
+    /// Packets that were acknowledged.
     pub delivered: u64,
+    /// Packets that the queue dropped or that were lost at random. Those sent and neither delivered
+    /// nor lost are under way at the end.
+    pub lost: u64,
     /// The sum of their round-trip times.
     pub rtt_sum: Span,
     /// How long it was on.
@@ -134,7 +137,7 @@ impl<O: Observer> Work for Run<'_, O> {
         let least = network.delays.iter().map(|d| d.as_nanos() as i64).min().unwrap_or(0);
         let mut senders = senders(network, seed);
         let losses = Losses::new(network.loss.get(), Stream::new(seed, Purpose::Loss, 0));
-        let mut fifo = Fifo::new(service, network.buffer, losses);
+        let mut fifo = Fifo::new(service, network.buffer, losses, end);
         let mut merger = Merger::default();
         let mut now = senders.iter().map(Sender::next_event).min().unwrap_or(end);
         while now < end {
@@ -154,6 +157,7 @@ impl<O: Observer> Work for Run<'_, O> {
 }
 
 fn senders(network: &Dumbbell, seed: u64) -> Vec<Sender> {
-    let switch = |i| Switch::new(network.traffic.clone(), Stream::new(seed, Purpose::Traffic, i));
+    let stream = |i| Stream::new(seed, Purpose::Traffic, i);
+    let switch = |i| Switch::new(network.traffic.clone(), stream(i), network.packet);
     network.delays.iter().enumerate().map(|(i, &delay)| Sender::new(delay, switch(i))).collect()
 }

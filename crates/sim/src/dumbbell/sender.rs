@@ -51,6 +51,8 @@ pub(super) struct Sender {
     pub(super) toggles: Vec<Toggle>,
     /// The packet number the link gives to the next packet it is handed.
     pub(super) enqueued: u64,
+    /// Packets the link has dropped or lost.
+    pub(super) lost: u64,
 }
 
 /// What every packet touches, the memory apart; small enough to be kept in registers.
@@ -188,6 +190,7 @@ impl Sender {
             rtt_sum: 0,
             toggles: Vec::new(),
             enqueued: 0,
+            lost: 0,
         }
     }
 

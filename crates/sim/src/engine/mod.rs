@@ -126,6 +126,8 @@ struct Simulation<'a, O> {
     last_delays: Vec<Span>,
     sharing: Sharing,
     verdict: Verdict,
+    /// Packets that one opportunity of a trace let through, and whether each is lost.
+    departed: Vec<(Packet, bool)>,
     events: u64,
     pace: Pace,
     observer: &'a mut O,
@@ -167,6 +169,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
             last_delays: flows.iter().map(|f| last_delay(&f.path) + f.extra_delay).collect(),
             sharing: Sharing::default(),
             verdict: Verdict::default(),
+            departed: Vec::new(),
             events: 0,
             pace,
             observer,
@@ -197,16 +200,37 @@ impl<'a, O: Observer> Simulation<'a, O> {
     #[inline]
     fn depart(&mut self, link: usize) {
         let transmitter = &mut self.links[link];
-        let (packet, lost) = transmitter.depart();
+        let Some((packet, lost)) = transmitter.depart() else {
+            return self.use_opportunity(link);
+        };
         let finish = transmitter.serve(self.now, &mut self.verdict);
         self.agenda.set(self.sources.transmission(link), finish.map_or(NEVER, Instant::as_nanos));
         self.read_verdict(link);
+        self.send_on(link, packet, lost);
+        self.tell_of_link(link);
+    }
+
+    /// A trace lets packets through.
+    fn use_opportunity(&mut self, link: usize) {
+        let mut departed = std::mem::take(&mut self.departed);
+        let next = self.links[link].use_opportunity(self.now, &mut self.verdict, &mut departed);
+        self.agenda.set(self.sources.transmission(link), next.map_or(NEVER, Instant::as_nanos));
+        self.read_verdict(link);
+        for (packet, lost) in departed.drain(..) {
+            self.send_on(link, packet, lost);
+        }
+        self.departed = departed;
+        self.tell_of_link(link);
+    }
+
+    /// `packet` is through `link`, which perhaps lost it.
+    #[inline]
+    fn send_on(&mut self, link: usize, packet: Packet, lost: bool) {
         if lost {
             self.hosts[packet.flow as usize].report.lost += 1;
         } else {
             self.forward(link, packet);
         }
-        self.tell_of_link(link);
     }
 
     /// `packet` leaves `link` for the next one, or for its receiver.
@@ -360,11 +384,12 @@ impl<'a, O: Observer> Simulation<'a, O> {
             host.report.bottleneck = rates.min().unwrap_or(Rate::from_bps(0));
             host.report
         });
+        let links = self.links.into_iter().zip(network.links());
         Report {
             duration: network.duration(),
             seed,
             flows: flows.collect(),
-            links: self.links.into_iter().map(|link| link.finish(self.end)).collect(),
+            links: links.map(|(link, spec)| link.finish(self.end, spec)).collect(),
             in_network: held + coming as u64,
             events: self.events,
         }

@@ -3,7 +3,7 @@
 use super::observer::LinkSample;
 use crate::metrics::LinkReport;
 use crate::network::LinkSpec;
-use exm_link::{Packet, Queue, Server, Site, Verdict};
+use exm_link::{Packet, Queue, Server, Service, Site, TraceServer, Verdict};
 use exm_random::{Losses, Purpose, Stream};
 use exm_units::{Bytes, Instant, Span};
 use std::collections::VecDeque;
@@ -11,40 +11,52 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Transmitter {
     queue: Queue,
-    server: Server,
+    work: Work,
     losses: Losses,
     pub(super) delay: Span,
-    /// The packet in transmission and when that began.
-    serving: Option<(Packet, Instant)>,
     /// Packets in propagation to a further link, by time of arrival.
     pub(super) wire: VecDeque<Packet>,
-    busy: u128,
     /// The integral of the queue's length, in packet nanoseconds, up to `counted_at`.
     queued: u128,
     counted_at: Instant,
     pub(super) report: LinkReport,
 }
 
+/// The service at work.
+#[derive(Debug)]
+enum Work {
+    /// At a fixed rate: the packet in transmission with the end of that, and the time spent
+    /// transmitting so far.
+    Fixed { server: Server, serving: Option<(Packet, Instant)>, busy: u128 },
+    /// By a trace; `waits` while an opportunity is on the agenda.
+    Trace { server: TraceServer, waits: bool },
+}
+
 impl Transmitter {
     pub(super) fn new(spec: &LinkSpec, seed: u64, index: usize) -> Transmitter {
         let stream = Stream::new(seed, Purpose::Queue, index);
         let site = Site { limit: spec.buffer, rate: spec.service.rate(), stream };
+        let work = match &spec.service {
+            fixed @ Service::Fixed(_) => {
+                Work::Fixed { server: Server::new(fixed.clone()), serving: None, busy: 0 }
+            }
+            Service::Trace(trace) => {
+                Work::Trace { server: TraceServer::new(trace.clone()), waits: false }
+            }
+        };
         Transmitter {
             queue: spec.queue.build(site),
-            server: Server::new(spec.service.clone()),
+            work,
             losses: Losses::new(spec.loss.get(), Stream::new(seed, Purpose::Loss, index)),
             delay: spec.delay,
-            serving: None,
             wire: VecDeque::new(),
-            busy: 0,
             queued: 0,
             counted_at: Instant::ZERO,
             report: LinkReport { name: spec.name.clone(), ..LinkReport::default() },
         }
     }
 
-    /// `packet` arrives at `now`. If the link was idle it starts to transmit, and returns when that
-    /// ends.
+    /// `packet` arrives at `now`. Returns when the next transmission ends, if it is news.
     #[inline]
     pub(super) fn arrive(
         &mut self,
@@ -55,34 +67,71 @@ impl Transmitter {
         self.report.arrived += 1;
         self.count_queue(now);
         self.queue.enqueue(now, packet, verdict);
-        if self.serving.is_some() {
-            self.report.max_queue = self.report.max_queue.max(self.queue.packets() as u64);
-            return None;
+        match &mut self.work {
+            Work::Fixed { serving: None, .. } => return self.serve(now, verdict),
+            Work::Trace { server, waits } if !*waits && self.queue.packets() > 0 => {
+                *waits = true;
+                self.report.max_queue = self.report.max_queue.max(self.queue.packets() as u64);
+                return Some(server.next(now));
+            }
+            _ => {}
         }
-        self.serve(now, verdict)
+        self.report.max_queue = self.report.max_queue.max(self.queue.packets() as u64);
+        None
     }
 
-    /// The packet in transmission is through: it comes back, unless the link lost it.
+    /// The packet in transmission at a fixed rate is through: it comes back, unless the link lost
+    /// it, with that. Of a trace there is none.
     #[inline]
-    pub(super) fn depart(&mut self) -> (Packet, bool) {
-        let (packet, _) = self.serving.take().expect("a link departs only what it was serving");
+    pub(super) fn depart(&mut self) -> Option<(Packet, bool)> {
+        let Work::Fixed { serving, .. } = &mut self.work else { return None };
+        let (packet, _) = serving.take()?;
+        Some((packet, self.count_departure(&packet)))
+    }
+
+    /// Counts `packet` as transmitted, and returns whether it is lost.
+    #[inline]
+    fn count_departure(&mut self, packet: &Packet) -> bool {
         self.report.transmitted += 1;
         self.report.bytes += Bytes::new(u64::from(packet.size));
         let lost = self.losses.next_is_lost();
         self.report.lost += u64::from(lost);
-        (packet, lost)
+        lost
     }
 
-    /// Takes the next packet into transmission, and returns when that ends.
+    /// Takes the next packet into transmission at a fixed rate, and returns when that ends.
     #[inline]
     pub(super) fn serve(&mut self, now: Instant, verdict: &mut Verdict) -> Option<Instant> {
         self.count_queue(now);
+        let Work::Fixed { server, serving, busy } = &mut self.work else { return None };
         let mut packet = self.queue.dequeue(now, verdict)?;
         packet.waited += now - packet.at;
-        let finish = self.server.finish(now, packet.size);
-        self.busy += u128::from((finish - now).as_nanos());
-        self.serving = Some((packet, finish));
+        let finish = server.finish(now, packet.size);
+        *busy += u128::from((finish - now).as_nanos());
+        *serving = Some((packet, finish));
         Some(finish)
+    }
+
+    /// An opportunity of the trace has come: what it carries goes to `departed`, each with whether
+    /// the link lost it. Returns when the next is that matters.
+    pub(super) fn use_opportunity(
+        &mut self,
+        now: Instant,
+        verdict: &mut Verdict,
+        departed: &mut Vec<(Packet, bool)>,
+    ) -> Option<Instant> {
+        self.count_queue(now);
+        let Work::Trace { server, waits } = &mut self.work else { return None };
+        server.serve(now, &mut self.queue, verdict, |mut packet| {
+            packet.waited += now - packet.at;
+            departed.push((packet, false));
+        });
+        *waits = self.queue.packets() > 0 || server.partly_carried().is_some();
+        let next = waits.then(|| server.next(now));
+        for (packet, lost) in departed {
+            *lost = self.count_departure(packet);
+        }
+        next
     }
 
     #[inline]
@@ -92,23 +141,40 @@ impl Transmitter {
         self.counted_at = now;
     }
 
+    /// Whether a packet is in transmission, or part of one is.
+    fn is_busy(&self) -> bool {
+        match &self.work {
+            Work::Fixed { serving, .. } => serving.is_some(),
+            Work::Trace { server, .. } => server.partly_carried().is_some(),
+        }
+    }
+
     /// How many packets are in the queue, in transmission and in propagation to a further link.
     pub(super) fn holds(&self) -> u64 {
-        (self.queue.packets() + self.wire.len()) as u64 + u64::from(self.serving.is_some())
+        (self.queue.packets() + self.wire.len()) as u64 + u64::from(self.is_busy())
     }
 
     /// The link as it is at `now`.
     pub(super) fn sample(&self, now: Instant, link: usize) -> LinkSample {
         let (packets, bytes) = (self.queue.packets() as u64, self.queue.bytes());
-        LinkSample { at: now, link, packets, bytes, busy: self.serving.is_some() }
+        LinkSample { at: now, link, packets, bytes, busy: self.is_busy() }
     }
 
     /// Closes the books at `end`.
-    pub(super) fn finish(mut self, end: Instant) -> LinkReport {
+    pub(super) fn finish(mut self, end: Instant, spec: &LinkSpec) -> LinkReport {
         self.count_queue(end);
-        let beyond = self.serving.map_or(0, |(_, finish)| finish.saturating_since(end).as_nanos());
         let nanos = end.as_nanos() as f64;
-        self.report.utilisation = (self.busy - u128::from(beyond)) as f64 / nanos;
+        self.report.utilisation = match (&self.work, &spec.service) {
+            (Work::Fixed { serving, busy, .. }, _) => {
+                let finish = serving.map_or(end, |(_, finish)| finish);
+                (busy - u128::from(finish.saturating_since(end).as_nanos())) as f64 / nanos
+            }
+            (_, Service::Trace(trace)) => {
+                let capacity = trace.capacity(Instant::ZERO, end).get().max(1);
+                self.report.bytes.get() as f64 / capacity as f64
+            }
+            (Work::Trace { .. }, _) => 0.0,
+        };
         self.report.mean_queue = self.queued as f64 / nanos;
         self.report
     }

@@ -1,7 +1,7 @@
 //! [`Network`]: links, the flows that cross them, and for how long.
 
 use crate::controllers::AnyController;
-use crate::traffic::{OnFor, OnOff};
+use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
 use exm_units::{Bytes, Probability, Span};
@@ -69,7 +69,7 @@ pub struct FlowSpec {
     /// What runs its sender.
     pub controller: AnyController,
     /// When it has something to send.
-    pub traffic: OnOff,
+    pub traffic: Traffic,
     /// How its sender repairs what is lost.
     pub transport: Transport,
 }
@@ -211,6 +211,16 @@ pub enum NetworkError {
         /// The size.
         size: Bytes,
     },
+    /// Packets that their headers fill.
+    #[error(
+        "packets of {size} have no room beside TCP's headers of {TCP_HEADER}: make them larger"
+    )]
+    NoPayload {
+        /// The flow.
+        flow: usize,
+        /// The size.
+        size: Bytes,
+    },
     /// A distribution of impossible numbers.
     #[error("the {what} time or amount is drawn from impossible numbers: {problem}")]
     BadTraffic {
@@ -311,6 +321,9 @@ impl Network {
         if size == Bytes::ZERO || size > MAX_PACKET {
             return Err(NetworkError::PacketSize { flow, size });
         }
+        if spec.transport.payload(size) == Bytes::ZERO {
+            return Err(NetworkError::NoPayload { flow, size });
+        }
         for &link in &spec.path {
             if let limit @ Limit::Bytes(room) = self.links[link].buffer
                 && room < size
@@ -340,25 +353,37 @@ fn check_link(link: usize, spec: &LinkSpec) -> Result<(), NetworkError> {
     Ok(())
 }
 
-fn check_traffic(flow: usize, traffic: &OnOff) -> Result<(), NetworkError> {
+fn check_traffic(flow: usize, traffic: &Traffic) -> Result<(), NetworkError> {
     let bad = |what| move |problem| NetworkError::BadTraffic { flow, what, problem };
-    let takes_time = match &traffic.on {
-        OnFor::Ever => return Ok(()),
+    let takes_time = match traffic.on() {
+        OnFor::Ever => true,
         OnFor::Time(span) => {
             check_distribution(span).map_err(bad("on"))?;
             !is_always_zero(span)
         }
-        OnFor::Packets(count) => {
+        OnFor::Packets(count) | OnFor::Bytes(count) => {
             check_distribution(count).map_err(bad("on"))?;
             true
         }
     };
-    check_distribution(&traffic.off).map_err(bad("off"))?;
-    if takes_time || !is_always_zero(&traffic.off) {
-        Ok(())
-    } else {
-        Err(NetworkError::NoTimePasses { flow })
-    }
+    let passes = match traffic {
+        Traffic::OnOff(OnOff { on: OnFor::Ever, .. }) => true,
+        Traffic::OnOff(OnOff { off, .. }) => {
+            check_distribution(off).map_err(bad("off"))?;
+            takes_time || !is_always_zero(off)
+        }
+        Traffic::Every { period, .. } => takes_time && !period.is_zero(),
+        Traffic::Schedule { visits, .. } => {
+            let ends = visits.iter().map(|&(start, end)| (start, end.unwrap_or(start)));
+            if !ends.clone().is_sorted() || ends.clone().any(|(start, end)| end < start) {
+                return Err(bad("scheduled")(
+                    "the flows must be in order, each ending after it starts",
+                ));
+            }
+            true
+        }
+    };
+    if passes { Ok(()) } else { Err(NetworkError::NoTimePasses { flow }) }
 }
 
 /// What makes numbers impossible to draw as times or amounts, if anything.

@@ -16,7 +16,7 @@ fn flow(path: &[usize]) -> FlowSpec {
         extra_delay: Span::from_millis(150),
         packet_size: Bytes::new(1500),
         controller: Aimd::new().into(),
-        traffic: OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) },
+        traffic: OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) }.into(),
         transport: Transport::Bare { timer: true },
     }
 }
@@ -41,6 +41,15 @@ fn impossible_links_are_refused() {
     assert!(small.starts_with("a buffer of 1.499 kB holds no packet of 1.5 kB"), "{small}");
     let slow = with(|link| link.delay = MAX_TIME + Span::from_nanos(1));
     assert!(slow.contains("is too long"), "{slow}");
+}
+
+#[test]
+fn packets_need_room_beside_their_headers() {
+    let mut flow = flow(&[0]);
+    flow.packet_size = TCP_HEADER;
+    flow.transport = Transport::Tcp(exm_tcp::Settings::default());
+    let full = refusal(vec![link("a", (0, 1))], flow);
+    assert!(full.starts_with("packets of 52 B have no room beside"), "{full}");
 }
 
 #[test]
@@ -69,7 +78,7 @@ fn impossible_senders_are_refused() {
         off: Distribution::Exponential { mean: 0.0 },
     };
     let mut timeless = flow(&[0]);
-    timeless.traffic = endless;
+    timeless.traffic = endless.into();
     assert!(refusal(vec![link("a", (0, 1))], timeless).starts_with("a sender on and off for no"));
     for bad in [
         Distribution::Fixed(f64::NAN),
@@ -79,7 +88,7 @@ fn impossible_senders_are_refused() {
         Distribution::Empirical(Vec::new()),
     ] {
         let mut flow = flow(&[0]);
-        flow.traffic = OnOff { on: OnFor::Packets(bad), off: Distribution::Fixed(1.0) };
+        flow.traffic = OnOff { on: OnFor::Packets(bad), off: Distribution::Fixed(1.0) }.into();
         assert!(refusal(vec![link("a", (0, 1))], flow).starts_with("the on time or amount"));
     }
 }

@@ -66,7 +66,7 @@ impl Source {
 }
 
 /// Names the nearest known key where the parser found an unknown one.
-fn explain(message: &str) -> String {
+pub(super) fn explain(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if message.starts_with("unknown field")
         && let Some((unknown, known)) = quoted.split_first()

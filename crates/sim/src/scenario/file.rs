@@ -2,7 +2,7 @@
 
 use super::grammar::{Buffer, Chance};
 use crate::engine::Pace;
-use exm_units::{Bytes, Rate, Span};
+use exm_units::{Bytes, Packets, Rate, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -19,19 +19,47 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) flow: Vec<Spanned<FlowTable>>,
     pub(super) series: Option<SeriesTable>,
+    #[serde(default)]
+    pub(super) tcp: TcpTable,
+    /// What makes an experiment of a scenario, which is not read here.
+    pub(super) experiment: Option<serde::de::IgnoredAny>,
+}
+
+/// Settings of TCP hosts.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TcpTable {
+    pub(super) initial_window: Option<Spanned<u64>>,
+    pub(super) handshake: Option<bool>,
+    pub(super) rto: Option<Spanned<String>>,
+    pub(super) delayed_acks: Option<bool>,
+    pub(super) ecn: Option<bool>,
+    pub(super) receive_window: Option<Spanned<Packets>>,
+}
+
+/// A queue's discipline, by its name or with settings.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum QueueTable {
+    Name(String),
+    Settings(toml::Table),
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DumbbellTable {
-    pub(super) rate: Spanned<Rate>,
+    pub(super) rate: Option<Spanned<Rate>>,
+    pub(super) trace: Option<Spanned<String>>,
     pub(super) rtt: Spanned<Span>,
     pub(super) senders: Spanned<u64>,
     pub(super) controller: Spanned<String>,
     pub(super) traffic: TrafficTable,
     pub(super) buffer: Option<Spanned<Buffer>>,
-    pub(super) queue: Option<Spanned<String>>,
+    pub(super) queue: Option<Spanned<QueueTable>>,
     pub(super) loss: Option<Chance>,
+    pub(super) host: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) tcp: TcpTable,
     pub(super) timer: Option<bool>,
 }
 
@@ -41,10 +69,11 @@ pub(super) struct LinkTable {
     pub(super) name: Spanned<String>,
     pub(super) from: Option<String>,
     pub(super) to: Option<String>,
-    pub(super) rate: Spanned<Rate>,
+    pub(super) rate: Option<Spanned<Rate>>,
+    pub(super) trace: Option<Spanned<String>>,
     pub(super) delay: Option<Spanned<Span>>,
     pub(super) buffer: Option<Spanned<Buffer>>,
-    pub(super) queue: Option<Spanned<String>>,
+    pub(super) queue: Option<Spanned<QueueTable>>,
     pub(super) loss: Option<Chance>,
 }
 
@@ -58,6 +87,9 @@ pub(super) struct FlowTable {
     pub(super) controller: Spanned<String>,
     pub(super) traffic: TrafficTable,
     pub(super) packet_size: Option<Spanned<Bytes>>,
+    pub(super) host: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) tcp: TcpTable,
     pub(super) timer: Option<bool>,
 }
 
@@ -66,6 +98,8 @@ pub(super) struct FlowTable {
 pub(super) struct TrafficTable {
     pub(super) on: Spanned<String>,
     pub(super) off: Option<Spanned<String>>,
+    pub(super) every: Option<Spanned<Span>>,
+    pub(super) at: Option<Spanned<Vec<Spanned<String>>>>,
 }
 
 #[derive(Debug, Deserialize)]

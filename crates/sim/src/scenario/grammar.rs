@@ -16,7 +16,8 @@ use crate::engine::Pace;
 use crate::traffic::OnFor;
 use exm_link::Limit;
 use exm_random::Distribution;
-use exm_units::{Bytes, Packets, Probability, Rate, Span};
+use exm_tcp::Floor;
+use exm_units::{Bytes, Instant, Packets, Probability, Rate, Span};
 use serde::Deserialize;
 use std::fmt;
 use std::path::Path;
@@ -32,9 +33,8 @@ enum Kind {
     Packets,
 }
 
-/// How long a sender is on: "ever" or a distribution of times or amounts; what amounts to bytes is
-/// turned into packets of `packet`.
-pub(super) fn parse_on(text: &str, packet: Bytes, dir: &Path) -> Result<OnFor, String> {
+/// How long a sender is on: "ever" or a distribution of times or amounts.
+pub(super) fn parse_on(text: &str, dir: &Path) -> Result<OnFor, String> {
     if text.trim() == "ever" {
         return Ok(OnFor::Ever);
     }
@@ -42,7 +42,7 @@ pub(super) fn parse_on(text: &str, packet: Bytes, dir: &Path) -> Result<OnFor, S
     Ok(match kind {
         Kind::Seconds => OnFor::Time(distribution),
         Kind::Packets => OnFor::Packets(distribution),
-        Kind::Bytes => OnFor::Packets(divided(distribution, packet.get() as f64)),
+        Kind::Bytes => OnFor::Bytes(distribution),
     })
 }
 
@@ -51,6 +51,30 @@ pub(super) fn parse_off(text: &str, dir: &Path) -> Result<Distribution, String> 
     match parse_distribution(text, dir)? {
         (distribution, Kind::Seconds) => Ok(distribution),
         _ => Err(format!("\"{text}\" is no time: give one such as \"exp 5 s\"")),
+    }
+}
+
+/// A flow at a set time, "10 s", or from one to another, "10 s..20 s".
+pub(super) fn parse_visit(text: &str) -> Result<(Instant, Option<Instant>), String> {
+    let time = |text: &str| {
+        let span = text.trim().parse::<Span>();
+        span.map(|span| Instant::ZERO.saturating_add(span)).map_err(|error| error.to_string())
+    };
+    match text.split_once("..") {
+        Some((start, end)) => Ok((time(start)?, Some(time(end)?))),
+        None => Ok((time(text)?, None)),
+    }
+}
+
+/// A retransmission timer's floor: "linux", or the least the whole timer may be.
+pub(super) fn parse_floor(text: &str) -> Result<Floor, String> {
+    match (text.trim(), text.parse::<Span>()) {
+        ("linux", _) => Ok(Floor::default()),
+        (_, Ok(span)) => Ok(Floor::Timer(span)),
+        _ => Err(format!(
+            "\"{text}\" is no floor of the retransmission timer: give \"linux\" or a time such as \
+             \"1 s\""
+        )),
     }
 }
 
@@ -176,22 +200,6 @@ fn parse_empirical(text: &str, dir: &Path) -> Result<(Distribution, Kind), Strin
         return Err(failed(&"it holds no number"));
     }
     Ok((Distribution::Empirical(values), kind))
-}
-
-fn divided(distribution: Distribution, by: f64) -> Distribution {
-    match distribution {
-        Distribution::Fixed(value) => Distribution::Fixed(value / by),
-        Distribution::Exponential { mean } => Distribution::Exponential { mean: mean / by },
-        Distribution::Uniform { low, high } => {
-            Distribution::Uniform { low: low / by, high: high / by }
-        }
-        Distribution::Pareto { scale, shape, shift, cap } => {
-            Distribution::Pareto { scale: scale / by, shape, shift: shift / by, cap: cap / by }
-        }
-        Distribution::Empirical(values) => {
-            Distribution::Empirical(values.into_iter().map(|value| value / by).collect())
-        }
-    }
 }
 
 /// How much may wait at a link, as written: "1000 packets", "250 kB", "5 BDP" or "unlimited".
@@ -338,11 +346,11 @@ mod tests {
     }
 
     #[test]
-    fn amounts_become_packets() {
-        let on = |text| parse_on(text, Bytes::new(1500), Path::new("")).expect(text);
+    fn flows_last_times_or_amounts() {
+        let on = |text| parse_on(text, Path::new("")).expect(text);
         assert_eq!(on("ever"), OnFor::Ever);
         assert_eq!(on("exp 5 s"), OnFor::Time(Distribution::Exponential { mean: 5.0 }));
-        assert_eq!(on("fixed 15 kB"), OnFor::Packets(Distribution::Fixed(10.0)));
+        assert_eq!(on("fixed 15 kB"), OnFor::Bytes(Distribution::Fixed(15_000.0)));
         assert_eq!(on("20 packets"), OnFor::Packets(Distribution::Fixed(20.0)));
     }
 

@@ -13,23 +13,33 @@
 //!
 //! | key | meaning | unless given |
 //! |---|---|---|
-//! | `rate` | of the link | required |
+//! | `rate` | of the link | required, or `trace` |
+//! | `trace` | a file of delivery opportunities, or the name of a synthetic one | |
 //! | `rtt` | round-trip propagation delay | required |
 //! | `senders` | how many | required |
-//! | `controller` | `"aimd"`, or the path of a rule table, from where the file is | required |
+//! | `controller` | a name such as `"cubic"`, or the path of a rule table, from where the file is | required |
 //! | `traffic.on` | `"ever"`, or a distribution of times or amounts of data | required |
 //! | `traffic.off` | a distribution of times | required unless on for ever |
+//! | `traffic.every` | instead of `off`: a flow at each multiple of such a time, all senders at once | |
+//! | `traffic.at` | instead of `off`: a list of set times, `"10 s"` or `"10 s..20 s"` | |
 //! | `buffer` | `"1000 packets"`, `"250 kB"`, `"5 BDP"` or `"unlimited"` | `"unlimited"` |
-//! | `queue` | the queue's discipline | `"drop-tail"` |
+//! | `queue` | the queue's discipline, or a table of its `name` and settings | `"drop-tail"` |
 //! | `loss` | the chance of random loss: `0.01` or `"1 %"` | 0 |
-//! | `timer` | whether senders keep a retransmission timer | where not a RemyCC |
+//! | `host` | `"tcp"`, or `"bare"` for the sender without repair that RemyCCs are trained on | bare for rule tables, TCP for others |
+//! | `tcp` | a table of settings for TCP hosts, see below | |
+//! | `timer` | whether bare senders keep a retransmission timer | where not a RemyCC |
 //!
 //! or any graph: for each link a `[[link]]` with `name`, `from` and `to` (names of nodes, which a
 //! single link may leave out), `rate`, `delay` (one way, 0 unless given), `buffer`, `queue` and
 //! `loss`; for each group of equal flows a `[[flow]]` with `path` (names of links in order, which
 //! may be left out where there is one link), `rtt` (the delays of the links count towards it, the
 //! rest lies before the receiver), `controller`, `traffic`, `count` (1 unless given), `name`,
-//! `packet_size` and `timer`.
+//! `packet_size`, `host`, `tcp` and `timer`.
+//!
+//! A `[tcp]` sets for all TCP hosts what a flow's own `tcp` may set again: `initial_window` (10
+//! packets), `handshake` (false: connections start established), `rto` (the floor of the
+//! retransmission timer: `"linux"`, or a time for the whole of it), `delayed_acks` (false), `ecn`
+//! (false) and `receive_window` (none).
 //!
 //! A `[series]` asks for time series: `every` such a span, or after each `"event"`; `flows` and
 //! `links` say of what (both, unless one is `false`).
@@ -50,9 +60,10 @@ pub use error::{ScenarioError, suggest};
 use crate::controllers::AnyController;
 use crate::engine::Pace;
 use crate::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
-use crate::traffic::OnOff;
+use crate::traffic::{OnOff, Traffic};
 use error::{Place, Source};
 use exm_link::{Limit, Service};
+use exm_tcp::Settings;
 use exm_units::{Bytes, Probability, Rate, Span};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -95,11 +106,39 @@ pub struct FlowGroup {
     /// What runs their senders: a name of [`AnyController::NAMES`] or the path of a rule table.
     pub controller: String,
     /// When they have something to send.
-    pub traffic: OnOff,
+    pub traffic: Traffic,
     /// The size of their packets.
     pub packet_size: Bytes,
-    /// Whether they keep a retransmission timer; by default those that are not RemyCCs do.
-    pub timer: Option<bool>,
+    /// What repairs their losses; unless given, nothing for a rule table and TCP for others.
+    pub host: Option<HostKind>,
+    /// Their settings, where it is TCP.
+    pub tcp: Settings,
+}
+
+/// What a flow's host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostKind {
+    /// The bare sender that RemyCCs are trained on; its timer runs unless the controller is a
+    /// RemyCC, or as is said.
+    Bare {
+        /// What is said.
+        timer: Option<bool>,
+    },
+    /// A TCP sender and receiver.
+    Tcp,
+}
+
+impl FlowGroup {
+    /// The transport of its senders if they are run by `controller`.
+    pub fn transport(&self, controller: &AnyController) -> Transport {
+        let is_table = controller.as_remy().is_some();
+        match self.host {
+            Some(HostKind::Tcp) => Transport::Tcp(self.tcp),
+            None if !is_table => Transport::Tcp(self.tcp),
+            None => Transport::Bare { timer: false },
+            Some(HostKind::Bare { timer }) => Transport::Bare { timer: timer.unwrap_or(!is_table) },
+        }
+    }
 }
 
 /// Which time series to record.
@@ -194,9 +233,10 @@ impl Scenario {
             rtt: dumbbell.rtt,
             count: dumbbell.senders,
             controller: dumbbell.controller,
-            traffic: dumbbell.traffic,
+            traffic: dumbbell.traffic.into(),
             packet_size: DEFAULT_PACKET_SIZE,
-            timer: None,
+            host: None,
+            tcp: Settings::default(),
         };
         Scenario {
             title: None,
@@ -268,7 +308,7 @@ impl Scenario {
             path: group.path.clone(),
             extra_delay: group.rtt - along,
             packet_size: group.packet_size,
-            transport: Transport::Bare { timer: group.timer.unwrap_or(controller.keeps_timer()) },
+            transport: group.transport(controller),
             controller: controller.clone(),
             traffic: group.traffic.clone(),
         })
@@ -290,7 +330,7 @@ impl Scenario {
             | E::BrokenPath { flow, .. }
             | E::Loop { flow, .. } => of_flow(flow).path,
             E::FlowDelay { flow, .. } => of_flow(flow).rtt,
-            E::PacketSize { flow, .. } => of_flow(flow).packet_size,
+            E::PacketSize { flow, .. } | E::NoPayload { flow, .. } => of_flow(flow).packet_size,
             E::BadTraffic { flow, .. } | E::NoTimePasses { flow } => of_flow(flow).traffic,
         }
     }

@@ -1,16 +1,28 @@
 //! From the tables of a file to a [`Scenario`].
 
+use super::error::explain;
 use super::error::{Place, ScenarioError, Source, suggest};
-use super::file::{DumbbellTable, File, FlowTable, LinkTable, SeriesTable, TrafficTable};
-use super::grammar::{Buffer, parse_off, parse_on};
-use super::{DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, LinkPlaces, Places, Scenario, SeriesSpec};
+use super::file::{
+    DumbbellTable, File, FlowTable, LinkTable, QueueTable, SeriesTable, TcpTable, TrafficTable,
+};
+use super::grammar::{Buffer, parse_floor, parse_off, parse_on, parse_visit};
+use super::{
+    DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, HostKind, LinkPlaces, Places, Scenario, SeriesSpec,
+};
 use crate::network::{LinkSpec, MAX_FLOWS};
-use crate::traffic::{OnFor, OnOff};
+use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
-use exm_units::{Bytes, Span};
+use exm_tcp::{DelayedAcks, Settings};
+use exm_trace::{Cox, Trace};
+use exm_units::{Bytes, Packets, Rate, Span};
 use std::path::Path;
+use std::sync::Arc;
 use toml::Spanned;
+
+/// What synthetic traces are drawn from, and how long they are before they repeat.
+const TRACE_SEED: u64 = 1;
+const TRACE_LENGTH: Span = Span::from_secs(600);
 
 /// Reads the scenario `source`; paths in it start from `dir`.
 pub(super) fn scenario(source: Source, dir: &Path) -> Result<Scenario, ScenarioError> {
@@ -22,7 +34,8 @@ pub(super) fn scenario(source: Source, dir: &Path) -> Result<Scenario, ScenarioE
         let problem = "packets of no size cannot be sent: give a size such as \"1500 B\"";
         return Err(source.error(packet_place, problem));
     }
-    let mut reader = Reader { source: &source, dir, packet, packet_place, nodes: Vec::new() };
+    let mut reader =
+        Reader { source: &source, dir, packet, packet_place, nodes: Vec::new(), tcp: file.tcp };
     let buffers: Vec<Buffer> = links
         .iter()
         .map(|link| link.buffer.as_ref().map_or(Buffer::Limit(Limit::Unlimited), |b| *b.as_ref()))
@@ -82,6 +95,7 @@ fn graph(
         from: None,
         to: None,
         rate: table.rate,
+        trace: table.trace,
         delay: None,
         buffer: table.buffer,
         queue: table.queue,
@@ -95,6 +109,8 @@ fn graph(
         controller: table.controller,
         traffic: table.traffic,
         packet_size: None,
+        host: table.host,
+        tcp: table.tcp,
         timer: table.timer,
     };
     Ok((vec![link], vec![flow]))
@@ -107,6 +123,8 @@ struct Reader<'a> {
     packet_place: Place,
     /// The names of the nodes, in order of appearance.
     nodes: Vec<String>,
+    /// Settings of all TCP hosts.
+    tcp: TcpTable,
 }
 
 impl Reader<'_> {
@@ -134,14 +152,14 @@ impl Reader<'_> {
             }
         };
         let places = LinkPlaces {
-            rate: place(&table.rate),
+            rate: table.rate.as_ref().and_then(place).or(table.trace.as_ref().and_then(place)),
             buffer: table.buffer.as_ref().and_then(place),
             delay: table.delay.as_ref().and_then(place),
         };
         let spec = LinkSpec {
             name,
             ends,
-            service: Service::Fixed(table.rate.into_inner()),
+            service: self.service(table.rate, table.trace, name_place)?,
             queue: self.queue(table.queue.as_ref())?,
             buffer: Limit::Unlimited,
             delay: table.delay.map_or(Span::ZERO, Spanned::into_inner),
@@ -157,15 +175,47 @@ impl Reader<'_> {
         })
     }
 
-    /// The discipline named.
-    fn queue(&self, name: Option<&Spanned<String>>) -> Result<QueueKind, ScenarioError> {
-        let Some(name) = name else { return Ok(QueueKind::default()) };
-        let text = name.as_ref();
-        QueueKind::named(text).ok_or_else(|| {
-            let suggestion = suggest(text, QueueKind::NAMES);
-            let problem = format!("there is no queue discipline \"{text}\": {suggestion}");
-            self.source.error(place(name), problem)
-        })
+    /// A fixed rate, or a trace.
+    fn service(
+        &self,
+        rate: Option<Spanned<Rate>>,
+        trace: Option<Spanned<String>>,
+        link: Place,
+    ) -> Result<Service, ScenarioError> {
+        match (rate, trace) {
+            (Some(rate), None) => Ok(Service::Fixed(rate.into_inner())),
+            (None, Some(trace)) => named_trace(trace.as_ref(), self.dir)
+                .map(Service::Trace)
+                .map_err(|problem| self.source.error(place(&trace), problem)),
+            (Some(_), Some(trace)) => {
+                let problem = "a link has a rate or a trace: take one of them out";
+                Err(self.source.error(place(&trace), problem))
+            }
+            (None, None) => {
+                let problem = "the key \"rate\" is missing: add it, or \"trace\"";
+                Err(self.source.error(link, problem))
+            }
+        }
+    }
+
+    /// The discipline named, with its settings.
+    fn queue(&self, table: Option<&Spanned<QueueTable>>) -> Result<QueueKind, ScenarioError> {
+        let Some(table) = table else { return Ok(QueueKind::default()) };
+        let fail = |problem: String| self.source.error(place(table), problem);
+        let (name, settings) = match table.as_ref() {
+            QueueTable::Name(name) => (name.clone(), toml::Table::new()),
+            QueueTable::Settings(settings) => {
+                let mut settings = settings.clone();
+                let name = settings.remove("name").and_then(|name| Some(name.as_str()?.to_owned()));
+                let problem = "the queue has no name: give one, such as { name = \"codel\" }";
+                (name.ok_or_else(|| fail(problem.to_owned()))?, settings)
+            }
+        };
+        if !QueueKind::NAMES.contains(&name.as_str()) {
+            let suggestion = suggest(&name, QueueKind::NAMES);
+            return Err(fail(format!("there is no queue discipline \"{name}\": {suggestion}")));
+        }
+        QueueKind::configured(&name, settings).map_err(|error| fail(explain(error.message())))
     }
 
     fn flow(
@@ -193,9 +243,10 @@ impl Reader<'_> {
             rtt: table.rtt.into_inner(),
             count: self.count(table.count)?,
             controller: table.controller.into_inner(),
-            traffic: self.traffic(&table.traffic, packet_size)?,
+            traffic: self.traffic(&table.traffic)?,
             packet_size,
-            timer: table.timer,
+            host: self.host(table.host, table.timer)?,
+            tcp: self.tcp(&table.tcp)?,
         };
         Ok((group, places))
     }
@@ -242,25 +293,111 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn traffic(&self, table: &TrafficTable, packet: Bytes) -> Result<OnOff, ScenarioError> {
-        let on = parse_on(table.on.as_ref(), packet, self.dir)
-            .map_err(|problem| self.source.error(place(&table.on), problem))?;
-        let off = match (&on, &table.off) {
-            (OnFor::Ever, None) => Distribution::Fixed(0.0),
-            (OnFor::Ever, Some(off)) => {
-                let problem = "a sender that is on for ever is never off: take \"off\" out";
-                return Err(self.source.error(place(off), problem));
+    /// Which host is asked for, if any is.
+    fn host(
+        &self,
+        host: Option<Spanned<String>>,
+        timer: Option<bool>,
+    ) -> Result<Option<HostKind>, ScenarioError> {
+        let Some(host) = host else { return Ok(timer.map(|t| HostKind::Bare { timer: Some(t) })) };
+        match (host.as_ref().as_str(), timer) {
+            ("bare", timer) => Ok(Some(HostKind::Bare { timer })),
+            ("tcp", None) => Ok(Some(HostKind::Tcp)),
+            ("tcp", Some(_)) => {
+                let problem = "a TCP host always keeps its timer: take \"timer\" out";
+                Err(self.source.error(place(&host), problem))
             }
-            (_, Some(off)) => parse_off(off.as_ref(), self.dir)
+            (other, _) => {
+                let suggestion = suggest(other, &["tcp", "bare"]);
+                let problem = format!("there is no host \"{other}\": {suggestion}");
+                Err(self.source.error(place(&host), problem))
+            }
+        }
+    }
+
+    /// The settings of a TCP host: its own, else those of all, else the usual.
+    fn tcp(&self, own: &TcpTable) -> Result<Settings, ScenarioError> {
+        let mut settings = Settings::default();
+        for table in [&self.tcp, own] {
+            if let Some(window) = &table.initial_window {
+                if *window.as_ref() == 0 {
+                    let problem = "an initial window of zero sends nothing: give 1 or more";
+                    return Err(self.source.error(place(window), problem));
+                }
+                settings.initial_window = Packets::new(*window.as_ref());
+            }
+            if let Some(rto) = &table.rto {
+                settings.floor = parse_floor(rto.as_ref())
+                    .map_err(|problem| self.source.error(place(rto), problem))?;
+            }
+            if let Some(window) = &table.receive_window {
+                if *window.as_ref() == Packets::ZERO {
+                    let problem = "a receive window of zero takes nothing: give 1 packet or more";
+                    return Err(self.source.error(place(window), problem));
+                }
+                settings.receive_window = Some(*window.as_ref());
+            }
+            settings.handshake = table.handshake.unwrap_or(settings.handshake);
+            settings.ecn = table.ecn.unwrap_or(settings.ecn);
+            if let Some(delayed) = table.delayed_acks {
+                settings.delayed_acks = delayed.then(DelayedAcks::default);
+            }
+        }
+        Ok(settings)
+    }
+
+    fn traffic(&self, table: &TrafficTable) -> Result<Traffic, ScenarioError> {
+        let on = parse_on(table.on.as_ref(), self.dir)
+            .map_err(|problem| self.source.error(place(&table.on), problem))?;
+        let fail = |place, problem| Err(self.source.error(place, problem));
+        let off = match (&on, &table.off, &table.every, &table.at) {
+            (_, None, Some(period), None) => {
+                return Ok(Traffic::Every { period: *period.as_ref(), on });
+            }
+            (_, None, None, Some(at)) => return self.schedule(at, on),
+            (OnFor::Ever, None, None, None) => Distribution::Fixed(0.0),
+            (OnFor::Ever, Some(off), ..) => {
+                let problem = "a sender that is on for ever is never off: take \"off\" out";
+                return fail(place(off), problem);
+            }
+            (_, Some(off), None, None) => parse_off(off.as_ref(), self.dir)
                 .map_err(|problem| self.source.error(place(off), problem))?,
-            (_, None) => {
+            (_, None, None, None) => {
                 let problem = "the traffic has no \"off\": give the time between flows, such as \
                                \"exp 5 s\"";
-                return Err(self.source.error(place(&table.on), problem));
+                return fail(place(&table.on), problem);
+            }
+            _ => {
+                let problem = "flows start after \"off\", \"every\" so often or \"at\" set times: \
+                               give one of the three";
+                return fail(place(&table.on), problem);
             }
         };
-        Ok(OnOff { on, off })
+        Ok(OnOff { on, off }.into())
     }
+
+    fn schedule(
+        &self,
+        at: &Spanned<Vec<Spanned<String>>>,
+        on: OnFor,
+    ) -> Result<Traffic, ScenarioError> {
+        let visit = |text: &Spanned<String>| {
+            parse_visit(text.as_ref()).map_err(|problem| self.source.error(place(text), problem))
+        };
+        let visits = at.as_ref().iter().map(visit).collect::<Result<Vec<_>, _>>()?;
+        Ok(Traffic::Schedule { visits, on })
+    }
+}
+
+/// The trace called `name`: a kind of synthetic one, or a file, its path taken from `dir`.
+fn named_trace(name: &str, dir: &Path) -> Result<Arc<Trace>, String> {
+    let trace = match Cox::named(name) {
+        Some(cox) => cox.generate(TRACE_SEED, TRACE_LENGTH).map_err(|error| error.to_string())?,
+        None => Trace::load(&dir.join(name)).map_err(|error| {
+            format!("{error}; or name a synthetic one: {}", Cox::NAMES.join(", "))
+        })?,
+    };
+    Ok(Arc::new(trace))
 }
 
 /// Gives each queue its limit, now that the round trips across it are known.

@@ -1,7 +1,9 @@
 //! What the user sees of a design while it goes on.
 
 use super::budget::{Budget, spoken};
+use crate::progress;
 use exm_design::{Designer, Progress};
+use exm_remy::counted;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -72,10 +74,13 @@ impl Display {
         }
     }
 
-    /// Leaves the display as it is.
+    /// Leaves the last step and the curve of scores on the terminal, in lines of their own.
     pub(crate) fn finish(&self) {
-        if let Kind::Live(bar) = &self.kind {
-            bar.abandon();
+        let Kind::Live(bar) = &self.kind else { return };
+        progress::take_away(bar);
+        if !bar.message().is_empty() {
+            // What cannot be shown is not worth failing for.
+            let _ = writeln!(std::io::stderr(), "{}", bar.message());
         }
     }
 }
@@ -88,6 +93,7 @@ fn bar(budget: &Budget) -> ProgressBar {
         "{msg}\n{spinner} {prefix}"
     };
     let bar = ProgressBar::with_draw_target(Some(PARTS), ProgressDrawTarget::stderr());
+    progress::shown(&bar);
     bar.set_style(
         ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
@@ -99,8 +105,8 @@ fn line(designer: &Designer, progress: &Progress) -> String {
     let Progress { score, judged, rules, what, .. } = progress;
     let judged = judged.map_or(String::new(), |judged| format!(", judged {judged:.3}"));
     let (cpu, step) = (spoken(designer.cpu_seconds()), designer.steps());
-    let plural = if *rules == 1 { "" } else { "s" };
-    format!("{cpu:>12}  step {step:<5} {rules:>4} rule{plural}  score {score:.3}{judged}  {what}")
+    let rules = counted(*rules, "rule", "rules");
+    format!("{cpu:>12}  step {step:<5} {rules:>10}  score {score:.3}{judged}  {what}")
 }
 
 /// Scores against time as a line of `width` letters, the best of each stretch of time. The lowest

@@ -14,7 +14,7 @@ use crate::shell::{self, Failure, Printing};
 use crate::tables;
 use exm_design::score::{Contender, Scheme, Scores};
 use exm_design::{Designer, Model, SearchKind};
-use exm_remy::{ArrivalTimes, Provenance, RuleTable, Score, TableFile};
+use exm_remy::{ArrivalTimes, Provenance, RuleTable, Score, TableFile, counted};
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -107,8 +107,8 @@ impl Args {
         if end == End::Interrupted {
             let tip = format!("go on with: {}", self.resume_command());
             let text = format!(
-                "interrupted after {} steps; {} and its checkpoint are written",
-                designer.steps(),
+                "interrupted after {}; {} and its checkpoint are written",
+                counted(designer.steps() as usize, "step", "steps"),
                 self.output.display()
             );
             return Err(Failure::new(text).with_tip(tip).with_code(INTERRUPTED));
@@ -262,9 +262,11 @@ pub(crate) fn score_of(scores: &Scores) -> Score {
 
 /// Where `table`, which `designer` made, comes from.
 pub(crate) fn provenance(designer: &Designer, table: &RuleTable, command: String) -> Provenance {
-    let (rules, steps) = (table.rules().len(), designer.steps());
+    let steps = designer.steps();
+    let rules = counted(table.rules().len(), "rule", "rules");
+    let taken = counted(steps as usize, "step", "steps");
     let notes = format!(
-        "{rules} rules after {steps} steps; the same model, search, seed, start and --steps {steps} \
+        "{rules} after {taken}; the same model, search, seed, start and --steps {steps} \
          make this table again"
     );
     Provenance {
@@ -276,6 +278,7 @@ pub(crate) fn provenance(designer: &Designer, table: &RuleTable, command: String
         objective: Some(designer.model().objective().to_string()),
         arrival_times: Some(ArrivalTimes::Receiver),
         notes: Some(notes),
+        model_hash: Some(designer.model().fingerprint()),
         model: Some(designer.model().text().to_owned()),
         ..Provenance::default()
     }

@@ -6,6 +6,7 @@ use super::log::Log;
 use crate::interrupt;
 use crate::shell::Failure;
 use exm_design::Designer;
+use exm_remy::counted;
 use exm_remy::file::write_atomically;
 use std::path::{Path, PathBuf};
 
@@ -102,9 +103,9 @@ impl Run {
             return failure;
         }
         failure.with_tip(format!(
-            "{} holds the design after {} steps: when there is room again, go on with --resume",
+            "{} holds the design after {}: when there is room again, go on with --resume",
             self.checkpoint.display(),
-            self.kept_steps
+            counted(self.kept_steps as usize, "step", "steps")
         ))
     }
 }

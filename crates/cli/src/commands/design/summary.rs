@@ -4,7 +4,7 @@ use super::{Args, End, spoken};
 use crate::commands::score::{reach, signed};
 use exm_design::Designer;
 use exm_design::score::Scores;
-use exm_remy::TableFile;
+use exm_remy::{TableFile, counted};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -102,12 +102,11 @@ impl fmt::Display for HeldOut {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = if self.rules == 1 { "" } else { "s" };
         writeln!(
             f,
-            "Designed a table of {} rule{plural} in {} steps and {} of CPU time: {}.\n",
-            self.rules,
-            self.steps,
+            "Designed a table of {} in {} and {} of CPU time: {}.\n",
+            counted(self.rules, "rule", "rules"),
+            counted(self.steps as usize, "step", "steps"),
             spoken(self.cpu_seconds),
             self.end
         )?;

@@ -4,6 +4,7 @@ use crate::columns::Columns;
 use exm_design::Model;
 use exm_design::score::{Score, Scores};
 use exm_measure::Estimate;
+use exm_remy::counted;
 use serde::Serialize;
 use std::fmt;
 
@@ -159,7 +160,7 @@ impl fmt::Display for Report {
         let name = self.model.as_deref().unwrap_or("the model");
         write!(f, "{name}: {} held-out specimens", self.specimens)?;
         if let Some(size) = self.grid {
-            write!(f, " of its {size} networks")?;
+            write!(f, " of its {}", counted(size, "network", "networks"))?;
         }
         writeln!(f, ", seed {}\nobjective: {}\n", self.seed, self.objective)?;
         let mut columns = Columns::new(1);

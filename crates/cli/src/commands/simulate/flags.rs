@@ -1,9 +1,10 @@
 //! A network of one link, described by options. They are read as the scenario they stand for, so
 //! that a quantity is written in one way everywhere.
 
+use crate::options::{Text, short_name};
 use crate::shell::Failure;
 use exm_sim::network::{MAX_FLOWS, Network};
-use exm_sim::scenario::{Scenario, ScenarioError};
+use exm_sim::scenario::Scenario;
 use exm_units::{Probability, Rate, Span};
 use std::path::Path;
 
@@ -46,48 +47,14 @@ pub(super) struct NetworkFlags {
     off: Option<String>,
 }
 
-/// The text of a scenario, and the option that each line is from.
-#[derive(Default)]
-struct Text {
-    text: String,
-    options: Vec<(&'static str, String)>,
-}
-
-impl Text {
-    fn line(&mut self, text: &str) {
-        self.text += text;
-        self.text.push('\n');
-        self.options.push(("", String::new()));
-    }
-
-    /// The line of `key`, whose value stands for that of `option`.
-    fn option(&mut self, option: &'static str, key: &str, value: &str) {
-        // The escapes of JSON are TOML's, too.
-        let quoted = serde_json::Value::from(value).to_string();
-        self.text += &format!("{key} = {quoted}\n");
-        self.options.push((option, value.to_owned()));
-    }
-
-    /// Tells `error` of the option it is about.
-    fn failure(&self, error: &ScenarioError) -> Failure {
-        let line = error.line().and_then(|line| self.options.get(line - 1));
-        match line {
-            Some((option, value)) if !option.is_empty() => {
-                Failure::invalid_value(value, option, error.problem())
-            }
-            _ => Failure::usage(error.problem()),
-        }
-    }
-}
-
 impl NetworkFlags {
     /// The scenario the options stand for, and its network.
     pub(super) fn described(&self, duration: Option<Span>) -> Result<(Scenario, Network), Failure> {
         let text = self.text(duration.unwrap_or(DURATION))?;
-        let scenario = Scenario::parse(&text.text, "the options", Path::new(""))
-            .map_err(|error| text.failure(&error))?;
+        let scenario = Scenario::parse(text.as_str(), "the options", Path::new(""))
+            .map_err(|error| text.failure(error.line(), error.problem()))?;
         let network =
-            scenario.network(&mut super::controller).map_err(|error| text.failure(&error))?;
+            scenario.network(&mut super::controller).map_err(|error| text.failure(error.line(), error.problem()))?;
         Ok((scenario, network))
     }
 
@@ -137,14 +104,6 @@ impl NetworkFlags {
     }
 }
 
-/// The name of a controller without the folder and the kind of its file.
-fn short_name(cc: &str) -> String {
-    let path = Path::new(cc);
-    let is_file = path.extension().is_some_and(|e| e == "json" || e == "dna");
-    let name = if is_file { path.file_stem() } else { path.file_name() };
-    name.and_then(|name| name.to_str()).unwrap_or(cc).to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,11 +134,5 @@ mod tests {
         assert!(failure.starts_with("invalid value 'exp \"5\" s' for '--off': "), "{failure}");
         let failure = flags(&["a/b.json"], None).described(None).unwrap_err().into_text();
         assert!(failure.contains("for '--off'"), "{failure}");
-    }
-
-    #[test]
-    fn names_are_short() {
-        let names = ["aimd", "a/b.json", "general-delta0.1", "x/"].map(short_name);
-        assert_eq!(names, ["aimd", "b", "general-delta0.1", "x"]);
     }
 }

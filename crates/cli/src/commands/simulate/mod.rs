@@ -1,6 +1,5 @@
 //! `exm simulate`: senders on a network, in simulated time.
 
-mod estimate;
 mod flags;
 mod record;
 mod results;
@@ -33,10 +32,10 @@ of the link, so 1 is the whole share. tp is the mean share, del the mean RTT ove
 RTT: what the original Remy prints. Loss counts random losses and drops alike.
 
 Examples:
-  exm simulate experiments/dumbbell.toml
+  exm simulate scenarios/dumbbell.toml
   exm simulate --link 15Mbps --rtt 150ms --senders 8 --cc RemyCC.dna,aimd \\
       --buffer '1000 packets' --on 'exp 100 kB' --off 'exp 0.5 s' --runs 16
-  exm simulate experiments/mixed.toml --series out --every 10ms --format csv";
+  exm simulate scenarios/mixed.toml --series out --every 10ms --format csv";
 
 /// Simulate senders on a network and print what became of them
 ///
@@ -68,7 +67,7 @@ pub(crate) struct Args {
 }
 
 /// A span that can be simulated.
-fn duration(text: &str) -> Result<Span, String> {
+pub(crate) fn duration(text: &str) -> Result<Span, String> {
     match text.parse::<Span>() {
         Ok(span) if span.is_zero() || span > MAX_TIME => {
             Err(format!("give a duration between 1 ns and {MAX_TIME}"))
@@ -117,7 +116,7 @@ impl Args {
 }
 
 /// The RemyCC of the table `name`, or at `path` if it is that of a file.
-fn controller(name: &str, path: &Path) -> Result<AnyController, String> {
+pub(crate) fn controller(name: &str, path: &Path) -> Result<AnyController, String> {
     let is_word = !name.contains(['.', '/', '\\']);
     let names: Vec<&str> =
         AnyController::NAMES.iter().copied().chain(tables::shipped_names()).collect();

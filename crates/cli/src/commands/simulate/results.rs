@@ -1,7 +1,7 @@
 //! What a simulation is reported as.
 
-use super::estimate::{Estimate, mean};
 use crate::shell;
+use exm_measure::Estimate;
 use exm_sim::metrics::{FlowReport, Histogram, LinkReport, Report};
 use exm_sim::network::Network;
 use exm_sim::scenario::{FlowGroup, Scenario};
@@ -58,6 +58,12 @@ impl Serialize for Values {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().copied())
     }
+}
+
+/// The mean of those of `values` that there are; nothing where there are none.
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Vec<f64> = values.flatten().collect();
+    Estimate::of_any(&values).map(|estimate| estimate.mean)
 }
 
 /// Writes a span in seconds, to the nearest double.
@@ -180,7 +186,7 @@ impl Results {
 impl Means {
     fn of(scenario: &Scenario, runs: &[Run]) -> Means {
         let over_runs = |value: &dyn Fn(&Run) -> Option<f64>| -> Option<Estimate> {
-            Estimate::of(&runs.iter().filter_map(value).collect::<Vec<f64>>())
+            Estimate::of_any(&runs.iter().filter_map(value).collect::<Vec<f64>>())
         };
         let mut groups = Vec::new();
         let mut first = 0;
@@ -217,7 +223,7 @@ impl Run {
         let flows: Vec<Flow> = groups
             .zip(report.flows.iter().zip(network.flows()))
             .map(|((group, number), (report, spec))| {
-                let completes = matches!(spec.traffic.on, OnFor::Packets(_));
+                let completes = matches!(spec.traffic.on(), OnFor::Packets(_) | OnFor::Bytes(_));
                 Flow::new(group, number, report, completes)
             })
             .collect();

@@ -3,7 +3,7 @@
 use crate::interrupt;
 use crate::shell::{self, Failure, Printing};
 use crate::tables;
-use exm_remy::Provenance;
+use exm_remy::{Provenance, counted};
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,8 @@ struct Written<'a> {
 
 impl fmt::Display for Written<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {} rules", self.output.display(), self.rules)
+        let rules = counted(self.rules, "rule", "rules");
+        writeln!(f, "{}: {rules}", self.output.display())
     }
 }
 

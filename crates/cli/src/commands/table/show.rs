@@ -12,8 +12,9 @@ Examples:
 
 /// Print a table's rules, sorted by the memories they are for
 ///
-/// Bounds that are those of the whole table are left out. With --json, the table is printed as its
-/// file would hold it.
+/// Bounds that are those of the whole table are left out. Below stands what is known of where the
+/// table comes from; the model it was designed for is told only by its hash. With --json, the table
+/// is printed as its file would hold it, model and all.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -30,11 +31,17 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let file = tables::load(&self.table)?;
         let text = || {
-            if self.tree {
+            let mut text = if self.tree {
                 exm_remy::show_tree(&file.table).to_string()
             } else {
                 exm_remy::show(&file.table).to_string()
+            };
+            let origin = file.provenance.to_string();
+            if !origin.is_empty() {
+                text.push('\n');
+                text.push_str(&origin);
             }
+            text
         };
         self.printing.print_either(text, || Ok(file.to_json()))?;
         Ok(ExitCode::SUCCESS)

@@ -63,8 +63,10 @@ impl Host {
             Kind::Bare { timer } => Transport::Bare(Bare::new(spec, timer)),
             Kind::Tcp(settings) => Transport::Tcp(Box::new(Tcp::new(spec, settings))),
         };
+        let chance = Stream::new(seed, Purpose::Controller, index).seed();
+        let payload = spec.transport.payload(spec.packet_size);
         Host {
-            controller: spec.controller.clone(),
+            controller: spec.controller.clone().seeded(chance),
             transport,
             on: false,
             epoch: 0,
@@ -72,8 +74,8 @@ impl Host {
             began_at: Instant::ZERO,
             share_at_start: Share::default(),
             share: Share::default(),
-            switch: Switch::new(spec.traffic.clone(), stream),
-            payload: spec.transport.payload(spec.packet_size),
+            switch: Switch::new(spec.traffic.clone(), stream, payload),
+            payload,
             first_hop,
             report: FlowReport { dropped: vec![0; spec.path.len()], ..FlowReport::default() },
             acks: VecDeque::new(),

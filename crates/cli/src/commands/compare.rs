@@ -1,0 +1,234 @@
+//! `exm compare`: schemes side by side on a network of one's own.
+
+use crate::commands::duration;
+use crate::commands::experiment::{Shown, Stale, Work};
+use crate::experiments;
+use crate::options::{Text, short_name};
+use crate::shell::{self, Failure, Printing};
+use exm_experiment::{Experiment, MAX_RUNS, Options, Plan, PlanError};
+use exm_link::QueueKind;
+use exm_sim::network::MAX_FLOWS;
+use exm_units::{Probability, Rate, Span};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+All senders of a run are of one scheme, and all schemes meet the same traffic. The picture is the
+papers': throughput against queueing delay. It does what exm experiment does, for which a file can
+say more: several links, several kinds of flows, sweeps.
+
+Examples:
+  exm compare --cc cubic,vegas,cc.json --link 15Mbps --rtt 150ms --senders 8 \\
+      --on 'exp 100 kB' --off 'exp 0.5 s'
+  exm compare --cc cubic,cubic/sfq-codel,bbr --link 50Mbps --rtt 40ms --buffer '1 BDP' -o mine
+  exm compare --cc general-delta1,cubic --trace lte-like --rtt 50ms --runs 32";
+
+/// Compare congestion controllers on one link and draw throughput against queueing delay
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What is compared: names such as cubic, tables' files, or shipped tables' names
+    ///
+    /// After a slash may stand the queue discipline that goes with it: cubic/sfq-codel.
+    #[arg(long, value_name = "CC,...", value_delimiter = ',', required = true)]
+    cc: Vec<String>,
+    /// The rate of the link, such as 15Mbps
+    #[arg(long, value_name = "RATE", required_unless_present = "trace", help_heading = "Network")]
+    link: Option<Rate>,
+    /// Instead of a rate, a file of delivery opportunities, or lte-like or umts-like
+    #[arg(long, value_name = "FILE", conflicts_with = "link", help_heading = "Network")]
+    trace: Option<String>,
+    /// The round-trip propagation delay, such as 150ms
+    #[arg(long, value_name = "SPAN", help_heading = "Network")]
+    rtt: Span,
+    /// How many senders there are
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Network")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_FLOWS as u64))]
+    senders: u64,
+    /// How much may wait at the link: 1000 packets, 250 kB, 5 BDP or unlimited
+    #[arg(long, value_name = "SIZE", default_value = "1000 packets", help_heading = "Network")]
+    buffer: String,
+    /// The queue discipline of schemes that name none
+    #[arg(long, value_name = "NAME", default_value = "drop-tail", help_heading = "Network")]
+    queue: String,
+    /// The chance that a packet is lost after the link, such as 1%
+    #[arg(long, value_name = "CHANCE", default_value = "0", help_heading = "Network")]
+    loss: Probability,
+    /// How long a flow lasts: a time or an amount, such as exp 5 s or 100 kB, or ever
+    #[arg(long, value_name = "DISTRIBUTION", default_value = "ever", help_heading = "Network")]
+    on: String,
+    /// The time between flows, and before the first, such as exp 5 s
+    #[arg(long, value_name = "DISTRIBUTION", help_heading = "Network")]
+    off: Option<String>,
+    /// How many packets a TCP connection may send at its start
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Hosts")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    initial_window: u64,
+    /// Count the exchange of packets that sets up a connection
+    #[arg(long, help_heading = "Hosts")]
+    handshake: bool,
+    /// Compare all with this one
+    #[arg(long, value_name = "CC")]
+    reference: Option<String>,
+    /// How much time to simulate
+    #[arg(long, value_name = "SPAN", value_parser = duration, default_value = "100s")]
+    duration: Span,
+    /// How often to run each
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_RUNS))]
+    runs: u64,
+    /// What chance is drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Where the results go
+    #[arg(short, long, value_name = "FOLDER", default_value = "results/compare")]
+    out: PathBuf,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let plan = self.plan()?;
+        let work = Work {
+            plan: &plan,
+            folder: &self.out,
+            command: self.command(),
+            fresh: false,
+            stale: Stale::Replace,
+        };
+        let results = work.carry_out()?;
+        self.printing.print(&Shown::new(&results, &self.out))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn plan(&self) -> Result<Plan, Failure> {
+        if self.on != "ever" && self.off.is_none() {
+            let problem = "flows end, and the time between them is missing: give --off as well";
+            return Err(Failure::invalid_value(&self.on, "--on", problem));
+        }
+        let text = self.text();
+        let experiment = Experiment::parse(text.as_str(), "compare.toml", Path::new(""))
+            .map_err(|error| text.failure(error.line(), error.problem()))?;
+        let options = Options { runs: Some(self.runs), ..Options::default() };
+        experiments::plan(experiment, &options).map_err(|error| match error {
+            PlanError::Experiment(error) => text.failure(error.line(), error.problem()),
+            other => Failure::from(other),
+        })
+    }
+
+    /// The experiment that the options stand for.
+    fn text(&self) -> Text {
+        let mut text = Text::default();
+        text.line(&format!("title = {}", serde_json::Value::from(self.title())));
+        text.line(&format!("seed = {}", self.seed));
+        text.option("--duration", "duration", &self.duration.to_string());
+        text.line("[tcp]");
+        text.line(&format!("initial_window = {}", self.initial_window));
+        text.line(&format!("handshake = {}", self.handshake));
+        text.line("[dumbbell]");
+        if let Some(link) = self.link {
+            text.option("--link", "rate", &link.to_string());
+        }
+        if let Some(trace) = &self.trace {
+            text.option("--trace", "trace", trace);
+        }
+        text.option("--rtt", "rtt", &self.rtt.to_string());
+        text.option("--buffer", "buffer", &self.buffer);
+        text.option("--queue", "queue", &self.queue);
+        text.option("--loss", "loss", &self.loss.to_string());
+        text.line(&format!("senders = {}", self.senders));
+        text.option("--cc", "controller", "scheme");
+        text.line("host = \"tcp\"");
+        text.option("--on", "traffic.on", &self.on);
+        if let Some(off) = &self.off {
+            text.option("--off", "traffic.off", off);
+        }
+        text.line("[experiment]");
+        if let Some(reference) = &self.reference {
+            text.option("--reference", "reference", &shown_name(reference));
+        }
+        for cc in &self.cc {
+            let (controller, queue) = parts(cc);
+            text.line("[[experiment.scheme]]");
+            text.option("--cc", "name", &shown_name(cc));
+            text.option("--cc", "controller", controller);
+            if let Some(queue) = queue {
+                text.option("--cc", "queue", queue);
+            }
+        }
+        text
+    }
+
+    fn title(&self) -> String {
+        let plural = if self.senders == 1 { "" } else { "s" };
+        let link = self.link.map(|link| link.to_string());
+        let link = link.or(self.trace.clone()).unwrap_or_default();
+        format!("{link}, {}, {} sender{plural}", self.rtt, self.senders)
+    }
+
+    /// The command that makes the same results: what has no part in them is left out.
+    fn command(&self) -> String {
+        let mut words = vec!["exm compare".to_owned()];
+        let mut option = |name: &str, value: &str| {
+            words.push(format!("{name} {}", shell::quoted(value)));
+        };
+        option("--cc", &self.cc.join(","));
+        if let Some(link) = self.link {
+            option("--link", &link.to_string());
+        }
+        if let Some(trace) = &self.trace {
+            option("--trace", trace);
+        }
+        option("--rtt", &self.rtt.to_string());
+        option("--senders", &self.senders.to_string());
+        option("--buffer", &self.buffer);
+        option("--queue", &self.queue);
+        option("--loss", &self.loss.to_string());
+        option("--on", &self.on);
+        if let Some(off) = &self.off {
+            option("--off", off);
+        }
+        option("--initial-window", &self.initial_window.to_string());
+        if let Some(reference) = &self.reference {
+            option("--reference", reference);
+        }
+        option("--duration", &self.duration.to_string());
+        option("--runs", &self.runs.to_string());
+        option("--seed", &self.seed.to_string());
+        if self.handshake {
+            words.push("--handshake".to_owned());
+        }
+        words.join(" ")
+    }
+}
+
+/// A controller and the queue discipline that stands after it, if one does.
+fn parts(cc: &str) -> (&str, Option<&str>) {
+    match cc.rsplit_once('/') {
+        Some((controller, queue)) if QueueKind::NAMES.contains(&queue) && !controller.is_empty() => {
+            (controller, Some(queue))
+        }
+        _ => (cc, None),
+    }
+}
+
+fn shown_name(cc: &str) -> String {
+    match parts(cc) {
+        (controller, Some(queue)) => format!("{}/{queue}", short_name(controller)),
+        (controller, None) => short_name(controller),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_may_stand_after_a_slash() {
+        assert_eq!(parts("cubic/sfq-codel"), ("cubic", Some("sfq-codel")));
+        assert_eq!(parts("a/b.json/codel"), ("a/b.json", Some("codel")));
+        assert_eq!(parts("a/b.json"), ("a/b.json", None));
+        assert_eq!(shown_name("a/b.json/codel"), "b/codel");
+    }
+}

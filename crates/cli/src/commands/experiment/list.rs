@@ -1,0 +1,88 @@
+//! `exm experiment list`: the experiments shipped with the program.
+
+use crate::columns::Columns;
+use crate::experiments;
+use crate::shell::{Failure, Printing};
+use exm_experiment::{Options, Plan, total_work};
+use serde::Serialize;
+use std::fmt;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+'runs' is how many there are in all, 'packets' how many millions all links together could carry in
+them: a core simulates some three millions a second. 'files' are tables and traces of others, which
+take part where they are at hand.
+
+Examples:
+  exm experiment list
+  exm experiment list --json";
+
+/// Print the experiments shipped with the program
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    printing: Printing,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct List(Vec<Entry>);
+
+#[derive(Serialize)]
+struct Entry {
+    name: &'static str,
+    title: Option<String>,
+    source: Option<String>,
+    schemes: usize,
+    /// Of all schemes together.
+    runs: u64,
+    simulated_s: f64,
+    /// How many packets the links could carry in all runs.
+    most_packets: u64,
+    files: Vec<String>,
+}
+
+impl Entry {
+    fn new(name: &'static str) -> Result<Entry, Failure> {
+        let experiment = experiments::load(name)?;
+        let files = experiment.files();
+        let plan: Plan = experiments::plan(experiment, &Options::default())?;
+        let runs = plan.runs * plan.cases.len() as u64;
+        Ok(Entry {
+            name,
+            title: plan.experiment.title.clone(),
+            source: plan.experiment.source.clone(),
+            schemes: plan.experiment.schemes.len(),
+            runs,
+            simulated_s: runs as f64 * plan.duration.as_secs_f64(),
+            most_packets: 1000 * total_work(&plan),
+            files,
+        })
+    }
+}
+
+impl fmt::Display for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut columns = Columns::new(2);
+        columns.line(["name", "title", "runs", "packets", "files"].map(str::to_owned));
+        for entry in &self.0 {
+            columns.line([
+                entry.name.to_owned(),
+                entry.title.clone().unwrap_or_default(),
+                entry.runs.to_string(),
+                format!("{} M", entry.most_packets / 1_000_000),
+                entry.files.len().to_string(),
+            ]);
+        }
+        write!(f, "{columns}")
+    }
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let entries = experiments::shipped_names().into_iter().map(Entry::new);
+        self.printing.print(&List(entries.collect::<Result<_, _>>()?))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,46 @@
+//! `exm experiment`: the papers' figures and tables, and one's own, from a file.
+
+mod list;
+mod run;
+mod show;
+mod work;
+
+pub(crate) use show::Shown;
+pub(crate) use work::{Stale, Work};
+
+use crate::commands::commands;
+use crate::shell::Failure;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+An experiment puts several schemes, each a controller and perhaps a queue discipline, into one
+network, many times, and draws what became of them. It is given by the path of its file, or by the
+name of one shipped with the program.
+
+Examples:
+  exm experiment list
+  exm experiment run thesis-3-4
+  exm experiment show results/thesis-3-4";
+
+/// Run the papers' experiments, or one's own, and look at what they found
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+commands! {
+    /// The commands on experiments.
+    Command {
+        List(list),
+        Run(run),
+        Show(show),
+    }
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.command.run()
+    }
+}

@@ -1,0 +1,135 @@
+//! `exm experiment run`: from a file to tables and pictures.
+
+use super::show::Shown;
+use super::work::{Stale, Work};
+use crate::commands::duration;
+use crate::experiments;
+use crate::shell::{self, Failure, Printing};
+use exm_experiment::{MAX_RUNS, Options, PlanError};
+use exm_units::Span;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// How many runs are quick.
+const QUICK: u64 = 4;
+
+const EXAMPLES: &str = "\
+The folder of results holds results.csv (each flow of each run), links.csv, results.json (what the
+tables tell), pictures as SVG and PNG, and runs.jsonl, from which a run that was interrupted goes on:
+give the same command again. The same experiment and seed give the same bytes, on any number of
+threads and however often it was interrupted.
+
+Examples:
+  exm experiment run thesis-3-4 --quick
+  exm experiment run thesis-3-7 --trace Verizon-LTE-short.down
+  exm experiment run my.toml --runs 16 --only 'Cubic,Vegas' --out results/mine";
+
+/// Run experiments, and write tables and pictures of what they found
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The experiments: files, or names of shipped ones
+    #[arg(value_name = "EXPERIMENT", required_unless_present = "all")]
+    names: Vec<String>,
+    /// All that are shipped
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+    /// How often to run each scheme [default: as the experiment says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_RUNS))]
+    runs: Option<u64>,
+    /// Run each scheme four times only
+    #[arg(long, conflicts_with = "runs")]
+    quick: bool,
+    /// What chance is drawn from [default: as the experiment says]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// How much time to simulate [default: as the experiment says]
+    #[arg(long, value_name = "SPAN", value_parser = duration)]
+    duration: Option<Span>,
+    /// Run these schemes only
+    #[arg(long, value_name = "SCHEME,...", value_delimiter = ',')]
+    only: Vec<String>,
+    /// A file of delivery opportunities in place of the experiment's traces
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Where the results go [default: results/EXPERIMENT]
+    #[arg(short, long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Make all runs again, also those that are finished
+    #[arg(long)]
+    fresh: bool,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let shipped = || experiments::shipped_names().into_iter().map(str::to_owned).collect();
+        let names: Vec<String> = if self.all { shipped() } else { self.names.clone() };
+        if let (Some(out), true) = (&self.out, names.len() > 1) {
+            let problem = "one folder cannot hold several experiments: give one, or leave it out";
+            return Err(Failure::invalid_value(&out.display().to_string(), "--out", problem));
+        }
+        for name in &names {
+            self.run_one(name)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn run_one(&self, name: &str) -> Result<(), Failure> {
+        let experiment = experiments::load(name)?;
+        let folder =
+            self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&experiment.name));
+        let options = self.options(experiment.runs)?;
+        let plan = experiments::plan(experiment, &options).map_err(|error| match &error {
+            PlanError::NoSuchScheme { name, suggestion } => {
+                let problem = format!("there is no such scheme: {suggestion}");
+                Failure::invalid_value(name, "--only", &problem)
+            }
+            PlanError::NoTrace => Failure::usage(error.to_string()),
+            _ => Failure::from(error),
+        })?;
+        let work = Work {
+            plan: &plan,
+            folder: &folder,
+            command: self.command(name),
+            fresh: self.fresh,
+            stale: Stale::Refuse,
+        };
+        let results = work.carry_out()?;
+        self.printing.print(&Shown::new(&results, &folder))
+    }
+
+    fn options(&self, runs: u64) -> Result<Options, Failure> {
+        let trace = self.trace.as_ref().map(|trace| {
+            trace.canonicalize().map_err(|error| {
+                Failure::new(format!("cannot read the trace {}: {error}", trace.display()))
+            })
+        });
+        Ok(Options {
+            runs: self.runs.or(self.quick.then_some(QUICK.min(runs))),
+            seed: self.seed,
+            duration: self.duration,
+            only: self.only.clone(),
+            trace: trace.transpose()?,
+        })
+    }
+
+    /// The command that makes the same results: what has no part in them is left out.
+    fn command(&self, name: &str) -> String {
+        let mut words = vec!["exm".to_owned(), "experiment".to_owned(), "run".to_owned()];
+        words.push(shell::quoted(name));
+        let mut option = |name: &str, value: Option<String>| {
+            words.extend(value.map(|value| format!("{name} {}", shell::quoted(&value))));
+        };
+        option("--runs", self.runs.map(|runs| runs.to_string()));
+        option("--seed", self.seed.map(|seed| seed.to_string()));
+        option("--duration", self.duration.map(|duration| duration.to_string()));
+        option("--only", (!self.only.is_empty()).then(|| self.only.join(",")));
+        option("--trace", self.trace.as_ref().map(|trace| trace.display().to_string()));
+        if self.quick {
+            words.push("--quick".to_owned());
+        }
+        words.join(" ")
+    }
+}

@@ -1,0 +1,82 @@
+//! `exm experiment show`: results again.
+
+use crate::columns::Columns;
+use crate::shell::{Failure, Printing};
+use exm_experiment::{Results, TextTable};
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  exm experiment show results/thesis-3-4
+  exm experiment show results/thesis-3-4 --json";
+
+/// Print the tables of results that were found before, and where their pictures are
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The folders of results
+    #[arg(value_name = "FOLDER", required = true)]
+    folders: Vec<PathBuf>,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        for folder in &self.folders {
+            let results = load(folder)?;
+            self.printing.print(&Shown::new(&results, folder))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn load(folder: &Path) -> Result<Results, Failure> {
+    Results::load(folder).map_err(|error| {
+        Failure::from(error)
+            .with_tip("give a folder that exm experiment run or exm compare has written")
+    })
+}
+
+/// Results as they are printed.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct Shown<'a> {
+    results: &'a Results,
+    #[serde(skip)]
+    folder: &'a Path,
+}
+
+impl<'a> Shown<'a> {
+    /// The results in `folder`.
+    pub(crate) fn new(results: &'a Results, folder: &'a Path) -> Shown<'a> {
+        Shown { results, folder }
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shown { results, folder } = self;
+        writeln!(f, "{}\n{}\n", results.headline(), results.method())?;
+        for table in results.tables() {
+            let TextTable { caption, words, lines } = TextTable::new(&table);
+            if !caption.is_empty() {
+                writeln!(f, "{caption}:")?;
+            }
+            let mut columns = Columns::new(words);
+            lines.into_iter().for_each(|line| columns.line(line));
+            writeln!(f, "{columns}")?;
+        }
+        for skipped in &results.skipped {
+            writeln!(f, "{} was left out: {}", skipped.scheme, skipped.reason)?;
+        }
+        for picture in &results.pictures {
+            let path = folder.join(&picture.file);
+            writeln!(f, "picture: {}.svg, .png", path.display())?;
+        }
+        writeln!(f, "results: {}", folder.display())
+    }
+}

@@ -1,0 +1,84 @@
+//! [`Work`]: a plan carried out, with its progress shown and its results written.
+
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::shell::{Failure, note};
+use exm_experiment::{Plan, Results, Rows, Store, StoreError, Watch, is_complete};
+use std::path::Path;
+
+/// What the program ends with when it was interrupted.
+const INTERRUPTED: u8 = 130;
+
+/// What to do with runs that are there already and are of something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stale {
+    /// Nothing: tell the user.
+    Refuse,
+    /// Make them all again.
+    Replace,
+}
+
+/// A plan to be carried out.
+pub(crate) struct Work<'a> {
+    pub(crate) plan: &'a Plan,
+    /// Where the results go.
+    pub(crate) folder: &'a Path,
+    /// The command that makes them.
+    pub(crate) command: String,
+    /// Whether no run that is finished counts.
+    pub(crate) fresh: bool,
+    pub(crate) stale: Stale,
+}
+
+impl Work<'_> {
+    /// Makes the runs that are missing and writes the results.
+    pub(crate) fn carry_out(self) -> Result<Results, Failure> {
+        let Work { plan, folder, .. } = self;
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Failure::new(format!("cannot make the folder {}: {error}", folder.display()))
+        })?;
+        let (store, rows) = self.open()?;
+        if !rows.is_empty() && !is_complete(plan, &rows) {
+            note(&format!("going on after {} runs that are finished", rows.len()));
+        }
+        interrupt::heed();
+        let watch = Bar(Progress::new(exm_experiment::total_work(plan)));
+        let rows = exm_experiment::run(plan, store, rows, &watch);
+        watch.0.finish();
+        interrupt::heed_no_more();
+        let rows = rows.map_err(|error| {
+            Failure::from(error).with_tip("the runs before are kept: the same command goes on")
+        })?;
+        if !is_complete(plan, &rows) {
+            let all = plan.runs * plan.cases.len() as u64;
+            let text = format!("interrupted after {} of {all} runs, which are kept", rows.len());
+            let tip = "the same command goes on with them";
+            return Err(Failure::new(text).with_tip(tip).with_code(INTERRUPTED));
+        }
+        Ok(exm_experiment::write(folder, plan, &rows, self.command)?)
+    }
+
+    fn open(&self) -> Result<(Store, Rows), Failure> {
+        match Store::open(self.folder, self.plan, self.fresh) {
+            Err(StoreError::Stale { .. }) if self.stale == Stale::Replace => {
+                Ok(Store::open(self.folder, self.plan, true)?)
+            }
+            Err(error @ StoreError::Stale { .. }) => Err(Failure::from(error)
+                .with_tip("make them all again by --fresh, or give another folder by --out")),
+            opened => Ok(opened?),
+        }
+    }
+}
+
+/// Shows the progress of runs, and stops them where the user interrupts.
+struct Bar(Progress);
+
+impl Watch for Bar {
+    fn advance(&self, work: u64) {
+        self.0.advance(work);
+    }
+
+    fn is_stopped(&self) -> bool {
+        interrupt::asked()
+    }
+}

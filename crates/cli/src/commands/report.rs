@@ -1,0 +1,76 @@
+//! `exm report`: results on one page.
+
+use crate::commands::design::write_file;
+use crate::shell::Failure;
+use exm_experiment::{Shown, page};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+An HTML page holds its pictures and needs nothing else. The pictures of a page in Markdown lie in a
+folder beside it that is named like it.
+
+Examples:
+  exm report results/thesis-3-4 -o report.html
+  exm report results/thesis-3-4 results/thesis-3-7 -o docs/results.md";
+
+/// Write the results of any number of experiments as one page
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The folders of results, in the order of the page
+    #[arg(value_name = "FOLDER", required = true)]
+    folders: Vec<PathBuf>,
+    /// Where to write the page: .html, or .md for Markdown
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let is_markdown = match self.output.extension().and_then(|end| end.to_str()) {
+            Some("html") => false,
+            Some("md") => true,
+            _ => {
+                let problem = "end its name in .html, or in .md for Markdown";
+                let value = self.output.display().to_string();
+                return Err(Failure::invalid_value(&value, "--output", problem));
+            }
+        };
+        let all: Vec<Shown> =
+            self.folders.iter().map(|folder| load(folder)).collect::<Result<_, _>>()?;
+        if !is_markdown {
+            write_file(&self.output, page(&all, "").html().as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let beside = self.output.with_extension("");
+        let name = beside.file_name().and_then(|name| name.to_str()).unwrap_or("pictures");
+        write_pictures(&all, &beside, name)?;
+        write_file(&self.output, page(&all, name).markdown().as_bytes())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn load(folder: &Path) -> Result<Shown, Failure> {
+    Shown::load(folder).map_err(|error| {
+        Failure::from(error)
+            .with_tip("give folders that exm experiment run or exm compare has written")
+    })
+}
+
+/// Writes the pictures of a page in Markdown into the folder `beside` it.
+fn write_pictures(all: &[Shown], beside: &Path, name: &str) -> Result<(), Failure> {
+    if all.iter().any(|shown| !shown.svgs.is_empty()) {
+        std::fs::create_dir_all(beside).map_err(|error| {
+            Failure::new(format!("cannot make the folder {}: {error}", beside.display()))
+        })?;
+    }
+    for shown in all {
+        for (index, svg) in shown.svgs.iter().enumerate() {
+            let file = shown.file(name, index);
+            let file = Path::new(&file).file_name().unwrap_or_default();
+            write_file(&beside.join(file), svg.as_bytes())?;
+        }
+    }
+    Ok(())
+}

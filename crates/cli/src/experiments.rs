@@ -1,0 +1,69 @@
+//! Experiments, by the path of a file or by the name of one shipped in the program.
+
+use crate::commands::controller;
+use crate::shell::Failure;
+use exm_experiment::{Experiment, Options, Plan, PlanError};
+use exm_sim::controllers::AnyController;
+use exm_sim::scenario::suggest;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The names and texts of the experiments shipped in the program: `experiments/NAME.toml`.
+const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
+
+/// Where the files that shipped experiments name are looked for.
+const FOLDER: &str = "experiments";
+
+/// The names of the experiments shipped in the program.
+pub(crate) fn shipped_names() -> Vec<&'static str> {
+    SHIPPED.iter().map(|&(name, _)| name).collect()
+}
+
+/// The experiment in the file `name` or, where there is no such file, the shipped one of that name.
+pub(crate) fn load(name: &str) -> Result<Experiment, Failure> {
+    let path = Path::new(name);
+    if path.is_file() || path.extension().is_some_and(|extension| extension == "toml") {
+        return Ok(Experiment::load(path)?);
+    }
+    match SHIPPED.iter().find(|(known, _)| *known == name) {
+        Some((_, text)) => {
+            Ok(Experiment::parse(text, &format!("{name}.toml"), Path::new(FOLDER))?)
+        }
+        None => Err(Failure::new(format!(
+            "there is no experiment \"{name}\": {}",
+            suggest(name, &shipped_names())
+        ))
+        .with_tip("give the path of a file, or a name that exm experiment list prints")),
+    }
+}
+
+/// The plan of `experiment`. Each table is read once, however many networks it is put into.
+pub(crate) fn plan(experiment: Experiment, options: &Options) -> Result<Plan, PlanError> {
+    let mut known: BTreeMap<PathBuf, Result<AnyController, String>> = BTreeMap::new();
+    Plan::new(experiment, options, &mut |name, path| {
+        known.entry(path.to_owned()).or_insert_with(|| controller(name, path)).clone()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shipped_experiments_are_sound() {
+        assert!(!shipped_names().is_empty());
+        for name in shipped_names() {
+            let experiment = load(name).unwrap_or_else(|error| panic!("{}", error.into_text()));
+            assert!(experiment.title.is_some() && experiment.source.is_some(), "{name}");
+            let planned = plan(experiment, &Options::default());
+            assert!(planned.is_ok(), "{name}: {}", planned.unwrap_err());
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest() {
+        let error = load("thesis-3-44").unwrap_err().into_text();
+        assert!(error.contains("did you mean \"thesis-3-4\"?"), "{error}");
+        assert!(load("no/such.toml").unwrap_err().into_text().contains("cannot be read"));
+    }
+}

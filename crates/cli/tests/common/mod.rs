@@ -1,0 +1,72 @@
+//! A folder to run the program in, and what is asked of it.
+
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// A folder of its own for the test `name`, removed when dropped.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("exm-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a temporary folder");
+        Folder(path)
+    }
+
+    /// The program with the command line `words`, split at spaces; an underscore is a space within
+    /// a word.
+    pub(crate) fn exm(&self, words: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_exm"));
+        command.args(words.split(' ').map(|word| word.replace('_', " ")));
+        command.current_dir(&self.0).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, words: &str) -> Output {
+        self.exm(words).output().expect("the program starts")
+    }
+
+    /// What it prints, where it is to succeed.
+    pub(crate) fn text(&self, words: &str) -> String {
+        let output = self.run(words);
+        assert!(output.status.success(), "{words}: {}", error_of(&output));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// The same as JSON.
+    pub(crate) fn json(&self, words: &str) -> Value {
+        serde_json::from_str(&self.text(words)).expect(words)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).expect(name);
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+pub(crate) fn error_of(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Asserts that `output` is an error told once, with `code` and each of `parts`.
+pub(crate) fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
+    let error = error_of(output);
+    assert_eq!(output.status.code(), Some(code), "{error}");
+    assert!(output.stdout.is_empty(), "{error}");
+    assert_eq!(error.matches("error:").count(), 1, "{error}");
+    assert!(!error.contains("panicked") && !error.contains('\u{1b}'), "{error}");
+    for part in parts {
+        assert!(error.contains(part), "\"{part}\" is not in: {error}");
+    }
+}

@@ -1,0 +1,47 @@
+//! What a packet costs in each queue discipline: a packet in and a packet out, where 100 packets of
+//! 16 flows wait.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use exm_link::{Ecn, Limit, Packet, QueueKind, Site, Verdict};
+use exm_random::{Purpose, Stream};
+use exm_units::{Instant, Packets, Rate, Span};
+use std::hint::black_box;
+
+const WAITING: u64 = 100;
+const FLOWS: u64 = 16;
+
+fn disciplines(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("a packet in and out");
+    group.throughput(Throughput::Elements(1));
+    for name in QueueKind::NAMES {
+        let site = Site {
+            limit: Limit::Packets(Packets::new(1000)),
+            rate: Rate::from_mbps(1000.0),
+            stream: Stream::new(1, Purpose::Queue, 0),
+        };
+        let mut queue = QueueKind::named(name).expect("a name of the list").build(site);
+        let mut verdict = Verdict::default();
+        let (mut now, mut number) = (Instant::ZERO, 0);
+        let mut packet_at = |now| {
+            number += 1;
+            let flow = (number * 7 % FLOWS) as u32;
+            // Marked where others would be dropped, so that as many go on waiting.
+            Packet { ecn: Ecn::Capable, ..Packet::new(flow, number, 1500, now) }
+        };
+        for _ in 0..WAITING {
+            queue.enqueue(now, packet_at(now), &mut verdict);
+        }
+        group.bench_function(*name, |bencher| {
+            bencher.iter(|| {
+                now += Span::from_micros(12);
+                queue.enqueue(now, packet_at(now), &mut verdict);
+                black_box(queue.dequeue(now, &mut verdict))
+            });
+        });
+        assert_eq!(queue.packets() as u64, WAITING, "{name} dropped");
+    }
+    group.finish();
+}
+
+criterion_group!(benches, disciplines);
+criterion_main!(benches);

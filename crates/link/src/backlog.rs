@@ -1,0 +1,47 @@
+//! [`Backlog`]: the one queue of the disciplines that have just one.
+
+use crate::{Limit, Packet};
+use std::collections::VecDeque;
+
+/// Packets in the order of their coming, and their bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Backlog {
+    limit: Limit,
+    waiting: VecDeque<Packet>,
+    bytes: u64,
+}
+
+impl Backlog {
+    pub(crate) fn new(limit: Limit) -> Backlog {
+        Backlog { limit, waiting: VecDeque::new(), bytes: 0 }
+    }
+
+    /// Whether there is no room for one packet more, of `size` bytes.
+    #[inline]
+    pub(crate) fn is_full(&self, size: u32) -> bool {
+        self.limit.is_full(self.waiting.len(), self.bytes, size)
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, packet: Packet) {
+        self.bytes += u64::from(packet.size);
+        self.waiting.push_back(packet);
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
+        let packet = self.waiting.pop_front()?;
+        self.bytes -= u64::from(packet.size);
+        Some(packet)
+    }
+
+    #[inline]
+    pub(crate) fn packets(&self) -> usize {
+        self.waiting.len()
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

@@ -1,0 +1,87 @@
+//! [`CoDel`]: one queue whose sojourn times are held near a target.
+
+use crate::backlog::Backlog;
+use crate::dropper::{Dropper, INTERVAL, Law, MTU, TARGET};
+use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
+use exm_units::{Bytes, Instant, Span};
+use serde::Deserialize;
+
+/// CoDel (RFC 8289; Nichols & Jacobson, ACM Queue 2012): first in, first out, where packets that
+/// waited too long for too long are dropped, or marked, as they leave. What does not fit is dropped
+/// as it comes.
+#[derive(Clone, Debug)]
+pub struct CoDel {
+    law: Law,
+    dropper: Dropper,
+    backlog: Backlog,
+}
+
+/// The parameters of [`CoDel`], by default those of RFC 8289.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CoDelSettings {
+    /// The sojourn time that may stand: 5 ms (section 4).
+    pub target: Span,
+    /// How long it may stand above the target: 100 ms, about the longest usual round trip (section
+    /// 4).
+    pub interval: Span,
+    /// A queue with no more behind its head is never too long: 1500 B, a packet of the Ethernet's
+    /// largest size (section 5).
+    pub mtu: Bytes,
+    /// Whether packets whose senders understand it are marked instead of dropped: true. A marked
+    /// packet counts as a drop, and goes on.
+    pub ecn: bool,
+}
+
+impl Default for CoDelSettings {
+    fn default() -> CoDelSettings {
+        CoDelSettings { target: TARGET, interval: INTERVAL, mtu: MTU, ecn: true }
+    }
+}
+
+impl CoDelSettings {
+    fn law(&self) -> Law {
+        let CoDelSettings { target, interval, mtu, ecn } = *self;
+        Law { target, interval, mtu, ecn }
+    }
+}
+
+impl Discipline for CoDel {
+    const NAME: &'static str = "codel";
+
+    type Settings = CoDelSettings;
+
+    fn check(settings: &CoDelSettings) -> Result<(), ImpossibleSetting> {
+        settings.law().check()
+    }
+
+    fn new(settings: &CoDelSettings, site: Site) -> CoDel {
+        CoDel { law: settings.law(), dropper: Dropper::NEW, backlog: Backlog::new(site.limit) }
+    }
+
+    #[inline]
+    fn enqueue(&mut self, _now: Instant, packet: Packet, verdict: &mut Verdict) {
+        if self.backlog.is_full(packet.size) {
+            verdict.drop(packet);
+        } else {
+            self.backlog.push(packet);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Instant, verdict: &mut Verdict) -> Option<Packet> {
+        let backlog = &mut self.backlog;
+        self.dropper.dequeue(&self.law, now, verdict, || {
+            let packet = backlog.pop()?;
+            Some((packet, backlog.bytes()))
+        })
+    }
+
+    fn packets(&self) -> usize {
+        self.backlog.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.backlog.bytes()
+    }
+}

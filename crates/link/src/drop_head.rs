@@ -1,0 +1,78 @@
+//! [`DropHead`]: the plain queue that gives up the oldest.
+
+use crate::backlog::Backlog;
+use crate::{Discipline, Limit, Packet, Site, Verdict};
+use exm_units::Instant;
+use serde::Deserialize;
+
+/// First in, first out; a packet that finds the queue full takes the place of the oldest ones.
+///
+/// Senders learn of congestion a queue's length sooner than from [`crate::DropTail`], and what
+/// waits is never staler than it must be (Lakshman, Neidhardt & Ott, INFOCOM 1996).
+#[derive(Clone, Debug)]
+pub struct DropHead {
+    limit: Limit,
+    backlog: Backlog,
+}
+
+/// It has no parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DropHeadSettings {}
+
+impl Discipline for DropHead {
+    const NAME: &'static str = "drop-head";
+
+    type Settings = DropHeadSettings;
+
+    fn new(_settings: &DropHeadSettings, site: Site) -> DropHead {
+        DropHead { limit: site.limit, backlog: Backlog::new(site.limit) }
+    }
+
+    #[inline]
+    fn enqueue(&mut self, _now: Instant, packet: Packet, verdict: &mut Verdict) {
+        // For what never fits, nothing else shall go.
+        if self.limit.is_full(0, 0, packet.size) {
+            verdict.drop(packet);
+            return;
+        }
+        while self.backlog.is_full(packet.size) {
+            let Some(oldest) = self.backlog.pop() else { break };
+            verdict.drop(oldest);
+        }
+        self.backlog.push(packet);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Instant, _verdict: &mut Verdict) -> Option<Packet> {
+        self.backlog.pop()
+    }
+
+    fn packets(&self) -> usize {
+        self.backlog.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.backlog.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::site;
+    use exm_units::Bytes;
+
+    #[test]
+    fn the_oldest_make_room_and_the_hopeless_is_refused() {
+        let mut queue = DropHead::new(&DropHeadSettings {}, site(Limit::Bytes(Bytes::new(3000))));
+        let mut verdict = Verdict::default();
+        for (sequence, size) in [(0, 1000), (1, 1000), (2, 1000), (3, 1500), (4, 3001)] {
+            let packet = Packet::new(0, sequence, size, Instant::ZERO);
+            queue.enqueue(Instant::ZERO, packet, &mut verdict);
+        }
+        let dropped: Vec<u64> = verdict.take_dropped().map(|packet| packet.sequence).collect();
+        assert_eq!(dropped, [0, 1, 4]);
+        assert_eq!((queue.packets(), queue.bytes()), (2, 2500));
+    }
+}

@@ -1,0 +1,282 @@
+//! [`Dropper`]: CoDel's control law, for one queue.
+//!
+//! The law of RFC 8289: while packets have waited longer than a target for a whole interval, one is
+//! dropped as it leaves, and the next one sooner and sooner, after the interval divided by the
+//! square root of the count, until they no longer wait so long.
+
+use crate::{ImpossibleSetting, Packet, Verdict};
+use exm_units::{Bytes, Instant, Span};
+
+/// CoDel's target sojourn time (RFC 8289, section 4: 5 % of the interval).
+pub(crate) const TARGET: Span = Span::from_millis(5);
+
+/// CoDel's interval: about the round trip of the slowest flow it should do justice (RFC 8289,
+/// section 4).
+pub(crate) const INTERVAL: Span = Span::from_millis(100);
+
+/// Ethernet's: a queue with no more than one such packet is never too long (RFC 8289, section 5,
+/// `maxpacket_`, which should be the interface's).
+pub(crate) const MTU: Bytes = Bytes::new(1500);
+
+/// How long the count of the last time is remembered, in intervals (RFC 8289, section 5).
+const MEMORY: u64 = 16;
+
+/// The constants of the law.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Law {
+    pub(crate) target: Span,
+    pub(crate) interval: Span,
+    pub(crate) mtu: Bytes,
+    /// Whether to mark instead of dropping where that is possible.
+    pub(crate) ecn: bool,
+}
+
+impl Law {
+    /// Whether it can be.
+    pub(crate) fn check(&self) -> Result<(), ImpossibleSetting> {
+        let zero = |name, span: Span| {
+            let must = "it must be longer than zero, such as \"5 ms\" or \"100 ms\"";
+            if span.is_zero() { Err(ImpossibleSetting::new(name, span, must)) } else { Ok(()) }
+        };
+        zero("target", self.target)?;
+        zero("interval", self.interval)
+    }
+
+    /// When to drop next, after the drop of number `count` at `last` (RFC 8289, section 5,
+    /// `control_law`).
+    fn next(&self, last: Instant, count: u32) -> Instant {
+        let nanos = self.interval.as_nanos() as f64 / f64::from(count).sqrt();
+        last.saturating_add(Span::from_nanos(nanos.round() as u64))
+    }
+
+    /// Marks `packet` where that may stand for a drop.
+    #[inline]
+    fn marks(&self, packet: &mut Packet, verdict: &mut Verdict) -> bool {
+        self.ecn && verdict.mark(packet)
+    }
+}
+
+/// What CoDel knows of one queue (RFC 8289, section 5).
+#[derive(Clone, Debug)]
+pub(crate) struct Dropper {
+    /// When sojourn times will have been above the target for an interval; [`Instant::MAX`] while
+    /// they are not above it.
+    first_above: Instant,
+    /// When to drop next, while dropping.
+    drop_next: Instant,
+    /// Drops since dropping began.
+    count: u32,
+    /// What `count` was when dropping last began.
+    last_count: u32,
+    dropping: bool,
+}
+
+impl Dropper {
+    pub(crate) const NEW: Dropper = Dropper {
+        first_above: Instant::MAX,
+        drop_next: Instant::ZERO,
+        count: 0,
+        last_count: 0,
+        dropping: false,
+    };
+
+    /// The next packet to leave a queue at `now`: `pop` takes one from its head, and tells how many
+    /// bytes are left behind it (RFC 8289, section 5, `deque`).
+    #[inline]
+    pub(crate) fn dequeue(
+        &mut self,
+        law: &Law,
+        now: Instant,
+        verdict: &mut Verdict,
+        mut pop: impl FnMut() -> Option<(Packet, u64)>,
+    ) -> Option<Packet> {
+        let (head, persists) = self.take(law, now, &mut pop);
+        if !persists {
+            self.dropping = false;
+            return head;
+        }
+        let head = head?;
+        if !self.dropping {
+            self.begin(law, now, verdict, (head, pop))
+        } else if now >= self.drop_next {
+            self.go_on(law, now, verdict, (head, pop))
+        } else {
+            Some(head)
+        }
+    }
+
+    /// Takes a packet, and tells whether sojourn times have been above the target for an interval.
+    #[inline]
+    fn take(
+        &mut self,
+        law: &Law,
+        now: Instant,
+        pop: &mut impl FnMut() -> Option<(Packet, u64)>,
+    ) -> (Option<Packet>, bool) {
+        let Some((packet, left)) = pop() else {
+            self.first_above = Instant::MAX;
+            return (None, false);
+        };
+        if now.saturating_since(packet.at) < law.target || left <= law.mtu.get() {
+            self.first_above = Instant::MAX;
+            return (Some(packet), false);
+        }
+        if self.first_above == Instant::MAX {
+            self.first_above = now.saturating_add(law.interval);
+            return (Some(packet), false);
+        }
+        (Some(packet), now >= self.first_above)
+    }
+
+    /// Begins to drop, with `head`.
+    #[cold]
+    fn begin(
+        &mut self,
+        law: &Law,
+        now: Instant,
+        verdict: &mut Verdict,
+        (mut head, mut pop): (Packet, impl FnMut() -> Option<(Packet, u64)>),
+    ) -> Option<Packet> {
+        self.dropping = true;
+        // If dropping ended a short while ago, the rate at which it ended is a good one to begin
+        // with.
+        let drops = self.count - self.last_count;
+        let recent = now.saturating_since(self.drop_next) / MEMORY < law.interval;
+        self.count = if drops > 1 && recent { drops } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = law.next(now, self.count);
+        if law.marks(&mut head, verdict) {
+            return Some(head);
+        }
+        verdict.drop(head);
+        self.take(law, now, &mut pop).0
+    }
+
+    /// Goes on dropping, with `head`, as long as it is time to.
+    #[cold]
+    fn go_on(
+        &mut self,
+        law: &Law,
+        now: Instant,
+        verdict: &mut Verdict,
+        (head, mut pop): (Packet, impl FnMut() -> Option<(Packet, u64)>),
+    ) -> Option<Packet> {
+        let mut next = Some(head);
+        while self.dropping && now >= self.drop_next {
+            let mut head = next?;
+            self.count = self.count.saturating_add(1);
+            if law.marks(&mut head, verdict) {
+                self.drop_next = law.next(self.drop_next, self.count);
+                return Some(head);
+            }
+            verdict.drop(head);
+            let (packet, persists) = self.take(law, now, &mut pop);
+            next = packet;
+            self.dropping = persists;
+            if persists {
+                self.drop_next = law.next(self.drop_next, self.count);
+            }
+        }
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+
+    const LAW: Law = Law { target: TARGET, interval: INTERVAL, mtu: MTU, ecn: true };
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    /// A queue that never ends, of packets that came at time zero.
+    fn standing(ecn: Ecn) -> impl FnMut() -> Option<(Packet, u64)> {
+        move || {
+            let packet = Packet { ecn, ..Packet::new(0, 0, 1500, Instant::ZERO) };
+            Some((packet, 1_000_000))
+        }
+    }
+
+    /// When a standing queue that is looked at all the time loses or marks packets.
+    fn times(dropper: &mut Dropper, ecn: Ecn, count: usize) -> Vec<u64> {
+        let mut verdict = Verdict::default();
+        let mut pop = standing(ecn);
+        let mut seen = Vec::new();
+        dropper.dequeue(&LAW, at(5_000_000), &mut verdict, &mut pop);
+        let mut next = dropper.first_above;
+        while seen.len() < count {
+            let before = next - Span::from_nanos(1);
+            assert!(dropper.dequeue(&LAW, before, &mut verdict, &mut pop).is_some());
+            assert!(verdict.is_empty(), "too early at {before}");
+            assert!(dropper.dequeue(&LAW, next, &mut verdict, &mut pop).is_some());
+            let (dropped, marked) = (verdict.take_dropped().count(), verdict.take_marked());
+            assert_eq!(dropped + marked as usize, 1, "nothing at {next}");
+            assert_eq!(dropped == 1, ecn == Ecn::NotCapable);
+            seen.push(next.as_nanos());
+            next = dropper.drop_next;
+        }
+        seen
+    }
+
+    /// The interval, then the interval over the square roots of 1, 2, 3, ..., to the nanosecond.
+    #[test]
+    fn a_standing_queue_is_dropped_from_by_the_law() {
+        let golden = [
+            105_000_000, // the target passed, and an interval
+            205_000_000, // 100 ms / sqrt(1) later
+            275_710_678, // 100 ms / sqrt(2)
+            333_445_705, // 100 ms / sqrt(3)
+            383_445_705, // 100 ms / sqrt(4)
+            428_167_065, // 100 ms / sqrt(5)
+            468_991_894, // 100 ms / sqrt(6)
+            506_788_341, // 100 ms / sqrt(7)
+        ];
+        assert_eq!(times(&mut Dropper::NEW.clone(), Ecn::NotCapable, 8), golden);
+        assert_eq!(times(&mut Dropper::NEW.clone(), Ecn::Capable, 8), golden);
+    }
+
+    /// It begins again with the drops of the last time, if that was within 16 intervals.
+    #[test]
+    fn a_short_rest_is_no_new_beginning() {
+        for (rest, count) in [(Span::from_secs(1), 7), (Span::from_secs(2), 1)] {
+            let mut dropper = Dropper::NEW;
+            times(&mut dropper, Ecn::NotCapable, 8);
+            assert_eq!((dropper.count, dropper.last_count), (8, 1));
+            let mut verdict = Verdict::default();
+            let mut short = || Some((Packet::new(0, 0, 1500, at(506_788_341)), 0));
+            dropper.dequeue(&LAW, at(506_788_341), &mut verdict, &mut short);
+            assert!(!dropper.dropping);
+            let again = at(506_788_341) + rest;
+            dropper.dequeue(&LAW, again, &mut verdict, standing(Ecn::NotCapable));
+            dropper.dequeue(&LAW, again + INTERVAL, &mut verdict, standing(Ecn::NotCapable));
+            assert!(dropper.dropping);
+            assert_eq!(dropper.count, count);
+        }
+    }
+
+    /// A link that looks seldom drops what is due in one go.
+    #[test]
+    fn drops_that_are_due_are_made_up_for() {
+        let mut dropper = Dropper::NEW;
+        let mut verdict = Verdict::default();
+        for millis in [5, 105, 400] {
+            let now = at(millis * 1_000_000);
+            dropper.dequeue(&LAW, now, &mut verdict, standing(Ecn::NotCapable));
+        }
+        assert_eq!(verdict.take_dropped().count(), 5);
+    }
+
+    #[test]
+    fn a_single_packet_is_never_too_long() {
+        let mut dropper = Dropper::NEW;
+        let mut verdict = Verdict::default();
+        for second in 0..100 {
+            let mut pop = || Some((Packet::new(0, 0, 1500, Instant::ZERO), 1500));
+            dropper.dequeue(&LAW, at(second * 1_000_000_000), &mut verdict, &mut pop);
+        }
+        assert!(verdict.is_empty());
+    }
+}

@@ -1,0 +1,43 @@
+//! [`ImpossibleSetting`]: why a queue cannot be built.
+
+use std::fmt;
+
+/// A setting with which a queue discipline cannot work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImpossibleSetting {
+    /// The discipline, as files call it.
+    queue: &'static str,
+    setting: &'static str,
+    value: String,
+    must: String,
+}
+
+impl ImpossibleSetting {
+    /// `setting` is `value`, which cannot be; `must` says in a clause what it must be.
+    pub fn new(
+        setting: &'static str,
+        value: impl fmt::Display,
+        must: impl Into<String>,
+    ) -> ImpossibleSetting {
+        ImpossibleSetting { queue: "", setting, value: value.to_string(), must: must.into() }
+    }
+
+    /// The same, of the discipline called `queue`.
+    pub(crate) fn of(self, queue: &'static str) -> ImpossibleSetting {
+        ImpossibleSetting { queue, ..self }
+    }
+
+    /// The setting, as files call it.
+    pub fn setting(&self) -> &'static str {
+        self.setting
+    }
+}
+
+impl fmt::Display for ImpossibleSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ImpossibleSetting { queue, setting, value, must } = self;
+        write!(f, "the queue {queue} cannot have {setting} = {value}: {must}")
+    }
+}
+
+impl std::error::Error for ImpossibleSetting {}

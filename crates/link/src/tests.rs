@@ -1,0 +1,293 @@
+//! What holds for every discipline, whatever comes: a new one is tested by being named.
+
+use crate::{
+    CoDelSettings, FqCoDelSettings, PieSettings, RedSettings, SfqCoDelSettings, XcpSettings,
+};
+use crate::{Ecn, Limit, Packet, Queue, QueueKind, Site, Verdict, XcpHeader};
+use exm_random::{Purpose, Stream};
+use exm_units::{Bytes, Instant, Packets, Rate, Span};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A place for a queue, at a link of 10 Mbps.
+pub(crate) fn site(limit: Limit) -> Site {
+    Site { limit, rate: Rate::from_mbps(10.0), stream: Stream::new(1, Purpose::Queue, 0) }
+}
+
+fn named(name: &str) -> QueueKind {
+    QueueKind::named(name).expect("a name from the list")
+}
+
+fn configured(name: &str, settings: &str) -> Result<QueueKind, serde_json::Error> {
+    QueueKind::configured(name, &mut serde_json::Deserializer::from_str(settings))
+}
+
+/// A step in a queue's life, after a pause.
+#[derive(Clone, Debug)]
+enum Step {
+    Enqueue { flow: u32, size: u32, ecn: Ecn, header: XcpHeader },
+    Dequeue,
+}
+
+fn steps() -> impl Strategy<Value = Vec<(Span, Step)>> {
+    let pause = prop_oneof![
+        8 => 0u64..3_000_000,
+        1 => 0u64..400_000_000,
+        1 => 0u64..100_000_000_000,
+    ];
+    let ecn = prop_oneof![Just(Ecn::NotCapable), Just(Ecn::Capable), Just(Ecn::Marked)];
+    let header =
+        prop_oneof![
+            Just(XcpHeader::default()),
+            (0.0f32..100.0, 0.0f32..1.0, -5.0f32..100.0)
+                .prop_map(|(cwnd, rtt, feedback)| XcpHeader { cwnd, rtt, feedback }),
+        ];
+    let enqueue = (0u32..5, 40u32..3000, ecn, header)
+        .prop_map(|(flow, size, ecn, header)| Step::Enqueue { flow, size, ecn, header });
+    let step = prop_oneof![3 => enqueue, 2 => Just(Step::Dequeue)];
+    prop::collection::vec((pause.prop_map(Span::from_nanos), step), 1..300)
+}
+
+fn limits() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        Just(Limit::Unlimited),
+        (0u64..30).prop_map(|n| Limit::Packets(Packets::new(n))),
+        (0u64..30_000).prop_map(|n| Limit::Bytes(Bytes::new(n))),
+    ]
+}
+
+/// What has happened to packets, by flow and number.
+#[derive(Default)]
+struct Books {
+    waiting: BTreeMap<(u32, u64), Packet>,
+    last: BTreeMap<u32, u64>,
+    marked: u64,
+}
+
+impl Books {
+    fn check(&mut self, queue: &Queue, limit: Limit, verdict: &mut Verdict) {
+        for packet in verdict.take_dropped() {
+            let known = self.waiting.remove(&(packet.flow, packet.sequence));
+            assert!(known.is_some(), "dropped what was not there");
+        }
+        self.marked += verdict.take_marked();
+        assert!(verdict.is_empty());
+        assert_eq!(queue.packets(), self.waiting.len());
+        let bytes: u64 = self.waiting.values().map(|packet| u64::from(packet.size)).sum();
+        assert_eq!(queue.bytes(), bytes);
+        assert!(!limit.is_exceeded(queue.packets(), queue.bytes()));
+    }
+
+    fn leaves(&mut self, packet: &Packet) {
+        let came = self.waiting.remove(&(packet.flow, packet.sequence)).expect("it was there");
+        assert!(self.last.insert(packet.flow, packet.sequence) < Some(packet.sequence));
+        let same = (came.size, came.at, came.sent_at) == (packet.size, packet.at, packet.sent_at);
+        assert!(same, "{packet:?}");
+        assert_eq!(came.ecn == Ecn::NotCapable, packet.ecn == Ecn::NotCapable);
+        assert!(came.ecn != Ecn::Marked || packet.ecn == Ecn::Marked);
+        assert!(packet.header.feedback <= came.header.feedback);
+    }
+}
+
+/// Nothing vanishes, flows stay in order, counts are right, and the limit is kept.
+fn live(kind: &QueueKind, limit: Limit, steps: &[(Span, Step)]) -> Vec<(u32, u64)> {
+    let mut queue = kind.build(site(limit));
+    let (mut books, mut verdict) = (Books::default(), Verdict::default());
+    let (mut now, mut left) = (Instant::ZERO, Vec::new());
+    for (number, (pause, step)) in (0..).zip(steps) {
+        now += *pause;
+        match step {
+            Step::Enqueue { flow, size, ecn, header } => {
+                let packet =
+                    Packet { ecn: *ecn, header: *header, ..Packet::new(*flow, number, *size, now) };
+                books.waiting.insert((*flow, number), packet);
+                queue.enqueue(now, packet, &mut verdict);
+            }
+            Step::Dequeue => {
+                let waits = queue.packets() > 0;
+                let packet = queue.dequeue(now, &mut verdict);
+                // No discipline drops all there is.
+                assert_eq!(packet.is_some(), waits);
+                if let Some(packet) = packet {
+                    books.leaves(&packet);
+                    left.push((packet.flow, packet.sequence));
+                }
+            }
+        }
+        books.check(&queue, limit, &mut verdict);
+    }
+    // What waits comes out at last.
+    while let Some(packet) = queue.dequeue(now, &mut verdict) {
+        books.leaves(&packet);
+        books.check(&queue, limit, &mut verdict);
+    }
+    assert!(books.waiting.is_empty());
+    left
+}
+
+proptest! {
+    #[test]
+    fn nothing_vanishes(steps in steps(), limit in limits()) {
+        for name in QueueKind::NAMES {
+            let left = live(&named(name), limit, &steps);
+            // And it happens the same way again.
+            prop_assert_eq!(left, live(&named(name), limit, &steps));
+        }
+    }
+}
+
+/// Settings that never passed the check give odd queues, but sound ones.
+fn odd_kinds() -> Vec<QueueKind> {
+    let (never, nothing) = (Span::ZERO, Bytes::ZERO);
+    let codel = CoDelSettings { target: never, interval: never, mtu: nothing, ecn: false };
+    let fq = FqCoDelSettings { bins: 0, quantum: nothing, ..FqCoDelSettings::default() };
+    let sfq = SfqCoDelSettings { interval: never, target: never, ..SfqCoDelSettings::default() };
+    let red = RedSettings { max: Packets::ZERO, idle_packet: nothing, ..RedSettings::default() };
+    let pie = PieSettings { target: never, update: never, alpha: -1e300, ..PieSettings::default() };
+    let xcp = XcpSettings { alpha: f64::NAN, beta: f64::INFINITY, ..XcpSettings::default() };
+    vec![
+        QueueKind::CoDel(codel),
+        QueueKind::FqCoDel(fq),
+        QueueKind::SfqCoDel(sfq),
+        QueueKind::Red(red),
+        QueueKind::Pie(pie),
+        QueueKind::Xcp(xcp),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(50))]
+    #[test]
+    fn impossible_settings_do_no_harm(steps in steps(), limit in limits()) {
+        for kind in odd_kinds() {
+            prop_assert!(kind.check().is_err());
+            live(&kind, limit, &steps);
+        }
+    }
+}
+
+/// A link that is overloaded by half: 3 packets come while 2 leave, for 10 s. How many were dropped
+/// and how many marked.
+fn overload(kind: &QueueKind, ecn: Ecn, limit: Limit) -> (usize, u64) {
+    let mut queue = kind.build(site(limit));
+    let mut verdict = Verdict::default();
+    let (mut dropped, mut marked) = (0, 0);
+    for round in 0..4_000 {
+        let now = Instant::ZERO + Span::from_micros(2400) * round;
+        for sequence in 0..3 {
+            let flow = (sequence % 2) as u32;
+            let packet = Packet { ecn, ..Packet::new(flow, round * 3 + sequence, 1500, now) };
+            queue.enqueue(now, packet, &mut verdict);
+        }
+        for half in 0..2 {
+            queue.dequeue(now + Span::from_micros(1200) * half, &mut verdict);
+        }
+        dropped += verdict.take_dropped().count();
+        marked += verdict.take_marked();
+    }
+    (dropped, marked)
+}
+
+/// Those that tell senders of congestion mark what may be marked, and drop nothing of it.
+#[test]
+fn what_may_be_marked_is_not_dropped() {
+    let deciders = [
+        ("codel", "{}", r#"{"ecn": false}"#),
+        ("fq-codel", "{}", r#"{"ecn": false}"#),
+        ("sfq-codel", "{}", r#"{"ecn": false}"#),
+        ("red", "{}", r#"{"ecn": false}"#),
+        ("pie", r#"{"mark_below": "1"}"#, r#"{"ecn": false}"#),
+    ];
+    for (name, on, off) in deciders {
+        let (on, off) = (configured(name, on).expect(name), configured(name, off).expect(name));
+        let (dropped, marked) = overload(&on, Ecn::Capable, Limit::Unlimited);
+        assert!(dropped == 0 && marked > 20, "{name}: {dropped} {marked}");
+        let (dropped, marked) = overload(&off, Ecn::Capable, Limit::Unlimited);
+        assert!(dropped > 20 && marked == 0, "{name}: {dropped} {marked}");
+        let (dropped, marked) = overload(&on, Ecn::NotCapable, Limit::Unlimited);
+        assert!(dropped > 20 && marked == 0, "{name}: {dropped} {marked}");
+    }
+    let (dropped, marked) = overload(&named("step"), Ecn::Capable, Limit::Unlimited);
+    assert!(dropped == 0 && marked > 10_000, "{dropped} {marked}");
+    assert_eq!(overload(&named("step"), Ecn::NotCapable, Limit::Unlimited), (0, 0));
+}
+
+/// Plain queues drop only for want of room, and then everyone's.
+#[test]
+fn plain_queues_drop_for_want_of_room_only() {
+    for name in ["drop-tail", "drop-head", "xcp", "step"] {
+        assert_eq!(overload(&named(name), Ecn::NotCapable, Limit::Unlimited), (0, 0), "{name}");
+        let room = Limit::Packets(Packets::new(100));
+        let (dropped, _) = overload(&named(name), Ecn::Capable, room);
+        // 98 are left at the end.
+        assert_eq!(dropped, 4_000 - 98, "{name}");
+    }
+}
+
+#[test]
+fn every_name_is_its_own_and_its_defaults_will_do() {
+    for name in QueueKind::NAMES {
+        let kind = named(name);
+        assert_eq!(kind.name(), *name);
+        assert_eq!(kind.check(), Ok(()));
+        assert_eq!(configured(name, "{}").expect(name), kind);
+        let error = configured(name, r#"{"colour": 1}"#).expect_err(name).to_string();
+        assert!(error.contains("unknown field `colour`"), "{error}");
+    }
+    assert!(QueueKind::named("no-such").is_none());
+    assert!(configured("no-such", "{}").is_err());
+}
+
+#[test]
+fn settings_are_read_in_their_units() {
+    let kind = configured("codel", r#"{"target": "1 ms", "interval": "20 ms", "ecn": false}"#);
+    let QueueKind::CoDel(settings) = kind.expect("settings") else { panic!("another queue") };
+    assert_eq!((settings.target, settings.interval), (Span::from_millis(1), Span::from_millis(20)));
+    assert!(!settings.ecn && settings.mtu == Bytes::new(1500));
+    let kind = configured("red", r#"{"min": "10 packets", "max": "30 packets", "max_p": "2 %"}"#);
+    let QueueKind::Red(settings) = kind.expect("settings") else { panic!("another queue") };
+    assert_eq!((settings.min.get(), settings.max.get(), settings.max_p.get()), (10, 30, 0.02));
+}
+
+#[test]
+fn the_impossible_is_refused_with_a_way_out() {
+    let cases = [
+        (
+            "codel",
+            r#"{"interval": "0 ms"}"#,
+            "the queue codel cannot have interval = 0 ns: it must be longer than zero, such as \
+             \"5 ms\" or \"100 ms\"",
+        ),
+        (
+            "fq-codel",
+            r#"{"bins": 0}"#,
+            "the queue fq-codel cannot have bins = 0: it must be from 1 to 65536, such as 1024",
+        ),
+        (
+            "sfq-codel",
+            r#"{"quantum": "0 B"}"#,
+            "the queue sfq-codel cannot have quantum = 0 B: it must be from 1 B to 2 GB, such as \
+             \"1514 B\"",
+        ),
+        (
+            "red",
+            r#"{"min": "20 packets"}"#,
+            "the queue red cannot have max = 15 packets: it must be above min = 20 packets, best \
+             three times as much",
+        ),
+        (
+            "pie",
+            r#"{"update": "0 s"}"#,
+            "the queue pie cannot have update = 0 ns: it must be at least 1 us, such as \"15 ms\"",
+        ),
+        (
+            "xcp",
+            r#"{"alpha": -1}"#,
+            "the queue xcp cannot have alpha = -1: it must be above 0, such as 0.4",
+        ),
+    ];
+    for (name, settings, expected) in cases {
+        let error = configured(name, settings).expect_err(name).to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}

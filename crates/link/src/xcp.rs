@@ -1,0 +1,450 @@
+//! [`Xcp`]: a router that tells senders how much to send.
+
+use crate::backlog::Backlog;
+use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
+use exm_units::{Instant, Probability, Span};
+use serde::Deserialize;
+
+/// No control interval is shorter; nothing in the paper, but an estimate of zero would be no
+/// interval.
+const SHORTEST: f64 = 1e-6;
+
+/// No control interval is longer, whatever packets claim their round trip to be.
+const LONGEST: f64 = 10.0;
+
+/// The router of XCP (Katabi, Handley & Rohrs, "Congestion Control for High Bandwidth-Delay Product
+/// Networks", SIGCOMM 2002, section 3.5), over a drop-tail queue.
+///
+/// Once in each control interval, the mean round-trip time of the flows, it computes by how much
+/// their traffic as a whole should change (the efficiency controller), and shares that out over the
+/// packets of the next interval (the fairness controller), so that all flows rise by as much and
+/// fall in proportion. Packets learn their share as they leave.
+///
+/// Packets without a header take part in the traffic that is measured, and pass untouched. The rate
+/// of the link is taken as known, so a link that follows a trace is governed by its mean.
+#[derive(Clone, Debug)]
+pub struct Xcp {
+    settings: XcpSettings,
+    /// The rate of the link in bytes a second.
+    capacity: f64,
+    backlog: Backlog,
+    /// The control interval in seconds: the mean round-trip time, as far as it is known.
+    interval: f64,
+    /// When the interval began; nothing before the first packet that knows its round-trip time.
+    began: Option<Instant>,
+    /// When it ends.
+    ends: Instant,
+    traffic: Traffic,
+    grants: Grants,
+    queue: PersistentQueue,
+}
+
+/// The parameters of [`Xcp`], by default the paper's (section 3.5).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct XcpSettings {
+    /// The share of the spare bandwidth that is given out in an interval: 0.4.
+    pub alpha: f64,
+    /// The share of the standing queue that is taken back in an interval: 0.226. The loop is stable
+    /// for 0 < alpha < 0.555 and beta = 1.414 alpha^2 (section 4).
+    pub beta: f64,
+    /// The share of the traffic that is taken from all and given to all, at the least, so that
+    /// flows become equal: 0.1.
+    pub shuffle: Probability,
+}
+
+impl Default for XcpSettings {
+    fn default() -> XcpSettings {
+        let shuffle = Probability::new(0.1).unwrap_or_default();
+        XcpSettings { alpha: 0.4, beta: 0.226, shuffle }
+    }
+}
+
+/// What came in an interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Traffic {
+    /// All bytes.
+    bytes: f64,
+    /// Those of packets that know their round-trip time; the sums below are over these.
+    governed: f64,
+    /// The sum of rtt s / cwnd, in seconds: the packet's size over the window in bytes is one over
+    /// the window in packets.
+    rtt: f64,
+    /// The sum of rtt^2 s / cwnd.
+    rtt_squared: f64,
+}
+
+/// What may still be given out in an interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Grants {
+    /// The rise of a packet's flow, per rtt^2 / cwnd: the paper's xi_p.
+    rise: f64,
+    /// The fall of a packet's flow, per rtt s: the paper's xi_n.
+    fall: f64,
+    /// By how much the traffic may still rise, in bytes a second.
+    left_to_rise: f64,
+    /// By how much the traffic may still be made to fall.
+    left_to_fall: f64,
+}
+
+/// The queue that does not drain in a propagation delay (section 3.5): the shortest that an
+/// arriving packet found.
+#[derive(Clone, Copy, Debug)]
+struct PersistentQueue {
+    bytes: u64,
+    shortest: u64,
+    ends: Instant,
+}
+
+impl Xcp {
+    /// Takes `packet`, which arrives at `now`, into the measurements.
+    fn measure(&mut self, now: Instant, packet: &Packet) {
+        let header = packet.header;
+        let (rtt, cwnd) = (f64::from(header.rtt), f64::from(header.cwnd));
+        let governed = rtt > 0.0 && cwnd > 0.0 && rtt.is_finite() && cwnd.is_finite();
+        if self.began.is_none() {
+            if !governed {
+                return;
+            }
+            self.interval = rtt.clamp(SHORTEST, LONGEST);
+            self.begin(now);
+            self.queue.ends = self.ends;
+        }
+        self.queue.shortest = self.queue.shortest.min(self.backlog.bytes());
+        let size = f64::from(packet.size);
+        self.traffic.bytes += size;
+        if governed {
+            let rtt = rtt.min(LONGEST);
+            self.traffic.governed += size;
+            self.traffic.rtt += rtt / cwnd;
+            self.traffic.rtt_squared += rtt * rtt / cwnd;
+        }
+    }
+
+    /// Begins an interval at `now`.
+    fn begin(&mut self, now: Instant) {
+        self.traffic = Traffic::default();
+        self.began = Some(now);
+        self.ends = now.saturating_add(Span::from_secs_f64(self.interval));
+    }
+
+    /// Does what is due at `now`.
+    #[inline]
+    fn update_to(&mut self, now: Instant) {
+        if now >= self.queue.ends {
+            self.update_queue(now);
+        }
+        if now >= self.ends {
+            self.control(now);
+        }
+    }
+
+    /// A propagation delay has passed, which is the interval without the queueing delay here.
+    #[cold]
+    fn update_queue(&mut self, now: Instant) {
+        let bytes = self.backlog.bytes();
+        self.queue.bytes = self.queue.shortest.min(bytes);
+        self.queue.shortest = bytes;
+        let queueing = bytes as f64 / self.capacity;
+        // Not less than a quarter: the queue may just have grown beyond what packets know of.
+        let propagation = (self.interval - queueing).max(self.interval / 4.0);
+        self.queue.ends = now.saturating_add(Span::from_secs_f64(propagation));
+    }
+
+    /// The interval is over: computes what is given out in the next (section 3.5).
+    ///
+    /// It is over with the first packet that comes or leaves after its time. Its sums are scaled to
+    /// its nominal length, so that a pause does not look like more traffic.
+    #[cold]
+    fn control(&mut self, now: Instant) {
+        let Traffic { bytes, governed, rtt, rtt_squared } = self.traffic;
+        let elapsed = self.began.map_or(self.interval, |at| now.saturating_since(at).as_secs_f64());
+        if rtt > 0.0 {
+            self.interval = (rtt_squared / rtt).clamp(SHORTEST, LONGEST);
+        }
+        let scale = self.interval / elapsed.max(SHORTEST);
+        let input = bytes * scale;
+        let XcpSettings { alpha, beta, shuffle } = self.settings;
+        let spare = self.capacity * self.interval - input;
+        let change = alpha * spare - beta * self.queue.bytes as f64;
+        let shuffled = (shuffle.get() * input - change.abs()).max(0.0);
+        let (rise, fall) = (shuffled + change.max(0.0), shuffled + (-change).max(0.0));
+        self.grants = if governed > 0.0 {
+            Grants {
+                rise: rise / (self.interval * rtt * scale),
+                fall: fall / (self.interval * governed * scale),
+                left_to_rise: rise / self.interval,
+                left_to_fall: fall / self.interval,
+            }
+        } else {
+            Grants::default()
+        };
+        self.begin(now);
+    }
+
+    /// Tells `packet`, which leaves, by how much its flow may change.
+    fn grant(&mut self, packet: &mut Packet) {
+        let header = &mut packet.header;
+        let (rtt, cwnd) = (f64::from(header.rtt), f64::from(header.cwnd));
+        if cwnd <= 0.0 {
+            return;
+        }
+        if rtt <= 0.0 {
+            // It does not know how long its round trip is, so neither can its share be known.
+            header.feedback = header.feedback.min(0.0);
+            return;
+        }
+        let (rise, fall) = self.grants.share(rtt, cwnd, f64::from(packet.size));
+        let granted = ((rise - fall) / f64::from(packet.size).max(1.0)) as f32;
+        if header.feedback > granted {
+            header.feedback = granted;
+            self.grants.spend(rise / rtt, fall / rtt);
+        } else {
+            // Another router, or the sender, was content with less.
+            let change = f64::from(header.feedback) * f64::from(packet.size) / rtt;
+            self.grants.spend(change.max(0.0), (-change).max(0.0));
+        }
+    }
+}
+
+impl Grants {
+    /// The rise and the fall, in bytes of window, of a packet's flow: p_i and n_i.
+    fn share(&self, rtt: f64, cwnd: f64, size: f64) -> (f64, f64) {
+        (self.rise * rtt * rtt / cwnd, self.fall * rtt * size)
+    }
+
+    /// Takes what was given out, in bytes a second, from what is left; once nothing is, nothing
+    /// more is given out.
+    fn spend(&mut self, rise: f64, fall: f64) {
+        self.left_to_rise -= rise;
+        self.left_to_fall -= fall;
+        if self.left_to_rise <= 0.0 {
+            self.rise = 0.0;
+        }
+        if self.left_to_fall <= 0.0 {
+            self.fall = 0.0;
+        }
+    }
+}
+
+impl Discipline for Xcp {
+    const NAME: &'static str = "xcp";
+
+    type Settings = XcpSettings;
+
+    fn check(settings: &XcpSettings) -> Result<(), ImpossibleSetting> {
+        let XcpSettings { alpha, beta, .. } = *settings;
+        for (name, gain, usual) in [("alpha", alpha, 0.4), ("beta", beta, 0.226)] {
+            if !(gain.is_finite() && gain > 0.0) {
+                let must = format!("it must be above 0, such as {usual}");
+                return Err(ImpossibleSetting::new(name, gain, must));
+            }
+        }
+        Ok(())
+    }
+
+    fn new(settings: &XcpSettings, site: Site) -> Xcp {
+        Xcp {
+            settings: *settings,
+            capacity: site.rate.as_bps().max(1) as f64 / 8.0,
+            backlog: Backlog::new(site.limit),
+            interval: LONGEST,
+            began: None,
+            ends: Instant::MAX,
+            traffic: Traffic::default(),
+            grants: Grants::default(),
+            queue: PersistentQueue { bytes: 0, shortest: 0, ends: Instant::MAX },
+        }
+    }
+
+    #[inline]
+    fn enqueue(&mut self, now: Instant, packet: Packet, verdict: &mut Verdict) {
+        self.update_to(now);
+        self.measure(now, &packet);
+        if self.backlog.is_full(packet.size) {
+            verdict.drop(packet);
+        } else {
+            self.backlog.push(packet);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Instant, _verdict: &mut Verdict) -> Option<Packet> {
+        self.update_to(now);
+        let mut packet = self.backlog.pop()?;
+        self.grant(&mut packet);
+        Some(packet)
+    }
+
+    fn packets(&self) -> usize {
+        self.backlog.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.backlog.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::site;
+    use crate::{Limit, XcpHeader};
+    use exm_units::Packets;
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    /// 10 Mbps, 1500-byte packets.
+    const SERVICE: u64 = 1_200_000;
+
+    struct Sender {
+        cwnd: f64,
+        rtt: f64,
+        in_flight: u64,
+        /// The round trip without queueing, in nanoseconds.
+        path: u64,
+        start: u64,
+        received: u64,
+    }
+
+    /// What happens at a time: something of this sender arrives at the link or back at it, or the
+    /// link is free.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    enum Event {
+        Arrive(usize),
+        Free,
+        Acknowledge(usize, u64, i64),
+    }
+
+    struct Outcome {
+        rates: Vec<f64>,
+        queueing: Span,
+        drops: usize,
+    }
+
+    /// Senders (start in seconds, round trip in milliseconds) share a link; what each got from
+    /// `from` to `to` seconds, in packets a second.
+    fn run(senders: &[(u64, u64)], from: u64, to: u64) -> Outcome {
+        let mut queue = Xcp::new(&XcpSettings::default(), site(Limit::Packets(Packets::new(200))));
+        let new = |&(start, path): &(u64, u64)| Sender {
+            cwnd: 2.0,
+            rtt: 0.0,
+            in_flight: 0,
+            path: path * 1_000_000,
+            start: start * 1_000_000_000,
+            received: 0,
+        };
+        let mut senders: Vec<Sender> = senders.iter().map(new).collect();
+        let mut agenda = BinaryHeap::new();
+        for (index, sender) in senders.iter_mut().enumerate() {
+            sender.in_flight = 2;
+            (0..2).for_each(|_| agenda.push(Reverse((sender.start, Event::Arrive(index)))));
+        }
+        let (mut busy, mut verdict) = (false, Verdict::default());
+        let (mut waited, mut served) = (Span::ZERO, 0);
+        while let Some(Reverse((time, event))) = agenda.pop() {
+            if time > to * 1_000_000_000 {
+                break;
+            }
+            let now = Instant::from_nanos(time);
+            let counted = time > from * 1_000_000_000;
+            match event {
+                Event::Arrive(index) => {
+                    let Sender { cwnd, rtt, .. } = senders[index];
+                    let mut packet = Packet::new(index as u32, 0, 1500, now);
+                    packet.header = XcpHeader { cwnd: cwnd as f32, rtt: rtt as f32, feedback: 1e9 };
+                    queue.enqueue(now, packet, &mut verdict);
+                    if !busy {
+                        busy = true;
+                        agenda.push(Reverse((time, Event::Free)));
+                    }
+                }
+                Event::Free => {
+                    busy = false;
+                    if let Some(packet) = queue.dequeue(now, &mut verdict) {
+                        busy = true;
+                        let index = packet.flow as usize;
+                        let feedback = (packet.header.feedback * 1e6) as i64;
+                        let back = time + SERVICE + senders[index].path;
+                        let sent = packet.sent_at.as_nanos();
+                        agenda.push(Reverse((back, Event::Acknowledge(index, sent, feedback))));
+                        agenda.push(Reverse((time + SERVICE, Event::Free)));
+                        if counted {
+                            waited += now - packet.at;
+                            served += 1;
+                        }
+                    }
+                }
+                Event::Acknowledge(index, sent, feedback) => {
+                    let sender = &mut senders[index];
+                    sender.in_flight -= 1;
+                    sender.received += u64::from(counted);
+                    sender.rtt = (time - sent) as f64 * 1e-9;
+                    sender.cwnd = (sender.cwnd + feedback as f64 * 1e-6).max(1.0);
+                    while (sender.in_flight as f64) < sender.cwnd.floor() {
+                        sender.in_flight += 1;
+                        agenda.push(Reverse((time, Event::Arrive(index))));
+                    }
+                }
+            }
+        }
+        let seconds = (to - from) as f64;
+        Outcome {
+            rates: senders.iter().map(|sender| sender.received as f64 / seconds).collect(),
+            queueing: waited / served,
+            drops: verdict.take_dropped().count(),
+        }
+    }
+
+    /// All of the link (833 packets a second) in equal shares, with hardly a queue and no loss,
+    /// although the senders start at different times.
+    #[test]
+    fn senders_share_the_whole_link_equally_without_a_queue() {
+        let Outcome { rates, queueing, drops } =
+            run(&[(0, 80), (0, 80), (5, 80), (10, 80)], 20, 40);
+        let total: f64 = rates.iter().sum();
+        assert!(total > 0.97 * 833.3, "{rates:?}");
+        assert!(rates.iter().all(|rate| (rate / total - 0.25).abs() < 0.02), "{rates:?}");
+        assert!(queueing < Span::from_millis(10), "{queueing}");
+        assert_eq!(drops, 0);
+    }
+
+    /// Whatever their round trips (the paper's figure 8 has 40 to 330 ms).
+    #[test]
+    fn round_trips_do_not_matter() {
+        let Outcome { rates, drops, .. } = run(&[(0, 40), (0, 100), (0, 160), (0, 220)], 30, 60);
+        let total: f64 = rates.iter().sum();
+        assert!(total > 0.95 * 833.3, "{rates:?}");
+        assert!(rates.iter().all(|rate| (rate / total - 0.25).abs() < 0.05), "{rates:?}");
+        assert_eq!(drops, 0);
+    }
+
+    /// By hand: 10 Mbps, of which packets of a flow with a window of 10 and a round trip of 100 ms
+    /// take 1.2 Mbps.
+    #[test]
+    fn an_interval_gives_out_its_share_of_the_spare_bandwidth() {
+        let mut queue = Xcp::new(&XcpSettings::default(), site(Limit::Unlimited));
+        let mut verdict = Verdict::default();
+        let at = |millis| Instant::ZERO + Span::from_millis(millis);
+        let header = XcpHeader { cwnd: 10.0, rtt: 0.1, feedback: 1e9 };
+        let mut feedback = 0.0;
+        for millis in (0..=200).step_by(10) {
+            let packet = Packet { header, ..Packet::new(0, 0, 1500, at(millis)) };
+            queue.enqueue(at(millis), packet, &mut verdict);
+            let packet = queue.dequeue(at(millis), &mut verdict).expect("it waits");
+            assert_eq!(packet.header.feedback == 0.0, millis <= 100);
+            feedback += packet.header.feedback;
+        }
+        // The interval ends a little after 100 ms, since a header's numbers are short. In the next
+        // one: 0.4 of the spare 8.8 Mbps, for 0.1 s: 44 000 bytes.
+        assert!((feedback * 1500.0 - 44_000.0).abs() < 1.0, "{feedback}");
+        let plain = Packet::new(0, 0, 1500, at(205));
+        queue.enqueue(at(205), plain, &mut verdict);
+        let plain = queue.dequeue(at(205), &mut verdict).expect("it waits");
+        assert_eq!(plain.header, XcpHeader::default());
+        let unknown = XcpHeader { rtt: 0.0, ..header };
+        queue.enqueue(at(206), Packet { header: unknown, ..plain }, &mut verdict);
+        let unknown = queue.dequeue(at(206), &mut verdict).expect("it waits");
+        assert_eq!(unknown.header.feedback, 0.0);
+    }
+}

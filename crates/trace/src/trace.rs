@@ -1,0 +1,189 @@
+//! [`Trace`]: the opportunities themselves.
+
+use exm_units::{Bytes, Instant, Rate, Span};
+use std::fmt;
+
+/// What one delivery opportunity carries: a packet of the Ethernet's largest size, as in Cellsim
+/// and in mahimahi.
+pub const OPPORTUNITY: Bytes = Bytes::new(1500);
+
+/// The latest opportunity that a trace may have, 31 years after its start: so late that nothing
+/// real is refused, and so early that times of many laps still fit.
+pub const MAX_TIME: Instant = Instant::from_nanos(1_000_000_000_000_000_000);
+
+/// Delivery opportunities, one after the other, repeated for ever.
+///
+/// Their times count from the start of the trace; several may coincide. The period is the time of
+/// the last: the second lap begins where the first one ends, so an opportunity at time zero of the
+/// second lap coincides with the last of the first. Mahimahi and Cellsim repeat a trace like this.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// Never empty, never decreasing, the last within 1 ns and [`MAX_TIME`].
+    times: Vec<Instant>,
+}
+
+/// What a trace is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// How many opportunities a lap has.
+    pub opportunities: usize,
+    /// How long a lap lasts.
+    pub period: Span,
+    /// What it offers on average.
+    pub mean: Rate,
+    /// The longest time without an opportunity, across the end of a lap too: the worst outage.
+    pub longest_gap: Span,
+}
+
+impl Trace {
+    /// A trace with opportunities at `times`.
+    ///
+    /// Nothing where there are none, where time goes backwards, or where the last is at zero or
+    /// after [`MAX_TIME`].
+    pub fn new(times: Vec<Instant>) -> Option<Trace> {
+        let last = *times.last()?;
+        let sound = last > Instant::ZERO && last <= MAX_TIME && times.is_sorted();
+        sound.then_some(Trace { times })
+    }
+
+    /// The opportunities of the first lap.
+    pub fn times(&self) -> &[Instant] {
+        &self.times
+    }
+
+    /// How long a lap lasts; never zero.
+    pub fn period(&self) -> Span {
+        self.times[self.times.len() - 1] - Instant::ZERO
+    }
+
+    /// What it offers on average.
+    pub fn mean_rate(&self) -> Rate {
+        rate(self.times.len() as u64, self.period())
+    }
+
+    /// How many opportunities come before `time`, in all laps.
+    ///
+    /// Takes time logarithmic in the trace's length, as the other counts do.
+    pub fn count_before(&self, time: Instant) -> u64 {
+        let period = self.period().as_nanos();
+        let (lap, within) = (time.as_nanos() / period, time.as_nanos() % period);
+        // The end of a lap is also the start of the next one: what is there, is not before it.
+        let (lap, within) = if within == 0 && lap > 0 { (lap - 1, period) } else { (lap, within) };
+        let passed = self.times.partition_point(|&at| at.as_nanos() < within);
+        lap.saturating_mul(self.times.len() as u64).saturating_add(passed as u64)
+    }
+
+    /// How many opportunities there are from `from` on and before `to`.
+    pub fn count(&self, from: Instant, to: Instant) -> u64 {
+        self.count_before(to).saturating_sub(self.count_before(from))
+    }
+
+    /// How much could be delivered from `from` on and before `to`.
+    pub fn capacity(&self, from: Instant, to: Instant) -> Bytes {
+        Bytes::new(self.count(from, to).saturating_mul(OPPORTUNITY.get()))
+    }
+
+    /// What it offers in each window of length `window`, from `from` on and before `to`; a last
+    /// window that is not whole is left out. Nothing comes of a window of zero.
+    pub fn rates(
+        &self,
+        from: Instant,
+        to: Instant,
+        window: Span,
+    ) -> impl Iterator<Item = Rate> + '_ {
+        let windows = to.saturating_since(from).as_nanos().checked_div(window.as_nanos());
+        (0..windows.unwrap_or(0)).map(move |index| {
+            let start = from + window * index;
+            rate(self.count(start, start + window), window)
+        })
+    }
+
+    /// What it is like.
+    pub fn summary(&self) -> Summary {
+        let gaps = self.times.windows(2).map(|pair| pair[1] - pair[0]);
+        // From the end of a lap to the first opportunity of the next.
+        let across = self.times[0] - Instant::ZERO;
+        Summary {
+            opportunities: self.times.len(),
+            period: self.period(),
+            mean: self.mean_rate(),
+            longest_gap: gaps.chain([across]).max().unwrap_or(Span::ZERO),
+        }
+    }
+}
+
+fn rate(opportunities: u64, time: Span) -> Rate {
+    let bit_nanos = u128::from(opportunities) * u128::from(OPPORTUNITY.get()) * 8_000_000_000;
+    let nanos = u128::from(time.as_nanos());
+    Rate::from_bps(u64::try_from((bit_nanos + nanos / 2) / nanos).unwrap_or(u64::MAX))
+}
+
+impl fmt::Debug for Trace {
+    /// A trace has a million opportunities: only what it is like is printed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Trace").field(&self.summary()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    pub(crate) fn traces() -> impl Strategy<Value = Trace> {
+        prop::collection::vec(0u64..40, 1..12).prop_filter_map("no period", |mut times| {
+            times.sort_unstable();
+            Trace::new(times.into_iter().map(at).collect())
+        })
+    }
+
+    #[test]
+    fn what_cannot_repeat_is_no_trace() {
+        assert!(Trace::new(vec![]).is_none());
+        assert!(Trace::new(vec![at(0), at(0)]).is_none());
+        assert!(Trace::new(vec![at(2), at(1)]).is_none());
+        assert!(Trace::new(vec![MAX_TIME + Span::from_nanos(1)]).is_none());
+        assert!(Trace::new(vec![MAX_TIME]).is_some());
+    }
+
+    #[test]
+    fn a_summary_in_integers() {
+        let millis = [0, 0, 1, 5, 8].map(|ms| at(ms * 1_000_000)).to_vec();
+        let trace = Trace::new(millis).expect("a trace");
+        // 5 opportunities of 12 000 bits in 8 ms.
+        let expected = Summary {
+            opportunities: 5,
+            period: Span::from_millis(8),
+            mean: Rate::from_bps(7_500_000),
+            longest_gap: Span::from_millis(4),
+        };
+        assert_eq!(trace.summary(), expected);
+        assert_eq!(trace.capacity(at(0), at(8_000_000)), Bytes::new(6000));
+        // The second lap starts with the two opportunities at its time zero.
+        assert_eq!(trace.count(at(8_000_000), at(8_000_001)), 3);
+        let rates: Vec<_> = trace.rates(at(0), at(9_000_000), Span::from_millis(4)).collect();
+        assert_eq!(rates, [Rate::from_bps(9_000_000), Rate::from_bps(3_000_000)]);
+        assert_eq!(trace.rates(at(0), at(9), Span::ZERO).count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn counts_agree_with_counting(trace in traces(), from in 0u64..300, to in 0u64..300) {
+            let period = trace.period().as_nanos();
+            let all = (0..=300 / period)
+                .flat_map(|lap| trace.times().iter().map(move |t| t.as_nanos() + lap * period));
+            let naive = all.filter(|time| (from..to).contains(time)).count() as u64;
+            prop_assert_eq!(trace.count(at(from), at(to)), naive);
+        }
+
+        #[test]
+        fn no_time_is_too_late(trace in traces(), time in any::<u64>()) {
+            trace.count_before(at(time));
+            trace.capacity(at(time), Instant::MAX);
+        }
+    }
+}
