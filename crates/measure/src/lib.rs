@@ -1,11 +1,17 @@
-//! Statistics of measurements, and figures of them.
+//! Statistics of measurements, figures of them, and reports.
 //!
-//! Figures are functions from numbers to the text of an SVG file: the same numbers give the same
-//! bytes. They are drawn to be read in black and white too: what colour tells, shapes and labels
-//! tell as well.
+//! Figures and reports are functions from numbers to the text of a file: the same numbers give the
+//! same bytes.
 
+mod escape;
 pub mod figure;
-mod stats;
+#[cfg(feature = "png")]
+mod png;
+pub mod report;
+pub mod stats;
 mod svg;
 
-pub use stats::{Estimate, quantile};
+#[cfg(feature = "png")]
+pub use png::{PngError, png};
+
+pub use stats::*;

@@ -5,14 +5,16 @@
 //! are left out where they are absent.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use exm_link::{Limit, Service};
+use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
 use exm_remy::{Action, CompiledAction, Grid, RemyCc, RuleTable, SignalSet, TableFile};
+use exm_sim::controllers::AnyController;
 use exm_sim::dumbbell::{self, Dumbbell, Rules};
 use exm_sim::engine;
 use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
 use exm_sim::traffic::{OnFor, OnOff};
-use exm_units::{Bytes, Probability, Rate, Span};
+use exm_tcp::Settings;
+use exm_units::{Bytes, Packets, Probability, Rate, Span};
 use std::path::Path;
 
 const PACKET: Bytes = Bytes::new(1500);
@@ -96,9 +98,50 @@ fn event_engine(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// TCP senders on the papers' standard network, by controller and queue.
+fn tcp(criterion: &mut Criterion) {
+    let schemes = [
+        ("reno", "drop-tail"),
+        ("cubic", "drop-tail"),
+        ("vegas", "drop-tail"),
+        ("compound", "drop-tail"),
+        ("ledbat", "drop-tail"),
+        ("bbr", "drop-tail"),
+        ("xcp", "xcp"),
+        ("cubic", "codel"),
+        ("cubic", "fq-codel"),
+        ("cubic", "sfq-codel"),
+    ];
+    let mut group = criterion.benchmark_group("tcp");
+    for (controller, queue) in schemes {
+        let limit = Limit::Packets(Packets::new(1000));
+        let link = LinkSpec {
+            queue: QueueKind::named(queue).expect("a known discipline"),
+            ..LinkSpec::bottleneck(Service::Fixed(Rate::from_mbps(15.0)), limit)
+        };
+        let on = OnFor::Bytes(Distribution::Exponential { mean: 100_000.0 });
+        let flow = FlowSpec {
+            name: controller.to_owned(),
+            path: vec![0],
+            extra_delay: Span::from_millis(150),
+            packet_size: PACKET,
+            controller: AnyController::named(controller).expect("a known controller"),
+            traffic: OnOff { on, off: Distribution::Exponential { mean: 0.5 } }.into(),
+            transport: Transport::Tcp(Settings::default()),
+        };
+        let network = Network::new(vec![link], vec![flow; 8], Span::from_secs(100))
+            .expect("the network is sound");
+        let delivered: u64 = engine::run(&network, 1).flows.iter().map(|flow| flow.delivered).sum();
+        group.throughput(Throughput::Elements(delivered));
+        let id = BenchmarkId::new(controller, queue);
+        group.bench_function(id, |bencher| bencher.iter(|| engine::run(&network, 1)));
+    }
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = fast_path, event_engine
+    targets = fast_path, event_engine, tcp
 }
 criterion_main!(benches);

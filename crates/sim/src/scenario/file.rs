@@ -22,7 +22,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) tcp: TcpTable,
     /// What makes an experiment of a scenario, which is not read here.
-    pub(super) experiment: Option<serde::de::IgnoredAny>,
+    #[serde(rename = "experiment")]
+    pub(super) _experiment: Option<serde::de::IgnoredAny>,
 }
 
 /// Settings of TCP hosts.

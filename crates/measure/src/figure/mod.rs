@@ -1,0 +1,37 @@
+//! The figures of the papers, from numbers to the text of an SVG file.
+//!
+//! | figure | as in |
+//! |---|---|
+//! | [`ThroughputDelay`] | SIGCOMM 2013, figures 4-9; the thesis, 3-4 to 3-9 |
+//! | [`Sequence`] | the thesis, 3-6 |
+//! | [`Sweep`] | SIGCOMM 2013, figure 11 |
+//! | [`Bars`] | the thesis, 3-10 |
+//! | [`Series`] | queues and windows over time |
+//! | [`Distribution`] | distributions, and their tails on logarithmic axes |
+//!
+//! Each has a title and a description, which is what readers that cannot see are told, and an
+//! `svg` method. The same numbers give the same bytes. What colour tells, shapes, dashes, hatching
+//! and labels tell as well, so a figure may be printed in black; text stays text; a pointer that
+//! rests on a point is told its values.
+
+mod axis;
+mod bars;
+mod distribution;
+mod label;
+mod lines;
+mod panel;
+mod sequence;
+mod series;
+mod style;
+mod sweep;
+mod throughput_delay;
+
+pub use axis::Scale;
+pub use bars::{Bar, BarGroup, BarScheme, Bars, Reference};
+pub use distribution::{Distribution, Sample};
+pub use lines::{Event, Line};
+pub use sequence::Sequence;
+pub use series::{Series, SeriesPanel};
+pub use style::{Style, Styles};
+pub use sweep::{Band, BandPoint, DesignRange, Sweep};
+pub use throughput_delay::{Run, Scheme, Spread, ThroughputDelay};

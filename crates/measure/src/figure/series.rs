@@ -1,0 +1,72 @@
+//! Time series, one panel below the other.
+
+use super::axis::{Axis, Scale, extent};
+use super::lines::{Drawn, Event, Line, Marks, Names, draw, extents, from_zero, right_margin};
+use super::panel::{EDGE, Heading, Panel, WIDTH, left_margin};
+use crate::svg::{Drawing, Frame};
+
+/// The height of a panel, and the gap below it.
+const HEIGHT: f64 = 150.0;
+const GAP: f64 = 16.0;
+
+/// Quantities over the same time: the queue in one panel, the windows in the next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// What it shows, in a few words.
+    pub title: String,
+    /// On which network; may be empty.
+    pub subtitle: String,
+    /// What readers that cannot see are told.
+    pub description: String,
+    /// The panels from above.
+    pub panels: Vec<SeriesPanel>,
+    /// What happened, by the second.
+    pub events: Vec<Event>,
+}
+
+/// One quantity over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesPanel {
+    /// Its name and unit: "queue, packets".
+    pub y_axis: String,
+    /// Its lines: seconds and values.
+    pub lines: Vec<Line>,
+}
+
+impl Series {
+    /// The figure as an SVG file.
+    pub fn svg(&self) -> String {
+        let heading = Heading::new(&self.title, &self.subtitle);
+        let times = self.panels.iter().filter_map(|panel| extents(&panel.lines)[0]);
+        let x = Axis::exact(Scale::Linear, extent(times.flat_map(|(from, to)| [from, to])));
+        let axes = self
+            .panels
+            .iter()
+            .map(|panel| Axis::around(Scale::Linear, from_zero(extents(&panel.lines)[1])));
+        let axes: Vec<Axis> = axes.collect();
+        let left = axes
+            .iter()
+            .zip(&self.panels)
+            .map(|(y, panel)| left_margin(y, &panel.y_axis, HEIGHT))
+            .fold(0.0, f64::max);
+        let names = self.panels.iter().flat_map(|panel| &panel.lines);
+        let right = right_margin(names.map(|line| line.name.as_str()));
+        let marks = Marks::new(&self.events, &x, (left, right));
+        let count = self.panels.len() as f64;
+        let mut top = heading.bottom() + marks.height();
+        let bottom = top + count * (HEIGHT + GAP) - GAP;
+        let mut drawing = Drawing::new(WIDTH, bottom + 48.0 + EDGE / 2.0);
+        heading.draw(&mut drawing);
+        for (index, (panel, y)) in self.panels.iter().zip(axes).enumerate() {
+            let frame = Frame { left, right, top, bottom: top + HEIGHT };
+            let axes = Panel { frame, x, y };
+            let label = (index + 1 == self.panels.len()).then_some("time, s");
+            axes.draw(&mut drawing, label, &panel.y_axis);
+            marks.draw(&mut drawing, &frame, index == 0);
+            let lines: Vec<Drawn<'_>> = panel.lines.iter().map(Drawn::from).collect();
+            draw(&mut drawing, &axes, &lines, Names::AtEnds);
+            top += HEIGHT + GAP;
+        }
+        drawing.finish(&self.title, &self.description)
+    }
+}

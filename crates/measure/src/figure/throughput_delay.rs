@@ -1,0 +1,314 @@
+//! The throughput-delay plot of the papers: up is more throughput, right is less queueing delay,
+//! and the upper right corner is best.
+
+use super::axis::{Axis, Scale, extent, number};
+use super::label::{Obstacles, Placed, place};
+use super::lines::HALO;
+use super::panel::{EDGE, Heading, Panel, WIDTH, left_margin};
+use super::style::{MARKER, Style};
+use crate::stats::{Ellipse, efficient_frontier, median, quantile};
+use crate::svg::{Anchor, Drawing, Frame};
+use std::fmt::Write;
+
+const HEIGHT: f64 = 380.0;
+/// Queueing delays below this, in ms, are drawn there: a logarithmic axis has no zero.
+const LEAST_MS: f64 = 0.01;
+/// How far to the right of a median an ellipse is followed: to delays of so much of it.
+const FOLLOWED: f64 = 0.3;
+
+/// Throughput against queueing delay: a point at the medians of each scheme, an ellipse or bars
+/// for how its runs scatter, the line that joins those that no other beats, and an arrow to where
+/// schemes are better.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThroughputDelay {
+    /// What it shows, in a few words.
+    pub title: String,
+    /// On which network; may be empty.
+    pub subtitle: String,
+    /// What readers that cannot see are told, before the medians, which are told them in any case.
+    pub description: String,
+    /// What throughput is in: "throughput, Mbps".
+    pub y_axis: String,
+    /// How the scatter of a scheme's runs is shown.
+    pub spread: Spread,
+    /// The schemes. Those to which nothing was ever delivered are left out.
+    pub schemes: Vec<Scheme>,
+}
+
+/// How the scatter of runs is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// By the one-sigma ellipse of the most likely Gaussian, as in the papers: for many runs on one
+    /// network.
+    Ellipse,
+    /// By bars from the lower to the upper quartile: for networks that differ.
+    Quartiles,
+}
+
+/// What one scheme got.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scheme {
+    /// What stands beside its point.
+    pub name: String,
+    /// How it looks.
+    pub style: Style,
+    /// Whether the frontier may run through it: the papers draw that of the RemyCCs. With no such
+    /// scheme, or one, there is no line.
+    pub on_frontier: bool,
+    /// Its runs, or its senders in all runs.
+    pub runs: Vec<Run>,
+}
+
+/// What was got in one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Run {
+    /// The mean queueing delay, ms; nothing where nothing was delivered.
+    pub queueing_ms: Option<f64>,
+    /// The throughput, in the unit of the axis.
+    pub throughput: f64,
+}
+
+/// The lower quartile, median and upper quartile.
+#[derive(Clone, Copy, Debug)]
+struct Quartiles {
+    low: f64,
+    middle: f64,
+    high: f64,
+}
+
+impl Quartiles {
+    fn of(values: &[f64]) -> Option<Quartiles> {
+        Some(Quartiles {
+            low: quantile(values, 0.25)?,
+            middle: median(values)?,
+            high: quantile(values, 0.75)?,
+        })
+    }
+}
+
+/// A scheme as it is drawn.
+struct Mark<'a> {
+    scheme: &'a Scheme,
+    delay: Quartiles,
+    throughput: Quartiles,
+    /// Delays and throughputs along its ellipse; none without one.
+    outline: Vec<(f64, f64)>,
+}
+
+impl Mark<'_> {
+    fn new(scheme: &Scheme, spread: Spread) -> Option<Mark<'_>> {
+        let delays = scheme.runs.iter().filter_map(|run| run.queueing_ms);
+        let delays: Vec<f64> = delays.map(|ms| ms.max(LEAST_MS)).collect();
+        let throughputs: Vec<f64> = scheme.runs.iter().map(|run| run.throughput).collect();
+        let (delay, throughput) = (Quartiles::of(&delays)?, Quartiles::of(&throughputs)?);
+        let pairs = scheme.runs.iter().filter_map(|run| Some((run.queueing_ms?, run.throughput)));
+        let pairs: Vec<(f64, f64)> = pairs.collect();
+        let outline = match spread {
+            Spread::Ellipse => Ellipse::of(&pairs).map_or(Vec::new(), |one| one.outline(96)),
+            Spread::Quartiles => Vec::new(),
+        };
+        // As far as the axis is drawn for: an ellipse may reach to delays below zero.
+        let least = (delay.middle * FOLLOWED).max(LEAST_MS);
+        let outline = outline.into_iter().map(|(ms, mbps)| (ms.max(least), mbps.max(0.0)));
+        Some(Mark { scheme, delay, throughput, outline: outline.collect() })
+    }
+
+    fn medians(&self) -> (f64, f64) {
+        (self.delay.middle, self.throughput.middle)
+    }
+
+    fn delays(&self, spread: Spread) -> Vec<f64> {
+        match spread {
+            Spread::Ellipse => {
+                self.outline.iter().map(|at| at.0).chain([self.delay.middle]).collect()
+            }
+            Spread::Quartiles => vec![self.delay.low, self.delay.high],
+        }
+    }
+
+    fn throughputs(&self, spread: Spread) -> Vec<f64> {
+        match spread {
+            Spread::Ellipse => {
+                self.outline.iter().map(|at| at.1).chain([self.throughput.middle]).collect()
+            }
+            Spread::Quartiles => vec![self.throughput.low, self.throughput.high],
+        }
+    }
+}
+
+impl ThroughputDelay {
+    /// The figure as an SVG file.
+    pub fn svg(&self) -> String {
+        let marks = self.schemes.iter().filter_map(|scheme| Mark::new(scheme, self.spread));
+        let marks: Vec<Mark<'_>> = marks.collect();
+        let heading = Heading::new(&self.title, &self.subtitle);
+        let panel = self.panel(&marks, heading.bottom());
+        let mut drawing = Drawing::new(WIDTH, panel.frame.bottom + 48.0 + EDGE / 2.0);
+        heading.draw(&mut drawing);
+        let x_axis = "queueing delay, ms (logarithmic, less to the right)";
+        panel.draw(&mut drawing, Some(x_axis), &self.y_axis);
+        let (arrow, at) = arrow_place(&panel, &marks);
+        drawing.within(&panel.frame, |drawing| {
+            draw_arrow(drawing, at);
+            marks.iter().for_each(|mark| draw_spread(drawing, &panel, mark));
+            draw_frontier(drawing, &panel, &marks);
+        });
+        panel.draw_frame(&mut drawing);
+        marks.iter().for_each(|mark| draw_point(&mut drawing, &panel, mark));
+        draw_names(&mut drawing, &panel, &marks, arrow);
+        drawing.finish(&self.title, &self.told(&marks))
+    }
+
+    fn panel(&self, marks: &[Mark<'_>], top: f64) -> Panel {
+        let delays = extent(marks.iter().flat_map(|mark| mark.delays(self.spread)));
+        let throughputs = extent(marks.iter().flat_map(|mark| mark.throughputs(self.spread)));
+        // Some room for names above and below.
+        let roomy = throughputs.map(|(low, high)| {
+            let room = ((high - low) * 0.06).max(high.abs() * 0.02);
+            ((low - room).max(low.min(0.0)), high + room)
+        });
+        let y = Axis::around(Scale::Linear, roomy);
+        let x = Axis::around(Scale::ReversedLog, delays);
+        let left = left_margin(&y, &self.y_axis, HEIGHT);
+        let frame = Frame { left, right: WIDTH - EDGE, top, bottom: top + HEIGHT };
+        Panel { frame, x, y }
+    }
+
+    /// The description, and the medians in words.
+    fn told(&self, marks: &[Mark<'_>]) -> String {
+        let mut text = self.description.clone();
+        for mark in marks {
+            let (delay, throughput) = mark.medians();
+            let space = if text.is_empty() { "" } else { " " };
+            let (name, y_axis) = (&mark.scheme.name, &self.y_axis);
+            let (delay, throughput) = (number(delay), number(throughput));
+            write!(text, "{space}{name}: {y_axis} {throughput}, queueing delay {delay} ms.")
+                .expect("memory takes it");
+        }
+        text
+    }
+}
+
+/// The ellipse or the bars of a scheme.
+fn draw_spread(drawing: &mut Drawing, panel: &Panel, mark: &Mark<'_>) {
+    let style = mark.scheme.style;
+    if !mark.outline.is_empty() {
+        let outline: Vec<(f64, f64)> = mark.outline.iter().map(|&at| panel.at(at)).collect();
+        drawing.shape(&outline, &format!("{} {}", style.area(0.1), style.stroke(1.5)));
+        return;
+    }
+    for bar in bars(panel, mark) {
+        drawing.line(&bar, &style.stroke(2.0));
+    }
+}
+
+/// The bars between the quartiles of a scheme.
+fn bars(panel: &Panel, mark: &Mark<'_>) -> [[(f64, f64); 2]; 2] {
+    let ((x, y), Mark { delay, throughput, .. }) = (panel.at(mark.medians()), mark);
+    [
+        [(panel.x_at(delay.high), y), (panel.x_at(delay.low), y)],
+        [(x, panel.y_at(throughput.low)), (x, panel.y_at(throughput.high))],
+    ]
+}
+
+/// Points on the way from one to another.
+fn along(from: (f64, f64), to: (f64, f64)) -> impl Iterator<Item = (f64, f64)> {
+    (0..=20).map(move |step| {
+        let part = f64::from(step) / 20.0;
+        (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part)
+    })
+}
+
+/// The line through the schemes of the frontier that no other of them beats.
+fn draw_frontier(drawing: &mut Drawing, panel: &Panel, marks: &[Mark<'_>]) {
+    let medians = frontier(marks);
+    if medians.len() > 1 {
+        let line: Vec<(f64, f64)> = medians.into_iter().map(|medians| panel.at(medians)).collect();
+        drawing.told("efficient frontier", |drawing| {
+            drawing.line(&line, "stroke=\"#000\" stroke-width=\"1.5\" stroke-opacity=\"0.75\"");
+        });
+    }
+}
+
+fn frontier(marks: &[Mark<'_>]) -> Vec<(f64, f64)> {
+    let own = marks.iter().filter(|mark| mark.scheme.on_frontier);
+    let medians: Vec<(f64, f64)> = own.map(Mark::medians).collect();
+    efficient_frontier(&medians).into_iter().map(|index| medians[index]).collect()
+}
+
+fn draw_point(drawing: &mut Drawing, panel: &Panel, mark: &Mark<'_>) {
+    let Mark { scheme, delay, throughput, .. } = mark;
+    let between = |q: &Quartiles| {
+        format!("{} (quartiles {} to {})", number(q.middle), number(q.low), number(q.high))
+    };
+    let tooltip = format!(
+        "{}\nthroughput {}\nqueueing delay {} ms\n{} runs",
+        scheme.name,
+        between(throughput),
+        between(delay),
+        scheme.runs.len()
+    );
+    drawing.told(&tooltip, |drawing| {
+        scheme.style.marker(drawing, panel.at(mark.medians()), 1.3);
+    });
+}
+
+fn draw_names(drawing: &mut Drawing, panel: &Panel, marks: &[Mark<'_>], arrow: Frame) {
+    let reach = MARKER * 1.3 + 2.0;
+    let around = |(x, y): (f64, f64)| Frame { left: x, right: x, top: y, bottom: y }.grown(reach);
+    let points: Vec<(f64, f64)> = marks.iter().map(|mark| panel.at(mark.medians())).collect();
+    let mut boxes: Vec<Frame> = points.iter().map(|&point| around(point)).collect();
+    boxes.push(arrow);
+    let mut soft: Vec<(f64, f64)> =
+        marks.iter().flat_map(|mark| mark.outline.iter().map(|&at| panel.at(at))).collect();
+    let line: Vec<(f64, f64)> = frontier(marks).into_iter().map(|at| panel.at(at)).collect();
+    soft.extend(line.windows(2).flat_map(|pair| along(pair[0], pair[1])));
+    for mark in marks.iter().filter(|mark| mark.outline.is_empty()) {
+        soft.extend(bars(panel, mark).into_iter().flat_map(|[from, to]| along(from, to)));
+    }
+    let obstacles = Obstacles { frame: panel.frame, boxes, points: soft };
+    let labels: Vec<((f64, f64), &str)> =
+        points.iter().zip(marks).map(|(&point, mark)| (point, mark.scheme.name.as_str())).collect();
+    let placed: Vec<Placed> = place(&labels, &obstacles);
+    for ((mark, point), place) in marks.iter().zip(points).zip(placed) {
+        if let Some(leader) = place.leader(point) {
+            drawing.line(&leader, "stroke=\"#777\" stroke-width=\"0.8\"");
+        }
+        let style = format!("font-weight=\"bold\" fill=\"{}\" {HALO}", mark.scheme.style.ink());
+        drawing.text(place.at, place.anchor, &style, &mark.scheme.name);
+    }
+}
+
+/// Where the arrow to better schemes has most room, and what it covers there.
+fn arrow_place(panel: &Panel, marks: &[Mark<'_>]) -> (Frame, (f64, f64)) {
+    let Frame { left, right, top, bottom } = panel.frame;
+    let places = [
+        (right - 60.0, top + 50.0),
+        (left + 60.0, bottom - 50.0),
+        (left + 60.0, top + 50.0),
+        (right - 60.0, bottom - 50.0),
+    ];
+    let taken: Vec<(f64, f64)> = marks
+        .iter()
+        .flat_map(|mark| mark.outline.iter().copied().chain([mark.medians()]))
+        .map(|at| panel.at(at))
+        .collect();
+    let room = |&(x, y): &(f64, f64)| {
+        let gaps = taken.iter().map(|at| (x - at.0).abs().max((y - at.1).abs()));
+        gaps.fold(f64::INFINITY, f64::min)
+    };
+    let best = places.iter().rev().max_by(|a, b| room(a).total_cmp(&room(b)));
+    let &(x, y) = best.expect("a frame has corners");
+    (Frame { left: x - 36.0, right: x + 40.0, top: y - 28.0, bottom: y + 32.0 }, (x, y))
+}
+
+/// An arrow to the upper right.
+fn draw_arrow(drawing: &mut Drawing, (x, y): (f64, f64)) {
+    let (tail, tip) = ((x - 28.0, y + 20.0), (x + 28.0, y - 20.0));
+    let shaft = [tail, (tip.0 - 8.0, tip.1 + 5.7)];
+    drawing.line(&shaft, "stroke=\"#999\" stroke-width=\"4\"");
+    let head = [tip, (tip.0 - 17.0, tip.1 + 2.5), (tip.0 - 8.0, tip.1 + 14.5)];
+    drawing.shape(&head, "fill=\"#999\"");
+    let style = "fill=\"#555\" font-style=\"italic\"";
+    drawing.text((x + 12.0, y + 24.0), Anchor::Middle, style, "better");
+}

@@ -1,0 +1,16 @@
+//! Statistics of measurements: means and how sure they are, what lies in the middle, how fairly a
+//! link is shared, which schemes no other beats.
+
+mod bootstrap;
+mod ellipse;
+mod estimate;
+mod fairness;
+mod frontier;
+mod order;
+
+pub use bootstrap::{Bootstrap, Resampled};
+pub use ellipse::Ellipse;
+pub use estimate::Estimate;
+pub use fairness::{convergence_time, jain_index, rtt_exponent, shares, shortest_over_longest};
+pub use frontier::efficient_frontier;
+pub use order::{empirical_cdf, median, quantile};

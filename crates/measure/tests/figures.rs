@@ -1,0 +1,290 @@
+//! Every figure, against the files of `tests/golden`. With `UPDATE=1` they are written anew, and
+//! with `PICTURES=FOLDER` each is drawn there as PNG, to be looked at.
+
+use exm_measure::figure::*;
+use exm_random::{Purpose, Stream};
+use std::path::Path;
+
+/// Compares `svg` with the golden file of this name, and checks what holds for every figure.
+fn check(name: &str, svg: &str) {
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name} has numbers that are none");
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{name} is not whole");
+    assert!(!svg.contains(" id="), "two figures in a page may share no id");
+    draw(name, svg);
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.svg"));
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, svg).expect("the golden file can be written");
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        svg == golden,
+        "{name} is not as in {}: look at the difference, and set UPDATE=1 if it is as it should be",
+        path.display()
+    );
+}
+
+#[cfg(feature = "png")]
+fn draw(name: &str, svg: &str) {
+    if let Some(folder) = std::env::var_os("PICTURES") {
+        let png = exm_measure::png(svg, 2.0).expect("a picture");
+        std::fs::write(Path::new(&folder).join(format!("{name}.png")), png).expect("a folder");
+    }
+}
+
+#[cfg(not(feature = "png"))]
+fn draw(_: &str, _: &str) {}
+
+fn scheme(index: usize, name: &str, mbps: f64, ms: f64) -> Scheme {
+    let mut stream = Stream::new(1, Purpose::Traffic, index);
+    let run = |stream: &mut Stream| {
+        let (a, b) = (stream.normal(), stream.normal());
+        Run {
+            queueing_ms: Some((ms * (1.0 + 0.25 * a)).max(0.05)),
+            throughput: mbps * (1.0 + 0.07 * a + 0.06 * b),
+        }
+    };
+    Scheme {
+        name: name.to_owned(),
+        style: Style::nth(index),
+        on_frontier: name.starts_with("RemyCC"),
+        runs: (0..128).map(|_| run(&mut stream)).collect(),
+    }
+}
+
+#[test]
+fn throughput_and_delay() {
+    let schemes = [
+        ("RemyCC δ = 0.1", 1.85, 12.0),
+        ("RemyCC δ = 1", 1.6, 5.0),
+        ("RemyCC δ = 10", 1.2, 2.1),
+        ("NewReno", 1.14, 13.2),
+        ("Cubic", 1.13, 13.0),
+        ("Vegas", 1.11, 8.5),
+        ("Compound", 1.16, 14.1),
+        ("Cubic over sfqCoDel", 1.3, 9.5),
+        ("XCP", 1.25, 6.2),
+    ];
+    let figure = ThroughputDelay {
+        title: "Dumbbell, 15 Mbps, 150 ms, 8 senders".to_owned(),
+        subtitle: "Medians and one-sigma ellipses of 128 runs of 100 s".to_owned(),
+        description: "Throughput and queueing delay of nine schemes.".to_owned(),
+        y_axis: "throughput, Mbps".to_owned(),
+        spread: Spread::Ellipse,
+        schemes: schemes
+            .into_iter()
+            .enumerate()
+            .map(|(index, (name, mbps, ms))| scheme(index, name, mbps, ms))
+            .collect(),
+    };
+    check("throughput-delay", &figure.svg());
+    check(
+        "throughput-delay-quartiles",
+        &ThroughputDelay { spread: Spread::Quartiles, ..figure }.svg(),
+    );
+}
+
+#[test]
+fn a_sequence() {
+    let flow = |index: usize, name: &str, rate: &dyn Fn(f64) -> f64| {
+        let mut sum = 0.0;
+        let points = (0..=600).map(|step| {
+            let time = f64::from(step) / 20.0;
+            sum += rate(time) / 20.0;
+            (time, sum)
+        });
+        Line { name: name.to_owned(), style: Style::nth(index), points: points.collect() }
+    };
+    let figure = Sequence {
+        title: "A RemyCC yields to another flow, and takes the link back".to_owned(),
+        subtitle: "15 Mbps, 150 ms; the second flow is on from 10 s to 20 s".to_owned(),
+        description: "The first flow's line bends at 10 s and straightens at 20 s.".to_owned(),
+        y_axis: "delivered, MB".to_owned(),
+        lines: vec![
+            flow(0, "RemyCC 1", &|t| if (10.0..20.0).contains(&t) { 0.9 } else { 1.8 }),
+            flow(1, "RemyCC 2", &|t| if (10.0..20.0).contains(&t) { 0.85 } else { 0.0 }),
+            flow(2, "Cubic", &|t| 1.15 + 0.3 * libm::sin(t * 0.8)),
+        ],
+        events: vec![
+            Event { time: 10.0, label: "RemyCC 2 starts".to_owned() },
+            Event { time: 20.0, label: "RemyCC 2 stops".to_owned() },
+        ],
+    };
+    check("sequence", &figure.svg());
+}
+
+#[test]
+fn a_sweep() {
+    let line = |index: usize, name: &str, middle: f64, fall: f64| {
+        let point = |step: i32| {
+            let x = 4.7 * libm::pow(10.0, f64::from(step) / 20.0);
+            let away = libm::log10(x / 15.0);
+            let y = middle - fall * away * away;
+            BandPoint { x, y, low: y - 0.06 - 0.1 * away.abs(), high: y + 0.06 + 0.1 * away.abs() }
+        };
+        Band {
+            name: name.to_owned(),
+            style: Style::nth(index),
+            points: (0..=20).map(point).collect(),
+        }
+    };
+    let figure = Sweep {
+        title: "What knowing the link's rate beforehand is worth".to_owned(),
+        subtitle: "150 ms, 2 senders; bands are 95 % intervals".to_owned(),
+        description: "The 1x RemyCC does best at 15 Mbps and falls off to both sides.".to_owned(),
+        x_axis: "link rate, Mbps".to_owned(),
+        x_scale: Scale::Log,
+        y_axis: "log2(normalised throughput) - log2(RTT ratio)".to_owned(),
+        lines: vec![
+            line(0, "RemyCC 1x", -0.3, 9.0),
+            line(1, "RemyCC 10x", -0.6, 0.8),
+            line(2, "Cubic over sfqCoDel", -1.2, 0.6),
+            line(3, "Cubic", -1.25, 0.7),
+        ],
+        ranges: vec![
+            DesignRange { name: "10x: 4.7-47 Mbps".to_owned(), low: 4.7, high: 47.0 },
+            DesignRange { name: "1x: 15 Mbps".to_owned(), low: 15.0, high: 15.0 },
+        ],
+    };
+    check("sweep", &figure.svg());
+}
+
+#[test]
+fn bars() {
+    let shares = [
+        ("Cubic over sfqCoDel", [0.40, 0.27, 0.19, 0.14]),
+        ("RemyCC δ = 0.1", [0.30, 0.26, 0.23, 0.21]),
+        ("RemyCC δ = 1", [0.29, 0.25, 0.24, 0.22]),
+        ("RemyCC δ = 10", [0.28, 0.25, 0.24, 0.23]),
+        ("NewReno", [0.47, 0.25, 0.16, 0.12]),
+    ];
+    let group = |(index, rtt): (usize, u32)| BarGroup {
+        name: format!("{rtt} ms"),
+        bars: shares
+            .iter()
+            .map(|(_, values)| {
+                let value = values[index];
+                Some(Bar { value, low: value - 0.02, high: value + 0.02 })
+            })
+            .collect(),
+    };
+    let figure = Bars {
+        title: "Shares of the link by RTT".to_owned(),
+        subtitle: "10 Mbps, 4 senders; means with their standard errors".to_owned(),
+        description: "With RemyCCs the share depends less on the RTT.".to_owned(),
+        x_axis: "RTT of the flow".to_owned(),
+        y_axis: "share of the link".to_owned(),
+        schemes: shares
+            .iter()
+            .enumerate()
+            .map(|(index, (name, _))| BarScheme {
+                name: (*name).to_owned(),
+                style: Style::nth(index),
+            })
+            .collect(),
+        groups: [50, 100, 150, 200].into_iter().enumerate().map(group).collect(),
+        reference: Some(Reference { value: 0.25, name: "equal share".to_owned() }),
+    };
+    check("bars", &figure.svg());
+}
+
+#[test]
+fn series() {
+    let saw = |index: usize, name: &str, period: f64, height: f64| Line {
+        name: name.to_owned(),
+        style: Style::nth(index),
+        points: (0..=800)
+            .map(|step| {
+                let time = f64::from(step) / 8.0;
+                (time, height * (0.5 + 0.5 * (time / period).fract()))
+            })
+            .collect(),
+    };
+    let figure = Series {
+        title: "One long flow through a deep buffer".to_owned(),
+        subtitle: "15 Mbps, 150 ms, 1000 packets".to_owned(),
+        description: "Queue and window saw in step.".to_owned(),
+        panels: vec![
+            SeriesPanel {
+                y_axis: "queue, packets".to_owned(),
+                lines: vec![saw(0, "bottleneck", 33.0, 1000.0)],
+            },
+            SeriesPanel {
+                y_axis: "congestion window, packets".to_owned(),
+                lines: vec![saw(1, "NewReno 1", 33.0, 2377.0), saw(2, "Cubic", 21.0, 1255.0)],
+            },
+        ],
+        events: vec![Event { time: 60.0, label: "Cubic's path changes".to_owned() }],
+    };
+    check("series", &figure.svg());
+}
+
+#[test]
+fn distributions() {
+    let sample = |index: usize, name: &str, scale: f64| {
+        let mut stream = Stream::new(2, Purpose::Traffic, index);
+        let values = (0..400).map(|_| scale * libm::exp(1.2 * stream.normal())).collect();
+        Sample { name: name.to_owned(), style: Style::nth(index), values }
+    };
+    let figure = Distribution {
+        title: "How long flows take".to_owned(),
+        subtitle: "400 flows of 100 kB on average".to_owned(),
+        description: "RemyCC's flows are done first.".to_owned(),
+        x_axis: "flow completion time, ms".to_owned(),
+        x_scale: Scale::Log,
+        is_tail: false,
+        samples: vec![
+            sample(0, "RemyCC", 300.0),
+            sample(1, "Cubic", 500.0),
+            sample(2, "NewReno", 540.0),
+        ],
+    };
+    check("distribution", &figure.svg());
+    check("tail", &Distribution { is_tail: true, ..figure }.svg());
+}
+
+#[test]
+fn figures_of_nothing_and_of_extremes_are_drawn_too() {
+    let text = String::new;
+    let td = |schemes: Vec<Scheme>, spread| ThroughputDelay {
+        title: text(),
+        subtitle: text(),
+        description: text(),
+        y_axis: text(),
+        spread,
+        schemes,
+    };
+    let extreme = |ms, throughput| Scheme {
+        runs: vec![Run { queueing_ms: ms, throughput }],
+        ..scheme(0, "AIMD <plain> & \"quoted\"", 1.0, 1.0)
+    };
+    let lists = [
+        vec![],
+        vec![extreme(None, 0.0)],
+        vec![extreme(Some(0.0), 0.0), extreme(Some(1e6), 5e4)],
+        vec![extreme(Some(1.0), 0.5); 3],
+    ];
+    let line = |points: Vec<(f64, f64)>| Line { name: text(), style: Style::nth(5), points };
+    let lines = [vec![], vec![line(vec![])], vec![line(vec![(1.0, f64::NAN), (2.0, 0.0)])]];
+    let mut figures: Vec<String> = Vec::new();
+    for list in lists {
+        figures.push(td(list.clone(), Spread::Ellipse).svg());
+        figures.push(td(list, Spread::Quartiles).svg());
+    }
+    for lines in lines {
+        let panel = SeriesPanel { y_axis: text(), lines: lines.clone() };
+        let (title, subtitle, description) = (text(), text(), text());
+        let series = Series { title, subtitle, description, panels: vec![panel], events: vec![] };
+        figures.push(series.svg());
+        let (title, subtitle, description) = (text(), text(), text());
+        let y_axis = text();
+        figures
+            .push(Sequence { title, subtitle, description, y_axis, lines, events: vec![] }.svg());
+    }
+    for figure in figures {
+        assert!(!figure.contains("NaN") && !figure.contains("inf"), "{figure}");
+        assert!(!figure.contains("<plain>") && !figure.contains("\"quoted\""), "{figure}");
+        #[cfg(feature = "png")]
+        exm_measure::png(&figure, 1.0).expect("a picture");
+    }
+}

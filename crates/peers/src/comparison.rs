@@ -1,0 +1,93 @@
+//! [`Comparison`]: one transfer, the kernel's and ours.
+
+use crate::kernel::{Measured, TransferError, transfer};
+use crate::record::{Record, Summary};
+use crate::{Scenario, simulated};
+use exm_sim::controllers::AnyController;
+use exm_units::{Instant, Packets, Rate, Span};
+use std::thread;
+
+/// The congestion controls that are compared, by the name that the kernel and we both give them.
+pub const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
+
+/// What they are compared on: a buffer of one bandwidth-delay product, which keeps the link busy,
+/// and one of a third of it, which does not.
+pub const SCENARIOS: [Scenario; 2] = [
+    Scenario {
+        name: "buffer of one BDP",
+        rate: Rate::from_bps(12_000_000),
+        rtt: Span::from_millis(40),
+        buffer: Packets::new(40),
+        duration: Span::from_secs(24),
+        settled: Span::from_secs(4),
+    },
+    Scenario {
+        name: "buffer of a third",
+        rate: Rate::from_bps(12_000_000),
+        rtt: Span::from_millis(80),
+        buffer: Packets::new(27),
+        duration: Span::from_secs(26),
+        settled: Span::from_secs(4),
+    },
+];
+
+/// A bottleneck whose slowest thousandth of packets is later than this did not keep to its
+/// propagation delay, of which this is a quarter at most.
+const TOO_LATE: Span = Span::from_millis(5);
+
+/// One transfer, the kernel's and ours.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// What was transferred over.
+    pub scenario: Scenario,
+    /// By what.
+    pub control: &'static str,
+    /// The kernel's.
+    pub kernel: Measured,
+    /// Ours.
+    pub simulated: Record,
+}
+
+impl Comparison {
+    /// Has both transfer with each of the cases' congestion controls, all at the same time, each in
+    /// a network of its own; it takes as long as the longest.
+    ///
+    /// # Panics
+    /// Where a case is none that can be simulated.
+    pub fn all(cases: &[(Scenario, &'static str)]) -> Vec<Result<Comparison, TransferError>> {
+        thread::scope(|scope| {
+            let runs: Vec<_> = cases.iter().map(|&(s, c)| scope.spawn(move || one(s, c))).collect();
+            let joined = runs.into_iter().map(|run| run.join().expect("no transfer panics"));
+            joined.collect()
+        })
+    }
+
+    /// What is compared, of the kernel's transfer and of ours. Reno and Cubic are averaged over
+    /// whole cycles of the window, BBR, whose cycles are of several lengths, over all of the time.
+    pub fn summaries(&self) -> [Summary; 2] {
+        [&self.kernel.record, &self.simulated].map(|record| {
+            let (from, to) = self.span(record);
+            record.between(from, to)
+        })
+    }
+
+    /// From when to when a record is compared.
+    pub fn span(&self, record: &Record) -> (Instant, Instant) {
+        let all = (Instant::ZERO + self.scenario.settled, Instant::ZERO + self.scenario.duration);
+        if self.control == "bbr" { all } else { record.cycles(all.0, all.1).unwrap_or(all) }
+    }
+
+    /// How late the bottleneck was, where that was too late for the comparison to mean much.
+    pub fn lateness(&self) -> Option<Span> {
+        Some(self.kernel.lateness.quantile(0.999)).filter(|&late| late > TOO_LATE)
+    }
+}
+
+fn one(scenario: Scenario, control: &'static str) -> Result<Comparison, TransferError> {
+    let kernel = transfer(&scenario, control)?;
+    let controller = AnyController::named(control).expect("we have what the kernel has");
+    let settings = simulated::kernel_settings();
+    let simulated = simulated::transfer(&scenario, controller, settings);
+    let simulated = simulated.expect("the scenario is possible");
+    Ok(Comparison { scenario, control, kernel, simulated })
+}

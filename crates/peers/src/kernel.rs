@@ -1,0 +1,299 @@
+//! The transfer as the kernel has it.
+
+use crate::bottleneck::{Clock, Lateness, carry};
+use crate::namespace::Namespace;
+use crate::record::{Record, Window};
+use crate::{MTU, Scenario};
+use exm_units::Instant;
+use rustix::net::sockopt::Timeout;
+use rustix::net::{self, AddressFamily, SocketType};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::process::Command;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+/// The two ends, and the port of the second.
+const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
+const PORT: u16 = 5001;
+/// How often the sender's window is read.
+const SAMPLING: Duration = Duration::from_millis(20);
+/// How long a connection may take to come about.
+const CONNECTING: Duration = Duration::from_secs(5);
+/// How long a thread waits in the kernel before it looks whether it is to stop.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// Buffers so large that they are never what limits a transfer, and nothing remembered of earlier
+/// ones. The rest is as the kernel has it, but said, should a machine have it otherwise.
+const SETTINGS: [(&str, &str); 10] = [
+    ("ipv4/tcp_rmem", "4096 4194304 16777216"),
+    ("ipv4/tcp_wmem", "4096 1048576 16777216"),
+    ("ipv4/tcp_no_metrics_save", "1"),
+    ("ipv4/tcp_timestamps", "1"),
+    ("ipv4/tcp_sack", "1"),
+    ("ipv4/tcp_ecn", "0"),
+    ("ipv4/tcp_window_scaling", "1"),
+    ("ipv4/tcp_moderate_rcvbuf", "1"),
+    ("ipv4/tcp_recovery", "1"),
+    ("ipv4/tcp_early_retrans", "3"),
+];
+
+/// What a transfer of the kernel's was.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// What happened.
+    pub record: Record,
+    /// How late the bottleneck was.
+    pub lateness: Lateness,
+    /// What the sending kernel counted, by the names of `/proc/net/netstat`, without zeros.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// Why the kernel could not be asked to send.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferError {
+    /// This is not the place for it; nothing is wrong.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// It should have worked.
+    #[error("{what}: {error}")]
+    Failed {
+        /// What was attempted.
+        what: &'static str,
+        /// What came of it.
+        error: io::Error,
+    },
+}
+
+/// What is missing here for the kernel to be asked to send.
+#[derive(Debug, thiserror::Error)]
+pub enum Unavailable {
+    /// Network namespaces: they take root's rights.
+    #[error("no network namespace can be made ({0}): it takes root's rights")]
+    Namespace(io::Error),
+    /// Settings of a namespace's own.
+    #[error("the kernel's TCP cannot be set up: {0}")]
+    Setting(io::Error),
+    /// TUN devices.
+    #[error("no TUN device can be made ({0}): it takes /dev/net/tun and root's rights")]
+    Device(io::Error),
+    /// A congestion control.
+    #[error("the kernel has no congestion control \"{0}\" ({1})")]
+    Control(String, io::Error),
+}
+
+fn failed(what: &'static str) -> impl Fn(io::Error) -> TransferError {
+    move |error| TransferError::Failed { what, error }
+}
+
+/// One end: a namespace with its device.
+struct End {
+    namespace: Namespace,
+    device: SyncDevice,
+}
+
+/// Has the kernel send over `scenario` with the congestion control it calls `control`. It takes as
+/// long as the scenario says.
+///
+/// # Errors
+/// [`TransferError::Unavailable`] where this is not the place for it, and where something fails.
+pub fn transfer(scenario: &Scenario, control: &str) -> Result<Measured, TransferError> {
+    let ends = [End::new(ADDRESSES[0])?, End::new(ADDRESSES[1])?];
+    let [from, to] = &ends;
+    let (sending, listening) = (from.socket(control)?, to.listener().map_err(failed("listening"))?);
+    let (clock, stop, ready) = (Clock::start(), AtomicBool::new(false), Barrier::new(4));
+    thread::scope(|scope| {
+        let bottleneck = scope.spawn(|| {
+            start_together(&ready);
+            carry(scenario, [&from.device, &to.device], clock, &stop)
+        });
+        let receiver = scope.spawn(|| {
+            start_together(&ready);
+            receive(&listening, clock, &stop)
+        });
+        let sender = scope.spawn(|| {
+            start_together(&ready);
+            send(sending, clock, &stop)
+        });
+        let sampler = scope.spawn(|| from.namespace.run(|| sample(clock, &stop)));
+        ready.wait();
+        thread::sleep(Duration::from_nanos(scenario.duration.as_nanos()));
+        stop.store(true, Ordering::Relaxed);
+        let sent = sender.join().expect("the sender does not panic");
+        let received = receiver.join().expect("the receiver does not panic");
+        let sampled = sampler.join().expect("the sampler does not panic");
+        let carried = bottleneck.join().expect("the bottleneck does not panic");
+        let began = sent.map_err(failed("sending"))?;
+        let (mut record, lateness) = carried.map_err(failed("carrying packets"))?;
+        record.delivered = received.map_err(failed("receiving"))?;
+        let (windows, counters) = sampled.map_err(failed("reading /proc/net"))?;
+        record.windows = windows;
+        record.begin_at(began);
+        Ok(Measured { record, lateness, counters })
+    })
+}
+
+impl End {
+    fn new(address: Ipv4Addr) -> Result<End, Unavailable> {
+        let namespace = Namespace::new().map_err(Unavailable::Namespace)?;
+        let set = namespace.run(|| SETTINGS.iter().try_for_each(|(name, value)| set(name, value)));
+        set.map_err(Unavailable::Setting)?;
+        let device = namespace.run(|| {
+            let builder = DeviceBuilder::new().name("exm0").mtu(MTU);
+            let device = builder.ipv4(address, 24, None).build_sync()?;
+            device.set_nonblocking(true)?;
+            Ok(device)
+        });
+        let device = device.map_err(Unavailable::Device)?;
+        Ok(End { namespace, device })
+    }
+
+    /// A socket here whose congestion control is `control`.
+    fn socket(&self, control: &str) -> Result<OwnedFd, Unavailable> {
+        let made = self.namespace.run(|| {
+            let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
+            net::sockopt::set_tcp_congestion(&socket, control)?;
+            Ok(socket)
+        });
+        made.map_err(|error| Unavailable::Control(control.to_owned(), error))
+    }
+
+    fn listener(&self) -> io::Result<TcpListener> {
+        self.namespace.run(|| TcpListener::bind((ADDRESSES[1], PORT)))
+    }
+}
+
+/// Sets what the kernel calls `net/name`, of the namespace this thread is in.
+fn set(name: &str, value: &str) -> io::Result<()> {
+    let path = format!("/proc/sys/net/{name}");
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{path}: {error}"));
+    fs::write(&path, value).map_err(named)
+}
+
+/// Waits for the other threads of a transfer. From then on this one should wait for no others, if
+/// that can be had; the bottleneck's lateness tells whether it could.
+fn start_together(ready: &Barrier) {
+    let _ = nix::sys::prctl::set_timerslack(1);
+    let _ = rustix::process::setpriority_process(None, -20);
+    let thread = nix::unistd::gettid().to_string();
+    let _ = Command::new("chrt").args(["--fifo", "--pid", "1", &thread]).output();
+    ready.wait();
+}
+
+/// When it began.
+fn send(socket: OwnedFd, clock: Clock, stop: &AtomicBool) -> io::Result<Instant> {
+    let began = clock.now();
+    net::sockopt::set_socket_timeout(&socket, Timeout::Send, Some(CONNECTING))?;
+    net::connect(&socket, &SocketAddrV4::new(ADDRESSES[1], PORT))?;
+    let mut stream = TcpStream::from(socket);
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let data = [0; 65_536];
+    while !stop.load(Ordering::Relaxed) {
+        match stream.write(&data) {
+            Err(error) if !is_impatience(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(began)
+}
+
+/// When how many bytes had been received in all.
+fn receive(
+    listener: &TcpListener,
+    clock: Clock,
+    stop: &AtomicBool,
+) -> io::Result<Vec<(Instant, u64)>> {
+    listener.set_nonblocking(true)?;
+    let mut stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(error) if !is_impatience(&error) => return Err(error),
+            Err(_) if stop.load(Ordering::Relaxed) => return Ok(Vec::new()),
+            Err(_) => thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let (mut buffer, mut total, mut received) = ([0; 65_536], 0, Vec::new());
+    while !stop.load(Ordering::Relaxed) {
+        match stream.read(&mut buffer) {
+            Ok(size) => total += size as u64,
+            Err(error) if is_impatience(&error) => continue,
+            Err(error) => return Err(error),
+        }
+        received.push((clock.now(), total));
+    }
+    Ok(received)
+}
+
+fn is_impatience(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+type Samples = (Vec<Window>, BTreeMap<String, u64>);
+
+/// Reads the sender's window again and again, and what the kernel counted at the end.
+fn sample(clock: Clock, stop: &AtomicBool) -> io::Result<Samples> {
+    let mut windows = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let sockets = fs::read_to_string("/proc/thread-self/net/tcp")?;
+        windows.extend(sockets.lines().find_map(|line| read_window(line, clock.now())));
+        thread::sleep(SAMPLING);
+    }
+    let mut counters = counters(&fs::read_to_string("/proc/thread-self/net/netstat")?);
+    counters.extend(self::counters(&fs::read_to_string("/proc/thread-self/net/snmp")?));
+    Ok((windows, counters))
+}
+
+/// The window in a line of `/proc/net/tcp`, if that is of the connection to the other end, and it is
+/// established. The kernel's documentation names the fields (`proc_net_tcp.rst`): the last two are
+/// the window and the threshold, which is -1 until it is set.
+fn read_window(line: &str, at: Instant) -> Option<Window> {
+    const ESTABLISHED: &str = "01";
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let (cwnd, ssthresh) = (fields.get(15)?, fields.get(16)?);
+    let remote = fields[2].split_once(':')?.1;
+    let ours = u16::from_str_radix(remote, 16) == Ok(PORT) && fields[3] == ESTABLISHED;
+    let cwnd = cwnd.parse().ok().filter(|_| ours)?;
+    Some(Window { at, cwnd, ssthresh: ssthresh.parse().ok() })
+}
+
+/// The counters in a file of the form of `/proc/net/netstat`: a line of names, a line of values.
+fn counters(text: &str) -> BTreeMap<String, u64> {
+    let lines: Vec<&str> = text.lines().collect();
+    let pairs = lines.chunks_exact(2).flat_map(|pair| {
+        let (names, values) = (pair[0].split_whitespace(), pair[1].split_whitespace());
+        names.zip(values).skip(1)
+    });
+    let counted = pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
+    counted.filter(|&(_, value)| value > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_read_from_the_table_of_sockets() {
+        let line = "   1: 01004D0A:C350 02004D0A:1389 01 00000000:00000000 01:0000001A 00000000     \
+                    0        0 4711 3 0000000000000000 26 4 31 37 22";
+        let at = Instant::from_nanos(5);
+        assert_eq!(read_window(line, at), Some(Window { at, cwnd: 37, ssthresh: Some(22) }));
+        let unset = line.replace(" 22", " -1");
+        assert_eq!(read_window(&unset, at).map(|window| window.ssthresh), Some(None));
+        assert_eq!(read_window(&line.replace(" 01 ", " 06 "), at), None);
+        assert_eq!(read_window("  sl  local_address rem_address   st tx_queue", at), None);
+    }
+
+    #[test]
+    fn counters_are_read_by_name() {
+        let text = "TcpExt: A B C\nTcpExt: 0 2 3\nIp: D\nIp: -1\n";
+        let read = counters(text);
+        assert_eq!(read, BTreeMap::from([("B".to_owned(), 2), ("C".to_owned(), 3)]));
+    }
+}

@@ -1,0 +1,47 @@
+//! The simulated TCP beside the kernel's.
+//!
+//! [`kernel::transfer`] has the kernel send over a [`Scenario`]: two network namespaces, a TUN device
+//! in each, and between them a [`bottleneck`] in user space whose queue is the simulator's own.
+//! [`simulated::transfer`] simulates the same. Both give a [`Record`], so that what is compared was
+//! measured in one way; a [`Comparison`] holds the two.
+//!
+//! A namespace here has no name and no process of its own: it is held by a file descriptor, and is
+//! gone with it, however the process ends. It takes the right to make namespaces (root's) and
+//! `/dev/net/tun`; where they are missing, [`kernel::Unavailable`] says which.
+
+#[cfg(target_os = "linux")]
+pub mod bottleneck;
+#[cfg(target_os = "linux")]
+mod comparison;
+#[cfg(target_os = "linux")]
+pub mod kernel;
+#[cfg(target_os = "linux")]
+mod namespace;
+mod record;
+pub mod simulated;
+
+#[cfg(target_os = "linux")]
+pub use comparison::{CONTROLS, Comparison, SCENARIOS};
+pub use record::{Record, Summary, Window};
+
+use exm_units::{Packets, Rate, Span};
+
+/// One long flow over one bottleneck.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scenario {
+    /// What it is called in reports.
+    pub name: &'static str,
+    /// How fast the bottleneck transmits.
+    pub rate: Rate,
+    /// The round-trip propagation delay, half of it each way.
+    pub rtt: Span,
+    /// Packets that may wait at the bottleneck, besides the one in transmission.
+    pub buffer: Packets,
+    /// How long the flow lasts.
+    pub duration: Span,
+    /// From when on it is compared: the start is another matter.
+    pub settled: Span,
+}
+
+/// The largest packet on the path, in bytes: the MTU.
+pub const MTU: u16 = 1500;
