@@ -26,9 +26,7 @@ pub(crate) fn load(name: &str) -> Result<Experiment, Failure> {
         return Ok(Experiment::load(path)?);
     }
     match SHIPPED.iter().find(|(known, _)| *known == name) {
-        Some((_, text)) => {
-            Ok(Experiment::parse(text, &format!("{name}.toml"), Path::new(FOLDER))?)
-        }
+        Some((_, text)) => Ok(Experiment::parse(text, &format!("{name}.toml"), Path::new(FOLDER))?),
         None => Err(Failure::new(format!(
             "there is no experiment \"{name}\": {}",
             suggest(name, &shipped_names())

@@ -85,6 +85,11 @@ impl Ranges {
         self.0.get(self.place(number)).copied().filter(|&(start, _)| start <= number)
     }
 
+    /// Whether `number` is in the set.
+    pub(crate) fn contains(&self, number: u64) -> bool {
+        self.around(number).is_some()
+    }
+
     /// The least number not below `number` that is not in the set.
     pub(crate) fn first_missing(&self, number: u64) -> u64 {
         self.around(number).map_or(number, |(_, end)| end)
@@ -144,7 +149,7 @@ mod tests {
                 let within = plain.range(from..from + 20).count() as u64;
                 prop_assert_eq!(ranges.count(from, from + 20), within);
                 prop_assert_eq!(ranges.first().map(|r| r.0), plain.first().copied());
-                prop_assert_eq!(ranges.around(from).is_some(), plain.contains(&from));
+                prop_assert_eq!(ranges.contains(from), plain.contains(&from));
                 let missing = (from..).find(|n| !plain.contains(n));
                 prop_assert_eq!(Some(ranges.first_missing(from)), missing);
                 prop_assert_eq!(ranges.largest(3), plain.iter().rev().nth(2).copied());

@@ -1,10 +1,13 @@
 //! [`Scoreboard`]: what the sender knows of each segment it has sent (RFC 6675, section 4).
 //!
-//! Nothing is kept for a segment by itself. What was acknowledged out of order is a set of ranges;
+//! Little is kept for a segment by itself. What was acknowledged out of order is a set of ranges;
 //! the segments deemed lost are those missing below one number, and those sent again the missing
 //! below another, because both go from the oldest on. So while nothing is lost nothing is done.
+//! Only what was sent again is noted one by one, to tell when that is lost as well: RFC 6675 leaves
+//! this to the timer, which would stall a fast sender on a lossy link every other second.
 
 use crate::ranges::Ranges;
+use std::collections::VecDeque;
 
 /// Segments that must have arrived beyond a missing one before it is deemed lost: `DupThresh`,
 /// RFC 6675, section 2.
@@ -23,6 +26,10 @@ pub(crate) struct Scoreboard {
     lost: Mark,
     /// Missing segments below this were sent again: `HighRxt` + 1.
     resent: Mark,
+    /// Segments sent again, in the order of that, and the segment that was next when each was.
+    retries: VecDeque<(u64, u64)>,
+    /// Those of them deemed lost once more, all missing, in the order found.
+    lost_again: VecDeque<u64>,
 }
 
 /// A number not below `una`, and how many segments between the two have arrived.
@@ -73,7 +80,8 @@ impl Scoreboard {
     /// How many segments are in the network: `pipe`, RFC 6675, section 4.
     #[inline]
     pub(crate) fn pipe(&self) -> u64 {
-        self.outstanding() + self.resent.missing(self.una) - self.lost.missing(self.una)
+        let resent = self.resent.missing(self.una) - self.lost_again.len() as u64;
+        self.outstanding() + resent - self.lost.missing(self.una)
     }
 
     /// How many segments sent have not arrived: `FlightSize` without what arrived out of order.
@@ -122,7 +130,20 @@ impl Scoreboard {
         self.una = cumulative;
         self.lost.acknowledge(cumulative, removed);
         self.resent.acknowledge(cumulative, removed);
+        while self.retries.front().is_some_and(|&(segment, _)| segment < cumulative) {
+            self.retries.pop_front();
+        }
+        self.forget_arrived();
         fresh
+    }
+
+    /// What has arrived after all is not lost again.
+    #[inline]
+    fn forget_arrived(&mut self) {
+        if !self.lost_again.is_empty() {
+            let (una, sacked) = (self.una, &self.sacked);
+            self.lost_again.retain(|&segment| segment >= una && !sacked.contains(segment));
+        }
     }
 
     /// The segments from `from` to before `to` have arrived, out of order. Tells `arrived` as
@@ -143,24 +164,36 @@ impl Scoreboard {
         if fresh > 0 {
             self.sacked.insert(from, to);
             self.sacked_count += fresh;
+            self.forget_arrived();
         }
         fresh
     }
 
-    /// Deems lost what enough later segments have overtaken: `IsLost`, RFC 6675, section 4. Returns
-    /// how many segments are newly lost.
+    /// Deems lost what enough segments sent later have overtaken: `IsLost`, RFC 6675, section 4,
+    /// and the same of what was sent again. Returns how many segments are newly lost.
     pub(crate) fn detect_losses(&mut self) -> u64 {
-        let before = self.lost();
-        if let Some(third) = self.sacked.largest(REORDERING) {
-            self.lost.rise(third, &self.sacked);
+        let Some(third) = self.sacked.largest(REORDERING) else { return 0 };
+        let before = self.lost() + self.lost_again.len() as u64;
+        self.lost.rise(third, &self.sacked);
+        while let Some(&(segment, _)) = self.retries.front().filter(|&&(_, next)| next <= third) {
+            self.retries.pop_front();
+            if segment >= self.una && !self.sacked.contains(segment) {
+                self.lost_again.push_back(segment);
+            }
         }
-        self.lost() - before
+        self.lost() + self.lost_again.len() as u64 - before
     }
 
     /// Deems lost whatever has not arrived, what was sent again too.
     pub(crate) fn lose_all(&mut self) {
         self.lost.rise(self.next, &self.sacked);
         self.resent = Mark { at: self.una, arrived: 0 };
+        self.forget_retries();
+    }
+
+    fn forget_retries(&mut self) {
+        self.retries.clear();
+        self.lost_again.clear();
     }
 
     /// Deems lost only what the rules would say now, and forgets what was sent again: what was
@@ -168,11 +201,15 @@ impl Scoreboard {
     pub(crate) fn forgive(&mut self) {
         self.lost = Mark { at: self.una, arrived: 0 };
         self.resent = self.lost;
+        self.forget_retries();
     }
 
-    /// The segment to send again, if one should be: `NextSeg`, rule 1.
+    /// The segment to send again, if one should be: `NextSeg`, rule 1, after what is lost again.
     #[inline]
     pub(crate) fn next_lost(&self) -> Option<u64> {
+        if let Some(&again) = self.lost_again.front() {
+            return Some(again);
+        }
         if self.resent.at >= self.lost.at {
             return None;
         }
@@ -193,9 +230,14 @@ impl Scoreboard {
     pub(crate) fn send(&mut self, segment: u64) {
         if segment == self.next {
             self.next += 1;
+            return;
+        }
+        if self.lost_again.front() == Some(&segment) {
+            self.lost_again.pop_front();
         } else {
             self.resent.rise(segment + 1, &self.sacked);
         }
+        self.retries.push_back((segment, self.next));
     }
 }
 
@@ -240,10 +282,39 @@ mod tests {
         assert_eq!((again, board.pipe()), (vec![0, 1, 4, 5], 4));
     }
 
-    /// The state of each segment by itself: (arrived, lost, sent again).
-    fn by_hand(plain: &[(bool, bool, bool)], una: usize) -> u64 {
-        let outstanding = plain[una..].iter().filter(|(arrived, ..)| !arrived);
-        outstanding.map(|&(_, lost, again)| u64::from(!lost) + u64::from(again)).sum()
+    #[test]
+    fn what_was_sent_again_can_be_lost_again() {
+        let mut board = sent(6);
+        board.sack((1, 4), ignore);
+        assert_eq!((board.detect_losses(), board.next_lost()), (1, Some(0)));
+        board.send(0);
+        (6..10).for_each(|segment| board.send(segment));
+        // 4 and 5 left before it, so they tell nothing; of what left after it three must arrive.
+        board.sack((4, 8), ignore);
+        assert_eq!((board.detect_losses(), board.next_lost()), (0, None));
+        let pipe = board.pipe();
+        board.sack((8, 9), ignore);
+        assert_eq!((board.detect_losses(), board.next_lost()), (1, Some(0)));
+        assert_eq!(board.pipe(), pipe - 2);
+        board.send(0);
+        assert_eq!((board.next_lost(), board.pipe()), (None, pipe - 1));
+        assert_eq!(board.acknowledge(9, ignore), 1);
+        assert_eq!(board.pipe(), 1);
+    }
+
+    /// What is known of one segment.
+    #[derive(Clone, Copy, Default)]
+    struct Plain {
+        arrived: bool,
+        lost: bool,
+        /// Sent again, and which segment was next then.
+        again: Option<u64>,
+        lost_again: bool,
+    }
+
+    fn by_hand(plain: &[Plain], una: usize) -> u64 {
+        let missing = plain[una..].iter().filter(|segment| !segment.arrived);
+        missing.map(|s| u64::from(!s.lost) + u64::from(s.again.is_some() && !s.lost_again)).sum()
     }
 
     proptest! {
@@ -252,27 +323,31 @@ mod tests {
         fn counts_as_a_record_of_each_segment_would(
             steps in prop::collection::vec((0u8..10, 0u64..40, 0u64..6), 1..200),
         ) {
-            let (mut board, mut plain, mut una) = (Scoreboard::default(), Vec::new(), 0usize);
+            let (mut board, mut plain, mut una) =
+                (Scoreboard::default(), Vec::<Plain>::new(), 0usize);
             for (kind, at, length) in steps {
                 let next = plain.len() as u64;
                 match kind {
                     0..=3 => {
                         board.send(next);
-                        plain.push((false, false, false));
+                        plain.push(Plain::default());
                     }
                     4..=5 => {
-                        let (from, to) = (una as u64 + 1 + at, (una as u64 + 1 + at + length));
+                        let (from, to) = (una as u64 + 1 + at, una as u64 + 1 + at + length);
                         let fresh = board.sack((from, to), ignore);
                         let mut count = 0;
                         for n in from.max(una as u64)..to.min(next) {
-                            count += u64::from(!plain[n as usize].0);
-                            plain[n as usize].0 = true;
+                            count += u64::from(!plain[n as usize].arrived);
+                            plain[n as usize].arrived = true;
                         }
                         prop_assert_eq!(fresh, count);
                         board.detect_losses();
-                        let arrived: Vec<usize> = (una..plain.len()).filter(|&n| plain[n].0).collect();
-                        if let Some(&third) = arrived.iter().rev().nth(2) {
-                            plain[una..third].iter_mut().for_each(|s| s.1 = true);
+                        let third = (una..plain.len()).rev().filter(|&n| plain[n].arrived).nth(2);
+                        if let Some(third) = third {
+                            plain[una..third].iter_mut().for_each(|s| s.lost = true);
+                            for s in plain[una..].iter_mut().filter(|s| !s.arrived) {
+                                s.lost_again |= s.again.is_some_and(|next| next <= third as u64);
+                            }
                         }
                     }
                     6 => {
@@ -282,13 +357,17 @@ mod tests {
                     }
                     7 => {
                         board.lose_all();
-                        plain[una..].iter_mut().for_each(|s| (s.1, s.2) = (true, false));
+                        for s in &mut plain[una..] {
+                            *s = Plain { arrived: s.arrived, lost: true, ..Plain::default() };
+                        }
                     }
                     _ => {
                         if let Some(again) = board.next_lost() {
-                            prop_assert!(plain[again as usize].1 && !plain[again as usize].0);
+                            let s = &mut plain[again as usize];
+                            prop_assert!(s.lost && !s.arrived);
+                            prop_assert!(s.again.is_none() || s.lost_again);
                             board.send(again);
-                            plain[again as usize].2 = true;
+                            (s.again, s.lost_again) = (Some(next), false);
                         }
                     }
                 }

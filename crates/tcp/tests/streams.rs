@@ -1,9 +1,7 @@
 //! A stream arrives whole and in order, whatever the network does to segments and acknowledgements.
 
 use exm_cc::{Aimd, Controller};
-use exm_tcp::{
-    Acknowledgement, Arrival, DelayedAcks, Floor, Receiver, Segment, Sender, Settings,
-};
+use exm_tcp::{Acknowledgement, Arrival, DelayedAcks, Floor, Receiver, Segment, Sender, Settings};
 use exm_units::{Instant, Packets, Span};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

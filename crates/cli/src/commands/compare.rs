@@ -206,7 +206,9 @@ impl Args {
 /// A controller and the queue discipline that stands after it, if one does.
 fn parts(cc: &str) -> (&str, Option<&str>) {
     match cc.rsplit_once('/') {
-        Some((controller, queue)) if QueueKind::NAMES.contains(&queue) && !controller.is_empty() => {
+        Some((controller, queue))
+            if QueueKind::NAMES.contains(&queue) && !controller.is_empty() =>
+        {
             (controller, Some(queue))
         }
         _ => (cc, None),

@@ -27,7 +27,7 @@ use crate::network::Network;
 use agenda::{Agenda, NEVER};
 use exm_link::{Packet, Verdict};
 use exm_units::{Instant, Rate, Span};
-use host::Host;
+use host::{Host, Place};
 use share::Sharing;
 use transmitter::Transmitter;
 
@@ -147,7 +147,10 @@ impl<'a, O: Observer> Simulation<'a, O> {
         let mut hops = Vec::new();
         let mut hosts = Vec::with_capacity(flows.len());
         for (index, flow) in flows.iter().enumerate() {
-            let mut host = Host::new(flow, seed, index, hops.len() as u32);
+            let delays = flow.path.iter().map(|&link| links[link].delay);
+            let propagation = delays.fold(flow.extra_delay, Span::saturating_add);
+            let place = Place { first_hop: hops.len() as u32, propagation };
+            let mut host = Host::new(flow, seed, index, place);
             agenda.set(sources.switch(index), host.first_start().as_nanos());
             hosts.push(host);
             hops.extend(flow.path.iter().map(|&link| link as u32).chain([RECEIVER]));

@@ -4,6 +4,7 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::shell::{Failure, note};
 use exm_experiment::{Plan, Results, Rows, Store, StoreError, Watch, is_complete};
+use exm_remy::counted;
 use std::path::Path;
 
 /// What the program ends with when it was interrupted.
@@ -39,7 +40,8 @@ impl Work<'_> {
         })?;
         let (store, rows) = self.open()?;
         if !rows.is_empty() && !is_complete(plan, &rows) {
-            note(&format!("going on after {} runs that are finished", rows.len()));
+            let finished = counted(rows.len(), "finished run", "finished runs");
+            note(&format!("going on after {finished}"));
         }
         interrupt::heed();
         let watch = Bar(Progress::new(exm_experiment::total_work(plan)));

@@ -53,8 +53,9 @@ impl NetworkFlags {
         let text = self.text(duration.unwrap_or(DURATION))?;
         let scenario = Scenario::parse(text.as_str(), "the options", Path::new(""))
             .map_err(|error| text.failure(error.line(), error.problem()))?;
-        let network =
-            scenario.network(&mut super::controller).map_err(|error| text.failure(error.line(), error.problem()))?;
+        let network = scenario
+            .network(&mut super::controller)
+            .map_err(|error| text.failure(error.line(), error.problem()))?;
         Ok((scenario, network))
     }
 

@@ -45,6 +45,15 @@ enum Transport {
     Tcp(Box<Tcp>),
 }
 
+/// Where a host is in its network.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Where its path begins in the list of hops.
+    pub(super) first_hop: u32,
+    /// The propagation delay of its path, there and back.
+    pub(super) propagation: Span,
+}
+
 /// What a packet's arrival brought its sender.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrived {
@@ -57,11 +66,13 @@ struct Arrived {
 }
 
 impl Host {
-    pub(super) fn new(spec: &FlowSpec, seed: u64, index: usize, first_hop: u32) -> Host {
+    pub(super) fn new(spec: &FlowSpec, seed: u64, index: usize, place: Place) -> Host {
         let stream = Stream::new(seed, Purpose::Traffic, index);
         let transport = match spec.transport {
             Kind::Bare { timer } => Transport::Bare(Bare::new(spec, timer)),
-            Kind::Tcp(settings) => Transport::Tcp(Box::new(Tcp::new(spec, settings))),
+            Kind::Tcp(settings) => {
+                Transport::Tcp(Box::new(Tcp::new(spec, settings, place.propagation)))
+            }
         };
         let chance = Stream::new(seed, Purpose::Controller, index).seed();
         let payload = spec.transport.payload(spec.packet_size);
@@ -76,7 +87,7 @@ impl Host {
             share: Share::default(),
             switch: Switch::new(spec.traffic.clone(), stream, payload),
             payload,
-            first_hop,
+            first_hop: place.first_hop,
             report: FlowReport { dropped: vec![0; spec.path.len()], ..FlowReport::default() },
             acks: VecDeque::new(),
         }

@@ -18,6 +18,8 @@ pub(super) struct Tcp {
     settings: Settings,
     needs: Needs,
     packet_size: u32,
+    /// The path's propagation delay: what a handshake that is not simulated would have told.
+    propagation: Span,
     /// One above the highest segment this connection has sent.
     highest: u64,
     /// Segments sent again, and times the timer ran out.
@@ -26,7 +28,7 @@ pub(super) struct Tcp {
 }
 
 impl Tcp {
-    pub(super) fn new(spec: &FlowSpec, settings: Settings) -> Tcp {
+    pub(super) fn new(spec: &FlowSpec, settings: Settings, propagation: Span) -> Tcp {
         let needs = spec.controller.needs();
         Tcp {
             sender: Sender::new(settings, needs),
@@ -34,6 +36,7 @@ impl Tcp {
             settings,
             needs,
             packet_size: spec.packet_size.get() as u32,
+            propagation,
             highest: 0,
             resent: 0,
             timeouts: 0,
@@ -71,9 +74,11 @@ impl Tcp {
             packet.ecn = Ecn::Capable;
         }
         if self.needs.feedback {
+            let srtt = self.sender.srtt();
+            let rtt = if srtt.is_zero() { self.propagation } else { srtt };
             packet.header = XcpHeader {
                 cwnd: self.sender.cwnd().get() as f32,
-                rtt: self.sender.srtt().as_secs_f64() as f32,
+                rtt: rtt.as_secs_f64() as f32,
                 feedback: f32::INFINITY,
             };
         }

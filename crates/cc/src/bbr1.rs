@@ -1,0 +1,408 @@
+//! [`Bbr1`]: BBR as it was first specified, and as Linux has it
+//! (draft-cardwell-iccrg-bbr-congestion-control-00, BBR version 1).
+//!
+//! The sections named here are those of that draft, and so are the names of variables. All volumes
+//! are packets, all rates packets a second; where the draft speaks of bits, a packet has
+//! [`PACKET_BITS`]. What Linux does beyond the draft says so.
+
+mod model;
+#[cfg(test)]
+mod tests;
+
+use crate::bbr::Random;
+use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Needs, Start};
+use crate::window::MAX_WINDOW;
+use exm_units::{Instant, Packets, Span};
+use model::{Model, Sample};
+
+/// Section 4.3.2.1: `BBRHighGain`, 2 / ln 2, the least at which the rate doubles each round trip.
+const HIGH_GAIN: f64 = 2.0 / std::f64::consts::LN_2;
+/// Section 4.3.4.3: the pacing gains of ProbeBW, each for about a round trip.
+const PACING_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Section 4.3.4.3: `cwnd_gain` of ProbeBW.
+const CWND_GAIN: f64 = 2.0;
+/// Section 4.3.2.2: less growth than this in a round trip is little.
+const FULL_BW_GROWTH: f64 = 1.25;
+/// Section 4.3.2.2: after so many rounds of little growth the pipe is full.
+const FULL_BW_ROUNDS: u32 = 3;
+/// Section 4.2.3.3: `BBRMinPipeCwnd`, the window that keeps packets and acknowledgements moving.
+const MIN_PIPE_CWND: f64 = 4.0;
+/// Section 4.3.5: `ProbeRTTDuration`.
+const PROBE_RTT_DURATION: Span = Span::from_millis(200);
+/// Section 4.2.1: the round-trip time assumed until one is known.
+const NOMINAL_RTT: Span = Span::from_millis(1);
+/// Linux: the part of the bandwidth that is left unused, so that a queue goes away in time.
+const PACING_MARGIN: f64 = 0.01;
+/// The bits of a packet on the wire: 1500 bytes.
+const PACKET_BITS: f64 = 12_000.0;
+/// Section 4.2.2: below the first of these paces, in bits a second, packets are sent one at a time,
+/// below the second two at a time.
+const QUANTUM_RATES: [f64; 2] = [1.2e6, 24e6];
+/// Section 4.2.2: beyond them, the packets of so many seconds are, up to 64 kB.
+const QUANTUM_TIME: f64 = 1e-3;
+const QUANTUM_MOST: f64 = 64e3 * 8.0 / PACKET_BITS;
+/// Section 4.2.3.2: so many quanta are in flight on top of the bandwidth-delay product, for the
+/// hosts at both ends to work on.
+const QUANTA: f64 = 3.0;
+
+/// What the flow is about: section 4.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    /// With the phase of the gain cycle.
+    ProbeBw(usize),
+    ProbeRtt,
+}
+
+impl State {
+    fn pacing_gain(self) -> f64 {
+        match self {
+            State::Startup => HIGH_GAIN,
+            State::Drain => 1.0 / HIGH_GAIN,
+            State::ProbeBw(phase) => PACING_GAINS[phase],
+            State::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(self) -> f64 {
+        match self {
+            State::Startup | State::Drain => HIGH_GAIN,
+            State::ProbeBw(_) => CWND_GAIN,
+            State::ProbeRtt => 1.0,
+        }
+    }
+}
+
+/// BBR, version 1.
+///
+/// Like [`Bbr`](crate::Bbr), the version that followed, it sets window and pace from what the
+/// network was seen to deliver; losses teach it nothing. It asks its host for
+/// [delivery samples](crate::Delivery) and to leave the window alone during recovery. What it draws
+/// by lot, where in the gain cycle it begins, comes from its seed.
+#[derive(Clone, Debug)]
+pub struct Bbr1 {
+    random: Random,
+    model: Model,
+    state: State,
+    /// When the phase of the gain cycle began.
+    cycle_stamp: Instant,
+    full_bw: f64,
+    full_bw_count: u32,
+    filled_pipe: bool,
+    probe: Probe,
+    initial_cwnd: f64,
+    cwnd: f64,
+    pacing_rate: f64,
+    /// The last good window, before recovery or ProbeRTT.
+    prior_cwnd: f64,
+    recovery: Recovery,
+    /// Whether the flow was idle as the last acknowledgement came (section 4.3.4.4).
+    idle_restart: bool,
+}
+
+/// How far ProbeRTT is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Probe {
+    done_stamp: Option<Instant>,
+    round_done: bool,
+}
+
+/// What losses have it do.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recovery {
+    /// Whether losses are being repaired.
+    active: bool,
+    packet_conservation: bool,
+    /// When the last timeout was, until a packet sent after it is acknowledged.
+    timeout_at: Option<Instant>,
+}
+
+impl Bbr1 {
+    /// A sender before its first flow, whose chance comes from `seed`.
+    pub fn new(seed: u64) -> Bbr1 {
+        Bbr1::starting(&Start::new(Instant::ZERO), Random::new(seed))
+    }
+
+    /// Section 4.3.1.
+    fn starting(start: &Start, random: Random) -> Bbr1 {
+        let initial_cwnd = (start.initial_window.get() as f64).clamp(1.0, MAX_WINDOW);
+        let rtt = start.rtt.filter(|rtt| !rtt.is_zero());
+        let nominal_bandwidth = initial_cwnd / rtt.unwrap_or(NOMINAL_RTT).as_secs_f64();
+        Bbr1 {
+            random,
+            model: Model::new(start.now, rtt),
+            state: State::Startup,
+            cycle_stamp: start.now,
+            full_bw: 0.0,
+            full_bw_count: 0,
+            filled_pipe: false,
+            probe: Probe::default(),
+            initial_cwnd,
+            cwnd: initial_cwnd,
+            pacing_rate: HIGH_GAIN * nominal_bandwidth,
+            prior_cwnd: 0.0,
+            recovery: Recovery::default(),
+            idle_restart: false,
+        }
+    }
+
+    /// Section 3.5.2: what an acknowledgement does, in this order.
+    fn update(&mut self, sample: &Sample) {
+        self.recovery.packet_conservation &= !self.model.update_btl_bw(sample);
+        self.check_cycle_phase(sample);
+        self.check_full_pipe(sample);
+        self.check_drain(sample);
+        let rtprop_expired = self.model.update_rtprop(sample);
+        self.check_probe_rtt(sample, rtprop_expired);
+        self.set_pacing_rate(self.state.pacing_gain());
+        self.set_cwnd(sample);
+    }
+
+    /// Section 4.2.1.
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = gain * self.model.btl_bw() * (1.0 - PACING_MARGIN);
+        if rate > 0.0 && (self.filled_pipe || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// Section 4.2.2: `send_quantum`. The host sends single packets; of the quantum there is the
+    /// room in the window.
+    fn send_quantum(&self) -> f64 {
+        let rate = self.pacing_rate * PACKET_BITS;
+        match QUANTUM_RATES.iter().position(|&below| rate < below) {
+            Some(0) => 1.0,
+            Some(_) => 2.0,
+            None => (self.pacing_rate * QUANTUM_TIME).min(QUANTUM_MOST),
+        }
+    }
+
+    /// Section 4.2.3.2: `BBRInflight`. Linux rounds up to an even number, since every second packet
+    /// is acknowledged, and adds two while it probes, lest a small window does not probe at all.
+    fn inflight(&self, gain: f64) -> f64 {
+        let Some(rtprop) = self.model.rtprop() else { return self.initial_cwnd };
+        let estimated_bdp = self.model.btl_bw() * rtprop.as_secs_f64();
+        let inflight = gain * estimated_bdp + QUANTA * self.send_quantum();
+        let probing = if self.state == State::ProbeBw(0) { 2.0 } else { 0.0 };
+        2.0 * (inflight / 2.0).ceil() + probing
+    }
+
+    /// Section 4.2.3.6.
+    fn set_cwnd(&mut self, sample: &Sample) {
+        // Section 4.2.3.4: `BBRModulateCwndForRecovery`.
+        self.cwnd = (self.cwnd - sample.lost).max(1.0);
+        if self.recovery.packet_conservation {
+            self.cwnd = self.cwnd.max(sample.inflight + sample.acked);
+        } else {
+            let target = self.inflight(self.state.cwnd_gain());
+            let grown = self.cwnd + sample.acked;
+            if self.filled_pipe {
+                self.cwnd = grown.min(target);
+            } else if self.cwnd < target || (sample.total as f64) < self.initial_cwnd {
+                self.cwnd = grown;
+            }
+            self.cwnd = self.cwnd.max(MIN_PIPE_CWND);
+        }
+        // Section 4.2.3.5.
+        if self.state == State::ProbeRtt {
+            self.cwnd = self.cwnd.min(MIN_PIPE_CWND);
+        }
+        self.cwnd = self.cwnd.min(MAX_WINDOW);
+    }
+
+    /// Section 4.2.3.4.
+    fn save_cwnd(&mut self) {
+        let modulated = self.recovery.active || self.state == State::ProbeRtt;
+        self.prior_cwnd = if modulated { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
+    }
+
+    /// Section 4.2.3.4.
+    fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+    }
+
+    /// Section 4.2.3.4: what is in flight, and what left with the acknowledgement that told of the
+    /// loss, may be in flight, for a round trip.
+    fn enter_fast_recovery(&mut self, congestion: &Congestion) {
+        self.save_cwnd();
+        self.recovery.active = true;
+        self.recovery.packet_conservation = true;
+        self.model.start_round();
+        self.cwnd = (congestion.in_flight.get() as f64).clamp(1.0, MAX_WINDOW);
+    }
+
+    /// Section 4.2.3.4: a window for one packet, all before it being deemed lost.
+    fn enter_timeout(&mut self, now: Instant) {
+        self.save_cwnd();
+        self.recovery =
+            Recovery { active: true, packet_conservation: false, timeout_at: Some(now) };
+        self.cwnd = 1.0;
+    }
+
+    /// Section 4.2.3.4, also where the loss was none.
+    fn exit_recovery(&mut self) {
+        self.recovery = Recovery::default();
+        self.restore_cwnd();
+    }
+
+    /// Recovery ends as the host says, that from a timeout no sooner than with the first packet
+    /// sent after it.
+    fn check_recovery(&mut self, ack: &Ack) {
+        let timed_out = self.recovery.timeout_at.is_some_and(|at| ack.sent_at < at);
+        if self.recovery.active && !ack.recovering && !timed_out {
+            self.exit_recovery();
+        }
+    }
+
+    /// Section 4.3.2.2.
+    fn check_full_pipe(&mut self, sample: &Sample) {
+        if self.filled_pipe || !self.model.round_start() || sample.is_app_limited {
+            return;
+        }
+        if self.model.btl_bw() >= self.full_bw * FULL_BW_GROWTH {
+            (self.full_bw, self.full_bw_count) = (self.model.btl_bw(), 0);
+            return;
+        }
+        self.full_bw_count += 1;
+        self.filled_pipe = self.full_bw_count >= FULL_BW_ROUNDS;
+    }
+
+    /// Section 4.3.3.
+    fn check_drain(&mut self, sample: &Sample) {
+        if self.state == State::Startup && self.filled_pipe {
+            self.state = State::Drain;
+        }
+        if self.state == State::Drain && sample.inflight <= self.inflight(1.0) {
+            self.enter_probe_bw(sample.now);
+        }
+    }
+
+    /// Section 4.3.4.3: in any phase but the second, which would drain what is empty.
+    fn enter_probe_bw(&mut self, now: Instant) {
+        let phases = PACING_GAINS.len();
+        let back = (self.random.uniform() * (phases - 1) as f64) as usize;
+        self.state = State::ProbeBw((phases - back) % phases);
+        self.cycle_stamp = now;
+    }
+
+    /// Section 4.3.4.3.
+    fn check_cycle_phase(&mut self, sample: &Sample) {
+        let State::ProbeBw(phase) = self.state else { return };
+        let full_length = self
+            .model
+            .rtprop()
+            .is_some_and(|rtprop| sample.now.saturating_since(self.cycle_stamp) > rtprop);
+        let gain = self.state.pacing_gain();
+        let next = if gain > 1.0 {
+            let full = sample.lost > 0.0 || sample.prior_inflight >= self.inflight(gain);
+            full_length && full
+        } else {
+            full_length || gain < 1.0 && sample.prior_inflight <= self.inflight(1.0)
+        };
+        if next {
+            self.state = State::ProbeBw((phase + 1) % PACING_GAINS.len());
+            self.cycle_stamp = sample.now;
+        }
+    }
+
+    /// Section 4.3.5.
+    fn check_probe_rtt(&mut self, sample: &Sample, rtprop_expired: bool) {
+        if self.state != State::ProbeRtt && rtprop_expired && !self.idle_restart {
+            self.save_cwnd();
+            self.state = State::ProbeRtt;
+            self.probe = Probe::default();
+            self.model.begin_limit();
+        }
+        if self.state == State::ProbeRtt {
+            self.handle_probe_rtt(sample);
+        }
+        self.idle_restart = false;
+    }
+
+    fn handle_probe_rtt(&mut self, sample: &Sample) {
+        self.model.extend_limit(sample);
+        match self.probe.done_stamp {
+            None if sample.inflight <= MIN_PIPE_CWND => {
+                self.probe.done_stamp = Some(sample.now.saturating_add(PROBE_RTT_DURATION));
+                self.model.start_round();
+            }
+            Some(done) => {
+                self.probe.round_done |= self.model.round_start();
+                if self.probe.round_done && sample.now > done {
+                    self.model.keep_rtprop(sample.now);
+                    self.restore_cwnd();
+                    if self.filled_pipe {
+                        self.enter_probe_bw(sample.now);
+                    } else {
+                        self.state = State::Startup;
+                    }
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Section 4.3.4.4: the next packet restarts the flow where nothing is in flight and nothing is
+    /// to be sent. The host tells of acknowledgements only, so the restart is prepared at the last
+    /// one before it.
+    fn note_idleness(&mut self, ack: &Ack) {
+        if ack.in_flight == Packets::ZERO && ack.app_limited {
+            self.idle_restart = true;
+            if matches!(self.state, State::ProbeBw(_)) {
+                self.set_pacing_rate(1.0);
+            }
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        let intersend = Span::from_secs_f64(1.0 / self.pacing_rate);
+        let cwnd = Packets::new(self.cwnd.clamp(1.0, MAX_WINDOW) as u64);
+        Decision { cwnd, intersend, wake_at: None }
+    }
+}
+
+impl Default for Bbr1 {
+    /// A sender of seed 1.
+    fn default() -> Bbr1 {
+        Bbr1::new(1)
+    }
+}
+
+impl Controller for Bbr1 {
+    fn on_start(&mut self, start: &Start) -> Decision {
+        // Chance goes on from flow to flow: one that starts again draws anew.
+        *self = Bbr1::starting(start, self.random.clone());
+        self.decision()
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        if !ack.stale {
+            self.check_recovery(ack);
+            if let Some(sample) = self.model.sample(ack) {
+                self.update(&sample);
+            }
+            self.note_idleness(ack);
+        }
+        self.decision()
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        match congestion.kind {
+            CongestionKind::Lost => self.enter_fast_recovery(congestion),
+            CongestionKind::Timeout => self.enter_timeout(congestion.now),
+            CongestionKind::Spurious => self.exit_recovery(),
+            // The draft knows of no marks.
+            CongestionKind::Marked => {}
+        }
+        self.decision()
+    }
+
+    fn on_tick(&mut self, _now: Instant) -> Decision {
+        self.decision()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { own_recovery: true, delivery: true, ..Needs::default() }
+    }
+}

@@ -1,0 +1,220 @@
+//! Experiments from outside: files in, tables, pictures and pages out.
+
+mod common;
+
+use common::{Folder, assert_fails, error_of};
+use std::fs;
+
+const FILE: &str = r#"title = "Two schemes"
+duration = "2 s"
+
+[dumbbell]
+rate = "5 Mbps"
+rtt = "40 ms"
+buffer = "50 packets"
+senders = 2
+controller = "scheme"
+traffic = { on = "exp 100 kB", off = "exp 0.2 s" }
+
+[experiment]
+source = "a paper"
+runs = 3
+reference = "Reno"
+
+[[experiment.scheme]]
+name = "Reno"
+controller = "reno"
+
+[[experiment.scheme]]
+name = "Cubic"
+controller = "cubic"
+queue = "codel"
+paper = { speedup = 1.5, delay_reduction = 2 }
+
+[[experiment.scheme]]
+name = "absent"
+controller = "absent.dna"
+optional_file = true
+"#;
+
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(&format!("experiment-{name}"));
+    folder.write("two.toml", FILE);
+    folder
+}
+
+#[test]
+fn an_experiment_leaves_tables_and_pictures() {
+    let folder = folder("run");
+    let text = folder.text("experiment run two.toml");
+    for part in [
+        "Two schemes (a paper)\n3 runs of 2 s, seed 1.",
+        "Reno over each other scheme",
+        "absent was left out: the table absent.dna is not there",
+        "picture: results/two/figure.svg, .png",
+    ] {
+        assert!(text.contains(part), "\"{part}\" is not in {text}");
+    }
+    let cubic = text.lines().rfind(|line| line.starts_with("Cubic")).expect("is compared");
+    assert!(cubic.contains(" 1.50 ") && cubic.contains(" 2.00 "), "{cubic}");
+    assert_eq!(folder.text("experiment show results/two"), text);
+    let json = folder.json("experiment show results/two --json");
+    assert_eq!(json["command"], "exm experiment run two.toml");
+    assert_eq!(json["comparisons"][0]["speedup"]["paper"], 1.5);
+    let csv = fs::read_to_string(folder.path("results/two/results.csv")).expect("is written");
+    assert!(csv.starts_with("# command: exm experiment run two.toml\n# configuration: "), "{csv}");
+    assert_eq!(csv.lines().count(), 5 + 2 * 3 * 2, "origin, names and a row for each flow and run");
+    for name in ["links.csv", "runs.jsonl", "figure.svg", "figure.png"] {
+        assert!(folder.path("results/two").join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn the_same_command_goes_on_and_gives_the_same() {
+    let folder = folder("resume");
+    let run = |words: &str| folder.text(&format!("experiment run two.toml {words}"));
+    let first = run("--out a --threads 1");
+    let second = run("--out b --threads 3");
+    assert_eq!(first.replace("a/figure", "b/figure").replace(": a\n", ": b\n"), second);
+    let read = |out: &str, name: &str| fs::read(folder.path(out).join(name)).expect("is written");
+    let files =
+        ["results.csv", "links.csv", "results.json", "runs.jsonl", "figure.svg", "figure.png"];
+    for name in files {
+        assert!(read("a", name) == read("b", name), "{name} differs");
+    }
+    // As a kill leaves it: some runs, the last one in half.
+    let runs = read("a", "runs.jsonl");
+    fs::remove_dir_all(folder.path("b")).expect("is there");
+    fs::create_dir(folder.path("b")).expect("can be made");
+    folder.write("b/runs.jsonl", &runs[..runs.len() / 2]);
+    let output = folder.run("experiment run two.toml --out b");
+    assert!(error_of(&output).contains("note: going on after "), "{}", error_of(&output));
+    for name in files {
+        assert!(read("a", name) == read("b", name), "{name} differs");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_keeps_what_is_finished() {
+    let folder = folder("interrupt");
+    let words = "experiment run two.toml --runs 100000 --duration 20s --threads 1";
+    let mut child = folder.exm(words).spawn().expect("it starts");
+    let runs = folder.path("results/two/runs.jsonl");
+    while fs::read_to_string(&runs).map_or(0, |text| text.lines().count()) < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended early");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!folder.path("results/two/results.json").exists());
+    let output = folder.run("experiment run two.toml --runs 1 --duration 20s");
+    assert!(output.status.success(), "{}", error_of(&output));
+}
+
+#[test]
+fn what_is_wrong_is_told_once_with_the_way_out() {
+    let folder = folder("wrong");
+    let fails = |words: &str, code: i32, parts: &[&str]| {
+        assert_fails(&folder.run(words), code, parts);
+    };
+    folder.write("key.toml", FILE.replace("senders = 2", "sender = 2"));
+    folder.write("zero.toml", FILE.replace("senders = 2", "senders = 0"));
+    folder.write("unit.toml", FILE.replace("5 Mbps", "5 furlongs"));
+    folder.write("trace.toml", FILE.replace("rate = \"5 Mbps\"", "trace = \"empty.trace\""));
+    folder.write("small.toml", FILE.replace("50 packets", "10 B"));
+    folder.write("empty.trace", "# nothing\n");
+    fails("experiment run key.toml", 1, &["key.toml:8:", "did you mean \"senders\"?"]);
+    fails("experiment run zero.toml", 1, &["zero.toml:8:", "0 senders cannot be simulated"]);
+    fails("experiment run unit.toml", 1, &["unit.toml:5:", "is not a rate"]);
+    fails("experiment run trace.toml", 1, &["trace.toml:5:", "empty.trace"]);
+    fails("experiment run small.toml", 1, &["small.toml", "holds no packet"]);
+    fails("experiment run none.toml", 1, &["none.toml: the experiment cannot be read"]);
+    fails("experiment run thesis-3-44", 1, &["did you mean \"thesis-3-4\"?", "experiment list"]);
+    fails("experiment run two.toml --only Ren", 2, &["'Ren' for '--only'", "\"Reno\""]);
+    fails("experiment run two.toml --trace empty.trace", 2, &["no link with a trace"]);
+    fails("experiment run two.toml --trace no.trace", 1, &["cannot read the trace no.trace"]);
+    fails("experiment run a b --out x", 2, &["'x' for '--out'", "one folder cannot hold"]);
+    fails("experiment run", 2, &["<EXPERIMENT>"]);
+    fails("experiment show none", 1, &["cannot read none/results.json", "tip: give a folder"]);
+    fails("report none", 1, &["cannot read none/results.json", "tip: give folders"]);
+    fails("report none -o page.pdf", 2, &["'page.pdf' for '--output'", "end its name in .html"]);
+}
+
+#[test]
+fn results_of_another_version_or_setting_are_refused() {
+    let folder = folder("stale");
+    folder.text("experiment run two.toml --runs 1");
+    let other = folder.run("experiment run two.toml --runs 1 --seed 2");
+    assert_fails(&other, 1, &["another scenario, seed or duration", "tip: ", "--fresh", "--out"]);
+    assert!(folder.run("experiment run two.toml --runs 1 --seed 2 --fresh").status.success());
+    let results = folder.path("results/two/results.json");
+    let text = fs::read_to_string(&results).expect("is written");
+    fs::write(&results, text.replacen("\"version\": 1", "\"version\": 0", 1)).expect("can write");
+    let output = folder.run("experiment show results/two");
+    assert_fails(&output, 1, &["holds results in format 0 of exm "]);
+}
+
+#[test]
+fn schemes_are_compared_by_options() {
+    let folder = folder("compare");
+    let network = "--link 5Mbps --rtt 40ms --senders 2 --duration 2s --runs 2";
+    let traffic = "--on exp_100_kB --off exp_0.2_s";
+    let words =
+        format!("compare --cc reno,reno/codel {network} {traffic} --reference reno -o mine");
+    let text = folder.text(&words);
+    for part in ["5 Mbps, 40 ms, 2 senders\n2 runs of 2 s", "\nreno/codel ", "mine/figure.svg"] {
+        assert!(text.contains(part), "\"{part}\" is not in {text}");
+    }
+    // Another network takes its place without a question.
+    let json = folder.json(&format!("{words} --initial-window 3 --handshake --json"));
+    let command = json["command"].as_str().expect("text");
+    assert!(
+        command.contains("--initial-window 3") && command.ends_with("--handshake"),
+        "{command}"
+    );
+    let fails = |words: &str, parts: &[&str]| {
+        assert_fails(&folder.run(&format!("compare {network} {words}")), 2, parts);
+    };
+    fails("--cc renu", &["'renu' for '--cc'", "did you mean \"reno\"?"]);
+    fails("--cc reno --queue codl", &["'codl' for '--queue'", "did you mean \"codel\"?"]);
+    fails("--cc reno,reno", &["two schemes \"reno\""]);
+    fails("--cc reno --on 5s", &["'5s' for '--on'", "give --off as well"]);
+    fails("--cc reno --buffer 5", &["'5' for '--buffer'", "is no buffer"]);
+    fails("--cc reno --trace lte-like", &["cannot be used with"]);
+}
+
+#[test]
+fn a_report_is_one_page() {
+    let folder = folder("report");
+    folder.text("experiment run two.toml --runs 2");
+    assert!(folder.run("report results/two -o page.html").status.success());
+    let html = fs::read_to_string(folder.path("page.html")).expect("is written");
+    for part in ["<!DOCTYPE html>", "<svg", "exm experiment run two.toml --runs 2", "a paper"] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(folder.run("report results/two -o results.md").status.success());
+    let text = fs::read_to_string(folder.path("results.md")).expect("is written");
+    assert!(text.contains("](results/two-figure.svg)"), "{text}");
+    assert!(folder.path("results/two-figure.svg").exists());
+    assert!(text.contains("| Cubic |") && text.contains("was left out"), "{text}");
+}
+
+#[test]
+fn shipped_experiments_are_listed_and_run() {
+    let folder = folder("list");
+    let list = folder.json("experiment list --json");
+    let names: Vec<&str> =
+        list.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
+    for name in ["thesis-3-4", "thesis-3-10", "datacenter", "competing-compound", "sigcomm-11"] {
+        assert!(names.contains(&name), "{name}");
+    }
+    assert!(folder.text("experiment list").contains("thesis-3-4"));
+    let quick = "--quick --duration 1s --json";
+    let json = folder.json(&format!("experiment run thesis-3-7 {quick}"));
+    assert_eq!(
+        (json["runs"].as_u64(), json["references"][0].as_str()),
+        (Some(4), Some("RemyCC delta=0.1"))
+    );
+}

@@ -1,0 +1,178 @@
+//! Changes to a scenario: what sets schemes, variants and the points of a sweep apart.
+//!
+//! They are made to the file's own tables, which are then read as any scenario is. So every key that
+//! a scenario has can be changed, and what a key refuses it refuses here.
+
+use crate::source::Place;
+use toml::{Table, Value};
+
+/// What stands where each scheme's own controller goes.
+pub(crate) const PLACEHOLDER: &str = "scheme";
+
+/// One change.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) what: What,
+    /// Where it stands in the file.
+    pub(crate) place: Place,
+}
+
+/// What is changed.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// The controller wherever the placeholder stands.
+    Controller(String),
+    /// The queue of every link.
+    Queue(Value),
+    /// A key, by its path: names of keys with dots between them. A list of tables is one step: of
+    /// all its members, or, where the next step is the name of one, of that one.
+    Key(String, Value),
+    /// The trace of every link that has one.
+    Trace(String),
+}
+
+impl Change {
+    /// Makes the change, or says why it cannot be made.
+    pub(crate) fn apply(&self, document: &mut Table) -> Result<(), String> {
+        match &self.what {
+            What::Controller(name) => {
+                let mut count = 0;
+                for flow in members(document, &["dumbbell", "flow"]) {
+                    if flow.get("controller").and_then(Value::as_str) == Some(PLACEHOLDER) {
+                        flow.insert("controller".to_owned(), Value::String(name.clone()));
+                        count += 1;
+                    }
+                }
+                if count > 0 {
+                    return Ok(());
+                }
+                Err(format!(
+                    "no flow waits for a scheme's controller: write controller = \"{PLACEHOLDER}\" \
+                     where it goes"
+                ))
+            }
+            What::Queue(queue) => {
+                for link in members(document, &["dumbbell", "link"]) {
+                    link.insert("queue".to_owned(), queue.clone());
+                }
+                Ok(())
+            }
+            What::Trace(file) => {
+                let links = members(document, &["dumbbell", "link"]);
+                let traced = links.into_iter().filter(|link| link.contains_key("trace"));
+                traced.for_each(|link| {
+                    link.insert("trace".to_owned(), Value::String(file.clone()));
+                });
+                Ok(())
+            }
+            What::Key(path, value) => {
+                let steps: Vec<&str> = path.split('.').collect();
+                if steps.iter().any(|step| step.is_empty()) {
+                    return Err(format!(
+                        "\"{path}\" is no key: give one such as \"dumbbell.rate\""
+                    ));
+                }
+                set(document, &steps, value).map_err(|step| {
+                    format!("\"{path}\" is no key: \"{step}\" has no keys of its own")
+                })
+            }
+        }
+    }
+}
+
+/// The tables called one of `names`, and the members of lists called so.
+pub(crate) fn members<'a>(document: &'a mut Table, names: &[&str]) -> Vec<&'a mut Table> {
+    let named = document.iter_mut().filter(|(key, _)| names.contains(&key.as_str()));
+    let tables = named.flat_map(|(_, value)| match value {
+        Value::Table(table) => vec![table],
+        Value::Array(list) => list.iter_mut().filter_map(Value::as_table_mut).collect(),
+        _ => Vec::new(),
+    });
+    tables.collect()
+}
+
+/// Sets what `path` leads to; where a step has no keys, it is the error.
+fn set<'a>(table: &mut Table, path: &[&'a str], value: &Value) -> Result<(), &'a str> {
+    let [step, rest @ ..] = path else { return Ok(()) };
+    if rest.is_empty() {
+        table.insert((*step).to_owned(), value.clone());
+        return Ok(());
+    }
+    let next = table.entry(*step).or_insert_with(|| Value::Table(Table::new()));
+    match next {
+        Value::Table(table) => set(table, rest, value),
+        Value::Array(list) => {
+            let is_named =
+                |member: &Value| member.get("name").and_then(Value::as_str) == Some(rest[0]);
+            let named = list.iter().any(is_named);
+            let rest = if named { &rest[1..] } else { rest };
+            let tables = list.iter_mut().filter(|member| !named || is_named(member));
+            tables.filter_map(Value::as_table_mut).try_for_each(|table| set(table, rest, value))
+        }
+        _ => Err(step),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+        duration = "1 s"
+        [[link]]
+        name = "first"
+        rate = "1 Mbps"
+        [[link]]
+        name = "second"
+        trace = "a.pps"
+        [[flow]]
+        controller = "scheme"
+        traffic = { on = "ever" }
+        [[flow]]
+        controller = "cubic"
+    "#;
+
+    fn changed(what: What) -> Result<Table, String> {
+        let mut document: Table = FILE.parse().expect("TOML");
+        Change { what, place: None }.apply(&mut document).map(|()| document)
+    }
+
+    fn key(path: &str) -> Result<String, String> {
+        changed(What::Key(path.to_owned(), Value::Integer(7))).map(|table| table.to_string())
+    }
+
+    #[test]
+    fn only_the_placeholder_is_replaced() {
+        let document = changed(What::Controller("vegas".to_owned())).expect("can be changed");
+        let controllers: Vec<&str> = document["flow"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|flow| flow["controller"].as_str())
+            .collect();
+        assert_eq!(controllers, ["vegas", "cubic"]);
+        let mut none = Table::new();
+        let change = Change { what: What::Controller("vegas".to_owned()), place: None };
+        assert!(change.apply(&mut none).expect_err("no flow").contains("controller = \"scheme\""));
+    }
+
+    #[test]
+    fn keys_lead_through_tables_and_lists() {
+        assert_eq!(key("duration").unwrap().matches('7').count(), 1);
+        assert!(key("tcp.initial_window").unwrap().contains("[tcp]\ninitial_window = 7"));
+        assert_eq!(key("link.rate").unwrap().matches("rate = 7").count(), 2);
+        assert_eq!(key("link.second.rate").unwrap().matches("rate = 7").count(), 1);
+        assert_eq!(key("flow.traffic.off").unwrap().matches("off = 7").count(), 2);
+        assert!(key("duration.x").unwrap_err().contains("\"duration\" has no keys"));
+        assert!(key("link..rate").unwrap_err().contains("is no key"));
+    }
+
+    #[test]
+    fn queues_go_to_all_links_and_traces_to_those_that_have_one() {
+        let queue = changed(What::Queue(Value::String("codel".to_owned()))).expect("is changed");
+        assert_eq!(queue.to_string().matches("queue = \"codel\"").count(), 2);
+        let trace = changed(What::Trace("b.pps".to_owned())).expect("is changed").to_string();
+        assert_eq!(trace.matches("trace = ").count(), 1);
+        assert!(trace.contains("b.pps"));
+    }
+}

@@ -1,0 +1,440 @@
+//! [`Experiment`]: what an experiment's file says.
+
+use crate::edit::{Change, What};
+use crate::file::{
+    ExperimentTable, File, OneOrMore, SchemeTable, Settings, SweepTable, VariantTable,
+};
+use crate::metric::{self, DELAY_REDUCTION, Metric, SPEEDUP, USUAL};
+use crate::source::{ExperimentError, Place, Source};
+use crate::sweep::{self, Point, Sweep};
+use exm_sim::scenario::{Scenario, suggest};
+use exm_trace::Cox;
+use std::path::{Path, PathBuf};
+use toml::{Spanned, Table, Value};
+
+/// The most runs: above it memory would fill with results.
+pub const MAX_RUNS: u64 = 100_000;
+/// How often each scheme is run unless the file says so: as often as in the papers.
+const RUNS: u64 = 128;
+
+/// What an experiment's file says: a scenario, and the schemes that are put into it.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Its name: that of the file, without its ending.
+    pub name: String,
+    /// What it shows.
+    pub title: Option<String>,
+    /// Where it was published.
+    pub source: Option<String>,
+    /// Which pictures are drawn of it.
+    pub figures: Vec<FigureKind>,
+    /// What the tables tell, in the order of their columns.
+    pub columns: Vec<Metric>,
+    /// How often each scheme is run.
+    pub runs: u64,
+    /// What chance is drawn from.
+    pub seed: u64,
+    /// The schemes that all others are compared with.
+    pub references: Vec<usize>,
+    /// What is compared.
+    pub schemes: Vec<Scheme>,
+    /// The settings under which all are compared, each in turn; at least one.
+    pub variants: Vec<Variant>,
+    /// A key of the scenario that takes several values.
+    pub sweep: Option<Sweep>,
+    /// The scenario's tables.
+    pub(crate) document: Table,
+    /// Where paths start from.
+    pub(crate) dir: PathBuf,
+    pub(crate) text: Source,
+}
+
+/// A kind of picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FigureKind {
+    /// Throughput against queueing delay.
+    ThroughputDelay,
+    /// What was delivered over time, of the first run.
+    Sequence,
+    /// A quantity over the values of the sweep.
+    Sweep,
+    /// Shares of the throughput by group of flows.
+    Bars,
+    /// Queue and window over time, of the first run.
+    Series,
+    /// None: a table tells it all.
+    Table,
+}
+
+impl FigureKind {
+    /// All kinds and their names in files.
+    pub(crate) const NAMED: [(&'static str, FigureKind); 6] = [
+        ("throughput-delay", FigureKind::ThroughputDelay),
+        ("sequence", FigureKind::Sequence),
+        ("sweep", FigureKind::Sweep),
+        ("bars", FigureKind::Bars),
+        ("series", FigureKind::Series),
+        ("table", FigureKind::Table),
+    ];
+
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        let named = FigureKind::NAMED.iter().find(|(_, kind)| *kind == self);
+        named.map_or("", |(name, _)| name)
+    }
+}
+
+/// What is compared: a controller, and what goes with it.
+#[derive(Clone, Debug)]
+pub struct Scheme {
+    /// What it is called.
+    pub name: String,
+    /// What runs its senders: the name of a controller or a table; nothing where the file's own do.
+    pub controller: Option<String>,
+    /// The name of its queue discipline, where it is not the file's.
+    pub queue: Option<String>,
+    /// Whether it is left out where its file is absent.
+    pub is_optional: bool,
+    /// What the papers say of it.
+    pub paper: Vec<PaperNumber>,
+    /// The values of the sweep that it was designed for.
+    pub designed_for: Option<(f64, f64)>,
+    pub(crate) changes: Vec<Change>,
+    /// Where its controller stands, or else its name.
+    pub(crate) place: Place,
+}
+
+/// A number that a paper gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PaperNumber {
+    /// The group of flows that it is about; nothing for those that the scheme runs.
+    pub group: Option<String>,
+    /// The name of a metric, or "speedup" or "delay_reduction".
+    pub metric: String,
+    /// One for each point of the sweep, or one for all.
+    pub values: Vec<f64>,
+}
+
+/// Settings under which all schemes are compared.
+#[derive(Clone, Debug, Default)]
+pub struct Variant {
+    /// What they are called; empty where there are no others.
+    pub name: String,
+    pub(crate) changes: Vec<Change>,
+}
+
+impl Experiment {
+    /// Reads the experiment in the file at `path`.
+    ///
+    /// # Errors
+    /// [`ExperimentError`] where it cannot be read or is none.
+    pub fn load(path: &Path) -> Result<Experiment, ExperimentError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let source = Source { file: file.clone(), text: String::new() };
+            source.error(None, format!("the experiment cannot be read: {error}"))
+        })?;
+        Experiment::parse(&text, &file, path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// Reads the experiment `text` of the file called `file`; paths in it start from `dir`.
+    ///
+    /// # Errors
+    /// [`ExperimentError`] where it is none.
+    pub fn parse(text: &str, file: &str, dir: &Path) -> Result<Experiment, ExperimentError> {
+        let source = Source { file: file.to_owned(), text: text.to_owned() };
+        let scenario = Scenario::parse(text, file, dir)
+            .map_err(|error| source.error_in_line(error.line(), error.problem()))?;
+        let parsed: File = toml::from_str(text).map_err(|error| source.parse_error(&error))?;
+        let Some(table) = parsed.experiment else {
+            let problem = "this is a scenario and no experiment: add a table [experiment] with a \
+                           [[experiment.scheme]] for each scheme, or give it to exm simulate";
+            return Err(source.error(None, problem));
+        };
+        let mut document: Table = text.parse().map_err(|error| source.parse_error(&error))?;
+        document.remove("experiment");
+        Reader { source: &source, dir }.experiment(table, scenario, document)
+    }
+
+    /// The points of the sweep; one that changes nothing where there is none.
+    pub fn points(&self) -> Vec<Point> {
+        self.sweep.as_ref().map_or_else(|| vec![Point::default()], |sweep| sweep.points.clone())
+    }
+
+    /// The files that it names, which need not be there: tables and traces.
+    pub fn files(&self) -> Vec<String> {
+        let is_file = |name: &&str| name.ends_with(".json") || name.ends_with(".dna");
+        let controllers = self.schemes.iter().filter_map(|scheme| scheme.controller.as_deref());
+        let mut files: Vec<String> = controllers.filter(is_file).map(str::to_owned).collect();
+        let mut document = self.document.clone();
+        let links = crate::edit::members(&mut document, &["dumbbell", "link"]);
+        let traces = links.into_iter().filter_map(|link| link.get("trace")?.as_str());
+        let recorded = traces.filter(|name| !Cox::NAMES.contains(name));
+        files.extend(recorded.map(str::to_owned));
+        files.sort();
+        files.dedup();
+        files
+    }
+}
+
+/// From the tables of a file to an [`Experiment`].
+struct Reader<'a> {
+    source: &'a Source,
+    dir: &'a Path,
+}
+
+impl Reader<'_> {
+    fn experiment(
+        &self,
+        table: ExperimentTable,
+        scenario: Scenario,
+        document: Table,
+    ) -> Result<Experiment, ExperimentError> {
+        let sweep = table.sweep.map(|sweep| self.sweep(sweep.into_inner())).transpose()?;
+        let points = sweep.as_ref().map_or(1, |sweep| sweep.points.len());
+        let schemes =
+            table.scheme.into_iter().map(|scheme| self.scheme(scheme.into_inner(), points));
+        let schemes: Vec<Scheme> = schemes.collect::<Result<_, _>>()?;
+        if schemes.is_empty() {
+            let problem = "there is no scheme to run: add an [[experiment.scheme]] with a name and \
+                           a controller";
+            return Err(self.source.error(None, problem));
+        }
+        let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name.as_str()).collect();
+        if let Some(index) = (1..names.len()).find(|&index| names[..index].contains(&names[index]))
+        {
+            let problem =
+                format!("there are two schemes \"{}\": give each a name of its own", names[index]);
+            return Err(self.source.error(schemes[index].place, problem));
+        }
+        let references = self.references(table.reference, &names)?;
+        let compared = schemes.iter().find(|scheme| scheme.is_compared());
+        if let (true, Some(scheme)) = (references.is_empty(), compared) {
+            let problem = "a speed-up is over the scheme of another name: add reference = \"NAME\" \
+                           to [experiment]";
+            return Err(self.source.error(scheme.place, problem));
+        }
+        let variants = table.variant.into_iter().map(|variant| self.variant(variant.into_inner()));
+        let mut variants: Vec<Variant> = variants.collect::<Result<_, _>>()?;
+        if variants.is_empty() {
+            variants.push(Variant::default());
+        }
+        let file = &self.source.file;
+        let stem = Path::new(file).file_stem();
+        Ok(Experiment {
+            name: stem.map_or(file.clone(), |stem| stem.to_string_lossy().into_owned()),
+            title: scenario.title,
+            source: table.source,
+            figures: self.figures(table.figure)?,
+            columns: self.columns(table.columns)?,
+            runs: self.runs(table.runs)?,
+            seed: scenario.seed,
+            references,
+            schemes,
+            variants,
+            sweep,
+            document,
+            dir: self.dir.to_owned(),
+            text: self.source.clone(),
+        })
+    }
+
+    fn runs(&self, runs: Option<Spanned<u64>>) -> Result<u64, ExperimentError> {
+        match runs {
+            None => Ok(RUNS),
+            Some(runs) if (1..=MAX_RUNS).contains(runs.as_ref()) => Ok(runs.into_inner()),
+            Some(runs) => {
+                let problem =
+                    format!("{} runs cannot be made: give 1 to {MAX_RUNS}", runs.as_ref());
+                Err(self.source.error(place(&runs), problem))
+            }
+        }
+    }
+
+    fn figures(
+        &self,
+        figures: Option<Spanned<OneOrMore>>,
+    ) -> Result<Vec<FigureKind>, ExperimentError> {
+        let Some(figures) = figures else { return Ok(vec![FigureKind::ThroughputDelay]) };
+        let at = place(&figures);
+        let names = figures.into_inner().into_words();
+        let kind = |name: &String| {
+            let known = FigureKind::NAMED.iter().find(|(known, _)| known == name);
+            known.map(|&(_, kind)| kind).ok_or_else(|| {
+                let suggestion = suggest(name, &FigureKind::NAMED.map(|(name, _)| name));
+                self.source.error(at, format!("there is no figure \"{name}\": {suggestion}"))
+            })
+        };
+        names.iter().map(kind).collect()
+    }
+
+    fn columns(
+        &self,
+        columns: Option<Vec<Spanned<String>>>,
+    ) -> Result<Vec<Metric>, ExperimentError> {
+        let Some(columns) = columns else {
+            return Ok(USUAL.into_iter().filter_map(Metric::named).collect());
+        };
+        columns.iter().map(|column| self.metric(column)).collect()
+    }
+
+    fn metric(&self, name: &Spanned<String>) -> Result<Metric, ExperimentError> {
+        let text = name.as_ref();
+        Metric::named(text).ok_or_else(|| {
+            let suggestion = suggest(text, &metric::keys());
+            let problem = format!("nothing called \"{text}\" is measured: {suggestion}");
+            self.source.error(place(name), problem)
+        })
+    }
+
+    fn references(
+        &self,
+        references: Option<Spanned<OneOrMore>>,
+        names: &[&str],
+    ) -> Result<Vec<usize>, ExperimentError> {
+        let Some(references) = references else { return Ok(Vec::new()) };
+        let at = place(&references);
+        let number = |reference: String| {
+            names.iter().position(|name| *name == reference).ok_or_else(|| {
+                let suggestion = suggest(&reference, names);
+                let problem = format!("there is no scheme \"{reference}\": {suggestion}");
+                self.source.error(at, problem)
+            })
+        };
+        references.into_inner().into_words().into_iter().map(number).collect()
+    }
+
+    fn scheme(&self, table: SchemeTable, points: usize) -> Result<Scheme, ExperimentError> {
+        let at = table.controller.as_ref().map_or(place(&table.name), place);
+        let mut changes = settings(&table.tcp, "tcp.");
+        changes.extend(settings(&table.set, ""));
+        if let Some(queue) = &table.queue {
+            changes.push(Change { what: What::Queue(queue.as_ref().clone()), place: place(queue) });
+        }
+        if let Some(controller) = &table.controller {
+            let what = What::Controller(controller.as_ref().clone());
+            changes.push(Change { what, place: place(controller) });
+        }
+        let queue = table.queue.map(|queue| match queue.into_inner() {
+            Value::String(name) => name,
+            settings => {
+                let name = settings.get("name").and_then(Value::as_str);
+                name.unwrap_or_default().to_owned()
+            }
+        });
+        let designed_for = table.designed_for.map(|range| {
+            sweep::range(range.as_ref())
+                .map_err(|problem| self.source.error(place(&range), problem))
+        });
+        Ok(Scheme {
+            name: table.name.into_inner(),
+            controller: table.controller.map(Spanned::into_inner),
+            queue,
+            is_optional: table.optional_file,
+            paper: self.paper(&table.paper, points)?,
+            designed_for: designed_for.transpose()?,
+            changes,
+            place: at,
+        })
+    }
+
+    fn variant(&self, table: VariantTable) -> Result<Variant, ExperimentError> {
+        let mut changes = settings(&table.tcp, "tcp.");
+        changes.extend(settings(&table.set, ""));
+        let at = place(&table.name);
+        let name = table.name.into_inner();
+        if name.trim().is_empty() {
+            return Err(self.source.error(at, "a variant needs a name of its own"));
+        }
+        Ok(Variant { name, changes })
+    }
+
+    fn sweep(&self, table: SweepTable) -> Result<Sweep, ExperimentError> {
+        let fail = |place: Place, problem: String| self.source.error(place, problem);
+        Sweep::read(table, &fail)
+    }
+
+    /// The numbers of a table `paper`.
+    fn paper(&self, table: &Settings, points: usize) -> Result<Vec<PaperNumber>, ExperimentError> {
+        let mut numbers = Vec::new();
+        for (key, value) in table {
+            let at = place(value);
+            match value.as_ref() {
+                Value::Table(of_group) => {
+                    for (metric, value) in of_group {
+                        numbers.push(self.paper_number(Some(key), metric, (value, at), points)?);
+                    }
+                }
+                other => numbers.push(self.paper_number(None, key, (other, at), points)?),
+            }
+        }
+        Ok(numbers)
+    }
+
+    fn paper_number(
+        &self,
+        group: Option<&String>,
+        metric: &str,
+        (value, at): (&Value, Place),
+        points: usize,
+    ) -> Result<PaperNumber, ExperimentError> {
+        let is_ratio = group.is_none() && [SPEEDUP, DELAY_REDUCTION].contains(&metric);
+        if !is_ratio && Metric::named(metric).is_none() {
+            let mut known = metric::keys();
+            known.extend([SPEEDUP, DELAY_REDUCTION]);
+            let problem =
+                format!("nothing called \"{metric}\" is measured: {}", suggest(metric, &known));
+            return Err(self.source.error(at, problem));
+        }
+        let values: Option<Vec<f64>> = match value {
+            Value::Array(list) => list.iter().map(number).collect(),
+            other => number(other).map(|number| vec![number]),
+        };
+        match values {
+            Some(values) if values.len() == 1 || values.len() == points => {
+                Ok(PaperNumber { group: group.cloned(), metric: metric.to_owned(), values })
+            }
+            Some(values) => {
+                let problem = format!(
+                    "{} numbers cannot stand beside {points} points: give one, or one for each",
+                    values.len()
+                );
+                Err(self.source.error(at, problem))
+            }
+            None => {
+                let problem = format!("\"{metric}\" is no number: give one, or a list of numbers");
+                Err(self.source.error(at, problem))
+            }
+        }
+    }
+}
+
+impl Scheme {
+    /// Whether the papers compare it with a reference.
+    fn is_compared(&self) -> bool {
+        let is_ratio = |number: &PaperNumber| {
+            number.group.is_none() && [SPEEDUP, DELAY_REDUCTION].contains(&number.metric.as_str())
+        };
+        self.paper.iter().any(is_ratio)
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|number| number as f64))
+}
+
+fn settings(table: &Settings, prefix: &str) -> Vec<Change> {
+    let change = |(key, value): (&String, &Spanned<Value>)| Change {
+        what: What::Key(format!("{prefix}{key}"), value.as_ref().clone()),
+        place: place(value),
+    };
+    table.iter().map(change).collect()
+}
+
+/// Where `value` starts.
+pub(crate) fn place<T>(value: &Spanned<T>) -> Place {
+    Some(value.span().start)
+}
+
+#[cfg(test)]
+mod tests;

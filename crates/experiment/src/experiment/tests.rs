@@ -1,0 +1,163 @@
+//! What files say, and what they may not.
+
+use super::*;
+use crate::plan::{Options, Plan, PlanError};
+use exm_units::Span;
+
+const FILE: &str = r#"title = "T"
+duration = "1 s"
+
+[dumbbell]
+rate = "15 Mbps"
+rtt = "150 ms"
+senders = 2
+controller = "scheme"
+traffic = { on = "exp 100 kB", off = "exp 0.5 s" }
+
+[experiment]
+source = "S"
+runs = 3
+reference = "Reno"
+
+[[experiment.scheme]]
+name = "Reno"
+controller = "reno"
+
+[[experiment.scheme]]
+name = "Cubic"
+controller = "cubic"
+paper = { speedup = 1.5, mean_rtt = [1, 2] }
+
+[[experiment.variant]]
+name = "today"
+
+[[experiment.variant]]
+name = "then"
+tcp = { initial_window = 3 }
+
+[experiment.sweep]
+key = "dumbbell.senders"
+values = [1, 2]
+"#;
+
+fn parsed(text: &str) -> Result<Experiment, ExperimentError> {
+    Experiment::parse(text, "a/file.toml", Path::new(""))
+}
+
+fn planned(text: &str, options: &Options) -> Result<Plan, PlanError> {
+    Plan::new(parsed(text)?, options, &mut |name, _| Err(format!("no table {name}")))
+}
+
+/// The error of [`FILE`] with `from` replaced by `to`.
+fn refusal(from: &str, to: &str) -> String {
+    assert!(FILE.contains(from), "{from}");
+    match planned(&FILE.replacen(from, to, 1), &Options::default()) {
+        Ok(_) => panic!("{to} is accepted"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_file_is_understood() {
+    let experiment = parsed(FILE).expect("is sound");
+    assert_eq!((experiment.name.as_str(), experiment.runs, experiment.seed), ("file", 3, 1));
+    assert_eq!(experiment.figures, [FigureKind::ThroughputDelay]);
+    assert_eq!(experiment.references, [0]);
+    let paper = &experiment.schemes[1].paper;
+    assert_eq!(
+        (paper[0].metric.as_str(), paper[0].values.as_slice()),
+        ("mean_rtt", &[1.0, 2.0][..])
+    );
+    let labels: Vec<String> = experiment.points().into_iter().map(|point| point.label).collect();
+    assert_eq!(labels, ["1", "2"]);
+}
+
+#[test]
+fn a_plan_has_a_case_for_each_scheme_point_and_variant() {
+    let plan = planned(FILE, &Options::default()).expect("is sound");
+    let cases: Vec<[usize; 3]> =
+        plan.cases.iter().map(|case| [case.variant, case.point, case.scheme]).collect();
+    let expected: Vec<[usize; 3]> =
+        (0..8).map(|number| [number / 4, number / 2 % 2, number % 2]).collect();
+    assert_eq!(cases, expected);
+    assert_eq!(plan.cases[2].network.flows().len(), 2);
+    let window = |case: usize| plan.cases[case].scenario.flows[0].tcp.initial_window.get();
+    assert_eq!((window(0), window(4)), (10, 3));
+    assert_ne!(plan.cases[0].hash, plan.cases[4].hash);
+    assert_ne!(plan.seed_of(0), plan.seed_of(1));
+}
+
+#[test]
+fn options_change_the_plan() {
+    let only = |names: &[&str]| Options {
+        only: names.iter().map(|&name| name.to_owned()).collect(),
+        runs: Some(1),
+        seed: Some(9),
+        duration: Some(Span::from_millis(10)),
+        ..Options::default()
+    };
+    let plan = planned(FILE, &only(&["Cubic"])).expect("is sound");
+    assert_eq!((plan.cases.len(), plan.runs, plan.seed), (4, 1, 9));
+    assert_eq!(plan.duration, Span::from_millis(10));
+    let error = planned(FILE, &only(&["Cubik"])).unwrap_err().to_string();
+    assert!(error.contains("did you mean \"Cubic\"?"), "{error}");
+    let trace = Options { trace: Some("/a/b".into()), ..Options::default() };
+    assert!(matches!(planned(FILE, &trace), Err(PlanError::NoTrace)));
+}
+
+#[test]
+fn schemes_whose_table_may_be_absent_are_left_out() {
+    let text =
+        FILE.replacen("controller = \"cubic\"", "controller = \"no.dna\"\noptional_file = true", 1);
+    let plan = planned(&text, &Options::default()).expect("is sound");
+    assert_eq!((plan.skipped.len(), plan.cases.len()), (1, 4));
+    assert!(plan.skipped[0].reason.contains("no.dna"), "{:?}", plan.skipped);
+    let only = Options { only: vec!["Cubic".to_owned()], ..Options::default() };
+    assert!(matches!(planned(&text, &only), Err(PlanError::NothingLeft(_))));
+    assert_eq!(parsed(&text).expect("is sound").files(), ["no.dna"]);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line_and_the_nearest_word() {
+    for (from, to, parts) in [
+        ("runs = 3", "run = 3", &["a/file.toml:13:", "\"run\"", "did you mean \"runs\"?"][..]),
+        ("runs = 3", "runs = 0", &["file.toml:13:", "0 runs", "give 1 to"]),
+        ("reference = \"Reno\"", "reference = \"Renu\"", &[":14:", "did you mean \"Reno\"?"]),
+        ("reference = \"Reno\"", "", &[":22:", "add reference ="]),
+        ("source = \"S\"", "figure = \"bar\"", &[":12:", "did you mean \"bars\"?"]),
+        ("source = \"S\"", "columns = [\"thruput\"]", &[":12:", "did you mean \"throughput\"?"]),
+        ("speedup", "spedup", &[":23:", "did you mean \"speedup\"?"]),
+        ("[1, 2] }", "[1, 2, 3] }", &[":23:", "3 numbers cannot stand beside 2 points"]),
+        ("[1, 2] }", "\"x\" }", &[":23:", "\"mean_rtt\" is no number"]),
+        ("initial_window = 3", "initial_windw = 3", &[":30:", "did you mean \"initial_window\"?"]),
+        ("values = [1, 2]", "values = [1, 0]", &[":34:", "0 senders cannot be simulated"]),
+        ("values = [1, 2]", "values = []", &[":34:", "0 values cannot be swept"]),
+        ("values = [1, 2]", "from = \"1\"", &[":33:", "values = [...], or from and to"]),
+        ("dumbbell.senders", "dumbbell.sender", &[":34:", "did you mean \"senders\"?"]),
+        ("rate = \"15 Mbps\"", "rate = \"15 furlongs\"", &[":5:", "is not a rate"]),
+        ("senders = 2", "senders = 0", &[":7:", "0 senders cannot be simulated"]),
+        ("senders = 2", "sender = 2", &[":7:", "did you mean \"senders\"?"]),
+        ("controller = \"scheme\"", "controller = \"reno\"", &[":18:", "controller = \"scheme\""]),
+        ("name = \"Cubic\"", "name = \"Reno\"", &[":22:", "two schemes \"Reno\""]),
+        ("controller = \"cubic\"", "controller = \"cubik\"", &[":22:", "no table cubik"]),
+        ("controller = \"cubic\"", "queue = \"codl\"", &[":22:", "did you mean \"codel\"?"]),
+    ] {
+        let error = refusal(from, to);
+        for part in parts {
+            assert!(error.contains(part), "{to}: \"{part}\" is not in {error}");
+        }
+    }
+}
+
+#[test]
+fn a_scenario_is_no_experiment() {
+    let text = &FILE[..FILE.find("[experiment]").expect("it is there")];
+    let error = parsed(text).unwrap_err();
+    assert!(error.problem().starts_with("this is a scenario and no experiment"), "{error}");
+    assert!(parsed(&format!("{text}[experiment]\n")).unwrap_err().problem().contains("no scheme"));
+    let error = Experiment::load(Path::new("no/such.toml")).unwrap_err();
+    assert!(
+        error.to_string().starts_with("no/such.toml: the experiment cannot be read"),
+        "{error}"
+    );
+}

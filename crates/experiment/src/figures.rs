@@ -1,0 +1,344 @@
+//! The pictures of an experiment.
+
+use crate::experiment::FigureKind;
+use crate::plan::{Case, Plan};
+use crate::results::{Picture, Results, rows_of};
+use crate::series::{self, Recording};
+use crate::store::Rows;
+use crate::summary::Sample;
+use exm_measure::Estimate;
+use exm_measure::figure::{
+    Band, BandPoint, Bar, BarGroup, BarScheme, Bars, DesignRange, Event, Line, Reference, Run,
+    Scale, Scheme, Sequence, Series, SeriesPanel, Spread, Style, Styles, Sweep, ThroughputDelay,
+};
+
+/// A picture and what it is called.
+pub(crate) struct Drawn {
+    pub(crate) picture: Picture,
+    pub(crate) svg: String,
+}
+
+/// Draws all pictures of the runs `rows` of `plan`.
+pub(crate) fn draw(plan: &Plan, rows: &Rows, results: &Results) -> Vec<Drawn> {
+    let mut styles = Styles::new();
+    let schemes = plan.experiment.schemes.iter().map(|scheme| styles.of(&scheme.name));
+    let artist = Artist { plan, rows, results, styles: schemes.collect() };
+    let mut drawn = Vec::new();
+    for &kind in &plan.experiment.figures {
+        for variant in 0..plan.experiment.variants.len() {
+            match kind {
+                FigureKind::Table => {}
+                FigureKind::Sweep => drawn.push(artist.drawn(kind, variant, None)),
+                _ => {
+                    for point in 0..plan.experiment.points().len() {
+                        drawn.push(artist.drawn(kind, variant, Some(point)));
+                    }
+                }
+            }
+        }
+    }
+    drawn
+}
+
+struct Artist<'a> {
+    plan: &'a Plan,
+    rows: &'a Rows,
+    results: &'a Results,
+    /// How each scheme looks.
+    styles: Vec<Style>,
+}
+
+/// What stands about a picture.
+struct Words {
+    title: String,
+    subtitle: String,
+}
+
+impl Artist<'_> {
+    fn drawn(&self, kind: FigureKind, variant: usize, point: Option<usize>) -> Drawn {
+        let words = self.words(variant, point);
+        let cases = self.cases(variant, point);
+        let picture = Picture { file: self.file(kind, variant, point), title: words.title.clone() };
+        let svg = match kind {
+            FigureKind::ThroughputDelay => self.throughput_delay(words, &cases),
+            FigureKind::Sweep => self.sweep(words, &cases),
+            FigureKind::Bars => self.bars(words, &cases),
+            FigureKind::Sequence => self.sequence(words, &cases),
+            FigureKind::Series | FigureKind::Table => self.series(words, &cases),
+        };
+        Drawn { picture, svg }
+    }
+
+    /// The numbers of the cases of a variant, at one point or all.
+    fn cases(&self, variant: usize, point: Option<usize>) -> Vec<usize> {
+        let is_shown = |&index: &usize| {
+            let case = &self.plan.cases[index];
+            case.variant == variant && point.is_none_or(|point| case.point == point)
+        };
+        (0..self.plan.cases.len()).filter(is_shown).collect()
+    }
+
+    fn words(&self, variant: usize, point: Option<usize>) -> Words {
+        let experiment = &self.plan.experiment;
+        let mut title = experiment.title.clone().unwrap_or_else(|| experiment.name.clone());
+        let points = experiment.points();
+        if let Some(point) = point.filter(|_| points.len() > 1) {
+            title += &format!(": {}", points[point].label);
+        }
+        let mut parts = Vec::new();
+        if !experiment.variants[variant].name.is_empty() {
+            parts.push(experiment.variants[variant].name.clone());
+        }
+        let Results { runs, duration, .. } = self.results;
+        let plural = if *runs == 1 { "run" } else { "runs" };
+        parts.push(format!("{runs} {plural} of {duration}"));
+        Words { title, subtitle: parts.join(", ") }
+    }
+
+    /// The name of a picture: "figure", and what sets it apart from others.
+    fn file(&self, kind: FigureKind, variant: usize, point: Option<usize>) -> String {
+        let experiment = &self.plan.experiment;
+        let mut parts = vec!["figure".to_owned()];
+        if experiment.figures.first() != Some(&kind) {
+            parts.push(kind.name().to_owned());
+        }
+        if variant > 0 {
+            parts.push(slug(&experiment.variants[variant].name));
+        }
+        let points = experiment.points();
+        if let Some(point) = point.filter(|_| points.len() > 1) {
+            parts.push(slug(&points[point].label));
+        }
+        parts.join("-")
+    }
+
+    fn sample(&self, case: usize) -> Sample<'_> {
+        Sample::new(rows_of(self.rows, case), self.plan.cases[case].is_own.clone())
+    }
+
+    fn name(&self, case: usize) -> String {
+        self.plan.experiment.schemes[self.plan.cases[case].scheme].name.clone()
+    }
+
+    fn style(&self, case: usize) -> Style {
+        self.styles[self.plan.cases[case].scheme]
+    }
+
+    fn throughput_delay(&self, words: Words, cases: &[usize]) -> String {
+        let schemes = cases.iter().map(|&case| Scheme {
+            name: self.name(case),
+            style: self.style(case),
+            on_frontier: self.plan.cases[case].is_computed(),
+            runs: self
+                .sample(case)
+                .points()
+                .map(|(throughput, queueing_ms)| Run { queueing_ms, throughput })
+                .collect(),
+        });
+        let figure = ThroughputDelay {
+            title: words.title,
+            subtitle: words.subtitle,
+            description: "Throughput against queueing delay of each sender in each run.".to_owned(),
+            y_axis: "throughput, Mbps".to_owned(),
+            spread: Spread::Ellipse,
+            schemes: schemes.collect(),
+        };
+        figure.svg()
+    }
+
+    fn sweep(&self, words: Words, cases: &[usize]) -> String {
+        let experiment = &self.plan.experiment;
+        let points = experiment.points();
+        let (x_axis, x_scale, y) = experiment.sweep.as_ref().map_or_else(
+            || (String::new(), Scale::Linear, "throughput"),
+            |sweep| {
+                let scale = if sweep.is_log { Scale::Log } else { Scale::Linear };
+                (sweep.title.clone(), scale, sweep.y.key)
+            },
+        );
+        let line = |scheme: usize| {
+            let own = cases.iter().filter(|&&case| self.plan.cases[case].scheme == scheme);
+            let mut told: Vec<BandPoint> = own
+                .filter_map(|&case| {
+                    let x = points[self.plan.cases[case].point].x;
+                    band(&self.sample(case), y, x, self.plan.seed)
+                })
+                .collect();
+            told.sort_by(|a, b| a.x.total_cmp(&b.x));
+            Band {
+                name: experiment.schemes[scheme].name.clone(),
+                style: self.styles[scheme],
+                points: told,
+            }
+        };
+        let range = |scheme: &crate::experiment::Scheme| {
+            let (low, high) = scheme.designed_for?;
+            Some(DesignRange { name: format!("{}: design range", scheme.name), low, high })
+        };
+        let lines = (0..experiment.schemes.len()).map(line).filter(|line| !line.points.is_empty());
+        let y_axis = crate::metric::Metric::named(y).map_or(y, |metric| metric.words);
+        let figure = Sweep {
+            title: words.title,
+            subtitle: words.subtitle,
+            description: format!("{y_axis} over {x_axis}, with 95 % intervals."),
+            x_axis,
+            x_scale,
+            y_axis: y_axis.to_owned(),
+            lines: lines.collect(),
+            ranges: experiment.schemes.iter().filter_map(range).collect(),
+        };
+        figure.svg()
+    }
+
+    /// The share of the throughput that each group of flows got.
+    fn bars(&self, words: Words, cases: &[usize]) -> String {
+        let Some(&first) = cases.first() else { return String::new() };
+        let groups = &self.plan.cases[first].scenario.flows;
+        let bar = |case: usize, group: usize| {
+            let shares = rows_of(self.rows, case).into_iter().filter_map(|row| {
+                let all: f64 = row.flows.iter().filter_map(|flow| flow.throughput_mbps).sum();
+                let own = row.flows.iter().filter(|flow| flow.group == group);
+                let own: f64 = own.filter_map(|flow| flow.throughput_mbps).sum();
+                (all > 0.0).then(|| 100.0 * own / all)
+            });
+            let estimate = Estimate::of_any(&shares.collect::<Vec<f64>>())?;
+            let reach = if estimate.error.is_finite() { estimate.reach() } else { 0.0 };
+            let value = estimate.mean;
+            Some(Bar { value, low: value - reach, high: value + reach })
+        };
+        let bars = groups.iter().enumerate().map(|(group, flows)| BarGroup {
+            name: flows.name.clone(),
+            bars: cases.iter().map(|&case| bar(case, group)).collect(),
+        });
+        let scheme = |&case: &usize| BarScheme { name: self.name(case), style: self.style(case) };
+        let equal =
+            Reference { value: 100.0 / groups.len() as f64, name: "equal share".to_owned() };
+        let figure = Bars {
+            title: words.title,
+            subtitle: words.subtitle,
+            description: "The share of the throughput that each group of flows got.".to_owned(),
+            x_axis: "flows".to_owned(),
+            y_axis: "share of the throughput, %".to_owned(),
+            schemes: cases.iter().map(scheme).collect(),
+            groups: bars.collect(),
+            reference: Some(equal),
+        };
+        figure.svg()
+    }
+
+    fn recordings(&self, cases: &[usize]) -> Vec<(usize, Recording)> {
+        let record = |&case: &usize| (case, series::record(self.plan, &self.plan.cases[case]));
+        cases.iter().map(record).collect()
+    }
+
+    fn sequence(&self, words: Words, cases: &[usize]) -> String {
+        let recordings = self.recordings(cases);
+        let line = |(case, recording): &(usize, Recording)| {
+            let flow = first_own(&self.plan.cases[*case]);
+            let spec = &self.plan.cases[*case].network.flows()[flow];
+            let megabytes = spec.transport.payload(spec.packet_size).get() as f64 * 1e-6;
+            let points = recording.flows[flow].iter();
+            Line {
+                name: self.name(*case),
+                style: self.style(*case),
+                points: points.map(|at| (at.time, at.delivered as f64 * megabytes)).collect(),
+            }
+        };
+        let figure = Sequence {
+            title: words.title,
+            subtitle: format!("{}; the first run", words.subtitle),
+            description: "What one flow had delivered up to each moment.".to_owned(),
+            y_axis: "delivered, MB".to_owned(),
+            lines: recordings.iter().map(line).collect(),
+            events: recordings
+                .first()
+                .map_or_else(Vec::new, |(case, recording)| self.events(*case, recording)),
+        };
+        figure.svg()
+    }
+
+    /// When flows other than the first of the scheme's started and ended.
+    fn events(&self, case: usize, recording: &Recording) -> Vec<Event> {
+        let own = first_own(&self.plan.cases[case]);
+        let flows = recording.flows.iter().enumerate().filter(|(flow, _)| *flow != own);
+        let mut events = Vec::new();
+        for (flow, samples) in flows {
+            let name = &self.plan.cases[case].network.flows()[flow].name;
+            let mut was_on = false;
+            for sample in samples {
+                if sample.is_on != was_on {
+                    was_on = sample.is_on;
+                    let word = if was_on { "starts" } else { "ends" };
+                    events.push(Event { time: sample.time, label: format!("{name} {word}") });
+                }
+            }
+        }
+        events.sort_by(|a, b| a.time.total_cmp(&b.time));
+        // Flows that come and go all the time are no events.
+        if events.len() > 12 { Vec::new() } else { events }
+    }
+
+    fn series(&self, words: Words, cases: &[usize]) -> String {
+        let recordings = self.recordings(cases);
+        let line = |case: usize, points: Vec<(f64, f64)>| Line {
+            name: self.name(case),
+            style: self.style(case),
+            points,
+        };
+        let queues = recordings.iter().map(|(case, recording)| {
+            let link = recording.links.first().map_or(&[][..], Vec::as_slice);
+            line(*case, link.iter().map(|&(time, packets)| (time, packets as f64)).collect())
+        });
+        let flights = recordings.iter().map(|(case, recording)| {
+            let samples = &recording.flows[first_own(&self.plan.cases[*case])];
+            line(*case, samples.iter().map(|at| (at.time, at.in_flight as f64)).collect())
+        });
+        let panels = vec![
+            SeriesPanel { y_axis: "queue, packets".to_owned(), lines: queues.collect() },
+            SeriesPanel { y_axis: "in flight, packets".to_owned(), lines: flights.collect() },
+        ];
+        let figure = Series {
+            title: words.title,
+            subtitle: format!("{}; the first run", words.subtitle),
+            description: "The queue of the first link, and what the first flow has in flight."
+                .to_owned(),
+            panels,
+            events: recordings
+                .first()
+                .map_or_else(Vec::new, |(case, recording)| self.events(*case, recording)),
+        };
+        figure.svg()
+    }
+}
+
+/// A metric over all runs of a case, with its interval.
+fn band(sample: &Sample<'_>, key: &str, x: f64, seed: u64) -> Option<BandPoint> {
+    let all: Vec<usize> = (0..sample.runs()).collect();
+    let y = sample.value(key, &all).filter(|value| value.is_finite())?;
+    let [low, high] = sample.interval(seed, |runs| sample.value(key, runs)).unwrap_or([y, y]);
+    Some(BandPoint { x, y, low, high })
+}
+
+/// The number of the first flow that the scheme runs.
+fn first_own(case: &Case) -> usize {
+    let own = case.is_own.iter().position(|&is_own| is_own).unwrap_or(0);
+    case.scenario.flows[..own].iter().map(|group| group.count).sum()
+}
+
+/// `text` as part of a file's name.
+fn slug(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    let words: Vec<String> = words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+    words.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_are_plain() {
+        assert_eq!(slug("As in the papers (IW 3)"), "as-in-the-papers-iw-3");
+        assert_eq!(slug("4.7 Mbps"), "4.7-mbps");
+    }
+}

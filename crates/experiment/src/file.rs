@@ -1,0 +1,87 @@
+//! The table `[experiment]` as serde reads it.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::{Spanned, Value};
+
+/// A file of which only the table `[experiment]` is of interest; the rest is the scenario.
+#[derive(Debug, Deserialize)]
+pub(super) struct File {
+    pub(super) experiment: Option<ExperimentTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExperimentTable {
+    pub(super) source: Option<String>,
+    pub(super) figure: Option<Spanned<OneOrMore>>,
+    pub(super) columns: Option<Vec<Spanned<String>>>,
+    pub(super) runs: Option<Spanned<u64>>,
+    pub(super) reference: Option<Spanned<OneOrMore>>,
+    #[serde(default)]
+    pub(super) scheme: Vec<Spanned<SchemeTable>>,
+    #[serde(default)]
+    pub(super) variant: Vec<Spanned<VariantTable>>,
+    pub(super) sweep: Option<Spanned<SweepTable>>,
+}
+
+/// A word or several.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+impl OneOrMore {
+    /// The words.
+    pub(super) fn into_words(self) -> Vec<String> {
+        match self {
+            OneOrMore::One(word) => vec![word],
+            OneOrMore::More(words) => words,
+        }
+    }
+}
+
+/// Keys of the scenario and their values.
+pub(super) type Settings = BTreeMap<String, Spanned<Value>>;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SchemeTable {
+    pub(super) name: Spanned<String>,
+    pub(super) controller: Option<Spanned<String>>,
+    pub(super) queue: Option<Spanned<Value>>,
+    #[serde(default)]
+    pub(super) tcp: Settings,
+    #[serde(default)]
+    pub(super) set: Settings,
+    #[serde(default)]
+    pub(super) paper: Settings,
+    #[serde(default)]
+    pub(super) optional_file: bool,
+    pub(super) designed_for: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VariantTable {
+    pub(super) name: Spanned<String>,
+    #[serde(default)]
+    pub(super) tcp: Settings,
+    #[serde(default)]
+    pub(super) set: Settings,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SweepTable {
+    pub(super) key: Spanned<String>,
+    pub(super) title: Option<String>,
+    pub(super) values: Option<Spanned<Vec<Spanned<Value>>>>,
+    pub(super) from: Option<Spanned<String>>,
+    pub(super) to: Option<Spanned<String>>,
+    pub(super) points: Option<Spanned<u64>>,
+    pub(super) scale: Option<Spanned<String>>,
+    pub(super) y: Option<Spanned<String>>,
+}

@@ -1,0 +1,73 @@
+//! Experiments: schemes side by side on one network, from a file to tables and pictures.
+//!
+//! An experiment is a scenario (see [`exm_sim::scenario`]) with a table `[experiment]`:
+//!
+//! | key | meaning | unless given |
+//! |---|---|---|
+//! | `source` | where it was published | |
+//! | `figure` | its pictures: `"throughput-delay"`, `"sequence"`, `"sweep"`, `"bars"`, `"series"`, `"table"`, or a list of them | `"throughput-delay"` |
+//! | `columns` | what the tables tell: a list of names of [`METRICS`] | the usual |
+//! | `runs` | how often each scheme is run | 128 |
+//! | `reference` | the scheme that all others are compared with, or a list of such | none |
+//!
+//! and for each scheme an `[[experiment.scheme]]`:
+//!
+//! | key | meaning |
+//! |---|---|
+//! | `name` | what it is called |
+//! | `controller` | what stands wherever the scenario has `controller = "scheme"` |
+//! | `queue` | the discipline of every link: its name, or a table of its name and settings |
+//! | `tcp` | settings that are put into the scenario's `[tcp]` |
+//! | `set` | other keys of the scenario, by their paths: `{ "dumbbell.buffer" = "5 BDP" }` |
+//! | `paper` | what the papers say of it: `{ speedup = 2.1, mean_rtt = 7.5 }`; lists where there is a sweep; tables for groups of flows |
+//! | `optional_file` | the scheme is left out, and that is said, where its table is absent |
+//! | `designed_for` | the range of the sweep that it was designed for |
+//!
+//! For each `[[experiment.variant]]`, with `name`, `tcp` and `set`, all is run once. A table
+//! `[experiment.sweep]` lets the `key` of the scenario take each of its `values`, or so many `points`
+//! `from` one `to` another on a `scale`, `"linear"` or `"log"`; `y` is the metric drawn over it and
+//! `title` the name of its axis.
+//!
+//! A path to a key has dots between its steps. A list of tables is one step, of all its members or of
+//! the one named next: `"flow.traffic.on"`, `"flow.web.rtt"`.
+//!
+//! An [`Experiment`] becomes a [`Plan`], a plan [`Rows`] by a [`run`], and rows [`Results`]. Run r of
+//! every scheme draws from the same seed and so meets the same traffic. Results are the same on any
+//! number of threads, and however often the runs were interrupted: a [`Store`] keeps those that are
+//! finished.
+
+mod csv;
+mod edit;
+mod experiment;
+mod figures;
+mod file;
+mod fingerprint;
+mod folder;
+mod metric;
+mod plan;
+mod report;
+mod results;
+mod rows;
+mod runner;
+mod series;
+mod source;
+mod store;
+mod summary;
+mod sweep;
+mod text;
+
+pub use experiment::{Experiment, FigureKind, MAX_RUNS, PaperNumber, Scheme, Variant};
+pub use folder::{FolderError, write};
+pub use metric::{METRICS, Metric};
+pub use plan::{Case, Options, Plan, PlanError, Skipped};
+pub use report::{ShowError, Shown, page};
+pub use results::{
+    Beside, CaseResult, Comparison, GroupResult, Picture, Ratio, Results, ResultsError, SchemeInfo,
+};
+pub use rows::{FlowRow, LinkRow, RunRow};
+pub use runner::{Watch, is_complete, run, total_work};
+pub use source::ExperimentError;
+pub use store::{Rows, Store, StoreError};
+pub use summary::{Shape, Summary};
+pub use sweep::{Point, Sweep};
+pub use text::TextTable;

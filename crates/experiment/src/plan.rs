@@ -1,0 +1,288 @@
+//! [`Plan`]: which networks an experiment simulates, and how often.
+
+use crate::edit::{Change, What};
+use crate::experiment::{Experiment, Scheme};
+use crate::fingerprint::Fingerprint;
+use crate::source::ExperimentError;
+use crate::sweep::Point;
+use exm_link::Service;
+use exm_random::{Purpose, Stream};
+use exm_sim::controllers::AnyController;
+use exm_sim::network::Network;
+use exm_sim::scenario::{Load, Scenario, suggest};
+use exm_units::Span;
+use std::fmt::Write;
+use std::path::PathBuf;
+use toml::{Table, Value};
+
+/// What a run of an experiment may say otherwise than its file.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How often each scheme is run.
+    pub runs: Option<u64>,
+    /// What chance is drawn from.
+    pub seed: Option<u64>,
+    /// How much time is simulated.
+    pub duration: Option<Span>,
+    /// The schemes to run; all, where it is empty.
+    pub only: Vec<String>,
+    /// A file that takes the place of the experiment's traces, as a path that leads there from
+    /// anywhere.
+    pub trace: Option<PathBuf>,
+}
+
+/// Which networks are simulated, and how often.
+#[derive(Debug)]
+pub struct Plan {
+    /// What it is a plan of.
+    pub experiment: Experiment,
+    /// How often each case is run.
+    pub runs: u64,
+    /// What chance is drawn from.
+    pub seed: u64,
+    /// How much time each run simulates.
+    pub duration: Span,
+    /// The networks, variant by variant, point by point, scheme by scheme.
+    pub cases: Vec<Case>,
+    /// What was left out, and why.
+    pub skipped: Vec<Skipped>,
+    pub(crate) hash: Fingerprint,
+}
+
+/// One network: a scheme under the settings of a variant at a point of the sweep.
+#[derive(Debug)]
+pub struct Case {
+    /// The number of the variant.
+    pub variant: usize,
+    /// The number of the scheme.
+    pub scheme: usize,
+    /// The number of the point.
+    pub point: usize,
+    /// Its scenario.
+    pub scenario: Scenario,
+    /// Its network.
+    pub network: Network,
+    /// For each group of flows, whether its controller is the scheme's.
+    pub is_own: Vec<bool>,
+    pub(crate) name: String,
+    pub(crate) hash: Fingerprint,
+}
+
+/// A scheme that was left out.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Skipped {
+    /// Its name.
+    pub scheme: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The experiment is at fault.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// A scheme was asked for that there is not.
+    #[error("there is no scheme \"{name}\": {suggestion}")]
+    NoSuchScheme {
+        /// What was asked for.
+        name: String,
+        /// What to ask for.
+        suggestion: String,
+    },
+    /// All schemes were left out.
+    #[error("no scheme is left to run: {0}")]
+    NothingLeft(String),
+    /// The trace takes no trace's place.
+    #[error("the experiment has no link with a trace, whose place another could take")]
+    NoTrace,
+}
+
+impl Plan {
+    /// Plans `experiment`. Controllers that are called by no built-in name are asked of `load`, as
+    /// [`Scenario::network`] does.
+    ///
+    /// # Errors
+    /// [`PlanError`] where a setting is refused, a controller or trace is missing, or nothing is
+    /// left to do.
+    pub fn new(
+        experiment: Experiment,
+        options: &Options,
+        load: &mut Load<'_>,
+    ) -> Result<Plan, PlanError> {
+        let selected = selected(&experiment, &options.only)?;
+        let skipped: Vec<Skipped> =
+            selected.iter().filter_map(|&scheme| missing(&experiment, scheme, load)).collect();
+        let is_left = |index: &usize| {
+            let name = &experiment.schemes[*index].name;
+            !skipped.iter().any(|skipped| skipped.scheme == *name)
+        };
+        let left: Vec<usize> = selected.into_iter().filter(is_left).collect();
+        if left.is_empty() {
+            let reasons: Vec<&str> = skipped.iter().map(|one| one.reason.as_str()).collect();
+            return Err(PlanError::NothingLeft(reasons.join("; ")));
+        }
+        let base = base(&experiment, options)?;
+        let seed = options.seed.unwrap_or(experiment.seed);
+        let mut cases = Vec::new();
+        for variant in 0..experiment.variants.len() {
+            for (point, value) in experiment.points().iter().enumerate() {
+                for &scheme in &left {
+                    let numbers = [variant, point, scheme];
+                    let maker = Maker { experiment: &experiment, base: &base, seed };
+                    cases.push(maker.case(numbers, value, load)?);
+                }
+            }
+        }
+        let mut hash = Fingerprint::of(&base.to_string());
+        hash.add(&seed.to_le_bytes());
+        Ok(Plan {
+            runs: options.runs.unwrap_or(experiment.runs),
+            seed,
+            duration: cases[0].scenario.duration,
+            cases,
+            skipped,
+            hash,
+            experiment,
+        })
+    }
+
+    /// The seed of the run of this number, the same for all cases: whatever the scheme, it meets the
+    /// same traffic and the same losses. Below 2^53, so that every program reads it as it is.
+    pub fn seed_of(&self, run: u64) -> u64 {
+        Stream::new(self.seed, Purpose::Specimen, run as usize).seed() >> 11
+    }
+
+    /// About how much work a run of `case` is: thousands of packets that its links could carry.
+    pub fn work(case: &Case) -> u64 {
+        let secs = case.network.duration().as_secs_f64();
+        let links = case.network.links().iter();
+        let bits: f64 = links.map(|link| link.service.rate().as_bps() as f64 * secs).sum();
+        1 + (bits / 12_000_000.0) as u64
+    }
+}
+
+/// The numbers of the schemes to run.
+fn selected(experiment: &Experiment, only: &[String]) -> Result<Vec<usize>, PlanError> {
+    let names: Vec<&str> = experiment.schemes.iter().map(|scheme| scheme.name.as_str()).collect();
+    if let Some(name) = only.iter().find(|name| !names.contains(&name.as_str())) {
+        let suggestion = suggest(name, &names);
+        return Err(PlanError::NoSuchScheme { name: name.clone(), suggestion });
+    }
+    let is_selected = |&index: &usize| only.is_empty() || only.iter().any(|o| o == names[index]);
+    Ok((0..names.len()).filter(is_selected).collect())
+}
+
+/// Why a scheme is left out, if it is: it may be, and its table is neither a file nor known.
+fn missing(experiment: &Experiment, scheme: usize, load: &mut Load<'_>) -> Option<Skipped> {
+    let Scheme { name, controller, is_optional, .. } = &experiment.schemes[scheme];
+    let controller = controller.as_ref().filter(|_| *is_optional)?;
+    let path = experiment.dir.join(controller);
+    let is_there = path.exists() || AnyController::NAMES.contains(&controller.as_str());
+    (!is_there && load(controller, &path).is_err()).then(|| Skipped {
+        scheme: name.clone(),
+        reason: format!("the table {} is not there", path.display()),
+    })
+}
+
+/// The scenario's tables, changed as all cases are.
+fn base(experiment: &Experiment, options: &Options) -> Result<Table, PlanError> {
+    let mut base = experiment.document.clone();
+    if let Some(duration) = options.duration {
+        base.insert("duration".to_owned(), Value::String(duration.to_string()));
+    }
+    if let Some(trace) = &options.trace {
+        let file = trace.display().to_string();
+        let before = base.clone();
+        let change = Change { what: What::Trace(file.clone()), place: None };
+        // It changes whatever has one, and cannot fail.
+        let _ = change.apply(&mut base);
+        if base == before && !base.to_string().contains(&file) {
+            return Err(PlanError::NoTrace);
+        }
+    }
+    Ok(base)
+}
+
+/// Makes the cases of an experiment.
+struct Maker<'a> {
+    experiment: &'a Experiment,
+    base: &'a Table,
+    seed: u64,
+}
+
+impl Maker<'_> {
+    fn case(
+        &self,
+        [variant, point, scheme]: [usize; 3],
+        value: &Point,
+        load: &mut Load<'_>,
+    ) -> Result<Case, PlanError> {
+        let (of_variant, of_scheme) =
+            (&self.experiment.variants[variant], &self.experiment.schemes[scheme]);
+        let changes: Vec<&Change> =
+            of_variant.changes.iter().chain(&value.changes).chain(&of_scheme.changes).collect();
+        let mut document = self.base.clone();
+        for change in &changes {
+            change
+                .apply(&mut document)
+                .map_err(|problem| self.experiment.text.error(change.place, problem))?;
+        }
+        let text = document.to_string();
+        let scenario = self.scenario(&text).map_err(|_| self.blame(&changes))?;
+        let network = scenario.network(load).map_err(|error| {
+            let place = changes.iter().rev().find_map(|change| change.place).and(of_scheme.place);
+            self.experiment.text.error(place, error.problem())
+        })?;
+        let own = scenario
+            .flows
+            .iter()
+            .map(|group| of_scheme.controller.as_ref().is_none_or(|own| *own == group.controller));
+        let name = format!("{}/{}/{}", of_variant.name, value.label, of_scheme.name);
+        let hash = self.hash(&text, &scenario, &network);
+        let is_own = own.collect();
+        Ok(Case { variant, scheme, point, scenario, network, is_own, name, hash })
+    }
+
+    fn scenario(&self, text: &str) -> Result<Scenario, String> {
+        let Experiment { text: source, dir, .. } = self.experiment;
+        Scenario::parse(text, &source.file, dir).map_err(|error| error.problem().to_owned())
+    }
+
+    /// The error of the first of `changes` that spoils the scenario, or of the scenario itself.
+    fn blame(&self, changes: &[&Change]) -> ExperimentError {
+        let source = &self.experiment.text;
+        let mut document = self.base.clone();
+        if let Err(problem) = self.scenario(&document.to_string()) {
+            return source.error(None, problem);
+        }
+        for change in changes {
+            // It has been made once before.
+            let _ = change.apply(&mut document);
+            if let Err(problem) = self.scenario(&document.to_string()) {
+                return source.error(change.place, problem);
+            }
+        }
+        source.error(None, "the schemes' settings contradict one another")
+    }
+
+    /// All that the result depends on: the text, the tables and traces it names, the seed.
+    fn hash(&self, text: &str, scenario: &Scenario, network: &Network) -> Fingerprint {
+        let mut hash = Fingerprint::of(text);
+        let mut first = 0;
+        for group in &scenario.flows {
+            // Flows of a group are alike.
+            write!(hash, "{:?}", network.flows()[first]).expect("numbers take any text");
+            first += group.count;
+        }
+        for link in network.links() {
+            write!(hash, "{link:?}").expect("numbers take any text");
+            if let Service::Trace(trace) = &link.service {
+                trace.times().iter().for_each(|at| hash.add(&at.as_nanos().to_le_bytes()));
+            }
+        }
+        hash.add(&self.seed.to_le_bytes());
+        hash
+    }
+}

@@ -1,0 +1,65 @@
+//! What happened on the way: the first run of a case, watched.
+
+use crate::plan::{Case, Plan};
+use exm_sim::engine::{self, FlowSample, LinkSample, Observer, Pace};
+use exm_units::{Instant, Span};
+
+/// How many samples are taken of each flow and link: more than a picture is wide.
+const SAMPLES: u64 = 1000;
+
+/// A flow at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sampled {
+    /// In seconds.
+    pub(crate) time: f64,
+    pub(crate) is_on: bool,
+    /// Packets in flight.
+    pub(crate) in_flight: u64,
+    /// Packets delivered so far.
+    pub(crate) delivered: u64,
+}
+
+/// Flows and links over time.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    pub(crate) flows: Vec<Vec<Sampled>>,
+    /// For each link, times in seconds and packets that wait.
+    pub(crate) links: Vec<Vec<(f64, u64)>>,
+    pace: Span,
+}
+
+/// Makes the first run of `case` once more and watches it.
+pub(crate) fn record(plan: &Plan, case: &Case) -> Recording {
+    let network = &case.network;
+    let pace = Span::from_nanos(network.duration().as_nanos().div_ceil(SAMPLES));
+    let mut recording = Recording {
+        flows: vec![Vec::new(); network.flows().len()],
+        links: vec![Vec::new(); network.links().len()],
+        pace,
+    };
+    engine::run_observed(network, plan.seed_of(0), &mut recording);
+    recording
+}
+
+fn secs(at: Instant) -> f64 {
+    at.as_nanos() as f64 * 1e-9
+}
+
+impl Observer for Recording {
+    fn pace(&self) -> Pace {
+        Pace::Every(self.pace)
+    }
+
+    fn flow(&mut self, sample: &FlowSample) {
+        self.flows[sample.flow].push(Sampled {
+            time: secs(sample.at),
+            is_on: sample.on,
+            in_flight: sample.in_flight.get(),
+            delivered: sample.delivered,
+        });
+    }
+
+    fn link(&mut self, sample: &LinkSample) {
+        self.links[sample.link].push((secs(sample.at), sample.packets));
+    }
+}

@@ -1,0 +1,289 @@
+//! [`Summary`]: what all runs of a case say together.
+
+use crate::rows::{FlowRow, RunRow};
+use exm_measure::{Bootstrap, Ellipse, jain_index};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How often runs are drawn anew for an interval: its ends are then good to a few parts in a
+/// hundred of its length, which is more than is printed of them.
+const RESAMPLINGS: usize = 1000;
+
+/// What all runs of a case say together, of some of its flows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// How many flows there are in all runs together, those that were never on left out.
+    pub samples: usize,
+    /// Each metric by its name; those that tell nothing are missing.
+    pub values: BTreeMap<String, f64>,
+    /// The 95 % intervals of some of them, by a bootstrap over runs.
+    pub intervals: BTreeMap<String, [f64; 2]>,
+    /// The one-sigma ellipse of the most likely Gaussian; x is the queueing delay in ms, y the
+    /// throughput in Mbps.
+    pub ellipse: Option<Shape>,
+}
+
+/// An ellipse, see [`exm_measure::Ellipse`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Its centre.
+    pub centre: [f64; 2],
+    /// Half of each axis.
+    pub semi_axes: [f64; 2],
+    /// The direction of the longer axis.
+    pub angle: f64,
+}
+
+/// Some flows of all runs of a case.
+#[derive(Clone)]
+pub(crate) struct Sample<'a> {
+    rows: Vec<&'a RunRow>,
+    groups: Vec<bool>,
+}
+
+impl<'a> Sample<'a> {
+    /// The flows of `rows` whose groups are told by `groups`.
+    pub(crate) fn new(rows: Vec<&'a RunRow>, groups: Vec<bool>) -> Sample<'a> {
+        Sample { rows, groups }
+    }
+
+    /// How many runs there are.
+    pub(crate) fn runs(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Throughput in Mbps and queueing delay in ms of each flow of each run.
+    pub(crate) fn points(&self) -> impl Iterator<Item = (f64, Option<f64>)> + '_ {
+        self.rows
+            .iter()
+            .flat_map(|row| self.flows(row))
+            .filter_map(|flow| Some((flow.throughput_mbps?, flow.queueing_ms)))
+    }
+
+    fn flows<'b>(&'b self, row: &'b RunRow) -> impl Iterator<Item = &'b FlowRow> {
+        row.flows.iter().filter(|flow| self.groups.get(flow.group).copied().unwrap_or(false))
+    }
+
+    /// The flows that were on, in the runs of these numbers.
+    fn values(&self, runs: &[usize], of: impl Fn(&FlowRow) -> Option<f64>) -> Vec<f64> {
+        let mut values = Vec::with_capacity(runs.len() * 8);
+        for &run in runs {
+            let on = self.flows(self.rows[run]).filter(|flow| flow.on_s > 0.0);
+            values.extend(on.filter_map(&of));
+        }
+        values
+    }
+
+    fn sum(&self, runs: &[usize], of: impl Fn(&FlowRow) -> u64) -> f64 {
+        runs.iter().flat_map(|&run| self.flows(self.rows[run])).map(of).sum::<u64>() as f64
+    }
+
+    fn per_run(&self, runs: &[usize], of: impl Fn(&RunRow) -> Option<f64>) -> Option<f64> {
+        mean(&runs.iter().filter_map(|&run| of(self.rows[run])).collect::<Vec<f64>>())
+    }
+
+    /// The metric called `key` over the runs of these numbers.
+    pub(crate) fn value(&self, key: &str, runs: &[usize]) -> Option<f64> {
+        let throughput = |flow: &FlowRow| flow.throughput_mbps;
+        let queueing = |flow: &FlowRow| flow.queueing_ms;
+        let percent = |part: &dyn Fn(&FlowRow) -> u64| {
+            let sent = self.sum(runs, |flow| flow.sent);
+            (sent > 0.0).then(|| 100.0 * self.sum(runs, part) / sent)
+        };
+        match key {
+            "throughput" => median(&mut self.values(runs, throughput)),
+            "mean_throughput" => mean(&self.values(runs, throughput)),
+            "sd_throughput" => deviation(&self.values(runs, throughput)),
+            "queueing" => median(&mut self.values(runs, queueing)),
+            "mean_queueing" => mean(&self.values(runs, queueing)),
+            "sd_queueing" => deviation(&self.values(runs, queueing)),
+            "rtt" => median(&mut self.values(runs, |flow| flow.rtt_ms)),
+            "mean_rtt" => mean(&self.values(runs, |flow| flow.rtt_ms)),
+            "completion" => median(&mut self.values(runs, |flow| flow.completion_ms)),
+            "share" => self.per_run(runs, |row| self.share(row)).map(|share| 100.0 * share),
+            "loss" => percent(&|flow| flow.lost),
+            "resent" => percent(&|flow| flow.resent),
+            "timeouts" => mean(&self.values(runs, |flow| Some(flow.timeouts as f64))),
+            "marks" => self.marks(runs),
+            "jain" => self.per_run(runs, |row| {
+                let own: Vec<f64> =
+                    self.flows(row).filter_map(|flow| flow.throughput_mbps).collect();
+                // One flow alone shares with nobody.
+                (own.len() > 1).then(|| jain_index(&own)).flatten()
+            }),
+            "utilisation" => self.per_run(runs, |row| {
+                row.links.iter().map(|link| 100.0 * link.utilisation).reduce(f64::max)
+            }),
+            "objective" => mean(&self.values(runs, |flow| {
+                let share = flow.share.filter(|share| *share > 0.0)?;
+                Some(libm::log2(share) - libm::log2(flow.rtt_ratio?))
+            })),
+            _ => None,
+        }
+    }
+
+    /// The part of the throughput of all flows that these had.
+    fn share(&self, row: &RunRow) -> Option<f64> {
+        let all: f64 = row.flows.iter().filter_map(|flow| flow.throughput_mbps).sum();
+        let own: f64 = self.flows(row).filter_map(|flow| flow.throughput_mbps).sum();
+        (all > 0.0).then(|| own / all)
+    }
+
+    fn marks(&self, runs: &[usize]) -> Option<f64> {
+        let links = || runs.iter().flat_map(|&run| &self.rows[run].links);
+        let transmitted: u64 = links().map(|link| link.transmitted).sum();
+        let marked: u64 = links().map(|link| link.marked).sum();
+        (transmitted > 0).then(|| 100.0 * marked as f64 / transmitted as f64)
+    }
+
+    /// The 95 % interval of a `statistic` of some runs, by a bootstrap over them: the flows of a run
+    /// share its traffic and are no independent samples.
+    pub(crate) fn interval(
+        &self,
+        seed: u64,
+        statistic: impl Fn(&[usize]) -> Option<f64>,
+    ) -> Option<[f64; 2]> {
+        if self.rows.len() < 2 {
+            return None;
+        }
+        let all: Vec<usize> = (0..self.rows.len()).collect();
+        let bootstrap = Bootstrap { seed, resamplings: RESAMPLINGS, confidence: 0.95 };
+        let told = bootstrap.interval(&all, |runs| statistic(runs).unwrap_or(f64::NAN))?;
+        (told.low.is_finite() && told.high.is_finite()).then_some([told.low, told.high])
+    }
+
+    /// All metrics, with intervals for those called by a name in `sure`.
+    pub(crate) fn summary(&self, seed: u64, sure: &[&str]) -> Summary {
+        let all: Vec<usize> = (0..self.rows.len()).collect();
+        let values = crate::metric::METRICS.iter().filter_map(|metric| {
+            let value = self.value(metric.key, &all).filter(|value| value.is_finite())?;
+            Some((metric.key.to_owned(), value))
+        });
+        let intervals = sure.iter().filter_map(|&key| {
+            Some((key.to_owned(), self.interval(seed, |runs| self.value(key, runs))?))
+        });
+        let pairs: Vec<(f64, f64)> =
+            self.points().filter_map(|(throughput, delay)| Some((delay?, throughput))).collect();
+        Summary {
+            samples: self.points().count(),
+            values: values.collect(),
+            intervals: intervals.collect(),
+            ellipse: Ellipse::of(&pairs).map(Shape::from),
+        }
+    }
+}
+
+impl From<Ellipse> for Shape {
+    fn from(ellipse: Ellipse) -> Shape {
+        Shape {
+            centre: [ellipse.centre.0, ellipse.centre.1],
+            semi_axes: [ellipse.semi_axes.0, ellipse.semi_axes.1],
+            angle: ellipse.angle,
+        }
+    }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The middle value, or the mean of the middle two. It puts `values` out of order, and is faster
+/// than sorting them by as much as makes a bootstrap bearable.
+fn median(values: &mut [f64]) -> Option<f64> {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return None;
+    }
+    let is_even = values.len().is_multiple_of(2);
+    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let lower = below.iter().copied().max_by(f64::total_cmp).filter(|_| is_even);
+    Some(lower.map_or(upper, |lower| lower + (upper - lower) / 2.0))
+}
+
+/// The standard deviation of the most likely Gaussian.
+fn deviation(values: &[f64]) -> Option<f64> {
+    let middle = mean(values)?;
+    let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
+    Some((squares / values.len() as f64).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::LinkRow;
+    use proptest::prelude::*;
+
+    fn flow(group: usize, throughput: f64, queueing: f64) -> FlowRow {
+        FlowRow {
+            group,
+            on_s: 1.0,
+            throughput_mbps: Some(throughput),
+            share: Some(0.5),
+            queueing_ms: Some(queueing),
+            rtt_ms: Some(100.0 + queueing),
+            rtt_ratio: Some(2.0),
+            sent: 100,
+            resent: 2,
+            timeouts: 1,
+            delivered: 98,
+            lost: 2,
+            completed: 0,
+            completion_ms: None,
+        }
+    }
+
+    fn row(flows: Vec<FlowRow>) -> RunRow {
+        let link = LinkRow {
+            utilisation: 0.5,
+            mean_queue: 1.0,
+            max_queue: 3,
+            transmitted: 200,
+            dropped: 4,
+            marked: 10,
+            lost: 0,
+        };
+        RunRow { seed: 1, flows, links: vec![link] }
+    }
+
+    #[test]
+    fn a_summary_by_hand() {
+        let rows = [
+            row(vec![flow(0, 1.0, 10.0), flow(1, 3.0, 20.0)]),
+            row(vec![flow(0, 2.0, 30.0), flow(1, 6.0, 40.0)]),
+        ];
+        let sample = |groups: [bool; 2]| Sample::new(rows.iter().collect(), groups.to_vec());
+        let all = sample([true, true]).summary(1, &["throughput"]);
+        let value = |key: &str| all.values[key];
+        assert_eq!((all.samples, value("throughput"), value("mean_throughput")), (4, 2.5, 3.0));
+        assert_eq!((value("queueing"), value("rtt"), value("loss")), (25.0, 125.0, 2.0));
+        assert_eq!((value("marks"), value("utilisation"), value("objective")), (5.0, 50.0, -2.0));
+        assert!((value("jain") - 0.8).abs() < 1e-12 && value("share") == 100.0);
+        assert!(!all.values.contains_key("completion"));
+        assert!(all.intervals["throughput"][0] <= 2.5 && all.intervals["throughput"][1] >= 2.5);
+        let second = sample([false, true]).summary(1, &[]);
+        assert_eq!((second.values["throughput"], second.values["share"]), (4.5, 75.0));
+        assert_eq!(second.ellipse.expect("points").centre, [30.0, 4.5]);
+    }
+
+    #[test]
+    fn what_was_never_on_does_not_count() {
+        let mut off = flow(0, 1.0, 1.0);
+        (off.on_s, off.throughput_mbps, off.queueing_ms) = (0.0, None, None);
+        let rows = [row(vec![off, flow(0, 4.0, 5.0)])];
+        let summary = Sample::new(rows.iter().collect(), vec![true]).summary(1, &["throughput"]);
+        assert_eq!((summary.samples, summary.values["throughput"]), (1, 4.0));
+        assert!(summary.intervals.is_empty(), "one run tells nothing of its error");
+    }
+
+    proptest! {
+        #[test]
+        fn the_fast_median_is_the_median(mut values in prop::collection::vec(-9.0..9.0, 0..40)) {
+            let known = exm_measure::median(&values);
+            let fast = median(&mut values);
+            match (known, fast) {
+                (Some(known), Some(fast)) => prop_assert!((known - fast).abs() < 1e-12),
+                (known, fast) => prop_assert_eq!(known, fast),
+            }
+        }
+    }
+}

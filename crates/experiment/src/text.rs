@@ -1,0 +1,259 @@
+//! Results as tables: for pages, and as text in rows and columns.
+
+use crate::metric::Metric;
+use crate::results::{Beside, CaseResult, Comparison, Ratio, Results};
+use crate::summary::Summary;
+use exm_measure::report::{Cell, Column, ColumnKind, Table};
+use std::fmt::Write;
+
+/// What stands for what there is not.
+const NOTHING: &str = "-";
+
+/// A table as text, not yet in columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextTable {
+    /// What it shows; may be empty.
+    pub caption: String,
+    /// How many columns from the left hold words.
+    pub words: usize,
+    /// The headings, two lines of them, then the cells.
+    pub lines: Vec<Vec<String>>,
+}
+
+impl Results {
+    /// What they are of, in a line.
+    pub fn headline(&self) -> String {
+        let mut text = self.title.clone().unwrap_or_else(|| self.experiment.clone());
+        if let Some(source) = &self.source {
+            write!(text, " ({source})").expect("memory takes it");
+        }
+        text
+    }
+
+    /// How they were made, in a line.
+    pub fn method(&self) -> String {
+        let plural = if self.runs == 1 { "run" } else { "runs" };
+        let mut text = format!("{} {plural} of {}, seed {}", self.runs, self.duration, self.seed);
+        let is_median =
+            |column: &String| ["throughput", "queueing", "rtt"].contains(&column.as_str());
+        if self.columns.iter().any(is_median) {
+            text += ". Throughput, queueing delay and RTT are medians over senders and runs; after ± \
+                     stands the standard deviation";
+        }
+        text
+    }
+
+    /// All tables: for each of the settings what schemes got, the reference over others, and the
+    /// papers' numbers beside ours.
+    pub fn tables(&self) -> Vec<Table> {
+        let mut tables = Vec::new();
+        for variant in &self.variants {
+            tables.push(self.main_table(variant));
+            let compared = self.references.iter();
+            tables.extend(compared.filter_map(|one| self.comparison_table(variant, one)));
+            tables.extend(self.paper_table(variant));
+        }
+        tables
+    }
+
+    fn main_table(&self, variant: &str) -> Table {
+        let cases: Vec<&CaseResult> =
+            self.cases.iter().filter(|case| case.variant == variant).collect();
+        let is_grouped = cases.iter().any(|case| !case.groups.is_empty());
+        let metrics = self.columns.iter().filter_map(|column| Metric::named(column));
+        let told: Vec<Metric> =
+            metrics.filter(|metric| cases.iter().any(|case| case.tells(metric.key))).collect();
+        let mut columns = self.first_columns("scheme");
+        columns.extend(is_grouped.then(|| Column::new("flows", ColumnKind::Text)));
+        columns
+            .extend(told.iter().map(|metric| {
+                Column::new(metric.heading.join(" ").trim_end(), ColumnKind::Number)
+            }));
+        let mut rows = Vec::new();
+        for case in cases {
+            let row = |flows: &str, summary: &Summary| {
+                let mut cells = self.first_cells(&case.point, &case.scheme);
+                cells.extend(is_grouped.then(|| Cell::text(flows)));
+                cells.extend(told.iter().map(|metric| cell(summary, metric)));
+                cells
+            };
+            if case.groups.iter().filter(|group| group.is_own).count() != 1 {
+                rows.push(row("all", &case.own));
+            }
+            rows.extend(case.groups.iter().map(|group| row(&group.name, &group.summary)));
+        }
+        Table { caption: variant.to_owned(), columns, rows }
+    }
+
+    fn first_columns(&self, scheme: &str) -> Vec<Column> {
+        let swept = self.sweep.iter().map(|sweep| Column::new(sweep, ColumnKind::Text));
+        swept.chain([Column::new(scheme, ColumnKind::Text)]).collect()
+    }
+
+    fn first_cells(&self, point: &str, scheme: &str) -> Vec<Cell> {
+        let point = self.sweep.as_ref().map(|_| Cell::text(point));
+        point.into_iter().chain([Cell::text(scheme)]).collect()
+    }
+
+    fn comparison_table(&self, variant: &str, reference: &str) -> Option<Table> {
+        let is_shown = |one: &&Comparison| one.variant == variant && one.reference == reference;
+        let comparisons: Vec<&Comparison> = self.comparisons.iter().filter(is_shown).collect();
+        let ratios = comparisons.iter().flat_map(|one| [one.speedup, one.delay_reduction]);
+        let has_paper = ratios.flatten().any(|ratio| ratio.paper.is_some());
+        let kind = if has_paper { ColumnKind::Compared } else { ColumnKind::Number };
+        let mut columns = self.first_columns("over");
+        for heading in ["speed-up", "delay ratio"] {
+            columns.push(Column::new(heading, kind));
+            columns.push(Column::new("interval 95 %", ColumnKind::Number));
+        }
+        let rows = comparisons.iter().map(|one| {
+            let mut cells = self.first_cells(&one.point, &one.scheme);
+            cells.extend(ratio_cells(one.speedup, has_paper));
+            cells.extend(ratio_cells(one.delay_reduction, has_paper));
+            cells
+        });
+        let rows: Vec<Vec<Cell>> = rows.collect();
+        let caption = format!(
+            "{reference} over each other scheme: its median throughput over theirs, and their median \
+             queueing delay over its"
+        );
+        (!rows.is_empty()).then_some(Table { caption, columns, rows })
+    }
+
+    fn paper_table(&self, variant: &str) -> Option<Table> {
+        let numbers: Vec<&Beside> =
+            self.paper.iter().filter(|one| one.variant == variant).collect();
+        let has_groups = numbers.iter().any(|one| one.group.is_some());
+        let mut columns = self.first_columns("scheme");
+        columns.extend(has_groups.then(|| Column::new("flows", ColumnKind::Text)));
+        columns.push(Column::new("quantity", ColumnKind::Text));
+        columns.push(Column::new("value", ColumnKind::Compared));
+        let rows = numbers.iter().map(|one| {
+            let metric = Metric::named(&one.metric);
+            let mut cells = self.first_cells(&one.point, &one.scheme);
+            cells.extend(has_groups.then(|| Cell::text(one.group.clone().unwrap_or_default())));
+            cells.push(Cell::text(metric.map_or(one.metric.as_str(), |metric| metric.words)));
+            cells.push(Cell::compared(one.ours, Some(one.paper), 2));
+            cells
+        });
+        let rows: Vec<Vec<Cell>> = rows.collect();
+        let caption = "The papers' numbers beside ours".to_owned();
+        (!rows.is_empty()).then_some(Table { caption, columns, rows })
+    }
+}
+
+impl CaseResult {
+    fn tells(&self, key: &str) -> bool {
+        self.own.values.contains_key(key)
+            || self.groups.iter().any(|group| group.summary.values.contains_key(key))
+    }
+}
+
+fn cell(summary: &Summary, metric: &Metric) -> Cell {
+    let Some(&value) = summary.values.get(metric.key) else { return Cell::Empty };
+    match (Cell::number(value, metric.decimals), summary.intervals.get(metric.key)) {
+        (Cell::Number { text, tooltip }, Some([low, high])) => {
+            Cell::Number { text, tooltip: format!("{tooltip}, 95 % interval {low} to {high}") }
+        }
+        (cell, _) => cell,
+    }
+}
+
+/// Ours, beside the paper's if there is any, and its interval.
+fn ratio_cells(ratio: Option<Ratio>, has_paper: bool) -> [Cell; 2] {
+    let Some(ratio) = ratio else { return [Cell::Empty, Cell::Empty] };
+    let value = match has_paper {
+        true => Cell::compared(Some(ratio.ours), ratio.paper, 2),
+        false => Cell::number(ratio.ours, 2),
+    };
+    let interval = ratio.interval.map_or(Cell::Empty, |[low, high]| Cell::Number {
+        text: format!("{low:.2} to {high:.2}"),
+        tooltip: String::new(),
+    });
+    [value, interval]
+}
+
+impl TextTable {
+    /// `table` as text.
+    pub fn new(table: &Table) -> TextTable {
+        let is_word = |column: &&Column| column.kind == ColumnKind::Text;
+        let mut lines = vec![Vec::new(), Vec::new()];
+        for column in &table.columns {
+            let (above, below) = match (column.kind, column.heading.split_once(' ')) {
+                (ColumnKind::Text, _) => ("", column.heading.as_str()),
+                (ColumnKind::Compared, _) => (column.heading.as_str(), "ours"),
+                (_, Some(halves)) => halves,
+                (_, None) => (column.heading.as_str(), ""),
+            };
+            lines[0].push(above.to_owned());
+            lines[1].push(below.to_owned());
+            if column.kind == ColumnKind::Compared {
+                lines[0].extend(["the", "ours /"].map(str::to_owned));
+                lines[1].extend(["paper's", "paper's"].map(str::to_owned));
+            }
+        }
+        for row in &table.rows {
+            let cells =
+                row.iter().zip(&table.columns).flat_map(|(cell, column)| texts(cell, column.kind));
+            lines.push(cells.collect());
+        }
+        TextTable {
+            caption: table.caption.clone(),
+            words: table.columns.iter().take_while(is_word).count(),
+            lines,
+        }
+    }
+}
+
+fn texts(cell: &Cell, kind: ColumnKind) -> Vec<String> {
+    let number = |value: Option<f64>, decimals: usize| {
+        value.map_or(NOTHING.to_owned(), |value| format!("{value:.decimals$}"))
+    };
+    match cell {
+        Cell::Compared { ours, paper, decimals } => {
+            let ratio = ours.zip(*paper).map(|(ours, paper)| ours / paper);
+            vec![
+                number(*ours, *decimals),
+                number(*paper, *decimals),
+                number(ratio.filter(|ratio| ratio.is_finite()), 2),
+            ]
+        }
+        Cell::Empty if kind == ColumnKind::Compared => vec![NOTHING.to_owned(); 3],
+        Cell::Empty => vec![NOTHING.to_owned()],
+        Cell::Text(text) | Cell::Number { text, .. } => vec![text.clone()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_become_text() {
+        let table = Table {
+            caption: "c".to_owned(),
+            columns: vec![
+                Column::new("link rate, Mbps", ColumnKind::Text),
+                Column::new("throughput Mbps", ColumnKind::Number),
+                Column::new("speed-up", ColumnKind::Compared),
+            ],
+            rows: vec![
+                vec![
+                    Cell::text("a"),
+                    Cell::number(1.25, 1),
+                    Cell::compared(Some(1.0), Some(2.0), 1),
+                ],
+                vec![Cell::text("b"), Cell::Empty, Cell::Empty],
+            ],
+        };
+        let text = TextTable::new(&table);
+        let lines: Vec<String> = text.lines.iter().map(|line| line.join("|")).collect();
+        let expected = [
+            "|throughput|speed-up|the|ours /",
+            "link rate, Mbps|Mbps|ours|paper's|paper's",
+            "a|1.2|1.0|2.0|0.50",
+            "b|-|-|-|-",
+        ];
+        assert_eq!((lines, text.words), (expected.map(str::to_owned).to_vec(), 1));
+    }
+}
