@@ -17,8 +17,10 @@ const UNKNOWN_GROWTH: f64 = 20.0;
 /// RFC 9438, section 4.2: the window grows to no more than this multiple in a round trip.
 const MAX_GROWTH: f64 = 1.5;
 
-/// CUBIC. Its first slow start ends by the length of trains of acknowledgements unless another is
-/// chosen; RFC 9438, section 4.10, recommends HyStart++, Linux runs HyStart.
+/// CUBIC. It counts in whole packets, as Linux does: peaks of the same number of packets are the
+/// same, and the later is not taken for a sign that others want room. Its first slow start ends by
+/// the length of trains of acknowledgements unless another is chosen; RFC 9438, section 4.10,
+/// recommends HyStart++, Linux runs HyStart.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: Window,
@@ -73,7 +75,9 @@ impl Cubic {
         Cubic { beginning: Beginning::new(kind), ..self }
     }
 
-    /// The window as it grows in congestion avoidance: RFC 9438, sections 4.2 to 4.5.
+    /// The window as it grows in congestion avoidance: RFC 9438, sections 4.2 to 4.5. The curve is
+    /// counted in whole packets, rounded towards its plateau, as in Linux: so the window is at the
+    /// plateau as soon as less than a packet is missing.
     fn avoid(&mut self, now: Instant, acked: f64) {
         let cwnd = self.window.cwnd;
         let curve = &mut self.curve;
@@ -89,33 +93,32 @@ impl Cubic {
         }
         let alpha = if epoch.w_est < curve.cwnd_prior { ALPHA } else { 1.0 };
         epoch.w_est = (epoch.w_est + alpha * acked / cwnd).min(MAX_WINDOW);
-        let since_peak = now.saturating_since(epoch.began).as_secs_f64() - epoch.k;
-        let w_cubic = |t: f64| C * t * t * t + curve.w_max;
-        let grown = if w_cubic(since_peak) < epoch.w_est {
-            epoch.w_est.max(cwnd)
-        } else {
-            let next = w_cubic(since_peak + self.srtt.unwrap_or(0.0));
-            let target = next.clamp(cwnd, MAX_GROWTH * cwnd);
-            (cwnd + (target - cwnd) / cwnd * acked).min(target)
-        };
-        let least = if curve.capacity_known { cwnd } else { cwnd + acked / UNKNOWN_GROWTH };
-        self.window.set(grown.max(least));
+        // Section 4.2: where the curve will be in a round trip.
+        let since_began = now.saturating_since(epoch.began).as_secs_f64();
+        let t = since_began + self.srtt.unwrap_or(0.0) - epoch.k;
+        let w_cubic = curve.w_max + (C * t * t * t).trunc();
+        let target = w_cubic.min(MAX_GROWTH * cwnd).max(epoch.w_est.floor());
+        let mut each = if target > cwnd { cwnd / (target - cwnd) } else { f64::INFINITY };
+        if !curve.capacity_known {
+            each = each.min(UNKNOWN_GROWTH);
+        }
+        self.window.increase(each, acked);
     }
 
     fn reduce(&mut self, congestion: &Congestion) {
-        let cwnd = self.window.cwnd;
+        let cwnd = self.window.cwnd.floor();
         self.curve_before = self.curve;
         let w_max = match congestion.kind {
             // Section 4.8: the plateau is where congestion avoidance will begin.
             CongestionKind::Timeout => 0.0,
             // Section 4.7, fast convergence: it did not reach the last peak, so others want room.
-            _ if cwnd < self.curve.w_max => cwnd * (1.0 + BETA) / 2.0,
+            _ if cwnd < self.curve.w_max => (cwnd * (1.0 + BETA) / 2.0).round(),
             _ => cwnd,
         };
         let capacity_known = congestion.kind != CongestionKind::Timeout;
         self.curve = Curve { w_max, cwnd_prior: cwnd, capacity_known, epoch: None };
         self.idle_since = None;
-        self.window.reduce(congestion, cwnd * BETA);
+        self.window.reduce(congestion, (cwnd * BETA).round());
     }
 }
 
@@ -229,8 +232,11 @@ mod tests {
         let mut cc = cut(1000, 0);
         assert_eq!((cc.window.cwnd, cc.curve.w_max), (700.0, 1000.0));
         cc.on_congestion(&Congestion::new(CongestionKind::Lost, at(10), at(20)));
-        assert_eq!(cc.window.cwnd, 489.99999999999994);
-        assert!((cc.curve.w_max - 700.0 * 0.85).abs() < 1e-9);
+        assert_eq!((cc.window.cwnd, cc.curve.w_max), (490.0, 595.0));
+        // The next peak is as high: a packet begun does not make another of it.
+        cc.window.cwnd = 595.9;
+        cc.on_congestion(&Congestion::new(CongestionKind::Lost, at(30), at(40)));
+        assert_eq!(cc.curve.w_max, 595.0);
     }
 
     #[test]

@@ -17,12 +17,14 @@
 //! | [`Dctcp`] | RFC 8257 | g 1/16, alpha starts at 1 |
 //! | [`Ledbat`] | RFC 6817 | target 100 ms, gain 1, ten minutes of history; [`Ledbat::with_target`] |
 //! | [`Xcp`] | Katabi, Handley & Rohrs, SIGCOMM 2002 | none: the routers decide |
+//! | [`Bbr1`] | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1) | the draft's, and Linux's rounding and margin; seed 1, [`Bbr1::new`] |
 //! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`] |
 //!
 //! What each asks of its host, [`Controller::needs`] says.
 
 mod aimd;
 mod bbr;
+mod bbr1;
 mod compound;
 mod controller;
 mod cubic;
@@ -39,6 +41,7 @@ mod xcp;
 
 pub use aimd::Aimd;
 pub use bbr::Bbr;
+pub use bbr1::Bbr1;
 pub use compound::Compound;
 pub use controller::{
     Ack, Congestion, CongestionKind, Controller, Decision, Delivery, INITIAL_WINDOW, Needs, Start,

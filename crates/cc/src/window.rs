@@ -97,9 +97,10 @@ impl Window {
     }
 
     /// One packet more for every `each` acknowledged: with `each` the window, one each round trip
-    /// (RFC 5681, section 3.1). Whole packets only, the rest is kept as credit.
+    /// (RFC 5681, section 3.1). Whole packets only, the rest is kept as credit; where `each` has
+    /// fallen, what was kept is good for one packet at most.
     pub(crate) fn increase(&mut self, each: f64, acked: f64) {
-        self.credit += acked;
+        self.credit = self.credit.min(each) + acked;
         if self.credit >= each {
             let packets = (self.credit / each).floor();
             self.credit -= packets * each;

@@ -1,7 +1,7 @@
 //! What must hold of controllers and the gate whatever events come.
 
 use exm_cc::{
-    Ack, Aimd, Bbr, Compound, Congestion, CongestionKind, Controller, Cubic, Dctcp, Decision,
+    Ack, Aimd, Bbr, Bbr1, Compound, Congestion, CongestionKind, Controller, Cubic, Dctcp, Decision,
     Delivery, Gate, Ledbat, Reno, SlowStart, Start, Vegas, Xcp,
 };
 use exm_units::{Instant, Packets, Span};
@@ -157,8 +157,8 @@ fn behaves(mut cc: impl Controller, events: &[Anything]) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// All that a flow was told is forgotten when the next one starts. `Bbr` is not here: its chance
-/// goes on.
+/// All that a flow was told is forgotten when the next one starts. `Bbr` and `Bbr1` are not here:
+/// their chance goes on.
 fn forgets(mut cc: impl Controller, events: &[Anything]) -> Result<(), TestCaseError> {
     let mut fresh = cc.clone();
     let half = events.len() / 2;
@@ -190,6 +190,7 @@ proptest! {
         behaves(Ledbat::new().with_target(Span::ZERO), &events)?;
         behaves(Xcp::new(), &events)?;
         behaves(Bbr::default(), &events)?;
+        behaves(Bbr1::default(), &events)?;
     }
 
     #[test]

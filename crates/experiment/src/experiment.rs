@@ -5,10 +5,10 @@ use crate::file::{
     ExperimentTable, File, OneOrMore, SchemeTable, Settings, SweepTable, VariantTable,
 };
 use crate::metric::{self, DELAY_REDUCTION, Metric, SPEEDUP, USUAL};
-use crate::source::{ExperimentError, Place, Source};
 use crate::sweep::{self, Point, Sweep};
-use exm_sim::scenario::{Scenario, suggest};
+use exm_sim::scenario::{Place, Scenario, ScenarioError, Source, suggest};
 use exm_trace::Cox;
+use exm_units::Span;
 use std::path::{Path, PathBuf};
 use toml::{Spanned, Table, Value};
 
@@ -16,6 +16,8 @@ use toml::{Spanned, Table, Value};
 pub const MAX_RUNS: u64 = 100_000;
 /// How often each scheme is run unless the file says so: as often as in the papers.
 const RUNS: u64 = 128;
+/// The time over which throughput is told unless the file says so.
+const WINDOW: Span = Span::from_secs(1);
 
 /// What an experiment's file says: a scenario, and the schemes that are put into it.
 #[derive(Clone, Debug)]
@@ -26,12 +28,16 @@ pub struct Experiment {
     pub title: Option<String>,
     /// Where it was published.
     pub source: Option<String>,
+    /// What is to be said of it: what differs from the paper, and why.
+    pub notes: Vec<String>,
     /// Which pictures are drawn of it.
     pub figures: Vec<FigureKind>,
     /// What the tables tell, in the order of their columns.
     pub columns: Vec<Metric>,
     /// How often each scheme is run.
     pub runs: u64,
+    /// The time over which throughput is told where it changes.
+    pub window: Span,
     /// What chance is drawn from.
     pub seed: u64,
     /// The schemes that all others are compared with.
@@ -62,18 +68,24 @@ pub enum FigureKind {
     Bars,
     /// Queue and window over time, of the first run.
     Series,
+    /// The throughput of each flow over time, of the first run.
+    Convergence,
+    /// How flow completion times are distributed.
+    Distribution,
     /// None: a table tells it all.
     Table,
 }
 
 impl FigureKind {
     /// All kinds and their names in files.
-    pub(crate) const NAMED: [(&'static str, FigureKind); 6] = [
+    pub(crate) const NAMED: [(&'static str, FigureKind); 8] = [
         ("throughput-delay", FigureKind::ThroughputDelay),
         ("sequence", FigureKind::Sequence),
         ("sweep", FigureKind::Sweep),
         ("bars", FigureKind::Bars),
         ("series", FigureKind::Series),
+        ("convergence", FigureKind::Convergence),
+        ("distribution", FigureKind::Distribution),
         ("table", FigureKind::Table),
     ];
 
@@ -120,6 +132,8 @@ pub struct PaperNumber {
 pub struct Variant {
     /// What they are called; empty where there are no others.
     pub name: String,
+    /// What is to be said of them.
+    pub note: Option<String>,
     pub(crate) changes: Vec<Change>,
 }
 
@@ -127,8 +141,8 @@ impl Experiment {
     /// Reads the experiment in the file at `path`.
     ///
     /// # Errors
-    /// [`ExperimentError`] where it cannot be read or is none.
-    pub fn load(path: &Path) -> Result<Experiment, ExperimentError> {
+    /// [`ScenarioError`] where it cannot be read or is none.
+    pub fn load(path: &Path) -> Result<Experiment, ScenarioError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
             let source = Source { file: file.clone(), text: String::new() };
@@ -140,11 +154,10 @@ impl Experiment {
     /// Reads the experiment `text` of the file called `file`; paths in it start from `dir`.
     ///
     /// # Errors
-    /// [`ExperimentError`] where it is none.
-    pub fn parse(text: &str, file: &str, dir: &Path) -> Result<Experiment, ExperimentError> {
+    /// [`ScenarioError`] where it is none.
+    pub fn parse(text: &str, file: &str, dir: &Path) -> Result<Experiment, ScenarioError> {
         let source = Source { file: file.to_owned(), text: text.to_owned() };
-        let scenario = Scenario::parse(text, file, dir)
-            .map_err(|error| source.error_in_line(error.line(), error.problem()))?;
+        let scenario = Scenario::parse(text, file, dir)?;
         let parsed: File = toml::from_str(text).map_err(|error| source.parse_error(&error))?;
         let Some(table) = parsed.experiment else {
             let problem = "this is a scenario and no experiment: add a table [experiment] with a \
@@ -159,6 +172,14 @@ impl Experiment {
     /// The points of the sweep; one that changes nothing where there is none.
     pub fn points(&self) -> Vec<Point> {
         self.sweep.as_ref().map_or_else(|| vec![Point::default()], |sweep| sweep.points.clone())
+    }
+
+    /// Whether the metric called `key` is in its tables or pictures.
+    pub(crate) fn tells(&self, key: &str) -> bool {
+        let mut numbers = self.schemes.iter().flat_map(|scheme| &scheme.paper);
+        self.columns.iter().any(|column| column.key == key)
+            || self.sweep.as_ref().is_some_and(|sweep| sweep.y.key == key)
+            || numbers.any(|number| number.metric == key)
     }
 
     /// The files that it names, which need not be there: tables and traces.
@@ -189,7 +210,7 @@ impl Reader<'_> {
         table: ExperimentTable,
         scenario: Scenario,
         document: Table,
-    ) -> Result<Experiment, ExperimentError> {
+    ) -> Result<Experiment, ScenarioError> {
         let sweep = table.sweep.map(|sweep| self.sweep(sweep.into_inner())).transpose()?;
         let points = sweep.as_ref().map_or(1, |sweep| sweep.points.len());
         let schemes =
@@ -225,9 +246,11 @@ impl Reader<'_> {
             name: stem.map_or(file.clone(), |stem| stem.to_string_lossy().into_owned()),
             title: scenario.title,
             source: table.source,
+            notes: notes(table.notes),
             figures: self.figures(table.figure)?,
             columns: self.columns(table.columns)?,
             runs: self.runs(table.runs)?,
+            window: self.window(table.window.as_ref(), scenario.duration)?,
             seed: scenario.seed,
             references,
             schemes,
@@ -239,7 +262,7 @@ impl Reader<'_> {
         })
     }
 
-    fn runs(&self, runs: Option<Spanned<u64>>) -> Result<u64, ExperimentError> {
+    fn runs(&self, runs: Option<Spanned<u64>>) -> Result<u64, ScenarioError> {
         match runs {
             None => Ok(RUNS),
             Some(runs) if (1..=MAX_RUNS).contains(runs.as_ref()) => Ok(runs.into_inner()),
@@ -251,10 +274,29 @@ impl Reader<'_> {
         }
     }
 
+    fn window(
+        &self,
+        window: Option<&Spanned<String>>,
+        duration: Span,
+    ) -> Result<Span, ScenarioError> {
+        let Some(window) = window else { return Ok(WINDOW) };
+        let text = window.as_ref();
+        let fail = |problem: String| self.source.error(place(window), problem);
+        let span: Span = text.parse().map_err(|error| fail(format!("{error}")))?;
+        if span.is_zero() || span > duration {
+            let problem = format!(
+                "throughput over {text} cannot be told: give more than none, and at most the \
+                 {duration} that are simulated"
+            );
+            return Err(fail(problem));
+        }
+        Ok(span)
+    }
+
     fn figures(
         &self,
         figures: Option<Spanned<OneOrMore>>,
-    ) -> Result<Vec<FigureKind>, ExperimentError> {
+    ) -> Result<Vec<FigureKind>, ScenarioError> {
         let Some(figures) = figures else { return Ok(vec![FigureKind::ThroughputDelay]) };
         let at = place(&figures);
         let names = figures.into_inner().into_words();
@@ -268,17 +310,14 @@ impl Reader<'_> {
         names.iter().map(kind).collect()
     }
 
-    fn columns(
-        &self,
-        columns: Option<Vec<Spanned<String>>>,
-    ) -> Result<Vec<Metric>, ExperimentError> {
+    fn columns(&self, columns: Option<Vec<Spanned<String>>>) -> Result<Vec<Metric>, ScenarioError> {
         let Some(columns) = columns else {
             return Ok(USUAL.into_iter().filter_map(Metric::named).collect());
         };
         columns.iter().map(|column| self.metric(column)).collect()
     }
 
-    fn metric(&self, name: &Spanned<String>) -> Result<Metric, ExperimentError> {
+    fn metric(&self, name: &Spanned<String>) -> Result<Metric, ScenarioError> {
         let text = name.as_ref();
         Metric::named(text).ok_or_else(|| {
             let suggestion = suggest(text, &metric::keys());
@@ -291,7 +330,7 @@ impl Reader<'_> {
         &self,
         references: Option<Spanned<OneOrMore>>,
         names: &[&str],
-    ) -> Result<Vec<usize>, ExperimentError> {
+    ) -> Result<Vec<usize>, ScenarioError> {
         let Some(references) = references else { return Ok(Vec::new()) };
         let at = place(&references);
         let number = |reference: String| {
@@ -304,7 +343,7 @@ impl Reader<'_> {
         references.into_inner().into_words().into_iter().map(number).collect()
     }
 
-    fn scheme(&self, table: SchemeTable, points: usize) -> Result<Scheme, ExperimentError> {
+    fn scheme(&self, table: SchemeTable, points: usize) -> Result<Scheme, ScenarioError> {
         let at = table.controller.as_ref().map_or(place(&table.name), place);
         let mut changes = settings(&table.tcp, "tcp.");
         changes.extend(settings(&table.set, ""));
@@ -338,7 +377,7 @@ impl Reader<'_> {
         })
     }
 
-    fn variant(&self, table: VariantTable) -> Result<Variant, ExperimentError> {
+    fn variant(&self, table: VariantTable) -> Result<Variant, ScenarioError> {
         let mut changes = settings(&table.tcp, "tcp.");
         changes.extend(settings(&table.set, ""));
         let at = place(&table.name);
@@ -346,16 +385,16 @@ impl Reader<'_> {
         if name.trim().is_empty() {
             return Err(self.source.error(at, "a variant needs a name of its own"));
         }
-        Ok(Variant { name, changes })
+        Ok(Variant { name, note: table.note.as_deref().map(paragraph), changes })
     }
 
-    fn sweep(&self, table: SweepTable) -> Result<Sweep, ExperimentError> {
+    fn sweep(&self, table: SweepTable) -> Result<Sweep, ScenarioError> {
         let fail = |place: Place, problem: String| self.source.error(place, problem);
         Sweep::read(table, &fail)
     }
 
     /// The numbers of a table `paper`.
-    fn paper(&self, table: &Settings, points: usize) -> Result<Vec<PaperNumber>, ExperimentError> {
+    fn paper(&self, table: &Settings, points: usize) -> Result<Vec<PaperNumber>, ScenarioError> {
         let mut numbers = Vec::new();
         for (key, value) in table {
             let at = place(value);
@@ -377,7 +416,7 @@ impl Reader<'_> {
         metric: &str,
         (value, at): (&Value, Place),
         points: usize,
-    ) -> Result<PaperNumber, ExperimentError> {
+    ) -> Result<PaperNumber, ScenarioError> {
         let is_ratio = group.is_none() && [SPEEDUP, DELAY_REDUCTION].contains(&metric);
         if !is_ratio && Metric::named(metric).is_none() {
             let mut known = metric::keys();
@@ -417,6 +456,17 @@ impl Scheme {
         };
         self.paper.iter().any(is_ratio)
     }
+}
+
+/// The notes that say something, each as one paragraph.
+fn notes(notes: Option<OneOrMore>) -> Vec<String> {
+    let notes = notes.map_or_else(Vec::new, OneOrMore::into_words);
+    notes.iter().map(|note| paragraph(note)).filter(|note| !note.is_empty()).collect()
+}
+
+/// `text` without the line breaks that a file has for its reader.
+fn paragraph(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn number(value: &Value) -> Option<f64> {

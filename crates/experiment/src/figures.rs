@@ -1,5 +1,6 @@
 //! The pictures of an experiment.
 
+use crate::convergence;
 use crate::experiment::FigureKind;
 use crate::plan::{Case, Plan};
 use crate::results::{Picture, Results, rows_of};
@@ -8,9 +9,11 @@ use crate::store::Rows;
 use crate::summary::Sample;
 use exm_measure::Estimate;
 use exm_measure::figure::{
-    Band, BandPoint, Bar, BarGroup, BarScheme, Bars, DesignRange, Event, Line, Reference, Run,
-    Scale, Scheme, Sequence, Series, SeriesPanel, Spread, Style, Styles, Sweep, ThroughputDelay,
+    Band, BandPoint, Bar, BarGroup, BarScheme, Bars, DesignRange, Distribution, Event, Line,
+    Reference, Run, Sample as Values, Scale, Scheme, Sequence, Series, SeriesPanel, Spread, Style,
+    Styles, Sweep, ThroughputDelay,
 };
+use exm_units::Span;
 
 /// A picture and what it is called.
 pub(crate) struct Drawn {
@@ -64,6 +67,8 @@ impl Artist<'_> {
             FigureKind::Sweep => self.sweep(words, &cases),
             FigureKind::Bars => self.bars(words, &cases),
             FigureKind::Sequence => self.sequence(words, &cases),
+            FigureKind::Convergence => self.convergence(words, &cases),
+            FigureKind::Distribution => self.distribution(words, &cases),
             FigureKind::Series | FigureKind::Table => self.series(words, &cases),
         };
         Drawn { picture, svg }
@@ -113,7 +118,8 @@ impl Artist<'_> {
     }
 
     fn sample(&self, case: usize) -> Sample<'_> {
-        Sample::new(rows_of(self.rows, case), self.plan.cases[case].is_own.clone())
+        let of_plan = &self.plan.cases[case];
+        Sample::new(rows_of(self.rows, case), of_plan, of_plan.is_own.clone())
     }
 
     fn name(&self, case: usize) -> String {
@@ -226,8 +232,14 @@ impl Artist<'_> {
         figure.svg()
     }
 
+    /// The first run of a case.
+    fn recording(&self, case: usize, pace: impl Fn(&Case) -> Span) -> Recording {
+        let case = &self.plan.cases[case];
+        series::record(case, self.plan.seed_of(0), pace(case)).1
+    }
+
     fn recordings(&self, cases: &[usize]) -> Vec<(usize, Recording)> {
-        let record = |&case: &usize| (case, series::record(self.plan, &self.plan.cases[case]));
+        let record = |&case: &usize| (case, self.recording(case, series::pace));
         cases.iter().map(record).collect()
     }
 
@@ -306,6 +318,66 @@ impl Artist<'_> {
             events: recordings
                 .first()
                 .map_or_else(Vec::new, |(case, recording)| self.events(*case, recording)),
+        };
+        figure.svg()
+    }
+
+    /// The throughput of each flow over time, scheme by scheme.
+    fn convergence(&self, words: Words, cases: &[usize]) -> String {
+        let window = self.plan.experiment.window;
+        let pace = convergence::step(window);
+        let record = |&case: &usize| (case, self.recording(case, |_| pace));
+        let recordings: Vec<(usize, Recording)> = cases.iter().map(record).collect();
+        let panel = |(case, recording): &(usize, Recording)| {
+            let network = &self.plan.cases[*case].network;
+            let line = |flow: usize| {
+                let samples = &recording.flows[flow];
+                let ends = (convergence::STEPS..samples.len()).map(|end| {
+                    let window = (end - convergence::STEPS, end);
+                    (samples[end].time, convergence::rate(network, recording, flow, window))
+                });
+                Line {
+                    name: network.flows()[flow].name.clone(),
+                    style: Style::nth(flow),
+                    points: ends.collect(),
+                }
+            };
+            SeriesPanel {
+                y_axis: format!("{}, Mbps", self.name(*case)),
+                lines: (0..network.flows().len()).map(line).collect(),
+            }
+        };
+        let figure = Series {
+            title: words.title,
+            subtitle: format!("{}; throughput over {window}, the first run", words.subtitle),
+            description: "The throughput of each flow over time, one panel for each scheme."
+                .to_owned(),
+            panels: recordings.iter().map(panel).collect(),
+            events: recordings
+                .first()
+                .map_or_else(Vec::new, |(case, recording)| self.events(*case, recording)),
+        };
+        figure.svg()
+    }
+
+    /// How the completion times of all flows of all runs are distributed.
+    fn distribution(&self, words: Words, cases: &[usize]) -> String {
+        let sample = |&case: &usize| {
+            let runs: Vec<usize> = (0..self.sample(case).runs()).collect();
+            Values {
+                name: self.name(case),
+                style: self.style(case),
+                values: self.sample(case).completions(&runs),
+            }
+        };
+        let figure = Distribution {
+            title: words.title,
+            subtitle: words.subtitle,
+            description: "The part of all flows that took no longer than each time.".to_owned(),
+            x_axis: "flow completion time, ms".to_owned(),
+            x_scale: Scale::Log,
+            is_tail: false,
+            samples: cases.iter().map(sample).collect(),
         };
         figure.svg()
     }

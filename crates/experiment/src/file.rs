@@ -14,9 +14,11 @@ pub(super) struct File {
 #[serde(deny_unknown_fields)]
 pub(super) struct ExperimentTable {
     pub(super) source: Option<String>,
+    pub(super) notes: Option<OneOrMore>,
     pub(super) figure: Option<Spanned<OneOrMore>>,
     pub(super) columns: Option<Vec<Spanned<String>>>,
     pub(super) runs: Option<Spanned<u64>>,
+    pub(super) window: Option<Spanned<String>>,
     pub(super) reference: Option<Spanned<OneOrMore>>,
     #[serde(default)]
     pub(super) scheme: Vec<Spanned<SchemeTable>>,
@@ -67,6 +69,7 @@ pub(super) struct SchemeTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct VariantTable {
     pub(super) name: Spanned<String>,
+    pub(super) note: Option<String>,
     #[serde(default)]
     pub(super) tcp: Settings,
     #[serde(default)]

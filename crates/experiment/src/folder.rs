@@ -2,8 +2,11 @@
 
 use crate::csv;
 use crate::figures;
+#[cfg(feature = "parquet")]
+use crate::parquet;
 use crate::plan::Plan;
 use crate::results::{self, Results};
+use crate::sheet;
 use crate::store::Rows;
 use exm_remy::file::write_atomically;
 use std::io;
@@ -21,8 +24,8 @@ pub struct FolderError {
 }
 
 /// Sums up the runs `rows` of `plan`, which `command` makes, and writes all there is to show of them
-/// into `folder`: `results.json`, `results.csv` (flows), `links.csv`, and pictures as SVG and PNG.
-/// Each file is written whole or not at all.
+/// into `folder`: `results.json`, `results.csv` (flows), `links.csv`, both as Parquet too, and pictures
+/// as SVG and PNG. Each file is written whole or not at all.
 ///
 /// # Errors
 /// [`FolderError`] where a file cannot be written.
@@ -46,8 +49,16 @@ pub fn write(
         put(&format!("{}.png", figure.picture.file), &png)?;
         results.pictures.push(figure.picture);
     }
-    put("results.csv", csv::flows(plan, rows, &results).as_bytes())?;
-    put("links.csv", csv::links(plan, rows, &results).as_bytes())?;
+    put("results.csv", csv::text(sheet::flows(plan, rows), &results).as_bytes())?;
+    put("links.csv", csv::text(sheet::links(plan, rows), &results).as_bytes())?;
+    #[cfg(feature = "parquet")]
+    for (name, sheet) in
+        [("results.parquet", sheet::flows(plan, rows)), ("links.parquet", sheet::links(plan, rows))]
+    {
+        let bytes = parquet::bytes(sheet, &results)
+            .map_err(|source| FolderError { path: folder.join(name), source })?;
+        put(name, &bytes)?;
+    }
     // Last, since it says that all others are there.
     put(results::FILE, results.to_json().as_bytes())?;
     Ok(results)

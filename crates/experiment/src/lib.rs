@@ -5,9 +5,11 @@
 //! | key | meaning | unless given |
 //! |---|---|---|
 //! | `source` | where it was published | |
-//! | `figure` | its pictures: `"throughput-delay"`, `"sequence"`, `"sweep"`, `"bars"`, `"series"`, `"table"`, or a list of them | `"throughput-delay"` |
+//! | `notes` | what differs from there and why, to stand below the tables: a text, or a list of texts | |
+//! | `figure` | its pictures: `"throughput-delay"`, `"sequence"`, `"sweep"`, `"bars"`, `"series"`, `"convergence"`, `"distribution"`, `"table"`, or a list of them | `"throughput-delay"` |
 //! | `columns` | what the tables tell: a list of names of [`METRICS`] | the usual |
 //! | `runs` | how often each scheme is run | 128 |
+//! | `window` | the time over which throughput is told where it changes, as it does on the way to the fair share | `"1 s"` |
 //! | `reference` | the scheme that all others are compared with, or a list of such | none |
 //!
 //! and for each scheme an `[[experiment.scheme]]`:
@@ -23,7 +25,7 @@
 //! | `optional_file` | the scheme is left out, and that is said, where its table is absent |
 //! | `designed_for` | the range of the sweep that it was designed for |
 //!
-//! For each `[[experiment.variant]]`, with `name`, `tcp` and `set`, all is run once. A table
+//! For each `[[experiment.variant]]`, with `name`, `tcp`, `set` and a `note`, all is run once. A table
 //! `[experiment.sweep]` lets the `key` of the scenario take each of its `values`, or so many `points`
 //! `from` one `to` another on a `scale`, `"linear"` or `"log"`; `y` is the metric drawn over it and
 //! `title` the name of its axis.
@@ -36,6 +38,8 @@
 //! number of threads, and however often the runs were interrupted: a [`Store`] keeps those that are
 //! finished.
 
+mod completions;
+mod convergence;
 mod csv;
 mod edit;
 mod experiment;
@@ -44,18 +48,23 @@ mod file;
 mod fingerprint;
 mod folder;
 mod metric;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod plan;
 mod report;
 mod results;
 mod rows;
 mod runner;
 mod series;
-mod source;
+mod sheet;
 mod store;
 mod summary;
 mod sweep;
 mod text;
 
+pub use convergence::Convergence;
+/// What is wrong with an experiment, which is a scenario and more.
+pub use exm_sim::scenario::ScenarioError as ExperimentError;
 pub use experiment::{Experiment, FigureKind, MAX_RUNS, PaperNumber, Scheme, Variant};
 pub use folder::{FolderError, write};
 pub use metric::{METRICS, Metric};
@@ -66,7 +75,6 @@ pub use results::{
 };
 pub use rows::{FlowRow, LinkRow, RunRow};
 pub use runner::{Watch, is_complete, run, total_work};
-pub use source::ExperimentError;
 pub use store::{Rows, Store, StoreError};
 pub use summary::{Shape, Summary};
 pub use sweep::{Point, Sweep};

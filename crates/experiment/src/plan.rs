@@ -1,15 +1,15 @@
 //! [`Plan`]: which networks an experiment simulates, and how often.
 
 use crate::edit::{Change, What};
-use crate::experiment::{Experiment, Scheme};
+use crate::experiment::{Experiment, FigureKind, Scheme};
 use crate::fingerprint::Fingerprint;
-use crate::source::ExperimentError;
+use crate::metric::{COMPLETIONS, CONVERGENCES};
 use crate::sweep::Point;
 use exm_link::Service;
 use exm_random::{Purpose, Stream};
 use exm_sim::controllers::AnyController;
 use exm_sim::network::Network;
-use exm_sim::scenario::{Load, Scenario, suggest};
+use exm_sim::scenario::{Load, Scenario, ScenarioError, suggest};
 use exm_units::Span;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -46,7 +46,17 @@ pub struct Plan {
     pub cases: Vec<Case>,
     /// What was left out, and why.
     pub skipped: Vec<Skipped>,
+    pub(crate) asked: Asked,
     pub(crate) hash: Fingerprint,
+}
+
+/// What the runs of a plan tell besides the usual, which costs time or room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// How soon flows come to their fair share, by their throughput over such a window.
+    pub(crate) window: Option<Span>,
+    /// How flow completion times are distributed.
+    pub(crate) completions: bool,
 }
 
 /// One network: a scheme under the settings of a variant at a point of the sweep.
@@ -82,7 +92,7 @@ pub struct Skipped {
 pub enum PlanError {
     /// The experiment is at fault.
     #[error(transparent)]
-    Experiment(#[from] ExperimentError),
+    Experiment(#[from] ScenarioError),
     /// A scheme was asked for that there is not.
     #[error("there is no scheme \"{name}\": {suggestion}")]
     NoSuchScheme {
@@ -137,12 +147,17 @@ impl Plan {
         }
         let mut hash = Fingerprint::of(&base.to_string());
         hash.add(&seed.to_le_bytes());
+        let asked = asked(&experiment);
+        if asked != Asked::default() {
+            write!(hash, "{asked:?}").expect("numbers take any text");
+        }
         Ok(Plan {
             runs: options.runs.unwrap_or(experiment.runs),
             seed,
             duration: cases[0].scenario.duration,
             cases,
             skipped,
+            asked,
             hash,
             experiment,
         })
@@ -160,6 +175,16 @@ impl Plan {
         let links = case.network.links().iter();
         let bits: f64 = links.map(|link| link.service.rate().as_bps() as f64 * secs).sum();
         1 + (bits / 12_000_000.0) as u64
+    }
+}
+
+/// What the runs of `experiment` must tell for its tables and pictures.
+fn asked(experiment: &Experiment) -> Asked {
+    let tells = |keys: &[&str]| keys.iter().any(|key| experiment.tells(key));
+    let is_drawn = |kind: FigureKind| experiment.figures.contains(&kind);
+    Asked {
+        window: tells(&CONVERGENCES).then_some(experiment.window),
+        completions: tells(&COMPLETIONS) || is_drawn(FigureKind::Distribution),
     }
 }
 
@@ -251,7 +276,7 @@ impl Maker<'_> {
     }
 
     /// The error of the first of `changes` that spoils the scenario, or of the scenario itself.
-    fn blame(&self, changes: &[&Change]) -> ExperimentError {
+    fn blame(&self, changes: &[&Change]) -> ScenarioError {
         let source = &self.experiment.text;
         let mut document = self.base.clone();
         if let Err(problem) = self.scenario(&document.to_string()) {

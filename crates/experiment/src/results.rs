@@ -1,6 +1,6 @@
 //! [`Results`]: what an experiment found, as it stands in `results.json`.
 
-use crate::experiment::PaperNumber;
+use crate::experiment::{Experiment, PaperNumber, Variant};
 use crate::metric::{DELAY_REDUCTION, SPEEDUP};
 use crate::plan::{Case, Plan, Skipped};
 use crate::rows::RunRow;
@@ -41,6 +41,9 @@ pub struct Results {
     pub title: Option<String>,
     /// Where it was published.
     pub source: Option<String>,
+    /// What differs from there, and why: of all, then of each of the settings.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// The names of the metrics that tables tell.
     pub columns: Vec<String>,
     /// What is swept, with its unit.
@@ -218,6 +221,7 @@ impl Results {
             experiment: experiment.name.clone(),
             title: experiment.title.clone(),
             source: experiment.source.clone(),
+            notes: notes(experiment),
             columns: experiment.columns.iter().map(|column| column.key.to_owned()).collect(),
             sweep: experiment.sweep.as_ref().map(|sweep| sweep.title.clone()),
             schemes: schemes.collect(),
@@ -288,7 +292,7 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn sample(&self, case: usize, groups: Vec<bool>) -> Sample<'_> {
-        Sample::new(rows_of(self.rows, case), groups)
+        Sample::new(rows_of(self.rows, case), &self.plan.cases[case], groups)
     }
 
     fn case(&self, number: usize) -> CaseResult {
@@ -381,6 +385,14 @@ impl Finder<'_> {
         }
         all
     }
+}
+
+/// The notes of an experiment, and those of its variants with their names before them.
+fn notes(experiment: &Experiment) -> Vec<String> {
+    let of_variant =
+        |variant: &Variant| Some(format!("{}: {}", variant.name, variant.note.as_ref()?));
+    let variants = experiment.variants.iter().filter_map(of_variant);
+    experiment.notes.iter().cloned().chain(variants).collect()
 }
 
 impl PaperNumber {

@@ -1,6 +1,10 @@
 //! [`RunRow`]: what one run measured, as it is kept.
 
-use crate::plan::Case;
+use crate::completions;
+use crate::convergence::{self, Convergence};
+use crate::plan::{Asked, Case};
+use crate::series;
+use exm_sim::engine;
 use exm_sim::metrics::{FlowReport, Histogram, LinkReport, Report};
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +50,12 @@ pub struct FlowRow {
     pub completed: u64,
     /// How long they took on average.
     pub completion_ms: Option<f64>,
+    /// How many took how long, where an experiment asks for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub completions: Vec<(f64, u64)>,
+    /// How soon it came to its fair share, where an experiment asks for it and it starts at set times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub convergence: Option<Convergence>,
 }
 
 /// One link of a run.
@@ -68,13 +78,29 @@ pub struct LinkRow {
 }
 
 impl RunRow {
-    pub(crate) fn new(case: &Case, report: &Report) -> RunRow {
+    /// Makes the run of `case` with this seed; what it tells besides the usual is `asked` for.
+    pub(crate) fn made(case: &Case, seed: u64, asked: Asked) -> RunRow {
+        let Some(window) = asked.window else {
+            return RunRow::new(case, &engine::run(&case.network, seed), asked);
+        };
+        let (report, recording) = series::record(case, seed, convergence::step(window));
+        let mut row = RunRow::new(case, &report, asked);
+        let told = convergence::convergence(case, &recording);
+        row.flows.iter_mut().zip(told).for_each(|(flow, told)| flow.convergence = told);
+        row
+    }
+
+    fn new(case: &Case, report: &Report, asked: Asked) -> RunRow {
         let groups = case.scenario.flows.iter().enumerate();
         let groups =
             groups.flat_map(|(index, group)| std::iter::repeat_n((index, group), group.count));
         let flows = groups.zip(&report.flows).map(|((index, group), flow)| {
             let base_ms = group.rtt.as_secs_f64() * 1e3;
-            FlowRow::new(index, base_ms, flow)
+            let mut row = FlowRow::new(index, base_ms, flow);
+            if asked.completions {
+                row.completions = completions::counted(&flow.completion);
+            }
+            row
         });
         RunRow {
             seed: report.seed,
@@ -104,6 +130,8 @@ impl FlowRow {
             lost: flow.lost + flow.dropped_in_all(),
             completed: flow.completion.count(),
             completion_ms: mean_ms(&flow.completion),
+            completions: Vec::new(),
+            convergence: None,
         }
     }
 }

@@ -3,7 +3,6 @@
 use crate::plan::Plan;
 use crate::rows::RunRow;
 use crate::store::{Rows, Store, StoreError};
-use exm_sim::engine;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
@@ -38,8 +37,7 @@ pub fn run(plan: &Plan, store: Store, rows: Rows, watch: &dyn Watch) -> Result<R
             return Ok(());
         }
         let of_plan = &plan.cases[case];
-        let report = engine::run(&of_plan.network, plan.seed_of(run));
-        let row = RunRow::new(of_plan, &report);
+        let row = RunRow::made(of_plan, plan.seed_of(run), plan.asked);
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.0.add(of_plan, run, &row)?;
         kept.1.insert((case, run), row);

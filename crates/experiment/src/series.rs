@@ -1,7 +1,8 @@
-//! What happened on the way: the first run of a case, watched.
+//! What happened on the way: a run of a case, watched.
 
-use crate::plan::{Case, Plan};
+use crate::plan::Case;
 use exm_sim::engine::{self, FlowSample, LinkSample, Observer, Pace};
+use exm_sim::metrics::Report;
 use exm_units::{Instant, Span};
 
 /// How many samples are taken of each flow and link: more than a picture is wide.
@@ -25,20 +26,25 @@ pub(crate) struct Recording {
     pub(crate) flows: Vec<Vec<Sampled>>,
     /// For each link, times in seconds and packets that wait.
     pub(crate) links: Vec<Vec<(f64, u64)>>,
-    pace: Span,
+    /// The time between samples, of which the first is at the start.
+    pub(crate) pace: Span,
 }
 
-/// Makes the first run of `case` once more and watches it.
-pub(crate) fn record(plan: &Plan, case: &Case) -> Recording {
+/// As many samples of a run of `case` as a picture is wide.
+pub(crate) fn pace(case: &Case) -> Span {
+    Span::from_nanos(case.network.duration().as_nanos().div_ceil(SAMPLES))
+}
+
+/// Makes the run of `case` with this seed and watches it, with a sample each `pace`.
+pub(crate) fn record(case: &Case, seed: u64, pace: Span) -> (Report, Recording) {
     let network = &case.network;
-    let pace = Span::from_nanos(network.duration().as_nanos().div_ceil(SAMPLES));
     let mut recording = Recording {
         flows: vec![Vec::new(); network.flows().len()],
         links: vec![Vec::new(); network.links().len()],
         pace,
     };
-    engine::run_observed(network, plan.seed_of(0), &mut recording);
-    recording
+    let report = engine::run_observed(network, seed, &mut recording);
+    (report, recording)
 }
 
 fn secs(at: Instant) -> f64 {

@@ -1,7 +1,9 @@
 //! [`Summary`]: what all runs of a case say together.
 
+use crate::completions::{merged, percentile};
+use crate::plan::Case;
 use crate::rows::{FlowRow, RunRow};
-use exm_measure::{Bootstrap, Ellipse, jain_index};
+use exm_measure::{Bootstrap, Ellipse, jain_index, rtt_exponent, shortest_over_longest};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -39,12 +41,15 @@ pub struct Shape {
 pub(crate) struct Sample<'a> {
     rows: Vec<&'a RunRow>,
     groups: Vec<bool>,
+    /// The propagation RTT of each group, in ms.
+    rtts: Vec<f64>,
 }
 
 impl<'a> Sample<'a> {
-    /// The flows of `rows` whose groups are told by `groups`.
-    pub(crate) fn new(rows: Vec<&'a RunRow>, groups: Vec<bool>) -> Sample<'a> {
-        Sample { rows, groups }
+    /// The flows of `rows` of the runs of `case` whose groups are told by `groups`.
+    pub(crate) fn new(rows: Vec<&'a RunRow>, case: &Case, groups: Vec<bool>) -> Sample<'a> {
+        let rtts = case.scenario.flows.iter().map(|group| group.rtt.as_secs_f64() * 1e3);
+        Sample { rows, groups, rtts: rtts.collect() }
     }
 
     /// How many runs there are.
@@ -99,6 +104,19 @@ impl<'a> Sample<'a> {
             "sd_queueing" => deviation(&self.values(runs, queueing)),
             "rtt" => median(&mut self.values(runs, |flow| flow.rtt_ms)),
             "mean_rtt" => mean(&self.values(runs, |flow| flow.rtt_ms)),
+            "median_completion" => percentile(&self.completions(runs), 0.5),
+            "p99_completion" => percentile(&self.completions(runs), 0.99),
+            "convergence" => median(&mut self.values(runs, |flow| {
+                // One that never settles takes longer than any other.
+                flow.convergence.map(|told| told.longest_s.unwrap_or(f64::INFINITY))
+            })),
+            "converged" => {
+                let starts = self.sum(runs, |flow| flow.convergence.map_or(0, |told| told.starts));
+                let settled = |flow: &FlowRow| flow.convergence.map_or(0, |told| told.settled);
+                (starts > 0.0).then(|| 100.0 * self.sum(runs, settled) / starts)
+            }
+            "shortest_over_longest" => shortest_over_longest(&self.by_rtt(runs)),
+            "rtt_exponent" => rtt_exponent(&self.by_rtt(runs)),
             "completion" => median(&mut self.values(runs, |flow| flow.completion_ms)),
             "share" => self.per_run(runs, |row| self.share(row)).map(|share| 100.0 * share),
             "loss" => percent(&|flow| flow.lost),
@@ -120,6 +138,20 @@ impl<'a> Sample<'a> {
             })),
             _ => None,
         }
+    }
+
+    /// The completion times of all flows of these runs, in ms and in order.
+    pub(crate) fn completions(&self, runs: &[usize]) -> Vec<f64> {
+        let flows = runs.iter().flat_map(|&run| self.flows(self.rows[run]));
+        merged(flows.map(|flow| flow.completions.as_slice()))
+    }
+
+    /// RTT and throughput of each flow.
+    fn by_rtt(&self, runs: &[usize]) -> Vec<(f64, f64)> {
+        let flows = runs.iter().flat_map(|&run| self.flows(self.rows[run]));
+        flows
+            .filter_map(|flow| Some((*self.rtts.get(flow.group)?, flow.throughput_mbps?)))
+            .collect()
     }
 
     /// The part of the throughput of all flows that these had.
@@ -210,6 +242,7 @@ fn deviation(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::convergence::Convergence;
     use crate::rows::LinkRow;
     use proptest::prelude::*;
 
@@ -229,7 +262,14 @@ mod tests {
             lost: 2,
             completed: 0,
             completion_ms: None,
+            completions: Vec::new(),
+            convergence: None,
         }
+    }
+
+    /// The flows of groups with RTTs of 50 and 100 ms.
+    fn sample<'a>(rows: &'a [RunRow], groups: &[bool]) -> Sample<'a> {
+        Sample { rows: rows.iter().collect(), groups: groups.to_vec(), rtts: vec![50.0, 100.0] }
     }
 
     fn row(flows: Vec<FlowRow>) -> RunRow {
@@ -251,16 +291,18 @@ mod tests {
             row(vec![flow(0, 1.0, 10.0), flow(1, 3.0, 20.0)]),
             row(vec![flow(0, 2.0, 30.0), flow(1, 6.0, 40.0)]),
         ];
-        let sample = |groups: [bool; 2]| Sample::new(rows.iter().collect(), groups.to_vec());
-        let all = sample([true, true]).summary(1, &["throughput"]);
+        let all = sample(&rows, &[true, true]).summary(1, &["throughput"]);
         let value = |key: &str| all.values[key];
         assert_eq!((all.samples, value("throughput"), value("mean_throughput")), (4, 2.5, 3.0));
         assert_eq!((value("queueing"), value("rtt"), value("loss")), (25.0, 125.0, 2.0));
         assert_eq!((value("marks"), value("utilisation"), value("objective")), (5.0, 50.0, -2.0));
         assert!((value("jain") - 0.8).abs() < 1e-12 && value("share") == 100.0);
         assert!(!all.values.contains_key("completion"));
+        // The flows at 50 ms have 1.5 Mbps on average, those at 100 ms 4.5.
+        assert!((value("shortest_over_longest") - 1.0 / 3.0).abs() < 1e-12);
+        assert!((value("rtt_exponent") + libm::log2(3.0)).abs() < 1e-12);
         assert!(all.intervals["throughput"][0] <= 2.5 && all.intervals["throughput"][1] >= 2.5);
-        let second = sample([false, true]).summary(1, &[]);
+        let second = sample(&rows, &[false, true]).summary(1, &[]);
         assert_eq!((second.values["throughput"], second.values["share"]), (4.5, 75.0));
         assert_eq!(second.ellipse.expect("points").centre, [30.0, 4.5]);
     }
@@ -270,9 +312,29 @@ mod tests {
         let mut off = flow(0, 1.0, 1.0);
         (off.on_s, off.throughput_mbps, off.queueing_ms) = (0.0, None, None);
         let rows = [row(vec![off, flow(0, 4.0, 5.0)])];
-        let summary = Sample::new(rows.iter().collect(), vec![true]).summary(1, &["throughput"]);
+        let summary = sample(&rows, &[true]).summary(1, &["throughput"]);
         assert_eq!((summary.samples, summary.values["throughput"]), (1, 4.0));
         assert!(summary.intervals.is_empty(), "one run tells nothing of its error");
+    }
+
+    #[test]
+    fn what_is_asked_for_is_told() {
+        let mut flows = vec![flow(0, 1.0, 1.0), flow(1, 1.0, 1.0), flow(1, 1.0, 1.0)];
+        flows[0].completions = vec![(2.0, 98)];
+        flows[1].completions = vec![(1.0, 1), (9.0, 1)];
+        let told = |longest_s| {
+            let settled = if longest_s == None { 0 } else { 1 };
+            Some(Convergence { starts: 1, settled, longest_s })
+        };
+        (flows[0].convergence, flows[1].convergence) = (told(Some(3.0)), told(None));
+        let rows = [row(flows)];
+        let all = sample(&rows, &[true, true]).summary(1, &[]).values;
+        assert_eq!((all["median_completion"], all["p99_completion"]), (2.0, 2.0));
+        assert_eq!(all["converged"], 50.0);
+        assert!(!all.contains_key("convergence"), "half of them took for ever");
+        let first = sample(&rows, &[true, false]).summary(1, &[]).values;
+        assert_eq!((first["convergence"], first["converged"]), (3.0, 100.0));
+        assert!(!first.contains_key("rtt_exponent"), "of one RTT");
     }
 
     proptest! {

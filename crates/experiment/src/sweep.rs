@@ -4,8 +4,7 @@ use crate::edit::{Change, What};
 use crate::experiment::place;
 use crate::file::SweepTable;
 use crate::metric::{self, Metric};
-use crate::source::{ExperimentError, Place};
-use exm_sim::scenario::suggest;
+use exm_sim::scenario::{Place, ScenarioError, suggest};
 use toml::{Spanned, Value};
 
 /// The most values.
@@ -38,8 +37,8 @@ impl Sweep {
     /// Reads a sweep; `fail` makes an error of a place and a problem.
     pub(crate) fn read(
         table: SweepTable,
-        fail: &dyn Fn(Place, String) -> ExperimentError,
-    ) -> Result<Sweep, ExperimentError> {
+        fail: &dyn Fn(Place, String) -> ScenarioError,
+    ) -> Result<Sweep, ScenarioError> {
         let at = place(&table.key);
         let is_log = match table.scale.as_ref().map(|scale| (scale.as_ref().as_str(), scale)) {
             None | Some(("linear", _)) => false,
@@ -85,8 +84,8 @@ impl Sweep {
 
 fn y(
     name: &Spanned<String>,
-    fail: &dyn Fn(Place, String) -> ExperimentError,
-) -> Result<String, ExperimentError> {
+    fail: &dyn Fn(Place, String) -> ScenarioError,
+) -> Result<String, ScenarioError> {
     let text = name.as_ref();
     if Metric::named(text).is_some() {
         return Ok(text.clone());

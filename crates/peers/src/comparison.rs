@@ -5,10 +5,38 @@ use crate::record::{Record, Summary};
 use crate::{Scenario, simulated};
 use exm_sim::controllers::AnyController;
 use exm_units::{Instant, Packets, Rate, Span};
-use std::thread;
+use std::{fmt, thread};
 
-/// The congestion controls that are compared, by the name that the kernel and we both give them.
-pub const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
+/// A congestion control, by the names that the kernel and we give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// The kernel's.
+    pub kernel: &'static str,
+    /// Ours ([`AnyController::named`]).
+    pub ours: &'static str,
+}
+
+/// The congestion controls that are compared: the kernel's three that are most in use, and what we
+/// have that is meant to be the same. Its Cubic begins with HyStart, and its BBR is version 1.
+pub const CONTROLS: [Control; 3] = [
+    Control { kernel: "reno", ours: "reno" },
+    Control { kernel: "cubic", ours: "cubic-linux" },
+    Control { kernel: "bbr", ours: "bbr1" },
+];
+
+impl Control {
+    /// Whether congestion cuts its window, which then goes in cycles from cut to cut.
+    pub fn is_cut(&self) -> bool {
+        self.kernel != "bbr"
+    }
+}
+
+impl fmt::Display for Control {
+    /// The kernel's name for it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kernel)
+    }
+}
 
 /// What they are compared on: a buffer of one bandwidth-delay product, which keeps the link busy,
 /// and one of a third of it, which does not.
@@ -41,7 +69,7 @@ pub struct Comparison {
     /// What was transferred over.
     pub scenario: Scenario,
     /// By what.
-    pub control: &'static str,
+    pub control: Control,
     /// The kernel's.
     pub kernel: Measured,
     /// Ours.
@@ -54,7 +82,7 @@ impl Comparison {
     ///
     /// # Panics
     /// Where a case is none that can be simulated.
-    pub fn all(cases: &[(Scenario, &'static str)]) -> Vec<Result<Comparison, TransferError>> {
+    pub fn all(cases: &[(Scenario, Control)]) -> Vec<Result<Comparison, TransferError>> {
         thread::scope(|scope| {
             let runs: Vec<_> = cases.iter().map(|&(s, c)| scope.spawn(move || one(s, c))).collect();
             let joined = runs.into_iter().map(|run| run.join().expect("no transfer panics"));
@@ -74,7 +102,7 @@ impl Comparison {
     /// From when to when a record is compared.
     pub fn span(&self, record: &Record) -> (Instant, Instant) {
         let all = (Instant::ZERO + self.scenario.settled, Instant::ZERO + self.scenario.duration);
-        if self.control == "bbr" { all } else { record.cycles(all.0, all.1).unwrap_or(all) }
+        if !self.control.is_cut() { all } else { record.cycles(all.0, all.1).unwrap_or(all) }
     }
 
     /// How late the bottleneck was, where that was too late for the comparison to mean much.
@@ -83,9 +111,9 @@ impl Comparison {
     }
 }
 
-fn one(scenario: Scenario, control: &'static str) -> Result<Comparison, TransferError> {
-    let kernel = transfer(&scenario, control)?;
-    let controller = AnyController::named(control).expect("we have what the kernel has");
+fn one(scenario: Scenario, control: Control) -> Result<Comparison, TransferError> {
+    let kernel = transfer(&scenario, control.kernel)?;
+    let controller = AnyController::named(control.ours).expect("we have what the kernel has");
     let settings = simulated::kernel_settings();
     let simulated = simulated::transfer(&scenario, controller, settings);
     let simulated = simulated.expect("the scenario is possible");

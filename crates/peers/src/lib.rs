@@ -21,7 +21,7 @@ mod record;
 pub mod simulated;
 
 #[cfg(target_os = "linux")]
-pub use comparison::{CONTROLS, Comparison, SCENARIOS};
+pub use comparison::{CONTROLS, Comparison, Control, SCENARIOS};
 pub use record::{Record, Summary, Window};
 
 use exm_units::{Packets, Rate, Span};

@@ -1,8 +1,8 @@
 //! [`AnyController`]: every kind of controller the simulator can put into a sender.
 
 use exm_cc::{
-    Ack, Aimd, Bbr, Compound, Congestion, Controller, Cubic, Dctcp, Decision, Ledbat, Needs, Reno,
-    SlowStart, Start, Vegas, Xcp,
+    Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Cubic, Dctcp, Decision, Ledbat, Needs,
+    Reno, SlowStart, Start, Vegas, Xcp,
 };
 use exm_remy::RemyCc;
 use exm_units::Instant;
@@ -77,6 +77,7 @@ impl AnyController {
     pub fn seeded(self, seed: u64) -> AnyController {
         match self {
             AnyController::Bbr(_) => AnyController::Bbr(Box::new(Bbr::new(seed))),
+            AnyController::Bbr1(_) => AnyController::Bbr1(Box::new(Bbr1::new(seed))),
             other => other,
         }
     }
@@ -117,6 +118,8 @@ controllers! {
     Ledbat(Ledbat) { "ledbat" => Ledbat::new() },
     /// The sender's side of XCP.
     Xcp(Xcp) { "xcp" => Xcp::new() },
+    /// BBR, version 1, as in Linux.
+    Bbr1(Box<Bbr1>) { "bbr1" => Box::new(Bbr1::default()) },
     /// BBR, version 3.
-    Bbr(Box<Bbr>) { "bbr" => Box::new(Bbr::default()) },
+    Bbr(Box<Bbr>) { "bbr" => Box::default() },
 }

@@ -99,6 +99,7 @@ proptest! {
         for (flow, outcome) in report.flows.iter().zip(&outcomes) {
             prop_assert_eq!(flow.sent, outcome.sent);
             prop_assert_eq!(flow.delivered, outcome.delivered);
+            prop_assert_eq!(flow.lost + flow.dropped_in_all(), outcome.lost);
             prop_assert_eq!(flow.rtt.sum_nanos(), u128::from(outcome.rtt_sum.as_nanos()));
             prop_assert_eq!(flow.on_time, outcome.on_time);
             prop_assert!((flow.share_time - outcome.share_time).abs() < 1e-7);

@@ -54,10 +54,10 @@ impl ExtraAcked {
 
 /// Chance from a seed: SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         Random(seed)
     }
 
@@ -70,12 +70,12 @@ impl Random {
     }
 
     /// Zero or one.
-    pub(super) fn bit(&mut self) -> u64 {
+    pub(crate) fn bit(&mut self) -> u64 {
         self.next() >> 63
     }
 
     /// Uniform in [0, 1).
-    pub(super) fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         (self.next() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 }

@@ -16,7 +16,7 @@ use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, N
 use crate::window::MAX_WINDOW;
 use cycle::{Cycle, State};
 use exm_units::{Instant, Packets, Span};
-use filters::Random;
+pub(crate) use filters::Random;
 use loss::Loss;
 use model::{Model, Sample};
 use probe_rtt::ProbeRtt;

@@ -22,7 +22,7 @@ pub(super) struct Sample {
     /// `BBR.delivered`.
     pub(super) total: u64,
     /// `packet.delivered`.
-    prior_delivered: u64,
+    pub(super) prior_delivered: u64,
     /// `rs.delivery_rate`; zero where it cannot be told.
     delivery_rate: f64,
     pub(super) is_app_limited: bool,
@@ -86,6 +86,11 @@ impl Model {
         })
     }
 
+    /// `BBR.delivered`.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// `BBR.BtlBw`.
     pub(super) fn btl_bw(&self) -> f64 {
         self.btl_bw_filter.max
@@ -106,8 +111,8 @@ impl Model {
         self.next_round_delivered = self.delivered;
     }
 
-    /// Sections 4.1.1.3 and 4.1.1.5. Returns whether a round trip begins.
-    pub(super) fn update_btl_bw(&mut self, sample: &Sample) -> bool {
+    /// Sections 4.1.1.3 and 4.1.1.5.
+    pub(super) fn update_btl_bw(&mut self, sample: &Sample) {
         self.round_start = sample.prior_delivered >= self.next_round_delivered;
         if self.round_start {
             self.start_round();
@@ -116,7 +121,6 @@ impl Model {
         if sample.delivery_rate >= self.btl_bw() || !sample.is_app_limited {
             self.btl_bw_filter.update(self.round_count, sample.delivery_rate);
         }
-        self.round_start
     }
 
     /// Section 4.1.2.3. Returns whether the estimate was due for a refresh.

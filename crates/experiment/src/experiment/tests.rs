@@ -1,7 +1,7 @@
 //! What files say, and what they may not.
 
 use super::*;
-use crate::plan::{Options, Plan, PlanError};
+use crate::plan::{Asked, Options, Plan, PlanError};
 use exm_units::Span;
 
 const FILE: &str = r#"title = "T"
@@ -40,7 +40,7 @@ key = "dumbbell.senders"
 values = [1, 2]
 "#;
 
-fn parsed(text: &str) -> Result<Experiment, ExperimentError> {
+fn parsed(text: &str) -> Result<Experiment, ScenarioError> {
     Experiment::parse(text, "a/file.toml", Path::new(""))
 }
 
@@ -70,6 +70,38 @@ fn a_file_is_understood() {
     );
     let labels: Vec<String> = experiment.points().into_iter().map(|point| point.label).collect();
     assert_eq!(labels, ["1", "2"]);
+}
+
+#[test]
+fn notes_are_paragraphs() {
+    let with = |notes: &str| {
+        let text = FILE.replacen("runs = 3", &format!("runs = 3\nnotes = {notes}"), 1);
+        parsed(&text).expect("is sound").notes
+    };
+    assert!(parsed(FILE).expect("is sound").notes.is_empty());
+    assert_eq!(with("\"\"\"one\n  line\"\"\""), ["one line"]);
+    assert_eq!(with("[\"a\", \" \", \"b\"]"), ["a", "b"]);
+    let text = FILE.replacen("name = \"then\"", "name = \"then\"\nnote = \"as\nbefore\"", 1);
+    assert!(parsed(&text).is_err(), "a line break in a plain string is no TOML");
+    let text = FILE.replacen("name = \"then\"", "name = \"then\"\nnote = \" as before\"", 1);
+    let experiment = parsed(&text).expect("is sound");
+    assert_eq!(experiment.variants[1].note.as_deref(), Some("as before"));
+    assert_eq!(experiment.variants[0].note, None);
+}
+
+#[test]
+fn what_costs_more_is_measured_where_it_is_told() {
+    let asked = |from: &str, to: &str| {
+        let text = FILE.replacen(from, to, 1);
+        planned(&text, &Options::default()).expect("is sound")
+    };
+    let usual = asked("", "");
+    assert_eq!(usual.asked, Asked::default());
+    let way = asked("runs = 3", "window = \"0.5 s\"\ncolumns = [\"converged\"]");
+    assert_eq!(way.asked, Asked { window: Some(Span::from_millis(500)), completions: false });
+    let times = asked("runs = 3", "figure = \"distribution\"");
+    assert_eq!(times.asked, Asked { window: None, completions: true });
+    assert_ne!((usual.hash, usual.hash), (way.hash, times.hash));
 }
 
 #[test]
@@ -126,6 +158,10 @@ fn what_is_wrong_is_told_with_its_line_and_the_nearest_word() {
         ("reference = \"Reno\"", "", &[":22:", "add reference ="]),
         ("source = \"S\"", "figure = \"bar\"", &[":12:", "did you mean \"bars\"?"]),
         ("source = \"S\"", "columns = [\"thruput\"]", &[":12:", "did you mean \"throughput\"?"]),
+        ("runs = 3", "window = \"0 s\"", &[":13:", "throughput over 0 s cannot be told"]),
+        ("runs = 3", "window = \"2 s\"", &[":13:", "at most the 1 s that are simulated"]),
+        ("runs = 3", "window = \"long\"", &[":13:", "a span of time"]),
+        ("tcp = {", "notes = 1\ntcp = {", &[":30:", "did you mean \"note\"?"]),
         ("speedup", "spedup", &[":23:", "did you mean \"speedup\"?"]),
         ("[1, 2] }", "[1, 2, 3] }", &[":23:", "3 numbers cannot stand beside 2 points"]),
         ("[1, 2] }", "\"x\" }", &[":23:", "\"mean_rtt\" is no number"]),

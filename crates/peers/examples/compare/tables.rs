@@ -40,7 +40,7 @@ fn words(words: &[&str]) -> Vec<String> {
 
 /// Who, and where.
 fn case(comparison: &Comparison) -> Vec<String> {
-    words(&[comparison.control, comparison.scenario.name])
+    words(&[comparison.control.kernel, comparison.scenario.name])
 }
 
 fn averages(comparisons: &[Comparison]) -> String {
@@ -93,7 +93,7 @@ fn growth(comparisons: &[Comparison]) -> String {
         "The window in packets, by the time since it was cut, on average over the cycles compared \
          that last so long:\n\n",
     );
-    let cut: Vec<_> = comparisons.iter().filter(|c| c.control != "bbr").cloned().collect();
+    let cut: Vec<_> = comparisons.iter().filter(|c| c.control.is_cut()).cloned().collect();
     windows(&mut text, &cut, &AFTER_CUT, |comparison, record, after| {
         let (from, to) = comparison.span(record);
         let cuts = record.cuts();

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-/// What is wrong with a scenario: the file and line, the line itself, the problem and its remedy.
+/// What is wrong with a scenario, or with a file that holds one and more: the file and line, the line
+/// itself, the problem and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
     file: String,
@@ -39,17 +40,19 @@ impl std::error::Error for ScenarioError {}
 
 /// The text that a scenario was read from, to point at in errors.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Source {
-    pub(super) file: String,
-    pub(super) text: String,
+pub struct Source {
+    /// What the file is called.
+    pub file: String,
+    /// The whole of it.
+    pub text: String,
 }
 
-/// A place in a [`Source`]: the offset of its first byte.
-pub(super) type Place = Option<usize>;
+/// A place in a [`Source`]: the offset of its first byte, where the problem has a place.
+pub type Place = Option<usize>;
 
 impl Source {
-    /// The error `problem` at `place`.
-    pub(super) fn error(&self, place: Place, problem: impl Into<String>) -> ScenarioError {
+    /// The error `problem`, with the line at `place`.
+    pub fn error(&self, place: Place, problem: impl Into<String>) -> ScenarioError {
         let line = place.and_then(|offset| {
             let number = self.text.get(..offset)?.matches('\n').count();
             let text = self.text.lines().nth(number)?.trim();
@@ -58,15 +61,16 @@ impl Source {
         ScenarioError { file: self.file.clone(), line, problem: problem.into() }
     }
 
-    /// The parser's error, told in our words.
-    pub(super) fn parse_error(&self, error: &toml::de::Error) -> ScenarioError {
+    /// The parser's error, told in our words: see [`explain`].
+    pub fn parse_error(&self, error: &toml::de::Error) -> ScenarioError {
         let place = error.span().map(|Range { start, .. }| start);
         self.error(place, explain(error.message()))
     }
 }
 
-/// Names the nearest known key where the parser found an unknown one.
-pub(super) fn explain(message: &str) -> String {
+/// What the parser of TOML said, in our words: where it found an unknown key, with the nearest known
+/// one. `message` is [`toml::de::Error::message`].
+pub fn explain(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if message.starts_with("unknown field")
         && let Some((unknown, known)) = quoted.split_first()

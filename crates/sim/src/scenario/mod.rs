@@ -55,13 +55,12 @@ mod file;
 mod grammar;
 mod read;
 
-pub use error::{ScenarioError, suggest};
+pub use error::{Place, ScenarioError, Source, explain, suggest};
 
 use crate::controllers::AnyController;
 use crate::engine::Pace;
 use crate::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
 use crate::traffic::{OnOff, Traffic};
-use error::{Place, Source};
 use exm_link::{Limit, Service};
 use exm_tcp::Settings;
 use exm_units::{Bytes, Probability, Rate, Span};

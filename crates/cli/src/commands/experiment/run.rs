@@ -2,22 +2,28 @@
 
 use super::show::Shown;
 use super::work::{Stale, Work};
+use crate::columns::Columns;
 use crate::commands::duration;
 use crate::experiments;
 use crate::shell::{self, Failure, Printing};
+use cpu_time::ProcessTime;
 use exm_experiment::{MAX_RUNS, Options, PlanError};
 use exm_units::Span;
+use std::fmt;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// How many runs are quick.
 const QUICK: u64 = 4;
 
 const EXAMPLES: &str = "\
-The folder of results holds results.csv (each flow of each run), links.csv, results.json (what the
-tables tell), pictures as SVG and PNG, and runs.jsonl, from which a run that was interrupted goes on:
-give the same command again. The same experiment and seed give the same bytes, on any number of
-threads and however often it was interrupted.
+The folder of results holds results.csv (each flow of each run), links.csv, the same as Parquet,
+results.json (what the tables tell), pictures as SVG and PNG, and runs.jsonl, from which a run that was
+interrupted goes on: give the same command again. The same experiment and seed give the same bytes, on
+any number of threads and however often it was interrupted. Of several experiments, the processor time
+that each took is told at the end.
 
 Examples:
   exm experiment run thesis-3-4 --quick
@@ -62,6 +68,23 @@ pub(crate) struct Args {
     printing: Printing,
 }
 
+/// How much processor time, of all cores together, each experiment took.
+#[derive(Default)]
+struct Spent(Vec<(String, Duration)>);
+
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+        let mut columns = Columns::new(1);
+        columns.line(["experiment", "processor time"].map(str::to_owned));
+        for (name, time) in &self.0 {
+            columns.line([name.clone(), told(*time)]);
+        }
+        columns.line(["all".to_owned(), told(self.0.iter().map(|one| one.1).sum())]);
+        write!(f, "{columns}")
+    }
+}
+
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let shipped = || experiments::shipped_names().into_iter().map(str::to_owned).collect();
@@ -70,8 +93,15 @@ impl Args {
             let problem = "one folder cannot hold several experiments: give one, or leave it out";
             return Err(Failure::invalid_value(&out.display().to_string(), "--out", problem));
         }
+        let mut spent = Spent::default();
         for name in &names {
+            let start = ProcessTime::now();
             self.run_one(name)?;
+            spent.0.push((name.clone(), start.elapsed()));
+        }
+        // Beside the results, not among them: it is another each time.
+        if names.len() > 1 {
+            let _ = write!(anstream::stderr(), "{spent}");
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -70,6 +70,9 @@ impl fmt::Display for Shown<'_> {
             lines.into_iter().for_each(|line| columns.line(line));
             writeln!(f, "{columns}")?;
         }
+        for note in &results.notes {
+            writeln!(f, "note: {note}\n")?;
+        }
         for skipped in &results.skipped {
             writeln!(f, "{} was left out: {}", skipped.scheme, skipped.reason)?;
         }

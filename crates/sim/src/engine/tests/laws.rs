@@ -1,8 +1,13 @@
 //! What holds whatever the network.
 
 use super::*;
+use crate::network::TCP_HEADER;
+use exm_link::QueueKind;
+use exm_tcp::{DelayedAcks, Settings};
+use exm_trace::Trace;
 use proptest::prelude::*;
 use proptest::sample::select;
+use std::sync::Arc;
 
 fn limits() -> impl Strategy<Value = Limit> {
     prop_oneof![
@@ -15,10 +20,31 @@ fn limits() -> impl Strategy<Value = Limit> {
 /// The link of number `index` of a chain.
 fn links(index: usize) -> impl Strategy<Value = LinkSpec> {
     let losses = select(vec![0.0, 0.0, 0.02, 0.3]);
-    (1u64..40, limits(), losses, 0u64..30).prop_map(move |(mbps, limit, loss, delay)| LinkSpec {
-        ends: (index, index + 1),
-        delay: Span::from_millis(delay),
-        ..link(Rate::from_bps(mbps * 1_000_000), limit, loss)
+    let queues = select(QueueKind::NAMES.to_vec());
+    let service = prop_oneof![
+        3 => (1u64..40).prop_map(|mbps| Service::Fixed(Rate::from_bps(mbps * 1_000_000))),
+        1 => traces(),
+    ];
+    (service, limits(), losses, 0u64..30, queues).prop_map(
+        move |(service, limit, loss, delay, queue)| LinkSpec {
+            ends: (index, index + 1),
+            delay: Span::from_millis(delay),
+            queue: QueueKind::named(queue).expect("a known discipline"),
+            service,
+            ..link(Rate::from_mbps(1.0), limit, loss)
+        },
+    )
+}
+
+/// Opportunities at random milliseconds, some at once.
+fn traces() -> impl Strategy<Value = Service> {
+    prop::collection::vec(0u64..4, 2..60).prop_map(|gaps| {
+        let mut at = Instant::from_nanos(1_000_000);
+        let times = gaps.into_iter().map(|gap| {
+            at += Span::from_millis(gap);
+            at
+        });
+        Service::Trace(Arc::new(Trace::new(times.collect()).expect("a sound trace")))
     })
 }
 
@@ -39,16 +65,45 @@ fn traffics() -> impl Strategy<Value = OnOff> {
 }
 
 fn flows(links: usize) -> impl Strategy<Value = FlowSpec> {
+    let paths = (0..links).prop_flat_map(move |from| (Just(from), from + 1..=links));
+    let senders = prop_oneof![bare(), tcp()];
+    (paths, 0u64..200, senders, traffics()).prop_map(
+        |((from, to), delay, (controller, size, transport), traffic)| FlowSpec {
+            path: (from..to).collect(),
+            packet_size: Bytes::new(size),
+            transport,
+            ..flow(delay, controller, traffic)
+        },
+    )
+}
+
+type Sender = (AnyController, u64, Transport);
+
+fn bare() -> impl Strategy<Value = Sender> {
     let controllers =
         select(vec![aimd(), window(7), one_rule(1.0, 1, 2.0), one_rule(0.9, 3, 0.5), window(0)]);
     let sizes = select(vec![40u64, 512, 1500]);
-    let paths = (0..links).prop_flat_map(move |from| (Just(from), from + 1..=links));
-    (paths, 0u64..200, controllers, traffics(), (sizes, any::<bool>())).prop_map(
-        |((from, to), delay, controller, traffic, (size, timer))| FlowSpec {
-            path: (from..to).collect(),
-            packet_size: Bytes::new(size),
-            transport: Transport::Bare { timer },
-            ..flow(delay, controller, traffic)
+    (controllers, sizes, any::<bool>())
+        .prop_map(|(controller, size, timer)| (controller, size, Transport::Bare { timer }))
+}
+
+fn tcp() -> impl Strategy<Value = Sender> {
+    let named = |&name: &&str| AnyController::named(name).expect("a known controller");
+    let mut controllers: Vec<AnyController> = AnyController::NAMES.iter().map(named).collect();
+    controllers.extend([one_rule(1.0, 1, 2.0), window(0)]);
+    let windows = prop::option::of((1u64..30).prop_map(Packets::new));
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    (select(controllers), select(vec![512u64, 1500]), 1u64..20, windows, flags).prop_map(
+        |(controller, size, initial, receive_window, (handshake, ecn, delayed))| {
+            let settings = Settings {
+                initial_window: Packets::new(initial),
+                handshake,
+                delayed_acks: delayed.then(DelayedAcks::default),
+                ecn,
+                receive_window,
+                ..Settings::default()
+            };
+            (controller, size, Transport::Tcp(settings))
         },
     )
 }
@@ -65,11 +120,16 @@ fn networks() -> impl Strategy<Value = Network> {
     })
 }
 
-/// The round trip of a packet that finds every queue empty.
-fn least_rtt(network: &Network, flow: &FlowSpec) -> Span {
+/// The round trip of a packet of `size` that finds every queue empty; waiting for an opportunity
+/// counts as queueing.
+fn least_rtt(network: &Network, flow: &FlowSpec, size: Bytes) -> Span {
     let along = flow.path.iter().map(|&link| {
         let link = &network.links()[link];
-        link.delay + link.service.rate().service_time(flow.packet_size)
+        let transmission = match &link.service {
+            Service::Fixed(rate) => rate.service_time(size),
+            _ => Span::ZERO,
+        };
+        link.delay + transmission
     });
     along.sum::<Span>() + flow.extra_delay
 }
@@ -104,7 +164,8 @@ proptest! {
             prop_assert!((0.0..=1.0).contains(&link.utilisation));
             let bits = spec.service.rate().as_bps() as f64 * network.duration().as_secs_f64();
             // A service is rounded to the nanosecond: at 40 B and 40 Mbps by at most 1 in 16 000.
-            prop_assert!(link.bytes.get() as f64 * 8.0 <= bits * 1.0001);
+            let fixed = matches!(spec.service, Service::Fixed(_));
+            prop_assert!(!fixed || link.bytes.get() as f64 * 8.0 <= bits * 1.0001);
             let most = match spec.buffer {
                 Limit::Packets(most) => most.get(),
                 Limit::Bytes(most) => most.get() / 40,
@@ -114,11 +175,17 @@ proptest! {
             prop_assert!(link.mean_queue <= link.max_queue as f64);
         }
         for (spec, flow) in network.flows().iter().zip(&report.flows) {
-            let least = least_rtt(&network, spec);
-            prop_assert!(flow.rtt.min().is_none_or(|rtt| rtt >= least));
-            let waited = flow.rtt.sum_nanos()
-                - u128::from(flow.delivered) * u128::from(least.as_nanos());
-            prop_assert_eq!(flow.queueing_delay.sum_nanos(), waited);
+            let least = least_rtt(&network, spec, spec.packet_size);
+            if let Transport::Tcp(_) = spec.transport {
+                let least = least_rtt(&network, spec, TCP_HEADER);
+                prop_assert!(flow.rtt.min().is_none_or(|rtt| rtt >= least));
+                prop_assert!(flow.delivered <= flow.arrived && flow.resent <= flow.sent);
+            } else {
+                prop_assert!(flow.rtt.min().is_none_or(|rtt| rtt >= least));
+                let waited = flow.rtt.sum_nanos()
+                    - u128::from(flow.delivered) * u128::from(least.as_nanos());
+                prop_assert_eq!(flow.queueing_delay.sum_nanos(), waited);
+            }
             prop_assert!(flow.on_time <= network.duration());
             prop_assert!(flow.share_time <= flow.on_time.as_secs_f64() * (1.0 + 1e-12));
         }

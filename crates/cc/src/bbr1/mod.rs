@@ -113,7 +113,9 @@ struct Probe {
 struct Recovery {
     /// Whether losses are being repaired.
     active: bool,
-    packet_conservation: bool,
+    /// Until a packet is acknowledged that was sent when so many were delivered, no more is sent
+    /// than leaves the network.
+    packet_conservation: Option<u64>,
     /// When the last timeout was, until a packet sent after it is acknowledged.
     timeout_at: Option<Instant>,
 }
@@ -149,7 +151,8 @@ impl Bbr1 {
 
     /// Section 3.5.2: what an acknowledgement does, in this order.
     fn update(&mut self, sample: &Sample) {
-        self.recovery.packet_conservation &= !self.model.update_btl_bw(sample);
+        self.recovery.packet_conservation.take_if(|until| sample.prior_delivered >= *until);
+        self.model.update_btl_bw(sample);
         self.check_cycle_phase(sample);
         self.check_full_pipe(sample);
         self.check_drain(sample);
@@ -188,11 +191,18 @@ impl Bbr1 {
         2.0 * (inflight / 2.0).ceil() + probing
     }
 
+    /// Linux: not what is in flight counts, but what will be at the next send. That is half a
+    /// quantum away on average; and while it probes, the quantum then sent counts too.
+    fn inflight_at_next_send(&self, inflight: f64) -> f64 {
+        let half = self.send_quantum() / 2.0;
+        if self.state.pacing_gain() > 1.0 { inflight + half } else { inflight - half }
+    }
+
     /// Section 4.2.3.6.
     fn set_cwnd(&mut self, sample: &Sample) {
         // Section 4.2.3.4: `BBRModulateCwndForRecovery`.
         self.cwnd = (self.cwnd - sample.lost).max(1.0);
-        if self.recovery.packet_conservation {
+        if self.recovery.packet_conservation.is_some() {
             self.cwnd = self.cwnd.max(sample.inflight + sample.acked);
         } else {
             let target = self.inflight(self.state.cwnd_gain());
@@ -227,16 +237,14 @@ impl Bbr1 {
     fn enter_fast_recovery(&mut self, congestion: &Congestion) {
         self.save_cwnd();
         self.recovery.active = true;
-        self.recovery.packet_conservation = true;
-        self.model.start_round();
+        self.recovery.packet_conservation = Some(self.model.delivered());
         self.cwnd = (congestion.in_flight.get() as f64).clamp(1.0, MAX_WINDOW);
     }
 
     /// Section 4.2.3.4: a window for one packet, all before it being deemed lost.
     fn enter_timeout(&mut self, now: Instant) {
         self.save_cwnd();
-        self.recovery =
-            Recovery { active: true, packet_conservation: false, timeout_at: Some(now) };
+        self.recovery = Recovery { active: true, packet_conservation: None, timeout_at: Some(now) };
         self.cwnd = 1.0;
     }
 
@@ -273,7 +281,8 @@ impl Bbr1 {
         if self.state == State::Startup && self.filled_pipe {
             self.state = State::Drain;
         }
-        if self.state == State::Drain && sample.inflight <= self.inflight(1.0) {
+        let inflight = self.inflight_at_next_send(sample.inflight);
+        if self.state == State::Drain && inflight <= self.inflight(1.0) {
             self.enter_probe_bw(sample.now);
         }
     }
@@ -294,11 +303,11 @@ impl Bbr1 {
             .rtprop()
             .is_some_and(|rtprop| sample.now.saturating_since(self.cycle_stamp) > rtprop);
         let gain = self.state.pacing_gain();
+        let inflight = self.inflight_at_next_send(sample.prior_inflight);
         let next = if gain > 1.0 {
-            let full = sample.lost > 0.0 || sample.prior_inflight >= self.inflight(gain);
-            full_length && full
+            full_length && (sample.lost > 0.0 || inflight >= self.inflight(gain))
         } else {
-            full_length || gain < 1.0 && sample.prior_inflight <= self.inflight(1.0)
+            full_length || gain < 1.0 && inflight <= self.inflight(1.0)
         };
         if next {
             self.state = State::ProbeBw((phase + 1) % PACING_GAINS.len());

@@ -1,0 +1,219 @@
+//! [`Convergence`]: how soon flows that start at set times come to their fair share.
+
+use crate::plan::Case;
+use crate::series::Recording;
+use exm_measure::convergence_time;
+use exm_sim::network::Network;
+use exm_sim::traffic::{OnFor, OnOff, Traffic};
+use exm_units::{Instant, Span};
+use serde::{Deserialize, Serialize};
+
+/// How far from the fair share throughput may stay, as a part of it.
+const TOLERANCE: f64 = 0.2;
+/// Windows begin so many times in each.
+pub(crate) const STEPS: usize = 10;
+/// The last part of the time between two changes, which tells what the fair share is in the end.
+const LAST: usize = 5;
+
+/// How soon a flow came to its fair share, see [`METRICS`](crate::METRICS).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Convergence {
+    /// How often the flow started at a set time.
+    pub starts: u64,
+    /// After how many starts it came to its fair share and stayed there.
+    pub settled: u64,
+    /// How long that took at most, in seconds; nothing where it did not come about every time.
+    pub longest_s: Option<f64>,
+}
+
+/// The time between samples, where throughput is told over `window`.
+pub(crate) fn step(window: Span) -> Span {
+    Span::from_nanos((window.as_nanos() / STEPS as u64).max(1))
+}
+
+/// How soon each flow of `case` came to its fair share; nothing of those that start by chance. The
+/// `recording` has a sample each [`step`].
+///
+/// The time up to the next set start or end of any flow counts. The fair share is an equal part of
+/// what all flows that are on have together in the last fifth of that time: a scheme that leaves the
+/// link idle is slow, not unfair.
+pub(crate) fn convergence(case: &Case, recording: &Recording) -> Vec<Option<Convergence>> {
+    let network = &case.network;
+    let changes = changes(network);
+    let of_flow = |flow: usize| {
+        let starts = visits(&network.flows()[flow].traffic).into_iter().map(|visit| visit.0);
+        let spans = starts.filter_map(|start| {
+            let next = changes.iter().find(|&&change| change > start)?;
+            Some((start, *next))
+        });
+        let settled: Vec<Option<f64>> =
+            spans.map(|(start, next)| settled(network, recording, flow, (start, next))).collect();
+        let all: Option<Vec<f64>> = settled.iter().copied().collect();
+        (!settled.is_empty()).then(|| Convergence {
+            starts: settled.len() as u64,
+            settled: settled.iter().flatten().count() as u64,
+            longest_s: all.and_then(|all| all.into_iter().reduce(f64::max)),
+        })
+    };
+    (0..network.flows().len()).map(of_flow).collect()
+}
+
+/// When flows of `traffic` are set to start and end; a sender that is always on starts at once.
+fn visits(traffic: &Traffic) -> Vec<(Instant, Option<Instant>)> {
+    match traffic {
+        Traffic::Schedule { visits, .. } => visits.clone(),
+        Traffic::OnOff(OnOff { on: OnFor::Ever, .. }) => vec![(Instant::ZERO, None)],
+        Traffic::OnOff(_) | Traffic::Every { .. } => Vec::new(),
+    }
+}
+
+/// All times at which a flow is set to start or end, and the end of the simulation.
+fn changes(network: &Network) -> Vec<Instant> {
+    let end = Instant::ZERO + network.duration();
+    let visits = network.flows().iter().flat_map(|flow| visits(&flow.traffic));
+    let mut changes: Vec<Instant> =
+        visits.flat_map(|(start, stop)| [Some(start), stop]).flatten().collect();
+    changes.retain(|&change| change < end);
+    changes.push(end);
+    changes.sort();
+    changes
+}
+
+/// How long a flow took from its start until it stayed near its fair share, in seconds.
+fn settled(
+    network: &Network,
+    recording: &Recording,
+    flow: usize,
+    (start, next): (Instant, Instant),
+) -> Option<f64> {
+    let step = recording.pace.as_nanos();
+    let first = start.as_nanos().div_ceil(step) as usize;
+    let last = ((next.as_nanos() / step) as usize).min(recording.flows[flow].len().checked_sub(1)?);
+    if last < first + STEPS {
+        return None;
+    }
+    let is_on = |flow: &usize| recording.flows[*flow][last - 1].is_on;
+    let on = (0..recording.flows.len()).filter(is_on).count();
+    let tail = last - STEPS.max((last - first) / LAST);
+    let all = (0..recording.flows.len()).map(|flow| rate(network, recording, flow, (tail, last)));
+    let share = all.sum::<f64>() / on as f64;
+    let windows = (first..=last - STEPS).map(|from| {
+        let time = (from as u64 * step - start.as_nanos()) as f64 * 1e-9;
+        (time, rate(network, recording, flow, (from, from + STEPS)))
+    });
+    if !is_on(&flow) {
+        return None;
+    }
+    convergence_time(&windows.collect::<Vec<_>>(), share, TOLERANCE)
+}
+
+/// What a flow had delivered between two samples, in Mbps.
+pub(crate) fn rate(
+    network: &Network,
+    recording: &Recording,
+    flow: usize,
+    (from, to): (usize, usize),
+) -> f64 {
+    let spec = &network.flows()[flow];
+    let samples = &recording.flows[flow];
+    let packets = samples[to].delivered - samples[from].delivered;
+    let bits = packets * spec.transport.payload(spec.packet_size).get() * 8;
+    let micros = (to - from) as f64 * recording.pace.as_nanos() as f64 * 1e-3;
+    bits as f64 / micros
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Options, Plan};
+    use crate::{Experiment, series};
+    use std::path::Path;
+
+    /// Two flows on 12 Mbps, the second from 10 s on; each with a window of its own.
+    const FILE: &str = r#"
+        duration = "30 s"
+        [[link]]
+        name = "link"
+        rate = "12 Mbps"
+        [[flow]]
+        name = "first"
+        rtt = "50 ms"
+        controller = "scheme"
+        traffic = { on = "ever", at = ["0 s"] }
+        [[flow]]
+        name = "second"
+        rtt = "50 ms"
+        controller = "scheme"
+        traffic = { on = "ever", at = ["10 s..20 s"] }
+        [[flow]]
+        name = "other"
+        rtt = "50 ms"
+        controller = "scheme"
+        traffic = { on = "fixed 1 kB", off = "fixed 100 s" }
+        [experiment]
+        columns = ["convergence", "converged"]
+        [[experiment.scheme]]
+        name = "Reno"
+        controller = "reno"
+    "#;
+
+    fn samples(rates: &[(u64, u64)]) -> Vec<series::Sampled> {
+        let mut delivered = 0;
+        let sampled = rates.iter().flat_map(|&(count, packets)| (0..count).map(move |_| packets));
+        let mut all = vec![0];
+        all.extend(sampled.map(|packets| {
+            delivered += packets;
+            delivered
+        }));
+        let sampled = all.iter().enumerate().map(|(index, &delivered)| series::Sampled {
+            time: index as f64 * 0.1,
+            is_on: index + 1 < all.len() && all[index + 1] > delivered,
+            in_flight: 0,
+            delivered,
+        });
+        sampled.collect()
+    }
+
+    #[test]
+    fn the_time_to_the_fair_share_by_hand() {
+        let experiment = Experiment::parse(FILE, "a.toml", Path::new("")).expect("is sound");
+        let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
+        let plan = plan.expect("is sound");
+        // In tenths of a second: the first alone at full rate but for 2 s of nothing, then it gives
+        // way over 4 s; the second takes over 2 s, and ends at 20 s.
+        let recording = Recording {
+            flows: vec![
+                samples(&[(20, 0), (80, 100), (40, 80), (60, 50), (100, 100)]),
+                samples(&[(100, 0), (20, 10), (80, 50), (100, 0)]),
+                samples(&[(300, 0)]),
+            ],
+            links: vec![Vec::new()],
+            pace: step(Span::from_secs(1)),
+        };
+        let all = convergence(&plan.cases[0], &recording);
+        let once = |longest_s| Some(Convergence { starts: 1, settled: 1, longest_s });
+        // Windows of 1 s: one that begins 0.2 s before the flow starts holds 80 % of the share.
+        assert_eq!((all[0], all[1]), (once(Some(1.8)), once(Some(1.8))));
+        assert_eq!(all[2], None, "it starts by chance");
+        let rate = rate(&plan.cases[0].network, &recording, 0, (30, 40));
+        assert!((rate - 1000.0 * 1448.0 * 8e-6).abs() < 1e-9, "{rate}");
+    }
+
+    #[test]
+    fn a_flow_that_never_settles_says_so() {
+        let experiment = Experiment::parse(FILE, "a.toml", Path::new("")).expect("is sound");
+        let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
+        let plan = plan.expect("is sound");
+        let recording = Recording {
+            flows: vec![
+                samples(&[(100, 100), (100, 90), (100, 100)]),
+                samples(&[(100, 0), (100, 10), (100, 0)]),
+                samples(&[(300, 0)]),
+            ],
+            links: vec![Vec::new()],
+            pace: step(Span::from_secs(1)),
+        };
+        let second = convergence(&plan.cases[0], &recording)[1];
+        assert_eq!(second, Some(Convergence { starts: 1, settled: 0, longest_s: None }));
+    }
+}
