@@ -97,7 +97,7 @@ impl Cubic {
         let since_began = now.saturating_since(epoch.began).as_secs_f64();
         let t = since_began + self.srtt.unwrap_or(0.0) - epoch.k;
         let w_cubic = curve.w_max + (C * t * t * t).trunc();
-        let target = w_cubic.min(MAX_GROWTH * cwnd).max(epoch.w_est.floor());
+        let target = w_cubic.min(MAX_GROWTH * cwnd).max(epoch.w_est);
         let mut each = if target > cwnd { cwnd / (target - cwnd) } else { f64::INFINITY };
         if !curve.capacity_known {
             each = each.min(UNKNOWN_GROWTH);

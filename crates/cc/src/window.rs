@@ -230,6 +230,17 @@ mod tests {
     }
 
     #[test]
+    fn credit_is_good_for_one_packet_at_most() {
+        let mut window = Window::of(Packets::new(10));
+        window.increase(f64::INFINITY, 1000.0);
+        assert_eq!(window.cwnd, 10.0);
+        window.increase(10.0, 5.0);
+        assert_eq!(window.cwnd, 11.0);
+        window.increase(10.0, 5.0);
+        assert_eq!(window.cwnd, 12.0);
+    }
+
+    #[test]
     fn a_run_of_timeouts_lowers_the_threshold_once() {
         let mut window = Window::of(Packets::new(40));
         let timeout = sign(CongestionKind::Timeout, 0, 100);

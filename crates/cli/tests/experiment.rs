@@ -1,7 +1,10 @@
 //! Experiments from outside: files in, tables, pictures and pages out.
 
+#[path = "../../measure/tests/common/browser.rs"]
+mod browser;
 mod common;
 
+use browser::{browser, opened};
 use common::{Folder, assert_fails, error_of};
 use std::fs;
 
@@ -18,6 +21,7 @@ traffic = { on = "exp 100 kB", off = "exp 0.2 s" }
 
 [experiment]
 source = "a paper"
+notes = "packets are longer"
 runs = 3
 reference = "Reno"
 
@@ -30,6 +34,10 @@ name = "Cubic"
 controller = "cubic"
 queue = "codel"
 paper = { speedup = 1.5, delay_reduction = 2 }
+
+[[experiment.variant]]
+name = "one"
+note = "as it was"
 
 [[experiment.scheme]]
 name = "absent"
@@ -50,6 +58,8 @@ fn an_experiment_leaves_tables_and_pictures() {
     for part in [
         "Two schemes (a paper)\n3 runs of 2 s, seed 1.",
         "Reno over each other scheme",
+        "note: packets are longer\n",
+        "note: one: as it was\n",
         "absent was left out: the table absent.dna is not there",
         "picture: results/two/figure.svg, .png",
     ] {
@@ -64,7 +74,9 @@ fn an_experiment_leaves_tables_and_pictures() {
     let csv = fs::read_to_string(folder.path("results/two/results.csv")).expect("is written");
     assert!(csv.starts_with("# command: exm experiment run two.toml\n# configuration: "), "{csv}");
     assert_eq!(csv.lines().count(), 5 + 2 * 3 * 2, "origin, names and a row for each flow and run");
-    for name in ["links.csv", "runs.jsonl", "figure.svg", "figure.png"] {
+    let others =
+        ["links.csv", "results.parquet", "links.parquet", "runs.jsonl", "figure.svg", "figure.png"];
+    for name in others {
         assert!(folder.path("results/two").join(name).exists(), "{name}");
     }
 }
@@ -77,8 +89,16 @@ fn the_same_command_goes_on_and_gives_the_same() {
     let second = run("--out b --threads 3");
     assert_eq!(first.replace("a/figure", "b/figure").replace(": a\n", ": b\n"), second);
     let read = |out: &str, name: &str| fs::read(folder.path(out).join(name)).expect("is written");
-    let files =
-        ["results.csv", "links.csv", "results.json", "runs.jsonl", "figure.svg", "figure.png"];
+    let files = [
+        "results.csv",
+        "links.csv",
+        "results.parquet",
+        "links.parquet",
+        "results.json",
+        "runs.jsonl",
+        "figure.svg",
+        "figure.png",
+    ];
     for name in files {
         assert!(read("a", name) == read("b", name), "{name} differs");
     }
@@ -191,7 +211,14 @@ fn a_report_is_one_page() {
     folder.text("experiment run two.toml --runs 2");
     assert!(folder.run("report results/two -o page.html").status.success());
     let html = fs::read_to_string(folder.path("page.html")).expect("is written");
-    for part in ["<!DOCTYPE html>", "<svg", "exm experiment run two.toml --runs 2", "a paper"] {
+    for part in [
+        "<!DOCTYPE html>",
+        "<svg",
+        "exm experiment run two.toml --runs 2",
+        "a paper",
+        "<p>packets are longer</p>",
+        "<p>one: as it was</p>",
+    ] {
         assert!(html.contains(part), "{part}");
     }
     assert!(folder.run("report results/two -o results.md").status.success());
@@ -199,6 +226,56 @@ fn a_report_is_one_page() {
     assert!(text.contains("](results/two-figure.svg)"), "{text}");
     assert!(folder.path("results/two-figure.svg").exists());
     assert!(text.contains("| Cubic |") && text.contains("was left out"), "{text}");
+    assert!(text.contains("\npackets are longer\n\none: as it was\n"), "{text}");
+}
+
+#[test]
+fn a_report_opens_in_a_browser() {
+    let folder = folder("browser");
+    let quick = "--quick --duration 2s --only";
+    folder.text(&format!("experiment run thesis-3-4 {quick} Cubic,Vegas"));
+    folder.text(&format!("experiment run incast {quick} NewReno_(timer_200_ms)"));
+    assert!(folder.run("report results/thesis-3-4 results/incast -o page.html").status.success());
+    let Some(browser) = browser() else {
+        eprintln!("skipped: no Chromium or Chrome is installed to open a report in");
+        return;
+    };
+    let Some((document, errors)) = opened(&browser, &folder.path("page.html"), &folder.0) else {
+        eprintln!("skipped: {} does not run here", browser.display());
+        return;
+    };
+    assert!(errors.is_empty(), "the browser complains: {errors:?}");
+    let count = |text: &str, needle: &str| text.matches(needle).count();
+    let [_, first, second] = document.split("<section").collect::<Vec<_>>()[..] else {
+        panic!("{document}")
+    };
+    // A picture and a table for each of the three starts of connections, then for the one.
+    assert_eq!((count(first, "<figure>"), count(second, "<figure>")), (3, 1));
+    assert!(
+        document.split("<figure>").skip(1).all(|figure| figure.trim_start().starts_with("<svg"))
+    );
+    for scheme in ["Cubic", "Vegas"] {
+        assert_eq!(count(first, &format!("<th scope=\"row\">{scheme}</th>")), 3, "{first}");
+    }
+    assert_eq!(count(second, "<tbody>"), 1);
+    assert_eq!(count(second, "<th scope=\"row\">NewReno (timer 200 ms)</th>"), 1, "{second}");
+    assert!(first.contains("<p>initial window 1, handshake counted: the papers do not say"));
+    // The page's own script has run to its end: marks have names instead of titles.
+    assert!(document.contains("aria-label=\"Cubic") && document.contains("<div id=\"tip\""));
+}
+
+#[test]
+fn what_several_experiments_took_is_told_at_the_end() {
+    let folder = folder("several");
+    folder.write("other.toml", FILE);
+    let output = folder.run("experiment run two.toml other.toml --runs 1");
+    let error = error_of(&output);
+    let lines: Vec<&str> = error.lines().rev().take(4).collect();
+    let names: Vec<&str> = lines.iter().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, ["all", "other.toml", "two.toml", "experiment"], "{error}");
+    assert!(lines[..3].iter().all(|line| line.ends_with(" s")), "{error}");
+    let one = folder.run("experiment run two.toml --runs 1");
+    assert!(!error_of(&one).contains("processor time"));
 }
 
 #[test]

@@ -28,7 +28,7 @@ const fn metric(
 /// `convergence` is of flows that start at set times: how long each takes until its throughput over
 /// a window stays within 20 % of its fair share to the next set start or end of any flow; the median,
 /// where a flow that does not come to that took for ever. `converged` is the part that does.
-pub const METRICS: [Metric; 23] = [
+pub const METRICS: [Metric; 24] = [
     metric("throughput", ["throughput", "Mbps"], "throughput, Mbps", 3),
     metric("mean_throughput", ["throughput", "mean"], "mean throughput, Mbps", 3),
     metric("sd_throughput", ["±", "Mbps"], "standard deviation of throughput, Mbps", 3),
@@ -40,6 +40,7 @@ pub const METRICS: [Metric; 23] = [
     metric("completion", ["completion", "ms"], "mean flow completion time of a sender, ms", 1),
     metric("median_completion", ["completion", "median"], "median flow completion time, ms", 2),
     metric("p99_completion", ["completion", "99 %"], "99th percentile of completion times, ms", 2),
+    metric("completed", ["flows", "completed"], "flows completed a sender and run", 1),
     metric("share", ["share", "%"], "share of the throughput, %", 1),
     metric("loss", ["loss", "%"], "packets lost or dropped, %", 2),
     metric("marks", ["marks", "%"], "packets marked, %", 2),
@@ -48,7 +49,7 @@ pub const METRICS: [Metric; 23] = [
     metric("jain", ["Jain's", "index"], "Jain's index of fairness", 3),
     metric(
         "shortest_over_longest",
-        ["shortest RTT", "/ longest"],
+        ["shortest/longest", "RTT"],
         "throughput at the shortest RTT over that at the longest",
         2,
     ),

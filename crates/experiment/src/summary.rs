@@ -117,6 +117,12 @@ impl<'a> Sample<'a> {
             }
             "shortest_over_longest" => shortest_over_longest(&self.by_rtt(runs)),
             "rtt_exponent" => rtt_exponent(&self.by_rtt(runs)),
+            "completed" => {
+                let senders =
+                    runs.iter().map(|&run| self.flows(self.rows[run]).count()).sum::<usize>();
+                let completed = self.sum(runs, |flow| flow.completed);
+                (completed > 0.0).then(|| completed / senders as f64)
+            }
             "completion" => median(&mut self.values(runs, |flow| flow.completion_ms)),
             "share" => self.per_run(runs, |row| self.share(row)).map(|share| 100.0 * share),
             "loss" => percent(&|flow| flow.lost),
@@ -321,16 +327,17 @@ mod tests {
     fn what_is_asked_for_is_told() {
         let mut flows = vec![flow(0, 1.0, 1.0), flow(1, 1.0, 1.0), flow(1, 1.0, 1.0)];
         flows[0].completions = vec![(2.0, 98)];
+        flows[0].completed = 98;
         flows[1].completions = vec![(1.0, 1), (9.0, 1)];
-        let told = |longest_s| {
-            let settled = if longest_s == None { 0 } else { 1 };
+        let told = |longest_s: Option<f64>| {
+            let settled = u64::from(longest_s.is_some());
             Some(Convergence { starts: 1, settled, longest_s })
         };
         (flows[0].convergence, flows[1].convergence) = (told(Some(3.0)), told(None));
         let rows = [row(flows)];
         let all = sample(&rows, &[true, true]).summary(1, &[]).values;
         assert_eq!((all["median_completion"], all["p99_completion"]), (2.0, 2.0));
-        assert_eq!(all["converged"], 50.0);
+        assert_eq!((all["converged"], all["completed"]), (50.0, 98.0 / 3.0));
         assert!(!all.contains_key("convergence"), "half of them took for ever");
         let first = sample(&rows, &[true, false]).summary(1, &[]).values;
         assert_eq!((first["convergence"], first["converged"]), (3.0, 100.0));

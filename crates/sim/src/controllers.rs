@@ -119,7 +119,7 @@ controllers! {
     /// The sender's side of XCP.
     Xcp(Xcp) { "xcp" => Xcp::new() },
     /// BBR, version 1, as in Linux.
-    Bbr1(Box<Bbr1>) { "bbr1" => Box::new(Bbr1::default()) },
+    Bbr1(Box<Bbr1>) { "bbr1" => Box::default() },
     /// BBR, version 3.
     Bbr(Box<Bbr>) { "bbr" => Box::default() },
 }

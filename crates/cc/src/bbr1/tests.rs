@@ -152,6 +152,14 @@ fn the_quantum_follows_the_pace() {
 }
 
 #[test]
+fn what_is_in_flight_is_reckoned_at_the_next_send() {
+    let mut cc = Bbr1 { pacing_rate: 1000.0, state: State::ProbeBw(0), ..Bbr1::default() };
+    assert_eq!(cc.inflight_at_next_send(50.0), 51.0, "two join, one leaves");
+    cc.state = State::ProbeBw(1);
+    assert_eq!(cc.inflight_at_next_send(50.0), 49.0);
+}
+
+#[test]
 fn a_loss_has_it_conserve_packets_for_a_round_trip() {
     let mut cc = Bbr1::default();
     pipe(1000).run(&mut cc, Span::from_secs(4), |_| {});

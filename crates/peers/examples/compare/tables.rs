@@ -1,6 +1,7 @@
 //! The tables of the comparison, as Markdown.
 
-use exm_peers::{Comparison, Record};
+use exm_peers::{Comparison, Record, SCENARIOS, simulated};
+use exm_sim::controllers::AnyController;
 use exm_units::{Instant, Span};
 use std::fmt::Write;
 
@@ -22,7 +23,7 @@ const AFTER_CUT: [u64; 10] = [200, 400, 600, 800, 1000, 1400, 1800, 2200, 3000, 
 
 pub(crate) fn all(comparisons: &[Comparison]) -> String {
     let parts: [fn(&[Comparison]) -> String; 4] = [averages, starts, growth, counted];
-    parts.map(|part| part(comparisons)).join("\n")
+    parts.map(|part| part(comparisons)).join("\n") + "\n" + &version_3()
 }
 
 /// A table's row.
@@ -139,6 +140,35 @@ fn counted(comparisons: &[Comparison]) -> String {
         });
         let counters: Vec<String> = counters.collect();
         let _ = writeln!(text, "- {}: {}", case(comparison).join(", "), counters.join(", "));
+    }
+    text
+}
+
+/// BBR's version 3 has no counterpart in the kernel, and is simulated alone.
+fn version_3() -> String {
+    let mut text = String::from("BBR, version 3 (`bbr`), simulated on the same paths:\n\n");
+    text += &head(&words(&[
+        "scenario",
+        "goodput, Mbps",
+        "mean queue, packets",
+        "mean window",
+        "peak",
+        "dropped in all",
+    ]));
+    for scenario in SCENARIOS {
+        let bbr = AnyController::named("bbr").expect("a known controller");
+        let record = simulated::transfer(&scenario, bbr, simulated::kernel_settings());
+        let record = record.expect("the scenario is possible");
+        let (from, to) = (Instant::ZERO + scenario.settled, Instant::ZERO + scenario.duration);
+        let summary = record.between(from, to);
+        text += &row(&[
+            scenario.name.to_owned(),
+            format!("{:.3}", summary.goodput.as_mbps()),
+            format!("{:.2}", summary.queue),
+            format!("{:.1}", summary.cwnd),
+            summary.peak.to_string(),
+            record.drops.to_string(),
+        ]);
     }
     text
 }
