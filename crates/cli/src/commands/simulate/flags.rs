@@ -15,12 +15,15 @@ const DURATION: Span = Span::from_secs(100);
 #[command(next_help_heading = "Network")]
 pub(super) struct NetworkFlags {
     /// The rate of the link, such as 15Mbps
-    #[arg(long, value_name = "RATE", required_unless_present = "scenario")]
+    #[arg(long, value_name = "RATE", required_unless_present_any = ["scenario", "trace"])]
     link: Option<Rate>,
+    /// Instead of a rate, a file of delivery opportunities, or lte-like or umts-like
+    #[arg(long, value_name = "FILE", conflicts_with = "link")]
+    trace: Option<String>,
     /// The round-trip propagation delay, such as 150ms
     #[arg(long, value_name = "SPAN", required_unless_present = "scenario")]
     rtt: Option<Span>,
-    /// What runs the senders: a name such as aimd, a table's file, or a shipped table's name
+    /// What runs the senders: a name such as cubic, a table's file, or a shipped table's name
     ///
     /// Several, separated by commas, share the senders out between them in blocks as equal as can
     /// be: of 8 senders, "a,b,c" runs 1 to 3 by a, 4 to 6 by b, 7 and 8 by c.
@@ -33,6 +36,14 @@ pub(super) struct NetworkFlags {
     /// How much may wait at the link: 1000 packets, 250 kB, 5 BDP or unlimited
     #[arg(long, value_name = "SIZE", default_value = "unlimited")]
     buffer: String,
+    /// The queue discipline, such as codel or fq-codel
+    #[arg(long, value_name = "NAME", default_value = "drop-tail")]
+    queue: String,
+    /// What repairs the senders' losses: tcp, or bare for nothing, as RemyCCs are trained
+    ///
+    /// [default: bare for rule tables, tcp for others]
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
     /// The chance that a packet is lost after the link, such as 1%
     #[arg(long, value_name = "CHANCE", default_value = "0")]
     loss: Probability,
@@ -60,8 +71,13 @@ impl NetworkFlags {
     }
 
     fn text(&self, duration: Span) -> Result<Text, Failure> {
-        let (Some(link), Some(rtt)) = (self.link, self.rtt) else {
-            return Err(Failure::usage("a network needs --link, --rtt and --cc"));
+        let service = match (self.link, &self.trace) {
+            (Some(link), _) => Some(("--link", "rate", link.to_string())),
+            (None, Some(trace)) => Some(("--trace", "trace", trace.clone())),
+            (None, None) => None,
+        };
+        let (Some((option, key, link)), Some(rtt)) = (service, self.rtt) else {
+            return Err(Failure::usage("a network needs --link or --trace, --rtt and --cc"));
         };
         if self.on != "ever" && self.off.is_none() {
             let problem = "flows end, and the time between them is missing: give --off as well";
@@ -71,12 +87,14 @@ impl NetworkFlags {
         let senders: u64 = counts.iter().sum();
         let plural = if senders == 1 { "" } else { "s" };
         let mut text = Text::default();
-        text.line(&format!("title = \"{link}, {rtt}, {senders} sender{plural}\""));
+        let title = format!("{link}, {rtt}, {senders} sender{plural}");
+        text.option("", "title", &title);
         text.option("--duration", "duration", &duration.to_string());
         text.line("[[link]]");
         text.line("name = \"bottleneck\"");
-        text.option("--link", "rate", &link.to_string());
+        text.option(option, key, &link);
         text.option("--buffer", "buffer", &self.buffer);
+        text.option("--queue", "queue", &self.queue);
         text.option("--loss", "loss", &self.loss.to_string());
         for (cc, count) in self.cc.iter().zip(counts) {
             text.line("[[flow]]");
@@ -84,6 +102,9 @@ impl NetworkFlags {
             text.line(&format!("count = {count}"));
             text.option("--rtt", "rtt", &rtt.to_string());
             text.option("--cc", "controller", cc);
+            if let Some(host) = &self.host {
+                text.option("--host", "host", host);
+            }
             text.option("--on", "traffic.on", &self.on);
             if let Some(off) = &self.off {
                 text.option("--off", "traffic.off", off);
@@ -115,7 +136,10 @@ mod tests {
             rtt: Some(Span::from_millis(150)),
             cc: cc.iter().map(|&cc| cc.to_owned()).collect(),
             senders,
+            trace: None,
             buffer: "1000 packets".to_owned(),
+            queue: "drop-tail".to_owned(),
+            host: None,
             loss: Probability::ZERO,
             on: "exp 5 s".to_owned(),
             off: Some("exp \"5\" s".to_owned()),
@@ -133,6 +157,9 @@ mod tests {
     fn an_error_is_that_of_an_option() {
         let failure = flags(&["aimd"], None).described(None).unwrap_err().into_text();
         assert!(failure.starts_with("invalid value 'exp \"5\" s' for '--off': "), "{failure}");
+        let queue = NetworkFlags { queue: "cudel".to_owned(), ..flags(&["aimd"], None) };
+        let failure = queue.described(None).unwrap_err().into_text();
+        assert!(failure.starts_with("invalid value 'cudel' for '--queue': "), "{failure}");
         let failure = flags(&["a/b.json"], None).described(None).unwrap_err().into_text();
         assert!(failure.contains("for '--off'"), "{failure}");
     }
