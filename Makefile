@@ -43,13 +43,15 @@ docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 smoke:
-	@echo "== Designing, stopping, going on and scoring with the program itself"
+	@echo "== Designing, stopping, going on, scoring and comparing with the program itself"
 	rm -rf $(SMOKE) && mkdir -p $(SMOKE)
 	$(EXM) design models/demo.toml -o $(SMOKE)/whole.json --steps 40 --specimens 16 --quiet
 	$(EXM) design models/demo.toml -o $(SMOKE)/part.json --steps 20 --specimens 16 --quiet
 	$(EXM) design models/demo.toml -o $(SMOKE)/part.json --steps 40 --specimens 16 --quiet --resume
 	$(EXM) table diff $(SMOKE)/whole.json $(SMOKE)/part.json
 	$(EXM) score $(SMOKE)/whole.json aimd --model models/demo.toml --specimens 64
+	$(EXM) experiment run thesis-3-4 thesis-3-7 --quick --out $(SMOKE)/experiments
+	$(EXM) report $(SMOKE)/experiments/thesis-3-4 $(SMOKE)/experiments/thesis-3-7 -o $(SMOKE)/report.html
 
 clean:
 	$(CARGO) clean
