@@ -50,8 +50,9 @@ smoke:
 	$(EXM) design models/demo.toml -o $(SMOKE)/part.json --steps 40 --specimens 16 --quiet --resume
 	$(EXM) table diff $(SMOKE)/whole.json $(SMOKE)/part.json
 	$(EXM) score $(SMOKE)/whole.json aimd --model models/demo.toml --specimens 64
-	$(EXM) experiment run thesis-3-4 thesis-3-7 --quick --out $(SMOKE)/experiments
-	$(EXM) report $(SMOKE)/experiments/thesis-3-4 $(SMOKE)/experiments/thesis-3-7 -o $(SMOKE)/report.html
+	$(EXM) experiment run thesis-3-4 --quick --out $(SMOKE)/thesis-3-4
+	$(EXM) experiment run thesis-3-7 --quick --out $(SMOKE)/thesis-3-7
+	$(EXM) report $(SMOKE)/thesis-3-4 $(SMOKE)/thesis-3-7 -o $(SMOKE)/report.html
 
 clean:
 	$(CARGO) clean
