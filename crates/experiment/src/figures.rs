@@ -88,7 +88,14 @@ impl Artist<'_> {
         let mut title = experiment.title.clone().unwrap_or_else(|| experiment.name.clone());
         let points = experiment.points();
         if let Some(point) = point.filter(|_| points.len() > 1) {
-            title += &format!(": {}", points[point].label);
+            let label = &points[point].label;
+            title += &format!(": {label}");
+            // A number alone says nothing of what it counts.
+            if label.parse::<f64>().is_ok()
+                && let Some(sweep) = &experiment.sweep
+            {
+                title += &format!(" {}", sweep.title);
+            }
         }
         let mut parts = Vec::new();
         if !experiment.variants[variant].name.is_empty() {
