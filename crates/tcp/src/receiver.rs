@@ -95,7 +95,7 @@ impl Receiver {
             if !self.beyond.is_empty() {
                 self.beyond.remove_below(self.next);
             }
-        } else if sequence > self.next {
+        } else if sequence > self.next && sequence < u64::MAX {
             self.beyond.insert(sequence, sequence + 1);
             let known = |n: &u64| self.beyond.around(*n) == self.beyond.around(sequence);
             let kept = self.recent.iter().flatten().filter(|n| !known(n)).copied();

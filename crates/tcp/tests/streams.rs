@@ -170,3 +170,67 @@ proptest! {
         prop_assert_eq!(given, (0..data).collect::<Vec<_>>());
     }
 }
+
+/// Numbers near those that are due, and any.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 0u64..40, 1 => any::<u64>()]
+}
+
+fn answers() -> impl Strategy<Value = Acknowledgement> {
+    let blocks = [(number(), number()), (number(), number()), (number(), number())];
+    (number(), blocks, number(), number(), number(), any::<bool>()).prop_map(
+        |(cumulative, blocks, sequence, sent, marked, syn)| Acknowledgement {
+            cumulative,
+            blocks,
+            sequence,
+            sent_at: Instant::from_nanos(sent),
+            received_at: Instant::ZERO,
+            marked,
+            feedback: None,
+            syn,
+        },
+    )
+}
+
+proptest! {
+    /// Whatever a receiver claims to have, its sender goes on, and what it may have in flight stays
+    /// within its window.
+    #[test]
+    fn no_answer_upsets_a_sender(
+        settings in settings(),
+        answers in prop::collection::vec(answers(), 1..60),
+    ) {
+        let mut cc = Aimd::new();
+        let mut sender = Sender::new(settings, cc.needs());
+        sender.start(Instant::ZERO, Some(Packets::new(1000)), &mut cc);
+        for (step, answer) in (1u64..).zip(&answers) {
+            let now = Instant::ZERO + Span::from_millis(step * 10);
+            for _ in 0..30 {
+                if sender.next_send(now) > now {
+                    break;
+                }
+                sender.send(now);
+            }
+            sender.on_ack(now, answer, &mut cc);
+            if sender.deadline() <= now {
+                sender.on_timer(now, &mut cc);
+            }
+            prop_assert!(sender.acknowledged() <= 1000);
+            prop_assert!(sender.in_flight().get() <= 2000);
+        }
+    }
+
+    /// Whatever arrives, a receiver has in order what it was given, and answers.
+    #[test]
+    fn no_segment_upsets_a_receiver(numbers in prop::collection::vec(number(), 1..100)) {
+        let mut receiver = Receiver::new(None);
+        for &number in &numbers {
+            let segment = Segment::Data(number);
+            let sent_at = Instant::ZERO;
+            let arrival = Arrival { segment, sent_at, marked: false, feedback: None };
+            let answer = receiver.receive(Instant::ZERO, &arrival).expect("one a segment");
+            prop_assert_eq!(answer.cumulative, receiver.in_order());
+        }
+        prop_assert!((0..receiver.in_order()).all(|n| numbers.contains(&n)));
+    }
+}
