@@ -83,7 +83,9 @@ impl Pipe {
         length: Span,
         mut watch: impl FnMut(&Seen),
     ) -> Outcome {
-        let mut gate = Gate::new(cc.on_start(&Start::new(Instant::ZERO)));
+        // The handshake's packets are small, and meet no queue.
+        let start = Start { rtt: Some(self.rtt), ..Start::new(Instant::ZERO) };
+        let mut gate = Gate::new(cc.on_start(&start));
         let mut host = Host::new();
         let mut outcome = Outcome::default();
         while host.now.saturating_since(Instant::ZERO) < length {

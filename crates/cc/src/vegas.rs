@@ -87,12 +87,10 @@ impl Vegas {
     }
 
     /// Packets of its own in the queue: section 4.2's difference of expected and actual rate, times
-    /// the least round-trip time of the flow. What the path carries is counted in whole packets, as
-    /// in ns-3: part of a packet that waits is a packet that waits.
+    /// the round-trip time, in whole packets, as in Linux.
     fn waiting(&self) -> Option<f64> {
         let (base, rtt) = (self.base_rtt?.as_secs_f64(), self.round.min_srtt);
-        let cwnd = self.window.cwnd.floor();
-        (rtt > 0.0).then(|| cwnd - (cwnd * (base / rtt)).floor())
+        (base > 0.0).then(|| (self.window.cwnd * (rtt / base - 1.0)).floor())
     }
 
     /// The decision of a round trip at whose end `waiting` packets are in the queue.
@@ -118,7 +116,7 @@ impl Vegas {
 
 impl Controller for Vegas {
     fn on_start(&mut self, start: &Start) -> Decision {
-        *self = Vegas { window: Window::new(start), ..Vegas::new() };
+        *self = Vegas { window: Window::new(start), base_rtt: start.rtt, ..Vegas::new() };
         self.window.decision()
     }
 

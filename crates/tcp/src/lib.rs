@@ -28,5 +28,5 @@ mod timer;
 
 pub use receiver::{Arrival, Receiver};
 pub use segment::{Acknowledgement, MAX_BLOCKS, Segment};
-pub use sender::{Progress, Sender};
+pub use sender::{Job, Progress, Sender};
 pub use settings::{DelayedAcks, Floor, Settings};

@@ -33,6 +33,15 @@ pub struct Sender {
     sampler: Option<Sampler>,
 }
 
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Job {
+    /// Segments to send; nothing for no end of them.
+    pub data: Option<Packets>,
+    /// The round-trip time that the handshake measured, of a connection that starts established.
+    pub rtt: Option<Span>,
+}
+
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setup {
@@ -102,15 +111,15 @@ impl Sender {
         }
     }
 
-    /// A connection starts with `data` segments to send; nothing for no end of them.
-    pub fn start<C: Controller>(&mut self, now: Instant, data: Option<Packets>, cc: &mut C) {
+    /// A connection starts with `job` to do.
+    pub fn start<C: Controller>(&mut self, now: Instant, job: Job, cc: &mut C) {
         *self = Sender::new(self.settings, self.needs);
-        self.end = data.map_or(u64::MAX, Packets::get);
+        self.end = job.data.map_or(u64::MAX, Packets::get);
         self.sampler = self.needs.delivery.then(Sampler::default);
         if self.settings.handshake {
             self.setup = Setup::Request(0);
         } else {
-            self.establish(now, None, cc);
+            self.establish(now, job.rtt, cc);
         }
     }
 

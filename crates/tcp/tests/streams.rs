@@ -1,7 +1,9 @@
 //! A stream arrives whole and in order, whatever the network does to segments and acknowledgements.
 
 use exm_cc::{Aimd, Controller};
-use exm_tcp::{Acknowledgement, Arrival, DelayedAcks, Floor, Receiver, Segment, Sender, Settings};
+use exm_tcp::{
+    Acknowledgement, Arrival, DelayedAcks, Floor, Job, Receiver, Segment, Sender, Settings,
+};
 use exm_units::{Instant, Packets, Span};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -142,7 +144,7 @@ proptest! {
     ) {
         let mut cc = Aimd::new();
         let mut sender = Sender::new(settings, cc.needs());
-        sender.start(Instant::ZERO, Some(Packets::new(data)), &mut cc);
+        sender.start(Instant::ZERO, Job { data: Some(Packets::new(data)), rtt: None }, &mut cc);
         let mut world = World {
             sender,
             receiver: Receiver::new(settings.delayed_acks),
@@ -202,7 +204,7 @@ proptest! {
     ) {
         let mut cc = Aimd::new();
         let mut sender = Sender::new(settings, cc.needs());
-        sender.start(Instant::ZERO, Some(Packets::new(1000)), &mut cc);
+        sender.start(Instant::ZERO, Job { data: Some(Packets::new(1000)), rtt: None }, &mut cc);
         for (step, answer) in (1u64..).zip(&answers) {
             let now = Instant::ZERO + Span::from_millis(step * 10);
             for _ in 0..30 {

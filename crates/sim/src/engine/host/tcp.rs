@@ -5,7 +5,7 @@ use crate::controllers::AnyController;
 use crate::network::{FlowSpec, TCP_HEADER};
 use exm_cc::{Controller, Needs};
 use exm_link::{Ecn, Packet, XcpHeader};
-use exm_tcp::{Acknowledgement, Arrival, Receiver, Segment, Sender, Settings};
+use exm_tcp::{Acknowledgement, Arrival, Job, Receiver, Segment, Sender, Settings};
 use exm_units::{Instant, Packets, Span};
 
 /// The number of the packet that asks to begin.
@@ -18,7 +18,7 @@ pub(super) struct Tcp {
     settings: Settings,
     needs: Needs,
     packet_size: u32,
-    /// The path's propagation delay: what a handshake that is not simulated would have told.
+    /// The path's propagation delay: what a handshake that is not simulated has measured.
     propagation: Span,
     /// One above the highest segment this connection has sent.
     highest: u64,
@@ -46,7 +46,7 @@ impl Tcp {
     pub(super) fn start(&mut self, now: Instant, data: Option<Packets>, cc: &mut AnyController) {
         self.receiver = Receiver::new(self.settings.delayed_acks);
         self.highest = 0;
-        self.sender.start(now, data, cc);
+        self.sender.start(now, Job { data, rtt: Some(self.propagation) }, cc);
     }
 
     pub(super) fn stop(&mut self) {
@@ -74,11 +74,9 @@ impl Tcp {
             packet.ecn = Ecn::Capable;
         }
         if self.needs.feedback {
-            let srtt = self.sender.srtt();
-            let rtt = if srtt.is_zero() { self.propagation } else { srtt };
             packet.header = XcpHeader {
                 cwnd: self.sender.cwnd().get() as f32,
-                rtt: rtt.as_secs_f64() as f32,
+                rtt: self.sender.srtt().as_secs_f64() as f32,
                 feedback: f32::INFINITY,
             };
         }
