@@ -33,15 +33,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that has served nothing yet.
-    ///
-    /// # Panics
-    /// If the service is a trace, for which there is [`TraceServer`].
-    #[expect(clippy::needless_pass_by_value, reason = "the server is the service, at work")]
-    pub fn new(service: Service) -> Server {
-        let Service::Fixed(rate) = service else {
-            panic!("a server works at a fixed rate; a trace is served by a TraceServer");
-        };
+    /// A server at `rate` that has served nothing yet.
+    pub fn new(rate: Rate) -> Server {
         Server { rate, last: (0, Span::ZERO) }
     }
 

@@ -8,7 +8,7 @@
 //! makes packets late, and notes by how much ([`Lateness`]); rate and queue stay exact.
 
 use crate::{Record, Scenario};
-use exm_link::{Limit, Packet, Queue, QueueKind, Server, Service, Site, Verdict};
+use exm_link::{Limit, Packet, Queue, QueueKind, Server, Site, Verdict};
 use exm_random::{Purpose, Stream};
 use exm_units::{Instant, Span};
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -145,7 +145,7 @@ impl Line {
         let site = Site { limit: Limit::Packets(scenario.buffer), rate: scenario.rate, stream };
         Line {
             queue: QueueKind::default().build(site),
-            server: Server::new(Service::Fixed(scenario.rate)),
+            server: Server::new(scenario.rate),
             verdict: Verdict::default(),
             delay: scenario.rtt / 2,
             transmitting: None,

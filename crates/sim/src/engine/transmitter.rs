@@ -37,8 +37,8 @@ impl Transmitter {
         let stream = Stream::new(seed, Purpose::Queue, index);
         let site = Site { limit: spec.buffer, rate: spec.service.rate(), stream };
         let work = match &spec.service {
-            fixed @ Service::Fixed(_) => {
-                Work::Fixed { server: Server::new(fixed.clone()), serving: None, busy: 0 }
+            Service::Fixed(rate) => {
+                Work::Fixed { server: Server::new(*rate), serving: None, busy: 0 }
             }
             Service::Trace(trace) => {
                 Work::Trace { server: TraceServer::new(trace.clone()), waits: false }
