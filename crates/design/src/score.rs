@@ -187,11 +187,14 @@ fn run_by_events(
     let flows = dumbbell.delays.iter().map(|&delay| FlowSpec {
         name: "sender".to_owned(),
         path: vec![0],
+        back: Vec::new(),
         extra_delay: delay,
         packet_size: dumbbell.packet,
-        controller: controller.clone(),
         traffic: dumbbell.traffic.clone().into(),
-        transport: Transport::Bare { timer: controller.keeps_timer() },
+        transport: Transport::Bare {
+            timer: controller.keeps_timer(),
+            controller: controller.clone(),
+        },
     });
     let network = Network::new(vec![link], flows.collect(), dumbbell.duration)?;
     Ok(engine::run(&network, seed).flows.iter().map(outcome).collect())

@@ -7,7 +7,7 @@ use crate::file::{
 use crate::metric::{self, DELAY_REDUCTION, Metric, SPEEDUP, USUAL};
 use crate::sweep::{self, Point, Sweep};
 use exm_sim::scenario::{Place, Scenario, ScenarioError, Source, suggest};
-use exm_trace::Cox;
+use exm_trace::Synthetic;
 use exm_units::Span;
 use std::path::{Path, PathBuf};
 use toml::{Spanned, Table, Value};
@@ -190,7 +190,7 @@ impl Experiment {
         let mut document = self.document.clone();
         let links = crate::edit::members(&mut document, &["dumbbell", "link"]);
         let traces = links.into_iter().filter_map(|link| link.get("trace")?.as_str());
-        let recorded = traces.filter(|name| !Cox::NAMES.contains(name));
+        let recorded = traces.filter(|name| Synthetic::named(name).is_none());
         files.extend(recorded.map(str::to_owned));
         files.sort();
         files.dedup();

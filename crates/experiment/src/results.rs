@@ -279,7 +279,7 @@ impl Case {
         self.scenario.flows.iter().zip(&self.is_own).any(|(group, &is_own)| {
             let flow = &self.network.flows()[first];
             first += group.count;
-            is_own && flow.controller.as_remy().is_some()
+            is_own && flow.transport.controller().is_some_and(|cc| cc.as_remy().is_some())
         })
     }
 }

@@ -34,11 +34,11 @@ pub fn transfer(
     let flow = FlowSpec {
         name: "flow".to_owned(),
         path: vec![0],
+        back: Vec::new(),
         extra_delay: scenario.rtt - one_way,
         packet_size: Bytes::new(u64::from(MTU)),
-        controller,
         traffic: OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) }.into(),
-        transport: Transport::Tcp(settings),
+        transport: Transport::Tcp { controller, settings },
     };
     let network = Network::new(vec![bottleneck], vec![flow], scenario.duration)?;
     let mut recorder = Recorder::default();

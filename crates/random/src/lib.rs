@@ -25,6 +25,10 @@ pub enum Purpose {
     Bootstrap,
     /// The opportunities of a synthetic trace.
     Trace,
+    /// When the link of this number loses packets in bursts, and which.
+    Bursts,
+    /// Which packets the link of this number holds back, so that others overtake them.
+    Reordering,
 }
 
 /// A stream of random numbers: PCG XSL-RR 128/64.
@@ -152,6 +156,32 @@ pub enum Distribution {
 }
 
 impl Distribution {
+    /// Whether all that is drawn are finite numbers from 0 up.
+    ///
+    /// # Errors
+    /// What makes numbers impossible to draw as times or amounts.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let sound = |value: &f64| (0.0..1e18).contains(value);
+        match self {
+            Distribution::Fixed(value) | Distribution::Exponential { mean: value } => {
+                sound(value).then_some(()).ok_or("the value must be a number from 0 to 1e18")
+            }
+            Distribution::Uniform { low, high } => (sound(low) && sound(high) && low <= high)
+                .then_some(())
+                .ok_or("the ends must be numbers from 0 to 1e18, the lower first"),
+            Distribution::Pareto { scale, shape, shift, cap } => {
+                let numbers = sound(scale) && sound(cap) && shift.is_finite();
+                let shaped = *scale > 0.0 && *shape > 0.0 && shape.is_finite();
+                (numbers && shaped)
+                    .then_some(())
+                    .ok_or("xm and alpha must be above zero, the cap at most 1e18")
+            }
+            Distribution::Empirical(values) => (!values.is_empty() && values.iter().all(sound))
+                .then_some(())
+                .ok_or("there must be at least one value, all from 0 to 1e18"),
+        }
+    }
+
     /// Draws one number.
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         match self {

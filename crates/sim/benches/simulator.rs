@@ -82,11 +82,11 @@ fn event_engine(criterion: &mut Criterion) {
     let flow = FlowSpec {
         name: "remy".to_owned(),
         path: vec![0],
+        back: Vec::new(),
         extra_delay: Span::from_millis(150),
         packet_size: PACKET,
-        controller: RemyCc::new(&table).into(),
         traffic: traffic(row.3).into(),
-        transport: Transport::Bare { timer: false },
+        transport: Transport::Bare { controller: RemyCc::new(&table).into(), timer: false },
     };
     let network = Network::new(vec![link], vec![flow; row.1], Span::from_secs(1000))
         .expect("the network is sound");
@@ -123,11 +123,14 @@ fn tcp(criterion: &mut Criterion) {
         let flow = FlowSpec {
             name: controller.to_owned(),
             path: vec![0],
+            back: Vec::new(),
             extra_delay: Span::from_millis(150),
             packet_size: PACKET,
-            controller: AnyController::named(controller).expect("a known controller"),
             traffic: OnOff { on, off: Distribution::Exponential { mean: 0.5 } }.into(),
-            transport: Transport::Tcp(Settings::default()),
+            transport: Transport::Tcp {
+                controller: AnyController::named(controller).expect("a known controller"),
+                settings: Settings::default(),
+            },
         };
         let network = Network::new(vec![link], vec![flow; 8], Span::from_secs(100))
             .expect("the network is sound");

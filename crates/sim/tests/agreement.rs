@@ -22,11 +22,11 @@ fn as_network(dumbbell: &dumbbell::Dumbbell, table: &RuleTable) -> Network {
     let flows = dumbbell.delays.iter().map(|&delay| FlowSpec {
         name: "sender".to_owned(),
         path: vec![0],
+        back: Vec::new(),
         extra_delay: delay,
         packet_size: dumbbell.packet,
-        controller: controller.clone().into(),
         traffic: dumbbell.traffic.clone().into(),
-        transport: Transport::Bare { timer: false },
+        transport: Transport::Bare { controller: controller.clone().into(), timer: false },
     });
     Network::new(vec![link], flows.collect(), dumbbell.duration).expect("a sound network")
 }

@@ -20,11 +20,14 @@ fn network(controller: &str, settings: Settings, senders: usize, traffic: OnOff)
     let flow = FlowSpec {
         name: controller.to_owned(),
         path: vec![0],
+        back: Vec::new(),
         extra_delay: Span::from_millis(150),
         packet_size: Bytes::new(1500),
-        controller: AnyController::named(controller).expect("a known controller"),
         traffic: traffic.into(),
-        transport: Transport::Tcp(settings),
+        transport: Transport::Tcp {
+            controller: AnyController::named(controller).expect("a known controller"),
+            settings,
+        },
     };
     Network::new(vec![link], vec![flow; senders], Span::from_secs(100)).expect("a sound network")
 }

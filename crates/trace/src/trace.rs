@@ -58,7 +58,7 @@ impl Trace {
 
     /// What it offers on average.
     pub fn mean_rate(&self) -> Rate {
-        rate(self.times.len() as u64, self.period())
+        rate(in_bytes(self.times.len() as u64), self.period())
     }
 
     /// How many opportunities come before `time`, in all laps.
@@ -73,6 +73,15 @@ impl Trace {
         lap.saturating_mul(self.times.len() as u64).saturating_add(passed as u64)
     }
 
+    /// When the opportunity of number `number`, from 0, is, counted over all laps;
+    /// [`Instant::MAX`] where that is after the end of time.
+    pub fn opportunity(&self, number: u64) -> Instant {
+        let length = self.times.len() as u64;
+        let within = self.times[(number % length) as usize].as_nanos();
+        let lap = self.period().as_nanos().saturating_mul(number / length);
+        Instant::from_nanos(lap.saturating_add(within))
+    }
+
     /// How many opportunities there are from `from` on and before `to`.
     pub fn count(&self, from: Instant, to: Instant) -> u64 {
         self.count_before(to).saturating_sub(self.count_before(from))
@@ -80,7 +89,7 @@ impl Trace {
 
     /// How much could be delivered from `from` on and before `to`.
     pub fn capacity(&self, from: Instant, to: Instant) -> Bytes {
-        Bytes::new(self.count(from, to).saturating_mul(OPPORTUNITY.get()))
+        in_bytes(self.count(from, to))
     }
 
     /// What it offers in each window of length `window`, from `from` on and before `to`; a last
@@ -94,7 +103,7 @@ impl Trace {
         let windows = to.saturating_since(from).as_nanos().checked_div(window.as_nanos());
         (0..windows.unwrap_or(0)).map(move |index| {
             let start = from + window * index;
-            rate(self.count(start, start + window), window)
+            rate(self.capacity(start, start + window), window)
         })
     }
 
@@ -112,10 +121,17 @@ impl Trace {
     }
 }
 
-fn rate(opportunities: u64, time: Span) -> Rate {
-    let bit_nanos = u128::from(opportunities) * u128::from(OPPORTUNITY.get()) * 8_000_000_000;
+/// What so many opportunities carry.
+fn in_bytes(opportunities: u64) -> Bytes {
+    Bytes::new(opportunities.saturating_mul(OPPORTUNITY.get()))
+}
+
+/// `bytes` over `time`, to the nearest bit a second; zero where there is no time.
+pub(crate) fn rate(bytes: Bytes, time: Span) -> Rate {
+    let bit_nanos = u128::from(bytes.get()) * 8_000_000_000;
     let nanos = u128::from(time.as_nanos());
-    Rate::from_bps(u64::try_from((bit_nanos + nanos / 2) / nanos).unwrap_or(u64::MAX))
+    let bps = (bit_nanos + nanos / 2).checked_div(nanos).unwrap_or_default();
+    Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
 }
 
 impl fmt::Debug for Trace {
@@ -181,9 +197,18 @@ mod tests {
         }
 
         #[test]
+        fn what_is_counted_can_be_found(trace in traces(), number in 0u64..100) {
+            let time = trace.opportunity(number);
+            let after = time + Span::from_nanos(1);
+            prop_assert!(trace.count_before(time) <= number);
+            prop_assert!(trace.count_before(after) > number);
+        }
+
+        #[test]
         fn no_time_is_too_late(trace in traces(), time in any::<u64>()) {
             trace.count_before(at(time));
             trace.capacity(at(time), Instant::MAX);
+            trace.opportunity(time);
         }
     }
 }

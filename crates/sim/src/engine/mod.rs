@@ -6,8 +6,8 @@
 //! most one event due, and no event or packet is ever allocated by itself.
 //!
 //! What happens at one and the same instant takes turns in this order, which is that of the
-//! sources' numbers: transmissions end (by link), packets arrive at further links (by link),
-//! acknowledgements arrive (by flow), timers run out (by flow), senders switch on or off (by flow),
+//! sources' numbers: transmissions end (by link), packets arrive at further links (by link), packets
+//! arrive at receivers (by flow), answers that crossed links arrive at senders (by flow), timers run out (by flow), senders switch on or off (by flow),
 //! senders send, each all it may at that instant (by flow); last, the observer looks. A sender that
 //! switches off at an instant sends nothing at it.
 //!
@@ -23,16 +23,18 @@ mod transmitter;
 pub use observer::{FlowSample, LinkSample, Observer, Pace};
 
 use crate::metrics::Report;
-use crate::network::Network;
+use crate::network::{FlowSpec, Network};
 use agenda::{Agenda, NEVER};
-use exm_link::{Packet, Verdict};
+use exm_link::{Packet, Service, Verdict};
+use exm_trace::delay::Scores;
 use exm_units::{Instant, Rate, Span};
 use host::{Host, Place};
 use share::Sharing;
 use transmitter::Transmitter;
 
-/// Where a path ends, in the list of hops.
+/// Where a path ends, in the list of hops, and where a way back does.
 const RECEIVER: u32 = u32::MAX;
+const SENDER: u32 = u32::MAX - 1;
 
 /// Simulates `network`, its chances drawn from `seed`.
 pub fn run(network: &Network, seed: u64) -> Report {
@@ -57,7 +59,8 @@ struct Sources {
 enum Turn {
     Transmission(usize),
     Wire(usize),
-    Ack(usize),
+    Arrival(usize),
+    Return(usize),
     Timer(usize),
     Switch(usize),
     Send(usize),
@@ -73,12 +76,16 @@ impl Sources {
         self.links + link
     }
 
-    const fn ack(self, flow: usize) -> usize {
+    const fn arrival(self, flow: usize) -> usize {
         2 * self.links + flow
     }
 
+    const fn comeback(self, flow: usize) -> usize {
+        self.arrival(self.flows) + flow
+    }
+
     const fn timer(self, flow: usize) -> usize {
-        self.ack(self.flows) + flow
+        self.comeback(self.flows) + flow
     }
 
     const fn switch(self, flow: usize) -> usize {
@@ -101,8 +108,9 @@ impl Sources {
     fn turn(self, source: usize) -> Turn {
         match source {
             s if s < self.wire(0) => Turn::Transmission(s),
-            s if s < self.ack(0) => Turn::Wire(s - self.wire(0)),
-            s if s < self.timer(0) => Turn::Ack(s - self.ack(0)),
+            s if s < self.arrival(0) => Turn::Wire(s - self.wire(0)),
+            s if s < self.comeback(0) => Turn::Arrival(s - self.arrival(0)),
+            s if s < self.timer(0) => Turn::Return(s - self.comeback(0)),
             s if s >= self.observer() => Turn::Observer,
             s if s >= self.send(0) => Turn::Send(s - self.send(0)),
             s if s >= self.switch(0) => Turn::Switch(s - self.switch(0)),
@@ -120,10 +128,13 @@ struct Simulation<'a, O> {
     hosts: Vec<Host>,
     /// When each flow is to send and to be woken, as the agenda has it.
     planned: Vec<Planned>,
-    /// All paths one after the other, each ended by [`RECEIVER`].
+    /// All paths one after the other, each ended by [`RECEIVER`], and the way back, if there is one,
+    /// by [`SENDER`].
     hops: Vec<u32>,
-    /// Each flow's delay after its last link: that link's and its own.
+    /// Each flow's delay after its last link: that link's and, where no links lead back, its own.
     last_delays: Vec<Span>,
+    /// Each flow's delay after the last link that leads back: that link's and its own.
+    back_delays: Vec<Span>,
     sharing: Sharing,
     verdict: Verdict,
     /// Packets that one opportunity of a trace let through, and whether each is lost.
@@ -147,15 +158,21 @@ impl<'a, O: Observer> Simulation<'a, O> {
         let mut hops = Vec::new();
         let mut hosts = Vec::with_capacity(flows.len());
         for (index, flow) in flows.iter().enumerate() {
-            let delays = flow.path.iter().map(|&link| links[link].delay);
+            let delays = flow.path.iter().chain(&flow.back).map(|&link| links[link].delay);
             let propagation = delays.fold(flow.extra_delay, Span::saturating_add);
-            let place = Place { first_hop: hops.len() as u32, propagation };
-            let mut host = Host::new(flow, seed, index, place);
+            let first_hop = hops.len() as u32;
+            hops.extend(flow.path.iter().map(|&link| link as u32).chain([RECEIVER]));
+            let first_back = (!flow.back.is_empty()).then_some(hops.len() as u32);
+            if first_back.is_some() {
+                hops.extend(flow.back.iter().map(|&link| link as u32).chain([SENDER]));
+            }
+            let place = Place { first_hop, first_back, propagation };
+            let mut host = Host::new(network, seed, index, place);
             agenda.set(sources.switch(index), host.first_start().as_nanos());
             hosts.push(host);
-            hops.extend(flow.path.iter().map(|&link| link as u32).chain([RECEIVER]));
         }
         let last_delay = |path: &[usize]| path.last().map_or(Span::ZERO, |&link| links[link].delay);
+        let own_delay = |f: &FlowSpec| if f.back.is_empty() { f.extra_delay } else { Span::ZERO };
         let pace = observer.pace();
         if let Pace::Every(_) = pace {
             agenda.set(sources.observer(), 0);
@@ -169,7 +186,8 @@ impl<'a, O: Observer> Simulation<'a, O> {
             planned: vec![Planned { send: Instant::MAX, wake: Instant::MAX }; flows.len()],
             hosts,
             hops,
-            last_delays: flows.iter().map(|f| last_delay(&f.path) + f.extra_delay).collect(),
+            last_delays: flows.iter().map(|f| last_delay(&f.path) + own_delay(f)).collect(),
+            back_delays: flows.iter().map(|f| last_delay(&f.back) + f.extra_delay).collect(),
             sharing: Sharing::default(),
             verdict: Verdict::default(),
             departed: Vec::new(),
@@ -190,7 +208,8 @@ impl<'a, O: Observer> Simulation<'a, O> {
             match self.sources.turn(source) {
                 Turn::Transmission(link) => self.depart(link),
                 Turn::Wire(link) => self.leave_wire(link),
-                Turn::Ack(flow) => self.acknowledge(flow),
+                Turn::Arrival(flow) => self.deliver(flow),
+                Turn::Return(flow) => self.come_back(flow),
                 Turn::Timer(flow) => self.wake(flow),
                 Turn::Switch(flow) => self.switch(flow),
                 Turn::Send(flow) => self.send(flow),
@@ -230,7 +249,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     #[inline]
     fn send_on(&mut self, link: usize, packet: Packet, lost: bool) {
         if lost {
-            self.hosts[packet.flow as usize].report.lost += 1;
+            self.hosts[packet.flow as usize].count_loss(packet.tag);
         } else {
             self.forward(link, packet);
         }
@@ -241,11 +260,14 @@ impl<'a, O: Observer> Simulation<'a, O> {
     fn forward(&mut self, link: usize, mut packet: Packet) {
         let flow = packet.flow as usize;
         packet.tag += 1;
-        let (pipe, source, delay) = if self.hops[packet.tag as usize] == RECEIVER {
-            (&mut self.hosts[flow].acks, self.sources.ack(flow), self.last_delays[flow])
-        } else {
-            let link_delay = self.links[link].delay;
-            (&mut self.links[link].wire, self.sources.wire(link), link_delay)
+        let (host, sources) = (&mut self.hosts[flow], self.sources);
+        let (pipe, source, delay) = match self.hops[packet.tag as usize] {
+            RECEIVER => (&mut host.arriving, sources.arrival(flow), self.last_delays[flow]),
+            SENDER => (&mut host.returning, sources.comeback(flow), self.back_delays[flow]),
+            _ => {
+                let link_delay = self.links[link].delay;
+                (&mut self.links[link].wire, sources.wire(link), link_delay)
+            }
         };
         packet.at = self.now + delay;
         if pipe.is_empty() {
@@ -286,19 +308,45 @@ impl<'a, O: Observer> Simulation<'a, O> {
         self.links[link].report.marked += self.verdict.take_marked();
     }
 
+    /// A packet arrives at its receiver.
     #[inline]
-    fn acknowledge(&mut self, flow: usize) {
+    fn deliver(&mut self, flow: usize) {
         let host = &mut self.hosts[flow];
-        let packet =
-            host.acks.pop_front().expect("an acknowledgement's turn comes when one is due");
-        let next = host.acks.front().map_or(NEVER, |packet| packet.at.as_nanos());
-        self.agenda.set(self.sources.ack(flow), next);
-        if host.arrive(self.now, &packet) {
+        let packet = host.arriving.pop_front().expect("an arrival's turn comes when one is due");
+        let next = host.arriving.front().map_or(NEVER, |packet| packet.at.as_nanos());
+        self.agenda.set(self.sources.arrival(flow), next);
+        let complete = host.arrive(self.now, &packet);
+        self.follow_up(flow, complete);
+    }
+
+    /// An answer arrives at its sender.
+    fn come_back(&mut self, flow: usize) {
+        let host = &mut self.hosts[flow];
+        let packet = host.returning.pop_front().expect("an answer's turn comes when one is due");
+        let next = host.returning.front().map_or(NEVER, |packet| packet.at.as_nanos());
+        self.agenda.set(self.sources.comeback(flow), next);
+        let complete = host.hear(self.now, &packet);
+        self.follow_up(flow, complete);
+    }
+
+    /// What follows on an arrival, that perhaps has completed the flow.
+    #[inline]
+    fn follow_up(&mut self, flow: usize, complete: bool) {
+        if complete {
             self.switch_off(flow);
         }
+        self.send_answers(flow);
         self.plan(flow);
         if self.pace == Pace::EachEvent {
             self.observer.flow(&self.hosts[flow].sample(self.now, flow));
+        }
+    }
+
+    /// Sends what `flow`'s receiver has to say.
+    #[inline]
+    fn send_answers(&mut self, flow: usize) {
+        while let Some(packet) = self.hosts[flow].send_answer(self.now, flow) {
+            self.arrive(packet);
         }
     }
 
@@ -309,6 +357,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
             self.switch_off(flow);
         }
         self.agenda.set(self.sources.timer(flow), NEVER);
+        self.send_answers(flow);
         self.plan(flow);
     }
 
@@ -380,11 +429,15 @@ impl<'a, O: Observer> Simulation<'a, O> {
     fn report(mut self, network: &Network, seed: u64) -> Report {
         let share = self.sharing.until(self.end);
         let held: u64 = self.links.iter().map(Transmitter::holds).sum();
-        let coming: usize = self.hosts.iter().map(|host| host.acks.len()).sum();
+        let coming: usize =
+            self.hosts.iter().map(|host| host.arriving.len() + host.returning.len()).sum();
         let flows = self.hosts.into_iter().zip(network.flows()).map(|(mut host, spec)| {
             host.close(self.end, share);
             let rates = spec.path.iter().map(|&link| network.links()[link].service.rate());
             host.report.bottleneck = rates.min().unwrap_or(Rate::from_bps(0));
+            if host.report.end_to_end.is_some() {
+                host.report.omniscient = omniscient(network, spec);
+            }
             host.report
         });
         let links = self.links.into_iter().zip(network.links());
@@ -397,6 +450,19 @@ impl<'a, O: Observer> Simulation<'a, O> {
             events: self.events,
         }
     }
+}
+
+/// What a protocol would score on the path of `flow` that knew the trace of its first link that
+/// follows one, if any does.
+fn omniscient(network: &Network, flow: &FlowSpec) -> Option<Scores> {
+    let links = || flow.path.iter().map(|&link| &network.links()[link]);
+    let trace = links().find_map(|link| match &link.service {
+        Service::Trace(trace) => Some(trace),
+        Service::Fixed(_) => None,
+    })?;
+    let propagation = links().map(|link| link.delay).sum();
+    let (from, until) = network.scored();
+    Some(exm_trace::delay::omniscient(trace, propagation, from, until))
 }
 
 #[cfg(test)]

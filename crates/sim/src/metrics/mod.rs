@@ -4,6 +4,7 @@ mod histogram;
 
 pub use histogram::Histogram;
 
+use exm_trace::delay::Scores;
 use exm_units::{Bytes, Rate, Span};
 
 /// What a simulation measured.
@@ -56,6 +57,23 @@ pub struct FlowReport {
     pub completion: Histogram,
     /// The least rate of the links on the path.
     pub bottleneck: Rate,
+    /// What became of its receiver's answers, where links lead back.
+    pub answers: Answers,
+    /// Throughput and end-to-end delay at the receiver, where links lead back.
+    pub end_to_end: Option<Scores>,
+    /// The same of a protocol that knew the trace of the path's first link that follows one.
+    pub omniscient: Option<Scores>,
+}
+
+/// What became of a receiver's answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// Sent.
+    pub sent: u64,
+    /// Come to the sender.
+    pub arrived: u64,
+    /// Lost at random, or dropped by a queue.
+    pub lost: u64,
 }
 
 /// What became of one link.
@@ -123,9 +141,10 @@ impl FlowReport {
         self.dropped.iter().sum()
     }
 
-    /// Packets neither arrived nor lost nor dropped: still under way at the end.
+    /// Packets and answers neither arrived nor lost nor dropped: still under way at the end.
     pub fn under_way(&self) -> u64 {
-        self.sent - self.arrived - self.lost - self.dropped_in_all()
+        let answers = self.answers.sent - self.answers.arrived - self.answers.lost;
+        self.sent - self.arrived - self.lost - self.dropped_in_all() + answers
     }
 }
 

@@ -4,7 +4,7 @@ use crate::controllers::AnyController;
 use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
-use exm_units::{Bytes, Probability, Span};
+use exm_units::{Bytes, Instant, Probability, Span};
 
 /// The most senders a network may have.
 pub const MAX_FLOWS: usize = 100_000;
@@ -54,49 +54,82 @@ impl LinkSpec {
 
 /// A sender, its path and its receiver.
 ///
-/// Acknowledgements take no time of their own: the round-trip time of a packet that finds every
-/// queue empty is the delay of each link and the time of transmission on each, and `extra_delay`.
+/// The round-trip time of a packet that finds every queue empty is the delay of each link there and
+/// back and the time of transmission on each, and `extra_delay`. Where no links lead back, answers
+/// take no time of their own.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
     /// Its name, in reports and errors; several flows may share one.
     pub name: String,
     /// The links it crosses, by number, in order.
     pub path: Vec<usize>,
-    /// Delay between the last link and the receiver.
+    /// The links that its receiver's answers cross, by number, in order; none where they return
+    /// unhindered.
+    pub back: Vec<usize>,
+    /// Delay after the last link: before the receiver, or, where links lead back, before the sender.
     pub extra_delay: Span,
     /// The size of its packets.
     pub packet_size: Bytes,
-    /// What runs its sender.
-    pub controller: AnyController,
     /// When it has something to send.
     pub traffic: Traffic,
-    /// How its sender repairs what is lost.
+    /// What runs its sender.
     pub transport: Transport,
 }
 
-/// How a sender repairs what is lost.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What runs a sender.
+#[derive(Clone, Debug)]
 pub enum Transport {
-    /// Not at all: what RemyCCs are trained on. A lost packet is only a gap in the numbers.
+    /// A controller whose losses nobody repairs: what RemyCCs are trained on. A lost packet is only
+    /// a gap in the numbers.
     Bare {
+        /// What decides when to send.
+        controller: AnyController,
         /// Whether the sender keeps a timer, and goes on when nothing comes back.
         timer: bool,
     },
-    /// As TCP does. Of each packet [`TCP_HEADER`] is headers, and only what arrives in order counts
-    /// as delivered.
-    Tcp(exm_tcp::Settings),
+    /// A controller in TCP, which repairs what is lost. Of each packet [`TCP_HEADER`] is headers, and
+    /// only what arrives in order counts as delivered.
+    Tcp {
+        /// What decides when to send.
+        controller: AnyController,
+        /// TCP's settings.
+        settings: exm_tcp::Settings,
+    },
+    /// Sprout, which goes by its receiver's forecasts. Of each packet [`SPROUT_HEADER`] is headers;
+    /// the flow's size of packets stands for that in the settings.
+    Sprout(exm_sprout::Settings),
 }
 
 /// The headers of a TCP segment: 20 bytes of IPv4, 20 of TCP and 12 of timestamps (RFC 7323).
 pub const TCP_HEADER: Bytes = Bytes::new(52);
 
+/// The headers of a Sprout packet: 20 bytes of IPv4, 8 of UDP, 28 of encryption and timestamps, and
+/// some 14 of its own.
+pub const SPROUT_HEADER: Bytes = Bytes::new(70);
+/// A Sprout packet without data, that carries a forecast.
+pub const SPROUT_EMPTY: Bytes = Bytes::new(90);
+
 impl Transport {
+    /// The controller, where one decides when to send.
+    pub fn controller(&self) -> Option<&AnyController> {
+        match self {
+            Transport::Bare { controller, .. } | Transport::Tcp { controller, .. } => {
+                Some(controller)
+            }
+            Transport::Sprout(_) => None,
+        }
+    }
+
     /// How much of a packet of `size` is its user's.
     pub fn payload(&self, size: Bytes) -> Bytes {
-        match self {
-            Transport::Bare { .. } => size,
-            Transport::Tcp(_) => Bytes::new(size.get().saturating_sub(TCP_HEADER.get())),
-        }
+        let headers = match self {
+            Transport::Bare { .. } => Bytes::ZERO,
+            Transport::Tcp { .. } => TCP_HEADER,
+            // So much larger than a packet without data is one that has some.
+            Transport::Sprout(_) if size <= SPROUT_EMPTY => size,
+            Transport::Sprout(_) => SPROUT_HEADER,
+        };
+        Bytes::new(size.get().saturating_sub(headers.get()))
     }
 }
 
@@ -106,6 +139,7 @@ pub struct Network {
     links: Vec<LinkSpec>,
     flows: Vec<FlowSpec>,
     duration: Span,
+    warm_up: Span,
 }
 
 /// Why links and flows do not make a network. Links and flows are given by number.
@@ -123,6 +157,14 @@ pub enum NetworkError {
     /// No time, or more than [`MAX_TIME`].
     #[error("a duration of {0} cannot be simulated: give one between 1 ns and {MAX_TIME}")]
     BadDuration(Span),
+    /// Nothing would be left to measure.
+    #[error("a warm-up of {warm_up} leaves nothing of {duration} to measure: shorten it")]
+    WarmUp {
+        /// What is skipped.
+        warm_up: Span,
+        /// Of that.
+        duration: Span,
+    },
     /// A link that carries nothing.
     #[error("a rate of zero carries nothing: give a rate such as \"15 Mbps\"")]
     ZeroRate {
@@ -187,6 +229,14 @@ pub enum NetworkError {
         /// The link after it.
         after: String,
     },
+    /// A way back that does not lead back.
+    #[error("the way back ends with link \"{link}\", which does not lead to where the path begins")]
+    NoReturn {
+        /// The flow.
+        flow: usize,
+        /// The last link.
+        link: String,
+    },
     /// A path that crosses a link twice.
     #[error("the path crosses link \"{link}\" twice: name each link once")]
     Loop {
@@ -213,7 +263,7 @@ pub enum NetworkError {
     },
     /// Packets that their headers fill.
     #[error(
-        "packets of {size} have no room beside TCP's headers of {TCP_HEADER}: make them larger"
+        "packets of {size} have no room beside the headers of their transport: make them larger"
     )]
     NoPayload {
         /// The flow.
@@ -249,7 +299,7 @@ impl Network {
         flows: Vec<FlowSpec>,
         duration: Span,
     ) -> Result<Network, NetworkError> {
-        let network = Network { links, flows, duration };
+        let network = Network { links, flows, duration, warm_up: Span::ZERO };
         network.check()?;
         Ok(network)
     }
@@ -267,6 +317,22 @@ impl Network {
     /// For how long it is simulated.
     pub fn duration(&self) -> Span {
         self.duration
+    }
+
+    /// The same, end-to-end delays and the throughput beside them measured only after `warm_up`.
+    ///
+    /// # Errors
+    /// [`NetworkError::WarmUp`] where nothing would be measured.
+    pub fn scored_after(self, warm_up: Span) -> Result<Network, NetworkError> {
+        if warm_up >= self.duration {
+            return Err(NetworkError::WarmUp { warm_up, duration: self.duration });
+        }
+        Ok(Network { warm_up, ..self })
+    }
+
+    /// From when on and until when end-to-end delays are measured.
+    pub fn scored(&self) -> (Instant, Instant) {
+        (Instant::ZERO + self.warm_up, Instant::ZERO + self.duration)
     }
 
     fn check(&self) -> Result<(), NetworkError> {
@@ -293,25 +359,30 @@ impl Network {
     }
 
     fn check_path(&self, flow: usize, spec: &FlowSpec) -> Result<(), NetworkError> {
-        let (path, links) = (&spec.path, self.links.len());
+        let (path, back) = (&spec.path, &spec.back);
+        let all: Vec<usize> = path.iter().chain(back).copied().collect();
+        let links = self.links.len();
         if path.is_empty() {
             return Err(NetworkError::EmptyPath { flow });
         }
-        if path.len() > MAX_HOPS {
-            return Err(NetworkError::LongPath { flow, hops: path.len() });
+        if all.len() > MAX_HOPS {
+            return Err(NetworkError::LongPath { flow, hops: all.len() });
         }
-        if let Some(&link) = path.iter().find(|&&link| link >= links) {
+        if let Some(&link) = all.iter().find(|&&link| link >= links) {
             return Err(NetworkError::NoSuchLink { flow, link, links });
         }
-        for pair in path.windows(2) {
-            let (before, after) = (&self.links[pair[0]], &self.links[pair[1]]);
-            if before.ends.1 != after.ends.0 {
-                let (before, after) = (before.name.clone(), after.name.clone());
-                return Err(NetworkError::BrokenPath { flow, before, after });
-            }
+        let ends = |pair: &[usize]| (self.links[pair[0]].ends.1, self.links[pair[1]].ends.0);
+        for pair in all.windows(2).filter(|pair| ends(pair).0 != ends(pair).1) {
+            let name = |link: usize| self.links[link].name.clone();
+            let (before, after) = (name(pair[0]), name(pair[1]));
+            return Err(NetworkError::BrokenPath { flow, before, after });
         }
-        if let Some(i) = (1..path.len()).find(|&i| path[..i].contains(&path[i])) {
-            return Err(NetworkError::Loop { flow, link: self.links[path[i]].name.clone() });
+        if let Some(i) = (1..all.len()).find(|&i| all[..i].contains(&all[i])) {
+            return Err(NetworkError::Loop { flow, link: self.links[all[i]].name.clone() });
+        }
+        if !back.is_empty() && ends(&[all[all.len() - 1], all[0]]).0 != self.links[path[0]].ends.0 {
+            let link = self.links[all[all.len() - 1]].name.clone();
+            return Err(NetworkError::NoReturn { flow, link });
         }
         Ok(())
     }
@@ -358,18 +429,18 @@ fn check_traffic(flow: usize, traffic: &Traffic) -> Result<(), NetworkError> {
     let takes_time = match traffic.on() {
         OnFor::Ever => true,
         OnFor::Time(span) => {
-            check_distribution(span).map_err(bad("on"))?;
+            span.check().map_err(bad("on"))?;
             !is_always_zero(span)
         }
         OnFor::Packets(count) | OnFor::Bytes(count) => {
-            check_distribution(count).map_err(bad("on"))?;
+            count.check().map_err(bad("on"))?;
             true
         }
     };
     let passes = match traffic {
         Traffic::OnOff(OnOff { on: OnFor::Ever, .. }) => true,
         Traffic::OnOff(OnOff { off, .. }) => {
-            check_distribution(off).map_err(bad("off"))?;
+            off.check().map_err(bad("off"))?;
             takes_time || !is_always_zero(off)
         }
         Traffic::Every { period, .. } => takes_time && !period.is_zero(),
@@ -384,29 +455,6 @@ fn check_traffic(flow: usize, traffic: &Traffic) -> Result<(), NetworkError> {
         }
     };
     if passes { Ok(()) } else { Err(NetworkError::NoTimePasses { flow }) }
-}
-
-/// What makes numbers impossible to draw as times or amounts, if anything.
-fn check_distribution(distribution: &Distribution) -> Result<(), &'static str> {
-    let sound = |value: &f64| (0.0..1e18).contains(value);
-    match distribution {
-        Distribution::Fixed(value) | Distribution::Exponential { mean: value } => {
-            sound(value).then_some(()).ok_or("the value must be a number from 0 to 1e18")
-        }
-        Distribution::Uniform { low, high } => (sound(low) && sound(high) && low <= high)
-            .then_some(())
-            .ok_or("the ends must be numbers from 0 to 1e18, the lower first"),
-        Distribution::Pareto { scale, shape, shift, cap } => {
-            let numbers = sound(scale) && sound(cap) && shift.is_finite();
-            let shaped = *scale > 0.0 && *shape > 0.0 && shape.is_finite();
-            (numbers && shaped)
-                .then_some(())
-                .ok_or("xm and alpha must be above zero, the cap at most 1e18")
-        }
-        Distribution::Empirical(values) => (!values.is_empty() && values.iter().all(sound))
-            .then_some(())
-            .ok_or("there must be at least one value, all from 0 to 1e18"),
-    }
 }
 
 fn is_always_zero(distribution: &Distribution) -> bool {

@@ -13,11 +13,11 @@ fn flow(path: &[usize]) -> FlowSpec {
     FlowSpec {
         name: "flow".to_owned(),
         path: path.to_vec(),
+        back: Vec::new(),
         extra_delay: Span::from_millis(150),
         packet_size: Bytes::new(1500),
-        controller: Aimd::new().into(),
         traffic: OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) }.into(),
-        transport: Transport::Bare { timer: true },
+        transport: Transport::Bare { controller: Aimd::new().into(), timer: true },
     }
 }
 
@@ -47,7 +47,8 @@ fn impossible_links_are_refused() {
 fn packets_need_room_beside_their_headers() {
     let mut flow = flow(&[0]);
     flow.packet_size = TCP_HEADER;
-    flow.transport = Transport::Tcp(exm_tcp::Settings::default());
+    let settings = exm_tcp::Settings::default();
+    flow.transport = Transport::Tcp { controller: Aimd::new().into(), settings };
     let full = refusal(vec![link("a", (0, 1))], flow);
     assert!(full.starts_with("packets of 52 B have no room beside"), "{full}");
 }

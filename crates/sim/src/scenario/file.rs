@@ -13,6 +13,7 @@ pub(super) struct File {
     pub(super) seed: Option<u64>,
     pub(super) duration: Spanned<Span>,
     pub(super) packet_size: Option<Spanned<Bytes>>,
+    pub(super) warm_up: Option<Spanned<Span>>,
     pub(super) dumbbell: Option<Spanned<DumbbellTable>>,
     #[serde(default)]
     pub(super) link: Vec<Spanned<LinkTable>>,
@@ -21,6 +22,8 @@ pub(super) struct File {
     pub(super) series: Option<SeriesTable>,
     #[serde(default)]
     pub(super) tcp: TcpTable,
+    #[serde(default)]
+    pub(super) sprout: SproutTable,
     /// What makes an experiment of a scenario, which is not read here.
     #[serde(rename = "experiment")]
     pub(super) _experiment: Option<serde::de::IgnoredAny>,
@@ -36,6 +39,16 @@ pub(super) struct TcpTable {
     pub(super) delayed_acks: Option<bool>,
     pub(super) ecn: Option<bool>,
     pub(super) receive_window: Option<Spanned<Packets>>,
+}
+
+/// Settings of Sprout.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SproutTable {
+    pub(super) risk: Option<Spanned<f64>>,
+    pub(super) lookahead: Option<Spanned<u64>>,
+    pub(super) sigma: Option<Spanned<f64>>,
+    pub(super) outage: Option<Spanned<Span>>,
 }
 
 /// A queue's discipline, by its name or with settings.
@@ -61,6 +74,8 @@ pub(super) struct DumbbellTable {
     pub(super) host: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) tcp: TcpTable,
+    #[serde(default)]
+    pub(super) sprout: SproutTable,
     pub(super) timer: Option<bool>,
 }
 
@@ -83,6 +98,7 @@ pub(super) struct LinkTable {
 pub(super) struct FlowTable {
     pub(super) name: Option<String>,
     pub(super) path: Option<Spanned<Vec<Spanned<String>>>>,
+    pub(super) back: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) rtt: Spanned<Span>,
     pub(super) count: Option<Spanned<u64>>,
     pub(super) controller: Spanned<String>,
@@ -91,6 +107,8 @@ pub(super) struct FlowTable {
     pub(super) host: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) tcp: TcpTable,
+    #[serde(default)]
+    pub(super) sprout: SproutTable,
     pub(super) timer: Option<bool>,
 }
 

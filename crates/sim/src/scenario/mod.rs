@@ -8,13 +8,14 @@
 //! | `seed` | what chance is drawn from | 1 |
 //! | `duration` | how much time to simulate | required |
 //! | `packet_size` | of all packets | `"1500 B"` |
+//! | `warm_up` | how much to skip before end-to-end delays are measured | none |
 //!
 //! Then one bottleneck shared by equal senders, `[dumbbell]`:
 //!
 //! | key | meaning | unless given |
 //! |---|---|---|
 //! | `rate` | of the link | required, or `trace` |
-//! | `trace` | a file of delivery opportunities, or the name of a synthetic one | |
+//! | `trace` | a file of delivery opportunities, the name of a synthetic link, or the model of one in TOML | |
 //! | `rtt` | round-trip propagation delay | required |
 //! | `senders` | how many | required |
 //! | `controller` | a name such as `"cubic"`, or the path of a rule table, from where the file is | required |
@@ -27,19 +28,27 @@
 //! | `loss` | the chance of random loss: `0.01` or `"1 %"` | 0 |
 //! | `host` | `"tcp"`, or `"bare"` for the sender without repair that RemyCCs are trained on | bare for rule tables, TCP for others |
 //! | `tcp` | a table of settings for TCP hosts, see below | |
+//! | `sprout` | a table of settings for Sprout, see below | |
 //! | `timer` | whether bare senders keep a retransmission timer | where not a RemyCC |
 //!
 //! or any graph: for each link a `[[link]]` with `name`, `from` and `to` (names of nodes, which a
 //! single link may leave out), `rate`, `delay` (one way, 0 unless given), `buffer`, `queue` and
 //! `loss`; for each group of equal flows a `[[flow]]` with `path` (names of links in order, which
-//! may be left out where there is one link), `rtt` (the delays of the links count towards it, the
-//! rest lies before the receiver), `controller`, `traffic`, `count` (1 unless given), `name`,
-//! `packet_size`, `host`, `tcp` and `timer`.
+//! may be left out where there is one link), `back` (the links that the receiver's answers cross;
+//! unless given they return unhindered), `rtt` (the delays of the links count towards it, the rest
+//! lies after the last of them), `controller`, `traffic`, `count` (1 unless given), `name`,
+//! `packet_size`, `host`, `tcp`, `sprout` and `timer`.
 //!
 //! A `[tcp]` sets for all TCP hosts what a flow's own `tcp` may set again: `initial_window` (10
 //! packets), `handshake` (false: connections start established), `rto` (the floor of the
 //! retransmission timer: `"linux"`, or a time for the whole of it), `delayed_acks` (false), `ecn`
 //! (false) and `receive_window` (none).
+//!
+//! The controllers `"sprout"` and `"sprout-ewma"` stand for that transport. A `[sprout]` sets for all
+//! what a flow's own `sprout` may set again: `risk` (0.05: the chance taken that less is delivered
+//! than forecast), `lookahead` (5 ticks of 20 ms, within which each packet is to have left the queue),
+//! `sigma` (200: how far the rate wanders, in packets a second per square root of a second) and
+//! `outage` (`"1 s"`, the mean length of an outage).
 //!
 //! A `[series]` asks for time series: `every` such a span, or after each `"event"`; `flows` and
 //! `links` say of what (both, unless one is `false`).
@@ -54,8 +63,11 @@ mod error;
 mod file;
 mod grammar;
 mod read;
+mod synthetic;
+mod transports;
 
 pub use error::{Place, ScenarioError, Source, explain, suggest};
+pub use synthetic::{load_synthetic, parse_synthetic};
 
 use crate::controllers::AnyController;
 use crate::engine::Pace;
@@ -79,6 +91,8 @@ pub struct Scenario {
     pub seed: u64,
     /// How much time to simulate.
     pub duration: Span,
+    /// How much of it to skip before end-to-end delays are measured.
+    pub warm_up: Span,
     /// The links.
     pub links: Vec<LinkSpec>,
     /// The groups of flows.
@@ -98,6 +112,8 @@ pub struct FlowGroup {
     pub name: String,
     /// The links the flows cross, by number.
     pub path: Vec<usize>,
+    /// The links their answers cross, by number; none where they return unhindered.
+    pub back: Vec<usize>,
     /// Their round-trip propagation delay.
     pub rtt: Span,
     /// How many there are.
@@ -112,6 +128,8 @@ pub struct FlowGroup {
     pub host: Option<HostKind>,
     /// Their settings, where it is TCP.
     pub tcp: Settings,
+    /// Their settings, where it is Sprout; the size of packets is the group's.
+    pub sprout: exm_sprout::Settings,
 }
 
 /// What a flow's host is.
@@ -127,16 +145,31 @@ pub enum HostKind {
     Tcp,
 }
 
+/// The names that stand for Sprout, and for its sibling without caution, where a controller's stands.
+pub const SPROUT_NAMES: [&str; 2] = ["sprout", "sprout-ewma"];
+
 impl FlowGroup {
     /// The transport of its senders if they are run by `controller`.
-    pub fn transport(&self, controller: &AnyController) -> Transport {
+    pub fn transport(&self, controller: AnyController) -> Transport {
         let is_table = controller.as_remy().is_some();
-        match self.host {
-            Some(HostKind::Tcp) => Transport::Tcp(self.tcp),
-            None if !is_table => Transport::Tcp(self.tcp),
-            None => Transport::Bare { timer: false },
-            Some(HostKind::Bare { timer }) => Transport::Bare { timer: timer.unwrap_or(!is_table) },
-        }
+        let timer = match self.host {
+            Some(HostKind::Bare { timer }) => timer.unwrap_or(!is_table),
+            None if is_table => false,
+            Some(HostKind::Tcp) | None => {
+                return Transport::Tcp { controller, settings: self.tcp };
+            }
+        };
+        Transport::Bare { controller, timer }
+    }
+
+    /// Its transport where its controller is one of [`SPROUT_NAMES`].
+    fn sprout(&self) -> Option<Transport> {
+        let method = match self.controller.as_str() {
+            "sprout" => self.sprout.method,
+            "sprout-ewma" => exm_sprout::Method::Ewma,
+            _ => return None,
+        };
+        Some(Transport::Sprout(exm_sprout::Settings { method, ..self.sprout }))
     }
 }
 
@@ -178,6 +211,7 @@ pub type Load<'a> = dyn FnMut(&str, &Path) -> Result<AnyController, String> + 'a
 #[derive(Clone, Debug, Default)]
 struct Places {
     duration: Place,
+    warm_up: Place,
     links: Vec<LinkPlaces>,
     flows: Vec<FlowPlaces>,
 }
@@ -229,6 +263,7 @@ impl Scenario {
         let flow = FlowGroup {
             name: "sender".to_owned(),
             path: vec![0],
+            back: Vec::new(),
             rtt: dumbbell.rtt,
             count: dumbbell.senders,
             controller: dumbbell.controller,
@@ -236,11 +271,13 @@ impl Scenario {
             packet_size: DEFAULT_PACKET_SIZE,
             host: None,
             tcp: Settings::default(),
+            sprout: exm_sprout::Settings::default(),
         };
         Scenario {
             title: None,
             seed: 1,
             duration,
+            warm_up: Span::ZERO,
             links: vec![link],
             flows: vec![flow],
             series: None,
@@ -261,16 +298,24 @@ impl Scenario {
         let mut controllers = BTreeMap::new();
         let mut flows = Vec::new();
         for (index, group) in self.flows.iter().enumerate() {
-            let place = self.places.flow(index).controller;
-            let name = group.controller.as_str();
-            if !controllers.contains_key(name) {
-                let controller = self.controller(name, load);
-                controllers.insert(name, controller.map_err(|e| self.source.error(place, e))?);
-            }
-            let flow = self.flow(index, group, &controllers[name])?;
+            let transport = match group.sprout() {
+                Some(transport) => transport,
+                None => {
+                    let place = self.places.flow(index).controller;
+                    let name = group.controller.as_str();
+                    if !controllers.contains_key(name) {
+                        let controller = self.controller(name, load);
+                        controllers
+                            .insert(name, controller.map_err(|e| self.source.error(place, e))?);
+                    }
+                    group.transport(controllers[name].clone())
+                }
+            };
+            let flow = self.flow(index, group, transport)?;
             flows.extend(std::iter::repeat_n(flow, group.count));
         }
         Network::new(self.links.clone(), flows, self.duration)
+            .and_then(|network| network.scored_after(self.warm_up))
             .map_err(|error| self.source.error(self.place_of(&error), error.to_string()))
     }
 
@@ -290,9 +335,13 @@ impl Scenario {
         &self,
         index: usize,
         group: &FlowGroup,
-        controller: &AnyController,
+        transport: Transport,
     ) -> Result<FlowSpec, ScenarioError> {
-        let delays = group.path.iter().filter_map(|&link| Some(self.links.get(link)?.delay));
+        let delays = group
+            .path
+            .iter()
+            .chain(&group.back)
+            .filter_map(|&link| Some(self.links.get(link)?.delay));
         let along = delays.fold(Span::ZERO, Span::saturating_add);
         if along > group.rtt {
             let problem = format!(
@@ -307,8 +356,8 @@ impl Scenario {
             path: group.path.clone(),
             extra_delay: group.rtt - along,
             packet_size: group.packet_size,
-            transport: group.transport(controller),
-            controller: controller.clone(),
+            back: group.back.clone(),
+            transport,
             traffic: group.traffic.clone(),
         })
     }
@@ -320,6 +369,7 @@ impl Scenario {
         match *error {
             E::NoFlows | E::TooManyFlows(_) | E::TooManyLinks(_) => None,
             E::BadDuration(_) => self.places.duration,
+            E::WarmUp { .. } => self.places.warm_up,
             E::ZeroRate { link } => self.places.link(link).rate,
             E::NoBuffer { link, .. } => self.places.link(link).buffer,
             E::LinkDelay { link, .. } => self.places.link(link).delay,
@@ -327,6 +377,7 @@ impl Scenario {
             | E::LongPath { flow, .. }
             | E::NoSuchLink { flow, .. }
             | E::BrokenPath { flow, .. }
+            | E::NoReturn { flow, .. }
             | E::Loop { flow, .. } => of_flow(flow).path,
             E::FlowDelay { flow, .. } => of_flow(flow).rtt,
             E::PacketSize { flow, .. } | E::NoPayload { flow, .. } => of_flow(flow).packet_size,

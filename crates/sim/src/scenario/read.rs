@@ -3,9 +3,11 @@
 use super::error::explain;
 use super::error::{Place, ScenarioError, Source, suggest};
 use super::file::{
-    DumbbellTable, File, FlowTable, LinkTable, QueueTable, SeriesTable, TcpTable, TrafficTable,
+    DumbbellTable, File, FlowTable, LinkTable, QueueTable, SeriesTable, SproutTable, TcpTable,
+    TrafficTable,
 };
-use super::grammar::{Buffer, parse_floor, parse_off, parse_on, parse_visit};
+use super::grammar::{Buffer, parse_off, parse_on, parse_visit};
+use super::synthetic::load_synthetic;
 use super::{
     DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, HostKind, LinkPlaces, Places, Scenario, SeriesSpec,
 };
@@ -13,9 +15,8 @@ use crate::network::{LinkSpec, MAX_FLOWS};
 use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
-use exm_tcp::{DelayedAcks, Settings};
-use exm_trace::{Cox, Trace};
-use exm_units::{Bytes, Packets, Rate, Span};
+use exm_trace::{Synthetic, Trace};
+use exm_units::{Bytes, Rate, Span};
 use std::path::Path;
 use std::sync::Arc;
 use toml::Spanned;
@@ -34,13 +35,24 @@ pub(super) fn scenario(source: Source, dir: &Path) -> Result<Scenario, ScenarioE
         let problem = "packets of no size cannot be sent: give a size such as \"1500 B\"";
         return Err(source.error(packet_place, problem));
     }
-    let mut reader =
-        Reader { source: &source, dir, packet, packet_place, nodes: Vec::new(), tcp: file.tcp };
+    let mut reader = Reader {
+        source: &source,
+        dir,
+        packet,
+        packet_place,
+        nodes: Vec::new(),
+        tcp: file.tcp,
+        sprout: file.sprout,
+    };
     let buffers: Vec<Buffer> = links
         .iter()
         .map(|link| link.buffer.as_ref().map_or(Buffer::Limit(Limit::Unlimited), |b| *b.as_ref()))
         .collect();
-    let mut places = Places { duration: place(&file.duration), ..Places::default() };
+    let mut places = Places {
+        duration: place(&file.duration),
+        warm_up: file.warm_up.as_ref().and_then(place),
+        ..Places::default()
+    };
     let mut specs = Vec::new();
     let count = links.len();
     for link in links {
@@ -59,6 +71,7 @@ pub(super) fn scenario(source: Source, dir: &Path) -> Result<Scenario, ScenarioE
         title: file.title,
         seed: file.seed.unwrap_or(1),
         duration: file.duration.into_inner(),
+        warm_up: file.warm_up.map_or(Span::ZERO, Spanned::into_inner),
         links: specs,
         flows: groups,
         series: file.series.as_ref().map(series),
@@ -104,6 +117,7 @@ fn graph(
     let flow = FlowTable {
         name: Some("sender".to_owned()),
         path: None,
+        back: None,
         rtt: table.rtt,
         count: Some(table.senders),
         controller: table.controller,
@@ -111,20 +125,22 @@ fn graph(
         packet_size: None,
         host: table.host,
         tcp: table.tcp,
+        sprout: table.sprout,
         timer: table.timer,
     };
     Ok((vec![link], vec![flow]))
 }
 
-struct Reader<'a> {
-    source: &'a Source,
+pub(super) struct Reader<'a> {
+    pub(super) source: &'a Source,
     dir: &'a Path,
     packet: Bytes,
     packet_place: Place,
     /// The names of the nodes, in order of appearance.
     nodes: Vec<String>,
-    /// Settings of all TCP hosts.
-    tcp: TcpTable,
+    /// Settings of all TCP hosts, and of all Sprout's.
+    pub(super) tcp: TcpTable,
+    pub(super) sprout: SproutTable,
 }
 
 impl Reader<'_> {
@@ -231,7 +247,16 @@ impl Reader<'_> {
             packet_size: table.packet_size.as_ref().and_then(place).or(self.packet_place),
             traffic: place(&table.traffic.on),
         };
-        let path = self.path(table.path, links, places.rtt)?;
+        let path = match table.path {
+            None if links.len() == 1 => vec![0],
+            None => {
+                let problem = "the flow has no path: name the links it crosses, in order, such as \
+                               path = [\"first\", \"second\"]";
+                return Err(self.source.error(places.rtt, problem));
+            }
+            Some(path) => self.path(&path, links)?,
+        };
+        let back = table.back.map(|back| self.path(&back, links)).transpose()?;
         let packet_size = table.packet_size.map_or(self.packet, Spanned::into_inner);
         if packet_size == Bytes::ZERO {
             let problem = "packets of no size cannot be sent: give a size such as \"1500 B\"";
@@ -240,6 +265,7 @@ impl Reader<'_> {
         let group = FlowGroup {
             name: table.name.unwrap_or_else(|| format!("flow {}", index + 1)),
             path,
+            back: back.unwrap_or_default(),
             rtt: table.rtt.into_inner(),
             count: self.count(table.count)?,
             controller: table.controller.into_inner(),
@@ -247,6 +273,7 @@ impl Reader<'_> {
             packet_size,
             host: self.host(table.host, table.timer)?,
             tcp: self.tcp(&table.tcp)?,
+            sprout: self.sprout(&table.sprout)?,
         };
         Ok((group, places))
     }
@@ -267,30 +294,19 @@ impl Reader<'_> {
 
     fn path(
         &self,
-        path: Option<Spanned<Vec<Spanned<String>>>>,
+        path: &Spanned<Vec<Spanned<String>>>,
         links: &[LinkSpec],
-        flow: Place,
     ) -> Result<Vec<usize>, ScenarioError> {
-        let Some(path) = path else {
-            if links.len() == 1 {
-                return Ok(vec![0]);
-            }
-            let problem = "the flow has no path: name the links it crosses, in order, such as \
-                           path = [\"first\", \"second\"]";
-            return Err(self.source.error(flow, problem));
-        };
         let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
-        path.as_ref()
-            .iter()
-            .map(|link| {
-                let name = link.as_ref().as_str();
-                names.iter().position(|known| *known == name).ok_or_else(|| {
-                    let suggestion = suggest(name, &names);
-                    let problem = format!("there is no link \"{name}\": {suggestion}");
-                    self.source.error(place(link), problem)
-                })
+        let links = path.as_ref().iter().map(|link| {
+            let name = link.as_ref().as_str();
+            names.iter().position(|known| *known == name).ok_or_else(|| {
+                let suggestion = suggest(name, &names);
+                let problem = format!("there is no link \"{name}\": {suggestion}");
+                self.source.error(place(link), problem)
             })
-            .collect()
+        });
+        links.collect()
     }
 
     /// Which host is asked for, if any is.
@@ -313,37 +329,6 @@ impl Reader<'_> {
                 Err(self.source.error(place(&host), problem))
             }
         }
-    }
-
-    /// The settings of a TCP host: its own, else those of all, else the usual.
-    fn tcp(&self, own: &TcpTable) -> Result<Settings, ScenarioError> {
-        let mut settings = Settings::default();
-        for table in [&self.tcp, own] {
-            if let Some(window) = &table.initial_window {
-                if *window.as_ref() == 0 {
-                    let problem = "an initial window of zero sends nothing: give 1 or more";
-                    return Err(self.source.error(place(window), problem));
-                }
-                settings.initial_window = Packets::new(*window.as_ref());
-            }
-            if let Some(rto) = &table.rto {
-                settings.floor = parse_floor(rto.as_ref())
-                    .map_err(|problem| self.source.error(place(rto), problem))?;
-            }
-            if let Some(window) = &table.receive_window {
-                if *window.as_ref() == Packets::ZERO {
-                    let problem = "a receive window of zero takes nothing: give 1 packet or more";
-                    return Err(self.source.error(place(window), problem));
-                }
-                settings.receive_window = Some(*window.as_ref());
-            }
-            settings.handshake = table.handshake.unwrap_or(settings.handshake);
-            settings.ecn = table.ecn.unwrap_or(settings.ecn);
-            if let Some(delayed) = table.delayed_acks {
-                settings.delayed_acks = delayed.then(DelayedAcks::default);
-            }
-        }
-        Ok(settings)
     }
 
     fn traffic(&self, table: &TrafficTable) -> Result<Traffic, ScenarioError> {
@@ -389,12 +374,19 @@ impl Reader<'_> {
     }
 }
 
-/// The trace called `name`: a kind of synthetic one, or a file, its path taken from `dir`.
+/// The trace called `name`: a synthetic link's, or that in a file, its path taken from `dir`.
 fn named_trace(name: &str, dir: &Path) -> Result<Arc<Trace>, String> {
-    let trace = match Cox::named(name) {
-        Some(cox) => cox.generate(TRACE_SEED, TRACE_LENGTH).map_err(|error| error.to_string())?,
+    let generated = |link: Synthetic| {
+        link.generate(TRACE_SEED, TRACE_LENGTH).map_err(|error| error.to_string())
+    };
+    let trace = match Synthetic::named(name) {
+        Some(link) => generated(link)?,
+        None if name.ends_with(".toml") => {
+            generated(load_synthetic(&dir.join(name)).map_err(|error| error.to_string())?)?
+        }
         None => Trace::load(&dir.join(name)).map_err(|error| {
-            format!("{error}; or name a synthetic one: {}", Cox::NAMES.join(", "))
+            let names = Synthetic::names().collect::<Vec<_>>().join(", ");
+            format!("{error}; or name a synthetic one: {names}")
         })?,
     };
     Ok(Arc::new(trace))
@@ -403,7 +395,9 @@ fn named_trace(name: &str, dir: &Path) -> Result<Arc<Trace>, String> {
 /// Gives each queue its limit, now that the round trips across it are known.
 fn size_buffers(links: &mut [LinkSpec], flows: &[FlowGroup], buffers: &[Buffer], packet: Bytes) {
     for (index, (link, buffer)) in links.iter_mut().zip(buffers).enumerate() {
-        let across = flows.iter().filter(|flow| flow.path.contains(&index));
+        let across = flows
+            .iter()
+            .filter(|flow| flow.path.iter().chain(&flow.back).any(|&link| link == index));
         let rtt = across.map(|flow| flow.rtt).max().unwrap_or(Span::ZERO);
         let limit = buffer.limit(link.service.rate(), rtt, packet);
         link.buffer = limit;
@@ -419,6 +413,6 @@ fn series(table: &SeriesTable) -> SeriesSpec {
 }
 
 /// Where `value` starts; nothing for what stands in no file.
-fn place<T>(value: &Spanned<T>) -> Place {
+pub(super) fn place<T>(value: &Spanned<T>) -> Place {
     Some(value.span().start)
 }

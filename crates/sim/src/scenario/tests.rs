@@ -101,8 +101,8 @@ fn a_graph_is_read() {
     assert_eq!(short.extra_delay, Span::from_micros(62_500));
     assert_eq!(short.packet_size, Bytes::new(500));
     assert!(
-        matches!(long.transport, Transport::Tcp(_))
-            && short.transport == Transport::Bare { timer: false }
+        matches!(long.transport, Transport::Tcp { .. })
+            && matches!(short.transport, Transport::Bare { timer: false, .. })
     );
 }
 

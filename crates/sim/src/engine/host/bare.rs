@@ -5,12 +5,11 @@
 //! a new packet for each one lost, and after a second of silence deems lost whatever is in flight;
 //! a flow that lasts a time and has no timer waits for its next on period.
 
-use super::Arrived;
+use super::{Arrived, Heard};
 use crate::controllers::AnyController;
-use crate::network::FlowSpec;
 use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Start};
 use exm_link::Packet;
-use exm_units::{Instant, Packets, Span};
+use exm_units::{Bytes, Instant, Packets, Span};
 
 /// The least time of silence after which packets in flight are deemed lost: RFC 6298, section 2.4.
 const LEAST_TIMEOUT: Span = Span::from_secs(1);
@@ -28,6 +27,7 @@ enum Patience {
 
 #[derive(Debug)]
 pub(super) struct Bare {
+    cc: AnyController,
     gate: Gate,
     wake_at: Option<Instant>,
     /// Packets sent; the number of the next one.
@@ -45,9 +45,10 @@ pub(super) struct Bare {
 }
 
 impl Bare {
-    pub(super) fn new(spec: &FlowSpec, timer: bool) -> Bare {
+    pub(super) fn new(packet_size: Bytes, cc: AnyController, timer: bool) -> Bare {
         let closed = Decision { cwnd: Packets::ZERO, intersend: Span::ZERO, wake_at: None };
         Bare {
+            cc,
             gate: Gate::new(closed),
             wake_at: None,
             sent: 0,
@@ -57,15 +58,15 @@ impl Bare {
             keeps_timer: timer,
             srtt: Span::ZERO,
             active_at: Instant::ZERO,
-            packet_size: spec.packet_size.get() as u32,
+            packet_size: packet_size.get() as u32,
         }
     }
 
-    pub(super) fn start(&mut self, now: Instant, data: Option<Packets>, cc: &mut AnyController) {
+    pub(super) fn start(&mut self, now: Instant, data: Option<Packets>) {
         self.acked = self.sent;
         self.active_at = now;
         self.srtt = Span::ZERO;
-        let decision = cc.on_start(&Start::new(now));
+        let decision = self.cc.on_start(&Start::new(now));
         self.gate = Gate::new(decision);
         self.wake_at = decision.wake_at;
         self.to_deliver = data.map_or(u64::MAX, Packets::get);
@@ -103,27 +104,21 @@ impl Bare {
         packet
     }
 
-    /// `packet` arrives, and its acknowledgement, of the `current` flow or an earlier one.
+    /// `packet` is acknowledged, of the `current` flow or an earlier one.
     #[inline]
-    pub(super) fn arrive(
-        &mut self,
-        now: Instant,
-        packet: &Packet,
-        current: bool,
-        cc: &mut AnyController,
-    ) -> Arrived {
+    pub(super) fn hear(&mut self, now: Instant, packet: &Heard, current: bool) -> Arrived {
         let rtt = now - packet.sent_at;
         let missing = packet.sequence.saturating_sub(self.acked);
         if missing > 0 {
-            self.tell_of_loss(now, packet.sent_at, missing, cc);
+            self.tell_of_loss(now, packet.sent_at, missing);
         }
         let mut ack = Ack::new(packet.sequence, packet.sent_at, now);
-        ack.received_at = Some(now);
+        ack.received_at = Some(packet.received_at);
         ack.largest_acked = self.acked.checked_sub(1);
         ack.stale = !current;
         self.acked = self.acked.max(packet.sequence + 1);
         ack.in_flight = Packets::new(self.in_flight());
-        let decision = cc.on_ack(&ack);
+        let decision = self.cc.on_ack(&ack);
         self.gate.decide(decision);
         self.wake_at = decision.wake_at;
         let mut arrived = Arrived { delivered: 1, rtt: Some(rtt), complete: false };
@@ -142,17 +137,11 @@ impl Bare {
     }
 
     #[cold]
-    fn tell_of_loss(
-        &mut self,
-        now: Instant,
-        sent_at: Instant,
-        missing: u64,
-        cc: &mut AnyController,
-    ) {
+    fn tell_of_loss(&mut self, now: Instant, sent_at: Instant, missing: u64) {
         let mut lost = Congestion::new(CongestionKind::Lost, sent_at, now);
         lost.packets = Packets::new(missing);
         lost.in_flight = Packets::new(self.in_flight());
-        let decision = cc.on_congestion(&lost);
+        let decision = self.cc.on_congestion(&lost);
         self.gate.decide(decision);
     }
 
@@ -179,19 +168,19 @@ impl Bare {
         self.active_at.saturating_add(timeout)
     }
 
-    pub(super) fn wake(&mut self, now: Instant, cc: &mut AnyController) {
+    pub(super) fn wake(&mut self, now: Instant) {
         if now >= self.deadline() {
             let mut timeout = Congestion::new(CongestionKind::Timeout, self.active_at, now);
             timeout.in_flight = Packets::new(self.in_flight());
             self.acked = self.sent;
             if self.patience == Patience::Timer {
-                let decision = cc.on_congestion(&timeout);
+                let decision = self.cc.on_congestion(&timeout);
                 self.adopt(decision);
             }
         }
         if self.wake_at.is_some_and(|at| now >= at) {
             self.wake_at = None;
-            let decision = cc.on_tick(now);
+            let decision = self.cc.on_tick(now);
             self.adopt(decision);
             // A controller that wants to be woken at once is woken a nanosecond later, lest time
             // stand still.
@@ -202,6 +191,10 @@ impl Bare {
     fn adopt(&mut self, decision: Decision) {
         self.gate.decide(decision);
         self.wake_at = decision.wake_at;
+    }
+
+    pub(super) fn controller(&self) -> &AnyController {
+        &self.cc
     }
 
     pub(super) fn window(&self) -> (Packets, Span, Packets) {

@@ -1,28 +1,32 @@
 //! [`Host`]: a sender with its receiver.
 //!
 //! It switches on and off as its traffic says and keeps the books. What it sends, and what it makes
-//! of what comes back, is its transport's affair: [`Bare`] or [`Tcp`]. Acknowledgements take no time
-//! of their own, so a packet's arrival and that of its acknowledgement are one event.
+//! of what comes back, is its transport's affair: [`Bare`], [`Tcp`] or [`Sprout`]. Where no links lead
+//! back, answers take no time of their own, so a packet's arrival and that of its answer are one
+//! event.
 
 mod bare;
+mod sprout;
 mod tcp;
 
 use super::observer::FlowSample;
 use super::share::Share;
-use crate::controllers::AnyController;
 use crate::metrics::FlowReport;
-use crate::network::{FlowSpec, Transport as Kind};
+use crate::network::{Network, SPROUT_EMPTY, TCP_HEADER, Transport as Kind};
 use crate::traffic::{Job, Switch};
 use bare::Bare;
 use exm_link::Packet;
 use exm_random::{Purpose, Stream};
+use exm_sprout::Header;
+use exm_tcp::Acknowledgement;
+use exm_trace::delay::EndToEnd;
 use exm_units::{Bytes, Instant, Span};
+use sprout::Sprout;
 use std::collections::VecDeque;
 use tcp::Tcp;
 
 #[derive(Debug)]
 pub(super) struct Host {
-    controller: AnyController,
     transport: Transport,
     on: bool,
     /// Which of the sender's flows this is, from 1 on.
@@ -33,16 +37,43 @@ pub(super) struct Host {
     share: Share,
     switch: Switch,
     payload: Bytes,
-    first_hop: u32,
+    place: Place,
+    /// What arrived and when it was sent, where a way back tells arrivals from answers.
+    end_to_end: Option<EndToEnd>,
+    /// Answers not yet heard, by number, in the order they were given: those sent, and last those
+    /// that are to be sent now. A flow's packets stay in order, so those before one heard are lost.
+    answers: VecDeque<(u64, Answer)>,
+    /// Answers given, and those of them not yet sent.
+    answered: u64,
+    unsent: u64,
     pub(super) report: FlowReport,
     /// Packets on their last way, by time of arrival.
-    pub(super) acks: VecDeque<Packet>,
+    pub(super) arriving: VecDeque<Packet>,
+    /// Answers on their last way, by time of arrival.
+    pub(super) returning: VecDeque<Packet>,
+}
+
+/// What a receiver says.
+#[derive(Clone, Debug)]
+enum Answer {
+    Bare(Heard),
+    Tcp(Acknowledgement),
+    Sprout(Header),
+}
+
+/// A packet that has come to its receiver, as its sender hears of it.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    sequence: u64,
+    sent_at: Instant,
+    received_at: Instant,
 }
 
 #[derive(Debug)]
 enum Transport {
     Bare(Bare),
     Tcp(Box<Tcp>),
+    Sprout(Box<Sprout>),
 }
 
 /// Where a host is in its network.
@@ -50,6 +81,8 @@ enum Transport {
 pub(super) struct Place {
     /// Where its path begins in the list of hops.
     pub(super) first_hop: u32,
+    /// Where its way back begins there, if links lead back.
+    pub(super) first_back: Option<u32>,
     /// The propagation delay of its path, there and back.
     pub(super) propagation: Span,
 }
@@ -66,18 +99,24 @@ struct Arrived {
 }
 
 impl Host {
-    pub(super) fn new(spec: &FlowSpec, seed: u64, index: usize, place: Place) -> Host {
+    pub(super) fn new(network: &Network, seed: u64, index: usize, place: Place) -> Host {
+        let spec = &network.flows()[index];
         let stream = Stream::new(seed, Purpose::Traffic, index);
-        let transport = match spec.transport {
-            Kind::Bare { timer } => Transport::Bare(Bare::new(spec, timer)),
-            Kind::Tcp(settings) => {
-                Transport::Tcp(Box::new(Tcp::new(spec, settings, place.propagation)))
-            }
-        };
         let chance = Stream::new(seed, Purpose::Controller, index).seed();
-        let payload = spec.transport.payload(spec.packet_size);
+        let size = spec.packet_size;
+        let transport = match spec.transport.clone() {
+            Kind::Bare { controller, timer } => {
+                Transport::Bare(Bare::new(size, controller.seeded(chance), timer))
+            }
+            Kind::Tcp { controller, settings } => {
+                let controller = controller.seeded(chance);
+                Transport::Tcp(Box::new(Tcp::new(size, controller, settings, place.propagation)))
+            }
+            Kind::Sprout(settings) => Transport::Sprout(Box::new(Sprout::new(size, settings))),
+        };
+        let payload = spec.transport.payload(size);
+        let (from, until) = network.scored();
         Host {
-            controller: spec.controller.clone().seeded(chance),
             transport,
             on: false,
             epoch: 0,
@@ -87,9 +126,14 @@ impl Host {
             share: Share::default(),
             switch: Switch::new(spec.traffic.clone(), stream, payload),
             payload,
-            first_hop: place.first_hop,
+            place,
+            end_to_end: place.first_back.map(|_| EndToEnd::new(from, until)),
+            answers: VecDeque::new(),
+            answered: 0,
+            unsent: 0,
             report: FlowReport { dropped: vec![0; spec.path.len()], ..FlowReport::default() },
-            acks: VecDeque::new(),
+            arriving: VecDeque::new(),
+            returning: VecDeque::new(),
         }
     }
 
@@ -97,9 +141,26 @@ impl Host {
         self.on
     }
 
-    /// Where the drops of hop `hop` of the network's list are counted.
+    /// Counts a packet dropped at hop `hop` of the network's list.
     pub(super) fn count_drop(&mut self, hop: u32) {
-        self.report.dropped[(hop - self.first_hop) as usize] += 1;
+        if self.is_on_way_back(hop) {
+            self.report.answers.lost += 1;
+        } else {
+            self.report.dropped[(hop - self.place.first_hop) as usize] += 1;
+        }
+    }
+
+    /// Counts a packet lost at random at hop `hop`.
+    pub(super) fn count_loss(&mut self, hop: u32) {
+        if self.is_on_way_back(hop) {
+            self.report.answers.lost += 1;
+        } else {
+            self.report.lost += 1;
+        }
+    }
+
+    fn is_on_way_back(&self, hop: u32) -> bool {
+        self.place.first_back.is_some_and(|first| hop >= first)
     }
 
     /// When the first flow starts.
@@ -118,8 +179,9 @@ impl Host {
             Job::Deliver(packets) => (Instant::MAX, Some(packets)),
         };
         match &mut self.transport {
-            Transport::Bare(bare) => bare.start(now, data, &mut self.controller),
-            Transport::Tcp(tcp) => tcp.start(now, data, &mut self.controller),
+            Transport::Bare(bare) => bare.start(now, data),
+            Transport::Tcp(tcp) => tcp.start(now, data),
+            Transport::Sprout(sprout) => sprout.start(now, data),
         }
         end
     }
@@ -132,6 +194,7 @@ impl Host {
         match &mut self.transport {
             Transport::Bare(bare) => bare.stop(),
             Transport::Tcp(tcp) => tcp.stop(),
+            Transport::Sprout(_) => {}
         }
         self.switch.next_start(now)
     }
@@ -146,6 +209,7 @@ impl Host {
         if let Transport::Tcp(tcp) = &self.transport {
             (self.report.resent, self.report.timeouts) = (tcp.resent, tcp.timeouts);
         }
+        self.report.end_to_end = self.end_to_end.take().map(EndToEnd::finish);
     }
 
     /// When the next packet may leave, from `now` on.
@@ -155,6 +219,7 @@ impl Host {
             _ if !self.on => Instant::MAX,
             Transport::Bare(bare) => bare.next_send(now),
             Transport::Tcp(tcp) => tcp.next_send(now),
+            Transport::Sprout(sprout) => sprout.next_send(now),
         }
     }
 
@@ -164,24 +229,102 @@ impl Host {
         let mut packet = match &mut self.transport {
             Transport::Bare(bare) => bare.send(now, flow),
             Transport::Tcp(tcp) => tcp.send(now, flow),
+            Transport::Sprout(sprout) => sprout.send(now, flow),
         };
         packet.epoch = self.epoch;
-        packet.tag = self.first_hop;
+        packet.tag = self.place.first_hop;
         self.report.sent += 1;
         packet
     }
 
-    /// `packet` arrives at the receiver, and its acknowledgement at the sender. Returns whether it
-    /// completes the flow.
+    /// `packet` arrives at the receiver; where no links lead back, its answer arrives at the sender.
+    /// Returns whether that completes the flow.
     #[inline]
     pub(super) fn arrive(&mut self, now: Instant, packet: &Packet) -> bool {
         self.report.arrived += 1;
         self.report.queueing_delay.record(packet.waited);
+        if let Some(end_to_end) = &mut self.end_to_end {
+            end_to_end.arrived(packet.sent_at, now, Bytes::new(u64::from(packet.size)));
+        }
         let current = self.on && packet.epoch == self.epoch;
-        let arrived = match &mut self.transport {
-            Transport::Bare(bare) => bare.arrive(now, packet, current, &mut self.controller),
-            Transport::Tcp(tcp) if current => tcp.arrive(now, packet, &mut self.controller),
-            Transport::Tcp(_) => Arrived::default(),
+        let answer = match &mut self.transport {
+            Transport::Bare(bare) => {
+                let (sequence, sent_at) = (packet.sequence, packet.sent_at);
+                let heard = Heard { sequence, sent_at, received_at: now };
+                if self.place.first_back.is_none() {
+                    let arrived = bare.hear(now, &heard, current);
+                    return self.take(now, arrived);
+                }
+                Some(Answer::Bare(heard))
+            }
+            Transport::Tcp(tcp) if current => tcp.receive(now, packet).map(Answer::Tcp),
+            Transport::Sprout(sprout) if current => {
+                let arrived = sprout.receive(now, packet);
+                let complete = self.take(now, arrived);
+                return self.answer_with(now) || complete;
+            }
+            Transport::Tcp(_) | Transport::Sprout(_) => None,
+        };
+        answer.is_some_and(|answer| self.answer(now, answer, packet.epoch))
+    }
+
+    /// Sprout's receiver says what it has to say. Returns whether that completes the flow.
+    fn answer_with(&mut self, now: Instant) -> bool {
+        let Transport::Sprout(sprout) = &mut self.transport else { return false };
+        let Some(header) = sprout.answer(now) else { return false };
+        self.answer(now, Answer::Sprout(header), self.epoch)
+    }
+
+    /// The receiver gives `answer`, which waits to be sent, or, where no links lead back, is heard.
+    /// Returns whether it completes the flow.
+    #[inline]
+    fn answer(&mut self, now: Instant, answer: Answer, epoch: u32) -> bool {
+        if self.place.first_back.is_none() {
+            let current = self.on && epoch == self.epoch;
+            return self.hear_answer(now, &answer, current);
+        }
+        self.answers.push_back((self.answered, answer));
+        self.answered += 1;
+        self.unsent += 1;
+        false
+    }
+
+    /// Sends an answer that waits, if one does.
+    pub(super) fn send_answer(&mut self, now: Instant, flow: usize) -> Option<Packet> {
+        self.unsent = self.unsent.checked_sub(1)?;
+        let number = self.answered - self.unsent - 1;
+        let size = match self.transport {
+            Transport::Sprout(_) => SPROUT_EMPTY,
+            Transport::Bare(_) | Transport::Tcp(_) => TCP_HEADER,
+        };
+        let mut packet = Packet::new(flow as u32, number, size.get() as u32, now);
+        packet.epoch = self.epoch;
+        packet.tag = self.place.first_back?;
+        self.report.answers.sent += 1;
+        Some(packet)
+    }
+
+    /// The answer that `packet` carries arrives at the sender. Returns whether it completes the
+    /// flow.
+    pub(super) fn hear(&mut self, now: Instant, packet: &Packet) -> bool {
+        self.report.answers.arrived += 1;
+        while self.answers.front().is_some_and(|&(number, _)| number < packet.sequence) {
+            self.answers.pop_front();
+        }
+        let (_, answer) = self.answers.pop_front().expect("what was sent is kept until heard");
+        self.hear_answer(now, &answer, self.on && packet.epoch == self.epoch)
+    }
+
+    #[inline]
+    fn hear_answer(&mut self, now: Instant, answer: &Answer, current: bool) -> bool {
+        let arrived = match (&mut self.transport, answer) {
+            (Transport::Bare(bare), Answer::Bare(heard)) => bare.hear(now, heard, current),
+            (Transport::Tcp(tcp), Answer::Tcp(answer)) if current => tcp.hear(now, answer),
+            (Transport::Sprout(sprout), Answer::Sprout(header)) if current => {
+                sprout.hear(now, header);
+                return false;
+            }
+            _ => return false,
         };
         self.take(now, arrived)
     }
@@ -207,6 +350,7 @@ impl Host {
             _ if !self.on => Instant::MAX,
             Transport::Bare(bare) => bare.next_wake(),
             Transport::Tcp(tcp) => tcp.next_wake(),
+            Transport::Sprout(sprout) => sprout.next_wake(),
         }
     }
 
@@ -215,22 +359,31 @@ impl Host {
         if !self.on {
             return false;
         }
-        let arrived = match &mut self.transport {
-            Transport::Bare(bare) => {
-                bare.wake(now, &mut self.controller);
-                return false;
+        match &mut self.transport {
+            Transport::Bare(bare) => bare.wake(now),
+            Transport::Tcp(tcp) => {
+                let answer = tcp.wake(now).map(Answer::Tcp);
+                return answer.is_some_and(|answer| self.answer(now, answer, self.epoch));
             }
-            Transport::Tcp(tcp) => tcp.wake(now, &mut self.controller),
-        };
-        self.take(now, arrived)
+            Transport::Sprout(sprout) => {
+                sprout.wake(now);
+                return self.answer_with(now);
+            }
+        }
+        false
     }
 
     /// The sender as it is at `now`.
     pub(super) fn sample(&self, now: Instant, flow: usize) -> FlowSample {
-        let remy = self.controller.as_remy();
         let (cwnd, intersend, in_flight) = match &self.transport {
             Transport::Bare(bare) => bare.window(),
             Transport::Tcp(tcp) => tcp.window(),
+            Transport::Sprout(sprout) => sprout.window(),
+        };
+        let remy = match &self.transport {
+            Transport::Bare(bare) => bare.controller().as_remy(),
+            Transport::Tcp(tcp) => tcp.controller().as_remy(),
+            Transport::Sprout(_) => None,
         };
         FlowSample {
             at: now,

@@ -2,17 +2,18 @@
 
 use super::Arrived;
 use crate::controllers::AnyController;
-use crate::network::{FlowSpec, TCP_HEADER};
+use crate::network::TCP_HEADER;
 use exm_cc::{Controller, Needs};
 use exm_link::{Ecn, Packet, XcpHeader};
 use exm_tcp::{Acknowledgement, Arrival, Job, Receiver, Segment, Sender, Settings};
-use exm_units::{Instant, Packets, Span};
+use exm_units::{Bytes, Instant, Packets, Span};
 
 /// The number of the packet that asks to begin.
 const SYN: u64 = u64::MAX;
 
 #[derive(Debug)]
 pub(super) struct Tcp {
+    cc: AnyController,
     sender: Sender,
     receiver: Receiver,
     settings: Settings,
@@ -28,14 +29,20 @@ pub(super) struct Tcp {
 }
 
 impl Tcp {
-    pub(super) fn new(spec: &FlowSpec, settings: Settings, propagation: Span) -> Tcp {
-        let needs = spec.controller.needs();
+    pub(super) fn new(
+        packet_size: Bytes,
+        cc: AnyController,
+        settings: Settings,
+        propagation: Span,
+    ) -> Tcp {
+        let needs = cc.needs();
         Tcp {
+            cc,
             sender: Sender::new(settings, needs),
             receiver: Receiver::new(settings.delayed_acks),
             settings,
             needs,
-            packet_size: spec.packet_size.get() as u32,
+            packet_size: packet_size.get() as u32,
             propagation,
             highest: 0,
             resent: 0,
@@ -43,10 +50,11 @@ impl Tcp {
         }
     }
 
-    pub(super) fn start(&mut self, now: Instant, data: Option<Packets>, cc: &mut AnyController) {
+    pub(super) fn start(&mut self, now: Instant, data: Option<Packets>) {
         self.receiver = Receiver::new(self.settings.delayed_acks);
         self.highest = 0;
-        self.sender.start(now, Job { data, rtt: Some(self.propagation) }, cc);
+        let job = Job { data, rtt: Some(self.propagation) };
+        self.sender.start(now, job, &mut self.cc);
     }
 
     pub(super) fn stop(&mut self) {
@@ -83,13 +91,9 @@ impl Tcp {
         packet
     }
 
+    /// `packet` arrives at the receiver. Returns its answer, if it gives one now.
     #[inline]
-    pub(super) fn arrive(
-        &mut self,
-        now: Instant,
-        packet: &Packet,
-        cc: &mut AnyController,
-    ) -> Arrived {
+    pub(super) fn receive(&mut self, now: Instant, packet: &Packet) -> Option<Acknowledgement> {
         let granted = self.needs.feedback && packet.header.feedback.is_finite();
         let sequence = packet.sequence;
         let arrival = Arrival {
@@ -98,16 +102,13 @@ impl Tcp {
             marked: packet.ecn == Ecn::Marked,
             feedback: granted.then_some(f64::from(packet.header.feedback)),
         };
-        match self.receiver.receive(now, &arrival) {
-            Some(answer) => self.hear(now, &answer, cc),
-            None => Arrived::default(),
-        }
+        self.receiver.receive(now, &arrival)
     }
 
     /// The sender hears `answer`.
     #[inline]
-    fn hear(&mut self, now: Instant, answer: &Acknowledgement, cc: &mut AnyController) -> Arrived {
-        let progress = self.sender.on_ack(now, answer, cc);
+    pub(super) fn hear(&mut self, now: Instant, answer: &Acknowledgement) -> Arrived {
+        let progress = self.sender.on_ack(now, answer, &mut self.cc);
         Arrived {
             delivered: progress.in_order,
             rtt: Some(now - answer.sent_at),
@@ -120,12 +121,16 @@ impl Tcp {
         self.sender.deadline().min(self.receiver.deadline())
     }
 
-    pub(super) fn wake(&mut self, now: Instant, cc: &mut AnyController) -> Arrived {
+    /// Returns the answer that the receiver has put off until now.
+    pub(super) fn wake(&mut self, now: Instant) -> Option<Acknowledgement> {
         if now >= self.sender.deadline() {
-            self.timeouts += u64::from(self.sender.on_timer(now, cc));
+            self.timeouts += u64::from(self.sender.on_timer(now, &mut self.cc));
         }
-        let answer = if now >= self.receiver.deadline() { self.receiver.release() } else { None };
-        answer.map_or_else(Arrived::default, |answer| self.hear(now, &answer, cc))
+        if now >= self.receiver.deadline() { self.receiver.release() } else { None }
+    }
+
+    pub(super) fn controller(&self) -> &AnyController {
+        &self.cc
     }
 
     pub(super) fn window(&self) -> (Packets, Span, Packets) {

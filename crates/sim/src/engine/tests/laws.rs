@@ -66,25 +66,34 @@ fn traffics() -> impl Strategy<Value = OnOff> {
 
 fn flows(links: usize) -> impl Strategy<Value = FlowSpec> {
     let paths = (0..links).prop_flat_map(move |from| (Just(from), from + 1..=links));
-    let senders = prop_oneof![bare(), tcp()];
-    (paths, 0u64..200, senders, traffics()).prop_map(
-        |((from, to), delay, (controller, size, transport), traffic)| FlowSpec {
+    let senders = prop_oneof![4 => bare(), 4 => tcp(), 1 => sprout()];
+    (paths, 0u64..200, senders, traffics(), any::<bool>()).prop_map(
+        move |((from, to), delay, (size, transport), traffic, returns)| FlowSpec {
             path: (from..to).collect(),
+            // The links that lead back follow, the last one first.
+            back: if returns { (2 * links - to..2 * links - from).collect() } else { vec![] },
             packet_size: Bytes::new(size),
             transport,
-            ..flow(delay, controller, traffic)
+            ..flow(delay, window(1), traffic)
         },
     )
 }
 
-type Sender = (AnyController, u64, Transport);
+type Sender = (u64, Transport);
+
+fn sprout() -> impl Strategy<Value = Sender> {
+    let methods = select(vec![exm_sprout::Method::default(), exm_sprout::Method::Ewma]);
+    (select(vec![512u64, 1500]), methods).prop_map(|(size, method)| {
+        (size, Transport::Sprout(exm_sprout::Settings { method, ..Default::default() }))
+    })
+}
 
 fn bare() -> impl Strategy<Value = Sender> {
     let controllers =
         select(vec![aimd(), window(7), one_rule(1.0, 1, 2.0), one_rule(0.9, 3, 0.5), window(0)]);
     let sizes = select(vec![40u64, 512, 1500]);
     (controllers, sizes, any::<bool>())
-        .prop_map(|(controller, size, timer)| (controller, size, Transport::Bare { timer }))
+        .prop_map(|(controller, size, timer)| (size, Transport::Bare { controller, timer }))
 }
 
 fn tcp() -> impl Strategy<Value = Sender> {
@@ -103,7 +112,7 @@ fn tcp() -> impl Strategy<Value = Sender> {
                 receive_window,
                 ..Settings::default()
             };
-            (controller, size, Transport::Tcp(settings))
+            (size, Transport::Tcp { controller, settings })
         },
     )
 }
@@ -114,8 +123,14 @@ fn networks() -> impl Strategy<Value = Network> {
         (links(0), Just(())).prop_map(|(a, ())| vec![a]),
         (links(0), links(1), links(2)).prop_map(|(a, b, c)| vec![a, b, c]),
     ];
+    let chain = (chain, links(0)).prop_map(|(mut links, like)| {
+        // As many lead back, all of one kind.
+        let there = links.len();
+        links.extend((0..there).rev().map(|to| LinkSpec { ends: (to + 1, to), ..like.clone() }));
+        links
+    });
     chain.prop_flat_map(|links| {
-        let flows = prop::collection::vec(flows(links.len()), 1..7);
+        let flows = prop::collection::vec(flows(links.len() / 2), 1..7);
         (Just(links), flows).prop_map(|(links, flows)| network(links, flows, Span::from_secs(6)))
     })
 }
@@ -123,15 +138,18 @@ fn networks() -> impl Strategy<Value = Network> {
 /// The round trip of a packet of `size` that finds every queue empty; waiting for an opportunity
 /// counts as queueing.
 fn least_rtt(network: &Network, flow: &FlowSpec, size: Bytes) -> Span {
-    let along = flow.path.iter().map(|&link| {
-        let link = &network.links()[link];
-        let transmission = match &link.service {
-            Service::Fixed(rate) => rate.service_time(size),
-            _ => Span::ZERO,
-        };
-        link.delay + transmission
-    });
-    along.sum::<Span>() + flow.extra_delay
+    let across = |size| {
+        move |&link: &usize| {
+            let link = &network.links()[link];
+            let transmission = match &link.service {
+                Service::Fixed(rate) => rate.service_time(size),
+                _ => Span::ZERO,
+            };
+            link.delay + transmission
+        }
+    };
+    let there: Span = flow.path.iter().map(across(size)).sum();
+    there + flow.back.iter().map(across(TCP_HEADER)).sum() + flow.extra_delay
 }
 
 proptest! {
@@ -143,9 +161,13 @@ proptest! {
         let report = run(&network, seed);
         let under_way: u64 = report.flows.iter().map(FlowReport::under_way).sum();
         prop_assert_eq!(report.in_network, under_way);
+        let there = network.links().len() / 2;
+        let (links_there, links_back) = report.links.split_at(there);
         let lost: u64 = report.flows.iter().map(|f| f.lost).sum();
-        prop_assert_eq!(lost, report.links.iter().map(|l| l.lost).sum::<u64>());
-        for (index, link) in report.links.iter().enumerate() {
+        prop_assert_eq!(lost, links_there.iter().map(|l| l.lost).sum::<u64>());
+        let answers_lost: u64 = report.flows.iter().map(|f| f.answers.lost).sum();
+        prop_assert_eq!(answers_lost, links_back.iter().map(|l| l.lost + l.dropped).sum::<u64>());
+        for (index, link) in links_there.iter().enumerate() {
             let across = network.flows().iter().zip(&report.flows);
             let dropped = across.filter_map(|(spec, flow)| {
                 let hop = spec.path.iter().position(|&link| link == index)?;
@@ -176,12 +198,15 @@ proptest! {
         }
         for (spec, flow) in network.flows().iter().zip(&report.flows) {
             let least = least_rtt(&network, spec, spec.packet_size);
-            if let Transport::Tcp(_) = spec.transport {
+            if let Transport::Tcp { .. } = spec.transport {
                 let least = least_rtt(&network, spec, TCP_HEADER);
                 prop_assert!(flow.rtt.min().is_none_or(|rtt| rtt >= least));
                 prop_assert!(flow.delivered <= flow.arrived && flow.resent <= flow.sent);
             } else {
                 prop_assert!(flow.rtt.min().is_none_or(|rtt| rtt >= least));
+                if !spec.back.is_empty() || matches!(spec.transport, Transport::Sprout(_)) {
+                    continue;
+                }
                 let waited = flow.rtt.sum_nanos()
                     - u128::from(flow.delivered) * u128::from(least.as_nanos());
                 prop_assert_eq!(flow.queueing_delay.sum_nanos(), waited);

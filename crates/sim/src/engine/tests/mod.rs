@@ -49,10 +49,10 @@ fn flow(delay_ms: u64, controller: AnyController, traffic: OnOff) -> FlowSpec {
     FlowSpec {
         name: "flow".to_owned(),
         path: vec![0],
+        back: Vec::new(),
         extra_delay: Span::from_millis(delay_ms),
         packet_size: PACKET,
-        transport: Transport::Bare { timer: controller.keeps_timer() },
-        controller,
+        transport: Transport::Bare { timer: controller.keeps_timer(), controller },
         traffic: traffic.into(),
     }
 }

@@ -4,19 +4,36 @@
 //! several opportunities at one time are as many lines. The trace repeats after the last. This is
 //! mahimahi's format, and what the published traces are in. Two things are ours: a time may have up
 //! to six decimals, which makes it exact to the nanosecond, and `#` begins a comment.
+//!
+//! Traces are also made from tables of times or of rates ([`csv`]) and from captured packets
+//! ([`pcap`]).
+
+mod csv;
+mod decimal;
+mod lines;
+mod pcap;
+
+pub use csv::Origin;
 
 use crate::{MAX_TIME, Trace};
-use exm_units::Instant;
-use std::fmt::Write as _;
+use decimal::{parse_decimal, write_decimal};
+use exm_units::{Instant, Span};
+use lines::Lines;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// The largest file that is read, in bytes: some 100 million opportunities.
+/// The largest file that is read, in bytes.
 pub const MAX_FILE: u64 = 1 << 30;
+
+/// The most opportunities that are read: 800 MB of memory.
+pub const MAX_OPPORTUNITIES: usize = 100_000_000;
 
 /// How much of a line that is wrong is shown.
 const SHOWN: usize = 40;
+
+/// The decimals of a nanosecond in milliseconds.
+const MILLIS: u32 = 6;
 
 /// Why a file is no trace.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +56,17 @@ pub enum TraceError {
         /// The file.
         file: String,
     },
+    /// It has more than [`MAX_OPPORTUNITIES`].
+    #[error(
+        "{file}, {place}: the trace has more than {MAX_OPPORTUNITIES} opportunities, the most that \
+         are read: cut it, since a trace is repeated anyway"
+    )]
+    TooMany {
+        /// The file.
+        file: String,
+        /// Where: "line 17".
+        place: String,
+    },
     /// It has no opportunity.
     #[error(
         "the trace {file} is empty: it needs at least one delivery opportunity, a line with its \
@@ -47,6 +75,17 @@ pub enum TraceError {
     Empty {
         /// The file.
         file: String,
+    },
+    /// A line that is too long for anything that can stand in a trace.
+    #[error(
+        "{file}, line {line}: the line has no end within {} bytes: is this a text?",
+        lines::LONGEST
+    )]
+    LongLine {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
     },
     /// A line that is not a time.
     #[error(
@@ -63,14 +102,14 @@ pub enum TraceError {
     },
     /// A time before the one above it.
     #[error(
-        "{file}, line {line}: time goes backwards from {before} ms to {after} ms: opportunities \
+        "{file}, {place}: time goes backwards from {before} ms to {after} ms: opportunities \
          stand in the order of their times"
     )]
     Backwards {
         /// The file.
         file: String,
-        /// The line, from 1.
-        line: usize,
+        /// Where: "line 17".
+        place: String,
         /// The time above, in milliseconds.
         before: String,
         /// The time of this line, in milliseconds.
@@ -85,6 +124,35 @@ pub enum TraceError {
         /// The file.
         file: String,
     },
+    /// A table that is none of times or rates.
+    #[error("{file}, line {line}: {problem}")]
+    Table {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong, and what should stand there.
+        problem: String,
+    },
+    /// No file of captured packets, or not a whole one.
+    #[error("{file}: {problem}")]
+    Capture {
+        /// The file.
+        file: String,
+        /// What is wrong, and the way out.
+        problem: String,
+    },
+}
+
+/// Opens `file` and reads what it holds by `read`.
+fn load<T>(
+    file: &Path,
+    read: impl FnOnce(BufReader<File>, &str) -> Result<T, TraceError>,
+) -> Result<T, TraceError> {
+    let name = file.display().to_string();
+    let opened =
+        File::open(file).map_err(|source| TraceError::Read { file: name.clone(), source })?;
+    read(BufReader::with_capacity(1 << 16, opened), &name)
 }
 
 impl Trace {
@@ -93,14 +161,7 @@ impl Trace {
     /// # Errors
     /// The file cannot be read, is too large, or is no trace.
     pub fn load(file: &Path) -> Result<Trace, TraceError> {
-        let name = file.display().to_string();
-        let failed = |source| TraceError::Read { file: name.clone(), source };
-        let opened = File::open(file).map_err(failed)?;
-        let mut bytes = Vec::new();
-        // One byte more than is allowed shows that there are too many, even where the system cannot
-        // tell how large a file is.
-        opened.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
-        Trace::parse(&bytes, &name)
+        load(file, Trace::read)
     }
 
     /// Reads the trace in `bytes`, the contents of the file called `file`.
@@ -108,34 +169,29 @@ impl Trace {
     /// # Errors
     /// They are too many, or no trace.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Trace, TraceError> {
-        let file = || file.to_owned();
-        if bytes.len() as u64 > MAX_FILE {
-            return Err(TraceError::TooLarge { file: file() });
-        }
-        let mut times: Vec<Instant> = Vec::new();
-        for (index, full) in bytes.split(|&byte| byte == b'\n').enumerate() {
-            let line = index + 1;
-            let text = full.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii();
-            if text.is_empty() {
-                continue;
+        Trace::read(bytes, file)
+    }
+
+    /// Reads a trace from `reader`, line by line: of the text, no more than a line is kept. Errors
+    /// call it `file`.
+    ///
+    /// # Errors
+    /// It cannot be read, is too large, or is no trace.
+    pub fn read(reader: impl BufRead, file: &str) -> Result<Trace, TraceError> {
+        let mut lines = Lines::new(reader, file);
+        let mut times = Times::new(file);
+        while let Some((line, text)) = lines.next()? {
+            match parse_decimal(text, MILLIS) {
+                Some(nanos) if nanos <= MAX_TIME.as_nanos() => {
+                    times.push(Instant::from_nanos(nanos), || format!("line {line}"))?;
+                }
+                _ => {
+                    let file = file.to_owned();
+                    return Err(TraceError::NotATime { file, line, text: shown(text) });
+                }
             }
-            let Some(time) = parse_millis(text) else {
-                let text = String::from_utf8_lossy(text).chars().take(SHOWN).collect();
-                return Err(TraceError::NotATime { file: file(), line, text });
-            };
-            if let Some(&before) = times.last()
-                && time < before
-            {
-                let (before, after) = (millis(before), millis(time));
-                return Err(TraceError::Backwards { file: file(), line, before, after });
-            }
-            times.push(time);
         }
-        if times.is_empty() {
-            return Err(TraceError::Empty { file: file() });
-        }
-        times.shrink_to_fit();
-        Trace::new(times).ok_or_else(|| TraceError::NoPeriod { file: file() })
+        times.finish()
     }
 
     /// The file that holds this trace: whole milliseconds where times are such, and otherwise as
@@ -143,47 +199,65 @@ impl Trace {
     pub fn to_text(&self) -> String {
         let mut text = String::with_capacity(self.times().len() * 8);
         for &time in self.times() {
-            write_millis(&mut text, time);
+            write_decimal(&mut text, time.as_nanos(), MILLIS);
             text.push('\n');
         }
         text
     }
+
+    /// The same with each time at the next whole millisecond: what mahimahi can read.
+    pub fn in_whole_millis(&self) -> Trace {
+        let up = |time: &Instant| Span::from_millis(time.as_nanos().div_ceil(1_000_000));
+        let times = self.times().iter().map(|time| Instant::ZERO + up(time)).collect();
+        Trace::new(times).expect("rounding up keeps the order, and the last above zero")
+    }
 }
 
-/// The time in `text`, digits with at most six decimals: milliseconds.
-fn parse_millis(text: &[u8]) -> Option<Instant> {
-    let point = text.iter().position(|&byte| byte == b'.');
-    let (whole, decimals) = point.map_or((text, &[][..]), |at| (&text[..at], &text[at + 1..]));
-    if whole.is_empty() || decimals.len() > 6 || point.is_some_and(|at| at + 1 == text.len()) {
-        return None;
-    }
-    let padding = &b"000000"[decimals.len()..];
-    let mut nanos = 0u64;
-    for &digit in whole.iter().chain(decimals).chain(padding) {
-        if !digit.is_ascii_digit() {
-            return None;
-        }
-        nanos = nanos.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
-    }
-    let time = Instant::from_nanos(nanos);
-    (time <= MAX_TIME).then_some(time)
+/// The beginning of `text`, for errors.
+fn shown(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).chars().take(SHOWN).collect()
 }
 
 fn millis(time: Instant) -> String {
     let mut text = String::new();
-    write_millis(&mut text, time);
+    write_decimal(&mut text, time.as_nanos(), MILLIS);
     text
 }
 
-fn write_millis(text: &mut String, time: Instant) {
-    let (whole, nanos) = (time.as_nanos() / 1_000_000, time.as_nanos() % 1_000_000);
-    let written = match nanos {
-        0 => write!(text, "{whole}"),
-        _ => write!(text, "{whole}.{nanos:06}"),
-    };
-    written.expect("a string takes whatever is written to it");
-    if nanos > 0 {
-        text.truncate(text.trim_end_matches('0').len());
+/// The times of a trace while they are read.
+struct Times<'a> {
+    file: &'a str,
+    times: Vec<Instant>,
+}
+
+impl<'a> Times<'a> {
+    fn new(file: &'a str) -> Times<'a> {
+        Times { file, times: Vec::new() }
+    }
+
+    /// The next time, which stands at `place`.
+    fn push(&mut self, time: Instant, place: impl FnOnce() -> String) -> Result<(), TraceError> {
+        let file = || self.file.to_owned();
+        if let Some(&before) = self.times.last()
+            && time < before
+        {
+            let (before, after) = (millis(before), millis(time));
+            return Err(TraceError::Backwards { file: file(), place: place(), before, after });
+        }
+        if self.times.len() == MAX_OPPORTUNITIES {
+            return Err(TraceError::TooMany { file: file(), place: place() });
+        }
+        self.times.push(time);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Trace, TraceError> {
+        let file = || self.file.to_owned();
+        if self.times.is_empty() {
+            return Err(TraceError::Empty { file: file() });
+        }
+        self.times.shrink_to_fit();
+        Trace::new(self.times).ok_or_else(|| TraceError::NoPeriod { file: self.file.to_owned() })
     }
 }
 
@@ -240,8 +314,36 @@ mod tests {
             assert!(error(bad).contains(&format!("line 1: \"{bad}\" is not a time")), "{bad}");
         }
         assert!(error(&"x".repeat(1000)).len() < 200);
+        assert_eq!(
+            error(&format!("1\n2{}3", " ".repeat(5000))),
+            "some.trace, line 2: the line has no end within 1024 bytes: is this a text?"
+        );
+        assert!(Trace::parse(format!("1 #{}\n2", "x".repeat(5000)).as_bytes(), "t").is_ok());
         let missing = Trace::load(Path::new("/no/such/trace")).expect_err("no file").to_string();
         assert!(missing.starts_with("cannot read the trace /no/such/trace: "), "{missing}");
+    }
+
+    /// A file without end is given up when the limit is reached, without filling the memory.
+    #[test]
+    fn gigantic_files_are_refused() {
+        struct Endless(&'static [u8]);
+        impl std::io::Read for Endless {
+            fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+                into.fill(self.0[0]);
+                Ok(into.len())
+            }
+        }
+        let endless = |bytes| BufReader::with_capacity(1 << 20, Endless(bytes));
+        let error = Trace::read(endless(b"#"), "big").expect_err("too large").to_string();
+        assert!(error.starts_with("the trace big has more than 1073741824 bytes"), "{error}");
+        let error = Trace::read(endless(b"1"), "big").expect_err("one line").to_string();
+        assert!(error.starts_with("big, line 1: the line has no end"), "{error}");
+    }
+
+    #[test]
+    fn whole_milliseconds_are_rounded_up() {
+        let trace = Trace::parse(b"0\n0.25\n1\n1.000001\n", "t").expect("a trace");
+        assert_eq!(trace.in_whole_millis().to_text(), "0\n1\n1\n2\n");
     }
 
     proptest! {

@@ -1,0 +1,114 @@
+//! [`Sprout`]: both ends of a Sprout session, of which the near one has data to send.
+
+use super::Arrived;
+use crate::network::SPROUT_EMPTY;
+use exm_link::Packet;
+use exm_sprout::{Endpoint, Header, Settings};
+use exm_units::{Bytes, Instant, Packets, Span};
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+pub(super) struct Sprout {
+    settings: Settings,
+    near: Endpoint,
+    far: Endpoint,
+    /// Packets sent; the number of the next one.
+    sent: u64,
+    /// The headers of what is under way, by number. A flow's packets stay in order, so those before
+    /// the one that arrives are lost.
+    under_way: VecDeque<(u64, Header)>,
+    /// Packets this flow still has to send, and still has to deliver; `u64::MAX` where it lasts a
+    /// time.
+    to_send: u64,
+    to_deliver: u64,
+}
+
+impl Sprout {
+    pub(super) fn new(packet_size: Bytes, settings: Settings) -> Sprout {
+        let settings = Settings { packet: packet_size, ..settings };
+        let endpoint = Endpoint::new(Instant::ZERO, settings);
+        Sprout {
+            settings,
+            near: endpoint.clone(),
+            far: endpoint,
+            sent: 0,
+            under_way: VecDeque::new(),
+            to_send: 0,
+            to_deliver: 0,
+        }
+    }
+
+    pub(super) fn start(&mut self, now: Instant, data: Option<Packets>) {
+        self.near = Endpoint::new(now, self.settings);
+        self.far = self.near.clone();
+        self.under_way.clear();
+        self.to_send = data.map_or(u64::MAX, Packets::get);
+        self.to_deliver = self.to_send;
+    }
+
+    fn has_room(&self) -> bool {
+        self.to_send > 0 && self.near.window() >= self.settings.packet
+    }
+
+    pub(super) fn next_send(&self, now: Instant) -> Instant {
+        if self.has_room() || self.near.is_due(now) { now } else { Instant::MAX }
+    }
+
+    pub(super) fn send(&mut self, now: Instant, flow: usize) -> Packet {
+        let data = self.has_room();
+        let size = if data { self.settings.packet } else { SPROUT_EMPTY };
+        if data && self.to_send != u64::MAX {
+            self.to_send -= 1;
+        }
+        let pending = (self.to_send > 0).then_some(self.settings.packet);
+        let header = self.near.send(now, size, pending);
+        let packet = Packet::new(flow as u32, self.sent, size.get() as u32, now);
+        self.under_way.push_back((self.sent, header));
+        self.sent += 1;
+        packet
+    }
+
+    /// `packet` arrives at the far end.
+    pub(super) fn receive(&mut self, now: Instant, packet: &Packet) -> Arrived {
+        let under_way = &mut self.under_way;
+        while under_way.front().is_some_and(|&(number, _)| number < packet.sequence) {
+            under_way.pop_front();
+        }
+        let Some((_, header)) = under_way.pop_front() else { return Arrived::default() };
+        let size = Bytes::new(u64::from(packet.size));
+        let data = size > SPROUT_EMPTY;
+        self.far.receive(now, &header, size, data);
+        let mut arrived = Arrived { delivered: u64::from(data), rtt: None, complete: false };
+        if data && self.to_deliver != u64::MAX {
+            self.to_deliver -= 1;
+            arrived.complete = self.to_deliver == 0;
+        }
+        arrived
+    }
+
+    /// What the far end says, if it has anything to say now.
+    pub(super) fn answer(&mut self, now: Instant) -> Option<Header> {
+        self.far.is_due(now).then(|| self.far.send(now, SPROUT_EMPTY, None))
+    }
+
+    /// The near end hears it.
+    pub(super) fn hear(&mut self, now: Instant, header: &Header) {
+        self.near.receive(now, header, SPROUT_EMPTY, false);
+    }
+
+    pub(super) fn next_wake(&self) -> Instant {
+        self.near.next_wake().min(self.far.next_wake())
+    }
+
+    pub(super) fn wake(&mut self, now: Instant) {
+        self.near.advance(now);
+        self.far.advance(now);
+    }
+
+    /// In packets: what may be under way, and what is.
+    pub(super) fn window(&self) -> (Packets, Span, Packets) {
+        let packets = |bytes: Bytes| Packets::new(bytes.get() / self.settings.packet.get());
+        let in_flight = self.near.sender().in_flight();
+        (packets(self.near.window() + in_flight), Span::ZERO, packets(in_flight))
+    }
+}

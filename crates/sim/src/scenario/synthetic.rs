@@ -1,0 +1,185 @@
+//! Synthetic links in files.
+
+use super::grammar::parse_off;
+use super::{ScenarioError, Source};
+use exm_random::Distribution;
+use exm_trace::{Cox, Interruption, Regime, Synthetic};
+use exm_units::{Rate, Span};
+use serde::Deserialize;
+use std::path::Path;
+use toml::Spanned;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    slot: Option<Spanned<Span>>,
+    regime: Vec<Spanned<RegimeTable>>,
+    #[serde(default)]
+    interruption: Vec<InterruptionTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RegimeTable {
+    mean: Rate,
+    max: Rate,
+    volatility: Option<f64>,
+    pull: Option<Span>,
+    outage: Option<Span>,
+    dwell: Option<Spanned<String>>,
+    weight: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InterruptionTable {
+    every: Spanned<String>,
+    lasts: Spanned<String>,
+}
+
+/// Reads the synthetic link in `file`.
+///
+/// A file is TOML. At the top may stand `slot`, the time at whose multiples opportunities come. Then
+/// come one `[[regime]]` or more, by which the rate moves one after the other, beginning with the
+/// first:
+///
+/// | key | meaning | unless given |
+/// |---|---|---|
+/// | `mean` | the rate it begins with and is pulled to | required |
+/// | `max` | the highest rate | required |
+/// | `volatility` | how far the rate wanders in a second, in opportunities a second | 200 |
+/// | `pull` | in what time a deviation from the mean decays to 1/e | never |
+/// | `outage` | how long an outage lasts on average, once the rate is zero | `"1 s"` |
+/// | `dwell` | how long it lasts: a distribution of times | for ever |
+/// | `weight` | how often it is the next, beside the other weights | 1 |
+///
+/// and any number of `[[interruption]]`, each of which takes all opportunities away again and again:
+/// `every`, a distribution of the times from the start of one to that of the next, and `lasts`,
+/// another of how long.
+///
+/// # Errors
+/// The file, the line and the problem, with the way out.
+pub fn load_synthetic(file: &Path) -> Result<Synthetic, ScenarioError> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        let source = Source { file: name.clone(), ..Source::default() };
+        source.error(None, format!("the model of a link cannot be read: {error}"))
+    })?;
+    let dir = file.parent().unwrap_or(Path::new(""));
+    parse_synthetic(&Source { file: name, text }, dir)
+}
+
+/// Reads the synthetic link `source`, as [`load_synthetic`] does; paths in it start from `dir`.
+///
+/// # Errors
+/// The file, the line and the problem, with the way out.
+pub fn parse_synthetic(source: &Source, dir: &Path) -> Result<Synthetic, ScenarioError> {
+    let file: File = toml::from_str(&source.text).map_err(|error| source.parse_error(&error))?;
+    let times = |text: &Spanned<String>| -> Result<Distribution, ScenarioError> {
+        let place = Some(text.span().start);
+        let times = parse_off(text.as_ref(), dir).map_err(|p| source.error(place, p))?;
+        times.check().map_err(|problem| source.error(place, problem))?;
+        Ok(times)
+    };
+    let mut link = Synthetic { regimes: Vec::new(), interruptions: Vec::new(), slot: None };
+    for table in &file.regime {
+        let regime = table.as_ref();
+        let dwell = regime.dwell.as_ref().map(times).transpose()?;
+        let regime = regime.read(dwell);
+        let alone = Synthetic { regimes: vec![regime.clone()], ..link.clone() };
+        let place = Some(table.span().start);
+        alone.check(SHORT).map_err(|error| source.error(place, error.to_string()))?;
+        link.regimes.push(regime);
+    }
+    for InterruptionTable { every, lasts } in &file.interruption {
+        link.interruptions.push(Interruption { every: times(every)?, lasts: times(lasts)? });
+    }
+    let place = file.slot.as_ref().map(|slot| slot.span().start);
+    link.slot = file.slot.map(Spanned::into_inner);
+    link.check(SHORT).map_err(|error| source.error(place, error.to_string()))?;
+    Ok(link)
+}
+
+/// So short that nothing is too long for it.
+const SHORT: Span = Span::from_millis(1);
+
+impl RegimeTable {
+    fn read(&self, dwell: Option<Distribution>) -> Regime {
+        let rate = Cox {
+            mean: self.mean,
+            max: self.max,
+            volatility: self.volatility.unwrap_or(Cox::SPROUT.volatility),
+            pull: self.pull.unwrap_or(Span::MAX),
+            outage: self.outage.unwrap_or(Cox::SPROUT.outage),
+        };
+        Regime { rate, dwell, weight: self.weight.unwrap_or(1.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Synthetic, ScenarioError> {
+        let source = Source { file: "drive.toml".to_owned(), text: text.to_owned() };
+        parse_synthetic(&source, Path::new(""))
+    }
+
+    #[test]
+    fn a_model_is_read_as_written() {
+        let text = r#"
+            slot = "1 ms"
+            [[regime]]
+            mean = "6 Mbps"
+            max = "12 Mbps"
+            pull = "2 s"
+            dwell = "exp 20 s"
+            [[regime]]
+            mean = "1 Mbps"
+            max = "3 Mbps"
+            volatility = 50
+            outage = "3 s"
+            weight = 0.5
+            [[interruption]]
+            every = "15 s"
+            lasts = "pareto xm=0.3 alpha=1.2 cap=30 s"
+        "#;
+        let link = parse(text).expect("a model");
+        assert_eq!(link.slot, Some(Span::from_millis(1)));
+        let [first, second] = &link.regimes[..] else { panic!("two regimes") };
+        assert_eq!(first.rate, Cox { pull: Span::from_secs(2), ..Cox::SPROUT });
+        assert_eq!(first.dwell, Some(Distribution::Exponential { mean: 20.0 }));
+        assert_eq!((second.rate.volatility, second.weight, &second.dwell), (50.0, 0.5, &None));
+        let lasts = Distribution::Pareto { scale: 0.3, shape: 1.2, shift: 0.0, cap: 30.0 };
+        let every = Distribution::Fixed(15.0);
+        assert_eq!(link.interruptions, [Interruption { every, lasts }]);
+        assert!(link.generate(1, Span::from_secs(10)).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let regime = "[[regime]]\nmean = \"6 Mbps\"\nmax = \"12 Mbps\"\n";
+        for (text, line, part) in [
+            (String::new(), None, "the key \"regime\" is missing"),
+            ("regime = []\n".to_owned(), None, "at least one regime"),
+            (format!("{regime}pul = \"1 s\"\n"), Some(4), "did you mean \"pull\"?"),
+            (format!("{regime}dwell = \"2 kB\"\n"), Some(4), "\"2 kB\" is no time"),
+            (format!("{regime}weight = -1\n"), Some(1), "weights of regimes"),
+            (regime.replace("12 M", "2 M"), Some(1), "0 < mean <= max, not 6 Mbps and 2 Mbps"),
+            (format!("slot = \"0 s\"\n{regime}"), Some(1), "slots of a synthetic trace must last"),
+            (
+                format!("{regime}[[interruption]]\nevery = \"1 s\"\n"),
+                Some(4),
+                "\"lasts\" is missing",
+            ),
+        ] {
+            let error = parse(&text).expect_err(&text);
+            assert!(error.problem().contains(part) && error.line() == line, "{text}: {error}");
+        }
+        let missing = load_synthetic(Path::new("no/such.toml")).unwrap_err().to_string();
+        assert!(
+            missing.starts_with("no/such.toml: the model of a link cannot be read"),
+            "{missing}"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! Settings of TCP and of Sprout: a flow's own, else those of all, else the usual.
+
+use super::error::ScenarioError;
+use super::file::{SproutTable, TcpTable};
+use super::grammar::parse_floor;
+use super::read::{Reader, place};
+use exm_sprout::Method;
+use exm_tcp::{DelayedAcks, Settings};
+use exm_units::Packets;
+use std::ops::RangeInclusive;
+use toml::Spanned;
+
+/// What numbers Sprout's settings may be; rates wander in packets a second per square root of a
+/// second, outages last seconds.
+const RISKS: RangeInclusive<f64> = 0.0001..=0.9999;
+const SIGMAS: RangeInclusive<f64> = 1.0..=2000.0;
+const OUTAGES: RangeInclusive<f64> = 0.01..=1000.0;
+
+impl Reader<'_> {
+    /// The settings of a TCP host.
+    pub(super) fn tcp(&self, own: &TcpTable) -> Result<Settings, ScenarioError> {
+        let mut settings = Settings::default();
+        for table in [&self.tcp, own] {
+            if let Some(window) = &table.initial_window {
+                if *window.as_ref() == 0 {
+                    let problem = "an initial window of zero sends nothing: give 1 or more";
+                    return Err(self.source.error(place(window), problem));
+                }
+                settings.initial_window = Packets::new(*window.as_ref());
+            }
+            if let Some(rto) = &table.rto {
+                settings.floor = parse_floor(rto.as_ref())
+                    .map_err(|problem| self.source.error(place(rto), problem))?;
+            }
+            if let Some(window) = &table.receive_window {
+                if *window.as_ref() == Packets::ZERO {
+                    let problem = "a receive window of zero takes nothing: give 1 packet or more";
+                    return Err(self.source.error(place(window), problem));
+                }
+                settings.receive_window = Some(*window.as_ref());
+            }
+            settings.handshake = table.handshake.unwrap_or(settings.handshake);
+            settings.ecn = table.ecn.unwrap_or(settings.ecn);
+            if let Some(delayed) = table.delayed_acks {
+                settings.delayed_acks = delayed.then(DelayedAcks::default);
+            }
+        }
+        Ok(settings)
+    }
+
+    /// The settings of a Sprout host.
+    pub(super) fn sprout(&self, own: &SproutTable) -> Result<exm_sprout::Settings, ScenarioError> {
+        let mut settings = exm_sprout::Settings::default();
+        let Method::Bayes { mut model, mut risk } = settings.method else { return Ok(settings) };
+        for table in [&self.sprout, own] {
+            if let Some(value) = &table.risk {
+                risk = self.within("risk", value, *value.as_ref(), &RISKS)?;
+            }
+            if let Some(value) = &table.sigma {
+                model.sigma = self.within("sigma", value, *value.as_ref(), &SIGMAS)?;
+            }
+            if let Some(value) = &table.outage {
+                let secs = value.as_ref().as_secs_f64();
+                model.escape = 1.0 / self.within("outage", value, secs, &OUTAGES)?;
+            }
+            if let Some(value) = &table.lookahead {
+                let ticks = *value.as_ref() as f64;
+                let most = exm_sprout::HORIZON as f64;
+                settings.lookahead =
+                    self.within("lookahead", value, ticks, &(1.0..=most))? as usize;
+            }
+        }
+        settings.method = Method::Bayes { model, risk };
+        Ok(settings)
+    }
+
+    /// `number`, that stands at `value`, if it is in `range`.
+    fn within<T>(
+        &self,
+        key: &str,
+        value: &Spanned<T>,
+        number: f64,
+        range: &RangeInclusive<f64>,
+    ) -> Result<f64, ScenarioError> {
+        if range.contains(&number) {
+            return Ok(number);
+        }
+        let (low, high) = (range.start(), range.end());
+        let problem = format!("a {key} of {number} is impossible: give {low} to {high}");
+        Err(self.source.error(place(value), problem))
+    }
+}

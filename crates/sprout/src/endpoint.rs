@@ -1,0 +1,158 @@
+//! [`Endpoint`]: one end of a Sprout session.
+
+use crate::{Forecast, Forecaster, Header, Method, Receiver, Sender};
+use exm_units::{Bytes, Instant, Span};
+
+/// How an endpoint works; both ends of a session have the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// How it forecasts.
+    pub method: Method,
+    /// The size of a full packet, by which packets are counted.
+    pub packet: Bytes,
+    /// Within so many ticks each packet is to have left the queue: the paper's are five, 100 ms
+    /// (thesis, section 2.3.5).
+    pub lookahead: usize,
+    /// The longest silence: an endpoint that has nothing to send says so (thesis, section 2.3.4).
+    pub heartbeat: Span,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            method: Method::default(),
+            packet: Bytes::new(1500),
+            lookahead: 5,
+            heartbeat: Span::from_millis(50),
+        }
+    }
+}
+
+/// For so long after the last of the other end's data its forecast goes out at every tick; later,
+/// with the heartbeats.
+const LIVELY: Span = Span::from_millis(500);
+
+/// In an outage heartbeats come ever more rarely, each after another such part of the time it has
+/// lasted: they would fill the queue, and the link could deliver none that is fresh when it is over.
+const PATIENCE: u64 = 4;
+
+/// One end of a session: it sends, and tells the other end how much that may send.
+///
+/// A host tells it of every packet with [`Endpoint::receive`], and wakes it at
+/// [`Endpoint::next_wake`] with [`Endpoint::advance`]. After either it sends what it has while the
+/// [`Endpoint::window`] has room, and then, if one is [due](Endpoint::is_due), a packet without data.
+/// Sizes are those of packets as the link sees them, and bytes are what its rate is counted in.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    settings: Settings,
+    /// How far time has passed.
+    now: Instant,
+    sender: Sender,
+    receiver: Receiver,
+    /// Until when the other end has been told that nothing need come.
+    silent_until: Instant,
+    /// The tick of the forecast that was sent last.
+    told: u32,
+    /// When the other end's data last came.
+    data_at: Option<Instant>,
+}
+
+impl Endpoint {
+    /// An endpoint that has heard nothing.
+    pub fn new(now: Instant, settings: Settings) -> Endpoint {
+        let forecaster = Forecaster::new(settings.method, settings.packet);
+        let receiver = Receiver::new(now, forecaster);
+        // Until it hears of it, it believes what the other end does, who has heard nothing either.
+        let sender = Sender::new(now, settings.lookahead, *receiver.forecast());
+        Endpoint { settings, now, sender, receiver, silent_until: now, told: 0, data_at: None }
+    }
+
+    /// At `now` a packet of `size` bytes has arrived that begins with `header`, and carries data or
+    /// does not.
+    pub fn receive(&mut self, now: Instant, header: &Header, size: Bytes, data: bool) {
+        self.advance(now);
+        self.receiver.receive(now, header, size);
+        if let Some(forecast) = &header.forecast {
+            let stalled = self.sender.stalled(now) > self.settings.heartbeat;
+            self.sender.hear(now, forecast);
+            // The outage is over: there may be long until the next heartbeat.
+            if stalled && self.sender.stalled(now).is_zero() {
+                self.silent_until = self.silent_until.min(now);
+            }
+        }
+        if data {
+            self.data_at = Some(now);
+        }
+    }
+
+    /// Time passes.
+    pub fn advance(&mut self, now: Instant) {
+        self.now = now;
+        self.receiver.advance(now);
+        self.sender.advance(now);
+    }
+
+    /// How many bytes may be sent now, as of the last [`Endpoint::advance`].
+    pub fn window(&self) -> Bytes {
+        self.sender.window()
+    }
+
+    /// A packet of `size` bytes is sent at `now`, and begins with the header returned. `pending` is
+    /// the size of the packet that waits to be sent next, if there is one: where the window has room
+    /// for it, it must follow at once.
+    pub fn send(&mut self, now: Instant, size: Bytes, pending: Option<Bytes>) -> Header {
+        let mut header = self.sender.send(now, size);
+        let follows = pending.is_some_and(|size| size <= self.window());
+        header.time_to_next = if follows { Span::ZERO } else { self.silence(now, pending) };
+        self.silent_until = now + header.time_to_next;
+        let forecast = self.receiver.forecast();
+        if forecast.tick != self.told {
+            self.told = forecast.tick;
+            header.forecast = Some(*forecast);
+        }
+        header
+    }
+
+    /// For how long there will be nothing to send: until there is room for what is pending.
+    fn silence(&self, now: Instant, pending: Option<Bytes>) -> Span {
+        let room_at = pending.and_then(|size| self.sender.room_at(size));
+        let silence = room_at.map_or(Span::MAX, |at| at.saturating_since(now));
+        // Headers tell whole milliseconds.
+        let longest = self.settings.heartbeat.max(self.sender.stalled(now) / PATIENCE);
+        let millis = silence.min(longest).as_nanos() / 1_000_000;
+        Span::from_millis(millis.max(1))
+    }
+
+    /// Whether a packet without data is to be sent at `now`: because the other end expects one, or
+    /// waits for a forecast.
+    pub fn is_due(&self, now: Instant) -> bool {
+        now >= self.silent_until || self.owes_forecast(now)
+    }
+
+    fn owes_forecast(&self, now: Instant) -> bool {
+        let lively = self.data_at.is_some_and(|at| now.saturating_since(at) < LIVELY);
+        lively && self.receiver.forecast().tick != self.told
+    }
+
+    /// When it wants to be woken, whatever happens: when a tick ends, or a packet without data will
+    /// be [due](Endpoint::is_due). Of one that is due already it does not tell again.
+    pub fn next_wake(&self) -> Instant {
+        let silence = if self.silent_until > self.now { self.silent_until } else { Instant::MAX };
+        self.receiver.tick_ends().min(self.sender.tick_ends()).min(silence)
+    }
+
+    /// The forecast that it goes by in what it sends.
+    pub fn heard(&self) -> &Forecast {
+        self.sender.forecast()
+    }
+
+    /// The sending half.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// The receiving half.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+}

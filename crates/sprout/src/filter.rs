@@ -1,0 +1,132 @@
+//! [`Filter`]: from counts of packets to what is known of a link's rate.
+
+use crate::model::{COUNTS, Model, RATES, Tables, per_tick};
+use crate::{Counts, HORIZON};
+use std::fmt;
+use std::sync::Arc;
+
+/// No more packets a tick are believed: four times what the top rate delivers.
+const MOST: u64 = 80;
+
+/// What is known of a link's rate: how likely each of [`RATES`] is (thesis, section 2.3.2).
+#[derive(Clone)]
+pub struct Filter {
+    tables: Arc<Tables>,
+    /// The chance of each rate; they sum to 1.
+    rates: [f64; RATES],
+    /// The logarithm of each rate in packets a tick.
+    logs: Arc<[f64; RATES]>,
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filter").field("mean", &self.mean()).finish_non_exhaustive()
+    }
+}
+
+impl Filter {
+    /// A filter that knows nothing: all rates are equally likely.
+    ///
+    /// The tables of a model other than the default take a fraction of a second to compute.
+    pub fn new(model: Model) -> Filter {
+        Filter {
+            tables: Tables::of(model),
+            rates: [1.0 / RATES as f64; RATES],
+            logs: Arc::new(std::array::from_fn(|rate| libm::log(per_tick(rate)))),
+        }
+    }
+
+    /// A tick passes in which nothing is learnt.
+    pub fn evolve(&mut self) {
+        let now = self.rates;
+        self.tables.evolve(&now, &mut self.rates);
+    }
+
+    /// In the tick that has just passed, `packets` were delivered: each rate's chance is multiplied
+    /// by that of the count, and all are scaled to sum to 1 again.
+    pub fn observe(&mut self, packets: u64) {
+        self.observe_part(packets, 1.0);
+    }
+
+    /// As [`Filter::observe`], but the link had something to deliver for `share` of the tick only.
+    pub fn observe_part(&mut self, packets: u64, share: f64) {
+        let count = packets.min(MOST) as f64;
+        let scale = if count > 0.0 { count - count * libm::log(count / share) } else { 0.0 };
+        let mut sum = 0.0;
+        for (rate, (chance, log)) in self.rates.iter_mut().zip(self.logs.iter()).enumerate() {
+            // Scaled by the likelihood of the best rate, lest all of them underflow.
+            let expected = if count > 0.0 { count * log } else { 0.0 };
+            *chance *= libm::exp(expected - per_tick(rate) * share + scale);
+            sum += *chance;
+        }
+        // What was held to be impossible has happened, such as packets in an outage that no tick has
+        // passed since: nothing is known.
+        if sum > 0.0 {
+            self.rates.iter_mut().for_each(|chance| *chance /= sum);
+        } else {
+            self.rates = [1.0 / RATES as f64; RATES];
+        }
+    }
+
+    /// The same rates where packets are counted in twos from now on. What is not an outage stays
+    /// none.
+    pub(crate) fn halve(&mut self) {
+        self.renumber(|rate| rate.div_ceil(2));
+    }
+
+    /// The same rates where what was counted in twos is counted one by one from now on.
+    pub(crate) fn double(&mut self) {
+        self.renumber(|rate| (2 * rate).min(RATES - 1));
+    }
+
+    fn renumber(&mut self, number: impl Fn(usize) -> usize) {
+        let old = std::mem::replace(&mut self.rates, [0.0; RATES]);
+        for (rate, chance) in old.into_iter().enumerate() {
+            self.rates[number(rate)] += chance;
+        }
+    }
+
+    /// For each number of ticks from 1 on, how many packets will have been delivered by then, all
+    /// but certainly: with a chance of `risk`, it will be fewer.
+    ///
+    /// It is the smallest count of which it is at least as likely as `risk` that no more are
+    /// delivered.
+    pub fn forecast(&self, risk: f64) -> Counts {
+        let rates = self.rates.map(|chance| chance as f32);
+        let mut counts = [0; HORIZON];
+        let mut count = 0;
+        for (ticks, cautious) in (1..).zip(&mut counts) {
+            let too_few = |count| f64::from(self.tables.at_most(ticks, count, &rates)) < risk;
+            count = first_not(count, COUNTS - 1, too_few);
+            *cautious = count as u64;
+        }
+        Counts(counts)
+    }
+
+    /// The mean rate, in packets a tick.
+    pub fn mean(&self) -> f64 {
+        self.rates.iter().enumerate().map(|(rate, chance)| per_tick(rate) * chance).sum()
+    }
+
+    /// The chance of each rate, from none to the largest.
+    pub fn rates(&self) -> &[f64; RATES] {
+        &self.rates
+    }
+}
+
+/// The first number from `low` on for which `holds` does not; it holds up to there and no further.
+/// At most `high`.
+fn first_not(low: usize, high: usize, holds: impl Fn(usize) -> bool) -> usize {
+    // Forecasts grow by a few packets a tick: steps that double find the place sooner than halving.
+    let (mut low, mut step) = (low, 1);
+    while low + step <= high && holds(low + step - 1) {
+        low += step;
+        step *= 2;
+    }
+    let mut high = (low + step - 1).min(high);
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        if holds(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}

@@ -1,0 +1,31 @@
+//! [`Forecast`]: what a receiver tells its sender.
+
+use crate::HORIZON;
+use exm_units::Bytes;
+
+/// How many packets will have been delivered by the end of each of the next ticks; never decreasing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts(pub [u64; HORIZON]);
+
+/// How much a link will deliver, all but certainly, and how much it has (thesis, section 2.3.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forecast {
+    /// The number of the tick it was made at: of two, the later has the larger.
+    pub tick: u32,
+    /// How many bytes the receiver had got or written off as lost.
+    pub received: Bytes,
+    /// How many bytes will have been delivered by the end of each of the next ticks, from now on;
+    /// never decreasing.
+    pub delivered: [Bytes; HORIZON],
+}
+
+impl Forecast {
+    /// How many bytes will have been delivered `ticks` after it was made: none at once, and none
+    /// that it tells of beyond its horizon.
+    pub fn after(&self, ticks: usize) -> Bytes {
+        match ticks.min(HORIZON) {
+            0 => Bytes::ZERO,
+            ticks => self.delivered[ticks - 1],
+        }
+    }
+}

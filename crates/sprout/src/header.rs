@@ -1,0 +1,129 @@
+//! [`Header`]: what every packet of Sprout begins with.
+//!
+//! On the wire: a byte of which bit 0 says that a forecast follows; the sequence, the distance of
+//! the throwaway number behind it, and the time to the next packet in milliseconds, each as a number
+//! of variable length; the time of sending in four bytes, the highest first; then, where it follows,
+//! the forecast: its tick, the bytes received, and the bytes of each of the eight ticks.
+//! Numbers are of seven bits a byte, the lowest first, the top bit set on all but the last (LEB128).
+
+use crate::{Forecast, HORIZON};
+use exm_units::{Bytes, Span};
+
+/// What every packet begins with (thesis, section 2.3.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// How many bytes were sent before this packet.
+    pub sequence: u64,
+    /// All bytes before this one have arrived by the time this packet does, or never will.
+    pub throwaway: u64,
+    /// When to expect another packet, from this one's arrival on; in whole milliseconds.
+    pub time_to_next: Span,
+    /// When this packet was sent, by the sender's clock: whole microseconds, modulo 2^32.
+    pub sent_at: u32,
+    /// What the receiver of the other direction forecasts.
+    pub forecast: Option<Forecast>,
+}
+
+/// A packet that does not begin with a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// It ends within one.
+    #[error("the packet ends within its header")]
+    Short,
+    /// Bits are set whose meaning is not known.
+    #[error("the header's first byte {0:#04x} means nothing known")]
+    Flags(u8),
+    /// A number is too large, or contradicts another.
+    #[error("the header's numbers are impossible")]
+    Numbers,
+}
+
+const HAS_FORECAST: u8 = 1;
+/// Longer than this no sender plans ahead.
+const LONGEST_GAP: u64 = 60_000;
+
+impl Header {
+    /// The most bytes a header takes.
+    pub const MAX_LEN: usize = 1 + 3 * 10 + 4 + 10 + 10 + HORIZON * 10;
+
+    /// Appends the header to `out`.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.push(if self.forecast.is_some() { HAS_FORECAST } else { 0 });
+        put(out, self.sequence);
+        put(out, self.sequence - self.throwaway.min(self.sequence));
+        put(out, (self.time_to_next.as_nanos() / 1_000_000).min(LONGEST_GAP));
+        out.extend_from_slice(&self.sent_at.to_be_bytes());
+        let Some(forecast) = &self.forecast else { return };
+        put(out, u64::from(forecast.tick));
+        put(out, forecast.received.get());
+        let mut before = 0;
+        for delivered in forecast.delivered {
+            put(out, delivered.get().saturating_sub(before));
+            before = delivered.get();
+        }
+    }
+
+    /// The header that `packet` begins with, and what follows it.
+    ///
+    /// # Errors
+    /// [`Malformed`] where it begins with none.
+    pub fn decode(packet: &[u8]) -> Result<(Header, &[u8]), Malformed> {
+        let (&flags, mut rest) = packet.split_first().ok_or(Malformed::Short)?;
+        if flags & !HAS_FORECAST != 0 {
+            return Err(Malformed::Flags(flags));
+        }
+        let sequence = take(&mut rest)?;
+        let behind = take(&mut rest)?;
+        let millis = take(&mut rest)?;
+        if millis > LONGEST_GAP {
+            return Err(Malformed::Numbers);
+        }
+        let (&sent_at, after) = rest.split_first_chunk().ok_or(Malformed::Short)?;
+        rest = after;
+        let header = Header {
+            sequence,
+            throwaway: sequence.checked_sub(behind).ok_or(Malformed::Numbers)?,
+            time_to_next: Span::from_millis(millis),
+            sent_at: u32::from_be_bytes(sent_at),
+            forecast: if flags == HAS_FORECAST { Some(take_forecast(&mut rest)?) } else { None },
+        };
+        Ok((header, rest))
+    }
+}
+
+fn take_forecast(rest: &mut &[u8]) -> Result<Forecast, Malformed> {
+    let tick = u32::try_from(take(rest)?).map_err(|_| Malformed::Numbers)?;
+    let received = Bytes::new(take(rest)?);
+    let mut delivered = [Bytes::ZERO; HORIZON];
+    let mut sum = 0u64;
+    for bytes in &mut delivered {
+        sum = sum.checked_add(take(rest)?).ok_or(Malformed::Numbers)?;
+        *bytes = Bytes::new(sum);
+    }
+    Ok(Forecast { tick, received, delivered })
+}
+
+fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn take(rest: &mut &[u8]) -> Result<u64, Malformed> {
+    let mut number = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, after) = rest.split_first().ok_or(Malformed::Short)?;
+        *rest = after;
+        let bits = u64::from(byte & 0x7f);
+        if bits << shift >> shift != bits {
+            return Err(Malformed::Numbers);
+        }
+        number |= bits << shift;
+        if byte & 0x80 == 0 {
+            return Ok(number);
+        }
+    }
+    Err(Malformed::Numbers)
+}

@@ -1,0 +1,40 @@
+//! Sprout (Winstein, Sivaraman & Balakrishnan, NSDI 2013; Winstein's thesis, chapter 2): a transport
+//! for links whose rate is anybody's guess, such as cellular ones.
+//!
+//! The receiver infers the link's rate from what arrives, tick by tick ([`Filter`]), and forecasts
+//! how much the link will deliver over the next eight ticks, all but certainly ([`Forecaster`]). The
+//! forecast travels back, and the sender sends no more than by that forecast will have left the
+//! link's queue within 100 ms ([`Sender`]). Sprout carries datagrams: nothing is sent again, and loss
+//! is no signal.
+//!
+//! Nothing here reads a clock or a socket: an [`Endpoint`], which is a sender and a receiver, is
+//! told the time and what arrived. So the same code runs in the simulator and over UDP.
+
+mod endpoint;
+mod exposure;
+mod filter;
+mod forecast;
+mod forecaster;
+mod header;
+mod model;
+mod receiver;
+mod sender;
+
+pub use endpoint::{Endpoint, Settings};
+pub use filter::Filter;
+pub use forecast::{Counts, Forecast};
+pub use forecaster::{Forecaster, Method};
+pub use header::{Header, Malformed};
+pub use model::{Model, RATES, TOP_RATE};
+pub use receiver::Receiver;
+pub use sender::Sender;
+
+use exm_units::Span;
+
+/// The length of a tick, the time that Sprout thinks in (thesis, section 2.3.2).
+pub const TICK: Span = Span::from_millis(20);
+/// How many ticks a forecast tells of (thesis, section 2.3.3).
+pub const HORIZON: usize = 8;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! [`Receiver`]: counts what arrives, and forecasts at every tick.
+
+use crate::exposure::Exposure;
+use crate::{Forecast, Forecaster, Header, TICK};
+use exm_units::{Bytes, Instant};
+
+/// After so many ticks of silence nothing more is forgotten: ten seconds, many times what the rate
+/// takes to wander anywhere.
+const MOST_TICKS: u64 = 500;
+/// No more pieces that arrived out of order are kept apart.
+const MOST_PIECES: usize = 256;
+
+/// The receiving half of an endpoint.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    forecaster: Forecaster,
+    pieces: Pieces,
+    /// When the tick that runs ends.
+    tick_ends: Instant,
+    ticks: u32,
+    /// What has arrived in it.
+    bytes: Bytes,
+    /// Until when the sender has said that nothing need come.
+    quiet_until: Option<Instant>,
+    exposure: Exposure,
+    forecast: Forecast,
+}
+
+impl Receiver {
+    /// A receiver whose first tick starts at `now`.
+    pub fn new(now: Instant, forecaster: Forecaster) -> Receiver {
+        let delivered = forecaster.forecast();
+        Receiver {
+            forecaster,
+            pieces: Pieces::default(),
+            tick_ends: now + TICK,
+            ticks: 0,
+            bytes: Bytes::ZERO,
+            quiet_until: None,
+            exposure: Exposure::default(),
+            forecast: Forecast { tick: 0, received: Bytes::ZERO, delivered },
+        }
+    }
+
+    /// At `now` a packet of `size` bytes has arrived that begins with `header`.
+    pub fn receive(&mut self, now: Instant, header: &Header, size: Bytes) {
+        self.advance(now);
+        self.bytes = Bytes::new(self.bytes.get().saturating_add(size.get()));
+        self.pieces.receive(header, size.get());
+        if let Some(until) = self.quiet_until {
+            self.exposure.count(until, now);
+        }
+        self.exposure.arrive(now, header.sent_at);
+        let next = now.saturating_add(header.time_to_next);
+        self.quiet_until = self.quiet_until.max(Some(next));
+    }
+
+    /// Ends the ticks that are over at `now`.
+    pub fn advance(&mut self, now: Instant) {
+        if now < self.tick_ends {
+            return;
+        }
+        let over = (now - self.tick_ends).as_nanos() / TICK.as_nanos() + 1;
+        let skipped = over.saturating_sub(MOST_TICKS);
+        self.tick_ends = self.tick_ends + TICK * skipped;
+        self.ticks = self.ticks.wrapping_add(skipped as u32);
+        while now >= self.tick_ends {
+            self.end_tick();
+        }
+        self.forecast = Forecast {
+            tick: self.ticks,
+            received: self.pieces.received(),
+            delivered: self.forecaster.forecast(),
+        };
+    }
+
+    /// A tick ends. It tells something of the link if something came, or should have come.
+    fn end_tick(&mut self) {
+        if let Some(until) = self.quiet_until {
+            self.exposure.count(until, self.tick_ends);
+        }
+        let share = self.exposure.take().as_secs_f64() / TICK.as_secs_f64();
+        let told = share > 0.0 || self.bytes > Bytes::ZERO;
+        self.forecaster.tick(told.then_some((self.bytes, share.clamp(0.01, 1.0))));
+        self.bytes = Bytes::ZERO;
+        self.tick_ends = self.tick_ends + TICK;
+        self.ticks = self.ticks.wrapping_add(1);
+    }
+
+    /// When the tick that runs ends.
+    pub fn tick_ends(&self) -> Instant {
+        self.tick_ends
+    }
+
+    /// What was forecast when the last tick ended.
+    pub fn forecast(&self) -> &Forecast {
+        &self.forecast
+    }
+
+    /// The forecaster.
+    pub fn forecaster(&self) -> &Forecaster {
+        &self.forecaster
+    }
+}
+
+/// Which bytes have arrived, and which have been written off.
+#[derive(Clone, Debug, Default)]
+struct Pieces {
+    /// All before this have arrived or never will.
+    floor: u64,
+    /// What has arrived beyond, in order, neither touching nor overlapping.
+    beyond: Vec<(u64, u64)>,
+}
+
+impl Pieces {
+    fn receive(&mut self, header: &Header, size: u64) {
+        let Some(end) = header.sequence.checked_add(size) else { return };
+        self.add(header.sequence, end);
+        self.raise(header.throwaway.min(header.sequence));
+        while self.beyond.len() > MOST_PIECES {
+            self.raise(self.beyond[0].1);
+        }
+    }
+
+    /// The bytes from `start` to before `end` have arrived.
+    fn add(&mut self, start: u64, end: u64) {
+        let first = self.beyond.partition_point(|&(_, to)| to < start);
+        let past = self.beyond.partition_point(|&(from, _)| from <= end);
+        let touched = self.beyond.drain(first..past);
+        let (start, end) =
+            touched.fold((start, end), |(low, high), (from, to)| (low.min(from), high.max(to)));
+        self.beyond.insert(first, (start, end));
+        self.raise(self.floor);
+    }
+
+    /// All before `floor` have arrived or never will.
+    fn raise(&mut self, floor: u64) {
+        self.floor = self.floor.max(floor);
+        let under = self.beyond.partition_point(|&(start, _)| start <= self.floor);
+        for (_, end) in self.beyond.drain(..under) {
+            self.floor = self.floor.max(end);
+        }
+    }
+
+    /// How many bytes have arrived or been written off.
+    fn received(&self) -> Bytes {
+        let beyond: u64 = self.beyond.iter().map(|(start, end)| end - start).sum();
+        Bytes::new(self.floor.saturating_add(beyond))
+    }
+}

@@ -1,0 +1,160 @@
+//! [`Sender`]: keeps what it sends within what is forecast.
+
+use crate::{Forecast, HORIZON, Header, TICK};
+use exm_units::{Bytes, Instant, Span};
+use std::collections::VecDeque;
+
+/// Packets sent more than this apart never overtake each other (thesis, section 2.3.4).
+const REORDERING: Span = Span::from_millis(10);
+/// Sends closer than this count as one, as the earliest of them, where it comes to [`REORDERING`].
+const SAME: Span = Span::from_millis(1);
+
+/// The sending half of an endpoint (thesis, section 2.3.5).
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// Within so many ticks each packet is to have left the queue.
+    lookahead: usize,
+    forecast: Forecast,
+    /// When the forecast came, and how many ticks have passed since.
+    forecast_at: Instant,
+    tick: usize,
+    /// Bytes sent.
+    sent: u64,
+    /// Those of them that are believed to be still under way.
+    queue: u64,
+    last_sent: Option<Instant>,
+    /// When last it was heard that something had arrived, or something was sent when all had.
+    progress_at: Instant,
+    /// When packets were sent and which byte came after them, for the last [`REORDERING`].
+    recent: VecDeque<(Instant, u64)>,
+    /// All before this byte was sent longer ago than that.
+    throwaway: u64,
+}
+
+impl Sender {
+    /// A sender that has sent nothing, and believes `forecast` until it hears better.
+    pub fn new(now: Instant, lookahead: usize, forecast: Forecast) -> Sender {
+        Sender {
+            lookahead,
+            forecast,
+            forecast_at: now,
+            tick: 0,
+            sent: 0,
+            queue: 0,
+            last_sent: None,
+            progress_at: now,
+            recent: VecDeque::new(),
+            throwaway: 0,
+        }
+    }
+
+    /// A forecast has come. One that is not newer than the last changes nothing.
+    pub fn hear(&mut self, now: Instant, forecast: &Forecast) {
+        let newer = forecast.tick.wrapping_sub(self.forecast.tick) as i32 > 0;
+        // Nobody has received what was not sent.
+        if !newer || forecast.received.get() > self.sent {
+            return;
+        }
+        if forecast.received > self.forecast.received {
+            self.progress_at = now;
+        }
+        self.forecast = *forecast;
+        self.forecast_at = now;
+        self.tick = 0;
+        self.queue = self.sent - forecast.received.get();
+    }
+
+    /// Ticks pass: what the forecast says is delivered in each leaves the queue.
+    pub fn advance(&mut self, now: Instant) {
+        while self.tick < HORIZON && now >= self.tick_ends() {
+            let (before, after) =
+                (self.forecast.after(self.tick), self.forecast.after(self.tick + 1));
+            self.queue = self.queue.saturating_sub((after - before).get());
+            self.tick += 1;
+        }
+    }
+
+    /// When the tick that runs ends; never where the forecast has no more.
+    pub fn tick_ends(&self) -> Instant {
+        match self.tick {
+            HORIZON => Instant::MAX,
+            tick => self.forecast_at + TICK * (tick as u64 + 1),
+        }
+    }
+
+    /// How many bytes may be sent now, as of the last [`Sender::advance`].
+    pub fn window(&self) -> Bytes {
+        self.window_at(self.tick, self.queue)
+    }
+
+    /// How many may be sent in tick `tick`, when `queue` bytes are under way.
+    fn window_at(&self, tick: usize, queue: u64) -> Bytes {
+        let delivered = self.forecast.after(tick + self.lookahead) - self.forecast.after(tick);
+        Bytes::new(delivered.get().saturating_sub(queue))
+    }
+
+    /// When, if no newer forecast comes, there will be room for `size` bytes; not before the next
+    /// tick. Nothing where there will not.
+    pub fn room_at(&self, size: Bytes) -> Option<Instant> {
+        let mut queue = self.queue;
+        (self.tick..HORIZON).find_map(|tick| {
+            let delivered = self.forecast.after(tick + 1) - self.forecast.after(tick);
+            queue = queue.saturating_sub(delivered.get());
+            let room = self.window_at(tick + 1, queue) >= size;
+            room.then(|| self.forecast_at + TICK * (tick as u64 + 1))
+        })
+    }
+
+    /// A packet of `size` bytes is sent. Its header is complete but for the time to the next and
+    /// the forecast.
+    pub fn send(&mut self, now: Instant, size: Bytes) -> Header {
+        while let Some(&(_, end)) =
+            self.recent.front().filter(|(at, _)| now - *at > REORDERING + SAME)
+        {
+            self.throwaway = end;
+            self.recent.pop_front();
+        }
+        let header = Header {
+            sequence: self.sent,
+            throwaway: self.throwaway,
+            sent_at: (now.as_nanos() / 1000) as u32,
+            ..Header::default()
+        };
+        if self.sent == self.forecast.received.get() {
+            self.progress_at = now;
+        }
+        self.sent += size.get();
+        self.queue += size.get();
+        self.last_sent = Some(now);
+        match self.recent.back_mut() {
+            Some((at, end)) if now - *at < SAME => *end = self.sent,
+            _ => self.recent.push_back((now, self.sent)),
+        }
+        header
+    }
+
+    /// When the last packet was sent.
+    pub fn last_sent(&self) -> Option<Instant> {
+        self.last_sent
+    }
+
+    /// For how long nothing has been heard to arrive, though something is under way.
+    pub fn stalled(&self, now: Instant) -> Span {
+        now.saturating_since(self.progress_at)
+    }
+
+    /// How many bytes are believed to be under way.
+    pub fn in_flight(&self) -> Bytes {
+        Bytes::new(self.queue)
+    }
+
+    /// The forecast in force.
+    pub fn forecast(&self) -> &Forecast {
+        &self.forecast
+    }
+
+    /// How much will be delivered over what is left of the forecast's life.
+    pub fn deliverable(&self) -> Bytes {
+        self.forecast.after(HORIZON) - self.forecast.after(self.tick)
+    }
+}

@@ -1,0 +1,220 @@
+//! [`Synthetic`]: links that are made up.
+
+mod cox;
+mod presets;
+mod schedule;
+
+pub use cox::Cox;
+
+use crate::{MAX_TIME, Trace};
+use cox::{Wander, per_second};
+use exm_random::{Distribution, Purpose, Stream};
+use exm_units::{Instant, Rate, Span};
+use schedule::{Absences, Regimes};
+
+/// How often the rate changes: Sprout's tick (Winstein, Sivaraman & Balakrishnan, NSDI 2013,
+/// section 3.1).
+const TICK: Span = Span::from_millis(20);
+
+/// The most opportunities that are made up, so that a slip of the pen does not fill the memory.
+const MOST: f64 = crate::MAX_OPPORTUNITIES as f64;
+
+/// The longest trace that is made up, 30 days: it is repeated anyway.
+const MAX_LENGTH: Span = Span::from_secs(30 * 86_400);
+
+/// A link that is made up: delivery opportunities at random, of a rate that moves at random.
+///
+/// The rate moves by one [`Cox`] process or, as the user of the link stands, walks and drives, by
+/// one after the other: *regimes*. On top of these the link may be interrupted from time to time
+/// whatever its rate: by handovers, tunnels, satellites that change. Traces are made by
+/// [`Synthetic::generate`], the same on every machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Synthetic {
+    /// How the rate moves; it starts with the first of them.
+    pub regimes: Vec<Regime>,
+    /// What interrupts the link, each by itself.
+    pub interruptions: Vec<Interruption>,
+    /// Opportunities come at multiples of this time alone, as many at once as have been due since
+    /// the last: the slots of a radio. None for any time.
+    pub slot: Option<Span>,
+}
+
+/// A way for the rate to move for a while.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Regime {
+    /// How it moves.
+    pub rate: Cox,
+    /// For how many seconds at a time, in whole ticks of 20 ms; for ever where there is none.
+    pub dwell: Option<Distribution>,
+    /// How often this is the next regime, in proportion to the weights of all; it may follow
+    /// itself.
+    pub weight: f64,
+}
+
+/// Something that takes all opportunities away for a while, again and again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interruption {
+    /// After how many seconds the next one starts, from the start of the last, and at first from
+    /// the start of the trace. Those that would overlap follow each other; less than 20 ms counts
+    /// as 20 ms.
+    pub every: Distribution,
+    /// How many seconds it lasts.
+    pub lasts: Distribution,
+}
+
+/// Why no trace can be made up.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SyntheticError {
+    /// There is no regime.
+    #[error("a synthetic trace needs at least one regime, which says how its rate moves")]
+    NoRegime,
+    /// The rates are not in order.
+    #[error("a synthetic trace needs rates with 0 < mean <= max, not {mean} and {max}")]
+    Rates {
+        /// The mean rate.
+        mean: Rate,
+        /// The highest rate.
+        max: Rate,
+    },
+    /// The volatility is no such number.
+    #[error("the volatility of a synthetic trace is a number from 0 up, not {0}")]
+    Volatility(f64),
+    /// The weights of the regimes choose none.
+    #[error("the weights of regimes are numbers from 0 up, at least one of them above")]
+    Weights,
+    /// A length of time is zero.
+    #[error("the {0} of a synthetic trace must last longer than zero")]
+    Time(&'static str),
+    /// Times that cannot be drawn.
+    #[error("the times of {what} cannot be drawn: {problem}")]
+    Times {
+        /// Whose times.
+        what: &'static str,
+        /// What is wrong with them.
+        problem: &'static str,
+    },
+    /// More than fits.
+    #[error(
+        "a synthetic trace of {duration} at up to {max} is too long: make it shorter, since it is \
+         repeated anyway"
+    )]
+    TooLong {
+        /// How long it should be.
+        duration: Span,
+        /// The highest rate.
+        max: Rate,
+    },
+}
+
+impl From<Cox> for Synthetic {
+    /// A link whose rate moves like this for ever, without interruptions.
+    fn from(rate: Cox) -> Synthetic {
+        let regime = Regime { rate, dwell: None, weight: 1.0 };
+        Synthetic { regimes: vec![regime], interruptions: Vec::new(), slot: None }
+    }
+}
+
+impl Synthetic {
+    /// Whether a trace of `duration` can be made up.
+    ///
+    /// # Errors
+    /// Says what is impossible.
+    pub fn check(&self, duration: Span) -> Result<(), SyntheticError> {
+        self.regimes.iter().try_for_each(Regime::check)?;
+        let highest = self.regimes.iter().map(|regime| regime.rate.max).max();
+        let max = highest.ok_or(SyntheticError::NoRegime)?;
+        let weights = self.regimes.iter().map(|regime| regime.weight);
+        if !weights.clone().all(|weight| (0.0..1e9).contains(&weight))
+            || weights.sum::<f64>() == 0.0
+        {
+            return Err(SyntheticError::Weights);
+        }
+        for Interruption { every, lasts } in &self.interruptions {
+            let what = "interruptions";
+            let failed = |problem| SyntheticError::Times { what, problem };
+            every.check().and(lasts.check()).map_err(failed)?;
+        }
+        for (time, what) in [(duration, "whole"), (self.slot.unwrap_or(TICK), "slots")] {
+            if time.is_zero() {
+                return Err(SyntheticError::Time(what));
+            }
+        }
+        if duration > MAX_LENGTH || per_second(max) * duration.as_secs_f64() > MOST {
+            return Err(SyntheticError::TooLong { duration, max });
+        }
+        Ok(())
+    }
+
+    /// A trace of `duration`, made up from `seed`: the same on every machine. Its last opportunity
+    /// is at its very end, so that it repeats after `duration`.
+    ///
+    /// # Errors
+    /// As [`Synthetic::check`].
+    pub fn generate(&self, seed: u64, duration: Span) -> Result<Trace, SyntheticError> {
+        self.check(duration)?;
+        let mut streams = (0..).map(|index| Stream::new(seed, Purpose::Trace, index));
+        let mut stream = || streams.next().expect("there is no end of them");
+        let mut chance = stream();
+        let mut regimes = Regimes::new(&self.regimes, stream());
+        let mut absences: Vec<Absences<'_>> =
+            self.interruptions.iter().map(|kind| Absences::new(kind, stream())).collect();
+        let mut rate = Wander::new(&self.regimes[0].rate);
+        let mut times = Vec::new();
+        // Opportunities come when the integral of the rate has grown by an exponential number.
+        let mut wanted = chance.exponential();
+        let mut start = Span::ZERO;
+        while start < duration {
+            let length = TICK.min(duration - start);
+            let seconds = length.as_secs_f64();
+            let offered = rate.current * seconds;
+            let mut used = 0.0;
+            while wanted <= offered - used {
+                used += wanted;
+                let time = start + Span::from_secs_f64(used / rate.current).min(length);
+                if !absences.iter_mut().any(|absence| absence.covers(time.as_secs_f64())) {
+                    times.push(Instant::ZERO + self.slotted(time).min(duration));
+                }
+                wanted = chance.exponential();
+            }
+            wanted -= offered - used;
+            rate.go_on(seconds, &mut chance);
+            start += length;
+            if let Some(regime) = regimes.entered(start.as_secs_f64()) {
+                rate.steer(&regime.rate);
+            }
+        }
+        times.push(Instant::ZERO + duration);
+        Ok(Trace::new(times).expect("times in order, the last of them after zero"))
+    }
+
+    /// The end of the slot that holds `time`.
+    fn slotted(&self, time: Span) -> Span {
+        self.slot.map_or(time, |slot| slot * time.as_nanos().div_ceil(slot.as_nanos()))
+    }
+}
+
+impl Regime {
+    fn check(&self) -> Result<(), SyntheticError> {
+        let Cox { mean, max, volatility, pull, outage } = self.rate;
+        if mean.as_bps() == 0 || mean > max {
+            return Err(SyntheticError::Rates { mean, max });
+        }
+        if !volatility.is_finite() || volatility < 0.0 {
+            return Err(SyntheticError::Volatility(volatility));
+        }
+        for (time, what) in [(pull, "pull"), (outage, "outages")] {
+            if time.is_zero() {
+                return Err(SyntheticError::Time(what));
+            }
+        }
+        let failed = |problem| SyntheticError::Times { what: "a regime", problem };
+        self.dwell.as_ref().map_or(Ok(()), Distribution::check).map_err(failed)
+    }
+}
+
+// The longest trace fits the longest time.
+const _: () = assert!(MAX_LENGTH.as_nanos() < MAX_TIME.as_nanos());
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Links by name.
+
+use super::{Cox, Interruption, Regime, Synthetic};
+use exm_random::Distribution::{self, Exponential, Fixed, Pareto, Uniform};
+use exm_units::{Rate, Span};
+
+impl Synthetic {
+    /// The names of the links that [`Synthetic::named`] knows, each with what it is.
+    pub const PRESETS: &'static [(&'static str, &'static str)] = &[
+        ("3g", "3G, standing and walking: 2 Mbps, seconds without service now and then"),
+        ("umts", "UMTS, driving: below 2 Mbps, handovers and long outages"),
+        ("lte", "LTE, driving: 6 Mbps, short handovers, rarely an outage"),
+        ("5g", "5G: 100 to 700 Mbps in slots of half a millisecond"),
+        ("satellite", "low orbit: 100 Mbps, all anew every 15 s after a short gap"),
+        ("geo", "geostationary orbit: a steady 20 Mbps"),
+        ("cox", "the process by which Sprout forecasts: any rate up to 12 Mbps"),
+        ("lte-like", "a Cox process of 5 Mbps, as experiments use it"),
+        ("umts-like", "a Cox process of 2 Mbps with many outages, as experiments use it"),
+    ];
+
+    /// The names of [`Synthetic::PRESETS`].
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::PRESETS.iter().map(|&(name, _)| name)
+    }
+
+    /// The link called `name`: constants chosen once, so that whoever uses them agrees.
+    ///
+    /// They are orders of magnitude, not measurements of anyone's network. `lte-like` and
+    /// `umts-like` offer on average 5.0 and 2.0 Mbps with their outages, as the published traces of
+    /// the Verizon LTE and the T-Mobile UMTS downlink do.
+    pub fn named(name: &str) -> Option<Synthetic> {
+        let second = Span::from_secs(1);
+        Some(match name {
+            "3g" => three_g(),
+            "umts" => umts(),
+            "lte" => lte(),
+            "5g" => five_g(),
+            "satellite" => low_orbit(),
+            "geo" => cox(20.0, 25.0, (40.0, second * 20)).into(),
+            "cox" => Cox::SPROUT.into(),
+            "lte-like" => cox(5.35, 12.0, (200.0, second * 2)).into(),
+            "umts-like" => cox(2.7, 7.0, (200.0, second)).into(),
+            _ => return None,
+        })
+    }
+}
+
+/// A rate about `mean` up to `max` Mbps, of a volatility and a pull, whose outages last a second.
+fn cox(mean: f64, max: f64, (volatility, pull): (f64, Span)) -> Cox {
+    let (mean, max) = (Rate::from_mbps(mean), Rate::from_mbps(max));
+    Cox { mean, max, volatility, pull, outage: Span::from_secs(1) }
+}
+
+fn regime(rate: Cox, dwell: Distribution, weight: f64) -> Regime {
+    Regime { rate, dwell: Some(dwell), weight }
+}
+
+/// Times whose tail falls as a power: `least` seconds and more, at most `most`.
+fn heavy(least: f64, alpha: f64, most: f64) -> Distribution {
+    Pareto { scale: least, shape: alpha, shift: 0.0, cap: most }
+}
+
+fn exp(mean: f64) -> Distribution {
+    Exponential { mean }
+}
+
+fn interruption(every: Distribution, lasts: Distribution) -> Interruption {
+    Interruption { every, lasts }
+}
+
+fn three_g() -> Synthetic {
+    let moving = |mean, max| cox(mean, max, (60.0, Span::from_secs(2)));
+    Synthetic {
+        regimes: vec![
+            regime(moving(2.8, 6.0), exp(40.0), 1.0),
+            regime(moving(1.6, 5.0), exp(30.0), 1.0),
+        ],
+        interruptions: vec![interruption(exp(60.0), heavy(0.3, 1.5, 10.0))],
+        slot: Some(Span::from_millis(2)),
+    }
+}
+
+fn umts() -> Synthetic {
+    let driving = |mean, max| cox(mean, max, (mean * 35.0, Span::from_secs(2)));
+    Synthetic {
+        regimes: vec![
+            regime(driving(2.4, 6.0), exp(20.0), 2.0),
+            regime(driving(1.4, 4.0), exp(20.0), 2.0),
+            regime(driving(0.5, 2.0), exp(10.0), 1.0),
+        ],
+        interruptions: vec![interruption(exp(25.0), heavy(0.4, 1.2, 30.0))],
+        slot: Some(Span::from_millis(10)),
+    }
+}
+
+fn lte() -> Synthetic {
+    let driving = |mean, max| cox(mean, max, (200.0, Span::from_secs(2)));
+    Synthetic {
+        regimes: vec![
+            regime(driving(9.0, 20.0), exp(15.0), 1.0),
+            regime(driving(5.5, 14.0), exp(20.0), 2.0),
+            regime(driving(2.5, 8.0), exp(10.0), 1.0),
+        ],
+        interruptions: vec![
+            interruption(exp(30.0), Uniform { low: 0.04, high: 0.12 }),
+            interruption(exp(180.0), heavy(0.3, 1.3, 10.0)),
+        ],
+        slot: Some(Span::from_millis(1)),
+    }
+}
+
+fn five_g() -> Synthetic {
+    let beam = |mean, max| cox(mean, max, (6000.0, Span::from_secs(1)));
+    Synthetic {
+        regimes: vec![
+            regime(beam(500.0, 1000.0), exp(12.0), 2.0),
+            regime(beam(120.0, 400.0), exp(6.0), 1.0),
+        ],
+        interruptions: vec![interruption(exp(20.0), Uniform { low: 0.02, high: 0.08 })],
+        slot: Some(Span::from_micros(500)),
+    }
+}
+
+/// Every 15 s another satellite is assigned, as measured of the largest such network (Mohan et al.,
+/// *A multifaceted look at Starlink performance*, WWW 2024).
+fn low_orbit() -> Synthetic {
+    let assigned = |mean, max| cox(mean, max, (800.0, Span::from_millis(500)));
+    Synthetic {
+        regimes: vec![
+            regime(assigned(110.0, 250.0), Fixed(15.0), 3.0),
+            regime(assigned(170.0, 300.0), Fixed(15.0), 2.0),
+            regime(assigned(50.0, 150.0), Fixed(15.0), 1.0),
+        ],
+        interruptions: vec![
+            interruption(Fixed(15.0), Uniform { low: 0.02, high: 0.12 }),
+            interruption(exp(180.0), heavy(0.3, 1.3, 5.0)),
+        ],
+        slot: Some(Span::from_nanos(1_333_333)),
+    }
+}

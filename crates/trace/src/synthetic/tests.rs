@@ -1,0 +1,211 @@
+use super::*;
+use proptest::prelude::*;
+
+fn named(name: &str) -> Synthetic {
+    Synthetic::named(name).expect("a name we know")
+}
+
+fn lte() -> Cox {
+    named("lte-like").regimes[0].rate.clone()
+}
+
+fn generate(synthetic: impl Into<Synthetic>, seed: u64, seconds: u64) -> Trace {
+    synthetic.into().generate(seed, Span::from_secs(seconds)).expect("a trace")
+}
+
+fn dwelling(rate: Cox, seconds: f64) -> Regime {
+    Regime { rate, dwell: Some(Distribution::Fixed(seconds)), weight: 1.0 }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    let trace = generate(lte(), 1, 10);
+    assert_eq!(trace, generate(lte(), 1, 10));
+    assert_ne!(trace, generate(lte(), 2, 10));
+    assert_eq!(trace.period(), Span::from_secs(10));
+    // Pinned, so that an experiment of years ago still meets the same link.
+    let first: Vec<u64> = trace.times()[..3].iter().map(|time| time.as_nanos()).collect();
+    assert_eq!((trace.times().len(), first), (5733, vec![157_381, 863_024, 1_106_099]));
+}
+
+/// Opportunities in 100 s, the hundredth, and the longest time without one.
+#[test]
+fn presets_are_what_they_always_were() {
+    let pinned: Vec<String> = Synthetic::PRESETS
+        .iter()
+        .map(|(name, _)| {
+            let trace = generate(named(name), 1, 100);
+            let summary = trace.summary();
+            let (hundredth, longest) = (trace.times()[99], summary.longest_gap);
+            format!("{name}: {}, {hundredth}, {longest}", summary.opportunities)
+        })
+        .collect();
+    let expected = [
+        "3g: 15158, 456 ms, 3.254 s",
+        "umts: 14864, 560 ms, 1.62 s",
+        "lte: 54877, 147 ms, 1.386 s",
+        "5g: 4005361, 3 ms, 69 ms",
+        "satellite: 1134253, 13333.33 us, 99999.975 us",
+        "geo: 168716, 68836.607 us, 7345.436 us",
+        "cox: 36734, 245442.933 us, 3115769.609 us",
+        "lte-like: 45990, 234807.675 us, 3666819.339 us",
+        "umts-like: 23102, 455201.356 us, 2967395.397 us",
+    ];
+    assert_eq!(pinned, expected);
+}
+
+#[test]
+fn the_links_offer_what_they_are_named_for() {
+    for (name, mbps) in [("lte-like", 5.0), ("umts-like", 2.0)] {
+        let trace = generate(named(name), 7, 20_000);
+        let highest = named(name).regimes[0].rate.max.as_mbps();
+        let mean = trace.mean_rate().as_mbps();
+        assert!((mean / mbps - 1.0).abs() < 0.05, "{name}: {mean}");
+        let longest = trace.summary().longest_gap;
+        assert!(longest > Span::from_secs(1) && longest < Span::from_secs(20), "{longest}");
+        let end = Instant::ZERO + trace.period();
+        let windows: Vec<Rate> = trace.rates(Instant::ZERO, end, Span::from_secs(1)).collect();
+        let above = windows.iter().filter(|rate| rate.as_mbps() > highest * 1.2).count();
+        assert_eq!(above, 0, "{name}");
+    }
+    assert_eq!(Synthetic::named("no such link"), None);
+}
+
+/// Without volatility it is a Poisson process: as much variance as mean.
+#[test]
+fn a_still_rate_gives_a_poisson_process() {
+    let cox = Cox { volatility: 0.0, ..lte() };
+    let trace = generate(cox.clone(), 3, 1000);
+    let end = Instant::ZERO + trace.period();
+    let counts: Vec<f64> = trace
+        .rates(Instant::ZERO, end, Span::from_millis(20))
+        .map(|rate| per_second(rate) * 0.02)
+        .collect();
+    let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+    let squares = counts.iter().map(|count| (count - mean) * (count - mean)).sum::<f64>();
+    let variance = squares / counts.len() as f64;
+    assert!((mean / (per_second(cox.mean) * 0.02) - 1.0).abs() < 0.01, "{mean}");
+    assert!((variance / mean - 1.0).abs() < 0.03, "{variance} {mean}");
+}
+
+/// Without pull, every rate is as likely: half of the most on average, less the outages.
+#[test]
+fn brownian_motion_alone_wanders_everywhere() {
+    let trace = generate(Cox::SPROUT, 5, 20_000);
+    let share = trace.mean_rate().as_mbps() / Cox::SPROUT.max.as_mbps();
+    assert!((0.3..0.5).contains(&share), "{share}");
+}
+
+#[test]
+fn regimes_last_as_long_as_they_say() {
+    let still = |mbps| {
+        let rate = Rate::from_mbps(mbps);
+        Cox { mean: rate, max: rate, volatility: 0.0, pull: Span::from_millis(20), ..lte() }
+    };
+    let regimes = vec![dwelling(still(12.0), 10.0), dwelling(still(1.2), 10.0)];
+    let trace = generate(Synthetic { regimes, ..lte().into() }, 1, 4000);
+    let end = Instant::ZERO + trace.period();
+    let fast = trace
+        .rates(Instant::ZERO, end, Span::from_secs(10))
+        .map(|rate| match rate.as_mbps() {
+            11.0..13.0 => true,
+            0.9..1.5 => false,
+            other => panic!("{other} Mbps is the rate of neither regime"),
+        })
+        .collect::<Vec<bool>>();
+    assert!(fast[0], "it begins with the first");
+    let count = fast.iter().filter(|fast| **fast).count();
+    assert!((150..250).contains(&count), "{count} of 400");
+}
+
+#[test]
+fn nothing_comes_while_the_link_is_interrupted() {
+    let every_15_s = Interruption {
+        every: Distribution::Fixed(15.0),
+        lasts: Distribution::Uniform { low: 0.5, high: 1.0 },
+    };
+    let synthetic = Synthetic { interruptions: vec![every_15_s], ..lte().into() };
+    let (with, without) = (generate(synthetic, 1, 100), generate(lte(), 1, 100));
+    for start in (15..100).step_by(15).map(|s| Instant::ZERO + Span::from_secs(s)) {
+        assert_eq!(with.count(start, start + Span::from_millis(500)), 0);
+    }
+    // All else is as it was: chance is drawn for each by itself.
+    assert!(with.times().iter().all(|time| without.times().binary_search(time).is_ok()));
+    let lost = without.times().len() - with.times().len();
+    assert!(lost > 500 && lost < 6 * 1000, "{lost}");
+}
+
+#[test]
+fn slots_hold_several_opportunities() {
+    let slot = Span::from_micros(500);
+    let trace = generate(Synthetic { slot: Some(slot), ..lte().into() }, 1, 10);
+    assert!(trace.times().iter().all(|time| time.as_nanos() % slot.as_nanos() == 0));
+    let free = generate(lte(), 1, 10);
+    assert_eq!(trace.times().len(), free.times().len());
+    let late = |(slotted, free): (&Instant, &Instant)| *slotted - *free < slot;
+    assert!(trace.times().iter().zip(free.times()).all(late));
+}
+
+#[test]
+fn the_impossible_is_refused() {
+    let second = Span::from_secs(1);
+    let cox = Cox { mean: Rate::from_mbps(20.0), ..lte() };
+    let error = Synthetic::from(cox).check(second).expect_err("impossible").to_string();
+    assert_eq!(
+        error,
+        "a synthetic trace needs rates with 0 < mean <= max, not 20 Mbps and 12 Mbps"
+    );
+    let refused = |cox: Cox| Synthetic::from(cox).check(second).is_err();
+    assert!(refused(Cox { volatility: f64::NAN, ..lte() }));
+    assert!(refused(Cox { outage: Span::ZERO, ..lte() }));
+    let plain = || Synthetic::from(lte());
+    for seconds in [0, 31 * 86_400, 1 << 30] {
+        assert!(plain().check(Span::from_secs(seconds)).is_err());
+    }
+    assert!(plain().check(Span::MAX).is_err());
+    let short = plain().generate(1, Span::from_nanos(1));
+    assert_eq!(short.map(|trace| trace.times().len()), Ok(1));
+    assert_eq!(
+        Synthetic { regimes: vec![], ..plain() }.check(second),
+        Err(SyntheticError::NoRegime)
+    );
+    let weightless = Regime { weight: 0.0, ..dwelling(lte(), 1.0) };
+    assert_eq!(
+        Synthetic { regimes: vec![weightless], ..plain() }.check(second),
+        Err(SyntheticError::Weights)
+    );
+    assert!(Synthetic { regimes: vec![dwelling(lte(), -1.0)], ..plain() }.check(second).is_err());
+    assert!(Synthetic { slot: Some(Span::ZERO), ..plain() }.check(second).is_err());
+    let (every, lasts) = (Distribution::Fixed(f64::NAN), Distribution::Fixed(1.0));
+    let interruptions = vec![Interruption { every, lasts }];
+    let error = Synthetic { interruptions, ..plain() }.check(second).expect_err("impossible");
+    assert!(error.to_string().starts_with("the times of interruptions cannot be drawn: the value"));
+}
+
+proptest! {
+    /// Whatever passes the check is made up, in time and within its rates.
+    #[test]
+    fn whatever_is_possible_is_made_up(
+        seed in any::<u64>(),
+        mbps in (0.01f64..50.0, 1.0f64..4.0),
+        volatility in 0.0f64..2000.0,
+        times in (0.0f64..3.0, 0.0f64..0.5, 0.0f64..2.0),
+        slot in prop::option::of(1u64..50_000_000),
+    ) {
+        let (mean, max) = (Rate::from_mbps(mbps.0), Rate::from_mbps(mbps.0 * mbps.1));
+        let pull = Span::from_millis(700);
+        let rate = Cox { mean, max, volatility, pull, ..lte() };
+        let synthetic = Synthetic {
+            regimes: vec![dwelling(rate, times.0), dwelling(Cox::SPROUT, times.0)],
+            interruptions: vec![Interruption {
+                every: Distribution::Exponential { mean: times.1 },
+                lasts: Distribution::Pareto { scale: 0.01, shape: 1.1, shift: 0.0, cap: times.2 },
+            }],
+            slot: slot.map(Span::from_nanos),
+        };
+        let trace = generate(synthetic, seed, 5);
+        prop_assert_eq!(trace.period(), Span::from_secs(5));
+        let highest = max.max(Cox::SPROUT.max).as_mbps();
+        prop_assert!(trace.mean_rate().as_mbps() < highest * 1.5 + 1.0);
+    }
+}
