@@ -1,4 +1,6 @@
-//! Sprout over recorded cellular links, beside what the original and kernel TCP reach there.
+//! Sprout over recorded cellular links, beside what the original reached there and beside TCP.
+//!
+//! The recordings are no part of the project: where they are absent this is skipped.
 
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
@@ -7,30 +9,41 @@ use exm_sim::engine;
 use exm_sim::metrics::FlowReport;
 use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
 use exm_sim::traffic::{OnFor, OnOff};
-use exm_sprout::{Method, Model, Settings};
+use exm_sprout::{Method, Settings};
 use exm_trace::Trace;
-use exm_units::{Bytes, Span};
+use exm_units::{Bytes, Probability, Span};
 use std::path::Path;
 use std::sync::Arc;
 
+/// A recording, the one of the other way, and what the original reached: kbit/s, and ms of
+/// self-inflicted delay.
+type Row = (&'static str, &'static str, f64, f64);
+
+const ROWS: [Row; 4] = [
+    ("TMobile-UMTS-driving.down", "TMobile-UMTS-driving.up", 589.0, 2063.0),
+    ("TMobile-UMTS-driving.up", "TMobile-UMTS-driving.down", 263.0, 732.0),
+    ("Verizon-LTE-short.down", "Verizon-LTE-short.up", 2954.0, 53.0),
+    ("Verizon-LTE-short.up", "Verizon-LTE-short.down", 3717.0, 65.0),
+];
+
 fn trace(name: &str) -> Option<Arc<Trace>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
-    Trace::load(&folder.join(name)).ok().map(Arc::new)
+    let trace = Trace::load(&folder.join(name)).ok().map(Arc::new);
+    if trace.is_none() {
+        println!("skipped: there is no recording {name}");
+    }
+    trace
 }
 
-fn run(
-    down: &Arc<Trace>,
-    up: &Arc<Trace>,
-    transport: Transport,
-    queue: &str,
-    secs: u64,
-) -> FlowReport {
-    let link = |name: &str, trace: &Arc<Trace>, ends, queue: &str| LinkSpec {
+/// Three minutes, of which the first is skipped, over `there` and `back`.
+fn run(ways: [&Arc<Trace>; 2], transport: Transport, queue: &str, loss: f64) -> FlowReport {
+    let link = |name: &str, way: usize| LinkSpec {
         name: name.to_owned(),
-        ends,
-        queue: QueueKind::named(queue).expect("a queue"),
+        ends: (way, 1 - way),
+        queue: QueueKind::named(queue).expect("a known discipline"),
         delay: Span::from_millis(20),
-        ..LinkSpec::bottleneck(Service::Trace(Arc::clone(trace)), Limit::Unlimited)
+        loss: Probability::new(loss).expect("a probability"),
+        ..LinkSpec::bottleneck(Service::Trace(Arc::clone(ways[way])), Limit::Unlimited)
     };
     let flow = FlowSpec {
         name: "flow".to_owned(),
@@ -41,79 +54,75 @@ fn run(
         traffic: OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) }.into(),
         transport,
     };
-    let links = vec![link("down", down, (0, 1), queue), link("up", up, (1, 0), queue)];
-    let network = Network::new(links, vec![flow], Span::from_secs(secs)).expect("a network");
+    let links = vec![link("there", 0), link("back", 1)];
+    let network = Network::new(links, vec![flow], Span::from_secs(180)).expect("a network");
     let network = network.scored_after(Span::from_secs(60)).expect("a warm-up");
     engine::run(&network, 1).flows.swap_remove(0)
 }
 
-fn tcp(name: &str) -> Transport {
-    Transport::Tcp {
-        controller: AnyController::named(name).expect("a controller"),
-        settings: exm_tcp::Settings::default(),
+fn sprout(method: Method) -> Transport {
+    Transport::Sprout(Settings { method, ..Settings::default() })
+}
+
+fn cubic() -> Transport {
+    let controller = AnyController::named("cubic").expect("a known controller");
+    Transport::Tcp { controller, settings: exm_tcp::Settings::default() }
+}
+
+/// Kilobits a second, and milliseconds of 95 % end-to-end and of self-inflicted delay.
+fn scores(what: &str, report: &FlowReport) -> (f64, f64, f64) {
+    let scores = report.end_to_end.as_ref().expect("a way back");
+    let best = report.omniscient.as_ref().expect("a trace");
+    let kbps = scores.throughput.as_bps() as f64 / 1e3;
+    let delay = scores.delay_95.expect("arrivals").as_millis_f64();
+    let own = scores.self_inflicted(best).expect("arrivals").as_millis_f64();
+    println!(
+        "  {what:12} {kbps:6.0} kbit/s, 95 % delay {delay:6.0} ms, self-inflicted {own:6.0} ms"
+    );
+    (kbps, delay, own)
+}
+
+/// The original's throughput is surpassed by a quarter on three links and by a seventh on the slow
+/// one, at no more self-inflicted delay but for a few milliseconds on one; Cubic over CoDel has more
+/// delay on all of them.
+#[test]
+fn surpasses_the_original_and_cubic_over_codel() {
+    for (there, back, original_kbps, original_own) in ROWS {
+        let (Some(there_trace), Some(back_trace)) = (trace(there), trace(back)) else { return };
+        let ways = [&there_trace, &back_trace];
+        println!("{there}: the original {original_kbps} kbit/s, {original_own} ms");
+        let ours = scores("sprout", &run(ways, sprout(Method::default()), "drop-tail", 0.0));
+        scores("ewma", &run(ways, sprout(Method::Ewma), "drop-tail", 0.0));
+        let codel = scores("cubic, codel", &run(ways, cubic(), "codel", 0.0));
+        assert!(ours.0 > 1.15 * original_kbps, "{there}");
+        assert!(ours.2 < 1.08 * original_own, "{there}");
+        assert!(ours.1 < codel.1, "{there}");
     }
 }
 
-fn show(what: &str, report: &FlowReport) {
-    let (scores, best) = (report.end_to_end.as_ref().unwrap(), report.omniscient.as_ref().unwrap());
-    println!(
-        "{what:24} {:6.0} kbit/s ({:3.0} %) p95 {:7.0} ms self {:7.0} ms; omniscient {:5.0}  capacity {:5.0}",
-        scores.throughput.as_bps() as f64 / 1e3,
-        scores.utilisation(best).unwrap_or(0.0) * 100.0,
-        scores.delay_95.unwrap_or_default().as_millis_f64(),
-        scores.self_inflicted(best).unwrap_or_default().as_millis_f64(),
-        best.delay_95.unwrap_or_default().as_millis_f64(),
-        best.throughput.as_bps() as f64 / 1e3,
-    );
+/// Loss is no signal: throughput falls no faster than the paper's on Verizon's LTE downlink (4741,
+/// 3971 and 2768 kbit/s at 0, 5 and 10 % each way), and delay does not rise.
+#[test]
+fn loss_costs_little_and_delays_nothing() {
+    let (there, back, ..) = ROWS[2];
+    let (Some(there), Some(back)) = (trace(there), trace(back)) else { return };
+    let at = |loss: f64| {
+        let report = run([&there, &back], sprout(Method::default()), "drop-tail", loss);
+        scores(&format!("loss {loss}"), &report)
+    };
+    let (none, some, more) = (at(0.0), at(0.05), at(0.1));
+    assert!(some.0 / none.0 > 3971.0 / 4741.0 && more.0 / none.0 > 2768.0 / 4741.0);
+    assert!(some.1 < none.1 * 1.05 && more.1 < none.1 * 1.05);
 }
 
+/// On a link without outages packets wait no longer than 100 ms in 95 % of cases.
 #[test]
-fn table() {
-    let traces = [
-        ("TMobile-UMTS-driving.down", "TMobile-UMTS-driving.up"),
-        ("TMobile-UMTS-driving.up", "TMobile-UMTS-driving.down"),
-        ("Verizon-LTE-short.down", "Verizon-LTE-short.up"),
-        ("Verizon-LTE-short.up", "Verizon-LTE-short.down"),
-    ];
-    for (there, back) in traces {
-        println!("{there}");
-        let (Some(a), Some(b)) = (trace(there), trace(back)) else { return };
-        let list = |name: &str, usual: &[f64]| -> Vec<f64> {
-            let text = std::env::var(name).unwrap_or_default();
-            if text.is_empty() {
-                usual.to_vec()
-            } else {
-                text.split(',').map(|t| t.parse().unwrap()).collect()
-            }
-        };
-        for risk in list("RISK", &[0.05]) {
-            for look in list("LOOK", &[5.0]) {
-                for sigma in list("SIGMA", &[200.0]) {
-                    for beat in list("BEAT", &[50.0]) {
-                        for escape in list("ESCAPE", &[1.0]) {
-                            let method = Method::Bayes { model: Model { sigma, escape }, risk };
-                            let s = Settings {
-                                method,
-                                lookahead: look as usize,
-                                heartbeat: Span::from_millis(beat as u64),
-                                ..Settings::default()
-                            };
-                            show(
-                                &format!("r{risk} l{look} s{sigma} b{beat} e{escape}"),
-                                &run(&a, &b, Transport::Sprout(s), "drop-tail", 180),
-                            );
-                        }
-                    }
-                }
-            }
-        }
-        if std::env::var("RISK").is_ok() {
-            continue;
-        }
-        let s = Settings { method: Method::Ewma, ..Settings::default() };
-        show("ewma", &run(&a, &b, Transport::Sprout(s), "drop-tail", 180));
-        show("cubic", &run(&a, &b, tcp("cubic"), "drop-tail", 180));
-        show("cubic codel", &run(&a, &b, tcp("cubic"), "codel", 180));
-        show("bbr1", &run(&a, &b, tcp("bbr1"), "drop-tail", 180));
+fn queueing_stays_under_100_ms() {
+    for (there, back, ..) in &ROWS[2..] {
+        let (Some(there), Some(back)) = (trace(there), trace(back)) else { return };
+        let report = run([&there, &back], sprout(Method::default()), "drop-tail", 0.0);
+        let waited = report.queueing_delay.percentile(95.0).expect("arrivals");
+        println!("95 % of packets waited less than {waited}");
+        assert!(waited < Span::from_millis(100), "{waited}");
     }
 }

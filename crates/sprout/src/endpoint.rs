@@ -13,7 +13,8 @@ pub struct Settings {
     /// Within so many ticks each packet is to have left the queue: the paper's are five, 100 ms
     /// (thesis, section 2.3.5).
     pub lookahead: usize,
-    /// The longest silence: an endpoint that has nothing to send says so (thesis, section 2.3.4).
+    /// The longest silence but in an outage: an endpoint that has nothing to send says so (thesis,
+    /// section 2.3.4).
     pub heartbeat: Span,
 }
 
@@ -23,7 +24,7 @@ impl Default for Settings {
             method: Method::default(),
             packet: Bytes::new(1500),
             lookahead: 5,
-            heartbeat: Span::from_millis(50),
+            heartbeat: Span::from_millis(40),
         }
     }
 }
@@ -63,7 +64,7 @@ impl Endpoint {
         let forecaster = Forecaster::new(settings.method, settings.packet);
         let receiver = Receiver::new(now, forecaster);
         // Until it hears of it, it believes what the other end does, who has heard nothing either.
-        let sender = Sender::new(now, settings.lookahead, *receiver.forecast());
+        let sender = Sender::new(now, &settings, *receiver.forecast());
         Endpoint { settings, now, sender, receiver, silent_until: now, told: 0, data_at: None }
     }
 
@@ -73,10 +74,10 @@ impl Endpoint {
         self.advance(now);
         self.receiver.receive(now, header, size);
         if let Some(forecast) = &header.forecast {
-            let stalled = self.sender.stalled(now) > self.settings.heartbeat;
+            let before = self.sender.progress_at();
             self.sender.hear(now, forecast);
             // The outage is over: there may be long until the next heartbeat.
-            if stalled && self.sender.stalled(now).is_zero() {
+            if self.sender.progress_at() > before + self.settings.heartbeat {
                 self.silent_until = self.silent_until.min(now);
             }
         }
@@ -97,13 +98,23 @@ impl Endpoint {
         self.sender.window()
     }
 
+    /// When a packet of `size` bytes may be sent, as of the last [`Endpoint::advance`]; nothing where
+    /// the window has no room for it.
+    pub fn send_at(&self, now: Instant, size: Bytes) -> Option<Instant> {
+        (size <= self.window()).then(|| self.sender.pace_at().max(now))
+    }
+
     /// A packet of `size` bytes is sent at `now`, and begins with the header returned. `pending` is
     /// the size of the packet that waits to be sent next, if there is one: where the window has room
     /// for it, it must follow at once.
     pub fn send(&mut self, now: Instant, size: Bytes, pending: Option<Bytes>) -> Header {
         let mut header = self.sender.send(now, size);
         let follows = pending.is_some_and(|size| size <= self.window());
-        header.time_to_next = if follows { Span::ZERO } else { self.silence(now, pending) };
+        header.time_to_next = if follows {
+            self.sender.pace_at().saturating_since(now)
+        } else {
+            self.silence(now, pending)
+        };
         self.silent_until = now + header.time_to_next;
         let forecast = self.receiver.forecast();
         if forecast.tick != self.told {

@@ -48,7 +48,7 @@ impl Filter {
         self.observe_part(packets, 1.0);
     }
 
-    /// As [`Filter::observe`], but the link had something to deliver for `share` of the tick only.
+    /// As [`Filter::observe`], of a part of a tick, which is above zero: `share` of it.
     pub fn observe_part(&mut self, packets: u64, share: f64) {
         let count = packets.min(MOST) as f64;
         let scale = if count > 0.0 { count - count * libm::log(count / share) } else { 0.0 };
@@ -96,11 +96,32 @@ impl Filter {
         let mut counts = [0; HORIZON];
         let mut count = 0;
         for (ticks, cautious) in (1..).zip(&mut counts) {
-            let too_few = |count| f64::from(self.tables.at_most(ticks, count, &rates)) < risk;
-            count = first_not(count, COUNTS - 1, too_few);
+            count = self.count(ticks, count, risk, &rates);
             *cautious = count as u64;
         }
         Counts(counts)
+    }
+
+    /// As [`Filter::forecast`], of a fluid of which the counts are whole packets: between the count
+    /// and the next, as far as `risk` is between the chances of both.
+    pub fn forecast_fluid(&self, risk: f64) -> [f64; HORIZON] {
+        let rates = self.rates.map(|chance| chance as f32);
+        let (mut count, mut most) = (0, 0.0);
+        std::array::from_fn(|tick| {
+            count = self.count(tick + 1, count, risk, &rates);
+            let chance = |count| f64::from(self.tables.at_most(tick + 1, count, &rates));
+            let below = count.checked_sub(1).map_or(0.0, chance);
+            let part = (risk - below) / (chance(count) - below).max(1e-9);
+            most = f64::max(most, count as f64 + part.clamp(0.0, 1.0));
+            most
+        })
+    }
+
+    /// The smallest count from `low` on of which it is at least as likely as `risk` that no more are
+    /// delivered in `ticks`.
+    fn count(&self, ticks: usize, low: usize, risk: f64, rates: &[f32; RATES]) -> usize {
+        let too_few = |count| f64::from(self.tables.at_most(ticks, count, rates)) < risk;
+        first_not(low, COUNTS - 1, too_few)
     }
 
     /// The mean rate, in packets a tick.

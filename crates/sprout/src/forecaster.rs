@@ -1,6 +1,6 @@
 //! [`Forecaster`]: from what arrived in each tick to what will.
 
-use crate::{Counts, Filter, HORIZON, Model};
+use crate::{Filter, HORIZON, Model};
 use exm_units::Bytes;
 
 /// How a receiver forecasts.
@@ -23,6 +23,19 @@ impl Default for Method {
     }
 }
 
+/// What a tick let see of the link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// What it delivered.
+    pub bytes: Bytes,
+    /// For how much of the tick it had something to deliver, from 0 to 1.
+    pub busy: f64,
+}
+
+/// Shorter than this part of a tick no time is measured that something waited: the clocks' and the
+/// least delay's own errors are a fraction of a millisecond.
+const LEAST_BUSY: f64 = 0.01;
+
 /// How much the average moves towards a tick's count.
 const GAIN: f64 = 1.0 / 8.0;
 
@@ -41,6 +54,8 @@ enum State {
     Bayes {
         filter: Box<Filter>,
         risk: f64,
+        /// [`Model::idleness`].
+        idleness: f64,
         /// Packets are counted in units of two to this power.
         doublings: u32,
     },
@@ -59,7 +74,8 @@ impl Forecaster {
     pub fn new(method: Method, packet: Bytes) -> Forecaster {
         let state = match method {
             Method::Bayes { model, risk } => {
-                State::Bayes { filter: Box::new(Filter::new(model)), risk, doublings: 0 }
+                let (filter, idleness) = (Box::new(Filter::new(model)), model.idleness);
+                State::Bayes { filter, risk, idleness, doublings: 0 }
             }
             // From nothing at all it would never start: it probes with a packet a tick.
             Method::Ewma => State::Ewma(packet.get() as f64),
@@ -67,19 +83,21 @@ impl Forecaster {
         Forecaster { state, packet }
     }
 
-    /// A tick has passed. In it `bytes` were delivered; or nothing is learnt from it.
-    pub fn tick(&mut self, bytes: Option<(Bytes, f64)>) {
+    /// A tick has passed, of which nothing is learnt unless something was `seen` of the link.
+    pub fn tick(&mut self, seen: Option<Seen>) {
         match &mut self.state {
-            State::Bayes { filter, doublings, .. } => {
+            State::Bayes { filter, idleness, doublings, .. } => {
                 filter.evolve();
-                if let Some((bytes, share)) = bytes {
-                    filter.observe_part(count(bytes, self.packet.get() << *doublings), share);
+                if let Some(Seen { bytes, busy }) = seen {
+                    let packets = count(bytes, self.packet.get() << *doublings);
+                    filter.observe_part(packets, libm::pow(busy.clamp(LEAST_BUSY, 1.0), *idleness));
                 }
                 rescale(filter, doublings);
             }
             State::Ewma(average) => {
-                if let Some((bytes, _)) = bytes {
-                    *average += GAIN * (bytes.get() as f64 - *average);
+                if let Some(Seen { bytes, .. }) = seen {
+                    let bytes = count(bytes, self.packet.get()) * self.packet.get();
+                    *average += GAIN * (bytes as f64 - *average);
                 }
             }
         }
@@ -88,9 +106,9 @@ impl Forecaster {
     /// How many bytes will have been delivered by the end of each of the next ticks.
     pub fn forecast(&self) -> [Bytes; HORIZON] {
         match &self.state {
-            State::Bayes { filter, risk, doublings } => {
-                let Counts(counts) = filter.forecast(*risk);
-                counts.map(|count| Bytes::new(count * (self.packet.get() << doublings)))
+            State::Bayes { filter, risk, doublings, .. } => {
+                let unit = (self.packet.get() << doublings) as f64;
+                filter.forecast_fluid(*risk).map(|count| Bytes::new((count * unit) as u64))
             }
             State::Ewma(average) => {
                 std::array::from_fn(|tick| Bytes::new((average * (tick + 1) as f64) as u64))

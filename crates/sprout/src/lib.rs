@@ -23,9 +23,9 @@ mod sender;
 pub use endpoint::{Endpoint, Settings};
 pub use filter::Filter;
 pub use forecast::{Counts, Forecast};
-pub use forecaster::{Forecaster, Method};
+pub use forecaster::{Forecaster, Method, Seen};
 pub use header::{Header, Malformed};
-pub use model::{Model, RATES, TOP_RATE};
+pub use model::{LEAST_RATE, Model, RATES, REFERENCE_RATE, TOP_RATE};
 pub use receiver::Receiver;
 pub use sender::Sender;
 

@@ -14,32 +14,58 @@ const STEP: f64 = TOP_RATE / (RATES - 1) as f64;
 /// Cumulative counts up to this are told apart: eight ticks of the top rate are 160 packets, and
 /// five standard deviations more are 223.
 pub(crate) const COUNTS: usize = 256;
+/// From rates less likely than this no step is taken: what reaches further than [`REACH`] is likelier.
+const UNLIKELY: f64 = 1e-9;
 /// A step of the Brownian motion is cut off at so many standard deviations.
 const REACH: f64 = 5.0;
 
-/// What is believed of a link: packets are delivered by a Poisson process whose rate wanders in
-/// Brownian motion, and which, once it stands still, tends to go on standing still.
+/// What is believed of a link: packets are delivered by a Poisson process whose rate wanders, and
+/// which, once it stands still, tends to go on standing still.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
-    /// How far the rate wanders: packets a second, per square root of a second.
+    /// How far a rate of [`REFERENCE_RATE`] wanders: packets a second, per square root of a second.
     pub sigma: f64,
+    /// How that changes with the rate: as this power of it, down to a rate of [`LEAST_RATE`].
+    pub power: f64,
     /// How fast an outage ends: the rate of escape from a rate of zero, per second.
     pub escape: f64,
+    /// How much of a tick in which the link was idle for a part counts: the part in which it was not,
+    /// to this power. At 0 all of the tick counts, as if what came in it were all that the link could
+    /// have delivered; at 1 only the time in which something waited does.
+    pub idleness: f64,
+}
+
+/// The rate at which [`Model::sigma`] holds, in packets a second.
+pub const REFERENCE_RATE: f64 = 200.0;
+/// Below this rate, in packets a second, rates wander as far as this one.
+pub const LEAST_RATE: f64 = 4.0;
+
+impl Model {
+    /// The paper's: Brownian motion of 200 packets a second per square root of a second at any rate,
+    /// outages of a second, and every tick counts whole (thesis, section 2.3.1).
+    pub const PAPER: Model = Model { sigma: 200.0, power: 0.0, escape: 1.0, idleness: 0.0 };
+
+    fn deviation(&self, rate: usize) -> f64 {
+        let relative = (rate as f64 * STEP).max(LEAST_RATE) / REFERENCE_RATE;
+        let by = self.sigma * libm::pow(relative, self.power) * TICK_SECS.sqrt() / STEP;
+        // A rate that never wanders would leave no step at all: a thousandth of a rate is none.
+        by.max(1e-3)
+    }
 }
 
 impl Default for Model {
-    /// The paper's: 200 packets a second per square root of a second, and outages of a second
-    /// (thesis, section 2.3.1).
+    /// Ours: rates wander in proportion to what they are, and of a tick in which the sender left the
+    /// link idle for a part the geometric mean of the whole and the busy part counts.
+    /// `docs/deviations.md` tells what that gains.
     fn default() -> Model {
-        Model { sigma: 200.0, escape: 1.0 }
+        Model { sigma: 250.0, power: 1.0, escape: 1.0, idleness: 0.5 }
     }
 }
 
 /// What follows from a [`Model`] and is needed at every tick.
 pub(crate) struct Tables {
-    /// By how many rates a tick's step moves, and how likely: index `reach` is not at all.
-    kernel: Vec<f64>,
-    reach: usize,
+    /// For each rate: how likely a tick's step leads to which rate, from as far below as above.
+    kernels: Vec<Vec<f32>>,
     /// The chance that an outage lasts a tick longer.
     stay: f64,
     /// How likely a step that ends an outage leads to rate 1, 2, ...
@@ -55,28 +81,27 @@ pub(crate) fn per_tick(index: usize) -> f64 {
 }
 
 impl Tables {
-    /// The tables of `model`; those of the default model are computed once.
+    /// The tables of `model`; those of the default model and the paper's are computed once.
     pub(crate) fn of(model: Model) -> Arc<Tables> {
-        static DEFAULT: OnceLock<Arc<Tables>> = OnceLock::new();
-        if model == Model::default() {
-            return Arc::clone(DEFAULT.get_or_init(|| Arc::new(Tables::new(model))));
+        static OURS: OnceLock<Arc<Tables>> = OnceLock::new();
+        static PAPER: OnceLock<Arc<Tables>> = OnceLock::new();
+        let once =
+            |cell: &OnceLock<_>| Arc::clone(cell.get_or_init(|| Arc::new(Tables::new(model))));
+        match model {
+            _ if model == Model::default() => once(&OURS),
+            _ if model == Model::PAPER => once(&PAPER),
+            _ => Arc::new(Tables::new(model)),
         }
-        Arc::new(Tables::new(model))
     }
 
     fn new(model: Model) -> Tables {
-        // A rate that never wanders would leave no step at all: a thousandth of a rate is none.
-        let deviation = (model.sigma * TICK_SECS.sqrt() / STEP).max(1e-3);
-        let reach = ((REACH * deviation).ceil() as usize).clamp(1, RATES - 1);
-        let steps = -(reach as i64)..=reach as i64;
-        let kernel = normalised(steps.map(|by| {
-            let (low, high) = (by as f64 - 0.5, by as f64 + 0.5);
-            normal_cdf(high / deviation) - normal_cdf(low / deviation)
-        }));
+        let kernels: Vec<_> = (0..RATES).map(|rate| kernel(model.deviation(rate))).collect();
+        let single = |kernel: &Vec<f64>| kernel.iter().map(|&chance| chance as f32).collect();
+        // How far an outage ends from zero is how far a step leads up from it.
+        let up = &kernels[0][kernels[0].len() / 2 + 1..];
         let mut tables = Tables {
-            escapes: normalised(kernel[reach + 1..].iter().map(|&chance| chance.max(1e-300))),
-            kernel,
-            reach,
+            escapes: normalised(up.iter().map(|&chance| chance.max(1e-300))),
+            kernels: kernels.iter().map(single).collect(),
             stay: libm::exp(-model.escape * TICK_SECS),
             cumulative: Vec::new(),
         };
@@ -89,19 +114,22 @@ impl Tables {
     /// Steps that lead beyond the least or the largest rate lead there. At zero the link stays
     /// but for the chance of escape.
     pub(crate) fn evolve(&self, now: &[f64; RATES], next: &mut [f64; RATES]) {
-        let reach = self.reach;
-        let mut spread = [0.0; 3 * RATES];
-        for (source, &chance) in now.iter().enumerate().skip(1) {
-            // From `source - reach`, moved up by RATES lest it be negative.
-            let start = source + RATES - reach;
-            let onto = &mut spread[start..=start + 2 * reach];
-            for (to, step) in onto.iter_mut().zip(&self.kernel) {
-                *to += chance * step;
+        let mut spread = [0.0f32; 3 * RATES];
+        let likely = now.iter().enumerate().skip(1).filter(|&(_, &chance)| chance > UNLIKELY);
+        for (source, &chance) in likely {
+            let kernel = &self.kernels[source];
+            // Its lowest step, moved up by RATES lest it be negative.
+            let lowest = source + RATES - kernel.len() / 2;
+            for (to, step) in spread[lowest..lowest + kernel.len()].iter_mut().zip(kernel) {
+                *to += chance as f32 * step;
             }
         }
-        next.copy_from_slice(&spread[RATES..2 * RATES]);
-        next[0] += spread[..RATES].iter().sum::<f64>() + now[0] * self.stay;
-        next[RATES - 1] += spread[2 * RATES..].iter().sum::<f64>();
+        let sum = |range: &[f32]| range.iter().map(|&chance| f64::from(chance)).sum::<f64>();
+        for (to, &chance) in next.iter_mut().zip(&spread[RATES..2 * RATES]) {
+            *to = f64::from(chance);
+        }
+        next[0] += sum(&spread[..RATES]) + now[0] * self.stay;
+        next[RATES - 1] += sum(&spread[2 * RATES..]);
         let escaping = now[0] * (1.0 - self.stay);
         for (to, chance) in next[1..].iter_mut().zip(&self.escapes) {
             *to += escaping * chance;
@@ -143,6 +171,15 @@ impl Tables {
         }
         all
     }
+}
+
+/// The chances of steps by numbers of rates, from as far down as up, for normal steps of `deviation`.
+fn kernel(deviation: f64) -> Vec<f64> {
+    let reach = ((REACH * deviation).ceil() as i64).clamp(1, RATES as i64 - 1);
+    normalised((-reach..=reach).map(|by| {
+        let (low, high) = (by as f64 - 0.5, by as f64 + 0.5);
+        normal_cdf(high / deviation) - normal_cdf(low / deviation)
+    }))
 }
 
 /// The chances of counts, where the chances of the rates are `rates`.

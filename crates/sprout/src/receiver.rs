@@ -1,6 +1,7 @@
 //! [`Receiver`]: counts what arrives, and forecasts at every tick.
 
 use crate::exposure::Exposure;
+use crate::forecaster::Seen;
 use crate::{Forecast, Forecaster, Header, TICK};
 use exm_units::{Bytes, Instant};
 
@@ -79,9 +80,9 @@ impl Receiver {
         if let Some(until) = self.quiet_until {
             self.exposure.count(until, self.tick_ends);
         }
-        let share = self.exposure.take().as_secs_f64() / TICK.as_secs_f64();
-        let told = share > 0.0 || self.bytes > Bytes::ZERO;
-        self.forecaster.tick(told.then_some((self.bytes, share.clamp(0.01, 1.0))));
+        let busy = self.exposure.take().as_secs_f64() / TICK.as_secs_f64();
+        let told = busy > 0.0 || self.bytes > Bytes::ZERO;
+        self.forecaster.tick(told.then_some(Seen { bytes: self.bytes, busy }));
         self.bytes = Bytes::ZERO;
         self.tick_ends = self.tick_ends + TICK;
         self.ticks = self.ticks.wrapping_add(1);

@@ -1,6 +1,6 @@
 //! [`Sender`]: keeps what it sends within what is forecast.
 
-use crate::{Forecast, HORIZON, Header, TICK};
+use crate::{Forecast, HORIZON, Header, Settings, TICK};
 use exm_units::{Bytes, Instant, Span};
 use std::collections::VecDeque;
 
@@ -9,9 +9,16 @@ const REORDERING: Span = Span::from_millis(10);
 /// Sends closer than this count as one, as the earliest of them, where it comes to [`REORDERING`].
 const SAME: Span = Span::from_millis(1);
 
+/// So long without progress is no outage yet.
+const PASSING: Span = Span::from_millis(400);
+/// So long without a word may be the way back's fault, while everything arrives.
+const SILENCE: Span = Span::from_secs(1);
+
 /// The sending half of an endpoint (thesis, section 2.3.5).
 #[derive(Clone, Debug)]
 pub struct Sender {
+    /// The size of a full packet.
+    packet: Bytes,
     /// Within so many ticks each packet is to have left the queue.
     lookahead: usize,
     forecast: Forecast,
@@ -25,6 +32,8 @@ pub struct Sender {
     last_sent: Option<Instant>,
     /// When last it was heard that something had arrived, or something was sent when all had.
     progress_at: Instant,
+    /// The least time between two sends: what there is room for is spread over a tick.
+    gap: Span,
     /// When packets were sent and which byte came after them, for the last [`REORDERING`].
     recent: VecDeque<(Instant, u64)>,
     /// All before this byte was sent longer ago than that.
@@ -33,9 +42,10 @@ pub struct Sender {
 
 impl Sender {
     /// A sender that has sent nothing, and believes `forecast` until it hears better.
-    pub fn new(now: Instant, lookahead: usize, forecast: Forecast) -> Sender {
+    pub fn new(now: Instant, settings: &Settings, forecast: Forecast) -> Sender {
         Sender {
-            lookahead,
+            packet: settings.packet,
+            lookahead: settings.lookahead,
             forecast,
             forecast_at: now,
             tick: 0,
@@ -43,6 +53,7 @@ impl Sender {
             queue: 0,
             last_sent: None,
             progress_at: now,
+            gap: Span::ZERO,
             recent: VecDeque::new(),
             throwaway: 0,
         }
@@ -62,6 +73,18 @@ impl Sender {
         self.forecast_at = now;
         self.tick = 0;
         self.queue = self.sent - forecast.received.get();
+        self.pace();
+    }
+
+    /// Spreads the window over a tick.
+    fn pace(&mut self) {
+        let packets = self.window().get() / self.packet.get();
+        self.gap = TICK / packets.max(1);
+    }
+
+    /// When the next packet may be sent, if there is room for it.
+    pub fn pace_at(&self) -> Instant {
+        self.last_sent.map_or(Instant::ZERO, |at| at.saturating_add(self.gap))
     }
 
     /// Ticks pass: what the forecast says is delivered in each leaves the queue.
@@ -71,6 +94,7 @@ impl Sender {
                 (self.forecast.after(self.tick), self.forecast.after(self.tick + 1));
             self.queue = self.queue.saturating_sub((after - before).get());
             self.tick += 1;
+            self.pace();
         }
     }
 
@@ -83,8 +107,13 @@ impl Sender {
     }
 
     /// How many bytes may be sent now, as of the last [`Sender::advance`].
+    ///
+    /// Whatever is forecast, a packet may be sent as long as no more than one is not known to have
+    /// arrived: a receiver that sees nothing of a link never learns that it has recovered.
     pub fn window(&self) -> Bytes {
-        self.window_at(self.tick, self.queue)
+        let window = self.window_at(self.tick, self.queue);
+        let unheard = self.sent - self.forecast.received.get();
+        if unheard <= self.packet.get() { window.max(self.packet) } else { window }
     }
 
     /// How many may be sent in tick `tick`, when `queue` bytes are under way.
@@ -138,9 +167,17 @@ impl Sender {
         self.last_sent
     }
 
-    /// For how long nothing has been heard to arrive, though something is under way.
+    /// When last it was heard that something had arrived, or something was sent when all had.
+    pub fn progress_at(&self) -> Instant {
+        self.progress_at
+    }
+
+    /// For how long there is reason to believe that nothing arrives, though something is under way:
+    /// while the other end is heard, but tells of no progress; and when it is not heard for long.
     pub fn stalled(&self, now: Instant) -> Span {
-        now.saturating_since(self.progress_at)
+        let heard = self.forecast_at.max(self.progress_at);
+        let without_progress = (heard - self.progress_at).saturating_sub(PASSING);
+        without_progress + now.saturating_since(heard).saturating_sub(SILENCE)
     }
 
     /// How many bytes are believed to be under way.

@@ -1,6 +1,6 @@
 //! [`Observer`]: whoever watches a simulation as it runs.
 
-use exm_units::{Instant, Packets, Span};
+use exm_units::{Bytes, Instant, Packets, Span};
 
 /// How often an [`Observer`] wants to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,9 @@ pub struct FlowSample {
     pub delivered: u64,
     /// The round-trip time of the packet acknowledged last, if any.
     pub rtt: Option<Span>,
+    /// Bytes that have come to the receiver since end-to-end delays are measured, and that delay
+    /// now, where links lead back.
+    pub received: Option<(Bytes, Option<Span>)>,
     /// A RemyCC's memory, indexed as [`exm_remy::Signal::ALL`].
     pub signals: Option<[f64; 6]>,
     /// The number of the rule a RemyCC applied last.

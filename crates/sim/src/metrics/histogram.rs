@@ -98,6 +98,12 @@ impl Histogram {
         Some(middle_of(self.first + index).clamp(self.min, self.max))
     }
 
+    /// How many spans were at most `longest`, as near as buckets tell: those of its own bucket count.
+    pub fn count_up_to(&self, longest: Span) -> u64 {
+        let buckets = (bucket_of(longest) + 1).saturating_sub(self.first).min(self.counts.len());
+        self.counts[..buckets].iter().sum()
+    }
+
     /// Adds what `other` counted.
     pub fn merge(&mut self, other: &Histogram) {
         for (index, &count) in other.counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
@@ -141,7 +147,7 @@ mod tests {
     fn nothing_has_no_mean() {
         let none = Histogram::new();
         assert_eq!((none.min(), none.mean(), none.max()), (None, None, None));
-        assert_eq!(none.percentile(50.0), None);
+        assert_eq!((none.percentile(50.0), none.count_up_to(Span::MAX)), (None, 0));
     }
 
     #[test]
@@ -173,6 +179,11 @@ mod tests {
             let rank = ((percent / 100.0 * nanos.len() as f64).ceil() as usize).max(1);
             let (is, should) = (all.percentile(percent).unwrap().as_nanos(), sorted[rank - 1]);
             prop_assert!(is.abs_diff(should) <= (should / 125).max(128), "{is} {should}");
+            // As exact as buckets are.
+            let (least, most) = (should.saturating_sub(should / 64 + 256), should + should / 64 + 256);
+            let below = |limit: u64| sorted.iter().filter(|&&nanos| nanos <= limit).count() as u64;
+            let counted = all.count_up_to(Span::from_nanos(should));
+            prop_assert!((below(least)..=below(most)).contains(&counted), "{counted}");
             prop_assert_eq!(all.min().unwrap().as_nanos(), sorted[0]);
             prop_assert_eq!(all.sum_nanos(), nanos.iter().map(|&n| u128::from(n)).sum());
             let mut merged = count(&nanos[..cut]);

@@ -15,7 +15,7 @@
 //! | key | meaning | unless given |
 //! |---|---|---|
 //! | `rate` | of the link | required, or `trace` |
-//! | `trace` | a file of delivery opportunities, the name of a synthetic link, or the model of one in TOML | |
+//! | `trace` | a file of delivery opportunities, the name of a synthetic link, or the model of one in TOML; these two with another seed than 1 as `"lte, seed 2"` | |
 //! | `rtt` | round-trip propagation delay | required |
 //! | `senders` | how many | required |
 //! | `controller` | a name such as `"cubic"`, or the path of a rule table, from where the file is | required |
@@ -64,10 +64,12 @@ mod file;
 mod grammar;
 mod read;
 mod synthetic;
+mod traces;
 mod transports;
 
 pub use error::{Place, ScenarioError, Source, explain, suggest};
-pub use synthetic::{load_synthetic, parse_synthetic};
+pub use synthetic::{is_synthetic, load_synthetic, parse_synthetic};
+pub use traces::Traces;
 
 use crate::controllers::AnyController;
 use crate::engine::Pace;
@@ -251,7 +253,21 @@ impl Scenario {
     /// # Errors
     /// [`ScenarioError`] where it is none.
     pub fn parse(text: &str, name: &str, dir: &Path) -> Result<Scenario, ScenarioError> {
-        read::scenario(Source { file: name.to_owned(), text: text.to_owned() }, dir)
+        Scenario::parse_with(text, name, dir, &mut Traces::default())
+    }
+
+    /// As [`Scenario::parse`], of one of several scenarios that share their `traces`: none is read
+    /// twice.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] where it is none.
+    pub fn parse_with(
+        text: &str,
+        name: &str,
+        dir: &Path,
+        traces: &mut Traces,
+    ) -> Result<Scenario, ScenarioError> {
+        read::scenario(Source { file: name.to_owned(), text: text.to_owned() }, dir, traces)
     }
 
     /// The scenario of `dumbbell`, for `duration`, with seed 1 and packets of the default size.

@@ -7,7 +7,7 @@ use super::file::{
     TrafficTable,
 };
 use super::grammar::{Buffer, parse_off, parse_on, parse_visit};
-use super::synthetic::load_synthetic;
+use super::traces::Traces;
 use super::{
     DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, HostKind, LinkPlaces, Places, Scenario, SeriesSpec,
 };
@@ -15,18 +15,17 @@ use crate::network::{LinkSpec, MAX_FLOWS};
 use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
-use exm_trace::{Synthetic, Trace};
 use exm_units::{Bytes, Rate, Span};
 use std::path::Path;
-use std::sync::Arc;
 use toml::Spanned;
 
-/// What synthetic traces are drawn from, and how long they are before they repeat.
-const TRACE_SEED: u64 = 1;
-const TRACE_LENGTH: Span = Span::from_secs(600);
-
-/// Reads the scenario `source`; paths in it start from `dir`.
-pub(super) fn scenario(source: Source, dir: &Path) -> Result<Scenario, ScenarioError> {
+/// Reads the scenario `source`; paths in it start from `dir`. Traces that are among `traces` are not
+/// read again.
+pub(super) fn scenario(
+    source: Source,
+    dir: &Path,
+    traces: &mut Traces,
+) -> Result<Scenario, ScenarioError> {
     let file: File = toml::from_str(&source.text).map_err(|error| source.parse_error(&error))?;
     let (links, flows) = graph(&source, file.dumbbell, file.link, file.flow)?;
     let packet_place = file.packet_size.as_ref().and_then(place);
@@ -38,6 +37,7 @@ pub(super) fn scenario(source: Source, dir: &Path) -> Result<Scenario, ScenarioE
     let mut reader = Reader {
         source: &source,
         dir,
+        traces,
         packet,
         packet_place,
         nodes: Vec::new(),
@@ -134,6 +134,7 @@ fn graph(
 pub(super) struct Reader<'a> {
     pub(super) source: &'a Source,
     dir: &'a Path,
+    traces: &'a mut Traces,
     packet: Bytes,
     packet_place: Place,
     /// The names of the nodes, in order of appearance.
@@ -193,14 +194,16 @@ impl Reader<'_> {
 
     /// A fixed rate, or a trace.
     fn service(
-        &self,
+        &mut self,
         rate: Option<Spanned<Rate>>,
         trace: Option<Spanned<String>>,
         link: Place,
     ) -> Result<Service, ScenarioError> {
         match (rate, trace) {
             (Some(rate), None) => Ok(Service::Fixed(rate.into_inner())),
-            (None, Some(trace)) => named_trace(trace.as_ref(), self.dir)
+            (None, Some(trace)) => self
+                .traces
+                .named(trace.as_ref(), self.dir)
                 .map(Service::Trace)
                 .map_err(|problem| self.source.error(place(&trace), problem)),
             (Some(_), Some(trace)) => {
@@ -372,24 +375,6 @@ impl Reader<'_> {
         let visits = at.as_ref().iter().map(visit).collect::<Result<Vec<_>, _>>()?;
         Ok(Traffic::Schedule { visits, on })
     }
-}
-
-/// The trace called `name`: a synthetic link's, or that in a file, its path taken from `dir`.
-fn named_trace(name: &str, dir: &Path) -> Result<Arc<Trace>, String> {
-    let generated = |link: Synthetic| {
-        link.generate(TRACE_SEED, TRACE_LENGTH).map_err(|error| error.to_string())
-    };
-    let trace = match Synthetic::named(name) {
-        Some(link) => generated(link)?,
-        None if name.ends_with(".toml") => {
-            generated(load_synthetic(&dir.join(name)).map_err(|error| error.to_string())?)?
-        }
-        None => Trace::load(&dir.join(name)).map_err(|error| {
-            let names = Synthetic::names().collect::<Vec<_>>().join(", ");
-            format!("{error}; or name a synthetic one: {names}")
-        })?,
-    };
-    Ok(Arc::new(trace))
 }
 
 /// Gives each queue its limit, now that the round trips across it are known.

@@ -37,6 +37,21 @@ struct InterruptionTable {
     lasts: Spanned<String>,
 }
 
+/// What synthetic traces are drawn from unless their name says otherwise.
+const SEED: u64 = 1;
+
+/// Whether `name` is that of a synthetic link, perhaps with a seed: "lte" or "lte, seed 2".
+pub fn is_synthetic(name: &str) -> bool {
+    Synthetic::named(seeded(name).0).is_some()
+}
+
+/// The name and the seed of "lte, seed 2".
+pub(super) fn seeded(name: &str) -> (&str, u64) {
+    let parts = name.split_once(", seed ");
+    let seeded = parts.and_then(|(link, seed)| Some((link, seed.trim().parse().ok()?)));
+    seeded.unwrap_or((name, SEED))
+}
+
 /// Reads the synthetic link in `file`.
 ///
 /// A file is TOML. At the top may stand `slot`, the time at whose multiples opportunities come. Then

@@ -88,6 +88,20 @@ fn a_dumbbell_is_read_as_by_numbers() {
 }
 
 #[test]
+fn synthetic_links_have_seeds() {
+    let times = |name: &str| {
+        let text = DUMBBELL.replace("rate = \"15 Mbps\"", &format!("trace = \"{name}\""));
+        match &parse(&text).expect("a sound scenario").links[0].service {
+            Service::Trace(trace) => trace.times().to_vec(),
+            Service::Fixed(_) => panic!("a trace"),
+        }
+    };
+    assert_eq!(times("umts-like"), times("umts-like, seed 1"));
+    assert_ne!(times("umts-like"), times("umts-like, seed 2"));
+    assert!(is_synthetic("lte, seed 12") && !is_synthetic("lte, seed x") && !is_synthetic("a.pps"));
+}
+
+#[test]
 fn a_graph_is_read() {
     let network = network(GRAPH).expect("a sound scenario");
     assert_eq!(network.flows().len(), 3);

@@ -20,6 +20,7 @@ fn flow_sample() -> FlowSample {
         in_flight: Packets::new(9),
         delivered: 42,
         rtt: None,
+        received: None,
         signals: Some([1.0, 2.0, 1.5, 3.0, 4.0, 5.0]),
         rule: Some(17),
     }

@@ -394,6 +394,7 @@ impl Host {
             in_flight,
             delivered: self.report.delivered,
             rtt: self.last_rtt,
+            received: self.end_to_end.as_ref().map(|told| (told.bytes(), told.delay_at(now))),
             signals: remy.map(|remy| remy.memory().signals()),
             rule: remy.map(exm_remy::RemyCc::rule),
         }

@@ -51,7 +51,11 @@ impl Sprout {
     }
 
     pub(super) fn next_send(&self, now: Instant) -> Instant {
-        if self.has_room() || self.near.is_due(now) { now } else { Instant::MAX }
+        if self.near.is_due(now) {
+            return now;
+        }
+        let room = self.near.send_at(now, self.settings.packet);
+        room.filter(|_| self.to_send > 0).unwrap_or(Instant::MAX)
     }
 
     pub(super) fn send(&mut self, now: Instant, flow: usize) -> Packet {

@@ -1,0 +1,45 @@
+//! [`Traces`]: those that scenarios name.
+
+use super::synthetic::{load_synthetic, seeded};
+use exm_trace::{Synthetic, Trace};
+use exm_units::Span;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How long synthetic traces are before they repeat.
+const LENGTH: Span = Span::from_secs(600);
+
+/// The traces that were read, so that scenarios that are alike share them.
+#[derive(Clone, Debug, Default)]
+pub struct Traces(BTreeMap<PathBuf, Arc<Trace>>);
+
+impl Traces {
+    /// The trace called `name`: a synthetic link's, drawn from the seed that may stand after it, or that
+    /// in a file, its path taken from `dir`.
+    pub(super) fn named(&mut self, name: &str, dir: &Path) -> Result<Arc<Trace>, String> {
+        let path = dir.join(name);
+        if let Some(known) = self.0.get(&path) {
+            return Ok(Arc::clone(known));
+        }
+        let trace = Arc::new(read(name, dir)?);
+        self.0.insert(path, Arc::clone(&trace));
+        Ok(trace)
+    }
+}
+
+fn read(name: &str, dir: &Path) -> Result<Trace, String> {
+    let (link, seed) = seeded(name);
+    let generated =
+        |link: Synthetic| link.generate(seed, LENGTH).map_err(|error| error.to_string());
+    match Synthetic::named(link) {
+        Some(link) => generated(link),
+        None if link.ends_with(".toml") => {
+            generated(load_synthetic(&dir.join(link)).map_err(|error| error.to_string())?)
+        }
+        None => Trace::load(&dir.join(name)).map_err(|error| {
+            let names = Synthetic::names().collect::<Vec<_>>().join(", ");
+            format!("{error}; or name a synthetic one: {names}")
+        }),
+    }
+}
