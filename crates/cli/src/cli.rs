@@ -28,6 +28,11 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
+    /// Does what must be done before the process has threads.
+    pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
+        self.command.prepare()
+    }
+
     /// Does what was asked for.
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         if let Some(threads) = self.threads {

@@ -14,6 +14,9 @@ static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static HEEDED: AtomicBool = AtomicBool::new(false);
 static ASKED: AtomicBool = AtomicBool::new(false);
 
+/// Whether the command itself answers interrupts.
+static HANDED_OVER: AtomicBool = AtomicBool::new(false);
+
 /// What a shell reports of a command that ended by an interrupt: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
@@ -21,6 +24,9 @@ const INTERRUPTED: i32 = 130;
 pub(crate) fn watch() {
     // Where the system refuses, an interrupt ends the program all the same, if less tidily.
     let _ = ctrlc::set_handler(|| {
+        if HANDED_OVER.load(Ordering::SeqCst) {
+            return;
+        }
         if HEEDED.load(Ordering::SeqCst) && is_first() {
             return;
         }
@@ -58,6 +64,12 @@ pub(crate) fn heed() {
 /// From now on an interrupt ends the program again.
 pub(crate) fn heed_no_more() {
     HEEDED.store(false, Ordering::SeqCst);
+}
+
+/// From now on the command answers interrupts itself: nothing is done about them here.
+#[cfg(target_os = "linux")]
+pub(crate) fn hand_over() {
+    HANDED_OVER.store(true, Ordering::SeqCst);
 }
 
 /// Whether the user has interrupted what [`heed`]s it.

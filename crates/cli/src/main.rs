@@ -17,7 +17,10 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let mut cli = cli::Cli::parse();
+    if let Err(failure) = cli.prepare() {
+        return failure.report();
+    }
     interrupt::watch();
     cli.run().unwrap_or_else(shell::Failure::report)
 }

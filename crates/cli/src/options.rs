@@ -27,6 +27,16 @@ impl Text {
         self.options.push((option, value.to_owned()));
     }
 
+    /// The line of `key`, whose value is a number, a truth, or else text.
+    pub(crate) fn value(&mut self, option: &'static str, key: &str, value: &str) {
+        if value.parse::<f64>().is_ok_and(f64::is_finite) || value.parse::<bool>().is_ok() {
+            self.text += &format!("{key} = {value}\n");
+            self.options.push((option, value.to_owned()));
+        } else {
+            self.option(option, key, value);
+        }
+    }
+
     /// The text so far.
     pub(crate) fn as_str(&self) -> &str {
         &self.text

@@ -80,6 +80,12 @@ pub(crate) struct Printing {
 }
 
 impl Printing {
+    /// Whether JSON was asked for.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_json(self) -> bool {
+        self.json
+    }
+
     /// Prints `result`, as text or as JSON.
     pub(crate) fn print(self, result: &(impl Serialize + Display)) -> Result<(), Failure> {
         let json = || -> Result<String, serde_json::Error> {

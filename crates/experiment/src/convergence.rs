@@ -170,6 +170,7 @@ mod tests {
             is_on: index + 1 < all.len() && all[index + 1] > delivered,
             in_flight: 0,
             delivered,
+            received: None,
         });
         sampled.collect()
     }

@@ -29,6 +29,8 @@ pub(crate) enum What {
     Key(String, Value),
     /// The trace of every link that has one.
     Trace(String),
+    /// The trace of the link of this name.
+    TraceOf(String, String),
 }
 
 impl Change {
@@ -65,6 +67,14 @@ impl Change {
                 });
                 Ok(())
             }
+            What::TraceOf(name, file) => {
+                for link in members(document, &["link"]) {
+                    if name_of(link) == Some(name) {
+                        link.insert("trace".to_owned(), Value::String(file.clone()));
+                    }
+                }
+                Ok(())
+            }
             What::Key(path, value) => {
                 let steps: Vec<&str> = path.split('.').collect();
                 if steps.iter().any(|step| step.is_empty()) {
@@ -78,6 +88,37 @@ impl Change {
             }
         }
     }
+}
+
+impl Change {
+    /// Whether it sets the trace of a link.
+    pub(crate) fn is_of_trace(&self) -> bool {
+        match &self.what {
+            What::Trace(_) | What::TraceOf(..) => true,
+            What::Key(path, _) => {
+                let mut steps = path.split('.');
+                matches!(steps.next(), Some("link" | "dumbbell")) && steps.last() == Some("trace")
+            }
+            What::Controller(_) | What::Queue(_) => false,
+        }
+    }
+}
+
+/// The names of the links with traces that the first flow crosses first, there and back.
+pub(crate) fn traced_ways(document: &mut Table) -> Option<[String; 2]> {
+    let links = members(document, &["link"]).into_iter().filter(|link| link.contains_key("trace"));
+    let traced: Vec<String> = links.filter_map(|link| Some(name_of(link)?.to_owned())).collect();
+    let flows = members(document, &["flow"]);
+    let first = flows.into_iter().next()?;
+    let crossed = |key: &str| {
+        let names = first.get(key)?.as_array()?.iter().filter_map(Value::as_str);
+        names.into_iter().find(|name| traced.iter().any(|own| own == name)).map(str::to_owned)
+    };
+    Some([crossed("path")?, crossed("back")?])
+}
+
+fn name_of(table: &Table) -> Option<&str> {
+    table.get("name").and_then(Value::as_str)
 }
 
 /// The tables called one of `names`, and the members of lists called so.
@@ -102,8 +143,9 @@ fn set<'a>(table: &mut Table, path: &[&'a str], value: &Value) -> Result<(), &'a
     match next {
         Value::Table(table) => set(table, rest, value),
         Value::Array(list) => {
-            let is_named =
-                |member: &Value| member.get("name").and_then(Value::as_str) == Some(rest[0]);
+            let is_named = |member: &Value| {
+                member.as_table().and_then(name_of).is_some_and(|name| name == rest[0])
+            };
             let named = list.iter().any(is_named);
             let rest = if named { &rest[1..] } else { rest };
             let tables = list.iter_mut().filter(|member| !named || is_named(member));
@@ -174,5 +216,30 @@ mod tests {
         let trace = changed(What::Trace("b.pps".to_owned())).expect("is changed").to_string();
         assert_eq!(trace.matches("trace = ").count(), 1);
         assert!(trace.contains("b.pps"));
+        let of = |name: &str| changed(What::TraceOf(name.to_owned(), "c.pps".to_owned()));
+        assert!(of("second").expect("is changed").to_string().contains("trace = \"c.pps\""));
+    }
+
+    #[test]
+    fn both_ways_of_the_first_flow_are_found() {
+        let ways = |flow: &str| {
+            let links = FILE.replace("rate = \"1 Mbps\"", "trace = \"b.pps\"");
+            let text = links.replacen("[[flow]]", &format!("[[flow]]\n{flow}"), 1);
+            traced_ways(&mut text.parse().expect("TOML"))
+        };
+        let both = Some(["second".to_owned(), "first".to_owned()]);
+        assert_eq!(ways("path = [\"second\"]\nback = [\"first\"]"), both);
+        assert_eq!(ways("path = [\"second\"]"), None);
+        assert_eq!(traced_ways(&mut FILE.parse().expect("TOML")), None);
+    }
+
+    #[test]
+    fn changes_of_traces_are_known() {
+        let is = |path: &str| {
+            let what = What::Key(path.to_owned(), Value::Integer(1));
+            Change { what, place: None }.is_of_trace()
+        };
+        assert!(is("link.trace") && is("link.down.trace") && is("dumbbell.trace"));
+        assert!(!is("link.rate") && !is("trace"));
     }
 }

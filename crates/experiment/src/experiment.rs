@@ -4,10 +4,9 @@ use crate::edit::{Change, What};
 use crate::file::{
     ExperimentTable, File, OneOrMore, SchemeTable, Settings, SweepTable, VariantTable,
 };
-use crate::metric::{self, DELAY_REDUCTION, Metric, SPEEDUP, USUAL};
+use crate::metric::{self, DELAY, DELAY_REDUCTION, Metric, SPEEDUP, THROUGHPUT, USUAL};
 use crate::sweep::{self, Point, Sweep};
-use exm_sim::scenario::{Place, Scenario, ScenarioError, Source, suggest};
-use exm_trace::Synthetic;
+use exm_sim::scenario::{Place, Scenario, ScenarioError, Source, is_synthetic, suggest};
 use exm_units::Span;
 use std::path::{Path, PathBuf};
 use toml::{Spanned, Table, Value};
@@ -38,6 +37,12 @@ pub struct Experiment {
     pub runs: u64,
     /// The time over which throughput is told where it changes.
     pub window: Span,
+    /// Which delay pictures and ratios are of.
+    pub x: Metric,
+    /// Which throughput they are of.
+    pub y: Metric,
+    /// What the mean over all variants is called, where it is told.
+    pub mean: Option<String>,
     /// What chance is drawn from.
     pub seed: u64,
     /// The schemes that all others are compared with.
@@ -58,8 +63,12 @@ pub struct Experiment {
 /// A kind of picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureKind {
-    /// Throughput against queueing delay.
+    /// Throughput against delay.
     ThroughputDelay,
+    /// The same, of the means over all variants.
+    Means,
+    /// Throughput and end-to-end delay over time, of the first run.
+    RateAndDelay,
     /// What was delivered over time, of the first run.
     Sequence,
     /// A quantity over the values of the sweep.
@@ -78,8 +87,10 @@ pub enum FigureKind {
 
 impl FigureKind {
     /// All kinds and their names in files.
-    pub(crate) const NAMED: [(&'static str, FigureKind); 8] = [
+    pub(crate) const NAMED: [(&'static str, FigureKind); 10] = [
         ("throughput-delay", FigureKind::ThroughputDelay),
+        ("means", FigureKind::Means),
+        ("rate-and-delay", FigureKind::RateAndDelay),
         ("sequence", FigureKind::Sequence),
         ("sweep", FigureKind::Sweep),
         ("bars", FigureKind::Bars),
@@ -111,6 +122,8 @@ pub struct Scheme {
     pub paper: Vec<PaperNumber>,
     /// The values of the sweep that it was designed for.
     pub designed_for: Option<(f64, f64)>,
+    /// What it shares with the schemes that a line joins it with.
+    pub curve: Option<String>,
     pub(crate) changes: Vec<Change>,
     /// Where its controller stands, or else its name.
     pub(crate) place: Place,
@@ -190,7 +203,7 @@ impl Experiment {
         let mut document = self.document.clone();
         let links = crate::edit::members(&mut document, &["dumbbell", "link"]);
         let traces = links.into_iter().filter_map(|link| link.get("trace")?.as_str());
-        let recorded = traces.filter(|name| Synthetic::named(name).is_none());
+        let recorded = traces.filter(|name| !is_synthetic(name));
         files.extend(recorded.map(str::to_owned));
         files.sort();
         files.dedup();
@@ -240,6 +253,7 @@ impl Reader<'_> {
         if variants.is_empty() {
             variants.push(Variant::default());
         }
+        let mean = table.mean.map(|mean| self.mean(mean, &variants)).transpose()?;
         let file = &self.source.file;
         let stem = Path::new(file).file_stem();
         Ok(Experiment {
@@ -251,6 +265,9 @@ impl Reader<'_> {
             columns: self.columns(table.columns)?,
             runs: self.runs(table.runs)?,
             window: self.window(table.window.as_ref(), scenario.duration)?,
+            x: self.axis(table.x.as_ref(), DELAY)?,
+            y: self.axis(table.y.as_ref(), THROUGHPUT)?,
+            mean,
             seed: scenario.seed,
             references,
             schemes,
@@ -326,6 +343,30 @@ impl Reader<'_> {
         })
     }
 
+    /// The metric that an axis is of.
+    fn axis(&self, name: Option<&Spanned<String>>, usual: Metric) -> Result<Metric, ScenarioError> {
+        let Some(name) = name else { return Ok(usual) };
+        let metric = self.metric(name)?;
+        if metric::of_flow(metric.key).is_none() {
+            let problem = format!(
+                "\"{}\" is no quantity of each flow, which pictures are drawn of: give one such as \
+                 \"self_inflicted\" or \"received\"",
+                metric.key
+            );
+            return Err(self.source.error(place(name), problem));
+        }
+        Ok(metric)
+    }
+
+    fn mean(&self, mean: Spanned<String>, variants: &[Variant]) -> Result<String, ScenarioError> {
+        let is_taken = variants.iter().any(|variant| variant.name == *mean.as_ref());
+        if is_taken || mean.as_ref().trim().is_empty() {
+            let problem = "the mean over all variants needs a name of its own";
+            return Err(self.source.error(place(&mean), problem));
+        }
+        Ok(mean.into_inner())
+    }
+
     fn references(
         &self,
         references: Option<Spanned<OneOrMore>>,
@@ -372,6 +413,7 @@ impl Reader<'_> {
             is_optional: table.optional_file,
             paper: self.paper(&table.paper, points)?,
             designed_for: designed_for.transpose()?,
+            curve: table.curve,
             changes,
             place: at,
         })

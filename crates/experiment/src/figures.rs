@@ -1,7 +1,7 @@
 //! The pictures of an experiment.
 
 use crate::convergence;
-use crate::experiment::FigureKind;
+use crate::experiment::{Experiment, FigureKind};
 use crate::plan::{Case, Plan};
 use crate::results::{Picture, Results, rows_of};
 use crate::series::{self, Recording};
@@ -24,19 +24,25 @@ pub(crate) struct Drawn {
 /// Draws all pictures of the runs `rows` of `plan`.
 pub(crate) fn draw(plan: &Plan, rows: &Rows, results: &Results) -> Vec<Drawn> {
     let mut styles = Styles::new();
-    let schemes = plan.experiment.schemes.iter().map(|scheme| styles.of(&scheme.name));
+    let schemes = plan.experiment.schemes.iter();
+    let schemes = schemes.map(|scheme| styles.of(scheme.curve.as_ref().unwrap_or(&scheme.name)));
     let artist = Artist { plan, rows, results, styles: schemes.collect() };
     let mut drawn = Vec::new();
     for &kind in &plan.experiment.figures {
         for variant in 0..plan.experiment.variants.len() {
             match kind {
-                FigureKind::Table => {}
-                FigureKind::Sweep => drawn.push(artist.drawn(kind, variant, None)),
+                FigureKind::Table | FigureKind::Means => {}
+                FigureKind::Sweep => drawn.push(artist.drawn(kind, Some(variant), None)),
                 _ => {
                     for point in 0..plan.experiment.points().len() {
-                        drawn.push(artist.drawn(kind, variant, Some(point)));
+                        drawn.push(artist.drawn(kind, Some(variant), Some(point)));
                     }
                 }
+            }
+        }
+        if kind == FigureKind::Means && results.mean.is_some() {
+            for point in 0..plan.experiment.points().len() {
+                drawn.push(artist.drawn(kind, None, Some(point)));
             }
         }
     }
@@ -58,12 +64,15 @@ struct Words {
 }
 
 impl Artist<'_> {
-    fn drawn(&self, kind: FigureKind, variant: usize, point: Option<usize>) -> Drawn {
+    /// A picture of a variant, or of the mean over all of them.
+    fn drawn(&self, kind: FigureKind, variant: Option<usize>, point: Option<usize>) -> Drawn {
         let words = self.words(variant, point);
         let cases = self.cases(variant, point);
         let picture = Picture { file: self.file(kind, variant, point), title: words.title.clone() };
         let svg = match kind {
             FigureKind::ThroughputDelay => self.throughput_delay(words, &cases),
+            FigureKind::Means => self.means(words, &cases),
+            FigureKind::RateAndDelay => self.rate_and_delay(words, &cases),
             FigureKind::Sweep => self.sweep(words, &cases),
             FigureKind::Bars => self.bars(words, &cases),
             FigureKind::Sequence => self.sequence(words, &cases),
@@ -74,16 +83,16 @@ impl Artist<'_> {
         Drawn { picture, svg }
     }
 
-    /// The numbers of the cases of a variant, at one point or all.
-    fn cases(&self, variant: usize, point: Option<usize>) -> Vec<usize> {
+    /// The numbers of the cases of a variant, or of the first, at one point or all.
+    fn cases(&self, variant: Option<usize>, point: Option<usize>) -> Vec<usize> {
         let is_shown = |&index: &usize| {
             let case = &self.plan.cases[index];
-            case.variant == variant && point.is_none_or(|point| case.point == point)
+            case.variant == variant.unwrap_or(0) && point.is_none_or(|point| case.point == point)
         };
         (0..self.plan.cases.len()).filter(is_shown).collect()
     }
 
-    fn words(&self, variant: usize, point: Option<usize>) -> Words {
+    fn words(&self, variant: Option<usize>, point: Option<usize>) -> Words {
         let experiment = &self.plan.experiment;
         let mut title = experiment.title.clone().unwrap_or_else(|| experiment.name.clone());
         let points = experiment.points();
@@ -97,10 +106,9 @@ impl Artist<'_> {
                 title += &format!(" {}", sweep.title);
             }
         }
-        let mut parts = Vec::new();
-        if !experiment.variants[variant].name.is_empty() {
-            parts.push(experiment.variants[variant].name.clone());
-        }
+        let name = variant.map(|variant| &experiment.variants[variant].name);
+        let name = name.or(experiment.mean.as_ref()).filter(|name| !name.is_empty());
+        let mut parts: Vec<String> = name.into_iter().cloned().collect();
         let Results { runs, duration, .. } = self.results;
         let plural = if *runs == 1 { "run" } else { "runs" };
         parts.push(format!("{runs} {plural} of {duration}"));
@@ -108,13 +116,13 @@ impl Artist<'_> {
     }
 
     /// The name of a picture: "figure", and what sets it apart from others.
-    fn file(&self, kind: FigureKind, variant: usize, point: Option<usize>) -> String {
+    fn file(&self, kind: FigureKind, variant: Option<usize>, point: Option<usize>) -> String {
         let experiment = &self.plan.experiment;
         let mut parts = vec!["figure".to_owned()];
         if experiment.figures.first() != Some(&kind) {
             parts.push(kind.name().to_owned());
         }
-        if variant > 0 {
+        if let Some(variant) = variant.filter(|&variant| variant > 0) {
             parts.push(slug(&experiment.variants[variant].name));
         }
         let points = experiment.points();
@@ -125,8 +133,8 @@ impl Artist<'_> {
     }
 
     fn sample(&self, case: usize) -> Sample<'_> {
-        let of_plan = &self.plan.cases[case];
-        Sample::new(rows_of(self.rows, case), of_plan, of_plan.is_own.clone())
+        let is_own = self.plan.cases[case].is_own.clone();
+        Sample::new(rows_of(self.rows, case), self.plan, case, is_own)
     }
 
     fn name(&self, case: usize) -> String {
@@ -138,23 +146,105 @@ impl Artist<'_> {
     }
 
     fn throughput_delay(&self, words: Words, cases: &[usize]) -> String {
-        let schemes = cases.iter().map(|&case| Scheme {
+        let runs = |case: usize| -> Vec<Run> {
+            let sample = self.sample(case);
+            sample.points().map(|(throughput, delay_ms)| Run { delay_ms, throughput }).collect()
+        };
+        let description =
+            format!("Throughput against {} of each sender in each run.", self.delay());
+        let y_axis = self.plan.experiment.y.words.to_owned();
+        self.scatter(words, y_axis, description, cases.iter().map(|&case| (case, runs(case))))
+    }
+
+    /// The means over all variants of the schemes of `cases`, which are of the first of them.
+    fn means(&self, words: Words, cases: &[usize]) -> String {
+        let Experiment { x, y, .. } = &self.plan.experiment;
+        let points = self.plan.experiment.points();
+        let mean = |&case: &usize| {
+            let (scheme, point) = (self.name(case), &points[self.plan.cases[case].point].label);
+            let own = self.results.cases.iter().find(|one| {
+                Some(&one.variant) == self.results.mean.as_ref()
+                    && (&one.scheme, &one.point) == (&scheme, point)
+            });
+            let values = own.map(|one| &one.own.values);
+            let value = |key: &str| values.and_then(|values| values.get(key)).copied();
+            let run = value(y.key).map(|throughput| Run { delay_ms: value(x.key), throughput });
+            (case, run.into_iter().collect())
+        };
+        let description =
+            format!("The mean throughput against the mean {} of each scheme.", self.delay());
+        self.scatter(words, format!("mean {}", y.words), description, cases.iter().map(mean))
+    }
+
+    /// Which delay is drawn.
+    fn delay(&self) -> &'static str {
+        let words = self.plan.experiment.x.words;
+        words.split_once(',').map_or(words, |(quantity, _)| quantity)
+    }
+
+    fn scatter(
+        &self,
+        words: Words,
+        y_axis: String,
+        description: String,
+        runs: impl Iterator<Item = (usize, Vec<Run>)>,
+    ) -> String {
+        let schemes = runs.map(|(case, runs)| Scheme {
             name: self.name(case),
             style: self.style(case),
             on_frontier: self.plan.cases[case].is_computed(),
-            runs: self
-                .sample(case)
-                .points()
-                .map(|(throughput, queueing_ms)| Run { queueing_ms, throughput })
-                .collect(),
+            curve: self.plan.experiment.schemes[self.plan.cases[case].scheme].curve.clone(),
+            runs,
         });
         let figure = ThroughputDelay {
             title: words.title,
             subtitle: words.subtitle,
-            description: "Throughput against queueing delay of each sender in each run.".to_owned(),
-            y_axis: "throughput, Mbps".to_owned(),
+            description,
+            y_axis,
+            delay: self.delay().to_owned(),
             spread: Spread::Ellipse,
             schemes: schemes.collect(),
+        };
+        figure.svg()
+    }
+
+    /// What each scheme's first flow received over time and with which delay, beside what there was.
+    fn rate_and_delay(&self, words: Words, cases: &[usize]) -> String {
+        let (mut rates, mut delays, mut offered) = (Vec::new(), Vec::new(), None);
+        for &case in cases {
+            let of_plan = &self.plan.cases[case];
+            let flow = first_own(of_plan);
+            let row = self.rows.get(&(case, 0)).and_then(|row| row.flows.get(flow));
+            let Some((row, course)) = row.and_then(|row| Some((row, row.course.as_ref()?))) else {
+                continue;
+            };
+            let line = |points| Line { name: self.name(case), style: self.style(case), points };
+            rates.push(line(course.throughput()));
+            delays.push(line(course.delay()));
+            offered = offered.or_else(|| course.offered(of_plan, row.group));
+        }
+        let back =
+            |name: &str, points| Line { name: name.to_owned(), style: Style::BACKGROUND, points };
+        let (capacity, least) = offered
+            .map(|all| (back("capacity", all.throughput), back("omniscient", all.delay)))
+            .unzip();
+        let panels = vec![
+            SeriesPanel { backdrop: capacity, ..SeriesPanel::new("throughput, Mbps", rates) },
+            SeriesPanel {
+                backdrop: least,
+                y_scale: Scale::Log,
+                ..SeriesPanel::new("end-to-end delay, ms", delays)
+            },
+        ];
+        let window = self.plan.experiment.window;
+        let figure = Series {
+            title: words.title,
+            subtitle: format!("{}; throughput over {window}, the first run", words.subtitle),
+            description: "Throughput and end-to-end delay at the receiver over time, and what the \
+                          link offered."
+                .to_owned(),
+            panels,
+            events: Vec::new(),
         };
         figure.svg()
     }
@@ -313,8 +403,8 @@ impl Artist<'_> {
             line(*case, samples.iter().map(|at| (at.time, at.in_flight as f64)).collect())
         });
         let panels = vec![
-            SeriesPanel { y_axis: "queue, packets".to_owned(), lines: queues.collect() },
-            SeriesPanel { y_axis: "in flight, packets".to_owned(), lines: flights.collect() },
+            SeriesPanel::new("queue, packets", queues.collect()),
+            SeriesPanel::new("in flight, packets", flights.collect()),
         ];
         let figure = Series {
             title: words.title,
@@ -349,10 +439,8 @@ impl Artist<'_> {
                     points: ends.collect(),
                 }
             };
-            SeriesPanel {
-                y_axis: format!("{}, Mbps", self.name(*case)),
-                lines: (0..network.flows().len()).map(line).collect(),
-            }
+            let lines = (0..network.flows().len()).map(line).collect();
+            SeriesPanel::new(format!("{}, Mbps", self.name(*case)), lines)
         };
         let figure = Series {
             title: words.title,

@@ -19,6 +19,9 @@ pub(super) struct ExperimentTable {
     pub(super) columns: Option<Vec<Spanned<String>>>,
     pub(super) runs: Option<Spanned<u64>>,
     pub(super) window: Option<Spanned<String>>,
+    pub(super) x: Option<Spanned<String>>,
+    pub(super) y: Option<Spanned<String>>,
+    pub(super) mean: Option<Spanned<String>>,
     pub(super) reference: Option<Spanned<OneOrMore>>,
     #[serde(default)]
     pub(super) scheme: Vec<Spanned<SchemeTable>>,
@@ -63,6 +66,7 @@ pub(super) struct SchemeTable {
     #[serde(default)]
     pub(super) optional_file: bool,
     pub(super) designed_for: Option<Spanned<String>>,
+    pub(super) curve: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

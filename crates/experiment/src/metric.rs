@@ -1,5 +1,7 @@
 //! [`Metric`]: what is told of a scheme.
 
+use crate::rows::{EndToEndRow, FlowRow};
+
 /// A number that is told of each scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
@@ -22,17 +24,27 @@ const fn metric(
     Metric { key, heading, words, decimals }
 }
 
+/// What pictures and ratios are of unless an experiment says otherwise.
+pub(crate) const THROUGHPUT: Metric =
+    metric("throughput", ["throughput", "Mbps"], "throughput, Mbps", 3);
+pub(crate) const DELAY: Metric = metric("queueing", ["queueing", "ms"], "queueing delay, ms", 2);
+
 /// All that can be told, in the order of the columns.
 ///
 /// `shortest_over_longest` and `rtt_exponent` are of flows with several RTTs, of all runs together.
 /// `convergence` is of flows that start at set times: how long each takes until its throughput over
 /// a window stays within 20 % of its fair share to the next set start or end of any flow; the median,
 /// where a flow that does not come to that took for ever. `converged` is the part that does.
-pub const METRICS: [Metric; 24] = [
-    metric("throughput", ["throughput", "Mbps"], "throughput, Mbps", 3),
+///
+/// From `received` on they are measured at the receiver, as section 2.4.1 of the thesis has it, of flows
+/// whose answers cross links, after the warm-up: see [`exm_trace::delay`]. `capacity_used` and what
+/// follows from the omniscient protocol are of a path that follows a trace. `queued_within` counts
+/// packets from the start on.
+pub const METRICS: [Metric; 31] = [
+    THROUGHPUT,
     metric("mean_throughput", ["throughput", "mean"], "mean throughput, Mbps", 3),
     metric("sd_throughput", ["±", "Mbps"], "standard deviation of throughput, Mbps", 3),
-    metric("queueing", ["queueing", "ms"], "queueing delay, ms", 2),
+    DELAY,
     metric("mean_queueing", ["queueing", "mean"], "mean queueing delay, ms", 2),
     metric("sd_queueing", ["±", "ms"], "standard deviation of queueing delay, ms", 2),
     metric("rtt", ["RTT", "ms"], "RTT, ms", 2),
@@ -58,6 +70,13 @@ pub const METRICS: [Metric; 24] = [
     metric("converged", ["converged", "%"], "starts after which the fair share was reached, %", 0),
     metric("utilisation", ["link", "%"], "utilisation of the busiest link, %", 1),
     metric("objective", ["objective", ""], "log2(throughput/share) - log2(RTT/propagation RTT)", 3),
+    metric("received", ["received", "Mbps"], "throughput at the receiver, Mbps", 3),
+    metric("capacity_used", ["capacity", "used %"], "utilisation of the link's capacity, %", 1),
+    metric("delay_95", ["delay", "95 % ms"], "95 % end-to-end delay, ms", 1),
+    metric("omniscient", ["omniscient", "ms"], "95 % delay of the omniscient protocol, ms", 1),
+    metric("self_inflicted", ["self-inflicted", "ms"], "self-inflicted delay, ms", 1),
+    metric("queued_95", ["queued", "95 % ms"], "95 % end-to-end delay without propagation, ms", 1),
+    metric("queued_within", ["queued", "<= 100 ms %"], "packets queued at most 100 ms, %", 1),
 ];
 
 /// What is printed unless an experiment says otherwise.
@@ -80,7 +99,7 @@ pub(crate) const CONVERGENCES: [&str; 2] = ["convergence", "converged"];
 
 /// How many times the reference's throughput a scheme's is, told as a paper's number.
 pub(crate) const SPEEDUP: &str = "speedup";
-/// How many times the reference's queueing delay a scheme's is, told as a paper's number.
+/// How many times the reference's delay a scheme's is, told as a paper's number.
 pub(crate) const DELAY_REDUCTION: &str = "delay_reduction";
 
 impl Metric {
@@ -88,6 +107,30 @@ impl Metric {
     pub fn named(key: &str) -> Option<Metric> {
         METRICS.into_iter().find(|metric| metric.key == key)
     }
+}
+
+/// A number of one flow of one run.
+pub(crate) type OfFlow = fn(&FlowRow) -> Option<f64>;
+
+/// How the metric called `key` is told of a single flow, if it is; over several it is the median.
+pub(crate) fn of_flow(key: &str) -> Option<OfFlow> {
+    fn end_to_end(flow: &FlowRow, value: fn(&EndToEndRow) -> Option<f64>) -> Option<f64> {
+        flow.end_to_end.as_ref().and_then(value)
+    }
+    Some(match key {
+        "throughput" => |flow| flow.throughput_mbps,
+        "queueing" => |flow| flow.queueing_ms,
+        "rtt" => |flow| flow.rtt_ms,
+        "completion" => |flow| flow.completion_ms,
+        "received" => |flow| end_to_end(flow, |told| Some(told.received_mbps)),
+        "capacity_used" => |flow| end_to_end(flow, EndToEndRow::capacity_used),
+        "delay_95" => |flow| end_to_end(flow, |told| told.delay_95_ms),
+        "omniscient" => |flow| end_to_end(flow, |told| told.omniscient_95_ms),
+        "self_inflicted" => |flow| end_to_end(flow, EndToEndRow::self_inflicted),
+        "queued_95" => |flow| end_to_end(flow, EndToEndRow::queued_95),
+        "queued_within" => |flow| end_to_end(flow, |told| told.queued_within),
+        _ => return None,
+    })
 }
 
 /// The names of all metrics.

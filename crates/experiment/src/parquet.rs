@@ -13,7 +13,7 @@ use parquet::schema::types::Type;
 use std::io;
 use std::sync::Arc;
 
-/// Rows that are written together: at 25 columns, 13 MB of numbers.
+/// Rows that are written together: at 30 columns, 16 MB of numbers.
 const GROUP: usize = 1 << 16;
 
 /// `sheet` as the bytes of a file.

@@ -1,15 +1,18 @@
 //! [`Plan`]: which networks an experiment simulates, and how often.
 
-use crate::edit::{Change, What};
-use crate::experiment::{Experiment, FigureKind, Scheme};
+use crate::convergence;
+use crate::edit::{self, Change, What};
+use crate::experiment::{Experiment, FigureKind, Scheme, Variant};
 use crate::fingerprint::Fingerprint;
+use crate::lab::Lab;
 use crate::metric::{COMPLETIONS, CONVERGENCES};
 use crate::sweep::Point;
+use crate::traces::Pair;
 use exm_link::Service;
 use exm_random::{Purpose, Stream};
 use exm_sim::controllers::AnyController;
 use exm_sim::network::Network;
-use exm_sim::scenario::{Load, Scenario, ScenarioError, suggest};
+use exm_sim::scenario::{Load, Scenario, ScenarioError, Traces, suggest};
 use exm_units::Span;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -29,6 +32,8 @@ pub struct Options {
     /// A file that takes the place of the experiment's traces, as a path that leads there from
     /// anywhere.
     pub trace: Option<PathBuf>,
+    /// Recorded traces: each direction of each is a variant, in place of those that set traces.
+    pub traces: Vec<Pair>,
 }
 
 /// Which networks are simulated, and how often.
@@ -46,6 +51,8 @@ pub struct Plan {
     pub cases: Vec<Case>,
     /// What was left out, and why.
     pub skipped: Vec<Skipped>,
+    /// Whether they are made in real time by a [`Lab`], and not in the simulator.
+    pub is_live: bool,
     pub(crate) asked: Asked,
     pub(crate) hash: Fingerprint,
 }
@@ -54,7 +61,9 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
     /// How soon flows come to their fair share, by their throughput over such a window.
-    pub(crate) window: Option<Span>,
+    pub(crate) convergence: Option<Span>,
+    /// How throughput over such a window, and delay, went over time.
+    pub(crate) course: Option<Span>,
     /// How flow completion times are distributed.
     pub(crate) completions: bool,
 }
@@ -75,7 +84,15 @@ pub struct Case {
     /// For each group of flows, whether its controller is the scheme's.
     pub is_own: Vec<bool>,
     pub(crate) name: String,
+    scheme_name: String,
     pub(crate) hash: Fingerprint,
+}
+
+impl Case {
+    /// The name of its scheme.
+    pub fn scheme_name(&self) -> &str {
+        &self.scheme_name
+    }
 }
 
 /// A scheme that was left out.
@@ -107,6 +124,19 @@ pub enum PlanError {
     /// The trace takes no trace's place.
     #[error("the experiment has no link with a trace, whose place another could take")]
     NoTrace,
+    /// Two traces take no traces' place.
+    #[error(
+        "traces of both directions need a flow whose path and whose way back each cross a link with \
+         a trace, and the experiment has none"
+    )]
+    NoWays,
+}
+
+impl Asked {
+    /// The time between samples of a run, where some are asked for.
+    pub(crate) fn step(&self) -> Option<Span> {
+        self.convergence.or(self.course).map(convergence::step)
+    }
 }
 
 impl Plan {
@@ -117,7 +147,7 @@ impl Plan {
     /// [`PlanError`] where a setting is refused, a controller or trace is missing, or nothing is
     /// left to do.
     pub fn new(
-        experiment: Experiment,
+        mut experiment: Experiment,
         options: &Options,
         load: &mut Load<'_>,
     ) -> Result<Plan, PlanError> {
@@ -134,19 +164,25 @@ impl Plan {
             return Err(PlanError::NothingLeft(reasons.join("; ")));
         }
         let base = base(&experiment, options)?;
+        if !options.traces.is_empty() {
+            experiment.variants = recorded(&experiment.variants, &options.traces, base.clone())?;
+        }
         let seed = options.seed.unwrap_or(experiment.seed);
         let mut cases = Vec::new();
+        let traces = Traces::default();
+        let mut maker = Maker { experiment: &experiment, base: &base, seed, traces };
         for variant in 0..experiment.variants.len() {
             for (point, value) in experiment.points().iter().enumerate() {
                 for &scheme in &left {
-                    let numbers = [variant, point, scheme];
-                    let maker = Maker { experiment: &experiment, base: &base, seed };
-                    cases.push(maker.case(numbers, value, load)?);
+                    cases.push(maker.case([variant, point, scheme], value, load)?);
                 }
             }
         }
         let mut hash = Fingerprint::of(&base.to_string());
         hash.add(&seed.to_le_bytes());
+        if !options.traces.is_empty() {
+            experiment.variants.iter().for_each(|variant| hash.add(variant.name.as_bytes()));
+        }
         let asked = asked(&experiment);
         if asked != Asked::default() {
             write!(hash, "{asked:?}").expect("numbers take any text");
@@ -157,10 +193,33 @@ impl Plan {
             duration: cases[0].scenario.duration,
             cases,
             skipped,
+            is_live: false,
             asked,
             hash,
             experiment,
         })
+    }
+
+    /// The same, to be made by `lab`: schemes that it cannot run are left out.
+    ///
+    /// # Errors
+    /// [`PlanError`] where nothing is left to do.
+    pub fn live(mut self, lab: &dyn Lab) -> Result<Plan, PlanError> {
+        for index in 0..self.experiment.schemes.len() {
+            let own = self.cases.iter().filter(|case| case.scheme == index);
+            let Some(reason) = own.into_iter().find_map(|case| lab.refusal(case)) else { continue };
+            let scheme = self.experiment.schemes[index].name.clone();
+            self.cases.retain(|case| case.scheme != index);
+            self.skipped.push(Skipped { scheme, reason });
+        }
+        if self.cases.is_empty() {
+            let reasons: Vec<String> =
+                self.skipped.iter().map(|one| format!("{}: {}", one.scheme, one.reason)).collect();
+            return Err(PlanError::NothingLeft(reasons.join("; ")));
+        }
+        self.hash.add(b"live");
+        self.is_live = true;
+        Ok(self)
     }
 
     /// The seed of the run of this number, the same for all cases: whatever the scheme, it meets the
@@ -169,8 +228,12 @@ impl Plan {
         Stream::new(self.seed, Purpose::Specimen, run as usize).seed() >> 11
     }
 
-    /// About how much work a run of `case` is: thousands of packets that its links could carry.
-    pub fn work(case: &Case) -> u64 {
+    /// About how much work a run of `case` is: thousands of packets that its links could carry; in
+    /// real time, each as much.
+    pub fn work(&self, case: &Case) -> u64 {
+        if self.is_live {
+            return 1;
+        }
         let secs = case.network.duration().as_secs_f64();
         let links = case.network.links().iter();
         let bits: f64 = links.map(|link| link.service.rate().as_bps() as f64 * secs).sum();
@@ -183,7 +246,8 @@ fn asked(experiment: &Experiment) -> Asked {
     let tells = |keys: &[&str]| keys.iter().any(|key| experiment.tells(key));
     let is_drawn = |kind: FigureKind| experiment.figures.contains(&kind);
     Asked {
-        window: tells(&CONVERGENCES).then_some(experiment.window),
+        convergence: tells(&CONVERGENCES).then_some(experiment.window),
+        course: is_drawn(FigureKind::RateAndDelay).then_some(experiment.window),
         completions: tells(&COMPLETIONS) || is_drawn(FigureKind::Distribution),
     }
 }
@@ -230,16 +294,47 @@ fn base(experiment: &Experiment, options: &Options) -> Result<Table, PlanError> 
     Ok(base)
 }
 
+/// Each direction of each of `pairs` under each of those of `variants` that set no trace.
+fn recorded(
+    variants: &[Variant],
+    pairs: &[Pair],
+    mut document: Table,
+) -> Result<Vec<Variant>, PlanError> {
+    let ways = edit::traced_ways(&mut document).ok_or(PlanError::NoWays)?;
+    let mut kept: Vec<Variant> = variants.to_vec();
+    kept.retain(|variant| !variant.changes.iter().any(Change::is_of_trace));
+    if kept.is_empty() {
+        kept.push(Variant::default());
+    }
+    let mut all = Vec::new();
+    for Pair { name, down, up } in pairs {
+        for (word, files) in [("down", [down, up]), ("up", [up, down])] {
+            for variant in &kept {
+                let mut variant = variant.clone();
+                let comma = if variant.name.is_empty() { "" } else { ", " };
+                variant.name = format!("{name} {word}{comma}{}", variant.name);
+                for (link, file) in ways.iter().zip(files) {
+                    let what = What::TraceOf(link.clone(), file.display().to_string());
+                    variant.changes.push(Change { what, place: None });
+                }
+                all.push(variant);
+            }
+        }
+    }
+    Ok(all)
+}
+
 /// Makes the cases of an experiment.
 struct Maker<'a> {
     experiment: &'a Experiment,
     base: &'a Table,
     seed: u64,
+    traces: Traces,
 }
 
 impl Maker<'_> {
     fn case(
-        &self,
+        &mut self,
         [variant, point, scheme]: [usize; 3],
         value: &Point,
         load: &mut Load<'_>,
@@ -266,17 +361,18 @@ impl Maker<'_> {
             .map(|group| of_scheme.controller.as_ref().is_none_or(|own| *own == group.controller));
         let name = format!("{}/{}/{}", of_variant.name, value.label, of_scheme.name);
         let hash = self.hash(&text, &scenario, &network);
-        let is_own = own.collect();
-        Ok(Case { variant, scheme, point, scenario, network, is_own, name, hash })
+        let (is_own, scheme_name) = (own.collect(), of_scheme.name.clone());
+        Ok(Case { variant, scheme, point, scenario, network, is_own, name, scheme_name, hash })
     }
 
-    fn scenario(&self, text: &str) -> Result<Scenario, String> {
+    fn scenario(&mut self, text: &str) -> Result<Scenario, String> {
         let Experiment { text: source, dir, .. } = self.experiment;
-        Scenario::parse(text, &source.file, dir).map_err(|error| error.problem().to_owned())
+        Scenario::parse_with(text, &source.file, dir, &mut self.traces)
+            .map_err(|error| error.problem().to_owned())
     }
 
     /// The error of the first of `changes` that spoils the scenario, or of the scenario itself.
-    fn blame(&self, changes: &[&Change]) -> ScenarioError {
+    fn blame(&mut self, changes: &[&Change]) -> ScenarioError {
         let source = &self.experiment.text;
         let mut document = self.base.clone();
         if let Err(problem) = self.scenario(&document.to_string()) {

@@ -18,6 +18,9 @@ pub(crate) struct Sampled {
     pub(crate) in_flight: u64,
     /// Packets delivered so far.
     pub(crate) delivered: u64,
+    /// Bytes that have come to the receiver after the warm-up, and the end-to-end delay in ms, where
+    /// answers cross links.
+    pub(crate) received: Option<(u64, Option<f64>)>,
 }
 
 /// Flows and links over time.
@@ -62,6 +65,9 @@ impl Observer for Recording {
             is_on: sample.on,
             in_flight: sample.in_flight.get(),
             delivered: sample.delivered,
+            received: sample
+                .received
+                .map(|(bytes, delay)| (bytes.get(), delay.map(Span::as_millis_f64))),
         });
     }
 

@@ -64,7 +64,7 @@ const fn real(name: &'static str) -> Column {
 const FIRST: [Column; 5] =
     [text("variant"), text("point"), text("scheme"), whole("run"), whole("seed")];
 
-const FLOW: [Column; 20] = [
+const FLOW: [Column; 25] = [
     whole("flow"),
     text("group"),
     real("on_s"),
@@ -85,6 +85,11 @@ const FLOW: [Column; 20] = [
     whole("starts"),
     whole("settled"),
     real("convergence_s"),
+    real("received_mbps"),
+    real("capacity_mbps"),
+    real("delay_95_ms"),
+    real("omniscient_95_ms"),
+    real("queued_within_100ms_percent"),
 ];
 
 const LINK: [Column; 8] = [
@@ -114,9 +119,10 @@ pub(crate) fn flows<'a>(plan: &'a Plan, rows: &'a Rows) -> Sheet<'a> {
     Sheet { columns: FIRST.into_iter().chain(FLOW).collect(), rows: Box::new(rows) }
 }
 
-fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 18] {
+fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 23] {
     let times = merged([flow.completions.as_slice()].into_iter());
     let told = flow.convergence;
+    let received = flow.end_to_end.as_ref();
     [
         Cell::Real(flow.on_s),
         real_cell(flow.throughput_mbps),
@@ -136,6 +142,11 @@ fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 18] {
         told.map_or(Cell::Nothing, |told| Cell::Whole(told.starts)),
         told.map_or(Cell::Nothing, |told| Cell::Whole(told.settled)),
         real_cell(told.and_then(|told| told.longest_s)),
+        real_cell(received.map(|told| told.received_mbps)),
+        real_cell(received.and_then(|told| told.capacity_mbps)),
+        real_cell(received.and_then(|told| told.delay_95_ms)),
+        real_cell(received.and_then(|told| told.omniscient_95_ms)),
+        real_cell(received.and_then(|told| told.queued_within)),
     ]
 }
 

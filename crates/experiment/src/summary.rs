@@ -1,7 +1,9 @@
 //! [`Summary`]: what all runs of a case say together.
 
 use crate::completions::{merged, percentile};
-use crate::plan::Case;
+use crate::experiment::Experiment;
+use crate::metric::{self, OfFlow};
+use crate::plan::Plan;
 use crate::rows::{FlowRow, RunRow};
 use exm_measure::{Bootstrap, Ellipse, jain_index, rtt_exponent, shortest_over_longest};
 use serde::{Deserialize, Serialize};
@@ -20,8 +22,8 @@ pub struct Summary {
     pub values: BTreeMap<String, f64>,
     /// The 95 % intervals of some of them, by a bootstrap over runs.
     pub intervals: BTreeMap<String, [f64; 2]>,
-    /// The one-sigma ellipse of the most likely Gaussian; x is the queueing delay in ms, y the
-    /// throughput in Mbps.
+    /// The one-sigma ellipse of the most likely Gaussian; x is the delay in ms, y the throughput, as
+    /// pictures are drawn of them.
     pub ellipse: Option<Shape>,
 }
 
@@ -43,13 +45,23 @@ pub(crate) struct Sample<'a> {
     groups: Vec<bool>,
     /// The propagation RTT of each group, in ms.
     rtts: Vec<f64>,
+    /// The delay and the throughput that pictures are drawn of.
+    axes: [OfFlow; 2],
 }
 
 impl<'a> Sample<'a> {
-    /// The flows of `rows` of the runs of `case` whose groups are told by `groups`.
-    pub(crate) fn new(rows: Vec<&'a RunRow>, case: &Case, groups: Vec<bool>) -> Sample<'a> {
-        let rtts = case.scenario.flows.iter().map(|group| group.rtt.as_secs_f64() * 1e3);
-        Sample { rows, groups, rtts: rtts.collect() }
+    /// The flows of `rows` of the runs of the case of this number whose groups are told by `groups`.
+    pub(crate) fn new(
+        rows: Vec<&'a RunRow>,
+        plan: &Plan,
+        case: usize,
+        groups: Vec<bool>,
+    ) -> Sample<'a> {
+        let flows = &plan.cases[case].scenario.flows;
+        let rtts = flows.iter().map(|group| group.rtt.as_secs_f64() * 1e3).collect();
+        let Experiment { x, y, .. } = &plan.experiment;
+        let axes = [x, y].map(|axis| metric::of_flow(axis.key).unwrap_or(|_| None));
+        Sample { rows, groups, rtts, axes }
     }
 
     /// How many runs there are.
@@ -57,12 +69,11 @@ impl<'a> Sample<'a> {
         self.rows.len()
     }
 
-    /// Throughput in Mbps and queueing delay in ms of each flow of each run.
+    /// Throughput and delay of each flow of each run, as pictures are drawn of them.
     pub(crate) fn points(&self) -> impl Iterator<Item = (f64, Option<f64>)> + '_ {
-        self.rows
-            .iter()
-            .flat_map(|row| self.flows(row))
-            .filter_map(|flow| Some((flow.throughput_mbps?, flow.queueing_ms)))
+        let [x, y] = self.axes;
+        let flows = self.rows.iter().flat_map(|row| self.flows(row));
+        flows.filter_map(move |flow| Some((y(flow)?, x(flow))))
     }
 
     fn flows<'b>(&'b self, row: &'b RunRow) -> impl Iterator<Item = &'b FlowRow> {
@@ -96,13 +107,10 @@ impl<'a> Sample<'a> {
             (sent > 0.0).then(|| 100.0 * self.sum(runs, part) / sent)
         };
         match key {
-            "throughput" => median(&mut self.values(runs, throughput)),
             "mean_throughput" => mean(&self.values(runs, throughput)),
             "sd_throughput" => deviation(&self.values(runs, throughput)),
-            "queueing" => median(&mut self.values(runs, queueing)),
             "mean_queueing" => mean(&self.values(runs, queueing)),
             "sd_queueing" => deviation(&self.values(runs, queueing)),
-            "rtt" => median(&mut self.values(runs, |flow| flow.rtt_ms)),
             "mean_rtt" => mean(&self.values(runs, |flow| flow.rtt_ms)),
             "median_completion" => percentile(&self.completions(runs), 0.5),
             "p99_completion" => percentile(&self.completions(runs), 0.99),
@@ -123,7 +131,6 @@ impl<'a> Sample<'a> {
                 let completed = self.sum(runs, |flow| flow.completed);
                 (completed > 0.0).then(|| completed / senders as f64)
             }
-            "completion" => median(&mut self.values(runs, |flow| flow.completion_ms)),
             "share" => self.per_run(runs, |row| self.share(row)).map(|share| 100.0 * share),
             "loss" => percent(&|flow| flow.lost),
             "resent" => percent(&|flow| flow.resent),
@@ -142,7 +149,7 @@ impl<'a> Sample<'a> {
                 let share = flow.share.filter(|share| *share > 0.0)?;
                 Some(libm::log2(share) - libm::log2(flow.rtt_ratio?))
             })),
-            _ => None,
+            _ => median(&mut self.values(runs, metric::of_flow(key)?)),
         }
     }
 
@@ -270,12 +277,16 @@ mod tests {
             completion_ms: None,
             completions: Vec::new(),
             convergence: None,
+            end_to_end: None,
+            course: None,
         }
     }
 
     /// The flows of groups with RTTs of 50 and 100 ms.
     fn sample<'a>(rows: &'a [RunRow], groups: &[bool]) -> Sample<'a> {
-        Sample { rows: rows.iter().collect(), groups: groups.to_vec(), rtts: vec![50.0, 100.0] }
+        let axes: [OfFlow; 2] = [|flow| flow.queueing_ms, |flow| flow.throughput_mbps];
+        let (rows, groups) = (rows.iter().collect(), groups.to_vec());
+        Sample { rows, groups, rtts: vec![50.0, 100.0], axes }
     }
 
     fn row(flows: Vec<FlowRow>) -> RunRow {

@@ -1,7 +1,7 @@
 //! Results as tables: for pages, and as text in rows and columns.
 
 use crate::metric::Metric;
-use crate::results::{Beside, CaseResult, Comparison, Ratio, Results};
+use crate::results::{Beside, CaseResult, Comparison, Ratio, Results, Simulated};
 use crate::summary::Summary;
 use exm_measure::report::{Cell, Column, ColumnKind, Table};
 use std::fmt::Write;
@@ -33,7 +33,9 @@ impl Results {
     /// How they were made, in a line.
     pub fn method(&self) -> String {
         let plural = if self.runs == 1 { "run" } else { "runs" };
-        let mut text = format!("{} {plural} of {}, seed {}", self.runs, self.duration, self.seed);
+        let live = if self.is_live { " in real time" } else { "" };
+        let mut text =
+            format!("{} {plural} of {}{live}, seed {}", self.runs, self.duration, self.seed);
         let is_median =
             |column: &String| ["throughput", "queueing", "rtt"].contains(&column.as_str());
         if self.columns.iter().any(is_median) {
@@ -52,6 +54,7 @@ impl Results {
             let compared = self.references.iter();
             tables.extend(compared.filter_map(|one| self.comparison_table(variant, one)));
             tables.extend(self.paper_table(variant));
+            tables.extend(self.simulated_table(variant));
         }
         tables
     }
@@ -113,11 +116,47 @@ impl Results {
             cells
         });
         let rows: Vec<Vec<Cell>> = rows.collect();
-        let caption = format!(
-            "{reference} over each other scheme: its median throughput over theirs, and their median \
-             queueing delay over its"
-        );
+        let caption = self.comparison_caption(variant, reference);
         (!rows.is_empty()).then_some(Table { caption, columns, rows })
+    }
+
+    fn simulated_table(&self, variant: &str) -> Option<Table> {
+        let is_shown = |one: &&Simulated| one.variant == variant;
+        let mut columns = self.first_columns("scheme");
+        columns.push(Column::new("quantity", ColumnKind::Text));
+        columns.extend(
+            ["measured live", "simulated", "live/simulated"]
+                .map(|heading| Column::new(heading, ColumnKind::Number)),
+        );
+        let rows = self.simulated.iter().filter(is_shown).map(|one| {
+            let metric = Metric::named(&one.metric);
+            let decimals = metric.map_or(3, |metric| metric.decimals);
+            let mut cells = self.first_cells(&one.point, &one.scheme);
+            cells.push(Cell::text(metric.map_or(one.metric.as_str(), |metric| metric.words)));
+            cells.extend([one.live, one.simulated].map(|value| Cell::number(value, decimals)));
+            cells.push(Cell::number(one.live / one.simulated, 3));
+            cells
+        });
+        let rows: Vec<Vec<Cell>> = rows.collect();
+        let caption = "What was measured in real time, beside the same simulated".to_owned();
+        (!rows.is_empty()).then_some(Table { caption, columns, rows })
+    }
+
+    fn comparison_caption(&self, variant: &str, reference: &str) -> String {
+        let [x, y] = self.axes.each_ref().map(|key| {
+            let words = Metric::named(key).map_or(key.as_str(), |metric| metric.words);
+            words.split_once(',').map_or(words, |(quantity, _)| quantity)
+        });
+        if self.mean.as_deref() == Some(variant) {
+            return format!(
+                "{reference} over each other scheme: the mean of its {y} over theirs, and the mean of \
+                 their {x} over that of its"
+            );
+        }
+        format!(
+            "{reference} over each other scheme: its median {y} over theirs, and their median {x} over \
+             its"
+        )
     }
 
     fn paper_table(&self, variant: &str) -> Option<Table> {

@@ -131,6 +131,93 @@ fn threads_and_interruptions_change_no_byte() {
     assert_eq!((ratio.paper, ratio.over_paper), (Some(1.5), Some(ratio.ours / 1.5)));
 }
 
+/// Two networks with answers that cross a link, and the mean over both.
+const MEANS: &str = r#"
+duration = "4 s"
+warm_up = "1 s"
+[[link]]
+name = "data"
+from = "server"
+to = "phone"
+rate = "8 Mbps"
+delay = "20 ms"
+[[link]]
+name = "answers"
+from = "phone"
+to = "server"
+rate = "8 Mbps"
+delay = "20 ms"
+[[flow]]
+path = ["data"]
+back = ["answers"]
+rtt = "40 ms"
+controller = "scheme"
+traffic = { on = "ever" }
+[experiment]
+runs = 1
+figure = ["throughput-delay", "means", "rate-and-delay"]
+x = "delay_95"
+y = "received"
+mean = "both"
+columns = ["received", "delay_95", "queued_95", "queued_within"]
+reference = "Vegas"
+[[experiment.scheme]]
+name = "Vegas"
+controller = "vegas"
+[[experiment.scheme]]
+name = "Cubic"
+controller = "cubic"
+paper = { speedup = 0.5, received = 3 }
+[[experiment.variant]]
+name = "fast"
+[[experiment.variant]]
+name = "slow"
+set = { "link.data.rate" = "4 Mbps" }
+"#;
+
+#[test]
+fn the_mean_over_variants_is_told_beside_the_papers_numbers() {
+    let plan = plan(MEANS, &Options::default());
+    let folder = Folder::new("means");
+    work(&folder, &plan, 2, u64::MAX);
+    let results = Results::load(&folder.0).expect("can be read");
+    assert_eq!(results.variants, ["both", "fast", "slow"]);
+    let value = |variant: &str, scheme: &str, key: &str| {
+        let is = |one: &&exm_experiment::CaseResult| one.variant == variant && one.scheme == scheme;
+        results.cases.iter().find(is).expect("is told").own.values[key]
+    };
+    for (key, scheme) in [("received", "Cubic"), ("delay_95", "Cubic"), ("received", "Vegas")] {
+        let both = (value("fast", scheme, key) + value("slow", scheme, key)) / 2.0;
+        assert!((value("both", scheme, key) - both).abs() < 1e-9, "{key} of {scheme}");
+    }
+    // Cubic fills a queue without limit; both fill the link.
+    assert!((value("fast", "Cubic", "received") - 8.0).abs() < 0.01);
+    assert!(value("fast", "Cubic", "queued_95") > value("fast", "Cubic", "delay_95") - 20.1);
+    assert!(value("fast", "Cubic", "queued_within") < 50.0);
+    assert!(value("fast", "Vegas", "queued_within") > 99.0);
+    let ratios = |variant: &str| {
+        let is = |one: &&exm_experiment::Comparison| one.variant == variant;
+        let one = results.comparisons.iter().find(is).expect("is told");
+        (one.speedup.expect("is measured"), one.delay_reduction.expect("is measured"))
+    };
+    let [both, fast, slow] = ["both", "fast", "slow"].map(ratios);
+    assert!((both.0.ours - (fast.0.ours + slow.0.ours) / 2.0).abs() < 1e-9);
+    let means = value("both", "Cubic", "delay_95") / value("both", "Vegas", "delay_95");
+    assert!((both.1.ours - means).abs() < 1e-9);
+    assert_eq!((both.0.paper, fast.0.paper, slow.0.paper), (Some(0.5), None, None));
+    assert_eq!(results.paper.len(), 1, "the papers' numbers stand beside the mean alone");
+    assert_eq!((results.paper[0].variant.as_str(), results.paper[0].paper), ("both", 3.0));
+    let pictures: Vec<&str> = results.pictures.iter().map(|one| one.file.as_str()).collect();
+    let expected = [
+        "figure",
+        "figure-slow",
+        "figure-means",
+        "figure-rate-and-delay",
+        "figure-rate-and-delay-slow",
+    ];
+    assert_eq!(pictures, expected);
+}
+
 #[test]
 fn more_runs_go_on_from_fewer() {
     let plan_of = |runs| plan(FILE, &Options { runs: Some(runs), ..Options::default() });

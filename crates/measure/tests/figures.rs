@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Compares `svg` with the golden file of this name, and checks what holds for every figure.
 fn check(name: &str, svg: &str) {
-    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name} has numbers that are none");
+    assert!(has_numbers_only(svg), "{name} has numbers that are none");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{name} is not whole");
     assert!(!svg.contains(" id="), "two figures in a page may share no id");
     draw(name, svg);
@@ -22,6 +22,11 @@ fn check(name: &str, svg: &str) {
         "{name} is not as in {}: look at the difference, and set UPDATE=1 if it is as it should be",
         path.display()
     );
+}
+
+/// Whether no number in `svg` is none.
+fn has_numbers_only(svg: &str) -> bool {
+    !svg.split(|c: char| !c.is_alphanumeric()).any(|word| ["NaN", "inf"].contains(&word))
 }
 
 #[cfg(feature = "png")]
@@ -40,7 +45,7 @@ fn scheme(index: usize, name: &str, mbps: f64, ms: f64) -> Scheme {
     let run = |stream: &mut Stream| {
         let (a, b) = (stream.normal(), stream.normal());
         Run {
-            queueing_ms: Some((ms * (1.0 + 0.25 * a)).max(0.05)),
+            delay_ms: Some((ms * (1.0 + 0.25 * a)).max(0.05)),
             throughput: mbps * (1.0 + 0.07 * a + 0.06 * b),
         }
     };
@@ -48,6 +53,7 @@ fn scheme(index: usize, name: &str, mbps: f64, ms: f64) -> Scheme {
         name: name.to_owned(),
         style: Style::nth(index),
         on_frontier: name.starts_with("RemyCC"),
+        curve: None,
         runs: (0..128).map(|_| run(&mut stream)).collect(),
     }
 }
@@ -70,6 +76,7 @@ fn throughput_and_delay() {
         subtitle: "Medians and one-sigma ellipses of 128 runs of 100 s".to_owned(),
         description: "Throughput and queueing delay of nine schemes.".to_owned(),
         y_axis: "throughput, Mbps".to_owned(),
+        delay: "queueing delay".to_owned(),
         spread: Spread::Ellipse,
         schemes: schemes
             .into_iter()
@@ -82,6 +89,76 @@ fn throughput_and_delay() {
         "throughput-delay-quartiles",
         &ThroughputDelay { spread: Spread::Quartiles, ..figure }.svg(),
     );
+}
+
+#[test]
+fn a_curve() {
+    let one = |index: usize, name: &str, mbps: f64, ms: f64| Scheme {
+        runs: vec![Run { delay_ms: Some(ms), throughput: mbps }],
+        ..scheme(index, name, mbps, ms)
+    };
+    let of_curve = |name: &str, mbps: f64, ms: f64| Scheme {
+        curve: Some("Sprout".to_owned()),
+        ..one(0, name, mbps, ms)
+    };
+    let figure = ThroughputDelay {
+        title: "What certainty costs".to_owned(),
+        subtitle: "a cellular uplink".to_owned(),
+        description: "Less certainty is more throughput and more delay.".to_owned(),
+        y_axis: "throughput at the receiver, Mbps".to_owned(),
+        delay: "self-inflicted delay".to_owned(),
+        spread: Spread::Ellipse,
+        schemes: vec![
+            of_curve("95 %", 0.31, 120.0),
+            of_curve("75 %", 0.42, 260.0),
+            of_curve("50 %", 0.50, 420.0),
+            one(1, "Sprout-EWMA", 0.55, 610.0),
+            one(2, "Cubic", 0.66, 25_000.0),
+        ],
+    };
+    check("curve", &figure.svg());
+}
+
+#[test]
+fn rate_and_delay() {
+    let line = |style: Style, name: &str, of: &dyn Fn(f64) -> f64| Line {
+        name: name.to_owned(),
+        style,
+        points: (0..=600).map(|step| f64::from(step) / 10.0).map(|time| (time, of(time))).collect(),
+    };
+    let offered = |time: f64| 6.0 + 3.0 * libm::sin(time / 4.0) + libm::sin(time * 1.7);
+    let panel = |y_axis: &str, y_scale, backdrop, lines| SeriesPanel {
+        y_scale,
+        backdrop: Some(backdrop),
+        ..SeriesPanel::new(y_axis, lines)
+    };
+    let figure = Series {
+        title: "A flow that fills the queue, and one that does not".to_owned(),
+        subtitle: "a cellular downlink".to_owned(),
+        description: "Sprout follows the link's rate from below.".to_owned(),
+        panels: vec![
+            panel(
+                "throughput, Mbps",
+                Scale::Linear,
+                line(Style::BACKGROUND, "capacity", &offered),
+                vec![
+                    line(Style::nth(0), "Sprout", &|time| 0.8 * offered(time - 0.2)),
+                    line(Style::nth(1), "Cubic", &|time| offered(time).min(7.5)),
+                ],
+            ),
+            panel(
+                "end-to-end delay, ms",
+                Scale::Log,
+                line(Style::BACKGROUND, "omniscient", &|_| 21.0),
+                vec![
+                    line(Style::nth(0), "Sprout", &|time| 60.0 + 30.0 * libm::sin(time)),
+                    line(Style::nth(1), "Cubic", &|time| 400.0 + 90.0 * time),
+                ],
+            ),
+        ],
+        events: Vec::new(),
+    };
+    check("rate-and-delay", &figure.svg());
 }
 
 #[test]
@@ -205,14 +282,11 @@ fn series() {
         subtitle: "15 Mbps, 150 ms, 1000 packets".to_owned(),
         description: "Queue and window saw in step.".to_owned(),
         panels: vec![
-            SeriesPanel {
-                y_axis: "queue, packets".to_owned(),
-                lines: vec![saw(0, "bottleneck", 33.0, 1000.0)],
-            },
-            SeriesPanel {
-                y_axis: "congestion window, packets".to_owned(),
-                lines: vec![saw(1, "NewReno 1", 33.0, 2377.0), saw(2, "Cubic", 21.0, 1255.0)],
-            },
+            SeriesPanel::new("queue, packets", vec![saw(0, "bottleneck", 33.0, 1000.0)]),
+            SeriesPanel::new(
+                "congestion window, packets",
+                vec![saw(1, "NewReno 1", 33.0, 2377.0), saw(2, "Cubic", 21.0, 1255.0)],
+            ),
         ],
         events: vec![Event { time: 60.0, label: "Cubic's path changes".to_owned() }],
     };
@@ -244,6 +318,36 @@ fn distributions() {
 }
 
 #[test]
+fn a_density() {
+    let law = |ms: f64| 1.2e-3 * libm::pow(ms / 20.0, -3.27);
+    let mut stream = Stream::new(3, Purpose::Traffic, 0);
+    let point = |step: i32| {
+        let ms = 0.5 * libm::pow(1.2, f64::from(step));
+        let near = 0.4 * libm::exp(-ms / 2.4);
+        (ms, (near + law(ms).min(1.2e-3)) * libm::exp(0.2 * stream.normal()))
+    };
+    let mut points: Vec<(f64, f64)> = (0..48).map(point).collect();
+    points.extend([(0.0, 1.0), (5000.0, 0.0)]);
+    let line = |index: usize, name: &str, points| Line {
+        name: name.to_owned(),
+        style: Style::nth(index),
+        points,
+    };
+    let figure = Density {
+        title: "Times between opportunities".to_owned(),
+        subtitle: "a saturated cellular downlink".to_owned(),
+        description: "Beyond 20 ms the density falls as a power of the time.".to_owned(),
+        x_axis: "time between opportunities, ms".to_owned(),
+        y_axis: "share of all, per ms".to_owned(),
+        lines: vec![
+            line(0, "measured", points),
+            line(1, "t^-3.27", vec![(20.0, law(20.0)), (3000.0, law(3000.0))]),
+        ],
+    };
+    check("density", &figure.svg());
+}
+
+#[test]
 fn figures_of_nothing_and_of_extremes_are_drawn_too() {
     let text = String::new;
     let td = |schemes: Vec<Scheme>, spread| ThroughputDelay {
@@ -251,11 +355,12 @@ fn figures_of_nothing_and_of_extremes_are_drawn_too() {
         subtitle: text(),
         description: text(),
         y_axis: text(),
+        delay: text(),
         spread,
         schemes,
     };
     let extreme = |ms, throughput| Scheme {
-        runs: vec![Run { queueing_ms: ms, throughput }],
+        runs: vec![Run { delay_ms: ms, throughput }],
         ..scheme(0, "AIMD <plain> & \"quoted\"", 1.0, 1.0)
     };
     let lists = [
@@ -272,17 +377,32 @@ fn figures_of_nothing_and_of_extremes_are_drawn_too() {
         figures.push(td(list, Spread::Quartiles).svg());
     }
     for lines in lines {
-        let panel = SeriesPanel { y_axis: text(), lines: lines.clone() };
+        let backdrop = lines.first().cloned();
+        let panel = SeriesPanel {
+            y_scale: Scale::Log,
+            backdrop,
+            ..SeriesPanel::new(text(), lines.clone())
+        };
         let (title, subtitle, description) = (text(), text(), text());
         let series = Series { title, subtitle, description, panels: vec![panel], events: vec![] };
         figures.push(series.svg());
+        let (title, subtitle, description) = (text(), text(), text());
+        let density = Density {
+            title,
+            subtitle,
+            description,
+            x_axis: text(),
+            y_axis: text(),
+            lines: lines.clone(),
+        };
+        figures.push(density.svg());
         let (title, subtitle, description) = (text(), text(), text());
         let y_axis = text();
         figures
             .push(Sequence { title, subtitle, description, y_axis, lines, events: vec![] }.svg());
     }
     for figure in figures {
-        assert!(!figure.contains("NaN") && !figure.contains("inf"), "{figure}");
+        assert!(has_numbers_only(&figure), "{figure}");
         assert!(!figure.contains("<plain>") && !figure.contains("\"quoted\""), "{figure}");
         #[cfg(feature = "png")]
         exm_measure::png(&figure, 1.0).expect("a picture");

@@ -1,23 +1,25 @@
 //! [`Statistics`]: what a trace is like.
 
-use crate::Trace;
+use crate::{OPPORTUNITY, Trace};
 use exm_units::{Instant, Rate, Span};
+
+const SECOND: Span = Span::from_secs(1);
 
 /// Within this time of one opportunity nearly always comes the next, where a link is not in an
 /// outage (NSDI 2013, section 3.1); beyond it, times between opportunities are heavy-tailed.
 const NEAR: Span = Span::from_millis(20);
 
-/// The ticks by which opportunities are counted, and how many of them make up a window.
+/// The ticks by which opportunities are counted, and how many of them make up a second.
 const TICK: Span = Span::from_millis(20);
-const TICKS: u64 = 50;
+const TICKS: usize = 50;
 
 /// Between these lies the sum of squared deviations over the mean, of the counts of [`TICKS`]
-/// ticks, for 95 % of the windows of a Poisson process: the 2.5 % and 97.5 % points of chi-square
+/// ticks, for 95 % of the seconds of a Poisson process: the 2.5 % and 97.5 % points of chi-square
 /// with 49 degrees of freedom.
 const DISPERSION: (f64, f64) = (31.555, 70.222);
 
-/// How many opportunities a window needs for that to hold.
-const ENOUGH: u64 = 100;
+/// How many opportunities a second needs for that to hold.
+const ENOUGH: usize = 100;
 
 /// From one bin of times between opportunities to the next: so many to a decade.
 const BIN_FACTOR: f64 = 1.15;
@@ -43,9 +45,12 @@ pub struct Statistics {
     pub poisson_like: Option<f64>,
 }
 
-/// The rates of whole seconds, in order.
+/// The rates of whole seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
+    /// How many seconds have no opportunity: a trace may have 31 years of them.
+    empty: u64,
+    /// The rates of the others, in order.
     sorted: Vec<Rate>,
 }
 
@@ -105,13 +110,11 @@ impl Statistics {
     /// Those of `trace`, in which what is longer than `outage` without an opportunity counts as an
     /// outage.
     pub fn of(trace: &Trace, outage: Span) -> Statistics {
-        let end = Instant::ZERO + trace.period();
-        let sorted = sorted_rates(trace.rates(Instant::ZERO, end, Span::from_secs(1)));
         Statistics {
             opportunities: trace.times().len(),
             period: trace.period(),
             mean: trace.mean_rate(),
-            rates: (!sorted.is_empty()).then_some(Rates { sorted }),
+            rates: Rates::of(trace),
             inter_arrivals: InterArrivals::of(trace),
             outages: Outages::of(trace, outage),
             poisson_like: poisson_like(trace),
@@ -119,18 +122,30 @@ impl Statistics {
     }
 }
 
-fn sorted_rates(rates: impl Iterator<Item = Rate>) -> Vec<Rate> {
-    let mut rates: Vec<Rate> = rates.collect();
-    rates.sort_unstable();
-    rates
+/// The opportunities of each whole second that has any.
+fn seconds(trace: &Trace) -> impl Iterator<Item = &[Instant]> {
+    let second = |time: &Instant| time.as_nanos() / SECOND.as_nanos();
+    let whole = trace.period().as_nanos() / SECOND.as_nanos();
+    let all = trace.times().chunk_by(move |a, b| second(a) == second(b));
+    all.take_while(move |times| second(&times[0]) < whole)
 }
 
 impl Rates {
+    fn of(trace: &Trace) -> Option<Rates> {
+        let whole = trace.period().as_nanos() / SECOND.as_nanos();
+        let bits = |times: &[Instant]| times.len() as u64 * OPPORTUNITY.get() * 8;
+        let mut sorted: Vec<Rate> = seconds(trace).map(|s| Rate::from_bps(bits(s))).collect();
+        sorted.sort_unstable();
+        (whole > 0).then(|| Rates { empty: whole - sorted.len() as u64, sorted })
+    }
+
     /// The rate that `percent` of the seconds do not exceed.
     pub fn percentile(&self, percent: f64) -> Rate {
-        let count = self.sorted.len();
-        let rank = (percent / 100.0 * count as f64).ceil() as usize;
-        self.sorted[rank.clamp(1, count) - 1]
+        let count = self.empty + self.sorted.len() as u64;
+        let rank = (percent / 100.0 * count as f64).ceil() as u64;
+        let index = rank.clamp(1, count) - 1;
+        let filled = index.checked_sub(self.empty).map(|index| self.sorted[index as usize]);
+        filled.unwrap_or_default()
     }
 }
 
@@ -251,21 +266,16 @@ impl Outages {
 
 /// The part of the seconds that pass the test of [`DISPERSION`].
 fn poisson_like(trace: &Trace) -> Option<f64> {
-    let window = TICK * TICKS;
     let (mut tested, mut passed) = (0u64, 0u64);
-    for index in 0..trace.period().as_nanos() / window.as_nanos() {
-        let start = Instant::ZERO + window * index;
-        let total = trace.count(start, start + window);
-        if total < ENOUGH {
-            continue;
+    for times in seconds(trace).filter(|times| times.len() >= ENOUGH) {
+        let mut counts = [0u32; TICKS];
+        for time in times {
+            let within = time.as_nanos() % SECOND.as_nanos();
+            counts[(within / TICK.as_nanos()) as usize] += 1;
         }
-        let mean = total as f64 / TICKS as f64;
-        let squares = (0..TICKS).map(|tick| {
-            let from = start + TICK * tick;
-            let away = trace.count(from, from + TICK) as f64 - mean;
-            away * away
-        });
-        let dispersion = squares.sum::<f64>() / mean;
+        let mean = times.len() as f64 / TICKS as f64;
+        let squares = counts.map(|count| (f64::from(count) - mean) * (f64::from(count) - mean));
+        let dispersion = squares.iter().sum::<f64>() / mean;
         tested += 1;
         passed += u64::from((DISPERSION.0..=DISPERSION.1).contains(&dispersion));
     }
@@ -283,14 +293,10 @@ mod tests {
         Trace::new(millis.iter().map(at).collect()).expect("a trace")
     }
 
-    fn second() -> Span {
-        Span::from_secs(1)
-    }
-
     #[test]
     fn statistics_of_a_few_opportunities() {
         let trace = trace(&[0.0, 0.0, 1.0, 20.0, 45.0, 2000.0, 3500.0]);
-        let all = Statistics::of(&trace, second());
+        let all = Statistics::of(&trace, SECOND);
         assert_eq!((all.opportunities, all.period), (7, Span::from_millis(3500)));
         let rates = all.rates.expect("whole seconds");
         let kbps = [0.0, 50.0, 100.0].map(|p| rates.percentile(p).as_bps() / 1000);
@@ -310,7 +316,11 @@ mod tests {
         assert_eq!((all.outages.count, all.outages.longest), (2, Span::from_millis(1955)));
         assert!((all.outages.share - 3455.0 / 3500.0).abs() < 1e-9);
         assert_eq!(all.poisson_like, None);
-        let one = Statistics::of(&self::trace(&[1.0]), second());
+        let years = Statistics::of(&self::trace(&[0.0, 500.0, 31.0e10]), SECOND);
+        let rates = years.rates.expect("whole seconds");
+        assert_eq!(rates.percentile(99.9).as_bps(), 0);
+        assert_eq!(rates.percentile(100.0).as_bps(), 24_000);
+        let one = Statistics::of(&self::trace(&[1.0]), SECOND);
         assert_eq!((one.rates, one.inter_arrivals.near), (None, 1.0));
     }
 
@@ -338,7 +348,7 @@ mod tests {
                 now
             };
             let times: Vec<f64> = (0..50_000).map(|_| next()).collect();
-            let all = Statistics::of(&trace(&times), second());
+            let all = Statistics::of(&trace(&times), SECOND);
             let tail = all.inter_arrivals.tail.expect("a tail");
             assert!((tail.exponent - exponent).abs() < 0.04, "{tail:?} {exponent} {whole}");
             assert!(tail.error < 0.02, "{tail:?}");
@@ -357,7 +367,7 @@ mod tests {
     fn poisson_processes_are_told_from_others() {
         let still = Synthetic::from(Cox { volatility: 0.0, ..Cox::SPROUT });
         let generate = |link: &Synthetic| link.generate(1, Span::from_secs(2000)).expect("a trace");
-        let part = |trace: &Trace| Statistics::of(trace, second()).poisson_like.expect("enough");
+        let part = |trace: &Trace| Statistics::of(trace, SECOND).poisson_like.expect("enough");
         let poisson = part(&generate(&still));
         assert!((poisson - 0.95).abs() < 0.02, "{poisson}");
         let even: Vec<f64> = (1..10_000).map(|tick| f64::from(tick) * 2.0).collect();

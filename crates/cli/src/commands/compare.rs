@@ -96,6 +96,7 @@ impl Args {
             command: self.command(),
             fresh: false,
             stale: Stale::Replace,
+            lab: None,
         };
         let results = work.carry_out()?;
         self.printing.print(&Shown::new(&results, &self.out))?;

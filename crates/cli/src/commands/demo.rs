@@ -100,6 +100,7 @@ impl Args {
             subtitle,
             description: "Throughput and queueing delay of each scheme.".to_owned(),
             y_axis: "throughput / equal share of the link".to_owned(),
+            delay: "queueing delay".to_owned(),
             // The networks differ, so the ellipse of a Gaussian would say little.
             spread: Spread::Quartiles,
             schemes: schemes.collect(),
@@ -155,12 +156,12 @@ fn contender(name: &str, scheme: Scheme) -> Contender {
 }
 
 fn scheme(score: &Score, styles: &mut Styles) -> figure::Scheme {
-    let run =
-        |trial: &Trial| figure::Run { queueing_ms: trial.queueing_ms, throughput: trial.share };
+    let run = |trial: &Trial| figure::Run { delay_ms: trial.queueing_ms, throughput: trial.share };
     figure::Scheme {
         name: score.name.clone(),
         style: styles.of(&score.name),
         on_frontier: false,
+        curve: None,
         runs: score.trials.iter().map(run).collect(),
     }
 }

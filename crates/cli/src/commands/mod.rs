@@ -1,5 +1,7 @@
 //! The commands. To add one, write its file, with `Args` and their `run`, and its lines here.
 
+#[cfg(target_os = "linux")]
+mod cellsim;
 mod compare;
 mod completions;
 mod demo;
@@ -7,25 +9,35 @@ mod design;
 mod experiment;
 mod man;
 mod report;
+#[cfg(target_os = "linux")]
+mod saturate;
 mod score;
 mod simulate;
+#[cfg(target_os = "linux")]
+mod sprout;
 mod table;
+mod trace;
+#[cfg(target_os = "linux")]
+mod tunnel;
 
 pub(crate) use simulate::{controller, duration};
 
 /// A list of commands, each the arguments of its module, which are run.
 macro_rules! commands {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident($module:ident),)* }) => {
+    (
+        $(#[$doc:meta])*
+        $name:ident { $($(#[$attribute:meta])* $variant:ident($module:ident),)* }
+    ) => {
         $(#[$doc])*
         #[derive(Debug, clap::Subcommand)]
         pub(crate) enum $name {
-            $($variant(Box<$module::Args>),)*
+            $($(#[$attribute])* $variant(Box<$module::Args>),)*
         }
 
         impl $name {
             /// Does what was asked for; the code is what the program ends with.
             pub(crate) fn run(self) -> Result<std::process::ExitCode, $crate::shell::Failure> {
-                match self { $($name::$variant(args) => args.run(),)* }
+                match self { $($(#[$attribute])* $name::$variant(args) => args.run(),)* }
             }
         }
     };
@@ -42,8 +54,32 @@ commands! {
         Experiment(experiment),
         Compare(compare),
         Report(report),
+        #[cfg(target_os = "linux")]
+        Cellsim(cellsim),
+        #[cfg(target_os = "linux")]
+        Sprout(sprout),
+        #[cfg(target_os = "linux")]
+        Tunnel(tunnel),
+        #[cfg(target_os = "linux")]
+        Saturate(saturate),
         Table(table),
+        Trace(trace),
         Completions(completions),
         Man(man),
+    }
+}
+
+impl Command {
+    /// Does what must be done before the process has threads.
+    pub(crate) fn prepare(&mut self) -> Result<(), crate::shell::Failure> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Command::Cellsim(args) => args.prepare(),
+            #[cfg(target_os = "linux")]
+            Command::Experiment(args) => args.prepare(),
+            #[cfg(target_os = "linux")]
+            Command::Tunnel(args) => args.prepare(),
+            _ => Ok(()),
+        }
     }
 }

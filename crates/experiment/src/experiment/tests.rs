@@ -98,9 +98,12 @@ fn what_costs_more_is_measured_where_it_is_told() {
     let usual = asked("", "");
     assert_eq!(usual.asked, Asked::default());
     let way = asked("runs = 3", "window = \"0.5 s\"\ncolumns = [\"converged\"]");
-    assert_eq!(way.asked, Asked { window: Some(Span::from_millis(500)), completions: false });
+    let convergence = Some(Span::from_millis(500));
+    assert_eq!(way.asked, Asked { convergence, ..Asked::default() });
     let times = asked("runs = 3", "figure = \"distribution\"");
-    assert_eq!(times.asked, Asked { window: None, completions: true });
+    assert_eq!(times.asked, Asked { completions: true, ..Asked::default() });
+    let course = asked("runs = 3", "figure = \"rate-and-delay\"");
+    assert_eq!(course.asked, Asked { course: Some(Span::from_secs(1)), ..Asked::default() });
     assert_ne!((usual.hash, usual.hash), (way.hash, times.hash));
 }
 
@@ -137,6 +140,66 @@ fn options_change_the_plan() {
     assert!(matches!(planned(FILE, &trace), Err(PlanError::NoTrace)));
 }
 
+/// A flow whose answers cross a link, each way by a trace.
+const BOTH_WAYS: &str = r#"
+duration = "1 s"
+[[link]]
+name = "data"
+from = "server"
+to = "phone"
+trace = "lte-like"
+[[link]]
+name = "answers"
+from = "phone"
+to = "server"
+trace = "lte-like, seed 2"
+[[flow]]
+path = ["data"]
+back = ["answers"]
+rtt = "40 ms"
+controller = "scheme"
+traffic = { on = "ever" }
+[experiment]
+[[experiment.scheme]]
+name = "Reno"
+controller = "reno"
+[[experiment.variant]]
+name = "A"
+set = { "link.data.trace" = "umts-like" }
+[[experiment.variant]]
+name = "late"
+set = { "link.delay" = "10 ms" }
+"#;
+
+#[test]
+fn recorded_traces_take_the_place_of_others_both_ways() {
+    let folder = std::env::temp_dir().join(format!("exm-recorded-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let (down, up) = (folder.join("n.down"), folder.join("n.up"));
+    std::fs::write(&down, "10\n20\n").and_then(|()| std::fs::write(&up, "7\n")).expect("can write");
+    let pair = crate::Pair { name: "n".to_owned(), down, up };
+    let options = Options { traces: vec![pair], ..Options::default() };
+    let plan = planned(BOTH_WAYS, &options).expect("is sound");
+    let refused = planned(FILE, &options);
+    std::fs::remove_dir_all(&folder).ok();
+    assert!(matches!(refused, Err(PlanError::NoWays)));
+    let names: Vec<&str> = plan.experiment.variants.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["n down, late", "n up, late"]);
+    let opportunities = |case: usize| {
+        let links = plan.cases[case].network.links().iter();
+        let counts = links.map(|link| match &link.service {
+            exm_link::Service::Trace(trace) => trace.times().len(),
+            exm_link::Service::Fixed(_) => 0,
+        });
+        counts.collect::<Vec<usize>>()
+    };
+    assert_eq!((opportunities(0), opportunities(1)), (vec![2, 1], vec![1, 2]));
+    let usual = planned(BOTH_WAYS, &Options::default()).expect("is sound");
+    assert_eq!(usual.experiment.variants.len(), 2);
+    assert_ne!(usual.hash, plan.hash);
+    assert!(parsed(BOTH_WAYS).expect("is sound").files().is_empty(), "no trace of others");
+}
+
 #[test]
 fn schemes_whose_table_may_be_absent_are_left_out() {
     let text =
@@ -156,6 +219,9 @@ fn what_is_wrong_is_told_with_its_line_and_the_nearest_word() {
         ("runs = 3", "runs = 0", &["file.toml:13:", "0 runs", "give 1 to"]),
         ("reference = \"Reno\"", "reference = \"Renu\"", &[":14:", "did you mean \"Reno\"?"]),
         ("reference = \"Reno\"", "", &[":22:", "add reference ="]),
+        ("source = \"S\"", "x = \"jain\"", &[":12:", "no quantity of each flow"]),
+        ("source = \"S\"", "y = \"recieved\"", &[":12:", "did you mean \"received\"?"]),
+        ("source = \"S\"", "mean = \"then\"", &[":12:", "needs a name of its own"]),
         ("source = \"S\"", "figure = \"bar\"", &[":12:", "did you mean \"bars\"?"]),
         ("source = \"S\"", "columns = [\"thruput\"]", &[":12:", "did you mean \"throughput\"?"]),
         ("runs = 3", "window = \"0 s\"", &[":13:", "throughput over 0 s cannot be told"]),

@@ -7,6 +7,7 @@
 //! | [`Sweep`] | SIGCOMM 2013, figure 11 |
 //! | [`Bars`] | the thesis, 3-10 |
 //! | [`Series`] | queues and windows over time |
+//! | [`Density`] | the thesis, 2-4 |
 //! | [`Distribution`] | distributions, and their tails on logarithmic axes |
 //!
 //! Each has a title and a description, which is what readers that cannot see are told, and an
@@ -16,6 +17,7 @@
 
 mod axis;
 mod bars;
+mod density;
 mod distribution;
 mod label;
 mod lines;
@@ -28,6 +30,7 @@ mod throughput_delay;
 
 pub use axis::Scale;
 pub use bars::{Bar, BarGroup, BarScheme, Bars, Reference};
+pub use density::Density;
 pub use distribution::{Distribution, Sample};
 pub use lines::{Event, Line};
 pub use sequence::Sequence;

@@ -29,6 +29,10 @@ pub struct Series {
 pub struct SeriesPanel {
     /// Its name and unit: "queue, packets".
     pub y_axis: String,
+    /// How its axis is divided; it starts at zero where it is linear.
+    pub y_scale: Scale,
+    /// What there is behind the lines, as an area: what a link offered.
+    pub backdrop: Option<Line>,
     /// Its lines: seconds and values.
     pub lines: Vec<Line>,
 }
@@ -37,19 +41,15 @@ impl Series {
     /// The figure as an SVG file.
     pub fn svg(&self) -> String {
         let heading = Heading::new(&self.title, &self.subtitle);
-        let times = self.panels.iter().filter_map(|panel| extents(&panel.lines)[0]);
+        let times = self.panels.iter().filter_map(|panel| panel.extents()[0]);
         let x = Axis::exact(Scale::Linear, extent(times.flat_map(|(from, to)| [from, to])));
-        let axes = self
-            .panels
-            .iter()
-            .map(|panel| Axis::around(Scale::Linear, from_zero(extents(&panel.lines)[1])));
-        let axes: Vec<Axis> = axes.collect();
+        let axes: Vec<Axis> = self.panels.iter().map(SeriesPanel::axis).collect();
         let left = axes
             .iter()
             .zip(&self.panels)
             .map(|(y, panel)| left_margin(y, &panel.y_axis, HEIGHT))
             .fold(0.0, f64::max);
-        let names = self.panels.iter().flat_map(|panel| &panel.lines);
+        let names = self.panels.iter().flat_map(SeriesPanel::all);
         let right = right_margin(names.map(|line| line.name.as_str()));
         let marks = Marks::new(&self.events, &x, (left, right));
         let count = self.panels.len() as f64;
@@ -63,10 +63,43 @@ impl Series {
             let label = (index + 1 == self.panels.len()).then_some("time, s");
             axes.draw(&mut drawing, label, &panel.y_axis);
             marks.draw(&mut drawing, &frame, index == 0);
-            let lines: Vec<Drawn<'_>> = panel.lines.iter().map(Drawn::from).collect();
-            draw(&mut drawing, &axes, &lines, Names::AtEnds);
+            draw(&mut drawing, &axes, &panel.drawn(y.low()), Names::AtEnds);
             top += HEIGHT + GAP;
         }
         drawing.finish(&self.title, &self.description)
+    }
+}
+
+impl SeriesPanel {
+    /// Linear, of `lines` alone.
+    pub fn new(y_axis: impl Into<String>, lines: Vec<Line>) -> SeriesPanel {
+        SeriesPanel { y_axis: y_axis.into(), y_scale: Scale::Linear, backdrop: None, lines }
+    }
+
+    /// All lines, that at the back first.
+    fn all(&self) -> impl Iterator<Item = &Line> + Clone {
+        self.backdrop.iter().chain(&self.lines)
+    }
+
+    /// The least and the greatest time, then value.
+    fn extents(&self) -> [Option<(f64, f64)>; 2] {
+        extents(self.all())
+    }
+
+    fn axis(&self) -> Axis {
+        let values = self.extents()[1];
+        match self.y_scale {
+            Scale::Linear => Axis::around(Scale::Linear, from_zero(values)),
+            scale => Axis::around(scale, values),
+        }
+    }
+
+    /// The lines as they are drawn; what is behind them is filled down to `low`.
+    fn drawn(&self, low: f64) -> Vec<Drawn<'_>> {
+        let back = self.backdrop.iter().map(|line| {
+            let band = line.points.iter().map(|&(_, value)| (low, value)).collect();
+            Drawn { band: Some(band), ..Drawn::from(line) }
+        });
+        back.chain(self.lines.iter().map(Drawn::from)).collect()
     }
 }

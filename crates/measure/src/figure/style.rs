@@ -23,6 +23,9 @@ pub(super) const MARKER: f64 = 5.5;
 pub struct Style(usize);
 
 impl Style {
+    /// Grey, without markers: of what is no scheme, such as what a link offered.
+    pub const BACKGROUND: Style = Style(usize::MAX);
+
     /// The style of this number. The first seven differ in colour, the first eight in shape, the
     /// first fifty-six in one or the other.
     pub const fn nth(number: usize) -> Style {
@@ -30,11 +33,17 @@ impl Style {
     }
 
     pub(super) fn colour(self) -> &'static str {
+        if self == Style::BACKGROUND {
+            return "#999";
+        }
         COLOURS[self.0 % COLOURS.len()].0
     }
 
     /// The colour of text.
     pub(super) fn ink(self) -> &'static str {
+        if self == Style::BACKGROUND {
+            return "#555";
+        }
         COLOURS[self.0 % COLOURS.len()].1
     }
 
@@ -42,6 +51,7 @@ impl Style {
     pub(super) fn stroke(self, width: f64) -> String {
         let (colour, dashes) = (self.colour(), DASHES[self.0 % DASHES.len()]);
         let dashes = match dashes {
+            _ if self == Style::BACKGROUND => String::new(),
             "none" => String::new(),
             dashes => format!(" stroke-dasharray=\"{dashes}\""),
         };
@@ -55,6 +65,9 @@ impl Style {
 
     /// A marker of `size` times the usual size.
     pub(super) fn marker(self, drawing: &mut Drawing, (x, y): (f64, f64), size: f64) {
+        if self == Style::BACKGROUND {
+            return;
+        }
         let r = MARKER * size;
         let fill = format!("fill=\"{}\" stroke=\"#fff\" stroke-width=\"1\"", self.colour());
         let at = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {

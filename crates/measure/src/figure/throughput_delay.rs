@@ -1,5 +1,5 @@
-//! The throughput-delay plot of the papers: up is more throughput, right is less queueing delay,
-//! and the upper right corner is best.
+//! The throughput-delay plot of the papers: up is more throughput, right is less delay, and the upper
+//! right corner is best.
 
 use super::axis::{Axis, Scale, extent, number};
 use super::label::{Obstacles, Placed, place};
@@ -11,14 +11,14 @@ use crate::svg::{Anchor, Drawing, Frame};
 use std::fmt::Write;
 
 const HEIGHT: f64 = 380.0;
-/// Queueing delays below this, in ms, are drawn there: a logarithmic axis has no zero.
+/// Delays below this, in ms, are drawn there: a logarithmic axis has no zero.
 const LEAST_MS: f64 = 0.01;
 /// How far to the right of a median an ellipse is followed: to delays of so much of it.
 const FOLLOWED: f64 = 0.3;
 
-/// Throughput against queueing delay: a point at the medians of each scheme, an ellipse or bars
-/// for how its runs scatter, the line that joins those that no other beats, and an arrow to where
-/// schemes are better.
+/// Throughput against delay: a point at the medians of each scheme, an ellipse or bars for how its runs
+/// scatter, the line that joins those that no other beats, lines that join schemes of one curve, and an
+/// arrow to where schemes are better.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThroughputDelay {
     /// What it shows, in a few words.
@@ -29,6 +29,8 @@ pub struct ThroughputDelay {
     pub description: String,
     /// What throughput is in: "throughput, Mbps".
     pub y_axis: String,
+    /// Which delay it is, in ms: "queueing delay".
+    pub delay: String,
     /// How the scatter of a scheme's runs is shown.
     pub spread: Spread,
     /// The schemes. Those to which nothing was ever delivered are left out.
@@ -55,6 +57,9 @@ pub struct Scheme {
     /// Whether the frontier may run through it: the papers draw that of the RemyCCs. With no such
     /// scheme, or one, there is no line.
     pub on_frontier: bool,
+    /// What it shares with the schemes that a line joins it with, in their order: one scheme at
+    /// several settings. It is no part of the frontier.
+    pub curve: Option<String>,
     /// Its runs, or its senders in all runs.
     pub runs: Vec<Run>,
 }
@@ -62,8 +67,8 @@ pub struct Scheme {
 /// What was got in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
-    /// The mean queueing delay, ms; nothing where nothing was delivered.
-    pub queueing_ms: Option<f64>,
+    /// The delay, ms; nothing where nothing was delivered.
+    pub delay_ms: Option<f64>,
     /// The throughput, in the unit of the axis.
     pub throughput: f64,
 }
@@ -97,11 +102,11 @@ struct Mark<'a> {
 
 impl Mark<'_> {
     fn new(scheme: &Scheme, spread: Spread) -> Option<Mark<'_>> {
-        let delays = scheme.runs.iter().filter_map(|run| run.queueing_ms);
+        let delays = scheme.runs.iter().filter_map(|run| run.delay_ms);
         let delays: Vec<f64> = delays.map(|ms| ms.max(LEAST_MS)).collect();
         let throughputs: Vec<f64> = scheme.runs.iter().map(|run| run.throughput).collect();
         let (delay, throughput) = (Quartiles::of(&delays)?, Quartiles::of(&throughputs)?);
-        let pairs = scheme.runs.iter().filter_map(|run| Some((run.queueing_ms?, run.throughput)));
+        let pairs = scheme.runs.iter().filter_map(|run| Some((run.delay_ms?, run.throughput)));
         let pairs: Vec<(f64, f64)> = pairs.collect();
         let outline = match spread {
             Spread::Ellipse => Ellipse::of(&pairs).map_or(Vec::new(), |one| one.outline(96)),
@@ -145,16 +150,17 @@ impl ThroughputDelay {
         let panel = self.panel(&marks, heading.bottom());
         let mut drawing = Drawing::new(WIDTH, panel.frame.bottom + 48.0 + EDGE / 2.0);
         heading.draw(&mut drawing);
-        let x_axis = "queueing delay, ms (logarithmic, less to the right)";
-        panel.draw(&mut drawing, Some(x_axis), &self.y_axis);
+        let x_axis = format!("{}, ms (logarithmic, less to the right)", self.delay);
+        panel.draw(&mut drawing, Some(&x_axis), &self.y_axis);
         let (arrow, at) = arrow_place(&panel, &marks);
         drawing.within(&panel.frame, |drawing| {
             draw_arrow(drawing, at);
             marks.iter().for_each(|mark| draw_spread(drawing, &panel, mark));
             draw_frontier(drawing, &panel, &marks);
+            curves(&marks).iter().for_each(|curve| draw_curve(drawing, &panel, curve));
         });
         panel.draw_frame(&mut drawing);
-        marks.iter().for_each(|mark| draw_point(&mut drawing, &panel, mark));
+        marks.iter().for_each(|mark| draw_point(&mut drawing, &panel, mark, &self.delay));
         draw_names(&mut drawing, &panel, &marks, arrow);
         drawing.finish(&self.title, &self.told(&marks))
     }
@@ -180,9 +186,9 @@ impl ThroughputDelay {
         for mark in marks {
             let (delay, throughput) = mark.medians();
             let space = if text.is_empty() { "" } else { " " };
-            let (name, y_axis) = (&mark.scheme.name, &self.y_axis);
+            let (name, y_axis, which) = (&mark.scheme.name, &self.y_axis, &self.delay);
             let (delay, throughput) = (number(delay), number(throughput));
-            write!(text, "{space}{name}: {y_axis} {throughput}, queueing delay {delay} ms.")
+            write!(text, "{space}{name}: {y_axis} {throughput}, {which} {delay} ms.")
                 .expect("memory takes it");
         }
         text
@@ -231,18 +237,42 @@ fn draw_frontier(drawing: &mut Drawing, panel: &Panel, marks: &[Mark<'_>]) {
 }
 
 fn frontier(marks: &[Mark<'_>]) -> Vec<(f64, f64)> {
-    let own = marks.iter().filter(|mark| mark.scheme.on_frontier);
+    let own = marks.iter().filter(|mark| mark.scheme.on_frontier && mark.scheme.curve.is_none());
     let medians: Vec<(f64, f64)> = own.map(Mark::medians).collect();
     efficient_frontier(&medians).into_iter().map(|index| medians[index]).collect()
 }
 
-fn draw_point(drawing: &mut Drawing, panel: &Panel, mark: &Mark<'_>) {
+/// The marks of each curve of more than one.
+fn curves<'a>(marks: &'a [Mark<'a>]) -> Vec<Vec<&'a Mark<'a>>> {
+    let mut curves: Vec<(&str, Vec<&Mark<'_>>)> = Vec::new();
+    for mark in marks {
+        let Some(name) = mark.scheme.curve.as_deref() else { continue };
+        match curves.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, own)) => own.push(mark),
+            None => curves.push((name, vec![mark])),
+        }
+    }
+    curves.into_iter().map(|(_, own)| own).filter(|own| own.len() > 1).collect()
+}
+
+/// Where a curve passes in the drawing.
+fn course(panel: &Panel, curve: &[&Mark<'_>]) -> Vec<(f64, f64)> {
+    curve.iter().map(|mark| panel.at(mark.medians())).collect()
+}
+
+fn draw_curve(drawing: &mut Drawing, panel: &Panel, curve: &[&Mark<'_>]) {
+    let name = curve[0].scheme.curve.as_deref().unwrap_or_default();
+    let stroke = curve[0].scheme.style.stroke(2.0);
+    drawing.told(name, |drawing| drawing.line(&course(panel, curve), &stroke));
+}
+
+fn draw_point(drawing: &mut Drawing, panel: &Panel, mark: &Mark<'_>, which: &str) {
     let Mark { scheme, delay, throughput, .. } = mark;
     let between = |q: &Quartiles| {
         format!("{} (quartiles {} to {})", number(q.middle), number(q.low), number(q.high))
     };
     let tooltip = format!(
-        "{}\nthroughput {}\nqueueing delay {} ms\n{} runs",
+        "{}\nthroughput {}\n{which} {} ms\n{} runs",
         scheme.name,
         between(throughput),
         between(delay),
@@ -263,6 +293,10 @@ fn draw_names(drawing: &mut Drawing, panel: &Panel, marks: &[Mark<'_>], arrow: F
         marks.iter().flat_map(|mark| mark.outline.iter().map(|&at| panel.at(at))).collect();
     let line: Vec<(f64, f64)> = frontier(marks).into_iter().map(|at| panel.at(at)).collect();
     soft.extend(line.windows(2).flat_map(|pair| along(pair[0], pair[1])));
+    for curve in curves(marks) {
+        let line = course(panel, &curve);
+        soft.extend(line.windows(2).flat_map(|pair| along(pair[0], pair[1])));
+    }
     for mark in marks.iter().filter(|mark| mark.outline.is_empty()) {
         soft.extend(bars(panel, mark).into_iter().flat_map(|[from, to]| along(from, to)));
     }

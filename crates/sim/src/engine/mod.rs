@@ -454,7 +454,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
 
 /// What a protocol would score on the path of `flow` that knew the trace of its first link that
 /// follows one, if any does.
-fn omniscient(network: &Network, flow: &FlowSpec) -> Option<Scores> {
+pub fn omniscient(network: &Network, flow: &FlowSpec) -> Option<Scores> {
     let links = || flow.path.iter().map(|&link| &network.links()[link]);
     let trace = links().find_map(|link| match &link.service {
         Service::Trace(trace) => Some(trace),

@@ -45,6 +45,7 @@ pub(super) struct TcpTable {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SproutTable {
+    pub(super) model: Option<Spanned<String>>,
     pub(super) risk: Option<Spanned<f64>>,
     pub(super) lookahead: Option<Spanned<u64>>,
     pub(super) sigma: Option<Spanned<f64>>,

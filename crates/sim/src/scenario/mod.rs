@@ -45,10 +45,11 @@
 //! (false) and `receive_window` (none).
 //!
 //! The controllers `"sprout"` and `"sprout-ewma"` stand for that transport. A `[sprout]` sets for all
-//! what a flow's own `sprout` may set again: `risk` (0.05: the chance taken that less is delivered
-//! than forecast), `lookahead` (5 ticks of 20 ms, within which each packet is to have left the queue),
-//! `sigma` (200: how far the rate wanders, in packets a second per square root of a second) and
-//! `outage` (`"1 s"`, the mean length of an outage).
+//! what a flow's own `sprout` may set again: `model` (`"proportional"`: rates wander in proportion to
+//! what they are; or `"paper"`), `risk` (0.05: the chance taken that less is delivered than forecast),
+//! `lookahead` (5 ticks of 20 ms, within which each packet is to have left the queue), `sigma` (250, of
+//! the paper's model 200: how far a rate of 200 packets a second wanders, in packets a second per
+//! square root of a second) and `outage` (`"1 s"`, the mean length of an outage).
 //!
 //! A `[series]` asks for time series: `every` such a span, or after each `"event"`; `flows` and
 //! `links` say of what (both, unless one is `false`).

@@ -1,10 +1,10 @@
 //! Settings of TCP and of Sprout: a flow's own, else those of all, else the usual.
 
-use super::error::ScenarioError;
+use super::error::{ScenarioError, suggest};
 use super::file::{SproutTable, TcpTable};
 use super::grammar::parse_floor;
 use super::read::{Reader, place};
-use exm_sprout::Method;
+use exm_sprout::{Method, Model};
 use exm_tcp::{DelayedAcks, Settings};
 use exm_units::Packets;
 use std::ops::RangeInclusive;
@@ -53,6 +53,9 @@ impl Reader<'_> {
         let mut settings = exm_sprout::Settings::default();
         let Method::Bayes { mut model, mut risk } = settings.method else { return Ok(settings) };
         for table in [&self.sprout, own] {
+            if let Some(value) = &table.model {
+                model = self.model(value)?;
+            }
             if let Some(value) = &table.risk {
                 risk = self.within("risk", value, *value.as_ref(), &RISKS)?;
             }
@@ -72,6 +75,19 @@ impl Reader<'_> {
         }
         settings.method = Method::Bayes { model, risk };
         Ok(settings)
+    }
+
+    /// What is believed of the link.
+    fn model(&self, name: &Spanned<String>) -> Result<Model, ScenarioError> {
+        match name.as_ref().as_str() {
+            "proportional" => Ok(Model::default()),
+            "paper" => Ok(Model::PAPER),
+            other => {
+                let suggestion = suggest(other, &["proportional", "paper"]);
+                let problem = format!("there is no model \"{other}\" of Sprout: {suggestion}");
+                Err(self.source.error(place(name), problem))
+            }
+        }
     }
 
     /// `number`, that stands at `value`, if it is in `range`.

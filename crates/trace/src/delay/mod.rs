@@ -71,6 +71,16 @@ impl EndToEnd {
         }
     }
 
+    /// The end-to-end delay at `now`, scored or not; nothing where no packet has arrived yet.
+    pub fn delay_at(&self, now: Instant) -> Option<Span> {
+        self.newest.map(|newest| now.saturating_since(newest))
+    }
+
+    /// What has arrived so far within the interval.
+    pub fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
     /// What was measured, nothing more having arrived before the end of the interval.
     pub fn finish(mut self) -> Scores {
         self.rise_until(self.until);

@@ -40,6 +40,15 @@ commands! {
 }
 
 impl Args {
+    /// Does what must be done before the process has threads.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
+        match &mut self.command {
+            Command::Run(args) => args.prepare(),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.command.run()
     }

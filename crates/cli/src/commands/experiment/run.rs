@@ -7,11 +7,11 @@ use crate::commands::duration;
 use crate::experiments;
 use crate::shell::{self, Failure, Printing};
 use cpu_time::ProcessTime;
-use exm_experiment::{MAX_RUNS, Options, PlanError};
+use exm_experiment::{Lab, MAX_RUNS, Options, PlanError, pairs};
 use exm_units::Span;
 use std::fmt;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -25,9 +25,15 @@ that was interrupted goes on: give the same command again. The same experiment a
 same bytes, on any number of threads and however often it was interrupted. Of several
 experiments, the processor time that each took is told at the end.
 
+Live runs take as long as they simulate, one after the other, and a process that may make network
+namespaces: root's, or a user's where the system lets users. Schemes that neither Sprout nor this
+kernel can run are left out.
+
 Examples:
   exm experiment run thesis-3-4 --quick
   exm experiment run thesis-3-7 --trace Verizon-LTE-short.down
+  exm experiment run thesis-2-9 --traces my/traces
+  exm experiment run thesis-2-1 --live --duration 180s
   exm experiment run my.toml --runs 16 --only 'Cubic,Vegas' --out results/mine";
 
 /// Run experiments, and write tables and pictures of what they found
@@ -58,6 +64,19 @@ pub(crate) struct Args {
     /// A file of delivery opportunities in place of the experiment's traces
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Recorded traces in place of the experiment's links, each in both directions: a folder of files
+    /// NAME.down and NAME.up, or two files
+    #[arg(long, value_name = "FOLDER|DOWN,UP", conflicts_with = "trace")]
+    traces: Option<String>,
+    /// Make the runs in real time, on emulated links with Sprout over UDP and the kernel's TCP, and
+    /// tell them beside the simulator's
+    #[cfg(target_os = "linux")]
+    #[arg(long)]
+    live: bool,
+    /// Where they are made, once that is known to be possible.
+    #[cfg(target_os = "linux")]
+    #[arg(skip)]
+    lab: Option<exm_live::EmulatorLab>,
     /// Where the results go [default: results/EXPERIMENT]
     #[arg(short, long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -86,6 +105,23 @@ impl fmt::Display for Spent {
 }
 
 impl Args {
+    /// Takes the rights that live runs need, which takes a process that has no threads yet.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
+        if self.live {
+            self.lab = Some(exm_live::EmulatorLab::open()?);
+        }
+        Ok(())
+    }
+
+    /// Where runs are made in real time, if they are.
+    fn lab(&self) -> Option<&dyn Lab> {
+        #[cfg(target_os = "linux")]
+        return self.lab.as_ref().map(|lab| lab as &dyn Lab);
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let shipped = || experiments::shipped_names().into_iter().map(str::to_owned).collect();
         let names: Vec<String> = if self.all { shipped() } else { self.names.clone() };
@@ -108,15 +144,20 @@ impl Args {
 
     fn run_one(&self, name: &str) -> Result<(), Failure> {
         let experiment = experiments::load(name)?;
-        let folder =
-            self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&experiment.name));
         let options = self.options(experiment.runs)?;
-        let plan = experiments::plan(experiment, &options).map_err(|error| match &error {
+        let folder = self.out.clone().unwrap_or_else(|| self.usual_folder(&experiment.name));
+        let lab = self.lab();
+        let planned = experiments::plan(experiment, &options);
+        let planned = match lab {
+            Some(lab) => planned.and_then(|plan| plan.live(lab)),
+            None => planned,
+        };
+        let plan = planned.map_err(|error| match &error {
             PlanError::NoSuchScheme { name, suggestion } => {
                 let problem = format!("there is no such scheme: {suggestion}");
                 Failure::invalid_value(name, "--only", &problem)
             }
-            PlanError::NoTrace => Failure::usage(error.to_string()),
+            PlanError::NoTrace | PlanError::NoWays => Failure::usage(error.to_string()),
             _ => Failure::from(error),
         })?;
         let work = Work {
@@ -125,9 +166,24 @@ impl Args {
             command: self.command(name),
             fresh: self.fresh,
             stale: Stale::Refuse,
+            lab,
         };
         let results = work.carry_out()?;
         self.printing.print(&Shown::new(&results, &folder))
+    }
+
+    /// Where the results of the experiment of this `name` go: those on other traces, and those in real
+    /// time, beside the usual ones.
+    fn usual_folder(&self, name: &str) -> PathBuf {
+        let of_traces = self.traces.as_ref().and_then(|traces| {
+            let first = traces.split(',').next().unwrap_or_default();
+            Path::new(first).canonicalize().ok()?.file_stem()?.to_str().map(str::to_owned)
+        });
+        let mut name = of_traces.map_or(name.to_owned(), |traces| format!("{name}-{traces}"));
+        if self.lab().is_some() {
+            name += "-live";
+        }
+        PathBuf::from("results").join(name)
     }
 
     fn options(&self, runs: u64) -> Result<Options, Failure> {
@@ -142,6 +198,7 @@ impl Args {
             duration: self.duration,
             only: self.only.clone(),
             trace: trace.transpose()?,
+            traces: self.traces.as_deref().map(pairs).transpose()?.unwrap_or_default(),
         })
     }
 
@@ -157,8 +214,12 @@ impl Args {
         option("--duration", self.duration.map(|duration| duration.to_string()));
         option("--only", (!self.only.is_empty()).then(|| self.only.join(",")));
         option("--trace", self.trace.as_ref().map(|trace| trace.display().to_string()));
+        option("--traces", self.traces.clone());
         if self.quick {
             words.push("--quick".to_owned());
+        }
+        if self.lab().is_some() {
+            words.push("--live".to_owned());
         }
         words.join(" ")
     }

@@ -3,7 +3,7 @@
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::shell::{Failure, note};
-use exm_experiment::{Plan, Results, Rows, Store, StoreError, Watch, is_complete};
+use exm_experiment::{Lab, LiveError, Plan, Results, Rows, Store, StoreError, Watch, is_complete};
 use exm_remy::counted;
 use std::path::Path;
 
@@ -29,12 +29,14 @@ pub(crate) struct Work<'a> {
     /// Whether no run that is finished counts.
     pub(crate) fresh: bool,
     pub(crate) stale: Stale,
+    /// Where the runs are made, if not in the simulator.
+    pub(crate) lab: Option<&'a dyn Lab>,
 }
 
 impl Work<'_> {
     /// Makes the runs that are missing and writes the results.
     pub(crate) fn carry_out(self) -> Result<Results, Failure> {
-        let Work { plan, folder, .. } = self;
+        let Work { plan, folder, lab, .. } = self;
         std::fs::create_dir_all(folder).map_err(|error| {
             Failure::new(format!("cannot make the folder {}: {error}", folder.display()))
         })?;
@@ -45,7 +47,10 @@ impl Work<'_> {
         }
         interrupt::heed();
         let watch = Bar(Progress::new(exm_experiment::total_work(plan)));
-        let rows = exm_experiment::run(plan, store, rows, &watch);
+        let rows = match lab {
+            None => exm_experiment::run(plan, store, rows, &watch).map_err(LiveError::from),
+            Some(lab) => exm_experiment::run_live(plan, store, rows, &watch, lab),
+        };
         watch.0.finish();
         interrupt::heed_no_more();
         let rows = rows.map_err(|error| {

@@ -1,0 +1,223 @@
+//! What the link is like, from options. Rates, traces, queues and their limits are read as those of
+//! a scenario, so that they are written in one way everywhere.
+
+use crate::options::Text;
+use crate::shell::Failure;
+use exm_emulator::{Bursts, PathSpec, Propagation, Reordering, Schedule, Setup, Timing};
+use exm_link::Service;
+use exm_sim::network::LinkSpec;
+use exm_sim::scenario::Scenario;
+use exm_units::{Bytes, Probability, Span};
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Link")]
+pub(crate) struct LinkFlags {
+    /// From COMMAND to the world: a rate such as 10Mbps, a trace's file, or a synthetic link's name
+    ///
+    /// A trace has a line for each opportunity to deliver 1500 bytes, its time in milliseconds with
+    /// up to six decimals, and is repeated. `exm trace generate --help` names the synthetic links.
+    #[arg(long, value_name = "RATE|TRACE")]
+    up: String,
+    /// The other way
+    #[arg(long, value_name = "RATE|TRACE")]
+    down: String,
+    /// The propagation delay each way, or a file of delays: lines of a time and a delay, in ms
+    #[arg(long, value_name = "SPAN|FILE", default_value = "20ms")]
+    delay: Pair<String>,
+    /// The queue discipline, and its settings, such as 'codel target=10ms'
+    #[arg(long, value_name = "NAME", default_value = "drop-tail")]
+    queue: Pair<String>,
+    /// How much may wait in the queue: 1000 packets, 250 kB, 5 BDP or unlimited
+    #[arg(long, value_name = "SIZE", default_value = "unlimited")]
+    buffer: Pair<String>,
+    /// The chance that a packet is lost as it comes to the queue
+    #[arg(long, value_name = "CHANCE", default_value = "0")]
+    loss: Pair<Probability>,
+    /// Lose so many packets in bursts, besides those of --loss
+    #[arg(long, value_name = "CHANCE", default_value = "0")]
+    burst_loss: Pair<Probability>,
+    /// How many packets a burst loses on average
+    #[arg(long, value_name = "N", default_value = "5", requires = "burst_loss")]
+    burst_length: Pair<f64>,
+    /// The chance that a packet is held back, so that others overtake it
+    #[arg(long, value_name = "CHANCE", default_value = "0")]
+    reorder: Pair<Probability>,
+    /// For how much longer a packet that is held back travels
+    #[arg(long, value_name = "SPAN", default_value = "10ms", requires = "reorder")]
+    reorder_delay: Pair<Span>,
+    /// What chance is drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Leave so much out of the summary, from the start
+    #[arg(long, value_name = "SPAN", default_value = "0s", help_heading = "Output")]
+    warm_up: Span,
+    /// Stay awake for so long before packets are due: precise, and as much of a processor
+    #[arg(long, value_name = "SPAN", help_heading = "Precision")]
+    #[arg(default_value_t = Timing::default().spin)]
+    spin: Span,
+    /// Wait so long at least from one release of packets to the next
+    #[arg(long, value_name = "SPAN", help_heading = "Precision")]
+    #[arg(default_value_t = Timing::default().gather)]
+    gather: Span,
+    /// Do not run before other programs
+    #[arg(long, help_heading = "Precision")]
+    calm: bool,
+}
+
+/// A value for both ways, or one for up and one for down.
+#[derive(Clone, Debug)]
+struct Pair<T> {
+    up: T,
+    down: T,
+}
+
+impl<T: FromStr + Clone> FromStr for Pair<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Pair<T>, T::Err> {
+        match text.split_once(',') {
+            Some((up, down)) => Ok(Pair { up: up.trim().parse()?, down: down.trim().parse()? }),
+            None => text.parse().map(|both: T| Pair { up: both.clone(), down: both }),
+        }
+    }
+}
+
+/// The options of one direction.
+struct OneWay<'a> {
+    option: &'static str,
+    service: &'a str,
+    delay: &'a str,
+    queue: &'a str,
+    buffer: &'a str,
+    loss: Probability,
+    burst: (Probability, f64),
+    reorder: (Probability, Span),
+}
+
+impl LinkFlags {
+    /// The link, and what each direction is like, for people.
+    pub(crate) fn setup(&self) -> Result<(Setup, [String; 2]), Failure> {
+        let (up, down) = (self.one_way(true), self.one_way(false));
+        let memory = Bytes::new(1 << 30);
+        let (seed, warm_up) = (self.seed, self.warm_up);
+        let timing = Timing { spin: self.spin, gather: self.gather, urgent: !self.calm };
+        let (up_path, down_path) = (up.path()?, down.path()?);
+        let setup = Setup { up: up_path, down: down_path, seed, timing, warm_up, memory };
+        Ok((setup, [up.described(), down.described()]))
+    }
+
+    fn one_way(&self, up: bool) -> OneWay<'_> {
+        fn of<T>(pair: &Pair<T>, up: bool) -> &T {
+            if up { &pair.up } else { &pair.down }
+        }
+        OneWay {
+            option: if up { "--up" } else { "--down" },
+            service: if up { &self.up } else { &self.down },
+            delay: of(&self.delay, up).as_str(),
+            queue: of(&self.queue, up).as_str(),
+            buffer: of(&self.buffer, up).as_str(),
+            loss: *of(&self.loss, up),
+            burst: (*of(&self.burst_loss, up), *of(&self.burst_length, up)),
+            reorder: (*of(&self.reorder, up), *of(&self.reorder_delay, up)),
+        }
+    }
+}
+
+impl OneWay<'_> {
+    fn path(&self) -> Result<PathSpec, Failure> {
+        let propagation = self.propagation()?;
+        let LinkSpec { service, queue, buffer, .. } = self.link(&propagation)?;
+        if matches!(service, Service::Fixed(rate) if rate.as_bps() == 0) {
+            let problem = "a rate of zero carries nothing";
+            return Err(Failure::invalid_value(self.service, self.option, problem));
+        }
+        let (chance, extra) = self.reorder;
+        Ok(PathSpec {
+            propagation,
+            reordering: (chance != Probability::ZERO).then_some(Reordering { chance, extra }),
+            loss: self.loss,
+            bursts: self.bursts()?,
+            queue,
+            limit: buffer,
+            service,
+        })
+    }
+
+    fn propagation(&self) -> Result<Propagation, Failure> {
+        match self.delay.parse::<Span>() {
+            Ok(delay) => Ok(Propagation::Fixed(delay)),
+            Err(error) if !Path::new(self.delay).exists() => {
+                let problem = format!("{error}, and there is no such file");
+                Err(Failure::invalid_value(self.delay, "--delay", &problem))
+            }
+            Err(_) => Ok(Propagation::Varying(Arc::new(Schedule::load(Path::new(self.delay))?))),
+        }
+    }
+
+    fn bursts(&self) -> Result<Option<Bursts>, Failure> {
+        let (loss, length) = self.burst;
+        if loss == Probability::ZERO {
+            return Ok(None);
+        }
+        Bursts::of(loss, length).map(Some).ok_or_else(|| {
+            let problem = "a burst has one packet at least, and of so much loss it has more";
+            Failure::invalid_value(&length.to_string(), "--burst-length", problem)
+        })
+    }
+
+    /// The link of a scenario with these options.
+    fn link(&self, propagation: &Propagation) -> Result<LinkSpec, Failure> {
+        let Propagation::Fixed(delay) = *propagation else {
+            return self.link(&Propagation::Fixed(Span::from_millis(20)));
+        };
+        let rtt = Span::from_nanos(delay.as_nanos().saturating_mul(2).max(1));
+        let mut text = Text::default();
+        text.line("duration = \"1 s\"");
+        text.line("[[link]]");
+        text.line("name = \"link\"");
+        let kind = if self.service.ends_with("bps") || self.service.ends_with("bit/s") {
+            "rate"
+        } else {
+            "trace"
+        };
+        text.option(self.option, kind, self.service);
+        text.option("--buffer", "buffer", self.buffer);
+        let (name, settings) = self.queue.split_once(' ').unwrap_or((self.queue, ""));
+        text.option("--queue", "queue.name", name);
+        for setting in settings.split_whitespace() {
+            let Some((key, value)) = setting.split_once('=') else {
+                let problem = "settings are written NAME=VALUE, such as target=10ms";
+                return Err(Failure::invalid_value(self.queue, "--queue", problem));
+            };
+            text.value("--queue", &format!("queue.{key}"), value);
+        }
+        text.line("[[flow]]");
+        text.option("--delay", "rtt", &rtt.to_string());
+        text.line("controller = \"reno\"");
+        text.line("traffic.on = \"ever\"");
+        let failure = |line, problem: &str| text.failure(line, problem);
+        let scenario = Scenario::parse(text.as_str(), "the options", Path::new(""))
+            .map_err(|error| failure(error.line(), error.problem()))?;
+        let network = scenario
+            .network(&mut crate::commands::controller)
+            .map_err(|error| failure(error.line(), error.problem()))?;
+        Ok(network.links()[0].clone())
+    }
+
+    /// For people, and for the heads of logs.
+    fn described(&self) -> String {
+        let OneWay { service, delay, queue, buffer, .. } = self;
+        let mut text = format!("{service}, delay {delay}, {queue}, buffer {buffer}");
+        for (name, chance) in
+            [("loss", self.loss), ("burst loss", self.burst.0), ("reordered", self.reorder.0)]
+        {
+            if chance != Probability::ZERO {
+                text += &format!(", {name} {chance}");
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,191 @@
+//! How the link is doing, while it does.
+
+use super::screen::Screen;
+use crate::shell::Failure;
+use exm_emulator::{Direction, Live, Setup, Snapshot};
+use exm_link::Service;
+use exm_os::Running;
+use exm_units::{Instant, Rate, Span};
+use std::io::{IsTerminal, Write};
+use std::process::{Command, Stdio};
+
+/// How often a line is printed.
+const LINES: Span = Span::from_secs(1);
+/// How often the display is drawn.
+const DRAWING: Span = Span::from_millis(200);
+
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct Show {
+    /// Show meters all over the terminal, and what COMMAND prints below them; q ends it
+    ///
+    /// COMMAND then has no terminal. A bridge shows them unless told otherwise.
+    #[arg(long, conflicts_with_all = ["plain", "quiet"])]
+    meters: bool,
+    /// Print a line of meters each second, beside what COMMAND prints
+    #[arg(long, conflicts_with = "quiet")]
+    plain: bool,
+    /// Print no summary either
+    #[arg(long)]
+    pub(super) quiet: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// How a direction did in the last while.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reading {
+    /// What came.
+    pub(super) offered: Rate,
+    /// What crossed.
+    pub(super) carried: Rate,
+    /// What could have.
+    pub(super) capacity: Rate,
+    /// As it is now.
+    pub(super) now: Snapshot,
+    /// Packets lost in that while.
+    pub(super) lost: u64,
+}
+
+/// Whatever shows how the link is doing.
+pub(super) struct Meters {
+    kind: Kind,
+    every: Span,
+    next: Instant,
+    before: [Snapshot; 2],
+    services: [Service; 2],
+}
+
+enum Kind {
+    Nothing,
+    Lines,
+    Screen(Box<Screen>),
+}
+
+impl Meters {
+    /// What `show` asks for, of the link of `setup`.
+    pub(super) fn new(show: &Show, setup: &Setup) -> Result<Meters, Failure> {
+        let (kind, every) = if show.plain {
+            (Kind::Lines, LINES)
+        } else if show.meters {
+            if !std::io::stdout().is_terminal() {
+                let tip = "--plain prints a line each second";
+                return Err(Failure::new("there is no terminal to show meters on").with_tip(tip));
+            }
+            (Kind::Screen(Box::new(Screen::new()?)), DRAWING)
+        } else {
+            (Kind::Nothing, Span::MAX)
+        };
+        let services = [setup.up.service.clone(), setup.down.service.clone()];
+        let before = <[Snapshot; 2]>::default();
+        Ok(Meters { kind, every, next: Instant::ZERO, before, services })
+    }
+
+    /// Where the whole terminal is shown on, the program's output goes elsewhere.
+    pub(super) fn redirect(&self, command: &mut Command) {
+        if let Kind::Screen(_) = self.kind {
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+    }
+
+    /// What the program prints is shown, where it was redirected.
+    pub(super) fn follow(&mut self, running: &mut Running) {
+        if let Kind::Screen(screen) = &self.kind {
+            let child = running.child();
+            screen.follow(child.stdout.take());
+            screen.follow(child.stderr.take());
+        }
+    }
+
+    /// Whether whoever watches has seen enough.
+    pub(super) fn is_quitted(&self) -> bool {
+        matches!(&self.kind, Kind::Screen(screen) if screen.is_quitted())
+    }
+
+    /// Shows how it is doing, if it is time to.
+    pub(super) fn show(&mut self, live: &Live) -> Result<(), Failure> {
+        let now = live.clock().now();
+        if now < self.next || matches!(self.kind, Kind::Nothing) {
+            return Ok(());
+        }
+        self.next = now + self.every;
+        let readings = Direction::BOTH.map(|direction| self.read(direction, live));
+        match &mut self.kind {
+            Kind::Nothing => {}
+            Kind::Lines => {
+                let text = line(now, &readings);
+                // A display that cannot be written is not worth failing for.
+                let _ = std::io::stderr().write_all(text.as_bytes());
+            }
+            Kind::Screen(screen) => screen.draw(now, readings)?,
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, direction: Direction, live: &Live) -> Reading {
+        let now = live.snapshot(direction);
+        let before = std::mem::replace(&mut self.before[direction as usize], now);
+        let time = now.at.saturating_since(before.at);
+        let rate = |bytes: u64| Rate::from_mbps(8e-6 * bytes as f64 / time.as_secs_f64().max(1e-9));
+        let capacity = match &self.services[direction as usize] {
+            Service::Fixed(rate) => *rate,
+            Service::Trace(trace) => rate(trace.capacity(before.at, now.at).get()),
+        };
+        Reading {
+            offered: rate(now.arrived.bytes.saturating_sub(before.arrived.bytes)),
+            carried: rate(now.delivered.bytes.saturating_sub(before.delivered.bytes)),
+            capacity,
+            now,
+            lost: now.lost.packets.saturating_sub(before.lost.packets),
+        }
+    }
+}
+
+/// A line of both directions.
+fn line(now: Instant, readings: &[Reading; 2]) -> String {
+    let mut text = format!("{:6.1} s", now.as_secs_f64());
+    for (direction, reading) in Direction::BOTH.iter().zip(readings) {
+        text += &format!("  {:<4} {}", direction.name(), described(reading));
+    }
+    text + "\n"
+}
+
+/// A reading in words.
+pub(super) fn described(reading: &Reading) -> String {
+    let Reading { carried, capacity, now, lost, .. } = reading;
+    let mut text = format!(
+        "{:7.2} of {:7.2} Mbps, queue {:4}, delay {:7.1} ms",
+        carried.as_mbps(),
+        capacity.as_mbps(),
+        now.queue.packets,
+        now.total.as_millis_f64()
+    );
+    if *lost > 0 {
+        text += &format!(", {lost} lost");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exm_emulator::Tally;
+
+    #[test]
+    fn a_line_has_both_directions() {
+        let queue = Tally { packets: 12, bytes: 18_000 };
+        let now = Snapshot { queue, total: Span::from_millis(31), ..Snapshot::default() };
+        let reading = Reading {
+            carried: Rate::from_mbps(4.25),
+            capacity: Rate::from_mbps(10.0),
+            now,
+            lost: 3,
+            ..Reading::default()
+        };
+        let text = line(Instant::ZERO + Span::from_secs(5), &[reading, Reading::default()]);
+        let expected = "   5.0 s  up      4.25 of   10.00 Mbps, queue   12, delay    31.0 ms, \
+                        3 lost  down    0.00 of    0.00 Mbps, queue    0, delay     0.0 ms\n";
+        assert_eq!(text, expected);
+    }
+}

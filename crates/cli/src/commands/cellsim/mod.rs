@@ -1,0 +1,134 @@
+//! `exm cellsim`: an emulated link for real programs, in real time.
+
+mod bridge;
+mod link;
+mod logs;
+mod meters;
+mod program;
+mod screen;
+
+use crate::shell::{self, Failure};
+use exm_emulator::{Emulated, Report, Setup};
+use exm_os::{Identity, Rights};
+use exm_units::Span;
+pub(crate) use link::LinkFlags;
+use logs::LogFlags;
+use meters::Show;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Packets travel for the propagation delay, come to the queue, where some may be lost, and leave as
+the trace or the rate allows: an opportunity of a trace carries 1500 bytes, and is lost if nothing
+waits. Options that take one value for both ways take two as well, UP,DOWN.
+
+COMMAND runs in a network of its own, whose only way out is the link. As root the link's other end
+is this machine, at the address in EXM_PEER, and what COMMAND sends to the world goes on as this
+machine's. Without root both ends are in networks of the user's own, and pasta or slirp4netns, where
+one is installed, connects the other end to the world; the machine is then at EXM_HOST. A --peer
+runs at the other end. Nothing of this outlives the program, however it ends.
+
+Examples:
+  exm cellsim --up 10Mbps --down 50Mbps -- curl -o /dev/null https://example.org/file
+  exm cellsim --up lte.up --down lte.down --queue codel --log run.csv -- bash
+  exm cellsim --up 5Mbps --down 5Mbps --world namespace --peer 'iperf3 -s' -- sh -c \\
+      'sleep 1; iperf3 -c $EXM_PEER'
+  exm cellsim --up lte --down lte --bridge eth1 eth2
+
+Exit codes: COMMAND's, or 1 failed, 2 asked for wrongly.";
+
+/// Run a program inside an emulated link: traces, delay, queues, loss
+///
+/// Or, with --bridge, put the link between two network devices, for machines behind them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What runs inside the link, and its arguments
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "bridge")]
+    command: Vec<OsString>,
+    #[command(flatten)]
+    link: LinkFlags,
+    /// Put the link between two network devices; up is from the first to the second
+    #[arg(long, num_args = 2, value_names = ["DEVICE", "DEVICE"], help_heading = "Ends")]
+    #[arg(conflicts_with_all = ["command", "world", "peer"])]
+    bridge: Option<Vec<String>>,
+    /// Where the other end of the link is [default: host as root, namespace otherwise]
+    #[arg(long, value_enum, value_name = "WHERE", help_heading = "Ends")]
+    world: Option<WorldFlag>,
+    /// Run this by a shell at the other end as long as COMMAND runs
+    #[arg(long, value_name = "COMMAND", help_heading = "Ends")]
+    peer: Option<String>,
+    /// End after so long, whatever COMMAND does
+    #[arg(long, value_name = "SPAN", help_heading = "Ends")]
+    duration: Option<Span>,
+    #[command(flatten)]
+    logs: LogFlags,
+    #[command(flatten)]
+    show: Show,
+    /// By what right this process makes networks, once it has taken it.
+    #[arg(skip)]
+    rights: Option<Rights>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum WorldFlag {
+    /// This machine's own network
+    Host,
+    /// A network of its own
+    Namespace,
+}
+
+impl Args {
+    /// Takes the rights that it needs, which takes a process that has no threads yet.
+    pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
+        if self.bridge.is_none() {
+            self.rights = Some(Rights::take()?);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let (setup, described) = self.link.setup()?;
+        match &self.bridge {
+            Some(devices) => bridge::run(&self, devices, &setup, described),
+            None => program::run(&self, &setup, described),
+        }
+    }
+
+    /// Where the other end is.
+    fn world(&self) -> Result<exm_emulator::World, Failure> {
+        let is_root = self.rights == Some(Rights::Root);
+        match self.world {
+            Some(WorldFlag::Host) if !is_root => {
+                let problem = "only root can change this machine's own network: run it as root, or \
+                               leave this out";
+                Err(Failure::invalid_value("host", "--world", problem))
+            }
+            Some(WorldFlag::Host) => Ok(exm_emulator::World::Here),
+            None if is_root && self.peer.is_none() => Ok(exm_emulator::World::Here),
+            _ => Ok(exm_emulator::World::Namespace),
+        }
+    }
+
+    /// Who COMMAND is, where that is not who this process is.
+    fn identity(&self) -> Option<Identity> {
+        match self.rights {
+            Some(Rights::OwnNamespace(identity)) => Some(identity),
+            _ => None,
+        }
+    }
+
+    /// Tells what the link did.
+    fn report(&self, setup: &Setup, emulated: &Emulated, missed: [u64; 2]) -> Result<(), Failure> {
+        let report = Report::new(setup, emulated, missed);
+        if self.show.json {
+            let text = serde_json::to_string_pretty(&report)? + "\n";
+            return shell::print(text.as_bytes());
+        }
+        if !self.show.quiet {
+            // Beside what COMMAND prints, which may go elsewhere.
+            eprint!("{report}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! A program inside the link.
+
+use super::Args;
+use super::meters::Meters;
+use crate::interrupt;
+use crate::shell::{self, Failure, quoted};
+use exm_emulator::{Ends, Live, Outside, Reach, Setup, World, emulate};
+use exm_os::{Confined, Running, Signal, Signals, Waiter};
+use exm_units::{Instant, Span};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
+use std::process::{Command, ExitCode, ExitStatus};
+
+/// How often it is looked whether the program has ended.
+const LOOK: Span = Span::from_millis(10);
+/// How long a program that was asked to end has for it.
+const GRACE: Span = Span::from_secs(2);
+
+/// Runs the program that `args` name inside the link of `setup`.
+pub(super) fn run(args: &Args, setup: &Setup, described: [String; 2]) -> Result<ExitCode, Failure> {
+    let world = args.world()?;
+    let ends = Ends::new(world)?;
+    let outside = Outside::connect(&ends, world)?;
+    tell_of_world(args, world, &outside);
+    let logs = args.logs.begin(setup, described)?;
+    // The program is interrupted by the terminal as well, and this ends when it does.
+    interrupt::heed();
+    let signals = Signals::catch()?;
+    let mut meters = Meters::new(&args.show, setup)?;
+    let work = |live: &Live| attend(args, (&ends, &outside), live, &signals, &mut meters);
+    let (ended, emulated) = emulate(setup, ends.ports(), logs.watches(), work)?;
+    drop(meters);
+    logs.finish(emulated.end)?;
+    let code = ended?;
+    args.report(setup, &emulated, ends.missed()?)?;
+    Ok(code)
+}
+
+/// Says what the program can reach, where that is less than may be expected.
+fn tell_of_world(args: &Args, world: World, outside: &Outside) {
+    if let (Reach::Nothing(why), false) = (&outside.reach, args.show.quiet) {
+        let what = match world {
+            World::Here => "inside the link only this machine can be reached",
+            World::Namespace if args.peer.is_some() => {
+                "inside the link only what --peer runs can be reached"
+            }
+            World::Namespace => "inside the link nothing can be reached but the link's other end",
+        };
+        shell::note(&format!("{what}: {why}"));
+    }
+}
+
+/// Runs the program, and what runs at the other end, until it ends or is to end. Returns what to end
+/// with.
+fn attend(
+    args: &Args,
+    (ends, outside): (&Ends, &Outside),
+    live: &Live,
+    signals: &Signals,
+    meters: &mut Meters,
+) -> Result<ExitCode, Failure> {
+    let _peer = args.peer.as_ref().map(|peer| start_peer(args, ends, peer)).transpose()?;
+    let mut running = start(args, ends, outside, meters)?;
+    meters.follow(&mut running);
+    let clock = live.clock();
+    let waiter = Waiter::new(clock, Span::ZERO);
+    let mut deadline = args.duration.map_or(Instant::MAX, |duration| clock.now() + duration);
+    let mut asked = false;
+    loop {
+        if let Some(status) = running.ended()? {
+            return Ok(code(status));
+        }
+        if live.has_stopped() {
+            return Ok(ExitCode::FAILURE);
+        }
+        let to_end = matches!(signals.take(), Some(Signal::Terminate | Signal::HangUp));
+        let now = clock.now();
+        if asked && now >= deadline {
+            // It is killed as it is dropped.
+            return Ok(ExitCode::from(128 + 9));
+        }
+        if !asked && (to_end || meters.is_quitted() || now >= deadline) {
+            asked = true;
+            deadline = now + GRACE;
+            running.terminate()?;
+        }
+        meters.show(live)?;
+        waiter.wait([signals.as_fd()], now + LOOK)?;
+    }
+}
+
+/// Starts the program.
+fn start(args: &Args, ends: &Ends, outside: &Outside, meters: &Meters) -> Result<Running, Failure> {
+    let (program, arguments) =
+        args.command.split_first().ok_or_else(|| Failure::usage("give a COMMAND to run"))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command.env("EXM_PEER", ends.world.ip.to_string());
+    command.env("EXM_PEER6", ends.world.ip6.to_string());
+    command.env("EXM_ADDRESS", ends.inside.ip.to_string());
+    if let Some(machine) = outside.machine {
+        command.env("EXM_HOST", machine.to_string());
+    }
+    meters.redirect(&mut command);
+    let confined = Confined {
+        network: Some(&ends.inside.namespace),
+        resolv_conf: outside.resolv_conf.as_deref(),
+        identity: args.identity(),
+    };
+    confined.run(command).map_err(|error| cannot_run(&args.command, &error))
+}
+
+/// Starts what runs at the other end.
+fn start_peer(args: &Args, ends: &Ends, peer: &str) -> Result<Running, Failure> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", peer]).env("EXM_PEER", ends.inside.ip.to_string());
+    command.env("EXM_ADDRESS", ends.world.ip.to_string());
+    command.stdin(std::process::Stdio::null());
+    if args.show.quiet || args.show.json {
+        command.stdout(std::process::Stdio::null());
+    } else {
+        // Beside what COMMAND prints.
+        command.stdout(io::stderr());
+    }
+    let network = Some(&ends.world.namespace);
+    let confined = Confined { network, resolv_conf: None, identity: args.identity() };
+    confined.run(command).map_err(|error| cannot_run(&[peer.into()], &error))
+}
+
+fn cannot_run(command: &[OsString], error: &io::Error) -> Failure {
+    let words: Vec<_> = command.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+    let failure = Failure::new(format!("cannot run {}: {error}", words.join(" ")));
+    // As shells say it.
+    let code = match error.kind() {
+        io::ErrorKind::NotFound => 127,
+        _ => 126,
+    };
+    failure.with_code(code)
+}
+
+fn code(status: ExitStatus) -> ExitCode {
+    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}

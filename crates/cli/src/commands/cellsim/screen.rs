@@ -1,0 +1,175 @@
+//! Meters all over the terminal.
+
+use super::meters::{Reading, described};
+use exm_emulator::Direction;
+use exm_units::Instant;
+use ratatui::DefaultTerminal;
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Style};
+use ratatui::symbols::Marker;
+use ratatui::text::Line;
+use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph};
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// For how many seconds rates are shown.
+const SECONDS: f64 = 30.0;
+/// How many lines of the program's output are kept, and how much of one.
+const LINES: usize = 200;
+const WIDTH: usize = 500;
+
+/// Meters all over the terminal, which is as it was when this is dropped.
+pub(super) struct Screen {
+    terminal: DefaultTerminal,
+    output: Arc<Mutex<VecDeque<String>>>,
+    history: [History; 2],
+    quitted: bool,
+}
+
+/// Rates by the time, in seconds and Mbps.
+#[derive(Default)]
+struct History {
+    offered: VecDeque<(f64, f64)>,
+    carried: VecDeque<(f64, f64)>,
+    capacity: VecDeque<(f64, f64)>,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    pub(super) fn new() -> io::Result<Screen> {
+        Ok(Screen {
+            terminal: ratatui::try_init()?,
+            output: Arc::default(),
+            history: Default::default(),
+            quitted: false,
+        })
+    }
+
+    /// Shows what is read from `pipe`, if there is one, line by line.
+    pub(super) fn follow(&self, pipe: Option<impl Read + Send + 'static>) {
+        let Some(pipe) = pipe else { return };
+        let output = self.output.clone();
+        // It ends with the program, and at the latest with this process.
+        thread::spawn(move || {
+            let mut lines = BufReader::new(pipe);
+            let mut line = Vec::new();
+            while matches!(lines.read_until(b'\n', &mut line), Ok(length) if length > 0) {
+                let text = String::from_utf8_lossy(&line);
+                let visible = |c: &char| !c.is_control() || *c == '\t';
+                let text = text.chars().filter(visible).take(WIDTH).collect();
+                let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+                output.push_back(text);
+                if output.len() > LINES {
+                    output.pop_front();
+                }
+                line.clear();
+            }
+        });
+    }
+
+    /// Whether q or an interrupt was typed.
+    pub(super) fn is_quitted(&self) -> bool {
+        self.quitted
+    }
+
+    /// Draws the readings.
+    pub(super) fn draw(&mut self, now: Instant, readings: [Reading; 2]) -> io::Result<()> {
+        self.quitted |= is_quit()?;
+        for (history, reading) in self.history.iter_mut().zip(&readings) {
+            history.add(now.as_secs_f64(), reading);
+        }
+        let lines = self.output.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let history = &self.history;
+        self.terminal.draw(|frame| {
+            let rows = [Constraint::Fill(1), Constraint::Fill(1), Constraint::Fill(1)];
+            let [up, down, output] = Layout::vertical(rows).areas(frame.area());
+            for (direction, area) in Direction::BOTH.into_iter().zip([up, down]) {
+                let place = direction as usize;
+                history[place].draw(frame, area, direction, (now, &readings[place]));
+            }
+            draw_output(frame, output, &lines);
+        })?;
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}
+
+/// Whether the user wants it to end.
+fn is_quit() -> io::Result<bool> {
+    let mut quit = false;
+    while event::poll(Duration::ZERO)? {
+        if let Event::Key(key) = event::read()? {
+            let interrupt =
+                key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+            quit |= interrupt || key.code == KeyCode::Char('q');
+        }
+    }
+    Ok(quit)
+}
+
+impl History {
+    fn add(&mut self, now: f64, reading: &Reading) {
+        for (points, rate) in [
+            (&mut self.offered, reading.offered),
+            (&mut self.carried, reading.carried),
+            (&mut self.capacity, reading.capacity),
+        ] {
+            points.push_back((now, rate.as_mbps()));
+            while points.front().is_some_and(|&(time, _)| time < now - SECONDS) {
+                points.pop_front();
+            }
+        }
+    }
+
+    fn draw(
+        &self,
+        frame: &mut Frame,
+        area: Rect,
+        direction: Direction,
+        (now, reading): (Instant, &Reading),
+    ) {
+        let most = self.capacity.iter().chain(&self.carried).map(|&(_, rate)| rate);
+        let most = most.fold(0.1, f64::max) * 1.1;
+        let lines = [
+            ("capacity", Color::DarkGray, &self.capacity),
+            ("in", Color::Yellow, &self.offered),
+            ("out", Color::Green, &self.carried),
+        ];
+        let points = lines.map(|(_, _, points)| points.iter().copied().collect::<Vec<_>>());
+        let datasets = lines.iter().zip(&points).map(|((name, color, _), points)| {
+            Dataset::default()
+                .name(*name)
+                .marker(Marker::Braille)
+                .graph_type(GraphType::Line)
+                .style(Style::default().fg(*color))
+                .data(points)
+        });
+        let now = now.as_secs_f64();
+        let title = format!(" {} {} ", direction.name(), described(reading));
+        let chart = Chart::new(datasets.collect())
+            .block(Block::bordered().title(title))
+            .x_axis(Axis::default().bounds([now - SECONDS, now]))
+            .y_axis(
+                Axis::default().bounds([0.0, most]).labels(["0".into(), format!("{most:.1} Mbps")]),
+            );
+        frame.render_widget(chart, area);
+    }
+}
+
+fn draw_output(frame: &mut Frame, area: Rect, lines: &VecDeque<String>) {
+    let room = usize::from(area.height.saturating_sub(2));
+    let last = lines.iter().skip(lines.len().saturating_sub(room));
+    let lines: Vec<Line> = last.map(|line| Line::raw(line.as_str())).collect();
+    let block = Block::bordered().title(" output; q ends it ");
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}

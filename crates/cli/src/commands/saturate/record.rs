@@ -1,0 +1,263 @@
+//! `exm saturate record`: the end under test.
+
+use super::direction::{COLUMNS, Direction, Output, Total};
+use crate::columns::Columns;
+use crate::commands::duration;
+use crate::commands::sprout::{KeyFlags, addresses};
+use crate::interrupt;
+use crate::shell::{Failure, Printing, command_line, note};
+use exm_datagram::Key;
+use exm_os::{Clock, Signals};
+use exm_saturator::net::{ClientPorts, NetError, Way};
+use exm_saturator::{Client, Event, Precision, Settings};
+use exm_units::{Instant, Span};
+use serde::Serialize;
+use std::fmt;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// How long the server is waited for.
+const PATIENCE: Span = Span::from_secs(15);
+/// How often what was recorded is handed to the system, and told.
+const LINE: Span = Span::from_secs(1);
+/// After so long without a word from the server, that is told.
+const SILENCE: Span = Span::from_secs(5);
+
+const EXAMPLES: &str = "\
+It writes NAME.down and NAME.up, the traces, second by second, so that an interruption loses nothing,
+and NAME.csv, which says of each second how saturated it was: the part of it in which the packets
+that arrived had surely been waiting. Only what was saturated is what the link could deliver.
+
+Examples:
+  exm saturate record example.org:60001 --device wwan0 --control eth0 -o walk
+  exm saturate record 192.0.2.7:60001 --key-file key --device usb0 --for 1h --fine -o train";
+
+/// Record the traces of a link, both ways
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Where the server listens
+    #[arg(value_name = "HOST:PORT")]
+    server: String,
+    /// The device under test, such as wwan0, or its address: the data goes over it
+    #[arg(long, value_name = "DEVICE")]
+    device: Way,
+    /// Another device, or its address, for all else [default: the one that the system chooses]
+    #[arg(long, value_name = "DEVICE")]
+    control: Option<Way>,
+    /// What to call the files
+    #[arg(long, short, value_name = "NAME")]
+    output: String,
+    /// For how long
+    #[arg(long = "for", value_name = "SPAN", default_value = "10min", value_parser = duration)]
+    duration: Span,
+    /// Write times exact to the nanosecond, not in whole milliseconds as mahimahi reads them
+    #[arg(long)]
+    fine: bool,
+    /// The size of data packets, as bytes of UDP payload
+    #[arg(long, value_name = "BYTES", default_value_t = Settings::USUAL)]
+    size: u16,
+    /// Overwrite the files where they exist
+    #[arg(long, short)]
+    force: bool,
+    /// Tell nothing while recording
+    #[arg(long)]
+    quiet: bool,
+    #[command(flatten)]
+    printing: Printing,
+    #[command(flatten)]
+    key: KeyFlags,
+}
+
+/// What was recorded.
+#[derive(Serialize)]
+struct Report {
+    command: String,
+    down: Total,
+    up: Total,
+    /// Arrivals at the server that we were never told of.
+    untold: u64,
+    /// Datagrams that the system here did not send.
+    refused: u64,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut columns = Columns::new(1);
+        columns.line(Total::HEADING.map(str::to_owned));
+        columns.line(self.down.cells());
+        columns.line(self.up.cells());
+        columns.fmt(f)
+    }
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let settings = Settings::new(self.size).map_err(|error| {
+            Failure::invalid_value(&self.size.to_string(), "--size", &error.to_string())
+        })?;
+        let key = self.key.key()?;
+        let clock = Clock::start();
+        let mut ports = self.open(clock, &addresses(&self.server)?)?;
+        if self.control.as_ref().is_none_or(|control| *control == self.device) {
+            note(
+                "without a --control of its own, acknowledgements may wait behind the data: what \
+                 is recorded is right only where the other way is not loaded",
+            );
+        }
+        let mut recording = Recording::new(&self)?;
+        let code = recording.run(&mut ports, clock, &key, settings)?;
+        let refused = ports.refused();
+        if refused.too_large > 0 {
+            note("packets were larger than the device carries whole: give a smaller --size");
+        }
+        let all = refused.full + refused.too_large + refused.other;
+        let report = recording.finish(all)?;
+        for total in [&report.down, &report.up].into_iter().filter(|total| total.is_doubtful()) {
+            let file = &total.cells()[0];
+            note(&format!("{file}: a tenth of the time and more was not saturated; see the .csv"));
+        }
+        self.printing.print(&report)?;
+        Ok(code)
+    }
+
+    /// The ways to the first of `servers` that both can reach.
+    fn open(&self, clock: Clock, servers: &[SocketAddr]) -> Result<ClientPorts, Failure> {
+        let control = self.control.as_ref().unwrap_or(&Way::Any);
+        let mut last = None;
+        for &server in servers {
+            match ClientPorts::open(clock, server, &self.device, control) {
+                Err(error @ NetError::Family { .. }) => last = Some(error),
+                Ok(ports) => return Ok(ports),
+                Err(error) => {
+                    let tip = "give a device that \"ip link\" lists, or an address of one";
+                    return Err(Failure::from(error).with_tip(tip));
+                }
+            }
+        }
+        let error = last.map(Failure::from);
+        Err(error.unwrap_or_else(|| Failure::new(format!("{} has no address", self.server))))
+    }
+}
+
+/// A recording while it goes on.
+struct Recording<'a> {
+    args: &'a Args,
+    down: Direction,
+    up: Direction,
+    table: Output,
+    untold: u64,
+}
+
+impl Recording<'_> {
+    fn new(args: &Args) -> Result<Recording<'_>, Failure> {
+        let create =
+            |end: &str| Output::create(PathBuf::from(format!("{}.{end}", args.output)), args.force);
+        let precision = if args.fine { Precision::Nanos } else { Precision::Millis };
+        let mut table = create("csv")?;
+        table.line(&format!("# {}", command_line()))?;
+        table.line(COLUMNS)?;
+        let (down, up) = (create("down")?, create("up")?);
+        Ok(Recording {
+            args,
+            down: Direction::new("down", down, precision, args.size),
+            up: Direction::new("up", up, precision, args.size),
+            table,
+            untold: 0,
+        })
+    }
+
+    /// Records until its time is over or the user ends it; what the program ends with.
+    fn run(
+        &mut self,
+        ports: &mut ClientPorts,
+        clock: Clock,
+        key: &Key,
+        settings: Settings,
+    ) -> Result<ExitCode, Failure> {
+        let signals = Signals::catch()?;
+        interrupt::hand_over();
+        let mut code = ExitCode::SUCCESS;
+        let mut client = Client::new(clock.now(), key, settings)?;
+        let mut next_line = clock.now() + LINE;
+        let mut began = None;
+        while !client.is_done(clock.now()) {
+            let now = clock.now();
+            if let Some(signal) = signals.take() {
+                code = ExitCode::from(signal.exit_code());
+                if client.is_ending() {
+                    // Who asks twice waits for no last words.
+                    break;
+                }
+                client.end(now);
+            }
+            if !client.is_connected() && now > Instant::ZERO + PATIENCE {
+                return Err(self.nobody());
+            }
+            let since = began.or_else(|| client.is_connected().then_some(now));
+            began = since;
+            if since.is_some_and(|since| now >= since.saturating_add(self.args.duration)) {
+                client.end(now);
+            }
+            if now >= next_line {
+                next_line = now + LINE;
+                self.tell(&client, now, since)?;
+            }
+            ports.turn(&mut client, signals.as_fd(), next_line)?;
+            while let Some(event) = client.event() {
+                match event {
+                    Event::Down(arrival, window) => self.down.arrived(arrival, window)?,
+                    Event::Up(arrival, window) => self.up.arrived(arrival, window)?,
+                }
+            }
+        }
+        self.untold = client.given_up();
+        Ok(code)
+    }
+
+    /// Writes what is recorded so far, and shows how it is.
+    fn tell(
+        &mut self,
+        client: &Client,
+        now: Instant,
+        since: Option<Instant>,
+    ) -> Result<(), Failure> {
+        self.down.close(&mut self.table)?;
+        self.up.close(&mut self.table)?;
+        self.table.flush()?;
+        if self.args.quiet {
+            return Ok(());
+        }
+        let Some(since) = since else { return Ok(()) };
+        let seconds = now.saturating_since(since).as_secs_f64();
+        let silent = client.silence(now).filter(|&silence| silence > SILENCE);
+        let line = match silent {
+            Some(silence) => {
+                format!("{seconds:5.0} s  nothing heard for {:.0} s", silence.as_secs_f64())
+            }
+            None => format!("{seconds:5.0} s  {} | {}", self.down.told(), self.up.told()),
+        };
+        // What cannot be shown is not worth failing for.
+        let _ = writeln!(std::io::stderr(), "{line}");
+        Ok(())
+    }
+
+    fn nobody(&self) -> Failure {
+        let problem = format!("{} does not answer", self.args.server);
+        Failure::new(problem).with_tip(
+            "see that \"exm saturate serve\" runs there with the same key, and that the control \
+             path and its firewalls let UDP through",
+        )
+    }
+
+    fn finish(mut self, refused: u64) -> Result<Report, Failure> {
+        let (command, untold) = (command_line(), self.untold);
+        let down = self.down.finish(&mut self.table)?;
+        let up = self.up.finish(&mut self.table)?;
+        self.table.flush()?;
+        Ok(Report { command, down, up, untold, refused })
+    }
+}

@@ -1,0 +1,66 @@
+//! `exm sprout connect`: the end that may be anywhere.
+
+use super::flags::{KeyFlags, SproutFlags, addresses, input};
+use super::run::{Display, DisplayFlags, run};
+use crate::shell::{Failure, note};
+use exm_os::Clock;
+use exm_session::{Forward, Lines, Session};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Without --forward, lines of the standard input are sent as datagrams, and those that come are printed
+as lines; it ends when the input does.
+
+Examples:
+  EXM_KEY=... exm sprout connect example.org:60001
+  exm sprout connect example.org:60001 --key-file key --forward 5000";
+
+/// Connect to a server that has the key, and carry datagrams
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Where the server listens
+    #[arg(value_name = "HOST:PORT")]
+    server: String,
+    /// Carry the UDP datagrams that programs send to this port of 127.0.0.1, or to this address, to
+    /// where the server is told to send them, and the answers back
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local)]
+    forward: Option<SocketAddr>,
+    #[command(flatten)]
+    display: DisplayFlags,
+    #[command(flatten)]
+    key: KeyFlags,
+    #[command(flatten)]
+    sprout: SproutFlags,
+}
+
+/// A port of this machine, or an address with a port.
+fn local(text: &str) -> Result<SocketAddr, String> {
+    let port = text.parse().map(|port: u16| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    let problem = "give a port such as 5000, or an address with one such as 192.0.2.1:5000";
+    port.or_else(|_| text.parse()).map_err(|_| problem.to_owned())
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let key = self.key.key()?;
+        let servers = addresses(&self.server)?;
+        let session = Session::connect(Clock::start(), key, self.sprout.settings()?, servers)?;
+        match self.forward {
+            Some(address) => {
+                let errand = Forward::from_port(address).map_err(|error| {
+                    Failure::new(format!("cannot have the UDP address {address}: {error}"))
+                })?;
+                if let Some(address) = errand.address()? {
+                    note(&format!("carrying what is sent to the UDP address {address}"));
+                }
+                run(session, errand, Display::new("connect", self.display, true))
+            }
+            None => {
+                let errand = Lines::new(input()?, std::io::stdout(), true);
+                run(session, errand, Display::new("connect", self.display, false))
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `exm sprout`: Sprout over UDP, between two machines.
+
+mod bench;
+mod connect;
+mod flags;
+mod history;
+mod listen;
+mod run;
+mod screen;
+
+pub(crate) use flags::{KeyFlags, SproutFlags, addresses};
+pub(crate) use history::History;
+pub(crate) use run::DisplayFlags;
+pub(crate) use screen::{draw_rates, draw_rtts, wants_end, words};
+
+use crate::commands::commands;
+use crate::shell::Failure;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Two machines that share a key carry datagrams between them, encrypted, at the rate that the link is
+forecast to deliver within 100 ms. The one that connects may change its address, or vanish for a
+while: the session goes on. A key is read from a file, from the environment or from the standard
+input, never from the command line, where all users of the machine could see it.
+
+Examples:
+  exm sprout listen --new-key --to 127.0.0.1:5000
+  EXM_KEY=... exm sprout connect example.org:60001 --forward 5000
+  exm sprout listen --key-file key --bench
+  exm sprout bench example.org:60001 --key-file key --direction both";
+
+/// Carry datagrams over a link of unknown rate, by Sprout, and measure it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+commands! {
+    /// The commands on sessions.
+    Command {
+        Listen(listen),
+        Connect(connect),
+        Bench(bench),
+    }
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.command.run()
+    }
+}

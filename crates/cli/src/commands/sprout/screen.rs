@@ -1,0 +1,223 @@
+//! [`Screen`]: a session as it goes on, on the whole terminal.
+
+use super::history::{History, LENGTH, Sample};
+use exm_session::{State, Stats};
+use exm_sprout::Forecast;
+use exm_units::Bytes;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::symbols::Marker;
+use ratatui::text::{Line, Span as Text};
+use ratatui::widgets::{
+    Axis, Bar, BarChart, BarGroup, Block, Chart, Dataset, GraphType, Paragraph,
+};
+use ratatui::{DefaultTerminal, Frame};
+use std::time::Duration;
+
+const SENT: Color = Color::Yellow;
+const RECEIVED: Color = Color::Cyan;
+/// Below so many lines the charts have no room.
+const LEAST_HEIGHT: u16 = 14;
+
+/// The terminal, until it is dropped.
+pub(super) struct Screen {
+    terminal: DefaultTerminal,
+    title: String,
+}
+
+impl Screen {
+    /// Takes the terminal; nothing where it cannot be had.
+    pub(super) fn open(title: &str) -> Option<Screen> {
+        let terminal = ratatui::try_init().ok()?;
+        Some(Screen { terminal, title: format!(" exm sprout {title} ") })
+    }
+
+    /// Draws the session.
+    pub(super) fn draw(&mut self, history: &History, stats: &Stats) {
+        let Screen { terminal, title } = self;
+        // What cannot be shown is not worth failing for.
+        let _ = terminal.draw(|frame| draw(frame, title, history, stats));
+    }
+}
+
+/// Whether the user has asked for the end: the terminal does not make a signal of it now.
+pub(crate) fn wants_end() -> bool {
+    while event::poll(Duration::ZERO).unwrap_or(false) {
+        let Ok(Event::Key(key)) = event::read() else { continue };
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if key.code == KeyCode::Char('q') || control && key.code == KeyCode::Char('c') {
+            return true;
+        }
+    }
+    false
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}
+
+fn draw(frame: &mut Frame, title: &str, history: &History, stats: &Stats) {
+    let block = Block::bordered().title(title.bold()).title_bottom(" q ends ");
+    let inside = block.inner(frame.area());
+    frame.render_widget(block, frame.area());
+    let [text, charts] =
+        Layout::vertical([Constraint::Length(5), Constraint::Fill(1)]).areas(inside);
+    frame.render_widget(Paragraph::new(words(history, stats)), text);
+    if charts.height < LEAST_HEIGHT - 7 {
+        return;
+    }
+    let [over_time, forecasts] =
+        Layout::horizontal([Constraint::Fill(3), Constraint::Fill(2)]).areas(charts);
+    let halves = || Layout::vertical([Constraint::Fill(1); 2]);
+    let [rates, rtts] = halves().areas(over_time);
+    draw_rates(frame, rates, history);
+    draw_rtts(frame, rtts, history);
+    let [heard, made] = halves().areas(forecasts);
+    draw_forecast(frame, heard, (" forecast for what is sent, kB ", SENT), &stats.heard);
+    draw_forecast(frame, made, (" forecast for what is received, kB ", RECEIVED), &stats.made);
+}
+
+/// The session in words.
+pub(crate) fn words(history: &History, stats: &Stats) -> Vec<Line<'static>> {
+    let peer = stats.peer.map_or(String::new(), |peer| format!(" with {peer}"));
+    let state = match stats.state {
+        State::Waiting => "waiting".bold().yellow(),
+        State::Established => "in session".bold().green(),
+        State::Silent => "nothing heard".bold().red(),
+    };
+    let mbps = history.newest().map_or([0.0; 2], |sample| sample.mbps);
+    let rtt = stats.srtt.map_or("-".to_owned(), |rtt| format!("{:.0} ms", rtt.as_millis_f64()));
+    let counters = &stats.counters;
+    let (dropped, refused) = (counters.dropped.total(), counters.refused.total());
+    let kilo = |bytes: Bytes| format!("{:.1} kB", bytes.get() as f64 / 1e3);
+    vec![
+        Line::from(vec![state, Text::raw(peer)]),
+        Line::from(vec![
+            Text::styled(format!("sent {:.2} Mbps  ", mbps[0]), Style::new().fg(SENT)),
+            Text::styled(format!("received {:.2} Mbps  ", mbps[1]), Style::new().fg(RECEIVED)),
+            Text::raw(format!("round trip {rtt}")),
+        ]),
+        Line::from(format!(
+            "window {}  in flight {}  deliverable in 160 ms {}",
+            kilo(stats.window),
+            kilo(stats.in_flight),
+            kilo(stats.deliverable),
+        )),
+        Line::from(format!(
+            "datagrams: {} sent, {} received, {dropped} dropped, {refused} refused by the system",
+            counters.sent, counters.received,
+        )),
+    ]
+}
+
+/// The rates of the last minute.
+pub(crate) fn draw_rates(frame: &mut Frame, area: Rect, history: &History) {
+    let points = |index: usize| points(history, move |sample| Some(sample.mbps[index]));
+    let lines = [(points(0), SENT), (points(1), RECEIVED)];
+    draw_lines(frame, area, " rate, Mbps ", &lines);
+}
+
+/// The round-trip times of the last minute.
+pub(crate) fn draw_rtts(frame: &mut Frame, area: Rect, history: &History) {
+    let lines = [(points(history, |sample| sample.rtt), Color::Magenta)];
+    draw_lines(frame, area, " round trip, ms ", &lines);
+}
+
+/// Values by the seconds since the newest.
+fn points(history: &History, value: impl Fn(&Sample) -> Option<f64>) -> Vec<(f64, f64)> {
+    let Some(newest) = history.newest() else { return Vec::new() };
+    let place = |sample: &Sample| -newest.at.saturating_since(sample.at).as_secs_f64();
+    history.samples().filter_map(|sample| Some((place(sample), value(sample)?))).collect()
+}
+
+fn draw_lines(frame: &mut Frame, area: Rect, title: &str, lines: &[(Vec<(f64, f64)>, Color)]) {
+    let values = lines.iter().flat_map(|(points, _)| points.iter().map(|&(_, value)| value));
+    let top = round_up(values.fold(0.0, f64::max));
+    let sets = lines.iter().map(|(points, colour)| {
+        let set = Dataset::default().data(points).graph_type(GraphType::Line);
+        set.marker(Marker::Braille).style(Style::new().fg(*colour))
+    });
+    let seconds = LENGTH.as_secs_f64();
+    let past =
+        Axis::default().bounds([-seconds, 0.0]).labels(["-60 s".to_owned(), "now".to_owned()]);
+    let height = Axis::default().bounds([0.0, top]).labels(["0".to_owned(), format!("{top}")]);
+    let chart = Chart::new(sets.collect()).block(Block::bordered().title(title.to_owned()));
+    frame.render_widget(chart.x_axis(past).y_axis(height), area);
+}
+
+/// The next of 1, 2, 5, 10, 20 ... that is not below `value`.
+fn round_up(value: f64) -> f64 {
+    let steps = (-3..=9).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(power)));
+    steps.into_iter().find(|&step| step >= value).unwrap_or(value)
+}
+
+/// How much is delivered by the end of each tick.
+fn draw_forecast(
+    frame: &mut Frame,
+    area: Rect,
+    (title, colour): (&str, Color),
+    forecast: &Forecast,
+) {
+    let bars = forecast.delivered.iter().zip(1..).map(|(bytes, tick)| {
+        let label = format!("{}", (exm_sprout::TICK * tick).as_millis_f64());
+        let kilo = bytes.get() as f64 / 1e3;
+        let value = if kilo < 10.0 { format!("{kilo:.1}") } else { format!("{kilo:.0}") };
+        Bar::default().value(bytes.get()).text_value(value).label(Line::from(label))
+    });
+    let bars: Vec<Bar> = bars.collect();
+    let room = area.width.saturating_sub(2) / bars.len() as u16;
+    let chart = BarChart::default()
+        .data(BarGroup::default().bars(&bars))
+        .bar_width(room.saturating_sub(1).max(1));
+    let block = Block::bordered().title(title.to_owned()).title_bottom(" ms from now ");
+    let on_bar = Style::new().fg(Color::Black).bg(colour);
+    let chart = chart.bar_gap(1).bar_style(Style::new().fg(colour)).value_style(on_bar);
+    frame.render_widget(chart.block(block), area);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exm_datagram::{Key, PortRange};
+    use exm_os::Clock;
+    use exm_session::{Session, Settings};
+    use exm_units::{Instant, Span};
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    fn drawn(width: u16, height: u16) -> String {
+        let (key, ports) = (Key::from_bytes([1; 16]), PortRange::single(0));
+        let local = Some([127, 0, 0, 1].into());
+        let session = Session::listen(Clock::start(), key, Settings::default(), local, ports);
+        let stats = session.expect("a free port").stats();
+        let mut history = History::default();
+        (0..600).for_each(|tick| {
+            history.record(Instant::ZERO + Span::from_millis(200) * tick, &stats);
+        });
+        assert_eq!(history.samples().count(), 301, "the last minute");
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a backend");
+        let draw = |frame: &mut Frame| draw(frame, " exm sprout test ", &history, &stats);
+        terminal.draw(draw).expect("it draws");
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn a_terminal_of_any_size_is_drawn_on() {
+        let whole = drawn(100, 40);
+        for words in ["exm sprout test", "waiting", "rate, Mbps", "round trip, ms", "160", "q ends"]
+        {
+            assert!(whole.contains(words), "{words} is not in:\n{whole}");
+        }
+        for (width, height) in [(1, 1), (2, 5), (20, 8), (40, 14), (300, 100)] {
+            drawn(width, height);
+        }
+    }
+
+    #[test]
+    fn scales_are_round() {
+        assert_eq!([0.0, 0.7, 2.0, 2.1, 999.0].map(round_up), [0.001, 1.0, 2.0, 5.0, 1000.0]);
+    }
+}

@@ -1,0 +1,120 @@
+//! `exm trace generate`: a trace of a link that is made up.
+
+use super::{check_free, synthetic};
+use crate::commands::design::write_file;
+use crate::shell::{Failure, Printing, command_line};
+use exm_trace::Synthetic;
+use exm_units::{Rate, Span};
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+The same link, length and seed give the same trace on every machine. A trace repeats after its end.
+
+A model of one's own is a TOML file with a [[regime]] or more, by which the rate moves, one after
+the other, each with mean and max, and if need be volatility, pull, outage, dwell and weight; any
+number of [[interruption]], each with every and lasts; and slot, at whose multiples packets come:
+
+  slot = \"1 ms\"
+  [[regime]]
+  mean = \"6 Mbps\"
+  max = \"12 Mbps\"
+  pull = \"2 s\"                  # to the mean; never unless given, as in Sprout's model
+  dwell = \"exp 20 s\"
+  [[regime]]
+  mean = \"1 Mbps\"
+  max = \"3 Mbps\"
+  volatility = 50               # opportunities a second, in a second; 200 unless given
+  outage = \"3 s\"                # on average, once the rate is zero; 1 s unless given
+  weight = 0.5                  # how often it comes next
+  [[interruption]]
+  every = \"exp 30 s\"
+  lasts = \"pareto xm=0.3 alpha=1.2 cap=30 s\"
+
+Examples:
+  exm trace generate lte --for 5min -o lte.trace
+  exm trace generate 5g --for 60s --fine --seed 7 -o 5g.trace
+  exm trace generate drive.toml --for 10min -o drive.trace";
+
+/// Make up the trace of a link
+#[derive(Debug, clap::Args)]
+#[command(after_help = help())]
+pub(crate) struct Args {
+    /// The link: a name from the list below, or the model of one in a .toml file
+    #[arg(value_name = "LINK")]
+    link: String,
+    /// How long the trace is
+    #[arg(long = "for", value_name = "SPAN", default_value = "5min")]
+    duration: Span,
+    /// What chance is drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Where to write the trace
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// Write times exact to the nanosecond, not in whole milliseconds as mahimahi reads them
+    #[arg(long)]
+    fine: bool,
+    /// Overwrite the output where it exists
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// The list of links, and examples.
+fn help() -> String {
+    let line = |(name, what): &(&str, &str)| format!("  {name:<11}{what}\n");
+    let links: String = Synthetic::PRESETS.iter().map(line).collect();
+    format!("Links:\n{links}\n{EXAMPLES}")
+}
+
+/// What was written.
+#[derive(Serialize)]
+struct Written<'a> {
+    output: &'a Path,
+    seed: u64,
+    opportunities: usize,
+    duration_s: f64,
+    #[serde(rename = "mean_mbps", serialize_with = "mbps")]
+    mean: Rate,
+}
+
+/// A rate in Mbps, for JSON.
+fn mbps<S: serde::Serializer>(rate: &Rate, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(rate.as_mbps())
+}
+
+impl fmt::Display for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Written { output, opportunities, duration_s, mean, .. } = self;
+        let (output, mean) = (output.display(), mean.as_mbps());
+        writeln!(f, "{output}: {opportunities} opportunities in {duration_s} s, {mean:.2} Mbps")
+    }
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let output = self.output.as_path();
+        check_free(output, self.force)?;
+        let trace = synthetic(&self.link)?.generate(self.seed, self.duration)?;
+        let text = if self.fine {
+            // Mahimahi takes no comments, and no decimals either.
+            format!("# {}\n{}", command_line(), trace.to_text())
+        } else {
+            trace.in_whole_millis().to_text()
+        };
+        write_file(output, text.as_bytes())?;
+        let written = Written {
+            output,
+            seed: self.seed,
+            opportunities: trace.times().len(),
+            duration_s: trace.period().as_secs_f64(),
+            mean: trace.mean_rate(),
+        };
+        self.printing.print(&written)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,95 @@
+//! `exm trace`: delivery-opportunity traces as files.
+
+mod convert;
+mod generate;
+mod info;
+mod plot;
+
+use crate::commands::commands;
+use crate::shell::Failure;
+use exm_sim::scenario::{load_synthetic, suggest};
+use exm_trace::{Synthetic, Trace};
+use exm_units::Span;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+A trace is a text with a line for each time at which its link could deliver 1500 bytes, in
+milliseconds: mahimahi's format. Times may have decimals, which make them exact to the nanosecond.
+
+Examples:
+  exm trace generate lte --for 5min -o lte.trace
+  exm trace info lte.trace
+  exm trace plot lte.trace --kind interarrivals -o figure-2-4.svg
+  exm trace convert capture.pcap walk.trace";
+
+/// Make up traces of links, look at them, draw them, and convert their files
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+commands! {
+    /// The commands on traces.
+    Command {
+        Generate(generate),
+        Info(info),
+        Plot(plot),
+        Convert(convert),
+    }
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.command.run()
+    }
+}
+
+/// The synthetic link called `name`, or that of the model in a file of this name.
+fn synthetic(name: &str) -> Result<Synthetic, Failure> {
+    if name.ends_with(".toml") {
+        return Ok(load_synthetic(Path::new(name))?);
+    }
+    Synthetic::named(name).ok_or_else(|| {
+        let names: Vec<&str> = Synthetic::names().collect();
+        let problem = format!("there is no link \"{name}\": {}", suggest(name, &names));
+        Failure::new(problem).with_tip("name a link, or the model of one in a .toml file")
+    })
+}
+
+/// Each trace with what it is called: the name of its file, or all of its path where two share it.
+fn load(files: &[PathBuf]) -> Result<Vec<(String, Trace)>, Failure> {
+    let name = |file: &PathBuf| {
+        let same = files.iter().filter(|other| other.file_name() == file.file_name()).count();
+        let short = file.file_name().filter(|_| same == 1).map(Path::new);
+        short.unwrap_or(file).display().to_string()
+    };
+    files.iter().map(|file| Ok((name(file), Trace::load(file)?))).collect()
+}
+
+/// Whether `output` may be written: a link that leads nowhere would be written through, too.
+fn check_free(output: &Path, force: bool) -> Result<(), Failure> {
+    if !force && output.symlink_metadata().is_ok() {
+        let problem = format!("{} exists already", output.display());
+        return Err(Failure::new(problem).with_tip("give --force to overwrite it"));
+    }
+    Ok(())
+}
+
+/// The most rates of a trace: a narrow window on a long one would fill the memory.
+const MOST_RATES: u64 = 10_000_000;
+
+/// Whether `trace` can be cut into windows of this length.
+fn check_window(window: Span, trace: &Trace) -> Result<(), Failure> {
+    let windows = trace.period().as_nanos().checked_div(window.as_nanos());
+    if windows.is_some_and(|windows| (1..=MOST_RATES).contains(&windows)) {
+        return Ok(());
+    }
+    let problem = format!(
+        "the trace lasts {}: give a part of that, at least a {MOST_RATES}th",
+        trace.period()
+    );
+    Err(Failure::invalid_value(&window.to_string(), "--window", &problem))
+}

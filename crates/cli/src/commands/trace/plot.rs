@@ -1,0 +1,139 @@
+//! `exm trace plot`: pictures of traces.
+
+use super::{check_window, load};
+use crate::commands::design::write_file;
+use crate::shell::Failure;
+use exm_measure::figure::{Density, Line, Series, SeriesPanel, Style};
+use exm_trace::{InterArrivals, Statistics, Trace};
+use exm_units::{Instant, Span};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  exm trace plot lte.trace -o capacity.svg
+  exm trace plot down.trace up.trace --window 500ms -o both.png
+  exm trace plot lte.trace --kind interarrivals -o figure-2-4.svg";
+
+/// Draw what traces offer over time, or the times between their opportunities
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The traces
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Where to write the picture: .svg or .png
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// What to draw
+    #[arg(long, value_enum, default_value_t = Kind::Capacity)]
+    kind: Kind,
+    /// Over how much time capacity is averaged
+    #[arg(long, value_name = "SPAN", default_value = "1s")]
+    window: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// What could be delivered, over time
+    Capacity,
+    /// The distribution of the times between opportunities, with its power law: figure 2-4
+    Interarrivals,
+}
+
+/// So many pixels are a unit of a picture.
+const PIXELS: f32 = 2.0;
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let output = self.output.display().to_string();
+        let is_png = match self.output.extension().and_then(|end| end.to_str()) {
+            Some("svg") => false,
+            Some("png") => true,
+            _ => {
+                let problem = "end its name in .svg or .png";
+                return Err(Failure::invalid_value(&output, "--output", problem));
+            }
+        };
+        let traces = load(&self.files)?;
+        let svg = match self.kind {
+            Kind::Capacity => self.capacity(&traces)?,
+            Kind::Interarrivals => inter_arrivals(&traces),
+        };
+        let picture = if is_png { exm_measure::png(&svg, PIXELS)? } else { svg.into_bytes() };
+        write_file(&self.output, &picture)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn capacity(&self, traces: &[(String, Trace)]) -> Result<String, Failure> {
+        let mut panels = Vec::new();
+        for (index, (name, trace)) in traces.iter().enumerate() {
+            check_window(self.window, trace)?;
+            let end = Instant::ZERO + trace.period();
+            let step = self.window.as_secs_f64();
+            let rates = trace.rates(Instant::ZERO, end, self.window);
+            let point = |(index, rate): (u32, exm_units::Rate)| {
+                ((f64::from(index) + 0.5) * step, rate.as_mbps())
+            };
+            let points = (0..).zip(rates).map(point).collect();
+            let line = Line { name: name.clone(), style: Style::nth(index), points };
+            let y_axis = "capacity, Mbps".to_owned();
+            panels.push(SeriesPanel::new(y_axis, vec![line]));
+        }
+        let told = traces.iter().map(|(name, trace)| {
+            format!("{name}: {:.2} Mbps on average.", trace.mean_rate().as_mbps())
+        });
+        let figure = Series {
+            title: "What the link could deliver".to_owned(),
+            subtitle: format!("means over {}", self.window),
+            description: told.collect::<Vec<_>>().join(" "),
+            panels,
+            events: Vec::new(),
+        };
+        Ok(figure.svg())
+    }
+}
+
+fn inter_arrivals(traces: &[(String, Trace)]) -> String {
+    let mut lines = Vec::new();
+    let mut told = Vec::new();
+    for (index, (name, trace)) in traces.iter().enumerate() {
+        let all = Statistics::of(trace, Span::MAX).inter_arrivals;
+        let line = |name: &str, number: usize, points| {
+            lines.push(Line { name: name.to_owned(), style: Style::nth(number), points });
+        };
+        told.push(draw(name, index * 2, &all, line));
+    }
+    let figure = Density {
+        title: "Times between opportunities".to_owned(),
+        subtitle: "beyond 20 ms with the most likely power law".to_owned(),
+        description: told.join(" "),
+        x_axis: "time to the next opportunity, ms (logarithmic)".to_owned(),
+        y_axis: "share of all, per ms (logarithmic)".to_owned(),
+        lines,
+    };
+    figure.svg()
+}
+
+/// The lines of one trace; what is told of it in words.
+fn draw(
+    name: &str,
+    number: usize,
+    all: &InterArrivals,
+    mut line: impl FnMut(&str, usize, Vec<(f64, f64)>),
+) -> String {
+    let per_ms = |density: f64| density / 1000.0;
+    let filled = all.bins.iter().filter(|bin| bin.count > 0 && !bin.from.is_zero());
+    let point = |bin: &exm_trace::InterArrivalBin| {
+        (bin.middle().as_millis_f64(), per_ms(bin.density(all.count)))
+    };
+    line(name, number, filled.map(point).collect());
+    let near = format!("{name}: {:.2} % within 20 ms", all.near * 100.0);
+    let Some(tail) = all.tail else { return format!("{near}.") };
+    let last = all.bins.last().map_or(tail.above, |bin| bin.to).max(tail.above);
+    let ends = [tail.above, last]
+        .map(|time| (time.as_millis_f64(), per_ms(tail.density(time, all.count))));
+    let law = format!("t^-{:.2}", tail.exponent);
+    line(&law, number + 1, ends.to_vec());
+    format!("{near}; the density beyond falls as {law}.")
+}

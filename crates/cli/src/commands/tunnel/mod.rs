@@ -1,0 +1,60 @@
+//! `exm tunnel`: all traffic of a machine over a Sprout session.
+
+mod bench;
+mod connect;
+mod flows;
+mod run;
+mod screen;
+mod serve;
+mod summary;
+
+use crate::commands::commands;
+use crate::shell::Failure;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+A host with a good connection serves; a machine on a cellular or other moody link connects. All that
+the latter sends and receives goes by a Sprout session between the two, encrypted: each flow of
+packets has a queue of its own, they take turns, and none holds more than will be delivered soon. A
+call stays smooth beside a download. Both must be run as root. Everything that they set up, devices,
+routes, rules and names, is taken down again when they end, however they end.
+
+A server serves one client at a time, the one that came last of those that have its key; for several
+clients run several, each with a key and a port of its own.
+
+Examples:
+  exm tunnel serve --new-key
+  exm tunnel connect example.org --key-file key
+  exm tunnel connect example.org:60002 --key-file key --route 10.0.0.0/8 --dns 10.0.0.53
+  exm tunnel bench --down lte --up lte";
+
+/// Carry all of a machine's traffic over a link of unknown rate, by Sprout, each flow by itself
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+commands! {
+    /// The commands on tunnels.
+    Command {
+        Serve(serve),
+        Connect(connect),
+        Bench(bench),
+    }
+}
+
+impl Args {
+    /// Takes the rights that it needs, which takes a process that has no threads yet.
+    pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
+        match &mut self.command {
+            Command::Bench(args) => args.prepare(),
+            Command::Serve(_) | Command::Connect(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.command.run()
+    }
+}

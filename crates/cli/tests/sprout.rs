@@ -1,0 +1,180 @@
+//! `exm sprout` from outside: two programs that talk, what they say, and how they end.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{Folder, assert_fails};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
+
+/// A program at work, ended when dropped.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &mut Command) -> Running {
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running(piped.spawn().expect("the program starts"))
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.0.id().to_string();
+        let killed = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(killed.expect("there is kill").success());
+    }
+
+    fn code(&mut self) -> Option<i32> {
+        self.0.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A server at a free port, that port, its key, and what else it says.
+fn listen(folder: &Folder, words: &str) -> (Running, u16, String, BufReader<ChildStderr>) {
+    // Between two tests at once the port of one may be taken by the other, so a range is given.
+    let words = format!("sprout listen --bind 127.0.0.1 --port 61000:61999 --new-key {words}");
+    let mut server = Running::start(&mut folder.exm(words.trim_end()));
+    let mut said = BufReader::new(server.0.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says its port");
+    let port = line.trim().rsplit(' ').next().and_then(|port| port.parse().ok());
+    line.clear();
+    said.read_line(&mut line).expect("it says its key");
+    let key = line.trim().strip_prefix("key: ").expect("a key").to_owned();
+    assert_eq!(key.len(), 22);
+    (server, port.expect("a port"), key, said)
+}
+
+#[test]
+fn lines_go_both_ways_and_the_key_comes_in_any_way() {
+    let folder = Folder::new("sprout-lines");
+    let (mut server, port, key, _said) = listen(&folder, "");
+    let mut answers = server.0.stdin.take().expect("it is piped");
+    let mut printed = BufReader::new(server.0.stdout.take().expect("it is piped"));
+    folder.write("key", format!("{key}\n"));
+    for (way, first) in [
+        (" --key-file key", ""),
+        (" --key-env THEIRS", ""),
+        ("", ""),
+        (" --key-stdin", key.as_str()),
+    ] {
+        let words = format!("sprout connect 127.0.0.1:{port}{way}");
+        let mut command = folder.exm(&words);
+        command.env("THEIRS", &key).env("EXM_KEY", &key);
+        let mut client = Running::start(&mut command);
+        let mut typed = client.0.stdin.take().expect("it is piped");
+        let first = if first.is_empty() { String::new() } else { format!("{first}\n") };
+        write!(typed, "{first}a line by{way}\n").expect("it is taken");
+        let mut line = String::new();
+        printed.read_line(&mut line).expect("it is printed");
+        assert_eq!(line, format!("a line by{way}\n"));
+        // The server answers whom it heard last.
+        writeln!(answers, "an answer to{way}").expect("it is taken");
+        let mut heard = BufReader::new(client.0.stdout.take().expect("it is piped"));
+        line.clear();
+        heard.read_line(&mut line).expect("it is printed");
+        assert_eq!(line, format!("an answer to{way}\n"));
+        drop(typed);
+        assert_eq!(client.code(), Some(0), "it ends with its input");
+    }
+    server.signal("TERM");
+    assert_eq!(server.code(), Some(143));
+}
+
+#[test]
+fn signals_end_it_with_their_codes() {
+    let folder = Folder::new("sprout-signals");
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let (mut server, _, _, mut said) = listen(&folder, "--plain");
+        // Once it prints lines, it listens to signals as well.
+        said.read_line(&mut String::new()).expect("a line");
+        server.signal(signal);
+        assert_eq!(server.code(), Some(code), "{signal}");
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).expect("text");
+        assert!(!rest.contains("error") && !rest.contains("panicked"), "{rest}");
+    }
+}
+
+#[test]
+fn a_benchmark_is_told_as_text_and_as_json() {
+    let folder = Folder::new("sprout-bench");
+    let short = "--for 2s --skip 500ms --rate 2Mbps --quiet";
+    let told = folder.json(&format!("sprout bench --here --direction both {short} --json"));
+    for half in ["up", "down"] {
+        assert!(told[half]["throughput_mbps"].as_f64().is_some_and(|mbps| mbps > 0.2), "{told}");
+        assert!(told[half]["delay_95_ms"].as_f64().is_some_and(|delay| delay < 1000.0), "{told}");
+        assert!(told[half]["received"].as_u64() <= told[half]["sent"].as_u64(), "{told}");
+    }
+    assert_eq!(told["delay_is"], "end to end");
+    assert!(told["cpu_here_percent"].as_f64().is_some_and(|cpu| cpu > 0.0), "{told}");
+    let (_server, port, key, _said) = listen(&folder, "--bench");
+    folder.write("key", key);
+    let text = folder.text(&format!("sprout bench 127.0.0.1:{port} --key-file key {short}"));
+    for word in ["throughput", "95 % delay", "down", "round trip", "CPU"] {
+        assert!(text.contains(word), "{word} is not in: {text}");
+    }
+    assert!(!text.contains("\nup"), "{text}");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_the_way_out() {
+    let folder = Folder::new("sprout-errors");
+    folder.write("key", "AAECAwQFBgcICQoLDA0ODw");
+    folder.write("bad", "AAECAwQFBgcICQoLDA0ODw==");
+    let no_key = folder.exm("sprout connect 127.0.0.1:9").env_remove("EXM_KEY").output();
+    assert_fails(&no_key.expect("it starts"), 1, &["EXM_KEY is not set", "--key-file"]);
+    let bad = folder.run("sprout listen --key-file bad");
+    assert_fails(&bad, 1, &["bad holds no key: a key is 22 letters", "--new-key"]);
+    assert!(!common::error_of(&bad).contains("AAEC"), "it is not shown");
+    let none = folder.run("sprout connect 127.0.0.1:9 --key-file missing");
+    assert_fails(&none, 1, &["cannot read the key from missing"]);
+    let place = folder.run("sprout connect nowhere --key-file key");
+    assert_fails(&place, 1, &["cannot find the server nowhere", "HOST:PORT"]);
+    let skip = folder.run("sprout bench --here --for 1s --skip 1s");
+    assert_fails(&skip, 2, &["--skip"]);
+    let port = folder.run("sprout listen --key-file key --port 7:6");
+    assert_fails(&port, 2, &["7:6", "60001:60010"]);
+    let (_server, port, ..) = listen(&folder, "");
+    let words = format!("sprout listen --bind 127.0.0.1 --port {port} --key-file key");
+    let taken = folder.run(&words);
+    assert_fails(&taken, 1, &[&format!("cannot listen on UDP port {port} of 127.0.0.1"), "range"]);
+}
+
+#[test]
+fn programs_talk_through_it() {
+    let folder = Folder::new("sprout-forward");
+    let target = std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let to = target.local_addr().expect("it is bound");
+    let (_server, port, key, _said) = listen(&folder, &format!("--to {to}"));
+    folder.write("key", key);
+    let mut client = Running::start(
+        &mut folder.exm(&format!("sprout connect 127.0.0.1:{port} --key-file key --forward 0")),
+    );
+    let mut said = BufReader::new(client.0.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says its address");
+    let address = line.trim().rsplit(' ').next().expect("an address").to_owned();
+    let program = std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    for socket in [&program, &target] {
+        socket.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
+    }
+    let mut buffer = [0; 100];
+    let question = (0..50).find_map(|_| {
+        program.send_to(b"question", &address).expect("it is sent");
+        target.recv_from(&mut buffer).ok()
+    });
+    let (length, from) = question.expect("it arrives");
+    assert_eq!(&buffer[..length], b"question");
+    let answer = (0..50).find_map(|_| {
+        target.send_to(b"answer", from).expect("it is sent");
+        program.recv(&mut buffer).ok()
+    });
+    assert_eq!(answer.map(|length| &buffer[..length]), Some(&b"answer"[..]));
+}

@@ -1,0 +1,251 @@
+//! [`Key`]: the secret that two parties share.
+
+use base64ct::{Base64Unpadded, Encoding};
+use std::fmt;
+use std::io::{self, Read};
+use std::path::Path;
+use std::str::FromStr;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+/// Characters of a key's text: 16 bytes in base64 (RFC 4648, section 4) without padding.
+const CHARACTERS: usize = 22;
+/// What is read of a file or of the standard input: a key, and room for the ends of lines.
+const LONGEST: u64 = 64;
+
+/// The secret of a session: 16 bytes, written as 22 characters. It is never printed by accident, and
+/// is overwritten when dropped.
+///
+/// There is no way to take one from a command line, which all users of a machine can read: it comes
+/// from a file, a variable of the environment, or standard input.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key([u8; 16]);
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for Key {}
+
+/// Why there is no key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// It is not one. What stands there is not shown: it may be nearly one.
+    #[error(
+        "{place} holds no key: a key is {CHARACTERS} letters, digits, '+' and '/', such as \
+         \"exm sprout listen --new-key\" prints"
+    )]
+    Malformed {
+        /// Where it was looked for.
+        place: String,
+    },
+    /// The variable is not set.
+    #[error("the environment variable {name} is not set: it should hold the key")]
+    Unset {
+        /// The variable.
+        name: String,
+    },
+    /// The system did not let it be read.
+    #[error("cannot read the key from {place}: {source}")]
+    Read {
+        /// Where it was looked for.
+        place: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system has no randomness to make one of.
+    #[error("the system gives no random bytes to make a key of: {0}")]
+    NoRandomness(getrandom::Error),
+}
+
+impl Key {
+    /// A new key, from the system's randomness.
+    ///
+    /// # Errors
+    /// The system has none.
+    pub fn generate() -> Result<Key, KeyError> {
+        let mut key = Key([0; 16]);
+        getrandom::fill(&mut key.0).map_err(KeyError::NoRandomness)?;
+        Ok(key)
+    }
+
+    /// The key of these bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Key {
+        Key(bytes)
+    }
+
+    /// The key in `file`, which holds its text and nothing else.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no key.
+    pub fn from_file(file: &Path) -> Result<Key, KeyError> {
+        let place = file.display().to_string();
+        match std::fs::File::open(file) {
+            Ok(opened) => Key::read(opened, &place),
+            Err(source) => Err(KeyError::Read { place, source }),
+        }
+    }
+
+    /// The key in the environment variable `name`.
+    ///
+    /// # Errors
+    /// It is not set, or holds no key.
+    pub fn from_env(name: &str) -> Result<Key, KeyError> {
+        let Some(value) = std::env::var_os(name) else {
+            return Err(KeyError::Unset { name: name.to_owned() });
+        };
+        let text = Zeroizing::new(value.into_encoded_bytes());
+        Key::decode(&text).ok_or_else(|| KeyError::Malformed {
+            place: format!("the environment variable {name}"),
+        })
+    }
+
+    /// The key that `input`, called `place` in errors, holds up to its end or that of its first
+    /// line.
+    ///
+    /// # Errors
+    /// It cannot be read, or holds no key.
+    pub fn read(mut input: impl Read, place: &str) -> Result<Key, KeyError> {
+        let place = || place.to_owned();
+        let mut text = Zeroizing::new(Vec::with_capacity(LONGEST as usize));
+        let mut byte = [0];
+        // Byte by byte: what follows the line is not ours.
+        while text.len() < LONGEST as usize {
+            match input.read(&mut byte) {
+                Ok(0) => break,
+                Ok(_) if byte[0] == b'\n' => break,
+                Ok(_) => text.push(byte[0]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(KeyError::Read { place: place(), source }),
+            }
+        }
+        byte.zeroize();
+        Key::decode(text.trim_ascii()).ok_or_else(|| KeyError::Malformed { place: place() })
+    }
+
+    /// Its text: 22 characters. Whoever reads it can read and forge the session.
+    pub fn to_text(&self) -> Zeroizing<String> {
+        let mut buffer = Zeroizing::new([0; CHARACTERS]);
+        let text = Base64Unpadded::encode(&self.0, &mut *buffer).expect("as long as a key's text");
+        Zeroizing::new(text.to_owned())
+    }
+
+    /// The secret itself.
+    pub fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    fn decode(text: &[u8]) -> Option<Key> {
+        let mut key = Key([0; 16]);
+        if text.len() != CHARACTERS {
+            return None;
+        }
+        // Refused as well: a last character whose unused bits are not zero, so that a key has one
+        // text only.
+        Base64Unpadded::decode(text, &mut key.0).ok()?;
+        Some(key)
+    }
+}
+
+impl FromStr for Key {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Key, KeyError> {
+        let malformed = || KeyError::Malformed { place: "the text".to_owned() };
+        Key::decode(text.as_bytes()).ok_or_else(malformed)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(secret)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// RFC 4648's alphabet on the bytes 0, 1, 2 ...
+    const COUNTED: &str = "AAECAwQFBgcICQoLDA0ODw";
+
+    #[test]
+    fn a_key_is_22_characters() {
+        let key: Key = COUNTED.parse().expect("a key");
+        assert_eq!(key.bytes(), &std::array::from_fn(|i| i as u8));
+        assert_eq!(key.to_text().as_str(), COUNTED);
+        assert_ne!(Key::generate().expect("randomness"), Key::generate().expect("randomness"));
+    }
+
+    #[test]
+    fn nothing_else_is_a_key() {
+        for text in [
+            "",
+            "AAECAwQFBgcICQoLDA0OD",
+            "AAECAwQFBgcICQoLDA0ODw==",
+            // The same bytes, were the last four bits not looked at.
+            "AAECAwQFBgcICQoLDA0ODx",
+            "AAECAwQFBgcICQoLDA0OD_",
+            " AAECAwQFBgcICQoLDA0ODw",
+            "AAECAwQFBgcICQoLDA0OD\u{e9}",
+        ] {
+            assert!(text.parse::<Key>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_read_from_one_line() {
+        for text in ["", "\n", "\r\n", "  \n", "\nmore of it"] {
+            let key = Key::read(format!("{COUNTED}{text}").as_bytes(), "here").expect("a key");
+            assert_eq!(key.to_text().as_str(), COUNTED);
+        }
+        let mut input = format!("{COUNTED}\nthe rest").into_bytes();
+        let mut input = input.as_mut_slice() as &[u8];
+        Key::read(&mut input, "here").expect("a key");
+        assert_eq!(input, b"the rest", "no more is taken than the line");
+        let endless = Key::read(io::repeat(b'A'), "/dev/zero").expect_err("no key").to_string();
+        assert!(endless.starts_with("/dev/zero holds no key: a key is 22 letters"), "{endless}");
+    }
+
+    #[test]
+    fn errors_name_the_place_and_never_the_key() {
+        let nearly = "AAECAwQFBgcICQoLDA0ODw=";
+        let errors = [
+            nearly.parse::<Key>(),
+            Key::read(nearly.as_bytes(), "the standard input"),
+            Key::from_env("EXM_NO_SUCH_VARIABLE"),
+            Key::from_file(Path::new("/no/such/key")),
+        ];
+        let errors = errors.map(|error| error.expect_err("no key").to_string());
+        assert!(errors.iter().all(|error| !error.contains("AAEC")), "{errors:?}");
+        assert!(errors[1].starts_with("the standard input holds no key"), "{}", errors[1]);
+        assert!(errors[2].contains("EXM_NO_SUCH_VARIABLE is not set"), "{}", errors[2]);
+        assert!(errors[3].starts_with("cannot read the key from /no/such/key: "), "{}", errors[3]);
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        assert_eq!(format!("{:?}", Key::from_bytes([65; 16])), "Key(secret)");
+    }
+
+    proptest! {
+        #[test]
+        fn every_key_survives_being_written(bytes in any::<[u8; 16]>()) {
+            let key = Key::from_bytes(bytes);
+            let text = key.to_text();
+            prop_assert_eq!(text.len(), CHARACTERS);
+            prop_assert_eq!(text.parse::<Key>().expect("a key"), key);
+        }
+
+        #[test]
+        fn any_text_is_a_key_with_that_text_or_none(text in "[A-Za-z0-9+/=_ -]{20,24}") {
+            if let Ok(key) = text.parse::<Key>() {
+                let again = key.to_text();
+                prop_assert_eq!(again.as_str(), text);
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Encrypted, authenticated datagrams that survive a change of address: the lower layer of SSP,
+//! wire-compatible with mosh's.
+//!
+//! Two parties share a [`Key`]. Each has a [`Session`], which seals what is to be sent and opens what
+//! came, and which neither reads a clock nor owns a socket. Beside it stand the rules for sockets:
+//! [`Roaming`] tells the server where its client is, [`HopPlan`] when a client that hears nothing
+//! should try another port.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | direction (1 bit: 0 to the server, 1 to the client), sequence number (63 bits) |
+//! | 2 | timestamp in milliseconds, modulo 2^16; from here on encrypted |
+//! | 2 | timestamp reply: the newest timestamp heard, plus the time it was held; 0xffff for none |
+//! | any | payload |
+//! | 16 | authentication tag |
+//!
+//! All numbers are big-endian. The cipher is AES-128 in OCB3 mode (RFC 7253); its nonce is four
+//! bytes of zero and the first eight of the datagram; there is no associated data.
+//!
+//! Sources: K. Winstein and H. Balakrishnan, "Mosh: An Interactive Remote Shell for Mobile Clients",
+//! USENIX ATC 2012, section 2; K. Winstein, "Transport Architectures for an Evolving Internet", MIT
+//! 2014, on mosh. Times come as [`exm_units::Instant`] of a clock that never goes back.
+
+mod cipher;
+mod greeting;
+mod hop;
+mod key;
+mod ports;
+mod replay;
+mod roaming;
+mod rtt;
+mod session;
+
+pub use greeting::{Agreement, Question};
+pub use hop::{HopPlan, PORT_HOP_INTERVAL};
+pub use key::{Key, KeyError};
+pub use ports::{ParsePortsError, PortRange};
+pub use replay::{Freshness, ReplayWindow};
+pub use roaming::Roaming;
+pub use rtt::RttEstimate;
+pub use session::{Dropped, OVERHEAD, OpenError, Opened, Role, SealError, Session};

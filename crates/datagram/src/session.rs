@@ -1,0 +1,488 @@
+//! [`Session`]: seals what is sent and opens what comes.
+
+use crate::cipher::{Cipher, TAG};
+use crate::key::Key;
+use crate::replay::{Freshness, ReplayWindow};
+use crate::rtt::RttEstimate;
+use exm_units::{Instant, Span};
+use std::fmt;
+
+/// Bytes of direction and sequence number, in clear.
+const NONCE: usize = 8;
+/// Bytes of the two timestamps.
+const TIMES: usize = 4;
+/// Bytes that a datagram has beside its payload.
+pub const OVERHEAD: usize = NONCE + TIMES + TAG;
+/// The longest payload: what a UDP datagram over IPv4 holds.
+const LONGEST: usize = 65_507 - OVERHEAD;
+
+/// The bit of a nonce that says which way the datagram goes.
+const TO_CLIENT: u64 = 1 << 63;
+/// No timestamp. A sender whose clock shows this says zero.
+const NO_TIME: u16 = u16::MAX;
+/// A timestamp held longer is not echoed: a round trip that long tells little (mosh paper, 2.2).
+const HELD: Span = Span::from_millis(1000);
+/// Blocks that are encrypted under one key at most: half of what RFC 7253, section 5.1, allows.
+const BLOCKS: u64 = 1 << 47;
+
+/// Which party one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The one that speaks first, from wherever it is.
+    Client,
+    /// The one that is at a known address.
+    Server,
+}
+
+/// Why a datagram is not sealed.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SealError {
+    /// The key has been used for as much as is safe.
+    #[error(
+        "2^47 blocks of 16 bytes have been encrypted under this key, the most that is safe: start \
+         a new session with a new key"
+    )]
+    Exhausted,
+    /// No UDP datagram holds the payload.
+    #[error("a payload of {length} bytes fits no datagram: at most {LONGEST} do")]
+    TooLong {
+        /// Its length.
+        length: usize,
+    },
+}
+
+/// Why a datagram is dropped: the first reason found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// It is shorter than an empty one.
+    #[error("a datagram of {length} bytes is shorter than an empty one, of {OVERHEAD}")]
+    Short {
+        /// Its length.
+        length: usize,
+    },
+    /// It says that it goes the other way: one of ours, sent back.
+    #[error("the datagram goes the other way")]
+    WrongDirection,
+    /// One with its number came before.
+    #[error("datagram {sequence} has come before")]
+    Replayed {
+        /// Its number.
+        sequence: u64,
+    },
+    /// It is so late that it cannot be told whether it came before.
+    #[error("datagram {sequence} is too old to tell whether it has come before")]
+    TooOld {
+        /// Its number.
+        sequence: u64,
+    },
+    /// It was not made with our key, or was changed on its way.
+    #[error("datagram {sequence} is not authentic")]
+    Forged {
+        /// The number it pretends to have.
+        sequence: u64,
+    },
+}
+
+/// How many datagrams were dropped, by reason; see [`OpenError`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dropped {
+    /// Shorter than an empty one.
+    pub short: u64,
+    /// Going the other way.
+    pub wrong_direction: u64,
+    /// Come before.
+    pub replayed: u64,
+    /// Too old to tell.
+    pub too_old: u64,
+    /// Made with another key, or changed on their way.
+    pub forged: u64,
+}
+
+impl Dropped {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.short + self.wrong_direction + self.replayed + self.too_old + self.forged
+    }
+
+    /// Counts one that was dropped.
+    pub fn count(&mut self, why: OpenError) {
+        let counter = match why {
+            OpenError::Short { .. } => &mut self.short,
+            OpenError::WrongDirection => &mut self.wrong_direction,
+            OpenError::Replayed { .. } => &mut self.replayed,
+            OpenError::TooOld { .. } => &mut self.too_old,
+            OpenError::Forged { .. } => &mut self.forged,
+        };
+        *counter += 1;
+    }
+}
+
+/// A datagram that is what the peer sent.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Opened<'a> {
+    /// What it carries.
+    pub payload: &'a [u8],
+    /// Its number; the peer's first is 0.
+    pub sequence: u64,
+    /// Whether its number is the highest so far. Others came late, and say nothing of where the peer
+    /// is now.
+    pub newest: bool,
+    /// The round-trip time that it tells, if it does.
+    pub rtt: Option<Span>,
+}
+
+/// One party's end of a session: numbers, times and authenticates. It has no socket, and all times
+/// are told to it.
+pub struct Session {
+    cipher: Cipher,
+    role: Role,
+    next: u64,
+    blocks: u64,
+    window: ReplayWindow,
+    /// The peer's newest timestamp that was not echoed yet, and when it came.
+    heard: Option<(u16, Instant)>,
+    rtt: RttEstimate,
+    opened: u64,
+    dropped: Dropped,
+}
+
+impl Session {
+    /// The end of `role` of the session with `key`. A key is for one session only: never start two,
+    /// not one after the other either, since their datagrams would have the same numbers.
+    pub fn new(key: &Key, role: Role) -> Session {
+        Session {
+            cipher: Cipher::new(key),
+            role,
+            next: 0,
+            blocks: 0,
+            window: ReplayWindow::new(),
+            heard: None,
+            rtt: RttEstimate::new(),
+            opened: 0,
+            dropped: Dropped::default(),
+        }
+    }
+
+    /// Makes the datagram that carries `parts`, one behind the other, and puts it in `datagram`,
+    /// whose contents are replaced. It should be sent at `now`.
+    ///
+    /// # Errors
+    /// The payload is too long, or the key worn out.
+    pub fn seal(
+        &mut self,
+        now: Instant,
+        parts: &[&[u8]],
+        datagram: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        datagram.clear();
+        let length = parts.iter().map(|part| part.len()).sum();
+        if length > LONGEST {
+            return Err(SealError::TooLong { length });
+        }
+        // One more for the nonce, one for the tag.
+        let blocks = (TIMES + length).div_ceil(16) as u64 + 2;
+        if self.blocks + blocks > BLOCKS {
+            return Err(SealError::Exhausted);
+        }
+        self.blocks += blocks;
+        let nonce = self.next | self.direction();
+        self.next += 1;
+        datagram.extend_from_slice(&nonce.to_be_bytes());
+        datagram.extend_from_slice(&timestamp(now).to_be_bytes());
+        datagram.extend_from_slice(&self.reply(now).to_be_bytes());
+        parts.iter().for_each(|part| datagram.extend_from_slice(part));
+        let tag = self.cipher.seal(nonce, &mut datagram[NONCE..]);
+        datagram.extend_from_slice(&tag.expect("a UDP datagram is not too long for OCB"));
+        Ok(())
+    }
+
+    /// Opens `datagram`, which came at `now`, in place.
+    ///
+    /// # Errors
+    /// It is not one that the peer sent, or not for the first time. It is counted, and what is left
+    /// in `datagram` means nothing.
+    pub fn open<'a>(
+        &mut self,
+        now: Instant,
+        datagram: &'a mut [u8],
+    ) -> Result<Opened<'a>, OpenError> {
+        match self.authenticate(datagram) {
+            Ok((sequence, newest)) => {
+                let text = &datagram[NONCE..datagram.len() - TAG];
+                let (times, payload) = text.split_at(TIMES);
+                let rtt = if newest { self.read_times(now, times) } else { None };
+                self.opened += 1;
+                Ok(Opened { payload, sequence, newest, rtt })
+            }
+            Err(why) => {
+                self.dropped.count(why);
+                Err(why)
+            }
+        }
+    }
+
+    /// Which party this is.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The round-trip time as timestamps tell it.
+    pub fn rtt(&self) -> &RttEstimate {
+        &self.rtt
+    }
+
+    /// How many datagrams were sealed: the number of the next.
+    pub fn sealed(&self) -> u64 {
+        self.next
+    }
+
+    /// How many were opened.
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// How many were dropped.
+    pub fn dropped(&self) -> Dropped {
+        self.dropped
+    }
+
+    /// The highest number that the peer's datagrams had.
+    pub fn highest(&self) -> Option<u64> {
+        self.window.highest()
+    }
+
+    /// The bit that our datagrams have.
+    fn direction(&self) -> u64 {
+        if self.role == Role::Server { TO_CLIENT } else { 0 }
+    }
+
+    /// Decrypts `datagram` in place. Its number, and whether that is the highest.
+    fn authenticate(&mut self, datagram: &mut [u8]) -> Result<(u64, bool), OpenError> {
+        let length = datagram.len();
+        if length < OVERHEAD {
+            return Err(OpenError::Short { length });
+        }
+        let (nonce, rest) = datagram.split_first_chunk_mut::<NONCE>().expect("it is long enough");
+        let (text, tag) = rest.split_last_chunk_mut::<TAG>().expect("it is long enough");
+        let nonce = u64::from_be_bytes(*nonce);
+        if nonce & TO_CLIENT == self.direction() {
+            return Err(OpenError::WrongDirection);
+        }
+        let sequence = nonce & !TO_CLIENT;
+        // Before it is decrypted: a flood of old datagrams should cost little.
+        let newest = match self.window.look(sequence) {
+            Freshness::Newest => true,
+            Freshness::Late => false,
+            Freshness::Replayed => return Err(OpenError::Replayed { sequence }),
+            Freshness::TooOld => return Err(OpenError::TooOld { sequence }),
+        };
+        if !self.cipher.open(nonce, text, *tag) {
+            return Err(OpenError::Forged { sequence });
+        }
+        self.window.mark(sequence);
+        Ok((sequence, newest))
+    }
+
+    /// Keeps the timestamp of the newest datagram; the round-trip time that its reply tells.
+    fn read_times(&mut self, now: Instant, times: &[u8]) -> Option<Span> {
+        let [time, reply] = [0, 2].map(|at| u16::from_be_bytes([times[at], times[at + 1]]));
+        if time != NO_TIME {
+            self.heard = Some((time, now));
+        }
+        let millis = (reply != NO_TIME).then(|| timestamp(now).wrapping_sub(reply))?;
+        let rtt = Span::from_millis(u64::from(millis));
+        self.rtt.measure(rtt).then_some(rtt)
+    }
+
+    /// The reply to the peer's timestamp, advanced by how long it was held; only once.
+    fn reply(&mut self, now: Instant) -> u16 {
+        let reply = self.heard.take().and_then(|(time, came)| {
+            let held = now.saturating_since(came);
+            (held < HELD).then(|| time.wrapping_add((held.as_nanos() / 1_000_000) as u16))
+        });
+        reply.unwrap_or(NO_TIME)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Session { role, next, opened, dropped, .. } = self;
+        let mut shown = f.debug_struct("Session");
+        shown.field("role", role).field("sealed", next).field("opened", opened);
+        shown.field("dropped", dropped).finish_non_exhaustive()
+    }
+}
+
+/// Milliseconds modulo 2^16.
+fn timestamp(now: Instant) -> u16 {
+    match (now.as_nanos() / 1_000_000) as u16 {
+        NO_TIME => 0,
+        time => time,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(millis)
+    }
+
+    fn pair() -> (Session, Session) {
+        let key = Key::from_bytes([3; 16]);
+        (Session::new(&key, Role::Client), Session::new(&key, Role::Server))
+    }
+
+    fn sealed(session: &mut Session, now: Instant, payload: &[u8]) -> Vec<u8> {
+        let mut datagram = Vec::new();
+        session.seal(now, &[payload], &mut datagram).expect("sealed");
+        datagram
+    }
+
+    #[test]
+    fn a_datagram_on_the_wire() {
+        let (mut client, mut server) = pair();
+        let to_server = sealed(&mut client, at(0), b"hello");
+        assert_eq!(to_server.len(), OVERHEAD + 5);
+        assert_eq!(&to_server[..8], [0; 8]);
+        sealed(&mut server, at(0), b"");
+        assert_eq!(&sealed(&mut server, at(0), b"")[..8], [0x80, 0, 0, 0, 0, 0, 0, 1]);
+        let opened = server.open(at(0), &mut to_server.clone()).map(|o| (o.sequence, o.newest));
+        assert_eq!(opened, Ok((0, true)));
+        let mut parts = Vec::new();
+        client.seal(at(0), &[b"he", b"", b"llo"], &mut parts).expect("sealed");
+        assert_eq!(server.open(at(0), &mut parts).map(|opened| opened.payload), Ok(&b"hello"[..]));
+    }
+
+    #[test]
+    fn every_reason_is_told_and_counted() {
+        let (mut client, mut server) = pair();
+        let first = sealed(&mut client, at(0), b"x");
+        let mut forged = first.clone();
+        *forged.last_mut().expect("not empty") ^= 1;
+        let length = OVERHEAD - 1;
+        let short = server.open(at(0), &mut first.clone()[..length]).unwrap_err();
+        assert_eq!(short, OpenError::Short { length });
+        let other_way = client.open(at(0), &mut first.clone()).unwrap_err();
+        assert_eq!(other_way, OpenError::WrongDirection);
+        let not_ours = server.open(at(0), &mut forged).unwrap_err();
+        assert_eq!(not_ours, OpenError::Forged { sequence: 0 });
+        assert!(server.open(at(0), &mut first.clone()).is_ok(), "a forged one is in nobody's way");
+        let again = server.open(at(0), &mut first.clone()).unwrap_err();
+        assert_eq!(again, OpenError::Replayed { sequence: 0 });
+        client.next = 1 << 20;
+        let mut far = sealed(&mut client, at(0), b"");
+        assert!(server.open(at(0), &mut far).is_ok());
+        let old = server.open(at(0), &mut first.clone()).unwrap_err();
+        assert_eq!(old, OpenError::TooOld { sequence: 0 });
+        let expected = Dropped { short: 1, wrong_direction: 0, replayed: 1, too_old: 1, forged: 1 };
+        assert_eq!((server.dropped(), server.dropped().total()), (expected, 4));
+        assert_eq!((client.dropped().wrong_direction, server.opened()), (1, 2));
+    }
+
+    #[test]
+    fn round_trips_leave_out_the_time_a_timestamp_was_held() {
+        let (mut client, mut server) = pair();
+        let mut there = sealed(&mut client, at(65_530), b"");
+        server.open(at(65_560), &mut there).expect("authentic");
+        let mut back = sealed(&mut server, at(65_760), b"");
+        let opened = client.open(at(65_800), &mut back).expect("authentic");
+        assert_eq!(opened.rtt, Some(Span::from_millis(70)), "30 there, 200 held, 40 back");
+        let mut again = sealed(&mut server, at(65_770), b"");
+        let opened = client.open(at(65_810), &mut again).expect("authentic");
+        assert_eq!(opened.rtt, None, "it is echoed once");
+        assert_eq!(client.rtt().srtt(), Some(Span::from_millis(70)));
+    }
+
+    #[test]
+    fn an_old_timestamp_is_not_echoed() {
+        let (mut client, mut server) = pair();
+        let mut there = sealed(&mut client, at(0), b"");
+        server.open(at(1), &mut there).expect("authentic");
+        let mut back = sealed(&mut server, at(1001), b"");
+        assert_eq!(client.open(at(1002), &mut back).map(|opened| opened.rtt), Ok(None));
+    }
+
+    #[test]
+    fn a_late_datagram_tells_no_time() {
+        let (mut client, mut server) = pair();
+        let mut early = sealed(&mut client, at(0), b"");
+        let mut late = sealed(&mut client, at(500), b"");
+        server.open(at(510), &mut late).expect("authentic");
+        let opened = server.open(at(520), &mut early).expect("authentic, if late");
+        assert!(!opened.newest);
+        let mut back = sealed(&mut server, at(520), b"");
+        let opened = client.open(at(530), &mut back).expect("authentic");
+        assert_eq!(opened.rtt, Some(Span::from_millis(20)), "it echoes the newest: 500");
+    }
+
+    #[test]
+    fn a_clock_at_the_mark_of_no_time_says_zero() {
+        assert_eq!([65_534, 65_535, 65_536].map(|millis| timestamp(at(millis))), [65_534, 0, 0]);
+    }
+
+    #[test]
+    fn a_key_wears_out() {
+        let (mut client, _) = pair();
+        client.blocks = BLOCKS - 4;
+        let mut datagram = Vec::new();
+        assert_eq!(client.seal(at(0), &[&[0; 30]], &mut datagram), Err(SealError::Exhausted));
+        assert!(datagram.is_empty() && client.sealed() == 0);
+        assert!(client.seal(at(0), &[&[0; 28]], &mut datagram).is_ok());
+        assert_eq!(client.seal(at(0), &[], &mut datagram), Err(SealError::Exhausted));
+        assert!(SealError::Exhausted.to_string().contains("start a new session"));
+    }
+
+    #[test]
+    fn a_payload_fits_a_datagram_or_is_refused() {
+        let (mut client, mut server) = pair();
+        let mut datagram = Vec::new();
+        client.seal(at(0), &[&[1; LONGEST]], &mut datagram).expect("just short enough");
+        assert_eq!(datagram.len(), 65_507);
+        assert!(server.open(at(0), &mut datagram).is_ok());
+        let error = client.seal(at(0), &[&[1; LONGEST], &[1]], &mut datagram).unwrap_err();
+        assert_eq!(error, SealError::TooLong { length: LONGEST + 1 });
+    }
+
+    proptest! {
+        /// Whatever is changed, cut off or added, nothing but the original opens.
+        #[test]
+        fn nothing_else_opens(
+            payload in prop::collection::vec(any::<u8>(), 0..100),
+            place in any::<prop::sample::Index>(),
+            flip in 1u8..,
+            cut in any::<prop::sample::Index>(),
+            extra in prop::collection::vec(any::<u8>(), 1..40),
+        ) {
+            let (mut client, mut server) = pair();
+            let datagram = sealed(&mut client, at(0), &payload);
+            let mut changed = datagram.clone();
+            changed[place.index(datagram.len())] ^= flip;
+            prop_assert!(server.open(at(0), &mut changed).is_err());
+            let mut shorter = datagram[..cut.index(datagram.len())].to_vec();
+            prop_assert!(server.open(at(0), &mut shorter).is_err());
+            let mut longer = datagram.clone();
+            longer.extend(extra);
+            prop_assert!(server.open(at(0), &mut longer).is_err());
+            let mut other = Session::new(&Key::from_bytes([4; 16]), Role::Server);
+            prop_assert!(other.open(at(0), &mut datagram.clone()).is_err());
+            let mut original = datagram.clone();
+            let opened = server.open(at(0), &mut original).map(|opened| opened.payload);
+            prop_assert_eq!(opened, Ok(payload.as_slice()));
+            prop_assert_eq!(server.dropped().total(), 3);
+        }
+
+        #[test]
+        fn any_bytes_are_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let (_, mut server) = pair();
+            prop_assert!(server.open(at(0), &mut bytes).is_err());
+            prop_assert_eq!(server.dropped().total(), 1);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! [`Flow`]: whose packets they are.
+
+use std::fmt;
+use std::net::IpAddr;
+
+/// Whose packets they are: those of one protocol between two addresses and, where it has any, ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flow {
+    /// The number of the protocol over IP: 6 TCP, 17 UDP, 1 and 58 ICMP.
+    pub protocol: u8,
+    /// Where packets come from.
+    pub from: (IpAddr, u16),
+    /// Where they go.
+    pub to: (IpAddr, u16),
+}
+
+impl Flow {
+    /// A number of 32 bits that spreads flows evenly; the same for the same flow always.
+    pub(crate) fn hash(&self) -> u32 {
+        // FNV-1a (Fowler, Noll & Vo) over the fields, and SplitMix64's finalizer.
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ u64::from(self.protocol);
+        let mut add = |bytes: &[u8]| {
+            for &byte in bytes {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        };
+        for (ip, port) in [self.from, self.to] {
+            match ip {
+                IpAddr::V4(ip) => add(&ip.octets()),
+                IpAddr::V6(ip) => add(&ip.octets()),
+            }
+            add(&port.to_be_bytes());
+        }
+        hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (hash ^ hash >> 32) as u32
+    }
+}
+
+impl fmt::Display for Flow {
+    /// Such as `tcp 10.0.0.1:5000 > 10.0.0.2:80`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.protocol {
+            6 => f.write_str("tcp")?,
+            17 => f.write_str("udp")?,
+            1 | 58 => f.write_str("icmp")?,
+            other => write!(f, "protocol-{other}")?,
+        }
+        let end = |(ip, port): (IpAddr, u16)| match (ip, port) {
+            (_, 0) => ip.to_string(),
+            (IpAddr::V4(_), _) => format!("{ip}:{port}"),
+            (IpAddr::V6(_), _) => format!("[{ip}]:{port}"),
+        };
+        write!(f, " {} > {}", end(self.from), end(self.to))
+    }
+}

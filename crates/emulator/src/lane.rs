@@ -1,0 +1,337 @@
+//! [`Lane`]: one direction at work, from one port to another.
+
+use crate::frame::{Arena, Frame, Malformed, Part, Place, Written};
+use crate::path::{Outcome, Path, is_marked};
+use crate::port::{Port, ROOM};
+use crate::{Account, Cause, Delivery, Flow, Passage, Snapshot, Tally, Watch};
+use exm_link::Packet;
+use exm_os::{Clock, VNET_HEADER};
+use exm_units::Instant;
+use std::collections::BTreeSet;
+use std::io::{self, IoSlice};
+
+/// So many frames are read before it is the other lane's turn.
+const READS: usize = 64;
+/// So many flows are told apart by name; the others still by their number.
+const MAX_FLOWS: usize = 1 << 16;
+
+/// One direction at work.
+pub(crate) struct Lane<'a> {
+    from: &'a Port,
+    path: Path,
+    arena: Arena,
+    clock: Clock,
+    flows: BTreeSet<u32>,
+    /// The flow of the frame read last: frames of one flow come together.
+    last_flow: (Option<Flow>, u32),
+    number: u64,
+    traffic: Traffic<'a>,
+}
+
+/// How much was read of what was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// There was nothing.
+    Nothing,
+    /// All there was.
+    All,
+    /// There may be more.
+    Some,
+}
+
+/// What becomes of packets once they have been read.
+struct Traffic<'a> {
+    to: &'a Port,
+    held: Vec<Held>,
+    free: Vec<u32>,
+    /// Packets that the path has let go, in the order in which they are written.
+    leaving: Vec<(Instant, Packet)>,
+    /// Places whose packets are gone.
+    gone: Vec<Place>,
+    written: Box<Written>,
+    account: Account,
+    watch: Box<dyn Watch + 'a>,
+}
+
+/// A packet that is under way: which part of what was read.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    place: Place,
+    segment: u32,
+}
+
+impl<'a> Lane<'a> {
+    /// A lane from `from` to `to` along `path`, that holds up to `memory` bytes.
+    pub(crate) fn new(
+        ports: (&'a Port, &'a Port),
+        path: Path,
+        clock: Clock,
+        memory: usize,
+        (account, watch): (Account, Box<dyn Watch + 'a>),
+    ) -> Lane<'a> {
+        Lane {
+            from: ports.0,
+            path,
+            arena: Arena::new(ROOM, memory),
+            clock,
+            flows: BTreeSet::new(),
+            last_flow: (None, 0),
+            number: 0,
+            traffic: Traffic {
+                to: ports.1,
+                held: Vec::new(),
+                free: Vec::new(),
+                leaving: Vec::new(),
+                gone: Vec::new(),
+                written: Box::new(Written::new()),
+                account,
+                watch,
+            },
+        }
+    }
+
+    /// Where its packets come from.
+    pub(crate) fn port(&self) -> &'a Port {
+        self.from
+    }
+
+    /// When a packet is to be written next, or to be looked at.
+    #[inline]
+    pub(crate) fn next(&self) -> Instant {
+        self.path.next()
+    }
+
+    /// Writes what is due.
+    #[inline]
+    pub(crate) fn release(&mut self) {
+        let now = self.clock.now();
+        if self.path.next() > now {
+            return;
+        }
+        self.path.advance(now, &mut self.traffic);
+        self.traffic.note_queue(&self.path);
+        self.traffic.write(&self.arena, self.clock);
+        for place in self.traffic.gone.drain(..) {
+            self.arena.release(place);
+        }
+    }
+
+    /// Reads what is there and writes what is due, by turns, until nothing is there or so much was read
+    /// that the other lane should have its turn.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub(crate) fn turn(&mut self) -> io::Result<Read> {
+        let mut read = Read::Nothing;
+        for _ in 0..READS {
+            self.release();
+            let Some(space) = self.arena.space() else {
+                self.refuse()?;
+                return Ok(Read::All);
+            };
+            let Some(length) = self.from.read(space)? else { return Ok(read) };
+            read = Read::All;
+            let now = self.clock.now();
+            let space = &space[..length];
+            match Frame::parse(self.from.framing(), space) {
+                Ok(frame) => self.send(now, &frame, length),
+                Err(Malformed) => self.lose(now, length, Cause::Refused),
+            }
+        }
+        Ok(Read::Some)
+    }
+
+    /// There is no memory for more: what comes is lost, and counted.
+    fn refuse(&mut self) -> io::Result<()> {
+        let mut buffer = [0; ROOM];
+        while let Some(length) = self.from.read(&mut buffer)? {
+            self.lose(self.clock.now(), length, Cause::Memory);
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, now: Instant, length: usize, cause: Cause) {
+        let size = length.saturating_sub(VNET_HEADER) as u32;
+        let packet = Packet::new(0, self.number, size, now);
+        self.number += 1;
+        self.traffic.account.arrived.add(size);
+        self.traffic.account.dropped(size, cause);
+        self.traffic.watch.dropped(&passage(&packet), now, cause);
+    }
+
+    /// The frame just read, of `length` bytes with the kernel's header, sets out.
+    #[inline]
+    fn send(&mut self, now: Instant, frame: &Frame, length: usize) {
+        let segments = frame.segments();
+        let place = self.arena.keep(length, segments as u32);
+        let bytes = &self.arena.bytes(place)[VNET_HEADER..];
+        let ecn = frame.ecn(bytes);
+        let flow = self.traffic.number_of(&mut self.last_flow, &mut self.flows, frame.flow(bytes));
+        for segment in 0..segments {
+            let tag = self.traffic.hold(Held { place, segment: segment as u32 });
+            let size = frame.size(segment);
+            let packet = Packet { tag, ecn, ..Packet::new(flow, self.number, size, now) };
+            self.number += 1;
+            self.traffic.account.arrived.add(size);
+            self.path.send(now, packet);
+        }
+    }
+
+    /// How it is doing.
+    pub(crate) fn snapshot(&self, now: Instant) -> Snapshot {
+        let account = &self.traffic.account;
+        Snapshot {
+            at: now,
+            arrived: account.arrived,
+            delivered: account.delivered,
+            lost: account.lost_in_all(),
+            queue: Tally {
+                packets: self.path.queue_packets() as u64,
+                bytes: self.path.queue_bytes(),
+            },
+            total: account.last_total,
+        }
+    }
+
+    /// What it did, and how many packets are in it still.
+    pub(crate) fn finish(self) -> (Account, u64) {
+        (self.traffic.account, self.path.holds() as u64)
+    }
+}
+
+impl Traffic<'_> {
+    /// The number of `flow`; whoever watches is told of it the first time.
+    #[inline]
+    fn number_of(
+        &mut self,
+        last: &mut (Option<Flow>, u32),
+        known: &mut BTreeSet<u32>,
+        flow: Option<Flow>,
+    ) -> u32 {
+        if last.0 == flow {
+            return last.1;
+        }
+        let number = flow.as_ref().map_or(0, Flow::hash);
+        *last = (flow, number);
+        if let Some(flow) = &flow
+            && known.len() < MAX_FLOWS
+            && known.insert(number)
+        {
+            self.watch.flow(number, flow);
+        }
+        number
+    }
+
+    #[inline]
+    fn hold(&mut self, held: Held) -> u32 {
+        if let Some(tag) = self.free.pop() {
+            self.held[tag as usize] = held;
+            return tag;
+        }
+        self.held.push(held);
+        self.held.len() as u32 - 1
+    }
+
+    fn note_queue(&mut self, path: &Path) {
+        let most = &mut self.account.max_queue;
+        most.packets = most.packets.max(path.queue_packets() as u64);
+        most.bytes = most.bytes.max(path.queue_bytes());
+    }
+
+    /// Writes all that is leaving. Segments of one frame that leave one after the other are written as
+    /// one.
+    fn write(&mut self, arena: &Arena, clock: Clock) {
+        let mut leaving = std::mem::take(&mut self.leaving);
+        let mut rest = &leaving[..];
+        while let Some((_, first)) = rest.first() {
+            let together = self.together(rest);
+            let Held { place, segment } = self.held[first.tag as usize];
+            let part = Part { first: segment as usize, count: together, marked: is_marked(first) };
+            let now = clock.now();
+            let taken = self.write_part(arena.bytes(place), part);
+            let (written, others) = rest.split_at(together);
+            for &(due, packet) in written {
+                self.tell(due, now, packet, taken);
+            }
+            rest = others;
+        }
+        leaving.clear();
+        self.leaving = leaving;
+    }
+
+    /// How many of the first of `leaving` are segments of one frame, one after the other, all marked
+    /// or none.
+    fn together(&self, leaving: &[(Instant, Packet)]) -> usize {
+        let held = |packet: &Packet| self.held[packet.tag as usize];
+        let follows = |pair: &[(Instant, Packet)]| {
+            let ((_, one), (_, other)) = (&pair[0], &pair[1]);
+            let (before, after) = (held(one), held(other));
+            before.place == after.place
+                && before.segment + 1 == after.segment
+                && is_marked(one) == is_marked(other)
+        };
+        1 + leaving.windows(2).take_while(|pair| follows(pair)).count()
+    }
+
+    fn write_part(&mut self, bytes: &[u8], part: Part) -> bool {
+        // It was one when it was read.
+        let Ok(frame) = Frame::parse(self.to.framing(), bytes) else { return false };
+        self.written.write(&frame, bytes, part);
+        self.to.write(&[
+            IoSlice::new(self.written.headers()),
+            IoSlice::new(self.written.payload(bytes)),
+        ])
+    }
+
+    /// `packet` was to leave at `due`, and did or did not at `now`.
+    #[inline]
+    fn tell(&mut self, due_at: Instant, now: Instant, packet: Packet, taken: bool) {
+        self.forget(&packet);
+        if !taken {
+            return self.lost(now, &packet, Cause::Refused);
+        }
+        let marked = is_marked(&packet);
+        let delivery = Delivery { packet: passage(&packet), due_at, received_at: now, marked };
+        self.account.delivered(&delivery);
+        self.watch.delivered(&delivery);
+    }
+
+    fn lost(&mut self, at: Instant, packet: &Packet, cause: Cause) {
+        self.account.dropped(packet.size, cause);
+        self.watch.dropped(&passage(packet), at, cause);
+    }
+
+    #[inline]
+    fn forget(&mut self, packet: &Packet) {
+        self.gone.push(self.held[packet.tag as usize].place);
+        self.free.push(packet.tag);
+    }
+}
+
+impl Outcome for Traffic<'_> {
+    #[inline]
+    fn queued(&mut self, packet: &Packet) {
+        self.watch.queued(&passage(packet));
+    }
+
+    #[inline]
+    fn departed(&mut self, at: Instant, packet: Packet) {
+        self.leaving.push((at, packet));
+    }
+
+    fn dropped(&mut self, at: Instant, packet: Packet, cause: Cause) {
+        self.forget(&packet);
+        self.lost(at, &packet, cause);
+    }
+}
+
+#[inline]
+fn passage(packet: &Packet) -> Passage {
+    Passage {
+        number: packet.sequence,
+        flow: packet.flow,
+        size: packet.size,
+        sent_at: packet.sent_at,
+        queued_at: packet.at,
+    }
+}

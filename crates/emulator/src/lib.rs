@@ -1,0 +1,67 @@
+//! Cellsim.
+mod account;
+mod drive;
+mod ends;
+mod fingerprint;
+mod frame;
+mod lane;
+mod log;
+mod outside;
+mod path;
+mod port;
+mod relay;
+mod report;
+mod session;
+mod watch;
+
+pub use account::{Account, Lateness, Tally};
+pub use ends::{End, Ends, EndsError, MTU, World};
+pub use fingerprint::fingerprint;
+pub use frame::Flow;
+pub use log::{Log, LogError, MahimahiLog, Origin, RowLog};
+pub use outside::{Outside, OutsideError, Reach};
+pub use path::{
+    Bursts, Cause, Outcome, Path, PathSpec, Propagation, Reordering, Schedule, ScheduleError,
+};
+pub use port::Port;
+pub use report::{Lost, OneWay, Report};
+pub use session::{EmulateError, Emulated, Live, Setup, emulate};
+pub use watch::{Delivery, Direction, Passage, Watch};
+
+use exm_units::{Instant, Span};
+
+/// How precisely packets are released, at what cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// For how long before a packet is due the emulator stays awake: the kernel wakes a sleeper some
+    /// tens of microseconds late.
+    pub spin: Span,
+    /// How long at least it waits from one release to the next, so that on a fast link several
+    /// packets are written at once.
+    pub gather: Span,
+    /// Whether it runs before other programs, where the system allows it.
+    pub urgent: bool,
+}
+
+impl Default for Timing {
+    fn default() -> Timing {
+        Timing { spin: Span::ZERO, gather: Span::from_micros(30), urgent: true }
+    }
+}
+
+/// How a direction is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// When.
+    pub at: Instant,
+    /// What came so far.
+    pub arrived: Tally,
+    /// What crossed the link so far.
+    pub delivered: Tally,
+    /// What was lost so far.
+    pub lost: Tally,
+    /// What waits in the queue.
+    pub queue: Tally,
+    /// How long the packet took in all that crossed last.
+    pub total: Span,
+}

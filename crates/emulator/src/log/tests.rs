@@ -1,0 +1,111 @@
+use super::*;
+use exm_link::Service;
+use exm_trace::Trace;
+use exm_units::{Rate, Span};
+use std::sync::Arc;
+
+fn at(micros: u64) -> Instant {
+    Instant::ZERO + Span::from_micros(micros)
+}
+
+fn origin() -> Origin {
+    Origin {
+        command: "exm cellsim".to_owned(),
+        version: "1".to_owned(),
+        seed: 7,
+        configuration: "0123".to_owned(),
+        paths: ["a.up, drop-tail".to_owned(), "12 Mbps".to_owned()],
+        began: 5_000_000_000,
+    }
+}
+
+fn watched(log: Log) {
+    let mut up = log.watch(Direction::Up);
+    let mut down = log.watch(Direction::Down);
+    let packet = |number, size| Passage {
+        number,
+        flow: 0xab,
+        size,
+        sent_at: at(1000),
+        queued_at: at(21_000),
+    };
+    let flow =
+        Flow { protocol: 17, from: ([10, 0, 0, 1].into(), 5), to: ([10, 0, 0, 2].into(), 53) };
+    up.flow(0xab, &flow);
+    up.queued(&packet(0, 1500));
+    up.queued(&packet(1, 100));
+    let (due_at, received_at) = (at(30_000), at(30_025));
+    up.delivered(&Delivery { packet: packet(0, 1500), due_at, received_at, marked: true });
+    up.dropped(&packet(1, 100), at(40_000), Cause::Queue);
+    down.dropped(&packet(0, 40), at(1200), Cause::Loss);
+    drop((up, down));
+    log.finish(at(42_000)).unwrap();
+}
+
+/// The file's text, the file being removed.
+fn taken(file: &Path) -> String {
+    let text = std::fs::read_to_string(file).unwrap();
+    std::fs::remove_file(file).unwrap();
+    text
+}
+
+fn file(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("exm-{name}-{}", std::process::id()))
+}
+
+#[test]
+fn rows_say_what_was_measured() {
+    let file = file("rows");
+    watched(RowLog::create(&file, &origin()).unwrap());
+    let text = taken(&file);
+    let (head, rows): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
+    assert!(head[..9].contains(&"# seed: 7") && head.contains(&"# up: a.up, drop-tail"), "{text}");
+    assert!(head.contains(&"# flow 000000ab udp 10.0.0.1:5 > 10.0.0.2:53"), "{text}");
+    assert_eq!(
+        rows,
+        [
+            "direction,number,flow,bytes,sent_ns,queued_ns,scheduled_ns,left_ns,queueing_ns,\
+             total_ns,late_ns,fate",
+            "up,0,000000ab,1500,1000000,21000000,30000000,30025000,9000000,29025000,25000,marked",
+            "up,1,000000ab,100,1000000,21000000,,40000000,,39000000,,queue",
+            "down,0,000000ab,40,1000000,21000000,,1200000,,200000,,loss",
+        ]
+    );
+}
+
+#[test]
+fn mahimahi_has_its_lines_in_order() {
+    let file = file("mahimahi");
+    let trace = Trace::new(vec![at(30_000), at(30_000), at(41_000)]).unwrap();
+    let services = [Service::Trace(Arc::new(trace)), Service::Fixed(Rate::from_mbps(1.0))];
+    watched(MahimahiLog::create(&file, &origin(), [&services[0], &services[1]]).unwrap());
+    let text = |way: &str| taken(Path::new(&format!("{}.{way}", file.display())));
+    let (up, down) = (text("up"), text("down"));
+    assert!(up.starts_with("# exm cellsim (uplink) [a.up, drop-tail]\n"), "{up}");
+    assert!(up.contains("\n# base timestamp: 0\n"), "{up}");
+    let lines = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let expected = [
+        "21 + 1500",
+        "21 + 100",
+        "30 # 1500",
+        "30 # 1500",
+        "30 - 1500 9",
+        "40 d 1 100",
+        "41 # 1500",
+    ];
+    assert_eq!(lines(&up), expected);
+    // 1500 bytes at 1 Mbps are 12 ms.
+    assert_eq!(lines(&down), ["1 d 1 40", "12 # 1500", "24 # 1500", "36 # 1500"]);
+}
+
+#[test]
+fn what_cannot_be_written_is_told() {
+    let error = RowLog::create(Path::new("/no/such/folder/log"), &origin()).unwrap_err();
+    assert!(error.to_string().starts_with("the log /no/such/folder/log cannot be created: "));
+    let log = RowLog::create(Path::new("/dev/full"), &origin()).unwrap();
+    let error = log.finish(at(0)).unwrap_err().to_string();
+    assert!(error.starts_with("the log /dev/full is incomplete: "), "{error}");
+}

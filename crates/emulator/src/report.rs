@@ -1,0 +1,238 @@
+//! [`Report`]: what a link did, in numbers.
+
+use crate::{Cause, Direction, Emulated, PathSpec, Propagation, Setup, Tally};
+use exm_link::Service;
+use exm_trace::Trace;
+use exm_trace::delay::{Scores, omniscient};
+use exm_units::{Instant, Rate, Span};
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// A fixed rate offers the same all the time: so many opportunities are enough to know.
+const ENOUGH: u64 = 10_000;
+
+/// What a link did.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// How long it was emulated, in seconds.
+    pub seconds: f64,
+    /// From the program under test to the world.
+    pub up: OneWay,
+    /// The other way.
+    pub down: OneWay,
+}
+
+/// What one direction did. Throughput and delays are those after the warm-up.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct OneWay {
+    /// Packets that came.
+    pub arrived: u64,
+    /// Packets that crossed the link.
+    pub delivered: u64,
+    /// Packets that were in it still.
+    pub inside: u64,
+    /// Packets that were lost, by their cause.
+    pub lost: Lost,
+    /// Packets that were marked, and crossed.
+    pub marked: u64,
+    /// Bytes that crossed over the time, as IP packets, in bit/s.
+    pub throughput_bps: u64,
+    /// What the link offered over the time, in bit/s.
+    pub capacity_bps: u64,
+    /// The first over the second.
+    pub utilisation: Option<f64>,
+    /// The end-to-end delay that was not exceeded 95 % of the time (thesis, section 2.4.1), in ms.
+    #[serde(serialize_with = "millis")]
+    pub delay_95_ms: Option<Span>,
+    /// That of a protocol that knows the link's future, in ms; nothing where the propagation delay
+    /// varies.
+    #[serde(serialize_with = "millis")]
+    pub omniscient_95_ms: Option<Span>,
+    /// The difference of the two, in ms.
+    #[serde(serialize_with = "millis")]
+    pub self_inflicted_ms: Option<Span>,
+    /// How long packets were in the queue and in transmission on average, in ms.
+    #[serde(serialize_with = "millis")]
+    pub queueing_mean_ms: Option<Span>,
+    /// What 95 % of them did not exceed, in ms.
+    #[serde(serialize_with = "millis")]
+    pub queueing_95_ms: Option<Span>,
+    /// The most packets that waited in the queue.
+    pub max_queue_packets: u64,
+    /// The most bytes.
+    pub max_queue_bytes: u64,
+    /// By how much half of the packets left later than scheduled, at most, in us.
+    pub late_median_us: f64,
+    /// By how much 99 % of them did, in us.
+    pub late_99_us: f64,
+    /// By how much the latest did, in us.
+    pub late_max_us: f64,
+}
+
+/// Packets that were lost, by their cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Lost {
+    /// By chance, each for itself.
+    pub loss: u64,
+    /// By chance, together.
+    pub burst: u64,
+    /// By the queue.
+    pub queue: u64,
+    /// Not taken by the device they were to leave by.
+    pub refused: u64,
+    /// Found no memory.
+    pub memory: u64,
+    /// Found no room before the emulator could read them.
+    pub missed: u64,
+}
+
+impl Lost {
+    /// All of them.
+    pub fn all(&self) -> u64 {
+        self.loss + self.burst + self.queue + self.refused + self.memory + self.missed
+    }
+}
+
+impl Report {
+    /// The report of a link of `setup` that did what `emulated` says; each way as many as `missed`
+    /// says found no room before they could be read.
+    pub fn new(setup: &Setup, emulated: &Emulated, missed: [u64; 2]) -> Report {
+        let one_way = |direction| OneWay::new(setup, emulated, missed, direction);
+        Report {
+            seconds: emulated.end.as_secs_f64(),
+            up: one_way(Direction::Up),
+            down: one_way(Direction::Down),
+        }
+    }
+}
+
+impl OneWay {
+    fn new(setup: &Setup, emulated: &Emulated, missed: [u64; 2], direction: Direction) -> OneWay {
+        let account = &emulated.accounts[direction as usize];
+        let (from, end) = (Instant::ZERO + setup.warm_up, emulated.end);
+        let scores = account.scores(end);
+        let path = setup.path(direction);
+        let best = best(path, from, end);
+        let capacity = capacity(path, from, end);
+        let lost = |cause| account.lost(cause).packets;
+        let micros = |span: Span| span.as_nanos() as f64 / 1e3;
+        let Tally { packets: max_queue_packets, bytes: max_queue_bytes } = account.max_queue;
+        OneWay {
+            arrived: account.arrived.packets,
+            delivered: account.delivered.packets,
+            inside: emulated.inside[direction as usize],
+            lost: Lost {
+                loss: lost(Cause::Loss),
+                burst: lost(Cause::Burst),
+                queue: lost(Cause::Queue),
+                refused: lost(Cause::Refused),
+                memory: lost(Cause::Memory),
+                missed: missed[direction as usize],
+            },
+            marked: account.marked,
+            throughput_bps: scores.throughput.as_bps(),
+            capacity_bps: capacity.as_bps(),
+            utilisation: (capacity.as_bps() > 0)
+                .then(|| scores.throughput.as_bps() as f64 / capacity.as_bps() as f64),
+            delay_95_ms: scores.delay_95,
+            omniscient_95_ms: best.as_ref().and_then(|best| best.delay_95),
+            self_inflicted_ms: best.as_ref().and_then(|best| scores.self_inflicted(best)),
+            queueing_mean_ms: account.queueing.mean(),
+            queueing_95_ms: account.queueing.percentile(95.0),
+            max_queue_packets,
+            max_queue_bytes,
+            late_median_us: micros(account.lateness.quantile(0.5)),
+            late_99_us: micros(account.lateness.quantile(0.99)),
+            late_max_us: micros(account.lateness.max()),
+        }
+    }
+}
+
+/// What `path` offers from `from` on and before `end`.
+fn capacity(path: &PathSpec, from: Instant, end: Instant) -> Rate {
+    let time = end.saturating_since(from);
+    match &path.service {
+        Service::Fixed(rate) => *rate,
+        Service::Trace(_) if time.is_zero() => Rate::from_bps(0),
+        Service::Trace(trace) => {
+            let bits = trace.capacity(from, end).get() as f64 * 8.0;
+            Rate::from_bps((bits / time.as_secs_f64()).round() as u64)
+        }
+    }
+}
+
+/// What the best of all protocols would score on `path`, where its propagation delay is fixed.
+fn best(path: &PathSpec, from: Instant, end: Instant) -> Option<Scores> {
+    let Propagation::Fixed(propagation) = path.propagation else { return None };
+    match &path.service {
+        Service::Trace(trace) => Some(omniscient(trace, propagation, from, end)),
+        Service::Fixed(rate) => {
+            let gap = rate.service_time(exm_trace::OPPORTUNITY);
+            let trace = Trace::new(vec![Instant::ZERO + gap])?;
+            // It begins when what was sent at the start is there.
+            let from = Instant::ZERO.saturating_add(propagation).saturating_add(gap);
+            let end = from.saturating_add(gap * ENOUGH);
+            Some(omniscient(&trace, propagation, from, end))
+        }
+    }
+}
+
+fn millis<S: Serializer>(span: &Option<Span>, serializer: S) -> Result<S::Ok, S::Error> {
+    span.map(Span::as_millis_f64).serialize(serializer)
+}
+
+impl fmt::Display for Report {
+    /// A few lines for each direction.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:.1} s emulated", self.seconds)?;
+        for (direction, way) in [(Direction::Up, &self.up), (Direction::Down, &self.down)] {
+            writeln!(f, "{:<5} {way}", direction.name())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for OneWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mbps = |bps: u64| bps as f64 * 1e-6;
+        let (throughput, capacity) = (mbps(self.throughput_bps), mbps(self.capacity_bps));
+        write!(f, "{throughput:.3} of {capacity:.3} Mbps")?;
+        if let Some(utilisation) = self.utilisation {
+            write!(f, " ({:.1} %)", 100.0 * utilisation)?;
+        }
+        if let Some(delay) = self.delay_95_ms {
+            write!(f, "; 95 % delay {:.1} ms", delay.as_millis_f64())?;
+        }
+        if let Some(own) = self.self_inflicted_ms {
+            write!(f, ", {:.1} of it self-inflicted", own.as_millis_f64())?;
+        }
+        let (arrived, delivered, inside) = (self.arrived, self.delivered, self.inside);
+        write!(f, "\n      {arrived} packets came, {delivered} crossed, {inside} are inside")?;
+        for (count, name) in self.causes() {
+            write!(f, ", {count} {name}")?;
+        }
+        write!(
+            f,
+            "\n      left late by {:.0} us (half), {:.0} us (99 %), {:.0} us at most",
+            self.late_median_us, self.late_99_us, self.late_max_us
+        )
+    }
+}
+
+impl OneWay {
+    /// What happened to packets besides crossing, where it happened to any.
+    fn causes(&self) -> impl Iterator<Item = (u64, &'static str)> {
+        let Lost { loss, burst, queue, refused, memory, missed } = self.lost;
+        let all = [
+            (self.marked, "marked"),
+            (loss, "lost by chance"),
+            (burst, "lost in bursts"),
+            (queue, "dropped by the queue"),
+            (refused, "refused by the device"),
+            (memory, "without memory"),
+            (missed, "missed by the emulator"),
+        ];
+        all.into_iter().filter(|&(count, _)| count > 0)
+    }
+}

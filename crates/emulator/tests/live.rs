@@ -1,0 +1,241 @@
+//! The emulator with the kernel's own programs, in network namespaces. Skipped, saying so, where this
+//! process may not make any.
+#![cfg(target_os = "linux")]
+
+use exm_emulator::{
+    Cause, Delivery, Direction, Emulated, Ends, Live, Passage, PathSpec, Propagation, Setup, Watch,
+    World, emulate,
+};
+use exm_link::{Limit, Service};
+use exm_os::Rights;
+use exm_trace::Trace;
+use exm_units::{Instant, Packets, Probability, Rate, Span};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// The ends of a link, where there can be one.
+fn ends() -> Option<Ends> {
+    if !Rights::are_there() || !std::path::Path::new("/dev/net/tun").exists() {
+        eprintln!("skipped: it takes root's rights and /dev/net/tun");
+        return None;
+    }
+    Some(Ends::new(World::Namespace).expect("a link's ends"))
+}
+
+/// A path of a rate and a propagation delay.
+fn path(mbps: f64, delay_ms: u64) -> PathSpec {
+    let propagation = Propagation::Fixed(Span::from_millis(delay_ms));
+    PathSpec { propagation, ..PathSpec::new(Service::Fixed(Rate::from_mbps(mbps))) }
+}
+
+fn nobody<'a>() -> [Box<dyn Watch + 'a>; 2] {
+    [Box::new(()), Box::new(())]
+}
+
+/// Whoever notes all deliveries and drops.
+#[derive(Default)]
+struct Notes {
+    queued: u64,
+    delivered: Vec<Delivery>,
+    dropped: Vec<(Passage, Cause)>,
+    flows: Vec<String>,
+}
+
+struct Noting<'a>(&'a Mutex<Notes>);
+
+impl Watch for Noting<'_> {
+    fn queued(&mut self, _packet: &Passage) {
+        self.0.lock().unwrap().queued += 1;
+    }
+
+    fn delivered(&mut self, delivery: &Delivery) {
+        self.0.lock().unwrap().delivered.push(*delivery);
+    }
+
+    fn dropped(&mut self, packet: &Passage, _at: Instant, cause: Cause) {
+        self.0.lock().unwrap().dropped.push((*packet, cause));
+    }
+
+    fn flow(&mut self, _number: u32, flow: &exm_emulator::Flow) {
+        self.0.lock().unwrap().flows.push(flow.to_string());
+    }
+}
+
+/// Sockets of UDP at both ends, the far one of a port that is told.
+fn sockets(ends: &Ends) -> (UdpSocket, UdpSocket) {
+    let bind = |end: &exm_emulator::End| {
+        let ip = end.ip;
+        end.namespace.run(move || UdpSocket::bind((ip, 0))).unwrap()
+    };
+    let (inside, world) = (bind(&ends.inside), bind(&ends.world));
+    inside.connect(world.local_addr().unwrap()).unwrap();
+    world.connect(inside.local_addr().unwrap()).unwrap();
+    inside.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    world.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    (inside, world)
+}
+
+/// An echo takes the propagation delays and the transmissions, by both versions of IP; what was
+/// measured of it adds up.
+#[test]
+fn an_echo_takes_as_long_as_it_should() {
+    let Some(ends) = ends() else { return };
+    let setup = Setup::new(path(10.0, 30), path(1.0, 15));
+    let notes = Mutex::new(Notes::default());
+    let watches: [Box<dyn Watch>; 2] = [Box::new(Noting(&notes)), Box::new(())];
+    let (inside, world) = sockets(&ends);
+    let echo = |live: &Live| {
+        (0..10)
+            .map(|_| {
+                let began = live.clock().now();
+                inside.send(&[1; 1000]).unwrap();
+                let mut buffer = [0; 2000];
+                let length = world.recv(&mut buffer).unwrap();
+                world.send(&buffer[..length]).unwrap();
+                assert_eq!(inside.recv(&mut buffer).unwrap(), 1000);
+                live.clock().now() - began
+            })
+            .min()
+            .unwrap()
+    };
+    let (least, emulated) = emulate(&setup, ends.ports(), watches, echo).unwrap();
+    // 45 ms of propagation, and 1028 bytes at 10 Mbps and at 1 Mbps.
+    let exact = Span::from_nanos(45_000_000 + 822_400 + 8_224_000);
+    assert!(least >= exact && least < exact + Span::from_millis(4), "{least}");
+    let [up, down] = &emulated.accounts;
+    assert_eq!(up.arrived.packets, up.delivered.packets + emulated.inside[0]);
+    assert_eq!(down.lost_in_all().packets, 0);
+    let notes = notes.into_inner().unwrap();
+    assert!(notes.flows.iter().any(|flow| flow.starts_with("udp 100.")), "{:?}", notes.flows);
+    assert_eq!(notes.delivered.len() as u64, up.delivered.packets);
+    for delivery in notes.delivered.iter().filter(|delivery| delivery.packet.size == 1028) {
+        assert_eq!(delivery.queueing(), Span::from_nanos(822_400));
+        let Passage { sent_at, queued_at, .. } = delivery.packet;
+        assert_eq!(queued_at - sent_at, Span::from_millis(30));
+        assert_eq!(delivery.total(), Span::from_nanos(30_822_400) + delivery.lateness());
+    }
+}
+
+/// What is offered beyond the rate is dropped by the queue and counted: nothing vanishes, not even
+/// when a program sends as fast as it can. What is delivered, is received.
+#[test]
+fn nothing_is_lost_that_is_not_counted() {
+    let Some(ends) = ends() else { return };
+    let mut up = path(20.0, 5);
+    up.limit = Limit::Packets(Packets::new(50));
+    up.loss = Probability::new(0.1).unwrap();
+    let setup = Setup::new(up, path(20.0, 5));
+    let (inside, world) = sockets(&ends);
+    const SENT: u64 = 20_000;
+    let flood = |_: &Live| {
+        let received = thread::spawn(move || {
+            world.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+            let mut buffer = [0; 2000];
+            (0..).take_while(|_| world.recv(&mut buffer).is_ok()).count() as u64
+        });
+        (0..SENT).for_each(|_| assert_eq!(inside.send(&[0; 1172]).unwrap(), 1172));
+        received.join().unwrap()
+    };
+    let (received, emulated) = emulate(&setup, ends.ports(), nobody(), flood).unwrap();
+    let up = &emulated.accounts[0];
+    let missed = ends.missed().unwrap()[0];
+    assert_eq!(missed + up.arrived.packets, SENT, "{missed}");
+    let lost = up.lost_in_all().packets;
+    assert_eq!(up.arrived.packets, up.delivered.packets + lost);
+    assert_eq!((emulated.inside[0], up.delivered.packets), (0, received));
+    let share = up.lost(Cause::Loss).packets as f64 / up.arrived.packets as f64;
+    assert!((share - 0.1).abs() < 0.02, "{share}");
+    assert_eq!(up.lost(Cause::Loss).packets + up.lost(Cause::Queue).packets, lost);
+    assert_eq!(up.max_queue.packets, 50);
+}
+
+/// The kernel's own TCP fills a link, and no more: super-packets are cut, segments are written as one
+/// again, and every byte arrives as it was sent.
+#[test]
+fn tcp_fills_the_link_with_the_right_bytes() {
+    let Some(ends) = ends() else { return };
+    let mut up = path(80.0, 5);
+    up.limit = Limit::Packets(Packets::new(200));
+    let setup = Setup::new(up, path(80.0, 5));
+    for version in [4, 6] {
+        let (emulated, seconds) = transfer(&ends, &setup, version);
+        let up = &emulated.accounts[0];
+        assert!(up.arrived.bytes / up.arrived.packets > 1300, "{:?}", up.arrived);
+        let rate = up.delivered.bytes as f64 * 8e-6 / seconds;
+        assert!(rate < 80.5, "{rate}");
+        assert!(rate > 50.0, "{rate}");
+    }
+}
+
+/// What byte `at` of a transfer is.
+fn byte(at: usize) -> u8 {
+    (at ^ at >> 8 ^ at >> 16) as u8
+}
+
+/// Transfers by TCP from inside to the world, and compares every byte. Returns how long it took, in
+/// seconds, besides.
+fn transfer(ends: &Ends, setup: &Setup, version: u8) -> (Emulated, f64) {
+    const LENGTH: usize = 12_000_000;
+    let world: IpAddr = if version == 4 { ends.world.ip.into() } else { ends.world.ip6.into() };
+    let listener = ends.world.namespace.run(|| TcpListener::bind((world, 0))).unwrap();
+    let address = listener.local_addr().unwrap();
+    let work = |live: &Live| {
+        let receiver = thread::spawn(move || -> io::Result<usize> {
+            let (mut stream, _) = listener.accept()?;
+            let (mut at, mut buffer) = (0, vec![0; 65_536]);
+            loop {
+                let length = stream.read(&mut buffer)?;
+                let right = (at..).zip(&buffer[..length]).all(|(at, &got)| got == byte(at));
+                assert!(right, "what arrived at {at} is what was sent");
+                at += length;
+                if length == 0 {
+                    return Ok(at);
+                }
+            }
+        });
+        let stream = ends.inside.namespace.run(|| TcpStream::connect(address));
+        let mut stream = stream.unwrap();
+        let began = live.clock().now();
+        let data: Vec<u8> = (0..LENGTH).map(byte).collect();
+        stream.write_all(&data).unwrap();
+        drop(stream);
+        assert_eq!(receiver.join().unwrap().unwrap(), LENGTH);
+        (live.clock().now() - began).as_secs_f64()
+    };
+    let (seconds, emulated) = emulate(setup, ends.ports(), nobody(), work).unwrap();
+    (emulated, seconds)
+}
+
+/// Packets leave at the trace's opportunities: a burst is spread over them, and each leaves soon
+/// after its own.
+#[test]
+fn a_trace_says_when_packets_leave() {
+    let Some(ends) = ends() else { return };
+    let times: Vec<_> = [10, 20, 30, 45, 60].map(|ms| Instant::ZERO + Span::from_millis(ms)).into();
+    let service = Service::Trace(Arc::new(Trace::new(times).unwrap()));
+    let mut up = PathSpec::new(service);
+    up.propagation = Propagation::Fixed(Span::from_millis(3));
+    let setup = Setup::new(up, path(100.0, 1));
+    let notes = Mutex::new(Notes::default());
+    let watches: [Box<dyn Watch>; 2] = [Box::new(Noting(&notes)), Box::new(())];
+    let (inside, world) = sockets(&ends);
+    let burst = |_: &Live| {
+        let mut buffer = [0; 2000];
+        (0..20).for_each(|_| assert_eq!(inside.send(&[0; 1472]).unwrap(), 1472));
+        (0..20).for_each(|_| assert_eq!(world.recv(&mut buffer).unwrap(), 1472));
+    };
+    emulate(&setup, ends.ports(), watches, burst).unwrap();
+    let notes = notes.into_inner().unwrap();
+    let left: Vec<_> = notes
+        .delivered
+        .iter()
+        .filter(|delivery| delivery.packet.size == 1500)
+        .map(|delivery| delivery.due_at.as_nanos() as f64 % 60e6 / 1e6)
+        .collect();
+    assert_eq!(left.len(), 20);
+    assert!(left.iter().all(|ms| [0.0, 10.0, 20.0, 30.0, 45.0].contains(ms)), "{left:?}");
+    assert_eq!(Direction::Up.name(), "up");
+}

@@ -1,0 +1,44 @@
+//! [`Lab`]: where runs are made in real time instead of in the simulator.
+
+use crate::course::Course;
+use crate::plan::Case;
+use exm_sim::metrics::Report;
+use exm_units::Span;
+
+/// Makes runs in real time, as the simulator makes them in its own.
+pub trait Lab {
+    /// Why `case` cannot be run here, if it cannot.
+    fn refusal(&self, case: &Case) -> Option<String>;
+
+    /// Makes a run of `case`, its chances drawn from `seed`. Where samples of the course are asked
+    /// for, there is one each `step`. Nothing where `is_stopped` told it to end before its time.
+    ///
+    /// # Errors
+    /// The run could not be made.
+    fn run(
+        &self,
+        case: &Case,
+        seed: u64,
+        step: Option<Span>,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Measured>, LabError>;
+}
+
+/// What a [`Lab`] measured of a run.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// As the simulator reports it; what cannot be known outside of it is zero.
+    pub report: Report,
+    /// How throughput and delay of each flow went, where that was asked for.
+    pub courses: Vec<Option<Course>>,
+}
+
+/// A run that could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("{scheme} cannot be run live: {source}")]
+pub struct LabError {
+    /// Whose run it was.
+    pub scheme: String,
+    /// What went wrong.
+    pub source: Box<dyn std::error::Error + Send + Sync>,
+}

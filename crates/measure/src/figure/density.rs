@@ -1,0 +1,58 @@
+//! Densities on logarithmic axes, on which a power law is a straight line.
+
+use super::axis::{Axis, Scale};
+use super::lines::{Drawn, Line, Names, draw, extents, right_margin};
+use super::panel::{EDGE, Heading, Panel, WIDTH, left_margin};
+use crate::svg::{Drawing, Frame};
+
+const HEIGHT: f64 = 400.0;
+
+/// How often values of which size are, both axes logarithmic, as figure 2-4 of the thesis shows the
+/// times between the packets of a saturated link, with its fit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Density {
+    /// What it shows, in a few words.
+    pub title: String,
+    /// Of what; may be empty.
+    pub subtitle: String,
+    /// What readers that cannot see are told.
+    pub description: String,
+    /// What is distributed, with its unit: "time between opportunities, ms".
+    pub x_axis: String,
+    /// What its density is in: "share of all, per ms".
+    pub y_axis: String,
+    /// The densities and the fits to them, each a value and its density. What is not above zero has
+    /// no place and is left out.
+    pub lines: Vec<Line>,
+}
+
+impl Density {
+    /// The figure as an SVG file.
+    pub fn svg(&self) -> String {
+        let heading = Heading::new(&self.title, &self.subtitle);
+        let lines: Vec<Line> = self.lines.iter().map(shown).collect();
+        let [values, densities] = extents(&lines);
+        let y = Axis::around(Scale::Log, densities);
+        let top = heading.bottom();
+        let frame = Frame {
+            left: left_margin(&y, &self.y_axis, HEIGHT),
+            right: right_margin(lines.iter().map(|line| line.name.as_str())),
+            top,
+            bottom: top + HEIGHT,
+        };
+        let panel = Panel { frame, x: Axis::around(Scale::Log, values), y };
+        let mut drawing = Drawing::new(WIDTH, frame.bottom + 48.0 + EDGE / 2.0);
+        heading.draw(&mut drawing);
+        panel.draw(&mut drawing, Some(&self.x_axis), &self.y_axis);
+        let drawn: Vec<Drawn<'_>> = lines.iter().map(Drawn::from).collect();
+        draw(&mut drawing, &panel, &drawn, Names::Listed);
+        drawing.finish(&self.title, &self.description)
+    }
+}
+
+/// `line` without what has no place on logarithmic axes.
+fn shown(line: &Line) -> Line {
+    let has_place = |value: f64| value > 0.0 && value.is_finite();
+    let points = line.points.iter().copied().filter(|&(x, y)| has_place(x) && has_place(y));
+    Line { points: points.collect(), ..line.clone() }
+}

@@ -1,0 +1,159 @@
+//! Programs in networks of their own, and that nothing is left of anything when a process is killed.
+//! Skipped, saying so, where this process may not make namespaces.
+#![cfg(target_os = "linux")]
+
+use exm_os::{
+    Address, Confined, Masquerade, Namespace, Netlink, PacketSocket, Rights, Route, Tun, TunOptions,
+};
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::Ipv4Addr;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+fn possible() -> bool {
+    let possible = Rights::are_there() && std::path::Path::new("/dev/net/tun").exists();
+    if !possible {
+        eprintln!("skipped: it takes root's rights and /dev/net/tun");
+    }
+    possible
+}
+
+fn shell(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    command
+}
+
+#[test]
+fn a_program_sees_its_own_network_processes_and_resolver() {
+    if !possible() {
+        return;
+    }
+    let namespace = Namespace::new().unwrap();
+    let resolv_conf = Some("nameserver 192.0.2.7\n");
+    let confined = Confined { network: Some(&namespace), resolv_conf, identity: None };
+    let mut command = shell("cat /etc/resolv.conf; ls /proc/sys/net/ipv4/conf; echo $$; exit 7");
+    command.stdout(Stdio::piped());
+    let mut running = confined.run(command).unwrap();
+    let mut said = String::new();
+    running.child().stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(running.wait().unwrap().code(), Some(7));
+    assert!(said.starts_with("nameserver 192.0.2.7\n"), "{said}");
+    assert!(!said.contains("eth0") && said.contains("\nlo\n"), "{said}");
+    assert!(said.trim_end().ends_with("\n2"), "it is the second of its namespace: {said}");
+    assert!(!std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default().contains("192.0.2.7"));
+}
+
+#[test]
+fn what_cannot_be_run_is_told_and_signals_are_codes() {
+    if !possible() {
+        return;
+    }
+    let namespace = Namespace::new().unwrap();
+    let confined = Confined { network: Some(&namespace), resolv_conf: None, identity: None };
+    let missing = confined.run(Command::new("/no/such/program")).unwrap_err();
+    assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    let mut killed = confined.run(shell("kill -9 $$")).unwrap();
+    assert_eq!(killed.wait().unwrap().code(), Some(128 + 9));
+    let mut asked = confined.run(shell("trap 'exit 3' TERM; echo; while :; do sleep 0.01; done"));
+    let asked = asked.as_mut().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    asked.terminate().unwrap();
+    assert_eq!(asked.wait().unwrap().code(), Some(3));
+}
+
+/// Who it is inside, where this process is root only in a user namespace.
+#[test]
+fn a_program_can_be_somebody_else() {
+    if !possible() {
+        return;
+    }
+    let namespace = Namespace::new().unwrap();
+    let identity = Some(exm_os::Identity { user: 1234, group: 2345 });
+    let confined = Confined { network: Some(&namespace), resolv_conf: None, identity };
+    let mut command = shell("id -u; id -g");
+    command.stdout(Stdio::piped());
+    let mut running = confined.run(command).unwrap();
+    let mut said = String::new();
+    running.child().stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "1234\n2345\n");
+}
+
+const MARK: &str = "EXM_TEST_SETS_UP";
+
+/// Sets up one of everything in the machine's own network and waits to be killed; run by the test
+/// below in a process of its own.
+#[test]
+fn set_up_and_wait() {
+    if std::env::var_os(MARK).is_none() {
+        return;
+    }
+    let namespace = Namespace::new().unwrap();
+    let tun = Tun::new(&TunOptions { name: "exmtest%d", ..TunOptions::default() }).unwrap();
+    let netlink = Netlink::open().unwrap();
+    let index = netlink.index(tun.name()).unwrap();
+    netlink.set_up(index).unwrap();
+    let ip = Ipv4Addr::new(100, 127, 7, 1);
+    netlink.add_address(index, Address { ip: ip.into(), prefix: 24 }).unwrap();
+    let destination = Address { ip: Ipv4Addr::new(198, 51, 100, 0).into(), prefix: 24 };
+    let route = Route { destination, ..Route::default_by(index, None, ip.into()) };
+    netlink.add_route(&route).unwrap();
+    let name = format!("exm-{}", std::process::id());
+    let _masquerade = Masquerade::new(&name, ip, 24).unwrap();
+    let loopback = netlink.index("lo").unwrap();
+    let _socket = PacketSocket::open(loopback, 1 << 16).unwrap();
+    let confined = Confined { network: Some(&namespace), resolv_conf: None, identity: None };
+    // One that nobody waits for, beside the one that is run.
+    let mut running = confined.run(shell("setsid sleep 1000.75 & sleep 1000.75")).unwrap();
+    eprintln!("ready");
+    running.wait().unwrap();
+}
+
+/// What there is of a process in the machine's own network, and of the programs it ran: the lines
+/// that have what only it would set up. Others may change the network meanwhile.
+fn seen() -> Vec<String> {
+    let list = [
+        ("ip -o link", "exmtest"),
+        ("ip route", "exmtest"),
+        ("ip -6 route", "exmtest"),
+        ("nft list ruleset", "100.127.7.0"),
+        ("ps ax -o args", "1000.75"),
+    ];
+    let lines = list.iter().flat_map(|&(command, mark)| {
+        let output = shell(command).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let lines: Vec<_> = text.lines().filter(|l| l.contains(mark)).map(str::to_owned).collect();
+        lines
+    });
+    lines.collect()
+}
+
+/// Killed at any moment, a process leaves nothing.
+#[test]
+fn nothing_is_left_of_a_process_that_is_killed() {
+    if !possible() {
+        return;
+    }
+    assert_eq!(seen(), [""; 0]);
+    for after_ms in [0, 2, 4, 8, 12, 16, 24, 40, 10_000] {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "set_up_and_wait", "--nocapture"]).env(MARK, "1");
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        if after_ms < 1000 {
+            std::thread::sleep(Duration::from_millis(after_ms));
+        } else {
+            let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+            assert!(lines.map_while(Result::ok).any(|line| line == "ready"), "it was set up");
+            assert!(seen().len() >= 5, "it is seen while it is there: {:#?}", seen());
+        }
+        child.kill().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        // The kernel takes network namespaces down a moment later.
+        let gone = (0..100).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            seen().is_empty()
+        });
+        assert!(gone, "{after_ms} ms: {:#?}", seen());
+    }
+}

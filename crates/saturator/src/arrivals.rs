@@ -1,0 +1,299 @@
+//! [`ArrivalLog`] and [`Collector`]: what arrived at the server, told to the client without gaps.
+
+use crate::message::{MOST_ARRIVALS, MOST_REQUESTED, Message};
+use exm_units::{Instant, Span};
+use std::collections::{BTreeMap, VecDeque};
+
+/// How many arrivals are remembered, to be told again: 3 s of a gigabit a second, in 6 MB.
+const REMEMBERED: usize = 1 << 18;
+/// How often what is missing is asked for.
+const REQUEST_EVERY: Span = Span::from_millis(100);
+/// After so long what is missing is given up.
+const PATIENCE: Span = Span::from_secs(10);
+
+/// A data packet that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The packet's number.
+    pub number: u64,
+    /// When it was sent, by its sender's clock.
+    pub sent_at: Instant,
+    /// When it arrived, by its receiver's.
+    pub received_at: Instant,
+}
+
+/// The arrivals at one end, numbered in their order.
+#[derive(Clone, Debug, Default)]
+pub struct ArrivalLog {
+    /// The last of them.
+    kept: VecDeque<Arrival>,
+    /// The number of the first that is kept.
+    first: u64,
+    /// The number of the first that was not told yet.
+    untold: u64,
+}
+
+impl ArrivalLog {
+    /// None yet.
+    pub fn new() -> ArrivalLog {
+        ArrivalLog::default()
+    }
+
+    /// How many arrived.
+    pub fn count(&self) -> u64 {
+        self.first + self.kept.len() as u64
+    }
+
+    /// A packet arrived.
+    pub fn push(&mut self, arrival: Arrival) {
+        if self.kept.len() == REMEMBERED {
+            self.kept.pop_front();
+            self.first += 1;
+        }
+        self.kept.push_back(arrival);
+    }
+
+    /// The next message of those that were not told yet; nothing where all were.
+    pub fn tell(&mut self) -> Option<Message> {
+        let message = self.message(self.untold, MOST_ARRIVALS)?;
+        if let Message::Arrivals { first, arrivals } = &message {
+            self.untold = first + arrivals.len() as u64;
+        }
+        Some(message)
+    }
+
+    /// Messages that tell again of `count` arrivals from `first` on, those that are still known: of
+    /// those before, nothing can be told but that the first known one is later.
+    pub fn tell_again(&self, first: u64, count: u16) -> impl Iterator<Item = Message> + '_ {
+        let first = first.max(self.first);
+        let end = first.saturating_add(u64::from(count.min(MOST_REQUESTED))).min(self.untold);
+        (first..end).step_by(MOST_ARRIVALS).filter_map(move |from| {
+            self.message(from, (end - from).min(MOST_ARRIVALS as u64) as usize)
+        })
+    }
+
+    /// A message of at most `most` arrivals from `first` on.
+    fn message(&self, first: u64, most: usize) -> Option<Message> {
+        let first = first.max(self.first);
+        let from = usize::try_from(first - self.first).ok()?;
+        let arrivals: Vec<Arrival> = self.kept.iter().skip(from).take(most).copied().collect();
+        (!arrivals.is_empty()).then_some(Message::Arrivals { first, arrivals })
+    }
+}
+
+/// Puts what is told of the arrivals at the other end in order, and asks for what is missing.
+#[derive(Clone, Debug)]
+pub struct Collector {
+    /// The number of the next arrival in order.
+    next: u64,
+    /// Those that came before their turn.
+    early: BTreeMap<u64, Arrival>,
+    /// How many there are, as far as is known.
+    known: u64,
+    /// Since when the next one is missing.
+    missing_since: Option<Instant>,
+    asked_at: Option<Instant>,
+    given_up: u64,
+}
+
+impl Default for Collector {
+    fn default() -> Collector {
+        Collector::new()
+    }
+}
+
+impl Collector {
+    /// Waits for the first arrival.
+    pub fn new() -> Collector {
+        Collector {
+            next: 0,
+            early: BTreeMap::new(),
+            known: 0,
+            missing_since: None,
+            asked_at: None,
+            given_up: 0,
+        }
+    }
+
+    /// How many arrivals were collected or given up.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// How many arrivals nothing is known of and nothing will be.
+    pub fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// Whether all that are known to exist were collected or given up.
+    pub fn is_complete(&self) -> bool {
+        self.next >= self.known
+    }
+
+    /// There are `count` arrivals by now.
+    pub fn expect(&mut self, count: u64) {
+        self.known = self.known.max(count);
+    }
+
+    /// Told at `now` of `arrivals`, the first of them number `first`.
+    pub fn told(&mut self, now: Instant, first: u64, arrivals: &[Arrival]) {
+        for (number, &arrival) in (first..).zip(arrivals) {
+            // So far ahead that nothing real is: an end that is out of its mind fills no memory.
+            if number >= self.next && number - self.next < REMEMBERED as u64 {
+                self.early.insert(number, arrival);
+                self.known = self.known.max(number + 1);
+            }
+        }
+        self.look(now);
+    }
+
+    /// The next arrival in order, if it is known.
+    pub fn take(&mut self, now: Instant) -> Option<Arrival> {
+        let arrival = self.early.remove(&self.next)?;
+        self.next += 1;
+        self.missing_since = None;
+        self.look(now);
+        Some(arrival)
+    }
+
+    /// What to ask for at `now`, if anything is missing and was not asked for lately.
+    pub fn request(&mut self, now: Instant) -> Option<Message> {
+        self.look(now);
+        if now < self.next_request() {
+            return None;
+        }
+        let gap = self.early.keys().next().map_or(self.known, |&first| first) - self.next;
+        self.asked_at = Some(now);
+        let count = gap.min(u64::from(MOST_REQUESTED)) as u16;
+        Some(Message::Request { first: self.next, count })
+    }
+
+    /// When it may have something to ask for, unless told of something before.
+    pub fn next_request(&self) -> Instant {
+        let Some(since) = self.missing_since else { return Instant::MAX };
+        let again = self.asked_at.map_or(Instant::ZERO, |at| at.saturating_add(REQUEST_EVERY));
+        again.max(since.saturating_add(REQUEST_EVERY))
+    }
+
+    /// Whether the next one is missing; what has been for too long is given up.
+    fn look(&mut self, now: Instant) {
+        if self.is_complete() || self.early.contains_key(&self.next) {
+            self.missing_since = None;
+            return;
+        }
+        let since = *self.missing_since.get_or_insert(now);
+        if now.saturating_since(since) > PATIENCE {
+            let next = self.early.keys().next().map_or(self.known, |&first| first);
+            self.given_up += next - self.next;
+            self.next = next;
+            self.missing_since = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exm_random::{Purpose, Stream};
+    use proptest::prelude::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(millis)
+    }
+
+    fn arrival(number: u64) -> Arrival {
+        Arrival { number, sent_at: at(number), received_at: at(number + 50) }
+    }
+
+    fn numbers(message: &Message) -> (u64, usize) {
+        match message {
+            Message::Arrivals { first, arrivals } => (*first, arrivals.len()),
+            other => panic!("{other:?} tells of no arrivals"),
+        }
+    }
+
+    #[test]
+    fn each_is_told_once_and_again_where_asked() {
+        let mut log = ArrivalLog::new();
+        assert_eq!(log.tell(), None);
+        (0..100).for_each(|number| log.push(arrival(number)));
+        let told: Vec<(u64, usize)> =
+            std::iter::from_fn(|| log.tell()).map(|message| numbers(&message)).collect();
+        assert_eq!(told, [(0, 45), (45, 45), (90, 10)]);
+        log.push(arrival(100));
+        let again = |first, count| -> Vec<(u64, usize)> {
+            log.tell_again(first, count).map(|message| numbers(&message)).collect()
+        };
+        assert_eq!(again(10, 3), [(10, 3)]);
+        assert_eq!(again(50, 65535), [(50, 45), (95, 5)], "what was told, no more");
+        assert_eq!(again(1000, 5), []);
+        assert_eq!(again(u64::MAX, 5), []);
+    }
+
+    #[test]
+    fn the_log_forgets() {
+        let mut log = ArrivalLog::new();
+        (0..REMEMBERED as u64 + 10).for_each(|number| log.push(arrival(number)));
+        while log.tell().is_some() {}
+        assert_eq!(log.count(), REMEMBERED as u64 + 10);
+        assert_eq!(log.tell_again(0, 1).next().map(|message| numbers(&message)), Some((10, 1)));
+    }
+
+    #[test]
+    fn what_stays_missing_is_given_up() {
+        let mut collector = Collector::new();
+        collector.told(at(0), 3, &[arrival(3)]);
+        assert_eq!((collector.take(at(0)), collector.request(at(50))), (None, None));
+        let request = Message::Request { first: 0, count: 3 };
+        assert_eq!(collector.request(at(100)), Some(request.clone()));
+        assert_eq!(collector.request(at(150)), None);
+        assert_eq!(collector.request(at(200)), Some(request));
+        collector.request(at(10_001));
+        assert_eq!(collector.take(at(10_001)), Some(arrival(3)));
+        assert_eq!((collector.given_up(), collector.is_complete()), (3, true));
+        // The end may be missing, too.
+        collector.expect(5);
+        assert!(!collector.is_complete());
+        collector.request(at(11_000));
+        assert_eq!(collector.request(at(11_100)), Some(Message::Request { first: 4, count: 1 }));
+    }
+
+    #[test]
+    fn an_end_out_of_its_mind_fills_no_memory() {
+        let mut collector = Collector::new();
+        for number in (0..u64::MAX - 100).step_by(usize::MAX / 1000) {
+            collector.told(at(0), number, &[arrival(0); MOST_ARRIVALS]);
+        }
+        assert!(collector.early.len() <= MOST_ARRIVALS);
+    }
+
+    proptest! {
+        /// Whatever messages are lost, doubled and swapped, all arrivals are collected in order.
+        #[test]
+        fn nothing_is_lost_on_the_way(seed in any::<u64>(), loss in 0.0f64..0.6) {
+            let mut stream = Stream::new(seed, Purpose::Loss, 0);
+            let (mut log, mut collector) = (ArrivalLog::new(), Collector::new());
+            let mut on_the_way: Vec<Message> = Vec::new();
+            let mut collected = Vec::new();
+            for step in 0..3000 {
+                if step < 500 {
+                    log.push(arrival(step));
+                }
+                on_the_way.extend(std::iter::from_fn(|| log.tell()));
+                collector.expect(log.count());
+                if let Some(Message::Request { first, count }) = collector.request(at(step * 10)) {
+                    on_the_way.extend(log.tell_again(first, count));
+                }
+                on_the_way.retain(|_| stream.uniform() >= loss);
+                while on_the_way.len() > 3 || (step > 600 && !on_the_way.is_empty()) {
+                    let message = on_the_way.swap_remove(stream.below(on_the_way.len()));
+                    let Message::Arrivals { first, arrivals } = &message else { continue };
+                    collector.told(at(step * 10), *first, arrivals);
+                }
+                collected.extend(std::iter::from_fn(|| collector.take(at(step * 10))));
+            }
+            prop_assert_eq!(collector.given_up(), 0);
+            prop_assert_eq!(collected, (0..500).map(arrival).collect::<Vec<_>>());
+        }
+    }
+}

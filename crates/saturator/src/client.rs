@@ -1,0 +1,270 @@
+//! [`Client`]: the end with two paths, which records.
+
+use crate::arrivals::{Arrival, ArrivalLog, Collector};
+use crate::message::Message;
+use crate::sending::{Paths, Sending};
+use crate::window::Window;
+use crate::wire::{AGREEMENT, ANSWER, Path, QUESTION, STATUS_EVERY, Settings};
+use exm_datagram::{Key, KeyError, Question, Role};
+use exm_units::{Instant, Span};
+use std::collections::VecDeque;
+
+/// How often the server is asked until it answers.
+const ASK_EVERY: Span = Span::from_millis(500);
+/// How long what is still missing is waited for at the end, and how long it may be silent until
+/// then: the last packets may be lost.
+const LAST_WORDS: Span = Span::from_secs(12);
+const LAST_SILENCE: Span = Span::from_secs(4);
+
+/// A packet that arrived at either end, as it is recorded. Times are of the receiving end's clock
+/// but for that of sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// From the server, here; with the server's window when it was sent.
+    Down(Arrival, u32),
+    /// From here, at the server; with our window when it was heard of.
+    Up(Arrival, u32),
+}
+
+/// The end under test: asks a server for a recording, keeps the way there full, acknowledges what
+/// fills the way back, and hands out both ways' arrivals in order. Its user owns the sockets and the
+/// clock.
+#[derive(Debug)]
+pub struct Client {
+    settings: Settings,
+    state: State,
+    events: VecDeque<Event>,
+    ending_since: Option<Instant>,
+}
+
+#[derive(Debug)]
+enum State {
+    Asking { question: Box<Question>, next: Instant },
+    Running(Box<Running>),
+}
+
+#[derive(Debug)]
+struct Running {
+    paths: Paths,
+    up: Sending,
+    /// What arrived here, to be told.
+    down: ArrivalLog,
+    /// What is told of what arrived there.
+    collector: Collector,
+    /// When the first arrival there was, by the server's clock.
+    first: Option<Instant>,
+    /// When we were last told of one.
+    told_at: Instant,
+    /// Arrivals there that cannot have been.
+    implausible: u64,
+    status_at: Instant,
+    heard_at: Instant,
+    began: Instant,
+}
+
+impl Client {
+    /// Asks a server that has `key`.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    pub fn new(now: Instant, key: &Key, settings: Settings) -> Result<Client, KeyError> {
+        let question = Box::new(AGREEMENT.ask(key)?);
+        let state = State::Asking { question, next: now };
+        Ok(Client { settings, state, events: VecDeque::new(), ending_since: None })
+    }
+
+    /// `datagram` came over `path` at `now`. What is not the server's is dropped.
+    pub fn receive(&mut self, now: Instant, path: Path, datagram: &mut [u8]) {
+        let Some((&mut tag, sealed)) = datagram.split_first_mut() else { return };
+        match &mut self.state {
+            State::Asking { question, .. } if tag == ANSWER && path == Path::Control => {
+                let keys = question.answered(sealed);
+                if let Some(paths) = keys.and_then(|keys| Paths::new(&keys, Role::Client)) {
+                    self.state = State::Running(Box::new(Running::new(now, paths)));
+                }
+            }
+            State::Running(running) if tag == path.tag() => {
+                running.receive(now, path, sealed, &mut self.events);
+            }
+            _ => {}
+        }
+    }
+
+    /// Puts the next datagram to be sent at `now` into `out`, and says over which path; nothing
+    /// where there is none for now.
+    pub fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Path> {
+        match &mut self.state {
+            State::Asking { question, next } => {
+                if now < *next {
+                    return None;
+                }
+                *next = now + ASK_EVERY;
+                out.clear();
+                out.push(QUESTION);
+                out.extend_from_slice(question.message());
+                Some(Path::Control)
+            }
+            State::Running(running) => {
+                let is_over = self.ending_since.is_some();
+                let message = running.next(now, self.settings, is_over)?;
+                running.paths.seal(now, &message, self.settings, out)
+            }
+        }
+    }
+
+    /// When it is to be woken, unless something comes before.
+    pub fn next_wake(&self) -> Instant {
+        match &self.state {
+            State::Asking { next, .. } => *next,
+            State::Running(running) => {
+                let data = match self.ending_since {
+                    None => running.up.window().next_send(),
+                    Some(_) => Instant::MAX,
+                };
+                data.min(running.status_at).min(running.collector.next_request())
+            }
+        }
+    }
+
+    /// The next packet that arrived, at either end.
+    pub fn event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Ends the recording: no more data is sent, and what the server still has to tell is waited
+    /// for.
+    pub fn end(&mut self, now: Instant) {
+        self.ending_since.get_or_insert(now);
+    }
+
+    /// Whether its end was asked for.
+    pub fn is_ending(&self) -> bool {
+        self.ending_since.is_some()
+    }
+
+    /// Whether it has ended and all is told, or will not be.
+    pub fn is_done(&self, now: Instant) -> bool {
+        let Some(since) = self.ending_since else { return false };
+        match &self.state {
+            State::Asking { .. } => true,
+            State::Running(running) => {
+                // What was under way when it ended still arrives, and is told of.
+                let is_told = running.up.window().in_flight() == 0
+                    || now.saturating_since(running.told_at.max(since)) > LAST_SILENCE;
+                let waited = now.saturating_since(since);
+                (running.collector.is_complete() && is_told) || waited > LAST_WORDS
+            }
+        }
+    }
+
+    /// Whether the server has answered.
+    pub fn is_connected(&self) -> bool {
+        matches!(self.state, State::Running(_))
+    }
+
+    /// How long nothing was heard from the server; nothing before it answered.
+    pub fn silence(&self, now: Instant) -> Option<Span> {
+        match &self.state {
+            State::Asking { .. } => None,
+            State::Running(running) => Some(now.saturating_since(running.heard_at)),
+        }
+    }
+
+    /// Our window; nothing before the server answered.
+    pub fn window(&self) -> Option<&Window> {
+        match &self.state {
+            State::Asking { .. } => None,
+            State::Running(running) => Some(running.up.window()),
+        }
+    }
+
+    /// How many arrivals at the server we were never told of, or not truly.
+    pub fn given_up(&self) -> u64 {
+        match &self.state {
+            State::Asking { .. } => 0,
+            State::Running(running) => running.collector.given_up() + running.implausible,
+        }
+    }
+}
+
+impl Running {
+    fn new(now: Instant, paths: Paths) -> Running {
+        Running {
+            paths,
+            up: Sending::default(),
+            down: ArrivalLog::new(),
+            collector: Collector::new(),
+            first: None,
+            told_at: now,
+            implausible: 0,
+            status_at: now,
+            heard_at: now,
+            began: now,
+        }
+    }
+
+    fn receive(
+        &mut self,
+        now: Instant,
+        path: Path,
+        sealed: &mut [u8],
+        events: &mut VecDeque<Event>,
+    ) {
+        let Some((message, _)) = self.paths.open(now, path, sealed) else { return };
+        self.heard_at = now;
+        match message {
+            Message::Data { number, sent_at, window } => {
+                let arrival = Arrival { number, sent_at, received_at: now };
+                self.down.push(arrival);
+                events.push_back(Event::Down(arrival, window));
+            }
+            Message::Arrivals { first, arrivals } => {
+                self.up.told(now, first, &arrivals);
+                self.collector.told(now, first, &arrivals);
+                self.collect(now, events);
+            }
+            Message::Status { arrivals, .. } => {
+                self.collector.expect(arrivals);
+                self.collect(now, events);
+            }
+            // The server asks for nothing.
+            Message::Request { .. } => {}
+        }
+    }
+
+    fn collect(&mut self, now: Instant, events: &mut VecDeque<Event>) {
+        while let Some(arrival) = self.collector.take(now) {
+            self.told_at = now;
+            if self.is_plausible(now, &arrival) {
+                events.push_back(Event::Up(arrival, self.up.window().size()));
+            } else {
+                self.implausible += 1;
+            }
+        }
+    }
+
+    /// Whether what the server says is of a packet that was sent, and at a time that may be: by a
+    /// clock that is not much faster than ours.
+    fn is_plausible(&mut self, now: Instant, arrival: &Arrival) -> bool {
+        let first = *self.first.get_or_insert(arrival.received_at);
+        let most = now.saturating_since(self.began) * 2;
+        let is_sent = arrival.number < self.up.window().sent() && arrival.sent_at <= now;
+        is_sent && arrival.received_at >= first && arrival.received_at - first <= most
+    }
+
+    /// The next message to be sent.
+    fn next(&mut self, now: Instant, settings: Settings, is_over: bool) -> Option<Message> {
+        if let Some(message) = self.down.tell() {
+            return Some(message);
+        }
+        if now >= self.status_at {
+            self.status_at = now + STATUS_EVERY;
+            let (arrivals, size) = (self.down.count(), settings.size());
+            return Some(Message::Status { arrivals, size, is_over });
+        }
+        if let Some(message) = self.collector.request(now) {
+            return Some(message);
+        }
+        if is_over { None } else { self.up.next(now) }
+    }
+}

@@ -1,0 +1,84 @@
+//! [`Recorder`]: a trace, written as it is recorded.
+
+use exm_units::Instant;
+use std::io::{self, Write};
+
+/// How exact the times of a recorded trace are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// Whole milliseconds, rounded down: what every tool reads.
+    #[default]
+    Millis,
+    /// Nanoseconds.
+    Nanos,
+}
+
+/// Writes the times of arrival, counted from the first of them, a line each: the format of
+/// `exm_trace`. What is flushed is a whole trace, whatever happens afterwards.
+#[derive(Debug)]
+pub struct Recorder<W> {
+    out: W,
+    precision: Precision,
+    first: Option<Instant>,
+    count: u64,
+}
+
+impl<W: Write> Recorder<W> {
+    /// Writes to `out`.
+    pub fn new(out: W, precision: Precision) -> Recorder<W> {
+        Recorder { out, precision, first: None, count: 0 }
+    }
+
+    /// A packet arrived at `time`.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn arrived(&mut self, time: Instant) -> io::Result<()> {
+        let since = time.saturating_since(*self.first.get_or_insert(time)).as_nanos();
+        let (millis, rest) = (since / 1_000_000, since % 1_000_000);
+        self.count += 1;
+        match self.precision {
+            Precision::Millis => writeln!(self.out, "{millis}"),
+            Precision::Nanos => writeln!(self.out, "{millis}.{rest:06}"),
+        }
+    }
+
+    /// Hands everything to the system.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// How many arrived.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exm_trace::Trace;
+    use exm_units::Span;
+
+    fn recorded(precision: Precision) -> String {
+        let mut out = Vec::new();
+        let mut recorder = Recorder::new(&mut out, precision);
+        for micros in [7_000_500, 7_000_500, 7_001_499, 7_012_600] {
+            recorder.arrived(Instant::ZERO + Span::from_micros(micros)).expect("memory takes it");
+        }
+        recorder.flush().expect("memory takes it");
+        assert_eq!(recorder.count(), 4);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn times_count_from_the_first() {
+        assert_eq!(recorded(Precision::Millis), "0\n0\n0\n12\n");
+        assert_eq!(recorded(Precision::Nanos), "0.000000\n0.000000\n0.999000\n12.100000\n");
+        let trace = Trace::parse(recorded(Precision::Nanos).as_bytes(), "t").expect("a trace");
+        assert_eq!(trace.period(), Span::from_micros(12_100));
+    }
+}

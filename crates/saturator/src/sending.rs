@@ -1,0 +1,107 @@
+//! What both ends have: a window of data packets, two sealed paths.
+
+use crate::message::Message;
+use crate::window::Window;
+use crate::wire::{Path, Settings};
+use exm_datagram::{Key, Role, Session};
+use exm_units::Instant;
+
+/// The zeros that make data packets as large as they are to be.
+static ZEROS: [u8; Settings::MOST as usize] = [0; Settings::MOST as usize];
+
+/// The data that one end sends.
+#[derive(Debug, Default)]
+pub(crate) struct Sending {
+    window: Window,
+    /// The number after the highest arrival that was acknowledged.
+    acknowledged: u64,
+}
+
+impl Sending {
+    pub(crate) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// The data packet to be sent at `now`, if one may be.
+    pub(crate) fn next(&mut self, now: Instant) -> Option<Message> {
+        if !self.window.is_open(now) {
+            return None;
+        }
+        let window = self.window.size();
+        Some(Message::Data { number: self.window.send(now), sent_at: now, window })
+    }
+
+    /// Told at `now` that packets have arrived. Each arrival counts once, and those told late are of
+    /// packets that newer ones have acknowledged.
+    pub(crate) fn told(&mut self, now: Instant, first: u64, arrivals: &[crate::Arrival]) {
+        for (index, arrival) in (first..).zip(arrivals) {
+            if index >= self.acknowledged {
+                self.acknowledged = index + 1;
+                let rtt = now.saturating_since(arrival.sent_at);
+                self.window.acknowledge(arrival.number, rtt);
+            }
+        }
+    }
+}
+
+/// The two paths, each sealed by its own key.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    data: Session,
+    control: Session,
+    sealed: Vec<u8>,
+    text: Vec<u8>,
+}
+
+impl Paths {
+    /// With the keys that were agreed on; nothing where they are not two.
+    pub(crate) fn new(keys: &[Key], role: Role) -> Option<Paths> {
+        let [data, control] = keys else { return None };
+        let [data, control] = [data, control].map(|key| Session::new(key, role));
+        Some(Paths { data, control, sealed: Vec::new(), text: Vec::new() })
+    }
+
+    /// Puts the datagram of `message` into `out`. Nothing is sent where the key is worn out: after
+    /// two petabytes.
+    pub(crate) fn seal(
+        &mut self,
+        now: Instant,
+        message: &Message,
+        settings: Settings,
+        out: &mut Vec<u8>,
+    ) -> Option<Path> {
+        let is_data = matches!(message, Message::Data { .. });
+        let path = if is_data { Path::Data } else { Path::Control };
+        let zeros = if is_data { &ZEROS[..settings.padding()] } else { &[] };
+        self.text.clear();
+        message.encode(&mut self.text);
+        let session = match path {
+            Path::Data => &mut self.data,
+            Path::Control => &mut self.control,
+        };
+        session.seal(now, &[&self.text, zeros], &mut self.sealed).ok()?;
+        out.clear();
+        out.push(path.tag());
+        out.extend_from_slice(&self.sealed);
+        Some(path)
+    }
+
+    /// The message in `datagram`, less its first byte, which came over `path`, and whether it is
+    /// the newest there; nothing where it is forged, replayed or none.
+    pub(crate) fn open(
+        &mut self,
+        now: Instant,
+        path: Path,
+        datagram: &mut [u8],
+    ) -> Option<(Message, bool)> {
+        let session = match path {
+            Path::Data => &mut self.data,
+            Path::Control => &mut self.control,
+        };
+        let opened = session.open(now, datagram).ok()?;
+        let message = Message::decode(opened.payload).ok()?;
+        // Data fills the path it is sent over, and nothing else does.
+        let fits = matches!(message, Message::Data { .. }) == (path == Path::Data);
+        fits.then_some((message, opened.newest))
+    }
+}

@@ -1,0 +1,218 @@
+//! [`Server`]: the end with a good connection.
+
+use crate::arrivals::{Arrival, ArrivalLog};
+use crate::message::Message;
+use crate::sending::{Paths, Sending};
+use crate::wire::{
+    AGREEMENT, ANSWER, OVER_CONTROL, OVER_DATA, Path, QUESTION, STATUS_EVERY, Settings,
+};
+use exm_datagram::{Key, Role};
+use exm_units::{Instant, Span};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+/// How many questions may wait for their askers to go on. One who has recorded an old question can
+/// ask it again, but not go on.
+const MOST_PENDING: usize = 8;
+/// How many messages may wait to be sent that were asked for.
+const MOST_QUEUED: usize = 64;
+/// Without a word over the control path for so long, no more data is sent.
+const SILENCE: Span = Span::from_secs(5);
+
+/// The end that is asked for recordings: one at a time, of whoever has the key. It keeps the way to
+/// the client full, and tells what arrives from there. Its user owns the socket and the clock.
+#[derive(Debug)]
+pub struct Server {
+    key: Key,
+    live: Option<Box<Live>>,
+    pending: VecDeque<Live>,
+    answers: VecDeque<(SocketAddr, Vec<u8>)>,
+    copy: Vec<u8>,
+}
+
+/// A recording.
+#[derive(Debug)]
+struct Live {
+    paths: Paths,
+    /// Where the newest of the client's datagrams came from, over each path.
+    data_at: Option<SocketAddr>,
+    control_at: Option<SocketAddr>,
+    settings: Settings,
+    down: Sending,
+    /// What arrived here, to be told.
+    up: ArrivalLog,
+    asked: VecDeque<Message>,
+    status_at: Instant,
+    heard_at: Instant,
+    is_over: bool,
+}
+
+impl Server {
+    /// Serves those who have `key`.
+    pub fn new(key: Key) -> Server {
+        Server {
+            key,
+            live: None,
+            pending: VecDeque::new(),
+            answers: VecDeque::new(),
+            copy: Vec::new(),
+        }
+    }
+
+    /// `datagram` came at `now` from `from`. Strangers are not answered.
+    pub fn receive(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8]) {
+        let Some((&mut tag, sealed)) = datagram.split_first_mut() else { return };
+        match tag {
+            QUESTION => self.asked(now, from, sealed),
+            OVER_CONTROL => self.heard(now, from, sealed),
+            OVER_DATA => {
+                if let Some(live) = &mut self.live {
+                    live.receive(now, Path::Data, from, sealed);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn asked(&mut self, now: Instant, from: SocketAddr, question: &[u8]) {
+        let Some((answer, keys)) = AGREEMENT.answer(&self.key, question) else { return };
+        let Some(paths) = Paths::new(&keys, Role::Server) else { return };
+        if self.pending.len() == MOST_PENDING {
+            self.pending.pop_front();
+        }
+        self.pending.push_back(Live::new(now, paths));
+        if self.answers.len() < MOST_PENDING {
+            self.answers.push_back((from, answer));
+        }
+    }
+
+    /// The client of the present recording, or one that goes on after its question and is the new
+    /// one.
+    fn heard(&mut self, now: Instant, from: SocketAddr, sealed: &mut [u8]) {
+        // What fails to open is spoilt.
+        self.copy.clear();
+        self.copy.extend_from_slice(sealed);
+        if let Some(live) = &mut self.live
+            && live.receive(now, Path::Control, from, sealed)
+        {
+            return;
+        }
+        for index in 0..self.pending.len() {
+            sealed.copy_from_slice(&self.copy);
+            if self.pending[index].receive(now, Path::Control, from, sealed) {
+                self.live = self.pending.remove(index).map(Box::new);
+                self.pending.clear();
+                return;
+            }
+        }
+    }
+
+    /// Puts the next datagram to be sent at `now` into `out`, and says where to; nothing where there
+    /// is none for now.
+    pub fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<SocketAddr> {
+        if let Some((to, answer)) = self.answers.pop_front() {
+            out.clear();
+            out.push(ANSWER);
+            out.extend_from_slice(&answer);
+            return Some(to);
+        }
+        let live = self.live.as_mut()?;
+        let message = live.next(now)?;
+        match live.paths.seal(now, &message, live.settings, out)? {
+            Path::Data => live.data_at,
+            Path::Control => live.control_at,
+        }
+    }
+
+    /// When it is to be woken, unless something comes before.
+    pub fn next_wake(&self, now: Instant) -> Instant {
+        match &self.live {
+            Some(live) if !live.is_silent(now) => {
+                let data =
+                    if live.may_send() { live.down.window().next_send() } else { Instant::MAX };
+                data.min(live.status_at)
+            }
+            _ => Instant::MAX,
+        }
+    }
+
+    /// Where the client of the present recording is, over the control path; nothing where there is
+    /// none, it is over, or nothing was heard for 5 s.
+    pub fn client(&self, now: Instant) -> Option<SocketAddr> {
+        let live = self.live.as_ref().filter(|live| !live.is_over && !live.is_silent(now))?;
+        live.control_at
+    }
+
+    /// How many data packets of the present or last recording were sent, and how many arrived.
+    pub fn counts(&self) -> (u64, u64) {
+        self.live.as_ref().map_or((0, 0), |live| (live.down.window().sent(), live.up.count()))
+    }
+}
+
+impl Live {
+    fn new(now: Instant, paths: Paths) -> Live {
+        Live {
+            paths,
+            data_at: None,
+            control_at: None,
+            settings: Settings::default(),
+            down: Sending::default(),
+            up: ArrivalLog::new(),
+            asked: VecDeque::new(),
+            status_at: now,
+            heard_at: now,
+            is_over: false,
+        }
+    }
+
+    fn is_silent(&self, now: Instant) -> bool {
+        now.saturating_since(self.heard_at) > SILENCE
+    }
+
+    /// Whether data is to be sent at all, were there room for it.
+    fn may_send(&self) -> bool {
+        !self.is_over && self.data_at.is_some()
+    }
+
+    /// Whether the datagram is one of this recording's client.
+    fn receive(&mut self, now: Instant, path: Path, from: SocketAddr, sealed: &mut [u8]) -> bool {
+        let Some((message, is_newest)) = self.paths.open(now, path, sealed) else { return false };
+        if is_newest {
+            match path {
+                Path::Data => self.data_at = Some(from),
+                Path::Control => (self.control_at, self.heard_at) = (Some(from), now),
+            }
+        }
+        match message {
+            Message::Data { number, sent_at, .. } => {
+                self.up.push(Arrival { number, sent_at, received_at: now });
+            }
+            Message::Arrivals { first, arrivals } => self.down.told(now, first, &arrivals),
+            Message::Request { first, count } => {
+                let room = MOST_QUEUED.saturating_sub(self.asked.len());
+                self.asked.extend(self.up.tell_again(first, count).take(room));
+            }
+            Message::Status { size, is_over, .. } => {
+                self.is_over |= is_over;
+                self.settings = Settings::new(size).unwrap_or(self.settings);
+            }
+        }
+        true
+    }
+
+    /// The next message to be sent.
+    fn next(&mut self, now: Instant) -> Option<Message> {
+        if self.is_silent(now) {
+            return None;
+        }
+        if let Some(message) = self.up.tell().or_else(|| self.asked.pop_front()) {
+            return Some(message);
+        }
+        if now >= self.status_at {
+            self.status_at = now + STATUS_EVERY;
+            let (arrivals, size, is_over) = (self.up.count(), self.settings.size(), self.is_over);
+            return Some(Message::Status { arrivals, size, is_over });
+        }
+        if self.may_send() { self.down.next(now) } else { None }
+    }
+}

@@ -1,0 +1,335 @@
+//! Both ends joined by emulated links: what is recorded is what the links were driven by.
+
+use exm_datagram::Key;
+use exm_random::{Purpose, Stream};
+use exm_saturator::{
+    Arrival, Client, Event, Path, Precision, Recorder, Saturation, Second, Server, Settings,
+};
+use exm_trace::{OPPORTUNITY, Opportunities, Synthetic, Trace};
+use exm_units::{Instant, Span};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// IPv4's header and UDP's.
+const HEADERS: u64 = 28;
+/// One way, on all paths.
+const PROPAGATION: Span = Span::from_millis(20);
+/// By how much the server's clock is ahead.
+const AHEAD: Span = Span::from_secs(1000);
+/// Where the client's two sockets are.
+const PLACES: [(&str, Path); 2] = [("192.0.2.1:1", Path::Data), ("198.51.100.1:2", Path::Control)];
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + Span::from_millis(millis)
+}
+
+/// One direction of the path under test: a queue without bounds, served by a trace.
+struct Link {
+    opportunities: Opportunities,
+    /// The datagrams, when each comes to the queue, and what is still to be carried of the first.
+    queue: VecDeque<(Instant, Vec<u8>)>,
+    rest: u64,
+}
+
+impl Link {
+    fn new(trace: &Arc<Trace>) -> Link {
+        Link { opportunities: Opportunities::new(trace.clone()), queue: VecDeque::new(), rest: 0 }
+    }
+
+    fn send(&mut self, now: Instant, datagram: &[u8]) {
+        self.queue.push_back((now + PROPAGATION, datagram.to_vec()));
+        self.reload();
+    }
+
+    fn reload(&mut self) {
+        if let (0, Some((_, first))) = (self.rest, self.queue.front()) {
+            self.rest = first.len() as u64 + HEADERS;
+        }
+    }
+
+    /// The datagrams that are through at `now`, which is no later than [`Link::next`].
+    fn through(&mut self, now: Instant) -> Vec<Vec<u8>> {
+        let mut through = Vec::new();
+        loop {
+            let time = self.next();
+            if time > now {
+                return through;
+            }
+            self.opportunities.take();
+            let mut budget = OPPORTUNITY.get();
+            while self.queue.front().is_some_and(|(came, _)| *came <= time) && budget > 0 {
+                let carried = self.rest.min(budget);
+                (budget, self.rest) = (budget - carried, self.rest - carried);
+                if self.rest == 0 {
+                    through.extend(self.queue.pop_front().map(|(_, datagram)| datagram));
+                    self.reload();
+                }
+            }
+        }
+    }
+
+    /// When the next opportunity is that something can use.
+    fn next(&mut self) -> Instant {
+        match self.queue.front() {
+            Some(&(came, _)) => self.opportunities.seek(came),
+            None => Instant::MAX,
+        }
+    }
+}
+
+/// What goes over the control path, to the server or from it: in order of arrival, some of it lost.
+struct Control {
+    under_way: BTreeMap<(Instant, u64), Vec<u8>>,
+    sent: u64,
+    loss: f64,
+    chance: Stream,
+}
+
+impl Control {
+    fn new(loss: f64, index: usize) -> Control {
+        let chance = Stream::new(1, Purpose::Loss, index);
+        Control { under_way: BTreeMap::new(), sent: 0, loss, chance }
+    }
+
+    fn send(&mut self, now: Instant, datagram: &[u8]) {
+        self.sent += 1;
+        if self.chance.uniform() >= self.loss {
+            let jitter = Span::from_micros(self.chance.below(3000) as u64);
+            self.under_way.insert((now + PROPAGATION + jitter, self.sent), datagram.to_vec());
+        }
+    }
+
+    fn next(&self) -> Instant {
+        self.under_way.keys().next().map_or(Instant::MAX, |key| key.0)
+    }
+
+    fn arrived(&mut self, now: Instant) -> Option<Vec<u8>> {
+        let entry = self.under_way.first_entry().filter(|entry| entry.key().0 <= now)?;
+        Some(entry.remove())
+    }
+}
+
+/// The arrivals of a direction, when they were recorded by the recorder's clock.
+#[derive(Default)]
+struct Recording {
+    arrivals: Vec<Arrival>,
+    saturation: Saturation,
+    seconds: Vec<Second>,
+}
+
+impl Recording {
+    fn arrived(&mut self, arrival: Arrival, window: u32) {
+        self.arrivals.push(arrival);
+        self.saturation.arrived(arrival, window);
+        self.seconds.extend(std::iter::from_fn(|| self.saturation.closed()));
+    }
+
+    /// How many of all seconds but the first `skipped` were saturated, after checking that as much
+    /// arrived in each of these as `trace` offered; `ahead` is the recorder's clock.
+    fn check(&self, trace: &Trace, ahead: Span, skipped: u64) -> f64 {
+        let first = self.arrivals[0].received_at - ahead;
+        let mut saturated = 0;
+        let all = self.seconds.iter().filter(|second| second.index >= skipped);
+        for second in all.clone().filter(|second| second.is_saturated()) {
+            let from = first + Span::from_secs(second.index);
+            let offered = trace.count(from, from + Span::from_secs(1));
+            let within = offered as f64 * 0.01 + 1.0;
+            assert!(offered.abs_diff(second.received) as f64 <= within, "{offered} {second:?}");
+            assert_eq!(second.missing, 0, "{second:?}");
+            saturated += 1;
+        }
+        f64::from(saturated) / all.count() as f64
+    }
+}
+
+struct Pair {
+    client: Client,
+    server: Server,
+    down: Link,
+    up: Link,
+    to_server: Control,
+    to_client: Control,
+    recorded: [Recording; 2],
+}
+
+impl Pair {
+    fn new(down: &Arc<Trace>, up: &Arc<Trace>, loss: f64) -> Pair {
+        // As large as an opportunity.
+        let settings = Settings::new((OPPORTUNITY.get() - HEADERS) as u16).expect("a size");
+        let key = Key::from_bytes([7; 16]);
+        Pair {
+            client: Client::new(Instant::ZERO, &key, settings).expect("randomness"),
+            server: Server::new(key),
+            down: Link::new(down),
+            up: Link::new(up),
+            to_server: Control::new(loss, 0),
+            to_client: Control::new(loss, 1),
+            recorded: Default::default(),
+        }
+    }
+
+    fn address(path: Path) -> SocketAddr {
+        let place = PLACES.iter().find(|place| place.1 == path).expect("both are there");
+        place.0.parse().expect("an address")
+    }
+
+    /// Lets time pass until `end`; ends the recording there and lets it finish.
+    fn run(&mut self, end: Instant) {
+        let mut now = Instant::ZERO;
+        while !self.client.is_done(now) {
+            if now >= end {
+                self.client.end(now);
+            }
+            self.deliver(now);
+            self.transmit(now);
+            while let Some(event) = self.client.event() {
+                match event {
+                    Event::Down(arrival, window) => self.recorded[0].arrived(arrival, window),
+                    Event::Up(arrival, window) => self.recorded[1].arrived(arrival, window),
+                }
+            }
+            let server = self.server.next_wake(now + AHEAD).saturating_since(Instant::ZERO + AHEAD);
+            let wakes = [
+                self.client.next_wake(),
+                Instant::ZERO.saturating_add(server),
+                self.down.next(),
+                self.up.next(),
+                self.to_server.next(),
+                self.to_client.next(),
+            ];
+            let next = wakes.into_iter().min().unwrap_or(Instant::MAX).min(now + STEP);
+            now = next.max(now + Span::from_nanos(1));
+        }
+    }
+
+    fn deliver(&mut self, now: Instant) {
+        for mut datagram in self.down.through(now) {
+            self.client.receive(now, Path::Data, &mut datagram);
+        }
+        for mut datagram in self.up.through(now) {
+            self.server.receive(now + AHEAD, Pair::address(Path::Data), &mut datagram);
+        }
+        while let Some(mut datagram) = self.to_client.arrived(now) {
+            self.client.receive(now, Path::Control, &mut datagram);
+        }
+        while let Some(mut datagram) = self.to_server.arrived(now) {
+            self.server.receive(now + AHEAD, Pair::address(Path::Control), &mut datagram);
+        }
+    }
+
+    fn transmit(&mut self, now: Instant) {
+        let mut out = Vec::new();
+        while let Some(path) = self.client.transmit(now, &mut out) {
+            match path {
+                Path::Data => self.up.send(now, &out),
+                Path::Control => self.to_server.send(now, &out),
+            }
+        }
+        while let Some(to) = self.server.transmit(now + AHEAD, &mut out) {
+            match PLACES.iter().find(|place| Pair::address(place.1) == to) {
+                Some((_, Path::Data)) => self.down.send(now, &out),
+                Some((_, Path::Control)) => self.to_client.send(now, &out),
+                None => panic!("{to} is not where the client is"),
+            }
+        }
+    }
+}
+
+/// Time passes in steps no longer than this.
+const STEP: Span = Span::from_millis(100);
+
+fn link(name: &str, seed: u64) -> Arc<Trace> {
+    let link = Synthetic::named(name).expect("a name we know");
+    Arc::new(link.generate(seed, Span::from_secs(90)).expect("a trace"))
+}
+
+#[test]
+fn the_recorded_traces_are_those_that_drove_the_links() {
+    for (down, up, loss) in [("lte", "lte-like", 0.0), ("umts", "3g", 0.03)] {
+        let (down, up) = (link(down, 1), link(up, 2));
+        let mut pair = Pair::new(&down, &up, loss);
+        pair.run(at(60_000));
+        assert_eq!(pair.client.given_up(), 0);
+        for (recorded, trace, ahead) in
+            [(&pair.recorded[0], &down, Span::ZERO), (&pair.recorded[1], &up, AHEAD)]
+        {
+            assert!(recorded.seconds.len() >= 55, "{}", recorded.seconds.len());
+            let saturated = recorded.check(trace, ahead, 3);
+            assert!(saturated > 0.95, "{saturated}");
+            // Word for word, apart from the start.
+            let mut text = Vec::new();
+            let mut recorder = Recorder::new(&mut text, Precision::Nanos);
+            for arrival in &recorded.arrivals {
+                recorder.arrived(arrival.received_at).expect("memory takes it");
+            }
+            let again = Trace::parse(&text, "recorded").expect("a trace");
+            let first = recorded.arrivals[0].received_at - ahead;
+            let (from, to) = (at(10_000), at(50_000));
+            let shift = first - Instant::ZERO;
+            let offered = trace.count(from + shift, to + shift);
+            assert!(again.count(from, to).abs_diff(offered) <= offered / 100, "{offered}");
+        }
+    }
+}
+
+#[test]
+fn strangers_and_the_past_change_nothing() {
+    let trace = link("lte-like", 1);
+    let mut pair = Pair::new(&trace, &trace, 0.0);
+    // A stranger is not answered, whatever it says.
+    let stranger: SocketAddr = "203.0.113.9:9".parse().expect("an address");
+    let mut out = Vec::new();
+    for first in 0..=255 {
+        let mut noise = vec![first; 81];
+        pair.server.receive(at(0), stranger, &mut noise);
+        pair.server.receive(at(0), stranger, &mut []);
+        assert_eq!(pair.server.transmit(at(0), &mut out), None);
+    }
+    let other = Key::from_bytes([8; 16]);
+    let mut asker = Client::new(at(0), &other, Settings::default()).expect("randomness");
+    assert_eq!(asker.transmit(at(0), &mut out), Some(Path::Control));
+    pair.server.receive(at(0), stranger, &mut out);
+    assert_eq!(pair.server.transmit(at(0), &mut out), None);
+    // A question that is answered makes it send nothing else: no more than was asked.
+    assert_eq!(pair.client.transmit(at(0), &mut out), Some(Path::Control));
+    let question = out.clone();
+    pair.server.receive(at(0), stranger, &mut question.clone());
+    assert_eq!(pair.server.transmit(at(0), &mut out), Some(stranger));
+    assert_eq!((out.len(), pair.server.transmit(at(0), &mut Vec::new())), (question.len(), None));
+    assert!(!pair.client.is_connected());
+    // A recording is not disturbed by what is asked again.
+    let mut pair = Pair::new(&trace, &trace, 0.0);
+    pair.run(at(5_000));
+    let arrivals = pair.recorded[0].arrivals.len();
+    let later = at(5_100) + AHEAD;
+    for _ in 0..100 {
+        pair.server.receive(later, stranger, &mut question.clone());
+        while pair.server.transmit(later, &mut out).is_some() {}
+    }
+    assert!(pair.server.counts().0 as usize >= arrivals && arrivals > 1000, "{arrivals}");
+}
+
+#[test]
+fn a_client_that_is_gone_is_sent_nothing_more() {
+    let trace = link("lte-like", 1);
+    let mut pair = Pair::new(&trace, &trace, 0.0);
+    let mut now = Instant::ZERO;
+    while now < at(4_000) {
+        pair.deliver(now);
+        pair.transmit(now);
+        now += Span::from_millis(1);
+    }
+    assert!(pair.server.client(now + AHEAD).is_some());
+    let mut out = Vec::new();
+    let mut sent_after = 0;
+    for millis in 4_000..60_000 {
+        while pair.server.transmit(at(millis) + AHEAD, &mut out).is_some() {
+            sent_after += 1;
+        }
+    }
+    // A status each 200 ms and a packet each second, for 5 s.
+    assert!((1..40).contains(&sent_after), "{sent_after}");
+    assert_eq!(pair.server.client(at(60_000) + AHEAD), None);
+    assert_eq!(pair.server.next_wake(at(60_000) + AHEAD), Instant::MAX);
+}

@@ -1,0 +1,230 @@
+//! [`Bench`]: the end that says what is to be done.
+
+use super::arrivals::Arrivals;
+use super::sending::{Sending, machine_time};
+use super::server::LONGEST;
+use super::wire::Message;
+use super::{Half, Outcome, Plan, is_ours, machine, processor_time};
+use crate::errand::Errand;
+use crate::session::Session;
+use crate::traffic::{Sink, Source};
+use exm_os::Clock;
+use exm_trace::delay::PacketDelays;
+use exm_units::{Instant, Span};
+use std::io;
+
+/// What has not been answered is said again after so long.
+const AGAIN: Span = Span::from_millis(200);
+/// After the last datagram was sent, what is under way has so long to arrive.
+const DRAIN: Span = Span::from_secs(1);
+/// A server that has not answered for so long has failed. A link may be out for long.
+const PATIENCE: Span = Span::from_secs(60);
+
+/// Why there is no outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// There is no session yet, or the server says nothing.
+    #[error(
+        "the server does not take part: is it running, reachable, with the same key, and by \
+         \"exm sprout listen --bench\"?"
+    )]
+    NoAnswer,
+    /// It was stopped.
+    #[error("the measurement was stopped before its end")]
+    Stopped,
+}
+
+/// Measures a session, see [`Plan`].
+#[derive(Debug)]
+pub struct Bench {
+    clock: Clock,
+    plan: Plan,
+    run: u32,
+    max_payload: usize,
+    sending: Sending,
+    stage: Stage,
+    say_at: Instant,
+    arrivals: Option<Arrivals>,
+    one_clock: bool,
+    rtts: PacketDelays,
+    rtts_seen: u64,
+    work: Span,
+    /// When the server was last heard of this run.
+    heard_at: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    /// It has been asked to begin.
+    Asking,
+    /// It goes on until then.
+    Running(Instant),
+    /// It is over, and has been said to be.
+    Ending,
+    /// The server has reported.
+    Done(Half, Span, Span),
+    Failed,
+}
+
+impl Bench {
+    /// Does what `plan` says over `session`. `run` is a number that no other run has.
+    pub fn new(session: &Session, plan: Plan, run: u32) -> Bench {
+        let clock = session.clock();
+        let now = clock.now();
+        let duration = plan.duration.min(LONGEST);
+        Bench {
+            clock,
+            plan: Plan { duration, skip: plan.skip.min(duration), ..plan },
+            run,
+            max_payload: session.settings().max_payload(),
+            sending: Sending::new(clock),
+            stage: Stage::Asking,
+            say_at: now,
+            arrivals: None,
+            one_clock: false,
+            rtts: PacketDelays::new(Instant::ZERO, Instant::MAX),
+            rtts_seen: 0,
+            work: Span::ZERO,
+            heard_at: now,
+        }
+    }
+
+    /// When it began, or will have been over, where it runs.
+    pub fn ends_at(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::Running(until) => Some(until),
+            _ => None,
+        }
+    }
+
+    /// What was measured.
+    ///
+    /// # Errors
+    /// The server did not take part, or it is not over.
+    pub fn outcome(&self) -> Result<Outcome, BenchError> {
+        let Stage::Done(theirs, their_work, our_work) = self.stage else {
+            let failed = matches!(self.stage, Stage::Failed | Stage::Asking);
+            return Err(if failed { BenchError::NoAnswer } else { BenchError::Stopped });
+        };
+        let span = (self.plan.duration + DRAIN).as_secs_f64();
+        let up = self.plan.up.then_some(Half { sent: self.sending.sent(), ..theirs });
+        let ours = self.arrivals.as_ref().map(|arrivals| arrivals.half(theirs.sent));
+        Ok(Outcome {
+            plan: self.plan,
+            up,
+            down: ours.filter(|_| self.plan.down),
+            one_clock: self.one_clock,
+            rtt_50: self.rtts.percentile(50.0),
+            rtt_95: self.rtts.percentile(95.0),
+            processor: [our_work, their_work].map(|work| work.as_secs_f64() / span),
+        })
+    }
+
+    fn begin(&mut self, now: Instant, theirs: u128) {
+        self.one_clock = is_ours(theirs);
+        let until = now.saturating_add(self.plan.duration);
+        let times = [now.saturating_add(self.plan.skip), until];
+        let [from, to] = times.map(|at| machine_time(self.clock, at));
+        self.arrivals = Some(Arrivals::new(from, to, self.one_clock));
+        if self.plan.up {
+            self.sending.begin(self.run, self.max_payload, self.plan.rate, [now, until]);
+        }
+        self.work = processor_time();
+        self.stage = Stage::Running(until);
+    }
+
+    fn say(&mut self, now: Instant) {
+        let run = self.run;
+        match self.stage {
+            Stage::Running(until) if now >= until.saturating_add(DRAIN) => {
+                self.stage = Stage::Ending;
+                self.say_at = now;
+                self.heard_at = now;
+            }
+            _ => {}
+        }
+        if now < self.say_at {
+            return;
+        }
+        match self.stage {
+            Stage::Asking => {
+                self.sending.say(&Message::Start { run, plan: self.plan, machine: machine() });
+            }
+            Stage::Ending => self.sending.say(&Message::End { run }),
+            _ => return,
+        }
+        self.say_at = now.saturating_add(AGAIN);
+    }
+}
+
+impl Errand for Bench {
+    fn work(&mut self, session: &mut Session) -> io::Result<()> {
+        let now = session.clock().now();
+        let rtts = session.counters().rtts;
+        if rtts > self.rtts_seen {
+            self.rtts_seen = rtts;
+            if let (Some(rtt), Stage::Running(_)) = (session.rtt(), self.stage) {
+                self.rtts.record(now, rtt);
+            }
+        }
+        // What cannot be sent should not pile up.
+        if self.sending.is_quiet() {
+            self.say(now);
+        }
+        let waits = matches!(self.stage, Stage::Asking | Stage::Ending);
+        if waits && now >= self.heard_at.saturating_add(PATIENCE) {
+            self.stage = Stage::Failed;
+        }
+        Ok(())
+    }
+
+    fn next_wake(&self) -> Instant {
+        let own = match self.stage {
+            Stage::Running(until) => until.saturating_add(DRAIN),
+            Stage::Asking | Stage::Ending if self.sending.is_quiet() => self.say_at,
+            Stage::Asking | Stage::Ending => self.heard_at.saturating_add(PATIENCE),
+            Stage::Done(..) | Stage::Failed => Instant::ZERO,
+        };
+        own.min(self.sending.next_wake(self.clock.now()))
+    }
+
+    fn is_done(&self, _now: Instant) -> bool {
+        matches!(self.stage, Stage::Done(..) | Stage::Failed)
+    }
+}
+
+impl Source for Bench {
+    fn waiting(&mut self, now: Instant) -> Option<usize> {
+        self.sending.waiting(now)
+    }
+
+    fn pull(&mut self, now: Instant, payload: &mut Vec<u8>) {
+        self.sending.pull(now, payload);
+    }
+}
+
+impl Sink for Bench {
+    fn deliver(&mut self, now: Instant, payload: &[u8]) {
+        match Message::decode(payload) {
+            Some(Message::Data { run, sent_at, .. }) if run == self.run => {
+                // What overtook the word that it has begun has no place in the scores.
+                if let Some(arrivals) = &mut self.arrivals {
+                    arrivals.arrived(sent_at, machine_time(self.clock, now), payload.len());
+                }
+            }
+            Some(Message::Started { run, machine })
+                if run == self.run && self.stage == Stage::Asking =>
+            {
+                self.begin(now, machine);
+            }
+            Some(Message::Report { run, half, work })
+                if run == self.run && self.stage == Stage::Ending =>
+            {
+                let ours = processor_time().saturating_sub(self.work);
+                self.stage = Stage::Done(half, work, ours);
+            }
+            _ => {}
+        }
+    }
+}

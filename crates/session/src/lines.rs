@@ -1,0 +1,147 @@
+//! [`Lines`]: carries lines of text.
+
+use crate::errand::Errand;
+use crate::session::Session;
+use crate::traffic::{Queue, Sink, Source, WhenFull};
+use exm_units::{Bytes, Instant, Span};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// So much waits at most; what is beyond waits in the input.
+const BOUND: Bytes = Bytes::new(65_536);
+/// After the end of its input an end that ends with it waits so long for what is still under way.
+const LINGER: Span = Span::from_millis(500);
+
+/// Each line of an input is sent as a datagram, and each datagram that comes is written as a line to
+/// an output.
+#[derive(Debug)]
+pub struct Lines<I, O> {
+    input: I,
+    output: O,
+    ends_with_input: bool,
+    queue: Queue,
+    /// What has been read of a line that is not yet whole.
+    part: Vec<u8>,
+    /// When the last of the input was sent.
+    ended_at: Option<Instant>,
+    is_open: bool,
+    failed: Option<io::Error>,
+}
+
+impl<I: Read + AsFd, O: Write> Lines<I, O> {
+    /// Lines of `input`, to `output`. Where it `ends_with_input`, it is done half a second after the
+    /// last line was sent.
+    pub fn new(input: I, output: O, ends_with_input: bool) -> Lines<I, O> {
+        Lines {
+            input,
+            output,
+            ends_with_input,
+            queue: Queue::new(BOUND, WhenFull::Refuse),
+            part: Vec::new(),
+            ended_at: None,
+            is_open: true,
+            failed: None,
+        }
+    }
+
+    fn wants_input(&self) -> bool {
+        self.is_open && self.queue.bytes() < BOUND
+    }
+
+    /// Queues the lines in what has been read.
+    fn split(&mut self, read: &[u8]) {
+        let mut lines = read.split(|&byte| byte == b'\n');
+        let last = lines.next_back().unwrap_or_default();
+        for line in lines {
+            let mut whole = std::mem::take(&mut self.part);
+            whole.extend_from_slice(line);
+            self.send(whole);
+        }
+        self.part.extend_from_slice(last);
+        // No packet carries that much: it is dropped where others of its kind are, and counted.
+        if self.part.len() as u64 > BOUND.get() {
+            let whole = std::mem::take(&mut self.part);
+            self.send(whole);
+        }
+    }
+
+    /// An empty line is no datagram. The queue is read into only while it has room, so that what is
+    /// read at once may exceed its bound.
+    fn send(&mut self, line: Vec<u8>) {
+        if !line.is_empty() {
+            self.queue.push(line);
+        }
+    }
+}
+
+impl<I: Read + AsFd, O: Write> Errand for Lines<I, O> {
+    fn work(&mut self, session: &mut Session) -> io::Result<()> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        if !self.is_open && self.queue.is_empty() && self.ended_at.is_none() {
+            self.ended_at = Some(session.clock().now());
+        }
+        if !self.wants_input() || !is_readable(&self.input)? {
+            return Ok(());
+        }
+        let mut buffer = [0; 16_384];
+        match self.input.read(&mut buffer) {
+            Ok(0) => {
+                self.is_open = false;
+                let last = std::mem::take(&mut self.part);
+                self.send(last);
+                Ok(())
+            }
+            Ok(length) => {
+                self.split(&buffer[..length]);
+                Ok(())
+            }
+            Err(error) if is_passing(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn file(&self) -> Option<BorrowedFd<'_>> {
+        self.wants_input().then(|| self.input.as_fd())
+    }
+
+    fn next_wake(&self) -> Instant {
+        let ended = self.ended_at.filter(|_| self.ends_with_input);
+        ended.map_or(Instant::MAX, |at| at.saturating_add(LINGER))
+    }
+
+    fn is_done(&self, now: Instant) -> bool {
+        now >= self.next_wake()
+    }
+}
+
+impl<I, O> Source for Lines<I, O> {
+    fn waiting(&mut self, now: Instant) -> Option<usize> {
+        self.queue.waiting(now)
+    }
+
+    fn pull(&mut self, now: Instant, payload: &mut Vec<u8>) {
+        self.queue.pull(now, payload);
+    }
+}
+
+impl<I, O: Write> Sink for Lines<I, O> {
+    fn deliver(&mut self, _now: Instant, payload: &[u8]) {
+        let written = self.output.write_all(payload).and_then(|()| self.output.write_all(b"\n"));
+        if let Err(error) = written.and_then(|()| self.output.flush()) {
+            self.failed = Some(error);
+        }
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Whether reading `file` would not wait.
+fn is_readable(file: &impl AsFd) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut polled = [PollFd::new(file, PollFlags::IN)];
+    Ok(poll(&mut polled, Some(&Timespec::default()))? > 0)
+}

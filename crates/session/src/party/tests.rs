@@ -1,0 +1,428 @@
+//! Two parties in virtual time, with a network between them that does as it is told.
+
+use super::*;
+use crate::traffic::Sink;
+use exm_random::{Purpose, Stream};
+use exm_units::Rate;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const SERVER: &str = "192.0.2.1:60001";
+const HOME: &str = "198.51.100.7:40000";
+const AWAY: &str = "203.0.113.9:50000";
+
+fn address(text: &str) -> SocketAddr {
+    text.parse().expect("an address")
+}
+
+fn key(byte: u8) -> Key {
+    Key::from_bytes([byte; 16])
+}
+
+fn secs(secs: u64) -> Span {
+    Span::from_secs(secs)
+}
+
+/// Numbered datagrams without end, and what came of the other end's.
+#[derive(Default)]
+struct Traffic {
+    /// How long a datagram is; none are sent where it is zero.
+    length: usize,
+    /// Before the others, some of these lengths, from the last on.
+    first: Vec<usize>,
+    next: u64,
+    delivered: BTreeMap<u64, u32>,
+    delivered_at: Instant,
+}
+
+impl Source for Traffic {
+    fn waiting(&mut self, _now: Instant) -> Option<usize> {
+        self.first.last().copied().or((self.length > 0).then_some(self.length))
+    }
+
+    fn pull(&mut self, _now: Instant, payload: &mut Vec<u8>) {
+        let number = self.next.to_be_bytes();
+        let length = self.first.pop().unwrap_or(self.length);
+        payload.extend(number.iter().cycle().take(length));
+        self.next += 1;
+    }
+}
+
+impl Sink for Traffic {
+    fn deliver(&mut self, now: Instant, payload: &[u8]) {
+        let number: [u8; 8] = payload[..8].try_into().expect("long enough");
+        assert!(payload.iter().zip(number.iter().cycle()).all(|(a, b)| a == b), "what was sent");
+        *self.delivered.entry(u64::from_be_bytes(number)).or_default() += 1;
+        self.delivered_at = now;
+    }
+}
+
+/// What the network does to each datagram.
+#[derive(Clone, Copy, Debug, Default)]
+struct Faults {
+    loss: f64,
+    duplication: f64,
+    corruption: f64,
+    /// Each is late by up to so much.
+    jitter: Span,
+    down: bool,
+}
+
+struct Side {
+    party: Party,
+    traffic: Traffic,
+    /// Where its datagrams seem to come from.
+    address: SocketAddr,
+    sent: u64,
+}
+
+struct World {
+    now: Instant,
+    /// The client, and the server.
+    sides: [Side; 2],
+    /// What is under way: when it arrives, an order among equals, where, from where, what.
+    air: BTreeMap<(Instant, u64), (usize, SocketAddr, Vec<u8>)>,
+    /// All that ever was.
+    recorded: Vec<(usize, Vec<u8>)>,
+    count: u64,
+    /// When the link to each side is free again.
+    free_at: [Instant; 2],
+    faults: Faults,
+    chance: Stream,
+}
+
+const CLIENT: usize = 0;
+const THE_SERVER: usize = 1;
+
+impl World {
+    fn new(faults: Faults) -> World {
+        let now = Instant::ZERO + secs(1);
+        let client = || Party::client(now, key(7), Settings::default(), vec![address(SERVER)]);
+        let side =
+            |party, at| Side { party, traffic: Traffic::default(), address: address(at), sent: 0 };
+        let server = Party::server(key(7), Settings::default());
+        World {
+            now,
+            sides: [side(client(), HOME), side(server, SERVER)],
+            air: BTreeMap::new(),
+            recorded: Vec::new(),
+            count: 0,
+            free_at: [now; 2],
+            faults,
+            chance: Stream::new(1, Purpose::Loss, 0),
+        }
+    }
+
+    fn transmit(&mut self, index: usize) {
+        for _ in 0..2000 {
+            let side = &mut self.sides[index];
+            let Some(path) = side.party.transmit(self.now, &mut side.traffic) else { return };
+            assert!(side.party.datagram().len() + 48 <= usize::from(Settings::DEFAULT_MTU));
+            side.sent += 1;
+            let (from, datagram) = (side.address, side.party.datagram().to_vec());
+            let receiver = 1 - index;
+            if path.remote == self.sides[receiver].address {
+                self.launch(receiver, from, datagram);
+            }
+        }
+        panic!("it sends without end");
+    }
+
+    /// A datagram goes on its way, with what the network does to it.
+    fn launch(&mut self, receiver: usize, from: SocketAddr, datagram: Vec<u8>) {
+        let Faults { loss, duplication, corruption, jitter, down } = self.faults;
+        let mut happens = |chance: f64| self.chance.uniform() < chance;
+        if down || happens(loss) {
+            return;
+        }
+        let copies = if happens(duplication) { 2 } else { 1 };
+        for _ in 0..copies {
+            let mut copy = datagram.clone();
+            if self.chance.uniform() < corruption {
+                let place = (self.chance.uniform() * copy.len() as f64) as usize;
+                copy[place] ^= 1 << (place % 8);
+            }
+            let late = Span::from_nanos((self.chance.uniform() * jitter.as_nanos() as f64) as u64);
+            self.count += 1;
+            let free_at = &mut self.free_at[receiver];
+            let size = Bytes::new(copy.len() as u64 + 28);
+            *free_at = (*free_at).max(self.now) + Rate::from_bps(5_000_000).service_time(size);
+            let at = *free_at + Span::from_millis(20) + late;
+            self.air.insert((at, self.count), (receiver, from, copy));
+        }
+        self.recorded.push((receiver, datagram));
+    }
+
+    /// Lets `span` pass.
+    fn run(&mut self, span: Span) {
+        let end = self.now + span;
+        (0..2).for_each(|index| self.transmit(index));
+        loop {
+            let wakes = self.sides.each_ref().map(|side| side.party.next_wake(self.now));
+            let arrival = self.air.first_key_value().map_or(Instant::MAX, |(&(at, _), _)| at);
+            let next = wakes[0].min(wakes[1]).min(arrival);
+            if next >= end {
+                self.now = end;
+                return;
+            }
+            self.now = self.now.max(next);
+            while let Some(entry) = self.air.first_entry() {
+                if entry.key().0 > self.now {
+                    break;
+                }
+                let (receiver, from, datagram) = entry.remove();
+                self.deliver(receiver, from, datagram);
+            }
+            (0..2).for_each(|index| self.transmit(index));
+        }
+    }
+
+    fn deliver(&mut self, receiver: usize, from: SocketAddr, mut datagram: Vec<u8>) {
+        let path = Path { remote: from, local: None };
+        let side = &mut self.sides[receiver];
+        if let Some(payload) = side.party.receive(self.now, path, &mut datagram) {
+            side.traffic.deliver(self.now, payload);
+        }
+    }
+
+    fn state(&self, index: usize) -> State {
+        self.sides[index].party.stats(self.now).state
+    }
+
+    fn delivered(&self, index: usize) -> usize {
+        self.sides[index].traffic.delivered.len()
+    }
+}
+
+/// A world with a session in it and data both ways.
+fn talking() -> World {
+    let mut world = World::new(Faults::default());
+    world.sides.iter_mut().for_each(|side| side.traffic.length = 1000);
+    world.run(secs(2));
+    assert!((0..2).all(|index| world.state(index) == State::Established));
+    assert!((0..2).all(|index| world.delivered(index) > 20), "data flow");
+    world
+}
+
+#[test]
+fn a_session_begins_within_two_round_trips() {
+    let mut world = World::new(Faults::default());
+    world.run(Span::from_millis(81));
+    assert!((0..2).all(|index| world.state(index) == State::Established));
+    let stats = world.sides[THE_SERVER].party.stats(world.now);
+    assert_eq!((stats.peer, stats.counters.sessions), (Some(address(HOME)), 1));
+    assert!(stats.window > Bytes::ZERO);
+    world.run(secs(1));
+    let srtt = world.sides[CLIENT].party.stats(world.now).srtt;
+    assert!(
+        srtt.is_some_and(|srtt| (40..=42).contains(&(srtt.as_nanos() / 1_000_000))),
+        "{srtt:?}"
+    );
+}
+
+#[test]
+fn an_idle_session_says_little() {
+    let mut world = World::new(Faults::default());
+    world.run(secs(5));
+    let before = world.sides.each_ref().map(|side| side.sent);
+    world.run(secs(10));
+    for (side, before) in world.sides.iter().zip(before) {
+        // Heartbeats, every 50 ms.
+        assert!((150..=250).contains(&(side.sent - before)), "{}", side.sent - before);
+    }
+}
+
+#[test]
+fn strangers_are_not_answered() {
+    let mut server = Party::server(key(7), Settings::default());
+    let mut stranger =
+        Party::client(Instant::ZERO, key(8), Settings::default(), vec![address(SERVER)]);
+    let mut nothing = Traffic::default();
+    let path = Path { remote: address(AWAY), local: None };
+    let mut now = Instant::ZERO;
+    for _ in 0..100 {
+        now += secs(3);
+        stranger.transmit(now, &mut nothing).expect("it asks and asks");
+        assert_eq!(server.receive(now, path, &mut stranger.datagram().to_vec()), None);
+        assert_eq!(server.transmit(now, &mut nothing), None);
+    }
+    for first in 0..=u8::MAX {
+        for length in [0, 1, 27, 28, 65, 66, 1400] {
+            let mut datagram = vec![first; length];
+            assert_eq!(server.receive(now, path, &mut datagram), None);
+            assert_eq!(server.transmit(now, &mut nothing), None);
+        }
+    }
+    assert_eq!(server.stats(now).state, State::Waiting);
+    assert_eq!(server.next_wake(now), Instant::MAX, "it has nothing to do");
+    assert!(server.counters().strangers > 100 && server.counters().dropped.total() > 1000);
+}
+
+#[test]
+fn questions_that_are_asked_again_are_answered_seldom_and_briefly() {
+    let mut world = talking();
+    let questions: Vec<Vec<u8>> = {
+        let ask = || greeting::Greeting::new(&key(7)).expect("randomness").question().to_vec();
+        (0..100).map(|_| ask()).collect()
+    };
+    let before = world.sides[THE_SERVER].party.counters().sessions;
+    let (mut asked, mut answered) = (0, 0);
+    let mut nothing = Traffic::default();
+    let server = &mut world.sides[THE_SERVER].party;
+    let path = Path { remote: address(AWAY), local: None };
+    for question in &questions {
+        server.receive(world.now, path, &mut question.clone());
+        asked += question.len();
+        while let Some(to) = server.transmit(world.now, &mut nothing) {
+            answered += if to == path { server.datagram().len() } else { 0 };
+        }
+    }
+    assert!(0 < answered && answered <= asked * ANSWERS_A_SECOND as usize / 100, "{answered}");
+    world.run(secs(1));
+    assert_eq!(world.sides[THE_SERVER].party.counters().sessions, before, "none was begun");
+    assert_eq!(world.sides[THE_SERVER].party.stats(world.now).peer, Some(address(HOME)));
+}
+
+#[test]
+fn the_server_follows_its_client() {
+    let mut world = talking();
+    let before = world.delivered(CLIENT);
+    world.sides[CLIENT].address = address(AWAY);
+    world.run(secs(1));
+    let stats = world.sides[THE_SERVER].party.stats(world.now);
+    assert_eq!((stats.peer, stats.counters.moves), (Some(address(AWAY)), 1));
+    assert_eq!(stats.counters.sessions, 1);
+    assert!(world.delivered(CLIENT) > before + 10);
+}
+
+#[test]
+fn ten_minutes_of_nothing_end_no_session() {
+    let mut world = talking();
+    world.faults.down = true;
+    world.run(secs(20));
+    assert!((0..2).all(|index| world.state(index) == State::Silent));
+    let before = world.sides.each_ref().map(|side| side.sent);
+    world.run(secs(580));
+    let said = [0, 1].map(|index| world.sides[index].sent - before[index]);
+    // The client asks every two seconds, the server waits for it.
+    assert!((280..=300).contains(&said[CLIENT]) && said[THE_SERVER] == 0, "{said:?}");
+    let carried = world.sides[CLIENT].traffic.next;
+    world.faults.down = false;
+    let before = [0, 1].map(|index| world.delivered(index));
+    world.run(secs(3));
+    for (index, before) in before.into_iter().enumerate() {
+        assert_eq!(world.state(index), State::Established);
+        assert!(world.delivered(index) > before + 10, "data flow again");
+    }
+    let lost = carried as usize - before[THE_SERVER];
+    assert!(lost < 1000, "{lost} were sent into nothing");
+}
+
+#[test]
+fn an_end_that_starts_again_is_met_again() {
+    for (index, patience) in [(CLIENT, secs(1)), (THE_SERVER, secs(14))] {
+        let mut world = talking();
+        let party = match index {
+            CLIENT => Party::client(world.now, key(7), Settings::default(), vec![address(SERVER)]),
+            _ => Party::server(key(7), Settings::default()),
+        };
+        world.sides[index].party = party;
+        world.air.clear();
+        world.sides.iter_mut().for_each(|side| side.traffic.delivered.clear());
+        world.run(patience);
+        assert!((0..2).all(|index| world.state(index) == State::Established));
+        assert!((0..2).all(|index| world.delivered(index) > 10), "data flow");
+        let sessions = world.sides[1 - index].party.counters().sessions;
+        assert_eq!(sessions, 2);
+    }
+}
+
+#[test]
+fn what_was_recorded_is_of_no_use() {
+    let mut world = talking();
+    world.sides[CLIENT].party =
+        Party::client(world.now, key(7), Settings::default(), vec![address(SERVER)]);
+    world.run(secs(2));
+    world.sides.iter_mut().for_each(|side| side.traffic.length = 0);
+    world.run(secs(2));
+    let (state, peer) =
+        (world.state(THE_SERVER), world.sides[THE_SERVER].party.stats(world.now).peer);
+    let before = [0, 1].map(|index| world.delivered(index));
+    // From elsewhere, all that ever was sent, to whom it was sent to and back.
+    for (receiver, datagram) in world.recorded.clone() {
+        for receiver in [receiver, 1 - receiver] {
+            world.deliver(receiver, address(AWAY), datagram.clone());
+        }
+    }
+    assert_eq!([0, 1].map(|index| world.delivered(index)), before);
+    assert!(world.sides.iter().all(|side| side.traffic.delivered.values().all(|&n| n <= 2)));
+    let stats = world.sides[THE_SERVER].party.stats(world.now);
+    assert_eq!((stats.state, stats.peer), (state, peer));
+    world.sides.iter_mut().for_each(|side| side.traffic.length = 1000);
+    world.run(secs(1));
+    assert!((0..2).all(|index| world.delivered(index) > before[index]), "data flow all the same");
+}
+
+#[test]
+fn a_clock_that_jumps_stops_nothing() {
+    for jump in [Span::from_millis(300), secs(5), secs(600), secs(86_400 * 30)] {
+        let mut world = talking();
+        // Both ends slept, and what was under way is long gone.
+        world.now += jump;
+        world.run(secs(15));
+        let before = [0, 1].map(|index| world.delivered(index));
+        world.run(secs(1));
+        for (index, before) in before.into_iter().enumerate() {
+            assert_eq!(world.state(index), State::Established, "after {jump}");
+            assert!(world.delivered(index) > before + 10, "after {jump}");
+        }
+    }
+}
+
+#[test]
+fn what_no_packet_carries_is_dropped_and_counted() {
+    let mut world = talking();
+    let largest = Settings::default().max_payload();
+    let traffic = &mut world.sides[CLIENT].traffic;
+    traffic.first = vec![8, largest + 1, 0, largest, 100_000];
+    let next = traffic.next;
+    world.run(secs(2));
+    let Side { party, traffic, .. } = &world.sides[CLIENT];
+    assert_eq!((traffic.first.len(), party.counters().unfit), (0, 3));
+    let delivered = &world.sides[THE_SERVER].traffic.delivered;
+    let came = (next..next + 5).filter(|number| delivered.contains_key(number));
+    assert_eq!(came.collect::<Vec<_>>(), [next + 1, next + 4], "the two that fit");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever the network does, what is delivered was sent, is delivered once, and is counted; and
+    /// the session goes on.
+    #[test]
+    fn any_network_delivers_each_datagram_once_or_not_at_all(
+        loss in 0.0..0.6f64,
+        duplication in 0.0..0.5f64,
+        corruption in 0.0..0.3f64,
+        jitter in 0u64..200,
+        length in 8usize..1288,
+    ) {
+        let jitter = Span::from_millis(jitter);
+        let mut world = World::new(Faults { loss, duplication, corruption, jitter, down: false });
+        world.sides.iter_mut().for_each(|side| side.traffic.length = length);
+        world.run(secs(8));
+        for index in 0..2 {
+            let traffic = &world.sides[index].traffic;
+            let counters = world.sides[index].party.counters();
+            prop_assert!(traffic.delivered.values().all(|&times| times == 1));
+            prop_assert_eq!(counters.delivered, traffic.delivered.len() as u64);
+            let sent = world.sides[1 - index].traffic.next;
+            prop_assert!(traffic.delivered.keys().all(|&number| number < sent));
+            prop_assert!(counters.received >= counters.delivered);
+        }
+        let end = world.now;
+        world.faults = Faults::default();
+        world.run(secs(15));
+        prop_assert!(world.sides.iter().all(|side| side.traffic.delivered_at > end));
+    }
+}

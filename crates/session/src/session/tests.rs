@@ -1,0 +1,107 @@
+use super::*;
+use crate::stats::State;
+use crate::traffic::{Queue, WhenFull};
+use exm_os::Waiter;
+use rustix::io::Errno;
+
+/// What is sent waits in a queue, what comes is counted by its first byte.
+struct Traffic {
+    queue: Queue,
+    delivered: [u32; 100],
+}
+
+impl Source for Traffic {
+    fn waiting(&mut self, now: Instant) -> Option<usize> {
+        self.queue.waiting(now)
+    }
+
+    fn pull(&mut self, now: Instant, payload: &mut Vec<u8>) {
+        self.queue.pull(now, payload);
+    }
+}
+
+impl Sink for Traffic {
+    fn deliver(&mut self, _now: Instant, payload: &[u8]) {
+        self.delivered[usize::from(payload[0])] += 1;
+    }
+}
+
+/// Serves `sessions` until `done`; panics where that takes ten seconds.
+fn serve(
+    sessions: &mut [Session; 2],
+    traffic: &mut [Traffic; 2],
+    done: impl Fn(&[Session; 2], &[Traffic; 2]) -> bool,
+) {
+    let clock = sessions[0].clock();
+    let waiter = Waiter::new(clock, Span::ZERO);
+    let end = clock.now() + Span::from_secs(10);
+    while !done(sessions, traffic) {
+        assert!(clock.now() < end, "it does not come about: {:?}", sessions[0].counters());
+        for (session, traffic) in sessions.iter_mut().zip(&mut *traffic) {
+            session.service(traffic);
+        }
+        let wake = sessions.iter().map(Session::next_wake).min().unwrap_or(end);
+        waiter.wait(sessions.each_ref().map(AsFd::as_fd), wake.min(end)).expect("it waits");
+    }
+}
+
+#[test]
+fn what_the_system_refuses_is_counted_and_ends_nothing() {
+    let (clock, key) = (Clock::start(), Key::from_bytes([1; 16]));
+    let (settings, local) = (Settings::default(), Some([127, 0, 0, 1].into()));
+    let server = Session::listen(clock, key.clone(), settings, local, PortRange::single(0));
+    let server = server.expect("a free port");
+    let address = server.local_address().expect("it is bound");
+    let client = Session::connect(clock, key, settings, vec![address]).expect("a socket");
+    let mut sessions = [client, server];
+    let queue = || Queue::new(Bytes::new(100_000), WhenFull::Refuse);
+    let mut traffic = [(); 2].map(|()| Traffic { queue: queue(), delivered: [0; 100] });
+    serve(&mut sessions, &mut traffic, |sessions, _| {
+        sessions.iter().all(|session| session.stats().state == State::Established)
+    });
+
+    // From the last on: the first three are tried again, the others are lost.
+    let refusals = [
+        Errno::MSGSIZE,
+        Errno::PERM,
+        Errno::CONNREFUSED,
+        Errno::NETDOWN,
+        Errno::HOSTUNREACH,
+        Errno::NETUNREACH,
+        Errno::AGAIN,
+        Errno::NOBUFS,
+        Errno::NOBUFS,
+    ];
+    *sessions[0].newest_port().refusals.borrow_mut() = refusals.to_vec();
+    for number in 0..100 {
+        traffic[0].queue.try_send(vec![number; 100]).expect("room");
+    }
+    serve(&mut sessions, &mut traffic, |sessions, traffic| {
+        let refused = sessions[0].counters().refused;
+        let arrived = traffic[1].delivered.iter().filter(|&&times| times == 1).count();
+        refused.total() == 9 && arrived >= 94
+    });
+    assert!(traffic[1].delivered.iter().all(|&times| times <= 1), "none comes twice");
+    let refused = sessions[0].counters().refused;
+    let counted = [refused.full, refused.unreachable, refused.nobody];
+    assert_eq!((counted, refused.too_large, refused.other), ([3, 3, 1], 1, 1));
+    assert_eq!(sessions[0].stats().state, State::Established);
+}
+
+#[test]
+fn what_finds_no_room_for_long_is_lost_at_last() {
+    let (clock, key) = (Clock::start(), Key::from_bytes([1; 16]));
+    let address = "192.0.2.1:9".parse().expect("an address");
+    let mut client =
+        Session::connect(clock, key, Settings::default(), vec![address]).expect("a socket");
+    *client.newest_port().refusals.borrow_mut() = vec![Errno::NOBUFS; 1000];
+    let mut traffic =
+        Traffic { queue: Queue::new(Bytes::ZERO, WhenFull::Refuse), delivered: [0; 100] };
+    client.service(&mut traffic);
+    assert_eq!((client.unsent.is_some(), client.counters().refused.full), (true, 1));
+    let soon = client.next_wake().saturating_since(clock.now());
+    assert!(soon <= RETRY, "it is tried again in {soon}");
+    let (since, path) = client.unsent.expect("it is kept");
+    assert!(!client.send(since + RETRIED, since, path));
+    assert!(client.unsent.is_none(), "and no more");
+}

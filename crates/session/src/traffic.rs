@@ -1,0 +1,176 @@
+//! [`Source`] and [`Sink`]: whose datagrams a session carries; and [`Queue`], the plainest source.
+
+use exm_units::{Bytes, Instant};
+use std::collections::VecDeque;
+
+/// Where a session gets its datagrams. It asks when there is room for one, so that what waits, waits
+/// here, where it can still be ordered, or dropped.
+pub trait Source {
+    /// The size of the datagram that [`Source::pull`] would give at `now`, in bytes, if one waits.
+    /// None is empty, and none is larger than [`Settings::max_payload`](crate::Settings::max_payload)
+    /// if it is to be sent.
+    fn waiting(&mut self, now: Instant) -> Option<usize>;
+
+    /// Appends that datagram to `payload`, and forgets it.
+    fn pull(&mut self, now: Instant, payload: &mut Vec<u8>);
+}
+
+/// Where a session puts the datagrams that arrive.
+pub trait Sink {
+    /// `payload` arrived at `now`. It may have overtaken others, or been overtaken.
+    fn deliver(&mut self, now: Instant, payload: &[u8]);
+}
+
+/// What becomes of a datagram that a full [`Queue`] is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It is refused.
+    Refuse,
+    /// The oldest ones are dropped to make room: what is new is worth more.
+    DropHead,
+}
+
+/// Datagrams that wait, first in, first out, up to a number of bytes.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    waiting: VecDeque<Vec<u8>>,
+    bytes: usize,
+    bound: usize,
+    when_full: WhenFull,
+    dropped: u64,
+}
+
+/// A datagram that was refused because the queue is full. It may be tried again once some were sent.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the queue is full: {waiting} bytes wait to be sent")]
+pub struct Full {
+    waiting: usize,
+}
+
+impl Queue {
+    /// An empty queue for `bound` bytes.
+    pub fn new(bound: Bytes, when_full: WhenFull) -> Queue {
+        let bound = bound.get() as usize;
+        Queue { waiting: VecDeque::new(), bytes: 0, bound, when_full, dropped: 0 }
+    }
+
+    /// From now on it takes `bound` bytes. What is too much already is dropped with the next
+    /// datagram, or waits.
+    pub fn set_bound(&mut self, bound: Bytes) {
+        self.bound = bound.get() as usize;
+    }
+
+    /// Adds `datagram`, at the end. An empty queue takes one of any size.
+    ///
+    /// # Errors
+    /// The queue is full and does not drop; nothing has changed.
+    pub fn try_send(&mut self, datagram: Vec<u8>) -> Result<(), Full> {
+        if self.when_full == WhenFull::Refuse
+            && !self.is_empty()
+            && self.bytes + datagram.len() > self.bound
+        {
+            return Err(Full { waiting: self.bytes });
+        }
+        self.push(datagram);
+        Ok(())
+    }
+
+    /// Adds `datagram`, at the end, whether there is room or not; a queue that drops makes some.
+    pub fn push(&mut self, datagram: Vec<u8>) {
+        let drops = self.when_full == WhenFull::DropHead;
+        while drops && !self.is_empty() && self.bytes + datagram.len() > self.bound {
+            self.pop();
+            self.dropped += 1;
+        }
+        self.bytes += datagram.len();
+        self.waiting.push_back(datagram);
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// How many bytes wait.
+    pub fn bytes(&self) -> Bytes {
+        Bytes::new(self.bytes as u64)
+    }
+
+    /// How many datagrams were dropped to make room.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    fn pop(&mut self) -> Option<Vec<u8>> {
+        let datagram = self.waiting.pop_front()?;
+        self.bytes -= datagram.len();
+        Some(datagram)
+    }
+}
+
+impl Source for Queue {
+    fn waiting(&mut self, _now: Instant) -> Option<usize> {
+        self.waiting.front().map(Vec::len)
+    }
+
+    fn pull(&mut self, _now: Instant, payload: &mut Vec<u8>) {
+        if let Some(datagram) = self.pop() {
+            payload.extend_from_slice(&datagram);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_full_queue_refuses_or_drops_the_oldest() {
+        let fill = |when_full| {
+            let mut queue = Queue::new(Bytes::new(10), when_full);
+            queue.try_send(vec![1; 6]).expect("room");
+            queue.try_send(vec![2; 4]).expect("room");
+            let result = queue.try_send(vec![3; 1]);
+            (result.is_ok(), queue.waiting(Instant::ZERO), queue.bytes(), queue.dropped())
+        };
+        assert_eq!(fill(WhenFull::Refuse), (false, Some(6), Bytes::new(10), 0));
+        assert_eq!(fill(WhenFull::DropHead), (true, Some(4), Bytes::new(5), 1));
+    }
+
+    #[test]
+    fn a_queue_for_less_than_one_takes_one() {
+        let mut queue = Queue::new(Bytes::ZERO, WhenFull::DropHead);
+        queue.try_send(vec![1; 100]).expect("it is empty");
+        queue.try_send(vec![2; 100]).expect("it drops");
+        assert_eq!((queue.bytes(), queue.dropped()), (Bytes::new(100), 1));
+    }
+
+    proptest! {
+        /// What goes in comes out, in order, or is counted.
+        #[test]
+        fn nothing_is_lost_uncounted(
+            steps in prop::collection::vec(prop_oneof![Just(0usize), 1usize..50], 1..100),
+            drops in any::<bool>(),
+        ) {
+            let when_full = if drops { WhenFull::DropHead } else { WhenFull::Refuse };
+            let mut queue = Queue::new(Bytes::new(100), when_full);
+            let (mut given, mut last, mut pulled) = (0u64, 0, 0);
+            for length in steps {
+                if length == 0 {
+                    let mut payload = Vec::new();
+                    queue.pull(Instant::ZERO, &mut payload);
+                    if let Some(&number) = payload.first() {
+                        prop_assert!(number > last);
+                        last = number;
+                        pulled += 1;
+                    }
+                } else if queue.try_send(vec![given as u8 + 1; length]).is_ok() {
+                    given += 1;
+                }
+                prop_assert!(queue.bytes() <= Bytes::new(100));
+            }
+            prop_assert_eq!(pulled + queue.dropped() + queue.waiting.len() as u64, given);
+        }
+    }
+}

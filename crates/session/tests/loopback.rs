@@ -1,0 +1,308 @@
+//! Sessions over real sockets, both ends in this process.
+#![cfg(target_os = "linux")]
+
+use exm_datagram::{Key, PortRange};
+use exm_os::{Clock, Waiter};
+use exm_session::bench::{Bench, BenchServer, Plan};
+use exm_session::{
+    Errand, Forward, Lines, Look, Queue, Session, SessionError, Settings, Sink, Source, State,
+    WhenFull, drive,
+};
+use exm_units::{Bytes, Instant, Rate, Span};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+fn key(byte: u8) -> Key {
+    Key::from_bytes([byte; 16])
+}
+
+fn listen(clock: Clock) -> Session {
+    let ports = PortRange::single(0);
+    Session::listen(clock, key(1), Settings::default(), Some(LOCAL), ports).expect("a free port")
+}
+
+fn address(session: &Session) -> SocketAddr {
+    session.local_address().expect("it is bound")
+}
+
+fn connect(clock: Clock, key: Key, server: SocketAddr) -> Session {
+    Session::connect(clock, key, Settings::default(), vec![server]).expect("a socket")
+}
+
+/// What is sent waits in a queue, what comes is kept.
+struct Traffic {
+    queue: Queue,
+    delivered: Vec<Vec<u8>>,
+}
+
+impl Traffic {
+    fn new() -> Traffic {
+        let queue = Queue::new(Bytes::new(1_000_000), WhenFull::Refuse);
+        Traffic { queue, delivered: Vec::new() }
+    }
+}
+
+impl Source for Traffic {
+    fn waiting(&mut self, now: Instant) -> Option<usize> {
+        self.queue.waiting(now)
+    }
+
+    fn pull(&mut self, now: Instant, payload: &mut Vec<u8>) {
+        self.queue.pull(now, payload);
+    }
+}
+
+impl Sink for Traffic {
+    fn deliver(&mut self, _now: Instant, payload: &[u8]) {
+        self.delivered.push(payload.to_vec());
+    }
+}
+
+/// Two ends, served in turn.
+struct Pair {
+    clock: Clock,
+    sessions: [Session; 2],
+    traffic: [Traffic; 2],
+}
+
+impl Pair {
+    fn new(server: impl FnOnce(Clock) -> Session, client_key: Key) -> Pair {
+        let clock = Clock::start();
+        let server = server(clock);
+        let client = connect(clock, client_key, address(&server));
+        Pair { clock, sessions: [client, server], traffic: [Traffic::new(), Traffic::new()] }
+    }
+
+    /// Serves both until `done`; false where that takes longer than `patience`.
+    fn run(&mut self, patience: Span, done: impl Fn(&Pair) -> bool) -> bool {
+        let end = self.clock.now() + patience;
+        let waiter = Waiter::new(self.clock, Span::ZERO);
+        while !done(self) {
+            if self.clock.now() >= end {
+                return false;
+            }
+            for (session, traffic) in self.sessions.iter_mut().zip(&mut self.traffic) {
+                session.service(traffic);
+            }
+            let wake = self.sessions.iter().map(Session::next_wake).min().unwrap_or(end);
+            let files = self.sessions.each_ref().map(AsFd::as_fd);
+            waiter.wait(files, wake.min(end)).expect("it waits");
+        }
+        true
+    }
+}
+
+#[test]
+fn datagrams_go_both_ways() {
+    let mut pair = Pair::new(listen, key(1));
+    for traffic in &mut pair.traffic {
+        for number in 0..200u8 {
+            traffic.queue.try_send(vec![number; 1 + 6 * usize::from(number)]).expect("room");
+        }
+    }
+    let done = pair.run(Span::from_secs(20), |pair| {
+        pair.traffic.iter().all(|traffic| traffic.delivered.len() == 200)
+    });
+    assert!(done, "{:?}", pair.traffic.each_ref().map(|traffic| traffic.delivered.len()));
+    for traffic in &pair.traffic {
+        let whole = |(number, datagram): (usize, &Vec<u8>)| {
+            datagram.len() == 1 + 6 * number && datagram.iter().all(|&b| usize::from(b) == number)
+        };
+        assert!(traffic.delivered.iter().enumerate().all(whole), "as they were sent");
+    }
+    let stats = pair.sessions.each_ref().map(Session::stats);
+    assert!(stats.iter().all(|stats| stats.state == State::Established));
+    assert!(stats.iter().all(|stats| stats.counters.dropped.total() == 0));
+    assert!(stats.iter().all(|stats| stats.counters.refused.total() == 0));
+    assert_eq!(stats[0].counters.carried, 200);
+    assert!(stats[0].srtt.is_some_and(|srtt| srtt < Span::from_millis(200)));
+    assert_eq!(stats[0].peer, Some(address(&pair.sessions[1])));
+}
+
+#[test]
+fn ipv6_and_ipv4_meet_at_one_port() {
+    let anywhere = |clock| {
+        let ports = PortRange::single(0);
+        Session::listen(clock, key(1), Settings::default(), None, ports).expect("a free port")
+    };
+    for host in ["127.0.0.1", "::1"] {
+        let clock = Clock::start();
+        let server = anywhere(clock);
+        let ip: IpAddr = host.parse().expect("an address");
+        if UdpSocket::bind((ip, 0)).is_err() {
+            eprintln!("skipped: {host} is not here");
+            continue;
+        }
+        let to = SocketAddr::new(ip, address(&server).port());
+        // The first address is nobody's: the second is asked as well.
+        let nobody = UdpSocket::bind((ip, 0)).expect("a free port").local_addr().expect("bound");
+        let client = Session::connect(clock, key(1), Settings::default(), vec![nobody, to]);
+        let sessions = [client.expect("a socket"), server];
+        let mut pair = Pair { clock, sessions, traffic: [Traffic::new(), Traffic::new()] };
+        pair.traffic.iter_mut().for_each(|t| t.queue.try_send(b"hello".to_vec()).expect("room"));
+        let done = |pair: &Pair| pair.traffic.iter().all(|t| t.delivered == [b"hello"]);
+        assert!(pair.run(Span::from_secs(10), done), "{host}");
+        assert_eq!(
+            pair.sessions[1].stats().peer.map(|peer| peer.ip()),
+            Some(ip),
+            "in its own form"
+        );
+    }
+}
+
+#[test]
+fn who_does_not_have_the_key_gets_no_answer() {
+    let mut pair = Pair::new(listen, key(2));
+    let stranger = UdpSocket::bind((LOCAL, 0)).expect("a free port");
+    stranger.set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
+    for first in [0u8, 0x40, 0x80, 0xc0, 0xff] {
+        for length in [1, 27, 28, 65, 66, 1400, 9000] {
+            let datagram = vec![first; length];
+            stranger.send_to(&datagram, address(&pair.sessions[1])).expect("it is sent");
+        }
+    }
+    assert!(!pair.run(Span::from_millis(700), |pair| !pair.traffic[1].delivered.is_empty()));
+    let stats = pair.sessions[1].stats();
+    assert_eq!((stats.state, stats.counters.sent), (State::Waiting, 0));
+    assert!(stats.counters.strangers >= 2, "the client has asked, with a wrong key");
+    assert!(stats.counters.dropped.total() >= 20);
+    assert!(stranger.recv(&mut [0; 100]).is_err(), "silence");
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let taken = listen(Clock::start());
+    let port = address(&taken).port();
+    let again =
+        |ports| Session::listen(Clock::start(), key(1), Settings::default(), Some(LOCAL), ports);
+    let error = again(PortRange::single(port)).err().expect("it is taken");
+    assert!(matches!(error, SessionError::Listen { .. }));
+    let text = error.to_string();
+    assert!(
+        text.starts_with(&format!("cannot listen on UDP port {port} of 127.0.0.1: ")),
+        "{text}"
+    );
+    assert!(again(format!("{port}:{}", port + 50).parse().expect("a range")).is_ok());
+    let nobody = Session::connect(Clock::start(), key(1), Settings::default(), Vec::new());
+    assert!(matches!(nobody.err(), Some(SessionError::NoAddress)));
+}
+
+/// Drives `errand` until it is done, or for `patience`.
+fn carry(mut session: Session, errand: &mut impl Errand, patience: Span) -> Session {
+    let end = session.clock().now() + patience;
+    let (alarm, _other) = UnixStream::pair().expect("a pair");
+    let look = |session: &Session, _: &_, _| {
+        if session.clock().now() < end { Look::Again(end) } else { Look::Stop }
+    };
+    drive(&mut session, errand, alarm.as_fd(), look).expect("it goes on");
+    session
+}
+
+#[test]
+fn lines_are_carried_and_their_end_is_the_end() {
+    let clock = Clock::start();
+    let server = listen(clock);
+    let client = connect(clock, key(1), address(&server));
+    let (mut typed, input) = UnixStream::pair().expect("a pair");
+    let (silent, never) = UnixStream::pair().expect("a pair");
+    let (mut shown, mut answers) = (Vec::new(), Vec::new());
+    let long = "x".repeat(5000);
+    write!(typed, "first\n\nsecond\n{long}\nlast, without its end").expect("it is written");
+    drop(typed);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut lines = Lines::new(input, &mut answers, true);
+            let session = carry(client, &mut lines, Span::from_secs(20));
+            assert_eq!(session.stats().counters.unfit, 1, "the long one");
+        });
+        let mut lines = Lines::new(silent, &mut shown, false);
+        carry(server, &mut lines, Span::from_secs(3));
+    });
+    drop(never);
+    assert_eq!(String::from_utf8_lossy(&shown), "first\nsecond\nlast, without its end\n");
+    assert!(answers.is_empty());
+}
+
+#[test]
+fn programs_reach_a_target_and_hear_its_answers() {
+    let clock = Clock::start();
+    let server = listen(clock);
+    let client = connect(clock, key(1), address(&server));
+    let target = UdpSocket::bind((LOCAL, 0)).expect("a free port");
+    let target_address = target.local_addr().expect("bound");
+    let mut here = Forward::from_port((LOCAL, 0).into()).expect("a free port");
+    let port = here.address().expect("bound").expect("there are programs");
+    let mut there = Forward::to_target(target_address).expect("files");
+    std::thread::scope(|scope| {
+        scope.spawn(|| carry(client, &mut here, Span::from_secs(4)));
+        scope.spawn(|| carry(server, &mut there, Span::from_secs(4)));
+        scope.spawn(|| {
+            // It answers each program in its own words.
+            target.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
+            let mut buffer = [0; 2000];
+            while let Ok((length, from)) = target.recv_from(&mut buffer) {
+                buffer[..length].reverse();
+                target.send_to(&buffer[..length], from).expect("it is sent");
+            }
+        });
+        let programs = ["abc", "defgh"].map(|word| {
+            let socket = UdpSocket::bind((LOCAL, 0)).expect("a free port");
+            socket.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
+            (socket, word)
+        });
+        for (socket, word) in &programs {
+            let mut buffer = [0; 100];
+            // Datagrams may be lost: before the session is there, for one.
+            let answer = (0..15).find_map(|_| {
+                socket.send_to(word.as_bytes(), port).expect("it is sent");
+                socket.recv(&mut buffer).ok()
+            });
+            let expected: String = word.chars().rev().collect();
+            assert_eq!(answer.map(|length| &buffer[..length]), Some(expected.as_bytes()));
+        }
+    });
+}
+
+#[test]
+fn a_benchmark_measures_both_directions() {
+    let clock = Clock::start();
+    let mut server = listen(clock);
+    let client = connect(clock, key(1), address(&server));
+    let plan = Plan {
+        up: true,
+        down: true,
+        duration: Span::from_millis(1500),
+        skip: Span::from_millis(500),
+        rate: Some(Rate::from_bps(1_000_000)),
+    };
+    let (mut alarm, stop) = UnixStream::pair().expect("a pair");
+    stop.set_nonblocking(true).expect("it can be");
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut errand = BenchServer::new(&server);
+            let look = |_: &Session, _: &_, _| match (&stop).read(&mut [0; 1]) {
+                Ok(_) => Look::Stop,
+                Err(_) => Look::Again(Instant::MAX),
+            };
+            drive(&mut server, &mut errand, stop.as_fd(), look).expect("it goes on");
+            assert_eq!(errand.finished(), 1);
+        });
+        let mut bench = Bench::new(&client, plan, 7);
+        carry(client, &mut bench, Span::from_secs(20));
+        alarm.write_all(b"x").expect("it is written");
+        bench.outcome().expect("an outcome")
+    });
+    assert!(outcome.one_clock);
+    for half in [outcome.up, outcome.down] {
+        let half = half.expect("both directions");
+        assert!(half.received > 20 && half.received <= half.sent, "{half:?}");
+        assert!(half.delay_95.is_some_and(|delay| delay < Span::from_millis(500)), "{half:?}");
+        assert!(half.throughput > Rate::from_bps(200_000), "{half:?}");
+    }
+    assert!(outcome.processor.iter().all(|&share| share > 0.0 && share < 1.0));
+}

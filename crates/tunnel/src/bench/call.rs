@@ -1,0 +1,73 @@
+//! [`Caller`]: one end of a call.
+
+use super::{Place, Times};
+use exm_os::{Waiter, be_first_in_line};
+use exm_trace::delay::{EndToEnd, Scores};
+use exm_units::{Bytes, Instant, Span};
+use std::io;
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// A datagram is sent so often...
+const INTERVAL: Span = Span::from_millis(20);
+/// ... of so many bytes as an IP packet: 480 kbit/s.
+const PACKET: u64 = 1200;
+const HEADERS: u64 = 28;
+/// How often one who listens looks whether to go on.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// One end of a call.
+pub(super) struct Caller(UdpSocket);
+
+impl Caller {
+    /// Both ends of a call between two places.
+    pub(super) fn pair(near: Place<'_>, far: Place<'_>) -> io::Result<[Caller; 2]> {
+        let bind = |place: Place<'_>| {
+            let socket = place.network.run(|| UdpSocket::bind((place.ip, 0)))?;
+            socket.set_read_timeout(Some(PATIENCE))?;
+            io::Result::Ok(socket)
+        };
+        let (near, far) = (bind(near)?, bind(far)?);
+        near.connect(far.local_addr()?)?;
+        far.connect(near.local_addr()?)?;
+        Ok([Caller(near), Caller(far)])
+    }
+
+    /// Sends at the call's rate; how many bytes of it count. A packet that the system does not take is
+    /// one that is lost.
+    pub(super) fn send(&self, times: Times, stop: &AtomicBool) -> io::Result<u64> {
+        be_first_in_line();
+        let waiter = Waiter::new(times.clock, Span::ZERO);
+        let mut payload = [0; (PACKET - HEADERS) as usize];
+        let (mut at, mut bytes) = (times.begin, 0);
+        while at < times.until && !stop.load(Ordering::Relaxed) {
+            waiter.wait([], at)?;
+            let now = times.clock.now();
+            payload[..8].copy_from_slice(&now.as_nanos().to_be_bytes());
+            let _ = self.0.send(&payload);
+            if times.counts(now) {
+                bytes += PACKET;
+            }
+            at = at + INTERVAL;
+        }
+        Ok(bytes)
+    }
+
+    /// Listens; what came, and how late.
+    pub(super) fn receive(&self, times: Times, stop: &AtomicBool) -> io::Result<Scores> {
+        be_first_in_line();
+        let mut scores = EndToEnd::new(times.from, times.until);
+        let mut payload = [0; 2048];
+        while !stop.load(Ordering::Relaxed) {
+            // Nothing came for a while, or the other end is not there at the moment.
+            let Ok(length) = self.0.recv(&mut payload) else { continue };
+            let now = times.clock.now();
+            if let Some(stamp) = payload[..length].first_chunk::<8>() {
+                let sent_at = Instant::from_nanos(u64::from_be_bytes(*stamp));
+                scores.arrived(sent_at.min(now), now, Bytes::new(length as u64 + HEADERS));
+            }
+        }
+        Ok(scores.finish())
+    }
+}

@@ -1,0 +1,92 @@
+//! [`TunnelError`]: why there is no tunnel.
+
+use crate::network::Network;
+use exm_os::NetlinkError;
+use std::io;
+use std::net::IpAddr;
+
+/// Why there is no tunnel, or why it ends.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TunnelError {
+    /// No device.
+    #[error(
+        "no TUN device can be made ({0}): a tunnel takes root's rights, /dev/net/tun, and the module \
+         tun (modprobe tun)"
+    )]
+    Device(io::Error),
+    /// The device cannot be set up.
+    #[error("the tunnel's device cannot be set up: {0}")]
+    SetUp(#[from] NetlinkError),
+    /// The device failed.
+    #[error("the tunnel's device is gone: {0}")]
+    Gone(io::Error),
+    /// All are in use.
+    #[error(
+        "all networks from 100.96.0.0/24 on are in use here: give the tunnel another by --network"
+    )]
+    NoNetwork,
+    /// The client has addresses in the network that the server chose.
+    #[error(
+        "this machine has the address {used} already, which is of the network {} that the server \
+         chose: start that with another --network", network.cidr()
+    )]
+    Conflict {
+        /// What the server chose.
+        network: Network,
+        /// The machine's address.
+        used: IpAddr,
+    },
+    /// The other end is something else.
+    #[error("the server answers, but not as a tunnel: is it run by \"exm tunnel serve\"?")]
+    NoTunnel,
+    /// The other end is of another version.
+    #[error(
+        "the other end speaks version {theirs} of the tunnel's protocol, this one {ours}: \
+             update the older of them"
+    )]
+    Version {
+        /// What the other end speaks.
+        theirs: u8,
+        /// What this one speaks.
+        ours: u8,
+    },
+    /// No masquerading.
+    #[error(
+        "what the client sends cannot go on as this machine's ({0}): it takes nftables with \
+         masquerading (modprobe nft_masq); or let it reach this machine alone (--private)"
+    )]
+    Masquerade(io::Error),
+    /// No forwarding.
+    #[error("packets cannot be forwarded: {0}")]
+    Forward(io::Error),
+    /// The device by which the server is reached cannot be used.
+    #[error(
+        "the session cannot keep to the device \"{device}\", as it must beside its own routes: \
+             {source}"
+    )]
+    Exit {
+        /// By which the server is reached.
+        device: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The machine's resolver cannot be changed.
+    #[error("names cannot be asked of {}: {source}", list(servers))]
+    Names {
+        /// Whom they were to be asked.
+        servers: Vec<IpAddr>,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn list(ips: &[IpAddr]) -> String {
+    ips.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl From<TunnelError> for io::Error {
+    fn from(error: TunnelError) -> io::Error {
+        io::Error::other(error)
+    }
+}

@@ -1,0 +1,36 @@
+//! [`Fragments`]: whose the parts of larger packets are.
+
+use crate::packet::{Flow, Packet};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+/// No more packets whose fragments are coming are remembered: they come one after the other.
+const MOST: usize = 64;
+
+/// What all fragments of a packet have in common (RFC 791, section 3.2; RFC 8200, section 4.5).
+type Whole = (IpAddr, IpAddr, u8, u32);
+
+/// The flows of packets whose first fragment has come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fragments {
+    recent: VecDeque<(Whole, Flow)>,
+}
+
+impl Fragments {
+    /// The flow that `packet` is of. A fragment is of that of the first one of its packet, which has
+    /// the ports; where that has not come, of the one without ports.
+    pub(super) fn flow_of(&mut self, packet: &Packet) -> Flow {
+        let flow = packet.flow;
+        let Some(fragment) = packet.fragment else { return flow };
+        let whole = (flow.from.0, flow.to.0, flow.protocol, fragment.id);
+        if !fragment.is_first {
+            let known = self.recent.iter().rev().find(|(of, _)| *of == whole);
+            return known.map_or(flow, |&(_, flow)| flow);
+        }
+        if self.recent.len() == MOST {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((whole, flow));
+        flow
+    }
+}

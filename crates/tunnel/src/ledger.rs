@@ -1,0 +1,70 @@
+//! [`Ledger`]: what came of each flow.
+
+use crate::flows::Tally;
+use crate::packet::Flow;
+use exm_units::Instant;
+use std::collections::BTreeMap;
+
+/// No more flows are remembered; beyond, the one that was silent longest is forgotten.
+const MOST_FLOWS: usize = 1024;
+
+/// What came of a flow, and when last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// What came.
+    pub tally: Tally,
+    /// When its last packet came.
+    pub used_at: Instant,
+}
+
+/// What came of each flow, of late.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    flows: BTreeMap<Flow, Received>,
+}
+
+impl Ledger {
+    /// At `now` a packet of `flow` came that takes `bytes` on the link.
+    pub(crate) fn record(&mut self, now: Instant, flow: Flow, bytes: u64) {
+        if self.flows.len() >= MOST_FLOWS && !self.flows.contains_key(&flow) {
+            let oldest = self.flows.iter().min_by_key(|(_, received)| received.used_at);
+            if let Some((&oldest, _)) = oldest {
+                self.flows.remove(&oldest);
+            }
+        }
+        let received = self.flows.entry(flow).or_default();
+        received.tally.add(bytes);
+        received.used_at = now;
+    }
+
+    /// The flows of which something came, with what.
+    pub fn flows(&self) -> impl Iterator<Item = (&Flow, &Received)> {
+        self.flows.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exm_units::Span;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn the_longest_silent_is_forgotten() {
+        let flow = |port| {
+            let ip = Ipv4Addr::LOCALHOST.into();
+            Flow { protocol: 17, from: (ip, port), to: (ip, 53) }
+        };
+        let mut ledger = Ledger::default();
+        let at = |millis| Instant::ZERO + Span::from_millis(millis);
+        for port in 0..MOST_FLOWS as u16 {
+            ledger.record(at(u64::from(port)), flow(port), 100);
+        }
+        ledger.record(at(5000), flow(0), 100);
+        ledger.record(at(5001), flow(60_000), 100);
+        assert_eq!(ledger.flows().count(), MOST_FLOWS);
+        assert!(ledger.flows().all(|(known, _)| *known != flow(1)));
+        let first = ledger.flows().next().map(|(_, received)| received.tally);
+        assert_eq!(first, Some(Tally { packets: 2, bytes: 200 }));
+    }
+}

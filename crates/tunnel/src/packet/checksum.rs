@@ -1,0 +1,35 @@
+//! The Internet's checksum (RFC 1071).
+
+/// The sum of 16-bit words, not yet folded.
+pub(super) fn sum(bytes: &[u8]) -> u32 {
+    let words = bytes.chunks_exact(2);
+    let last = words.remainder().first().map_or(0, |&byte| u32::from(byte) << 8);
+    words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum::<u32>() + last
+}
+
+/// The sum in 16 bits, carries added.
+pub(super) fn fold(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// The checksum that `check` becomes when a word that it covers changes from `before` to `after`
+/// (RFC 1624, equation 3).
+pub(super) fn updated(check: u16, before: u16, after: u16) -> u16 {
+    !fold(u32::from(!check) + u32::from(!before) + u32::from(after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of RFC 1624, section 4.
+    #[test]
+    fn a_checksum_is_updated() {
+        assert_eq!(updated(0xdd2f, 0x5555, 0x3285), 0x0000);
+        assert_eq!(sum(&[1, 2, 3]), 0x0102 + 0x0300);
+        assert_eq!(fold(0x1_ffff), 1);
+    }
+}

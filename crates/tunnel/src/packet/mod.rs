@@ -1,0 +1,193 @@
+//! What is known of the bytes of IP packets: whose they are, whether they are parts of larger ones,
+//! and where what they carry begins.
+
+mod checksum;
+mod mss;
+mod too_big;
+
+pub use mss::clamp_mss;
+pub use too_big::too_big;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Numbers of protocols over IP.
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMP6: u8 = 58;
+const DCCP: u8 = 33;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;
+
+/// Headers of IPv6 between its own and what it carries (RFC 8200, section 4).
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION_OPTIONS: u8 = 60;
+/// No more of them are looked through: nobody sends as many.
+const MOST_HEADERS: usize = 8;
+
+const IPV4_HEADER: usize = 20;
+const IPV6_HEADER: usize = 40;
+
+/// A flow: the packets of one protocol from one address to another and, where the protocol has them,
+/// from one port to another. Those of a ping have its identifier for both ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flow {
+    /// The number of the protocol over IP: 6 TCP, 17 UDP, 1 and 58 ICMP.
+    pub protocol: u8,
+    /// Where its packets come from; port 0 where there are none.
+    pub from: (IpAddr, u16),
+    /// Where they go.
+    pub to: (IpAddr, u16),
+}
+
+impl Flow {
+    /// The flow of the answers.
+    pub fn reversed(&self) -> Flow {
+        Flow { from: self.to, to: self.from, ..*self }
+    }
+}
+
+impl fmt::Display for Flow {
+    /// Such as `tcp 10.0.0.1:5000 > 10.0.0.2:80`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.protocol {
+            TCP => f.write_str("tcp")?,
+            UDP => f.write_str("udp")?,
+            ICMP | ICMP6 => f.write_str("icmp")?,
+            other => write!(f, "protocol-{other}")?,
+        }
+        let end = |(ip, port): (IpAddr, u16)| match (ip, port) {
+            (_, 0) => ip.to_string(),
+            (IpAddr::V4(_), _) => format!("{ip}:{port}"),
+            (IpAddr::V6(_), _) => format!("[{ip}]:{port}"),
+        };
+        write!(f, " {} > {}", end(self.from), end(self.to))
+    }
+}
+
+/// Which part of a larger packet a fragment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// What all fragments of the packet have in common, with their addresses and protocol.
+    pub id: u32,
+    /// Whether it is the first, which alone has the ports.
+    pub is_first: bool,
+}
+
+/// What an IP packet is, as far as a tunnel needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Whose it is. Of a fragment that is not the first, the ports are not known.
+    pub flow: Flow,
+    /// Whether it is a part of a larger one.
+    pub fragment: Option<Fragment>,
+    /// Where what it carries begins: the header of the transport, except in fragments that are not
+    /// the first.
+    pub transport: usize,
+}
+
+/// Bytes that are no IP packet: they end too early, or do not say of themselves how many they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is no IP packet")]
+pub struct Malformed;
+
+impl Packet {
+    /// What `bytes` are, from the IP header to the end of the packet.
+    ///
+    /// # Errors
+    /// They are no IP packet.
+    pub fn parse(bytes: &[u8]) -> Result<Packet, Malformed> {
+        match bytes.first().ok_or(Malformed)? >> 4 {
+            4 => parse4(bytes),
+            6 => parse6(bytes),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// RFC 791, section 3.1.
+fn parse4(bytes: &[u8]) -> Result<Packet, Malformed> {
+    let header = bytes.first_chunk::<IPV4_HEADER>().ok_or(Malformed)?;
+    let transport = 4 * usize::from(header[0] & 15);
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    if transport < IPV4_HEADER || transport > total || total != bytes.len() {
+        return Err(Malformed);
+    }
+    let ip = |at: usize| {
+        Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]).into()
+    };
+    let place = u16::from_be_bytes([header[6], header[7]]);
+    let (offset, more) = (place & 0x1fff, place & 0x2000 != 0);
+    let fragment = (offset > 0 || more).then(|| Fragment {
+        id: u32::from(u16::from_be_bytes([header[4], header[5]])),
+        is_first: offset == 0,
+    });
+    Ok(finish(bytes, header[9], [ip(12), ip(16)], fragment, transport))
+}
+
+/// RFC 8200, sections 3 and 4.
+fn parse6(bytes: &[u8]) -> Result<Packet, Malformed> {
+    let header = bytes.first_chunk::<IPV6_HEADER>().ok_or(Malformed)?;
+    let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    if IPV6_HEADER + payload != bytes.len() {
+        return Err(Malformed);
+    }
+    let ip = |at: usize| {
+        let octets = header[at..].first_chunk::<16>().copied().unwrap_or_default();
+        Ipv6Addr::from(octets).into()
+    };
+    let (mut protocol, mut at, mut fragment) = (header[6], IPV6_HEADER, None);
+    for _ in 0..MOST_HEADERS {
+        let length = match protocol {
+            FRAGMENT => 8,
+            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
+                8 + 8 * usize::from(*bytes.get(at + 1).ok_or(Malformed)?)
+            }
+            _ => break,
+        };
+        let extension = bytes.get(at..at + length).ok_or(Malformed)?;
+        if protocol == FRAGMENT {
+            let place = u16::from_be_bytes([extension[2], extension[3]]);
+            let id = u32::from_be_bytes([extension[4], extension[5], extension[6], extension[7]]);
+            // One that is the whole packet is none (RFC 6946).
+            fragment = (place & !6 != 0).then_some(Fragment { id, is_first: place >> 3 == 0 });
+        }
+        (protocol, at) = (extension[0], at + length);
+        if fragment.is_some_and(|fragment| !fragment.is_first) {
+            break;
+        }
+    }
+    Ok(finish(bytes, protocol, [ip(8), ip(24)], fragment, at))
+}
+
+/// Looks for ports and the like at `transport`.
+fn finish(
+    bytes: &[u8],
+    protocol: u8,
+    [from, to]: [IpAddr; 2],
+    fragment: Option<Fragment>,
+    transport: usize,
+) -> Packet {
+    let has_header = fragment.is_none_or(|fragment| fragment.is_first);
+    let inside = bytes.get(transport..).filter(|_| has_header).unwrap_or_default();
+    let ports = match protocol {
+        TCP | UDP | DCCP | SCTP | UDP_LITE => number(inside, 0).zip(number(inside, 2)),
+        // Echo and its reply (RFC 792; RFC 4443, section 4).
+        ICMP if matches!(inside.first(), Some(0 | 8)) => number(inside, 4).map(|id| (id, id)),
+        ICMP6 if matches!(inside.first(), Some(128 | 129)) => number(inside, 4).map(|id| (id, id)),
+        _ => None,
+    };
+    let (source, destination) = ports.unwrap_or_default();
+    let flow = Flow { protocol, from: (from, source), to: (to, destination) };
+    Packet { flow, fragment, transport }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,146 @@
+//! [`too_big`]: telling a sender how large its packets may be.
+
+use super::checksum::{fold, sum};
+use super::{ICMP, ICMP6, IPV4_HEADER, IPV6_HEADER, Packet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// How much of a packet is quoted at most, with all headers: what every host must take (RFC 1812,
+/// section 4.3.2.3; RFC 4443, section 3.2).
+const ANSWER4: usize = 576;
+const ANSWER6: usize = 1280;
+const ICMP_HEADER: usize = 8;
+const HOP_LIMIT: u8 = 64;
+
+/// What a router at `from` answers to `bytes`, which are `packet` and larger than `mtu`: a packet that
+/// tells its sender so (RFC 1191, section 4; RFC 4443, section 3.2). Nothing where there is nobody to
+/// tell, or where one who tells might be told in turn (RFC 1122, section 3.2.2).
+pub fn too_big(bytes: &[u8], packet: &Packet, mtu: u16, from: IpAddr) -> Option<Vec<u8>> {
+    let is_first = packet.fragment.is_none_or(|fragment| fragment.is_first);
+    if !is_first || is_error(bytes, packet) {
+        return None;
+    }
+    match (from, packet.flow.from.0, packet.flow.to.0) {
+        (IpAddr::V4(from), IpAddr::V4(to), IpAddr::V4(destination))
+            if is_somebody4(to) && is_somebody4(destination) =>
+        {
+            Some(answer4(bytes, mtu, from, to))
+        }
+        // A group may be told, alone of all errors (RFC 4443, section 2.4 (e.3)).
+        (IpAddr::V6(from), IpAddr::V6(to), IpAddr::V6(_))
+            if !to.is_unspecified() && !to.is_multicast() =>
+        {
+            Some(answer6(bytes, mtu, from, to))
+        }
+        _ => None,
+    }
+}
+
+fn is_somebody4(ip: Ipv4Addr) -> bool {
+    !(ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast())
+}
+
+/// Whether it tells of an error itself.
+fn is_error(bytes: &[u8], packet: &Packet) -> bool {
+    let kind = bytes.get(packet.transport);
+    match packet.flow.protocol {
+        ICMP => kind.is_none_or(|kind| matches!(kind, 3..=5 | 11 | 12)),
+        ICMP6 => kind.is_none_or(|kind| *kind < 128),
+        _ => false,
+    }
+}
+
+fn answer4(bytes: &[u8], mtu: u16, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
+    let quoted = &bytes[..bytes.len().min(ANSWER4 - IPV4_HEADER - ICMP_HEADER)];
+    let total = (IPV4_HEADER + ICMP_HEADER + quoted.len()) as u16;
+    let mut answer = vec![0x45, 0];
+    answer.extend_from_slice(&total.to_be_bytes());
+    answer.extend_from_slice(&[0, 0, 0x40, 0, HOP_LIMIT, ICMP, 0, 0]);
+    answer.extend_from_slice(&from.octets());
+    answer.extend_from_slice(&to.octets());
+    let check = !fold(sum(&answer));
+    answer[10..12].copy_from_slice(&check.to_be_bytes());
+    // Destination unreachable, fragmentation needed.
+    answer.extend_from_slice(&[3, 4, 0, 0, 0, 0]);
+    answer.extend_from_slice(&mtu.to_be_bytes());
+    answer.extend_from_slice(quoted);
+    let check = !fold(sum(&answer[IPV4_HEADER..]));
+    answer[IPV4_HEADER + 2..IPV4_HEADER + 4].copy_from_slice(&check.to_be_bytes());
+    answer
+}
+
+fn answer6(bytes: &[u8], mtu: u16, from: Ipv6Addr, to: Ipv6Addr) -> Vec<u8> {
+    let quoted = &bytes[..bytes.len().min(ANSWER6 - IPV6_HEADER - ICMP_HEADER)];
+    let length = (ICMP_HEADER + quoted.len()) as u16;
+    let mut answer = vec![0x60, 0, 0, 0];
+    answer.extend_from_slice(&length.to_be_bytes());
+    answer.extend_from_slice(&[ICMP6, HOP_LIMIT]);
+    answer.extend_from_slice(&from.octets());
+    answer.extend_from_slice(&to.octets());
+    answer.extend_from_slice(&[2, 0, 0, 0, 0, 0]);
+    answer.extend_from_slice(&mtu.to_be_bytes());
+    answer.extend_from_slice(quoted);
+    // The addresses, the length and the protocol count, too (RFC 8200, section 8.1).
+    let pseudo = sum(&answer[8..IPV6_HEADER]) + u32::from(length) + u32::from(ICMP6);
+    let check = !fold(pseudo + sum(&answer[IPV6_HEADER..]));
+    answer[IPV6_HEADER + 2..IPV6_HEADER + 4].copy_from_slice(&check.to_be_bytes());
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ip4, ip6};
+    use super::super::{TCP, UDP};
+    use super::*;
+
+    const ROUTER4: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 96, 0, 1));
+    const ROUTER6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd65, 0, 0, 0, 0, 0, 0, 1));
+
+    fn answered(bytes: &[u8], from: IpAddr) -> Option<Vec<u8>> {
+        too_big(bytes, &Packet::parse(bytes).expect("a packet"), 1288, from)
+    }
+
+    #[test]
+    fn a_sender_is_told() {
+        let big = ip4(UDP, &[7; 1400]);
+        let answer = answered(&big, ROUTER4).expect("an answer");
+        let parsed = Packet::parse(&answer).expect("a packet");
+        assert_eq!(parsed.flow.to.0, Packet::parse(&big).expect("a packet").flow.from.0);
+        assert_eq!(
+            (answer.len(), &answer[20..22], &answer[26..28]),
+            (576, &[3, 4][..], &[5, 8][..])
+        );
+        assert_eq!(answer[28..], big[..548]);
+        assert_eq!((fold(sum(&answer[..20])), fold(sum(&answer[20..]))), (0xffff, 0xffff));
+
+        let big = ip6(TCP, &[7; 1400]);
+        let answer = answered(&big, ROUTER6).expect("an answer");
+        assert_eq!(
+            (answer.len(), &answer[40..42], &answer[46..48]),
+            (1280, &[2, 0][..], &[5, 8][..])
+        );
+        assert_eq!(answer[48..], big[..1232]);
+        let pseudo = sum(&answer[8..40]) + 1240 + 58;
+        assert_eq!(fold(pseudo + sum(&answer[40..])), 0xffff);
+    }
+
+    #[test]
+    fn not_everybody_is_told() {
+        let mut error = vec![11, 0];
+        error.resize(1400, 0);
+        assert_eq!(answered(&ip4(ICMP, &error), ROUTER4), None, "an error");
+        error[0] = 1;
+        assert_eq!(answered(&ip6(ICMP6, &error), ROUTER6), None, "an error");
+        let mut later = ip4(UDP, &[7; 1400]);
+        later[7] = 100;
+        assert_eq!(answered(&later, ROUTER4), None, "not the first fragment");
+        let mut everybody = ip4(UDP, &[7; 1400]);
+        everybody[16..20].fill(255);
+        assert_eq!(answered(&everybody, ROUTER4), None, "a broadcast");
+        let mut nobody = ip6(UDP, &[7; 1400]);
+        nobody[8..24].fill(0);
+        assert_eq!(answered(&nobody, ROUTER6), None, "from nobody");
+        assert_eq!(answered(&ip6(UDP, &[7; 1400]), ROUTER4), None, "another version");
+        let echo = [[8; 1].as_slice(), &[0; 1399]].concat();
+        assert!(answered(&ip4(ICMP, &echo), ROUTER4).is_some(), "a ping");
+    }
+}

@@ -1,0 +1,167 @@
+//! [`Server`]: the end with the good connection.
+
+use crate::device::{Device, End};
+use crate::error::TunnelError;
+use crate::network::Network;
+use crate::packet::Packet;
+use crate::pipe::Pipe;
+use crate::wire::{Message, NoMessage, VERSION};
+use crate::world::World;
+use exm_os::Netlink;
+use exm_session::{Errand, Session, Sink, Source};
+use exm_units::Instant;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// What a server is to do.
+#[derive(Clone, Debug)]
+pub struct ServerPlan {
+    /// What the device is called; `%d` in it becomes the first number that is free.
+    pub device: String,
+    /// The addresses of both ends; where none are given, some that are free on this machine.
+    pub network: Option<Network>,
+    /// Whether the client reaches this machine alone, and nothing beyond.
+    pub is_private: bool,
+}
+
+impl Default for ServerPlan {
+    /// Addresses of its choice, and the world beyond.
+    fn default() -> ServerPlan {
+        ServerPlan { device: "exm%d".to_owned(), network: None, is_private: false }
+    }
+}
+
+/// The end with the good connection: what the client sends goes on from here as this machine's own,
+/// and the answers back. It serves one client, the one that came last of those that have the key;
+/// several clients take several servers, each with a key and a port of its own.
+///
+/// It makes a network device, and has the machine pass packets on between that and the world; all of
+/// it is gone when this is dropped or the process ends, however it ends.
+#[derive(Debug)]
+pub struct Server {
+    pipe: Pipe,
+    network: Network,
+    world: World,
+    /// The largest datagram of the session.
+    largest: u16,
+    /// What is to be said to the client.
+    welcome: Option<Vec<u8>>,
+    failed: Option<TunnelError>,
+}
+
+impl Server {
+    /// A server over `session`, which nobody has joined yet.
+    ///
+    /// # Errors
+    /// This process may not, or the system has not what it takes.
+    pub fn new(session: &Session, plan: &ServerPlan) -> Result<Server, TunnelError> {
+        let largest = u16::try_from(session.settings().max_payload()).unwrap_or(u16::MAX);
+        let network = match plan.network {
+            Some(network) => network,
+            None => free_network(session)?,
+        };
+        let mut device = Device::new(&plan.device, largest)?;
+        device.set_addresses(network.addresses(End::Server))?;
+        let pipe = Pipe::new(device, usize::from(largest));
+        let world = if plan.is_private {
+            World::cut_off()
+        } else {
+            World::connect(pipe.device_name(), &network)?
+        };
+        Ok(Server { pipe, network, world, largest, welcome: None, failed: None })
+    }
+
+    /// What carries packets.
+    pub fn pipe(&self) -> &Pipe {
+        &self.pipe
+    }
+
+    /// The addresses of both ends.
+    pub fn network(&self) -> Network {
+        self.network
+    }
+
+    /// How the client reaches the world.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// A client has come that carries packets of up to `mtu` bytes.
+    fn welcome(&mut self, mtu: u16) -> Result<(), TunnelError> {
+        let mtu = mtu.min(self.largest);
+        let device = self.pipe.device_mut();
+        device.set_mtu(mtu)?;
+        device.set_addresses(self.network.addresses(End::Server))?;
+        self.welcome = Some(Message::Welcome { mtu, network: self.network }.encode());
+        Ok(())
+    }
+}
+
+/// A network that is free here; the same as last time, as a rule.
+fn free_network(session: &Session) -> Result<Network, TunnelError> {
+    let used: Vec<IpAddr> =
+        Netlink::open()?.all_addresses()?.iter().map(|address| address.ip).collect();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let port = session.local_address().map_or(0, |address| address.port());
+    Network::choose(&format!("{}:{port}", host.trim()), &used).ok_or(TunnelError::NoNetwork)
+}
+
+impl Errand for Server {
+    fn work(&mut self, session: &mut Session) -> io::Result<()> {
+        if let Some(error) = self.failed.take() {
+            return Err(error.into());
+        }
+        Ok(self.pipe.read(session.clock().now(), session.deliverable())?)
+    }
+
+    fn file(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.pipe.as_fd())
+    }
+
+    fn next_wake(&self) -> Instant {
+        if self.failed.is_some() { Instant::ZERO } else { Instant::MAX }
+    }
+}
+
+impl Source for Server {
+    fn waiting(&mut self, _now: Instant) -> Option<usize> {
+        match &self.welcome {
+            Some(welcome) => Some(welcome.len()),
+            None => self.pipe.queues_mut().next_length(),
+        }
+    }
+
+    fn pull(&mut self, now: Instant, payload: &mut Vec<u8>) {
+        match self.welcome.take() {
+            Some(welcome) => payload.extend_from_slice(&welcome),
+            None => self.pipe.queues_mut().pull(now, payload),
+        }
+    }
+}
+
+impl Sink for Server {
+    fn deliver(&mut self, now: Instant, payload: &[u8]) {
+        if let Ok(packet) = Packet::parse(payload) {
+            let from = packet.flow.from.0;
+            let [four, six] = self.network.addresses(End::Client);
+            // Nobody sends in another's name.
+            if from == four.ip || from == six.ip {
+                self.pipe.write(now, &packet, payload);
+            } else {
+                self.pipe.count_foreign();
+            }
+            return;
+        }
+        match Message::decode(payload) {
+            Ok(Message::Hello { mtu }) => {
+                if let Err(error) = self.welcome(mtu) {
+                    self.failed = Some(error);
+                }
+            }
+            // It is told what is spoken here, and says so to its user.
+            Err(NoMessage::Version(_)) => self.welcome = Some(vec![2, VERSION]),
+            _ => self.pipe.count_malformed(),
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Tunnels between networks of their own. Skipped, saying so, where this process may not make any.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{Networks, client, possible, server, shell};
+use exm_os::Namespace;
+use exm_session::Settings;
+use exm_tunnel::{Cidr, ClientPlan, Network, ServerPlan};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+const HOST4: &str = "203.0.113.2:7";
+const HOST6: &str = "[2001:db8:1::2]:7";
+
+/// Answers what is sent to port 7 by TCP and UDP, and says where it came from first.
+fn echo(host: &Namespace) {
+    let (tcp, udp) = host
+        .run(|| {
+            let any = "[::]:7";
+            io::Result::Ok((TcpListener::bind(any)?, UdpSocket::bind(any)?))
+        })
+        .expect("nobody else is there");
+    thread::spawn(move || {
+        for stream in tcp.incoming() {
+            let Ok(mut stream) = stream else { return };
+            thread::spawn(move || {
+                let from = stream.peer_addr().expect("it is connected").ip().to_canonical();
+                let _ = stream.write_all(format!("{from}\n").as_bytes());
+                let mut reader = stream.try_clone().expect("there are files");
+                let _ = io::copy(&mut reader, &mut stream);
+            });
+        }
+    });
+    thread::spawn(move || {
+        let mut buffer = [0; 65_536];
+        while let Ok((length, from)) = udp.recv_from(&mut buffer) {
+            let _ = udp.send_to(&buffer[..length], from);
+        }
+    });
+}
+
+fn connect(network: &Namespace, to: &str) -> TcpStream {
+    let to: SocketAddr = to.parse().expect("an address");
+    let stream = network.run(|| TcpStream::connect_timeout(&to, Duration::from_secs(10)));
+    let stream = stream.expect("the host answers");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("it can be set");
+    stream
+}
+
+/// From which address the host sees one who connects.
+fn seen_from(stream: &mut TcpStream) -> IpAddr {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while stream.read_exact(&mut byte).is_ok() && byte[0] != b'\n' {
+        line.push(byte[0]);
+    }
+    String::from_utf8(line).expect("text").parse().expect("an address")
+}
+
+fn echoes(stream: &mut TcpStream, length: usize) {
+    let sent: Vec<u8> = (0..length).map(|place| (place * 7 % 251) as u8).collect();
+    let mut writer = stream.try_clone().expect("there are files");
+    thread::scope(|scope| {
+        scope.spawn(|| writer.write_all(&sent).expect("it is taken"));
+        let mut got = vec![0; length];
+        stream.read_exact(&mut got).expect("it comes back");
+        assert!(got == sent, "it comes back as it was");
+    });
+}
+
+fn echoes_datagram(network: &Namespace, to: &str, length: usize) {
+    let to: SocketAddr = to.parse().expect("an address");
+    let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let socket = network.run(|| UdpSocket::bind(any)).expect("a socket");
+    socket.set_read_timeout(Some(Duration::from_secs(1))).expect("it can be set");
+    let sent = vec![5; length];
+    let mut got = vec![0; 65_536];
+    // What the host sends is at first too large for the tunnel; it is told so, and then cuts it.
+    let came_back = (0..3).any(|_| {
+        socket.send_to(&sent, to).expect("it is taken");
+        socket.recv_from(&mut got).is_ok_and(|(got_length, _)| got_length == length)
+    });
+    assert!(came_back && got[..length] == sent, "{length} bytes to {to} come back");
+}
+
+#[test]
+fn all_traffic_goes_through_and_leaves_as_the_servers() {
+    if !possible() {
+        return;
+    }
+    let networks = Networks::new();
+    let before = [&networks.client, &networks.server].map(all_of);
+    let server = server(&networks.server, ServerPlan::default(), Settings::default());
+    server.told();
+    let client = client(&networks.client, ClientPlan::default(), Settings::default());
+    let view = client.told();
+    assert!(view.has_six && usize::from(view.mtu) == Settings::default().max_payload());
+    echo(&networks.host);
+    for (host, own) in [(HOST4, "203.0.113.1"), (HOST6, "2001:db8:1::1")] {
+        let mut stream = connect(&networks.client, host);
+        assert_eq!(seen_from(&mut stream).to_string(), own);
+        echoes(&mut stream, 200_000);
+        for length in [1, 1200, 5000] {
+            echoes_datagram(&networks.client, host, length);
+        }
+    }
+    // Whoever wants to know how large packets may be is told.
+    let ping = shell(&networks.client, "ping -M do -s 1400 -c 1 -W 1 203.0.113.2 2>&1 || true");
+    assert!(ping.contains("1288"), "{ping}");
+    shell(&networks.client, "ping -c 1 -W 5 203.0.113.2");
+    client.end().expect("it ends as it was told");
+    server.end().expect("it ends as it was told");
+    let after = [&networks.client, &networks.server].map(all_of);
+    assert_eq!(before, after);
+}
+
+/// All that a tunnel might change in a network.
+fn all_of(network: &Namespace) -> String {
+    shell(
+        network,
+        "ip -o link | cut -d: -f2; ip route; ip -6 route; ip rule; ip -6 rule; nft list ruleset
+         cd /proc/sys/net; grep -r . ipv4/conf/*/forwarding ipv4/conf/*/rp_filter ipv6/conf/*/forwarding
+         grep -rs . ipv6/conf/*/force_forwarding ipv6/conf/*/accept_ra",
+    )
+}
+
+fn cidr(text: &str) -> Cidr {
+    text.parse().expect("a range")
+}
+
+#[test]
+fn a_client_that_moves_keeps_its_connections() {
+    if !possible() {
+        return;
+    }
+    let networks = Networks::new();
+    let server = server(&networks.server, ServerPlan::default(), Settings::default());
+    server.told();
+    // Even where the kernel is strict about the way packets come.
+    shell(&networks.client, "echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter");
+    let client = client(&networks.client, ClientPlan::default(), Settings::default());
+    client.told();
+    echo(&networks.host);
+    let mut stream = connect(&networks.client, HOST4);
+    seen_from(&mut stream);
+    echoes(&mut stream, 50_000);
+    let rp_filter = || shell(&networks.client, "cat /proc/sys/net/ipv4/conf/w?/rp_filter");
+    assert_eq!(rp_filter(), "2\n0\n");
+    shell(&networks.client, "ip link set w0 down");
+    echoes(&mut stream, 50_000);
+    assert_eq!(rp_filter(), "0\n2\n");
+    drop(client);
+    assert_eq!(rp_filter(), "0\n0\n");
+}
+
+#[test]
+fn some_traffic_goes_through_a_narrow_tunnel_of_given_addresses() {
+    if !possible() {
+        return;
+    }
+    let networks = Networks::new();
+    let network = Network::new(cidr("10.77.0.0/30"));
+    let plan = ServerPlan { network, is_private: true, ..ServerPlan::default() };
+    let narrow = Settings::new(exm_sprout::Settings::default(), 700).expect("large enough");
+    let server = server(&networks.server, plan, Settings::default());
+    server.told();
+    let routes = vec![cidr("203.0.113.1/32")];
+    let plan = ClientPlan { routes, device: "exmtest".to_owned(), ..ClientPlan::default() };
+    let client = client(&networks.client, plan, narrow);
+    let view = client.told();
+    assert_eq!((usize::from(view.mtu), view.has_six), (narrow.max_payload(), false));
+    assert_eq!(view.device, "exmtest");
+    echo(&networks.server);
+    for to in ["10.77.0.1:7", "203.0.113.1:7"] {
+        let mut stream = connect(&networks.client, to);
+        assert_eq!(seen_from(&mut stream).to_string(), "10.77.0.2");
+        echoes(&mut stream, 20_000);
+        echoes_datagram(&networks.client, to, 2000);
+    }
+    // The server passes nothing on.
+    let beyond = HOST4.parse().expect("an address");
+    let refused = networks
+        .client
+        .run(|| TcpStream::connect_timeout(&beyond, Duration::from_millis(300)))
+        .map(drop);
+    assert!(refused.is_err());
+}
+
+#[test]
+fn what_both_ends_have_already_is_told() {
+    if !possible() {
+        return;
+    }
+    let networks = Networks::new();
+    let network = Network::new(cidr("10.2.0.0/24"));
+    let plan = ServerPlan { network, is_private: true, ..ServerPlan::default() };
+    shell(&networks.server, "ip address del 10.2.0.1/24 dev w1");
+    let server = server(&networks.server, plan, Settings::default());
+    server.told();
+    let mut client = client(&networks.client, ClientPlan::default(), Settings::default());
+    let error = client.failed().to_string();
+    assert!(
+        error.contains("the address 10.2.0.2 already, which is of the network 10.2.0.0/24"),
+        "{error}"
+    );
+}
+
+const MARK: &str = "EXM_TEST_TUNNEL";
+const RESOLV_CONF: &str = "EXM_TEST_RESOLV_CONF";
+
+/// An end in the network that this process was started in, until it is killed; run by the test below
+/// in a process of its own.
+#[test]
+fn run_an_end_until_it_is_killed() {
+    let Some(which) = std::env::var_os(MARK) else { return };
+    let network = Namespace::current().expect("there is one");
+    if which == "server" {
+        let server = server(&network, ServerPlan::default(), Settings::default());
+        server.told();
+        eprintln!("ready");
+        let _ = server.end_of_time();
+    } else {
+        let resolv_conf = std::env::var_os(RESOLV_CONF).expect("it is set").into();
+        let names = vec![IpAddr::from([9, 9, 9, 9])];
+        let plan = ClientPlan { names, resolv_conf, ..ClientPlan::default() };
+        let client = client(&network, plan, Settings::default());
+        client.told();
+        eprintln!("ready");
+        let _ = client.end_of_time();
+    }
+}
+
+fn start(network: &Namespace, which: &str, resolv_conf: &std::path::Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().expect("it is running"));
+    command.args(["--exact", "run_an_end_until_it_is_killed", "--nocapture"]);
+    command.env(MARK, which).env(RESOLV_CONF, resolv_conf);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    network.run(|| command.spawn()).expect("it can be run")
+}
+
+fn wait_until_ready(child: &mut Child) {
+    let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "ready"), "it sets up");
+}
+
+/// Killed at any moment, neither end leaves anything.
+#[test]
+fn nothing_is_left_of_a_tunnel_that_is_killed() {
+    if !possible() {
+        return;
+    }
+    let networks = Networks::new();
+    let both = [&networks.client, &networks.server];
+    shell(&networks.client, "echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter");
+    let file = std::env::temp_dir().join(format!("exm-tunnel-{}", std::process::id()));
+    std::fs::write(&file, "nameserver 192.0.2.53\n").expect("a temporary file");
+    let seen = || (both.map(all_of), std::fs::read_to_string(&file).expect("it is there"));
+    let before = seen();
+    let come_back = |what: &str| {
+        let came = (0..150).any(|_| {
+            thread::sleep(Duration::from_millis(20));
+            seen() == before
+        });
+        assert!(came, "killed {what}: {:#?} instead of {before:#?}", seen());
+    };
+    for after_ms in [0, 3, 6, 10, 15, 20, 30, 50] {
+        let mut server = start(&networks.server, "server", &file);
+        thread::sleep(Duration::from_millis(after_ms));
+        server.kill().expect("it runs");
+        server.wait().expect("it ended");
+        come_back(&format!("a server after {after_ms} ms"));
+    }
+    let mut server = start(&networks.server, "server", &file);
+    wait_until_ready(&mut server);
+    let with_server = all_of(&networks.server);
+    for after_ms in [0, 10, 20, 30, 40, 50, 60, 80, 100, 150, 10_000] {
+        let mut client = start(&networks.client, "client", &file);
+        if after_ms < 1000 {
+            thread::sleep(Duration::from_millis(after_ms));
+        } else {
+            wait_until_ready(&mut client);
+            let during = seen();
+            assert!(during.0[0].contains("128.0.0.0/1 dev exm0"), "{}", during.0[0]);
+            assert_eq!(during.1, "# As long as exm tunnel runs.\nnameserver 9.9.9.9\n");
+        }
+        client.kill().expect("it runs");
+        client.wait().expect("it ended");
+        let came = (0..150).any(|_| {
+            thread::sleep(Duration::from_millis(20));
+            let ((client, file), before) = ((all_of(both[0]), seen().1), &before);
+            client == before.0[0] && file == before.1
+        });
+        assert!(came, "killed a client after {after_ms} ms: {:#?}", seen());
+    }
+    assert_eq!(all_of(&networks.server), with_server);
+    server.kill().expect("it runs");
+    server.wait().expect("it ended");
+    come_back("the server");
+    std::fs::remove_file(&file).expect("it is there");
+}
