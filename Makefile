@@ -52,7 +52,8 @@ smoke:
 	$(EXM) score $(SMOKE)/whole.json aimd --model models/demo.toml --specimens 64
 	$(EXM) experiment run thesis-3-4 --quick --out $(SMOKE)/thesis-3-4
 	$(EXM) experiment run thesis-3-7 --quick --out $(SMOKE)/thesis-3-7
-	$(EXM) report $(SMOKE)/thesis-3-4 $(SMOKE)/thesis-3-7 -o $(SMOKE)/report.html
+	$(EXM) experiment run thesis-2-9 --quick --duration 90s --only Sprout,Cubic/CoDel --out $(SMOKE)/thesis-2-9
+	$(EXM) report $(SMOKE)/thesis-3-4 $(SMOKE)/thesis-3-7 $(SMOKE)/thesis-2-9 -o $(SMOKE)/report.html
 
 clean:
 	$(CARGO) clean

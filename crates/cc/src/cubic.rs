@@ -28,7 +28,7 @@ pub struct Cubic {
     curve: Curve,
     /// The curve before the last loss or timeout, should that prove spurious (section 4.9).
     curve_before: Curve,
-    /// Smoothed round-trip time, in seconds (RFC 6298, equation 2.3).
+    /// Smoothed round-trip time, in seconds (RFC 6298, rules 2.2 and 2.3).
     srtt: Option<f64>,
     /// Since when the application has had too little to send (section 5.8).
     idle_since: Option<Instant>,

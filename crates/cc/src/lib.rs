@@ -36,6 +36,8 @@ mod ledbat;
 mod pipe;
 mod reno;
 mod vegas;
+#[cfg(test)]
+mod watched;
 mod window;
 mod xcp;
 

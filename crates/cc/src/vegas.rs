@@ -2,7 +2,7 @@
 
 use crate::controller::{Ack, Congestion, Controller, Decision, Start};
 use crate::reno;
-use crate::window::{RoundTrip, Verdict, Window, acked};
+use crate::window::{Verdict, Window, acked};
 use exm_units::{Instant, Span};
 
 /// Brakmo, O'Malley & Peterson, SIGCOMM 1994, section 4.2, with the values of Linux and ns-3:
@@ -24,14 +24,15 @@ const MIN_WINDOW: f64 = 2.0;
 /// Slow start is Linux's: it doubles the window every round trip and looks at the queue every round
 /// trip; in the paper it doubles every other round trip. What counts of a round trip is the least
 /// smoothed round-trip time (RFC 6298), as in ns-3: the first packet of a burst meets no queue, and
-/// says nothing of the burst. Losses are answered as Reno answers them; the paper's early
+/// says nothing of the burst. It is held against the least smoothed round-trip time of the flow, so
+/// that the two are alike. Losses are answered as Reno answers them; the paper's early
 /// retransmissions are left to the host.
 #[derive(Clone, Debug, Default)]
 pub struct Vegas {
     window: Window,
-    /// The least round-trip time of the flow.
-    base_rtt: Option<Span>,
-    /// Smoothed round-trip time, in seconds (RFC 6298, equation 2.3).
+    /// The least smoothed round-trip time of the flow, in seconds.
+    base_rtt: Option<f64>,
+    /// Smoothed round-trip time, in seconds (RFC 6298, rules 2.2 and 2.3).
     srtt: Option<f64>,
     round: Round,
 }
@@ -39,21 +40,29 @@ pub struct Vegas {
 /// What was seen of the current round trip.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    trip: RoundTrip,
+    /// The last packet in flight when it began, with whose acknowledgement it ends.
+    last: Option<u64>,
     /// The least smoothed round-trip time, in seconds.
     min_srtt: f64,
     samples: u32,
 }
 
-impl Round {
-    fn new(trip: RoundTrip) -> Round {
-        Round { trip, min_srtt: f64::INFINITY, samples: 0 }
+impl Default for Round {
+    fn default() -> Round {
+        Round { last: None, min_srtt: f64::INFINITY, samples: 0 }
     }
 }
 
-impl Default for Round {
-    fn default() -> Round {
-        Round::new(RoundTrip::default())
+impl Round {
+    /// Whether the round trip ends with `ack`; the first acknowledgement ends what came before it.
+    fn ends(&self, ack: &Ack) -> bool {
+        self.last.is_none_or(|last| ack.sequence >= last)
+    }
+
+    /// The round trip that begins with `ack`.
+    fn after(ack: &Ack) -> Round {
+        let last = ack.sequence.saturating_add(ack.in_flight.get());
+        Round { last: Some(last), ..Round::default() }
     }
 }
 
@@ -78,19 +87,19 @@ impl Vegas {
 
     /// Takes note of the round-trip time of an acknowledged packet.
     fn observe(&mut self, rtt: Span) {
-        self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
         let rtt = rtt.as_secs_f64();
         let srtt = self.srtt.map_or(rtt, |srtt| srtt + (rtt - srtt) / 8.0);
         self.srtt = Some(srtt);
+        self.base_rtt = Some(self.base_rtt.map_or(srtt, |base| base.min(srtt)));
         self.round.min_srtt = self.round.min_srtt.min(srtt);
         self.round.samples = self.round.samples.saturating_add(1);
     }
 
     /// Packets of its own in the queue: section 4.2's difference of expected and actual rate, times
-    /// the round-trip time, in whole packets, as in Linux.
+    /// the least round-trip time.
     fn waiting(&self) -> Option<f64> {
-        let (base, rtt) = (self.base_rtt?.as_secs_f64(), self.round.min_srtt);
-        (base > 0.0).then(|| (self.window.cwnd * (rtt / base - 1.0)).floor())
+        let (base, rtt) = (self.base_rtt?, self.round.min_srtt);
+        (rtt > 0.0).then(|| self.window.cwnd * (1.0 - base / rtt))
     }
 
     /// The decision of a round trip at whose end `waiting` packets are in the queue.
@@ -116,7 +125,7 @@ impl Vegas {
 
 impl Controller for Vegas {
     fn on_start(&mut self, start: &Start) -> Decision {
-        *self = Vegas { window: Window::new(start), base_rtt: start.rtt, ..Vegas::new() };
+        *self = Vegas { window: Window::new(start), ..Vegas::new() };
         self.window.decision()
     }
 
@@ -125,12 +134,14 @@ impl Controller for Vegas {
             return self.window.decision();
         }
         self.observe(ack.rtt());
-        let round_ends = self.round.trip.ends(ack);
+        let round_ends = self.round.ends(ack);
         if self.window.may_grow(ack) {
             self.grow(ack, round_ends);
         }
-        if round_ends || ack.recovering {
-            self.round = Round::new(self.round.trip);
+        if round_ends {
+            self.round = Round::after(ack);
+        } else if ack.recovering {
+            self.round = Round { last: self.round.last, ..Round::default() };
         }
         self.window.decision()
     }

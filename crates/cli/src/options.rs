@@ -12,11 +12,13 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// A line that no option is to blame for.
+    /// Lines that no option is to blame for.
     pub(crate) fn line(&mut self, text: &str) {
-        self.text += text;
-        self.text.push('\n');
-        self.options.push(("", String::new()));
+        for line in text.lines() {
+            self.text += line;
+            self.text.push('\n');
+            self.options.push(("", String::new()));
+        }
     }
 
     /// The line of `key`, whose value stands for that of `option`.

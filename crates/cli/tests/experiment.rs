@@ -206,6 +206,54 @@ fn schemes_are_compared_by_options() {
 }
 
 #[test]
+fn cellular_links_are_synthetic_unless_traces_are_given() {
+    let folder = folder("cellular");
+    let quick = "--quick --duration 62s --only Sprout --json";
+    let json = folder.json(&format!("experiment run thesis-2-9 {quick}"));
+    assert_eq!(json["variants"].as_array().map(Vec::len), Some(8));
+    let used = |json: &serde_json::Value, case: usize| {
+        json["cases"][case]["own"]["values"]["capacity_used"].as_f64().expect("is told")
+    };
+    assert!((1.0..100.1).contains(&used(&json, 0)), "{}", used(&json, 0));
+    let line = |every: u32| (1..=1000).map(|n| format!("{}\n", n * every)).collect::<String>();
+    fs::create_dir_all(folder.path("mine")).expect("can make a folder");
+    folder.write("mine/train.down", line(3));
+    let error = error_of(&folder.run("experiment run thesis-2-10 --traces mine"));
+    assert!(error.contains("train.up is missing"), "{error}");
+    folder.write("mine/train.up", line(7));
+    let json = folder.json(&format!("experiment run thesis-2-10 {quick} --traces mine"));
+    let names: Vec<&str> =
+        json["variants"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(names, ["mean over all links", "train down", "train up"]);
+    let mean = (used(&json, 1) + used(&json, 2)) / 2.0;
+    assert!((used(&json, 0) - mean).abs() < 1e-9);
+    // Beside the results on other links, and so are their pictures on a page.
+    assert!(folder.path("results/thesis-2-10-mine/figure.svg").exists());
+    assert!(folder.run("report results/thesis-2-10-mine -o page.md").status.success());
+    assert!(folder.path("page/thesis-2-10-mine-figure.svg").exists());
+    let error = error_of(&folder.run("experiment run thesis-3-4 --traces mine"));
+    assert!(error.contains("a flow whose path and whose way back"), "{error}");
+}
+
+#[test]
+fn schemes_are_compared_over_a_way_back() {
+    let folder = folder("back");
+    let options = "--rtt 40ms --runs 1 --duration 5s --warm-up 1s --json";
+    let json = folder
+        .json(&format!("compare --cc sprout,cubic/codel --trace lte --back lte,_seed_2 {options}"));
+    assert_eq!(
+        (json["axes"][0].as_str(), json["axes"][1].as_str()),
+        (Some("self_inflicted"), Some("received"))
+    );
+    let values = &json["cases"][0]["own"]["values"];
+    assert!(values["received"].as_f64() > Some(0.1), "{values}");
+    let json = folder.json(&format!("compare --cc vegas --link 8Mbps --back 1Mbps {options}"));
+    assert_eq!(json["axes"][0].as_str(), Some("delay_95"));
+    let output = folder.run("compare --cc vegas --link 8Mbps --back 1Mpbs --rtt 40ms");
+    assert!(error_of(&output).contains("'1Mpbs' for '--back'"), "{}", error_of(&output));
+}
+
+#[test]
 fn a_report_is_one_page() {
     let folder = folder("report");
     folder.text("experiment run two.toml --runs 2");
@@ -284,7 +332,14 @@ fn shipped_experiments_are_listed_and_run() {
     let list = folder.json("experiment list --json");
     let names: Vec<&str> =
         list.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
-    for name in ["thesis-3-4", "thesis-3-10", "datacenter", "competing-compound", "sigcomm-11"] {
+    for name in [
+        "thesis-2-9",
+        "thesis-3-4",
+        "thesis-3-10",
+        "datacenter",
+        "competing-compound",
+        "sigcomm-11",
+    ] {
         assert!(names.contains(&name), "{name}");
     }
     assert!(folder.text("experiment list").contains("thesis-3-4"));

@@ -70,7 +70,7 @@ fn lines_go_both_ways_and_the_key_comes_in_any_way() {
         let mut client = Running::start(&mut command);
         let mut typed = client.0.stdin.take().expect("it is piped");
         let first = if first.is_empty() { String::new() } else { format!("{first}\n") };
-        write!(typed, "{first}a line by{way}\n").expect("it is taken");
+        writeln!(typed, "{first}a line by{way}").expect("it is taken");
         let mut line = String::new();
         printed.read_line(&mut line).expect("it is printed");
         assert_eq!(line, format!("a line by{way}\n"));

@@ -1,4 +1,17 @@
-//! Cellsim.
+//! Cellsim: an emulated link in real time, for real programs.
+//!
+//! [`Ends`] are two networks, [`emulate`] is the link between them for as long as something is done,
+//! and [`Watch`] is told what becomes of each packet; a [`Report`] sums it up. What a link does to
+//! packets is a [`Path`] each way, which does no I/O: the same queues and services as the simulator's.
+//!
+//! A packet is read from the device by which it leaves one network, goes along its path, and is written
+//! to the device of the other. When it is to leave follows from when it came, never from when the
+//! thread that moves it gets to run: that only makes it late, by as much as [`Delivery::lateness`]
+//! says. Nothing is lost that is not counted, by its [`Cause`] or as missed before it could be read.
+//!
+//! All of it is Linux's.
+#![cfg(target_os = "linux")]
+
 mod account;
 mod drive;
 mod ends;
@@ -18,7 +31,7 @@ pub use account::{Account, Lateness, Tally};
 pub use ends::{End, Ends, EndsError, MTU, World};
 pub use fingerprint::fingerprint;
 pub use frame::Flow;
-pub use log::{Log, LogError, MahimahiLog, Origin, RowLog};
+pub use log::{Log, LogError, MahimahiLog, Origin, Rest, RowLog};
 pub use outside::{Outside, OutsideError, Reach};
 pub use path::{
     Bursts, Cause, Outcome, Path, PathSpec, Propagation, Reordering, Schedule, ScheduleError,

@@ -97,7 +97,8 @@ impl Change {
             What::Trace(_) | What::TraceOf(..) => true,
             What::Key(path, _) => {
                 let mut steps = path.split('.');
-                matches!(steps.next(), Some("link" | "dumbbell")) && steps.last() == Some("trace")
+                matches!(steps.next(), Some("link" | "dumbbell"))
+                    && steps.next_back() == Some("trace")
             }
             What::Controller(_) | What::Queue(_) => false,
         }

@@ -13,9 +13,11 @@ use exm_random::{Purpose, Stream};
 use exm_sim::controllers::AnyController;
 use exm_sim::network::Network;
 use exm_sim::scenario::{Load, Scenario, ScenarioError, Traces, suggest};
+use exm_trace::Trace;
 use exm_units::Span;
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use toml::{Table, Value};
 
 /// What a run of an experiment may say otherwise than its file.
@@ -169,8 +171,8 @@ impl Plan {
         }
         let seed = options.seed.unwrap_or(experiment.seed);
         let mut cases = Vec::new();
-        let traces = Traces::default();
-        let mut maker = Maker { experiment: &experiment, base: &base, seed, traces };
+        let (traces, prints) = (Traces::default(), Vec::new());
+        let mut maker = Maker { experiment: &experiment, base: &base, seed, traces, prints };
         for variant in 0..experiment.variants.len() {
             for (point, value) in experiment.points().iter().enumerate() {
                 for &scheme in &left {
@@ -330,6 +332,8 @@ struct Maker<'a> {
     base: &'a Table,
     seed: u64,
     traces: Traces,
+    /// The fingerprints of those traces, made once each.
+    prints: Vec<(Arc<Trace>, Fingerprint)>,
 }
 
 impl Maker<'_> {
@@ -388,8 +392,18 @@ impl Maker<'_> {
         source.error(None, "the schemes' settings contradict one another")
     }
 
+    fn print(&mut self, trace: &Arc<Trace>) -> Fingerprint {
+        if let Some((_, print)) = self.prints.iter().find(|(known, _)| Arc::ptr_eq(known, trace)) {
+            return *print;
+        }
+        let mut print = Fingerprint::new();
+        trace.times().iter().for_each(|at| print.add(&at.as_nanos().to_le_bytes()));
+        self.prints.push((Arc::clone(trace), print));
+        print
+    }
+
     /// All that the result depends on: the text, the tables and traces it names, the seed.
-    fn hash(&self, text: &str, scenario: &Scenario, network: &Network) -> Fingerprint {
+    fn hash(&mut self, text: &str, scenario: &Scenario, network: &Network) -> Fingerprint {
         let mut hash = Fingerprint::of(text);
         let mut first = 0;
         for group in &scenario.flows {
@@ -400,7 +414,7 @@ impl Maker<'_> {
         for link in network.links() {
             write!(hash, "{link:?}").expect("numbers take any text");
             if let Service::Trace(trace) = &link.service {
-                trace.times().iter().for_each(|at| hash.add(&at.as_nanos().to_le_bytes()));
+                write!(hash, "{}", self.print(trace)).expect("numbers take any text");
             }
         }
         hash.add(&self.seed.to_le_bytes());

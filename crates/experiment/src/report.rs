@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 /// Results and their pictures.
 #[derive(Clone, Debug)]
 pub struct Shown {
+    /// The name of their folder, which sets pictures on a page apart.
+    pub name: String,
     /// The results.
     pub results: Results,
     /// The text of each picture, in the order of [`Results::pictures`].
@@ -41,14 +43,16 @@ impl Shown {
             std::fs::read_to_string(&path).map_err(|source| ShowError::Picture { path, source })
         };
         let svgs = results.pictures.iter().map(svg).collect::<Result<_, _>>()?;
-        Ok(Shown { results, svgs })
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_else(|| results.experiment.clone());
+        Ok(Shown { name, results, svgs })
     }
 
     /// The name of the picture of this number as a file beside a Markdown page, in a folder `beside`
     /// it.
     pub fn file(&self, beside: &str, picture: usize) -> String {
-        let name = &self.results.pictures[picture].file;
-        format!("{beside}/{}-{name}.svg", self.results.experiment)
+        let file = &self.results.pictures[picture].file;
+        format!("{beside}/{}-{file}.svg", self.name)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::plan::Plan;
 use crate::rows::RunRow;
 use crate::store::{Rows, Store, StoreError};
 use rayon::prelude::*;
+use std::collections::btree_map::Entry;
 use std::sync::{Mutex, PoisonError};
 
 /// Watches over runs as they are made, from several threads at once.
@@ -81,12 +82,12 @@ pub fn run_live(
         if watch.is_stopped() {
             break;
         }
-        if !rows.contains_key(&(index, run)) {
+        if let Entry::Vacant(vacant) = rows.entry((index, run)) {
             let (seed, step) = (plan.seed_of(run), plan.asked.step());
             let Some(measured) = lab.run(case, seed, step, &|| watch.is_stopped())? else { break };
             let row = RunRow::measured(case, measured, plan.asked);
             store.add(case, run, &row)?;
-            rows.insert((index, run), row);
+            vacant.insert(row);
         }
         watch.advance(plan.work(case));
     }

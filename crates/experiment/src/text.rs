@@ -105,14 +105,19 @@ impl Results {
         let has_paper = ratios.flatten().any(|ratio| ratio.paper.is_some());
         let kind = if has_paper { ColumnKind::Compared } else { ColumnKind::Number };
         let mut columns = self.first_columns("over");
+        let ratios = comparisons.iter().flat_map(|one| [one.speedup, one.delay_reduction]);
+        let is_sure = ratios.flatten().any(|ratio| ratio.interval.is_some());
         for heading in ["speed-up", "delay ratio"] {
             columns.push(Column::new(heading, kind));
-            columns.push(Column::new("interval 95 %", ColumnKind::Number));
+            columns.extend(is_sure.then(|| Column::new("interval 95 %", ColumnKind::Number)));
         }
         let rows = comparisons.iter().map(|one| {
             let mut cells = self.first_cells(&one.point, &one.scheme);
-            cells.extend(ratio_cells(one.speedup, has_paper));
-            cells.extend(ratio_cells(one.delay_reduction, has_paper));
+            for ratio in [one.speedup, one.delay_reduction] {
+                let [value, interval] = ratio_cells(ratio, has_paper);
+                cells.push(value);
+                cells.extend(is_sure.then_some(interval));
+            }
             cells
         });
         let rows: Vec<Vec<Cell>> = rows.collect();

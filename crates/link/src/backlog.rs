@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// Packets in the order of their coming, and their bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Backlog {
+pub struct Backlog {
     limit: Limit,
     waiting: VecDeque<Packet>,
     bytes: u64,
@@ -20,6 +20,12 @@ impl Backlog {
     #[inline]
     pub(crate) fn is_full(&self, size: u32) -> bool {
         self.limit.is_full(self.waiting.len(), self.bytes, size)
+    }
+
+    /// Whether a packet of `size` bytes does not fit even where nothing waits.
+    #[inline]
+    pub(crate) fn can_never_hold(&self, size: u32) -> bool {
+        self.limit.is_full(0, 0, size)
     }
 
     #[inline]

@@ -18,7 +18,7 @@ const MAX_BINS: u32 = 65_536;
 
 /// In whose favour bins are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub enum Order {
     /// Bins that were empty go before the others until their first quantum is spent; the fattest
     /// bin has the most bytes (RFC 8290).
     SparseFirst,
@@ -268,12 +268,13 @@ const _: () = assert!(size_of::<Bin>() == 64);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dropper::{INTERVAL, MTU, TARGET};
+    use crate::dropper::{INTERVAL, MTU, Root, TARGET};
     use crate::tests::site;
     use exm_units::Packets;
 
     fn bins(order: Order, limit: Limit) -> Bins {
-        let law = Law { target: TARGET, interval: INTERVAL, mtu: MTU, ecn: true };
+        let root = Root::Newton;
+        let law = Law { target: TARGET, interval: INTERVAL, mtu: MTU, ecn: true, root };
         Bins::new(&Plan { bins: 1024, quantum: Bytes::new(1514), law, order }, site(limit))
     }
 

@@ -1,14 +1,14 @@
 //! [`CoDel`]: one queue whose sojourn times are held near a target.
 
 use crate::backlog::Backlog;
-use crate::dropper::{Dropper, INTERVAL, Law, MTU, TARGET};
+use crate::dropper::{Dropper, INTERVAL, Law, MTU, Root, TARGET};
 use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
 use exm_units::{Bytes, Instant, Span};
 use serde::Deserialize;
 
 /// CoDel (RFC 8289; Nichols & Jacobson, ACM Queue 2012): first in, first out, where packets that
 /// waited too long for too long are dropped, or marked, as they leave. What does not fit is dropped
-/// as it comes.
+/// as it comes. The law's square root is taken as Linux takes it, by Newton's iteration.
 #[derive(Clone, Debug)]
 pub struct CoDel {
     law: Law,
@@ -42,7 +42,7 @@ impl Default for CoDelSettings {
 impl CoDelSettings {
     fn law(&self) -> Law {
         let CoDelSettings { target, interval, mtu, ecn } = *self;
-        Law { target, interval, mtu, ecn }
+        Law { target, interval, mtu, ecn, root: Root::Newton }
     }
 }
 

@@ -1,59 +1,46 @@
 //! [`DropHead`]: the plain queue that gives up the oldest.
 
 use crate::backlog::Backlog;
-use crate::{Discipline, Limit, Packet, Site, Verdict};
-use exm_units::Instant;
+use crate::fifo::{Admission, Fifo};
+use crate::{Packet, Verdict};
 use serde::Deserialize;
 
 /// First in, first out; a packet that finds the queue full takes the place of the oldest ones.
 ///
 /// Senders learn of congestion a queue's length sooner than from [`crate::DropTail`], and what
 /// waits is never staler than it must be (Lakshman, Neidhardt & Ott, INFOCOM 1996).
+pub type DropHead = Fifo<ForgetOldest>;
+
+/// What makes a queue [`DropHead`].
 #[derive(Clone, Debug)]
-pub struct DropHead {
-    limit: Limit,
-    backlog: Backlog,
-}
+pub struct ForgetOldest;
 
 /// It has no parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DropHeadSettings {}
 
-impl Discipline for DropHead {
+impl Admission for ForgetOldest {
     const NAME: &'static str = "drop-head";
 
     type Settings = DropHeadSettings;
 
-    fn new(_settings: &DropHeadSettings, site: Site) -> DropHead {
-        DropHead { limit: site.limit, backlog: Backlog::new(site.limit) }
+    fn new(_settings: &DropHeadSettings) -> ForgetOldest {
+        ForgetOldest
     }
 
     #[inline]
-    fn enqueue(&mut self, _now: Instant, packet: Packet, verdict: &mut Verdict) {
+    fn admit(&self, backlog: &mut Backlog, packet: Packet, verdict: &mut Verdict) {
         // For what never fits, nothing else shall go.
-        if self.limit.is_full(0, 0, packet.size) {
+        if backlog.can_never_hold(packet.size) {
             verdict.drop(packet);
             return;
         }
-        while self.backlog.is_full(packet.size) {
-            let Some(oldest) = self.backlog.pop() else { break };
+        while backlog.is_full(packet.size) {
+            let Some(oldest) = backlog.pop() else { break };
             verdict.drop(oldest);
         }
-        self.backlog.push(packet);
-    }
-
-    #[inline]
-    fn dequeue(&mut self, _now: Instant, _verdict: &mut Verdict) -> Option<Packet> {
-        self.backlog.pop()
-    }
-
-    fn packets(&self) -> usize {
-        self.backlog.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.backlog.bytes()
+        backlog.push(packet);
     }
 }
 
@@ -61,7 +48,8 @@ impl Discipline for DropHead {
 mod tests {
     use super::*;
     use crate::tests::site;
-    use exm_units::Bytes;
+    use crate::{Discipline, Limit};
+    use exm_units::{Bytes, Instant};
 
     #[test]
     fn the_oldest_make_room_and_the_hopeless_is_refused() {

@@ -1,57 +1,47 @@
 //! [`DropTail`]: the plain queue.
 
 use crate::backlog::Backlog;
-use crate::{Discipline, Packet, Site, Verdict};
-use exm_units::Instant;
+use crate::fifo::{Admission, Fifo};
+use crate::{Packet, Verdict};
 use serde::Deserialize;
 
 /// First in, first out; a packet that finds the queue full is dropped.
+pub type DropTail = Fifo<RefuseNewest>;
+
+/// What makes a queue [`DropTail`].
 #[derive(Clone, Debug)]
-pub struct DropTail(Backlog);
+pub struct RefuseNewest;
 
 /// It has no parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DropTailSettings {}
 
-impl Discipline for DropTail {
+impl Admission for RefuseNewest {
     const NAME: &'static str = "drop-tail";
 
     type Settings = DropTailSettings;
 
-    fn new(_settings: &DropTailSettings, site: Site) -> DropTail {
-        DropTail(Backlog::new(site.limit))
+    fn new(_settings: &DropTailSettings) -> RefuseNewest {
+        RefuseNewest
     }
 
     #[inline]
-    fn enqueue(&mut self, _now: Instant, packet: Packet, verdict: &mut Verdict) {
-        if self.0.is_full(packet.size) {
+    fn admit(&self, backlog: &mut Backlog, packet: Packet, verdict: &mut Verdict) {
+        if backlog.is_full(packet.size) {
             verdict.drop(packet);
         } else {
-            self.0.push(packet);
+            backlog.push(packet);
         }
-    }
-
-    #[inline]
-    fn dequeue(&mut self, _now: Instant, _verdict: &mut Verdict) -> Option<Packet> {
-        self.0.pop()
-    }
-
-    fn packets(&self) -> usize {
-        self.0.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.0.bytes()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limit;
+    use crate::{Discipline, Limit, Site};
     use exm_random::{Purpose, Stream};
-    use exm_units::{Bytes, Packets, Rate};
+    use exm_units::{Bytes, Instant, Packets, Rate};
     use proptest::prelude::*;
 
     fn queue(limit: Limit) -> DropTail {

@@ -2,7 +2,8 @@
 //!
 //! The law of RFC 8289: while packets have waited longer than a target for a whole interval, one is
 //! dropped as it leaves, and the next one sooner and sooner, after the interval divided by the
-//! square root of the count, until they no longer wait so long.
+//! square root of the count, until they no longer wait so long. Routers come near that root by one
+//! step of Newton's iteration a drop.
 
 use crate::{ImpossibleSetting, Packet, Verdict};
 use exm_units::{Bytes, Instant, Span};
@@ -29,6 +30,18 @@ pub(crate) struct Law {
     pub(crate) mtu: Bytes,
     /// Whether to mark instead of dropping where that is possible.
     pub(crate) ecn: bool,
+    /// How the square root of the count is taken.
+    pub(crate) root: Root,
+}
+
+/// How the square root of the count is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// By one step of Newton's iteration a drop, from what it was at the last one, as Linux does,
+    /// and ns-3: the second drop follows the first after half the interval, not 0.71 of it.
+    Newton,
+    /// As it is, as in RFC 8289 and ns-2.
+    Exact,
 }
 
 impl Law {
@@ -40,13 +53,6 @@ impl Law {
         };
         zero("target", self.target)?;
         zero("interval", self.interval)
-    }
-
-    /// When to drop next, after the drop of number `count` at `last` (RFC 8289, section 5,
-    /// `control_law`).
-    fn next(&self, last: Instant, count: u32) -> Instant {
-        let nanos = self.interval.as_nanos() as f64 / f64::from(count).sqrt();
-        last.saturating_add(Span::from_nanos(nanos.round() as u64))
     }
 
     /// Marks `packet` where that may stand for a drop.
@@ -68,6 +74,8 @@ pub(crate) struct Dropper {
     count: u32,
     /// What `count` was when dropping last began.
     last_count: u32,
+    /// One over the square root of `count`, nearly: Newton's.
+    inverse: f32,
     dropping: bool,
 }
 
@@ -77,6 +85,7 @@ impl Dropper {
         drop_next: Instant::ZERO,
         count: 0,
         last_count: 0,
+        inverse: 1.0,
         dropping: false,
     };
 
@@ -142,14 +151,34 @@ impl Dropper {
         // with.
         let drops = self.count - self.last_count;
         let recent = now.saturating_since(self.drop_next) / MEMORY < law.interval;
-        self.count = if drops > 1 && recent { drops } else { 1 };
+        if drops > 1 && recent {
+            self.count_to(drops);
+        } else {
+            (self.count, self.inverse) = (1, 1.0);
+        }
         self.last_count = self.count;
-        self.drop_next = law.next(now, self.count);
+        self.drop_next = self.next(law, now);
         if law.marks(&mut head, verdict) {
             return Some(head);
         }
         verdict.drop(head);
         self.take(law, now, &mut pop).0
+    }
+
+    /// The count is `count` now, and its root follows.
+    fn count_to(&mut self, count: u32) {
+        self.count = count;
+        self.inverse *= (3.0 - count as f32 * self.inverse * self.inverse) / 2.0;
+    }
+
+    /// When to drop next, after a drop at `last` (RFC 8289, section 5, `control_law`).
+    fn next(&self, law: &Law, last: Instant) -> Instant {
+        let interval = law.interval.as_nanos() as f64;
+        let nanos = match law.root {
+            Root::Newton => interval * f64::from(self.inverse),
+            Root::Exact => interval / f64::from(self.count).sqrt(),
+        };
+        last.saturating_add(Span::from_nanos(nanos.round() as u64))
     }
 
     /// Goes on dropping, with `head`, as long as it is time to.
@@ -164,9 +193,9 @@ impl Dropper {
         let mut next = Some(head);
         while self.dropping && now >= self.drop_next {
             let mut head = next?;
-            self.count = self.count.saturating_add(1);
+            self.count_to(self.count.saturating_add(1));
             if law.marks(&mut head, verdict) {
-                self.drop_next = law.next(self.drop_next, self.count);
+                self.drop_next = self.next(law, self.drop_next);
                 return Some(head);
             }
             verdict.drop(head);
@@ -174,7 +203,7 @@ impl Dropper {
             next = packet;
             self.dropping = persists;
             if persists {
-                self.drop_next = law.next(self.drop_next, self.count);
+                self.drop_next = self.next(law, self.drop_next);
             }
         }
         next
@@ -186,7 +215,8 @@ mod tests {
     use super::*;
     use crate::Ecn;
 
-    const LAW: Law = Law { target: TARGET, interval: INTERVAL, mtu: MTU, ecn: true };
+    const LAW: Law =
+        Law { target: TARGET, interval: INTERVAL, mtu: MTU, ecn: true, root: Root::Exact };
 
     fn at(nanos: u64) -> Instant {
         Instant::from_nanos(nanos)
@@ -201,17 +231,17 @@ mod tests {
     }
 
     /// When a standing queue that is looked at all the time loses or marks packets.
-    fn times(dropper: &mut Dropper, ecn: Ecn, count: usize) -> Vec<u64> {
+    fn times(law: &Law, dropper: &mut Dropper, ecn: Ecn, count: usize) -> Vec<u64> {
         let mut verdict = Verdict::default();
         let mut pop = standing(ecn);
         let mut seen = Vec::new();
-        dropper.dequeue(&LAW, at(5_000_000), &mut verdict, &mut pop);
+        dropper.dequeue(law, at(5_000_000), &mut verdict, &mut pop);
         let mut next = dropper.first_above;
         while seen.len() < count {
             let before = next - Span::from_nanos(1);
-            assert!(dropper.dequeue(&LAW, before, &mut verdict, &mut pop).is_some());
+            assert!(dropper.dequeue(law, before, &mut verdict, &mut pop).is_some());
             assert!(verdict.is_empty(), "too early at {before}");
-            assert!(dropper.dequeue(&LAW, next, &mut verdict, &mut pop).is_some());
+            assert!(dropper.dequeue(law, next, &mut verdict, &mut pop).is_some());
             let (dropped, marked) = (verdict.take_dropped().count(), verdict.take_marked());
             assert_eq!(dropped + marked as usize, 1, "nothing at {next}");
             assert_eq!(dropped == 1, ecn == Ecn::NotCapable);
@@ -234,8 +264,19 @@ mod tests {
             468_991_894, // 100 ms / sqrt(6)
             506_788_341, // 100 ms / sqrt(7)
         ];
-        assert_eq!(times(&mut Dropper::NEW.clone(), Ecn::NotCapable, 8), golden);
-        assert_eq!(times(&mut Dropper::NEW.clone(), Ecn::Capable, 8), golden);
+        assert_eq!(times(&LAW, &mut Dropper::NEW.clone(), Ecn::NotCapable, 8), golden);
+        assert_eq!(times(&LAW, &mut Dropper::NEW.clone(), Ecn::Capable, 8), golden);
+    }
+
+    /// Newton's iteration by hand, one step a drop: 1, 1/2, 9/16, 0.4878, ..., which then are the
+    /// roots of 1/n.
+    #[test]
+    fn routers_come_near_the_root() {
+        let law = Law { root: Root::Newton, ..LAW };
+        let seen = times(&law, &mut Dropper::NEW.clone(), Ecn::NotCapable, 100);
+        assert_eq!(seen[..5], [105_000_000, 205_000_000, 255_000_000, 311_250_000, 360_029_297]);
+        let last = (seen[99] - seen[98]) as f64 / 1e8;
+        assert!((last * 99f64.sqrt() - 1.0).abs() < 1e-3, "{last}");
     }
 
     /// It begins again with the drops of the last time, if that was within 16 intervals.
@@ -243,7 +284,7 @@ mod tests {
     fn a_short_rest_is_no_new_beginning() {
         for (rest, count) in [(Span::from_secs(1), 7), (Span::from_secs(2), 1)] {
             let mut dropper = Dropper::NEW;
-            times(&mut dropper, Ecn::NotCapable, 8);
+            times(&LAW, &mut dropper, Ecn::NotCapable, 8);
             assert_eq!((dropper.count, dropper.last_count), (8, 1));
             let mut verdict = Verdict::default();
             let mut short = || Some((Packet::new(0, 0, 1500, at(506_788_341)), 0));

@@ -10,14 +10,14 @@ mod codel;
 mod drop_head;
 mod drop_tail;
 mod dropper;
-mod fq_codel;
+mod fair_codel;
+mod fifo;
 mod packet;
 mod pie;
 mod queue;
 mod red;
 mod service;
 mod setting;
-mod sfq_codel;
 mod slab;
 mod step;
 #[cfg(test)]
@@ -27,13 +27,15 @@ mod xcp;
 pub use codel::{CoDel, CoDelSettings};
 pub use drop_head::{DropHead, DropHeadSettings};
 pub use drop_tail::{DropTail, DropTailSettings};
-pub use fq_codel::{FqCoDel, FqCoDelSettings};
+pub use fair_codel::{
+    FairCoDel, FairCoDelSettings, FqCoDel, FqCoDelSettings, SfqCoDel, SfqCoDelSettings,
+};
+pub use fifo::Fifo;
 pub use packet::{Ecn, Packet, XcpHeader};
 pub use pie::{Pie, PieSettings};
 pub use queue::{Discipline, Limit, Queue, QueueKind, Site, Verdict};
 pub use red::{Red, RedSettings};
 pub use service::{Server, Service, TraceServer};
 pub use setting::ImpossibleSetting;
-pub use sfq_codel::{SfqCoDel, SfqCoDelSettings};
 pub use step::{Step, StepSettings};
 pub use xcp::{Xcp, XcpSettings};

@@ -1,8 +1,9 @@
 //! [`Step`]: the marking of DCTCP.
 
 use crate::backlog::Backlog;
-use crate::{Discipline, Packet, Site, Verdict};
-use exm_units::{Instant, Packets};
+use crate::fifo::{Admission, Fifo};
+use crate::{Packet, Verdict};
+use exm_units::Packets;
 use serde::Deserialize;
 
 /// A drop-tail queue that marks each packet that finds more than a threshold waiting (Alizadeh et
@@ -10,10 +11,12 @@ use serde::Deserialize;
 ///
 /// What is marked is told by the queue of the moment, not by an average. Packets whose senders do
 /// not understand marks pass.
+pub type Step = Fifo<MarkAbove>;
+
+/// What makes a queue [`Step`].
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct MarkAbove {
     threshold: u64,
-    backlog: Backlog,
 }
 
 /// The parameters of [`Step`].
@@ -31,38 +34,25 @@ impl Default for StepSettings {
     }
 }
 
-impl Discipline for Step {
+impl Admission for MarkAbove {
     const NAME: &'static str = "step";
 
     type Settings = StepSettings;
 
-    fn new(settings: &StepSettings, site: Site) -> Step {
-        Step { threshold: settings.threshold.get(), backlog: Backlog::new(site.limit) }
+    fn new(settings: &StepSettings) -> MarkAbove {
+        MarkAbove { threshold: settings.threshold.get() }
     }
 
     #[inline]
-    fn enqueue(&mut self, _now: Instant, mut packet: Packet, verdict: &mut Verdict) {
-        if self.backlog.is_full(packet.size) {
+    fn admit(&self, backlog: &mut Backlog, mut packet: Packet, verdict: &mut Verdict) {
+        if backlog.is_full(packet.size) {
             verdict.drop(packet);
             return;
         }
-        if self.backlog.packets() as u64 > self.threshold {
+        if backlog.packets() as u64 > self.threshold {
             verdict.mark(&mut packet);
         }
-        self.backlog.push(packet);
-    }
-
-    #[inline]
-    fn dequeue(&mut self, _now: Instant, _verdict: &mut Verdict) -> Option<Packet> {
-        self.backlog.pop()
-    }
-
-    fn packets(&self) -> usize {
-        self.backlog.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.backlog.bytes()
+        backlog.push(packet);
     }
 }
 
@@ -70,7 +60,8 @@ impl Discipline for Step {
 mod tests {
     use super::*;
     use crate::tests::site;
-    use crate::{Ecn, Limit};
+    use crate::{Discipline, Ecn, Limit};
+    use exm_units::Instant;
 
     #[test]
     fn what_finds_more_than_the_threshold_is_marked() {

@@ -1,7 +1,7 @@
 //! [`Memory`]: what a RemyCC remembers of its flow.
 
 use crate::signal::Signal;
-use exm_units::Instant;
+use exm_units::{Instant, Span};
 
 /// Weight of the newest sample in the fast averages (SIGCOMM 2013, section 4.1).
 const FAST: f64 = 1.0 / 8.0;
@@ -55,13 +55,14 @@ impl Memory {
         self.signals()[signal.index()]
     }
 
-    /// Folds in the acknowledgement of a packet of this flow, sent at `sent` and received at
-    /// `received`, whose number is `gap` above the largest acknowledged before it (1 when nothing
-    /// was lost or reordered; anything below counts as 1).
+    /// Folds in the acknowledgement of a packet of this flow, sent at `sent`, received at `received`
+    /// and acknowledged `rtt` after it was sent, whose number is `gap` above the largest acknowledged
+    /// before it (1 when nothing was lost or reordered; anything below counts as 1). Of `sent` and
+    /// of `received` only differences count: each may be by a clock of its own.
     #[inline]
-    pub fn on_ack(&mut self, sent: Instant, received: Instant, gap: u64) {
+    pub fn on_ack(&mut self, sent: Instant, received: Instant, rtt: Span, gap: u64) {
         let (sent, received) = (sent.as_nanos() as i64, received.as_nanos() as i64);
-        let rtt = (received - sent).max(1);
+        let rtt = (rtt.as_nanos() as i64).max(1);
         if self.min_rtt == 0 {
             self.min_rtt = rtt;
         } else {
@@ -94,23 +95,37 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
+    fn ms(millis: u64) -> Span {
+        Span::from_millis(millis)
+    }
+
     #[test]
     fn the_first_acknowledgement_only_sets_baselines() {
         let mut memory = Memory::new();
-        memory.on_ack(at(0), at(150), 1);
+        memory.on_ack(at(0), at(150), ms(150), 1);
         assert_eq!(memory.signals(), [0.0; 6]);
-        memory.on_ack(at(8), at(166), 2);
+        memory.on_ack(at(8), at(166), ms(158), 2);
         assert_eq!(memory.signals(), [1.0, 2.0, 158.0 / 150.0, 16.0 / 256.0, 8.0, 4.0]);
     }
 
     #[test]
     fn a_lower_round_trip_becomes_the_least() {
         let mut memory = Memory::new();
-        memory.on_ack(at(0), at(150), 1);
-        memory.on_ack(at(10), at(110), 1);
+        memory.on_ack(at(0), at(150), ms(150), 1);
+        memory.on_ack(at(10), at(110), ms(100), 1);
         assert_eq!(memory.get(Signal::RttRatio), 1.0);
         assert_eq!(memory.get(Signal::RttDiff), 0.0);
-        memory.on_ack(at(20), at(170), 1);
+        memory.on_ack(at(20), at(170), ms(150), 1);
         assert_eq!(memory.get(Signal::RttRatio), 1.5);
+    }
+
+    #[test]
+    fn the_receiver_may_have_a_clock_of_its_own() {
+        let (mut same, mut other) = (Memory::new(), Memory::new());
+        for (sent, received, gap) in [(0, 150, 1), (8, 166, 2), (30, 181, 1)] {
+            same.on_ack(at(sent), at(received), ms(received - sent), gap);
+            other.on_ack(at(sent), at(received + 86_400_000), ms(received - sent), gap);
+        }
+        assert_eq!(same.signals(), other.signals());
     }
 }

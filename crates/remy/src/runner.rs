@@ -10,10 +10,9 @@ use std::sync::Arc;
 
 /// A RemyCC in charge of a sender. Clones share the table.
 ///
-/// Where [`Ack::received_at`] is given, both the time between arrivals and the round-trip time are
-/// taken from it, as in the simulator, whose acknowledgements take no time. So it must then be on
-/// the sender's own clock: a host that knows a receiver's clock first takes their offset away, or
-/// leaves the field empty.
+/// The time between arrivals is taken from [`Ack::received_at`] where that is given, and from the
+/// arrival of the acknowledgements otherwise; the round-trip time is the sender's own measure. So the
+/// receiver's clock may differ from the sender's.
 #[derive(Clone, Debug)]
 pub struct RemyCc {
     rules: Arc<Rules>,
@@ -75,7 +74,8 @@ impl Controller for RemyCc {
     fn on_ack(&mut self, ack: &Ack) -> Decision {
         if !ack.stale {
             let gap = ack.largest_acked.map_or(1, |largest| ack.sequence.saturating_sub(largest));
-            self.memory.on_ack(ack.sent_at, ack.received_at.unwrap_or(ack.now), gap);
+            let received = ack.received_at.unwrap_or(ack.now);
+            self.memory.on_ack(ack.sent_at, received, ack.rtt(), gap);
         }
         self.apply()
     }

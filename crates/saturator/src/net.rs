@@ -17,8 +17,10 @@ use std::str::FromStr;
 const BUFFER: usize = 4 << 20;
 /// The longest datagram that is read whole; a longer one is nobody's.
 const LONGEST: usize = 16_384;
-/// How many datagrams are read before what they call for is sent.
-const MOST_READS: usize = 128;
+/// How many datagrams are read of a socket, and how many are sent, before the other has its turn: what
+/// waits unread is told late.
+const MOST_READS: usize = 64;
+const MOST_SENDS: usize = 64;
 
 /// Which of this machine's ways out a path takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,11 +214,15 @@ impl ClientPorts {
         alarm: BorrowedFd<'_>,
         until: Instant,
     ) -> Result<(), NetError> {
-        while let Some(path) = client.transmit(self.clock.now(), &mut self.out) {
+        let mut sent = 0;
+        while sent < MOST_SENDS
+            && let Some(path) = client.transmit(self.clock.now(), &mut self.out)
+        {
             let socket = if path == Path::Data { &self.data } else { &self.control };
             send(socket, self.server, &self.out, &mut self.refused);
+            sent += 1;
         }
-        let wake = client.next_wake().min(until);
+        let wake = if sent < MOST_SENDS { client.next_wake().min(until) } else { Instant::ZERO };
         let files = [self.data.as_fd(), self.control.as_fd(), alarm];
         let [data, control, _] = self.waiter.wait(files, wake).map_err(NetError::Wait)?;
         let clock = self.clock;
@@ -312,10 +318,17 @@ impl ServerPort {
         alarm: BorrowedFd<'_>,
         until: Instant,
     ) -> Result<(), NetError> {
-        while let Some(to) = server.transmit(self.clock.now(), &mut self.out) {
+        let mut sent = 0;
+        while sent < MOST_SENDS
+            && let Some(to) = server.transmit(self.clock.now(), &mut self.out)
+        {
             send(&self.socket, to, &self.out, &mut self.refused);
+            sent += 1;
         }
-        let wake = server.next_wake(self.clock.now()).min(until);
+        let wake = match sent {
+            MOST_SENDS => Instant::ZERO,
+            _ => server.next_wake(self.clock.now()).min(until),
+        };
         let files = [self.socket.as_fd(), alarm];
         let [has_come, _] = self.waiter.wait(files, wake).map_err(NetError::Wait)?;
         if has_come {

@@ -110,9 +110,9 @@ impl Live {
         let send_at = waiting.and_then(|size| self.endpoint.send_at(now, size));
         self.paced_until = send_at.filter(|&at| at > now);
         let size = match waiting {
-            Some(size) if send_at.is_some_and(|at| at <= now) => {
+            Some(_) if send_at.is_some_and(|at| at <= now) => {
                 source.pull(now, &mut out.payload);
-                size
+                counted(out.payload.len())
             }
             _ if self.endpoint.is_due(now) => counted(0),
             _ => return Ok(Sent::Nothing),

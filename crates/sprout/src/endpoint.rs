@@ -76,9 +76,10 @@ impl Endpoint {
         if let Some(forecast) = &header.forecast {
             let before = self.sender.progress_at();
             self.sender.hear(now, forecast);
-            // The outage is over: there may be long until the next heartbeat.
-            if self.sender.progress_at() > before + self.settings.heartbeat {
-                self.silent_until = self.silent_until.min(now);
+            // The outage is over: what it put off is due.
+            let put_off = self.silent_until > now + self.settings.heartbeat;
+            if put_off && self.sender.progress_at() > before {
+                self.silent_until = now;
             }
         }
         if data {

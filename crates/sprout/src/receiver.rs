@@ -63,7 +63,7 @@ impl Receiver {
         }
         let over = (now - self.tick_ends).as_nanos() / TICK.as_nanos() + 1;
         let skipped = over.saturating_sub(MOST_TICKS);
-        self.tick_ends = self.tick_ends + TICK * skipped;
+        self.tick_ends += TICK * skipped;
         self.ticks = self.ticks.wrapping_add(skipped as u32);
         while now >= self.tick_ends {
             self.end_tick();
@@ -84,7 +84,7 @@ impl Receiver {
         let told = busy > 0.0 || self.bytes > Bytes::ZERO;
         self.forecaster.tick(told.then_some(Seen { bytes: self.bytes, busy }));
         self.bytes = Bytes::ZERO;
-        self.tick_ends = self.tick_ends + TICK;
+        self.tick_ends += TICK;
         self.ticks = self.ticks.wrapping_add(1);
     }
 

@@ -9,6 +9,8 @@ const REORDERING: Span = Span::from_millis(10);
 /// Sends closer than this count as one, as the earliest of them, where it comes to [`REORDERING`].
 const SAME: Span = Span::from_millis(1);
 
+/// By no more than this a host's wakes are late.
+const LATENESS: Span = Span::from_millis(5);
 /// So long without progress is no outage yet.
 const PASSING: Span = Span::from_millis(400);
 /// So long without a word may be the way back's fault, while everything arrives.
@@ -32,8 +34,10 @@ pub struct Sender {
     last_sent: Option<Instant>,
     /// When last it was heard that something had arrived, or something was sent when all had.
     progress_at: Instant,
-    /// The least time between two sends: what there is room for is spread over a tick.
+    /// The time between two sends: what there is room for is spread over a tick.
     gap: Span,
+    /// When the next packet may be sent, if there is room for it.
+    pace_at: Instant,
     /// When packets were sent and which byte came after them, for the last [`REORDERING`].
     recent: VecDeque<(Instant, u64)>,
     /// All before this byte was sent longer ago than that.
@@ -54,6 +58,7 @@ impl Sender {
             last_sent: None,
             progress_at: now,
             gap: Span::ZERO,
+            pace_at: now,
             recent: VecDeque::new(),
             throwaway: 0,
         }
@@ -84,7 +89,7 @@ impl Sender {
 
     /// When the next packet may be sent, if there is room for it.
     pub fn pace_at(&self) -> Instant {
-        self.last_sent.map_or(Instant::ZERO, |at| at.saturating_add(self.gap))
+        self.pace_at
     }
 
     /// Ticks pass: what the forecast says is delivered in each leaves the queue.
@@ -155,6 +160,9 @@ impl Sender {
         self.sent += size.get();
         self.queue += size.get();
         self.last_sent = Some(now);
+        // A host that wakes late makes up for it, but not for having had nothing to send.
+        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(LATENESS.as_nanos()));
+        self.pace_at = self.pace_at.max(earliest).saturating_add(self.gap);
         match self.recent.back_mut() {
             Some((at, end)) if now - *at < SAME => *end = self.sent,
             _ => self.recent.push_back((now, self.sent)),

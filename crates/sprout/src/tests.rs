@@ -167,7 +167,7 @@ proptest! {
         let mut endpoint = Endpoint::new(Instant::ZERO, Settings::default());
         let mut now = Instant::ZERO;
         for (header, size, gap, data) in packets {
-            now = now + Span::from_nanos(gap);
+            now += Span::from_nanos(gap);
             endpoint.receive(now, &header, Bytes::new(size), data);
             if endpoint.send_at(now, Bytes::new(1500)).is_some_and(|at| at <= now) {
                 endpoint.send(now, Bytes::new(1500), None);

@@ -9,7 +9,8 @@
 //!
 //! | what | source |
 //! |---|---|
-//! | when a segment is lost, which to send next | RFC 6675, without its last rule (a rescue retransmission) |
+//! | when a segment is lost, which to send next | RFC 6675 |
+//! | probes for lost tails | RFC 8985, section 7, if set |
 //! | the window while losses are repaired | RFC 6937 with the safe acknowledgements of RFC 9937 |
 //! | the retransmission timer | RFC 6298; its floor as in the RFC or as in Linux |
 //! | false alarms | RFC 3522 (Eifel), by the echo of the time of sending |
@@ -17,6 +18,7 @@
 //! | delivery rates | draft-ietf-ccwg-bbr, section 4.1 |
 
 mod delivery;
+mod probe;
 mod prr;
 mod ranges;
 mod receiver;

@@ -47,8 +47,8 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// RFC 6937, section 4: 100 segments in flight, one lost, the window to halve: every other
-    /// acknowledgement lets a segment out.
+    /// As in RFC 6937, section 3.1, with more segments: 100 in flight, one lost, the window to halve;
+    /// every other acknowledgement lets a segment out.
     #[test]
     fn halves_by_sending_at_every_other_acknowledgement() {
         let mut prr = Prr::new(100, 50);

@@ -40,6 +40,8 @@ pub struct Receiver {
     marked: u64,
     /// Whether the last segment was marked: a change is told at once (RFC 8257, section 3.2).
     last_marked: bool,
+    /// Whether the last segment had arrived before.
+    duplicate: bool,
     /// Segments in order not yet acknowledged, and the first of them.
     held: u32,
     held_since: Option<Answered>,
@@ -55,6 +57,7 @@ impl Receiver {
             recent: [None; MAX_BLOCKS],
             marked: 0,
             last_marked: false,
+            duplicate: false,
             held: 0,
             held_since: None,
         }
@@ -78,6 +81,7 @@ impl Receiver {
         let changed = marked != self.last_marked;
         self.last_marked = marked;
         let in_order = sequence == self.next && self.beyond.is_empty();
+        self.duplicate = sequence < self.next || !in_order && self.beyond.contains(sequence);
         self.store(sequence);
         match self.delayed {
             Some(delayed) if in_order && !changed => self.hold(delayed, answered),
@@ -147,6 +151,7 @@ impl Receiver {
             marked: self.marked,
             feedback: answered.feedback,
             syn: false,
+            duplicate: self.duplicate,
         }
     }
 }

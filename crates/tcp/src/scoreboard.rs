@@ -184,24 +184,26 @@ impl Scoreboard {
         self.lost() + self.lost_again.len() as u64 - before
     }
 
+    /// Deems lost what is missing below `segment`, which was sent long after it and has arrived.
+    /// Returns how many segments are newly lost.
+    pub(crate) fn lose_below(&mut self, segment: u64) -> u64 {
+        let before = self.lost();
+        self.lost.rise(segment.min(self.next), &self.sacked);
+        self.lost() - before
+    }
+
     /// Deems lost whatever has not arrived, what was sent again too.
     pub(crate) fn lose_all(&mut self) {
         self.lost.rise(self.next, &self.sacked);
         self.resent = Mark { at: self.una, arrived: 0 };
-        self.forget_retries();
-    }
-
-    fn forget_retries(&mut self) {
         self.retries.clear();
         self.lost_again.clear();
     }
 
-    /// Deems lost only what the rules would say now, and forgets what was sent again: what was
-    /// thought lost had only been late.
+    /// Deems nothing lost until the rules say so again: what was thought lost had only been late.
+    /// What was sent again meanwhile stays known, so that it is not sent once more.
     pub(crate) fn forgive(&mut self) {
         self.lost = Mark { at: self.una, arrived: 0 };
-        self.resent = self.lost;
-        self.forget_retries();
     }
 
     /// The segment to send again, if one should be: `NextSeg`, rule 1, after what is lost again.
@@ -223,6 +225,14 @@ impl Scoreboard {
         let highest = self.sacked.largest(1)?;
         let missing = self.sacked.first_missing(self.resent.at);
         (missing < highest).then_some(missing)
+    }
+
+    /// The last segment sent, where it is missing and was not sent again: what `NextSeg`, rule 4,
+    /// has for a rescue. Sent for this it is not noted here (`HighRxt` stays), so that it is sent
+    /// again in its turn should it be deemed lost.
+    pub(crate) fn last_missing(&self) -> Option<u64> {
+        let last = self.next.checked_sub(1).filter(|&last| last >= self.una)?;
+        (last >= self.resent.at && !self.sacked.contains(last)).then_some(last)
     }
 
     /// `segment` is sent: the next new one, or one again that was just asked for.
@@ -317,11 +327,21 @@ mod tests {
         missing.map(|s| u64::from(!s.lost) + u64::from(s.again.is_some() && !s.lost_again)).sum()
     }
 
+    /// What three that arrived beyond it have overtaken is lost.
+    fn overtake(plain: &mut [Plain], una: usize) {
+        let third = (una..plain.len()).rev().filter(|&n| plain[n].arrived).nth(2);
+        let Some(third) = third else { return };
+        plain[una..third].iter_mut().for_each(|s| s.lost = true);
+        for s in plain[una..].iter_mut().filter(|s| !s.arrived) {
+            s.lost_again |= s.again.is_some_and(|next| next <= third as u64);
+        }
+    }
+
     proptest! {
         /// The counts agree with a record of each segment, whatever comes.
         #[test]
         fn counts_as_a_record_of_each_segment_would(
-            steps in prop::collection::vec((0u8..10, 0u64..40, 0u64..6), 1..200),
+            steps in prop::collection::vec((0u8..11, 0u64..40, 0u64..6), 1..200),
         ) {
             let (mut board, mut plain, mut una) =
                 (Scoreboard::default(), Vec::<Plain>::new(), 0usize);
@@ -342,13 +362,7 @@ mod tests {
                         }
                         prop_assert_eq!(fresh, count);
                         board.detect_losses();
-                        let third = (una..plain.len()).rev().filter(|&n| plain[n].arrived).nth(2);
-                        if let Some(third) = third {
-                            plain[una..third].iter_mut().for_each(|s| s.lost = true);
-                            for s in plain[una..].iter_mut().filter(|s| !s.arrived) {
-                                s.lost_again |= s.again.is_some_and(|next| next <= third as u64);
-                            }
-                        }
+                        overtake(&mut plain, una);
                     }
                     6 => {
                         let to = (una as u64 + length).min(next);
@@ -360,6 +374,12 @@ mod tests {
                         for s in &mut plain[una..] {
                             *s = Plain { arrived: s.arrived, lost: true, ..Plain::default() };
                         }
+                    }
+                    8 => {
+                        board.forgive();
+                        board.detect_losses();
+                        plain[una..].iter_mut().for_each(|s| s.lost = false);
+                        overtake(&mut plain, una);
                     }
                     _ => {
                         if let Some(again) = board.next_lost() {

@@ -36,4 +36,6 @@ pub struct Acknowledgement {
     pub feedback: Option<f64>,
     /// Whether it answers a request to begin.
     pub syn: bool,
+    /// Whether it answers a segment that had arrived before (RFC 2883).
+    pub duplicate: bool,
 }

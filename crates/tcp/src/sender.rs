@@ -1,6 +1,7 @@
 //! [`Sender`]: keeps a connection's data flowing.
 
 use crate::delivery::Sampler;
+use crate::probe::{Out, Probe};
 use crate::prr::Prr;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acknowledgement, Segment};
@@ -26,8 +27,10 @@ pub struct Sender {
     /// The phase ends when all below this is acknowledged: `RecoveryPoint`.
     point: u64,
     prr: Prr,
-    /// The first segment sent again in this phase, and when.
-    first_resent: Option<(u64, Instant)>,
+    alarm: Alarm,
+    /// Whether this recovery has had its rescue (RFC 6675, section 4: `RescueRxt`).
+    rescued: bool,
+    probe: Probe,
     /// Marks told of so far.
     marked: u64,
     sampler: Option<Sampler>,
@@ -68,6 +71,18 @@ enum Phase {
     Loss,
 }
 
+/// Whether losses were a false alarm: what the first segment tells that was sent again since all was
+/// well (RFC 3522, section 3.2). Later ones say nothing of the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Alarm {
+    /// Nothing was sent again yet.
+    Quiet,
+    /// This segment was, at this time; its fate is not known: `RetransmitTS`.
+    Raised(u64, Instant),
+    /// It had been lost.
+    Justified,
+}
+
 /// What an acknowledgement brought, for looking into what it means.
 struct News {
     delivered: u64,
@@ -105,7 +120,9 @@ impl Sender {
             phase: Phase::Open,
             point: 0,
             prr: Prr::default(),
-            first_resent: None,
+            alarm: Alarm::Quiet,
+            rescued: false,
+            probe: Probe::default(),
             marked: 0,
             sampler: None,
         }
@@ -128,6 +145,7 @@ impl Sender {
         self.setup = Setup::Closed;
         self.wake_at = None;
         self.timer.stop();
+        self.probe = Probe::default();
     }
 
     fn establish<C: Controller>(&mut self, now: Instant, rtt: Option<Span>, cc: &mut C) {
@@ -154,14 +172,17 @@ impl Sender {
             Setup::Request(_) => return now,
             Setup::Requested(_) | Setup::Closed => return Instant::MAX,
         }
-        if self.next_segment().is_none() {
+        if self.probe.is_due() {
+            return now;
+        }
+        if self.next_segment().is_none() && self.rescue().is_none() {
             return Instant::MAX;
         }
         self.gate.next_send(now, self.in_flight()).unwrap_or(Instant::MAX)
     }
 
     /// The segment to send next: one lost, or a new one, or where recovery has neither, one that
-    /// may be lost (`NextSeg`, RFC 6675, section 4).
+    /// may be lost (`NextSeg`, RFC 6675, section 4, rules 1 to 3).
     #[inline]
     fn next_segment(&self) -> Option<u64> {
         if let Some(lost) = self.board.next_lost() {
@@ -171,6 +192,15 @@ impl Sender {
             return Some(self.board.next());
         }
         if self.phase == Phase::Recovery { self.board.next_doubtful() } else { None }
+    }
+
+    /// The segment to send where recovery has none at all, once: the last one, so that an answer to
+    /// it tells of the tail (rule 4). Only once no gap is left before what has arrived: while there is
+    /// one, answers are still to come.
+    #[cold]
+    fn rescue(&self) -> Option<u64> {
+        let may = self.phase == Phase::Recovery && !self.rescued && !self.board.any_sacked();
+        if may { self.board.last_missing() } else { None }
     }
 
     /// Whether no new segment may be sent, whatever the window: there is none, or no room for it.
@@ -192,19 +222,39 @@ impl Sender {
             self.setup = Setup::Requested(before + 1);
             return Segment::Syn;
         }
-        let segment = self.next_segment().expect("a segment is sent only where there is one");
-        if segment < self.board.next() && self.first_resent.is_none() {
-            self.first_resent = Some((segment, now));
-        }
-        self.board.send(segment);
+        let segment = if self.probe.is_due() { self.send_probe(now) } else { self.send_next(now) };
         self.gate.sent(now);
-        if matches!(self.phase, Phase::Recovery | Phase::Reduction) {
+        if self.is_governed() {
             self.prr.sent();
         }
         if let Some(sampler) = &mut self.sampler {
             sampler.send(now, segment, self.board.pipe());
         }
+        if self.settings.tail_loss_probe {
+            self.schedule_probe(now);
+        }
         Segment::Data(segment)
+    }
+
+    /// Notes the segment that is sent by the rules, and returns it.
+    #[inline]
+    fn send_next(&mut self, now: Instant) -> u64 {
+        let Some(segment) = self.next_segment() else {
+            self.rescued = true;
+            return self.board.last_missing().expect("a segment is sent only where there is one");
+        };
+        if segment < self.board.next() {
+            if self.alarm == Alarm::Quiet {
+                self.alarm = Alarm::Raised(segment, now);
+            }
+            // The timer runs for the oldest segment: it starts again with it, as in Linux and BSD, lest
+            // it run out while an answer to a retransmission is on its way.
+            if segment == self.board.una() {
+                self.timer.start(now);
+            }
+        }
+        self.board.send(segment);
+        segment
     }
 
     /// An acknowledgement arrives.
@@ -217,7 +267,8 @@ impl Sender {
     ) -> Progress {
         if answer.syn {
             if let Setup::Requested(_) = self.setup {
-                self.establish(now, Some(now.saturating_since(answer.sent_at)), cc);
+                let rtt = self.settings.round_trip(answer.sent_at, now);
+                self.establish(now, Some(rtt), cc);
             }
             return Progress::default();
         }
@@ -228,7 +279,14 @@ impl Sender {
         let (flight, blocked) = (self.in_flight(), self.is_blocked());
         let (delivered, delivery) = self.take_in(now, answer);
         let in_order = self.board.una() - una;
-        self.timer.measure(now.saturating_since(answer.sent_at));
+        let rtt = self.settings.round_trip(answer.sent_at, now);
+        // What tells of nothing new may be a late copy, whose time says nothing (RFC 7323, 4.1).
+        if delivered > 0 {
+            self.timer.measure(rtt);
+        }
+        if self.probe.out().is_some() {
+            self.judge_probe(now, answer, cc);
+        }
         if in_order > 0 {
             if self.board.una() == self.board.next() {
                 self.timer.stop();
@@ -242,18 +300,27 @@ impl Sender {
             let news = News { delivered, marked, flight, advanced: in_order > 0 };
             self.consider(now, answer, &news, cc);
         }
-        let mut ack = Ack::new(answer.sequence, answer.sent_at, now);
+        if delivered == 0 && marked == 0 {
+            return Progress::default();
+        }
+        let sent_at = Instant::from_nanos(now.as_nanos().saturating_sub(rtt.as_nanos()));
+        let mut ack = Ack::new(answer.sequence, sent_at, now);
         ack.received_at = Some(answer.received_at);
         ack.largest_acked = highest;
         ack.acked = Packets::new(delivered);
         ack.marked = Packets::new(marked);
         ack.in_flight = self.in_flight();
-        ack.recovering = matches!(self.phase, Phase::Recovery | Phase::Reduction);
+        let governed = self.is_governed();
+        // What arrives beyond a gap lets no window grow (RFC 5681, section 3.2).
+        ack.recovering = governed || in_order == 0;
         ack.app_limited = blocked && flight < self.gate.cwnd();
         ack.delivery = delivery;
         ack.feedback = answer.feedback;
         let decision = cc.on_ack(&ack);
-        self.adopt_within(decision, ack.recovering);
+        self.adopt_within(decision, governed);
+        if self.settings.tail_loss_probe {
+            self.schedule_probe(now);
+        }
         let finished = self.board.una() >= self.end;
         Progress { in_order, delivered, finished }
     }
@@ -295,7 +362,7 @@ impl Sender {
         let &News { delivered, marked, flight, advanced } = news;
         self.look_for_false_alarm(now, answer, cc);
         if self.phase != Phase::Open && self.board.una() >= self.point {
-            (self.phase, self.first_resent) = (Phase::Open, None);
+            (self.phase, self.alarm) = (Phase::Open, Alarm::Quiet);
         }
         let newly_lost = self.board.detect_losses();
         if let Some(sampler) = &mut self.sampler {
@@ -317,8 +384,7 @@ impl Sender {
             self.enter(Phase::Reduction);
             self.reduce(&sign, delivered, cc);
         }
-        let governed = matches!(self.phase, Phase::Recovery | Phase::Reduction);
-        if governed && !self.needs.own_recovery && delivered > 0 {
+        if self.is_governed() && !self.needs.own_recovery && delivered > 0 {
             let safe = advanced && newly_lost == 0;
             let window = self.prr.window(delivered, self.board.pipe(), safe);
             self.gate.decide(Decision {
@@ -332,7 +398,7 @@ impl Sender {
     fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         self.point = self.board.next();
-        self.first_resent = None;
+        self.rescued = false;
     }
 
     /// Tells the controller of `sign`, and starts to bring the window down to what it decides.
@@ -350,13 +416,13 @@ impl Sender {
         answer: &Acknowledgement,
         cc: &mut C,
     ) {
-        let Some((segment, at)) = self.first_resent else { return };
+        let Alarm::Raised(segment, at) = self.alarm else { return };
         if self.board.una() <= segment {
             return;
         }
-        self.first_resent = None;
+        self.alarm = Alarm::Justified;
         if answer.sent_at < at && matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            self.phase = Phase::Open;
+            (self.phase, self.alarm) = (Phase::Open, Alarm::Quiet);
             self.board.forgive();
             let sign = Congestion::new(CongestionKind::Spurious, answer.sent_at, now);
             let decision = cc.on_congestion(&sign);
@@ -364,10 +430,67 @@ impl Sender {
         }
     }
 
+    /// Sends a probe: a new segment if there is one, or else the last one again (RFC 8985, section
+    /// 7.3). Returns its number.
+    #[cold]
+    fn send_probe(&mut self, now: Instant) -> u64 {
+        let again = self.is_blocked();
+        let segment = self.board.next() - u64::from(again);
+        if !again {
+            self.board.send(segment);
+        }
+        self.probe.sent(Out { segment, at: now, end: self.board.next(), again });
+        segment
+    }
+
+    /// A probe is due after a silence, as long as all is well and something is under way.
+    fn schedule_probe(&mut self, now: Instant) {
+        let calm = matches!(self.phase, Phase::Open | Phase::Reduction) && !self.board.any_sacked();
+        let outstanding = self.board.outstanding();
+        if !calm || outstanding == 0 {
+            self.probe.cancel();
+            return;
+        }
+        // The answer to one segment alone may be held back.
+        let delay = self.settings.delayed_acks.filter(|_| outstanding == 1);
+        let delay = delay.map_or(Span::ZERO, |delayed| delayed.wait);
+        self.probe.schedule(now, self.timer.srtt(), delay, self.timer.due());
+    }
+
+    /// What `answer` says of the probe under way. Where the probe arrived before what was sent long
+    /// before it, that is lost; where it made good a loss that nothing else will tell of, the
+    /// controller hears of that (RFC 8985, section 7.4).
+    #[cold]
+    fn judge_probe<C: Controller>(&mut self, now: Instant, answer: &Acknowledgement, cc: &mut C) {
+        let Some(out) = self.probe.out() else { return };
+        let answered = answer.sent_at >= out.at;
+        if self.board.una() >= out.end {
+            self.probe.settle();
+            if out.again && answered && !answer.duplicate {
+                let mut sign = Congestion::new(CongestionKind::Lost, out.at, now);
+                sign.in_flight = self.in_flight();
+                let decision = cc.on_congestion(&sign);
+                self.adopt(decision);
+            }
+        } else if answered && answer.sequence == out.segment && self.board.any_sacked() {
+            self.probe.settle();
+            let lost = self.board.lose_below(out.segment);
+            if let Some(sampler) = &mut self.sampler {
+                sampler.lose(lost);
+            }
+        }
+    }
+
+    /// Whether the window is being brought down step by step.
+    #[inline]
+    fn is_governed(&self) -> bool {
+        matches!(self.phase, Phase::Recovery | Phase::Reduction)
+    }
+
     /// From now on `decision` holds; while the host governs the window, its pace alone.
     #[inline]
-    fn adopt_within(&mut self, decision: Decision, recovering: bool) {
-        if recovering && !self.needs.own_recovery {
+    fn adopt_within(&mut self, decision: Decision, governed: bool) {
+        if governed && !self.needs.own_recovery {
             let cwnd = self.gate.cwnd();
             self.adopt(Decision { cwnd, ..decision });
         } else {
@@ -393,20 +516,24 @@ impl Sender {
     /// When it wants to be woken if nothing else happens; [`Instant::MAX`] for never.
     #[inline]
     pub fn deadline(&self) -> Instant {
-        self.timer.due().min(self.wake_at.unwrap_or(Instant::MAX))
+        self.timer.due().min(self.wake_at.unwrap_or(Instant::MAX)).min(self.probe.at())
     }
 
     /// It is time for what [`Sender::deadline`] told. Returns whether the retransmission timer ran
     /// out.
     pub fn on_timer<C: Controller>(&mut self, now: Instant, cc: &mut C) -> bool {
+        if now >= self.probe.at() {
+            // The timer starts again, whether or not it has run out with it (RFC 8985, section 7.3).
+            self.probe.fall_due();
+            self.timer.start(now);
+        }
         let timed_out = now >= self.timer.due();
         if timed_out {
             self.time_out(now, cc);
         }
         if self.wake_at.is_some_and(|at| now >= at) {
             let decision = cc.on_tick(now);
-            let recovering = matches!(self.phase, Phase::Recovery | Phase::Reduction);
-            self.adopt_within(decision, recovering);
+            self.adopt_within(decision, self.is_governed());
             // A controller that wants to be woken at once is woken a nanosecond later, lest time
             // stand still.
             self.wake_at = self.wake_at.map(|at| at.max(now + Span::from_nanos(1)));
@@ -426,6 +553,7 @@ impl Sender {
             sampler.lose(flight.get());
         }
         self.board.lose_all();
+        self.probe = Probe::default();
         self.enter(Phase::Loss);
         let mut sign = Congestion::new(CongestionKind::Timeout, now, now);
         sign.packets = Packets::new(self.board.lost());

@@ -1,7 +1,7 @@
 //! [`Settings`]: what hosts may set about a connection.
 
 use exm_cc::INITIAL_WINDOW;
-use exm_units::{Packets, Span};
+use exm_units::{Instant, Packets, Span};
 
 /// What hosts may set about a connection; by default as Linux does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,6 +19,13 @@ pub struct Settings {
     pub ecn: bool,
     /// Segments that the receiver has room for; nothing for no limit.
     pub receive_window: Option<Packets>,
+    /// Whether a probe follows two round trips of silence (RFC 8985, section 7), so that a lost tail
+    /// need not wait for the timer; as in Linux, but not by default.
+    pub tail_loss_probe: bool,
+    /// The tick of the clock that timestamps are taken from (RFC 7323, section 5.4), by which round
+    /// trips are measured: 1 ms in ns-3. Nothing for exact measurements; Linux's are to the
+    /// microsecond.
+    pub timestamps: Option<Span>,
 }
 
 /// How short the retransmission timer may become.
@@ -40,6 +47,20 @@ pub struct DelayedAcks {
     pub wait: Span,
 }
 
+impl Settings {
+    /// The round-trip time of a segment sent at `sent_at` and answered at `now`, as its timestamps
+    /// tell it: no shorter than a tick.
+    #[inline]
+    pub(crate) fn round_trip(&self, sent_at: Instant, now: Instant) -> Span {
+        let exact = now.saturating_since(sent_at);
+        let Some(tick) = self.timestamps.map(Span::as_nanos).filter(|&tick| tick > 0) else {
+            return exact;
+        };
+        let ticks = (now.as_nanos() / tick).saturating_sub(sent_at.as_nanos() / tick);
+        Span::from_nanos(ticks.max(1).saturating_mul(tick))
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -49,6 +70,8 @@ impl Default for Settings {
             delayed_acks: None,
             ecn: false,
             receive_window: None,
+            tail_loss_probe: false,
+            timestamps: None,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! A stream arrives whole and in order, whatever the network does to segments and acknowledgements.
 
-use exm_cc::{Aimd, Controller};
+use exm_cc::{
+    Ack, Aimd, Congestion, CongestionKind, Controller, Decision, INITIAL_WINDOW, Needs, Start,
+};
 use exm_tcp::{
     Acknowledgement, Arrival, DelayedAcks, Floor, Job, Receiver, Segment, Sender, Settings,
 };
@@ -35,14 +37,19 @@ fn settings() -> impl Strategy<Value = Settings> {
         Just(Floor::Timer(Span::from_millis(200))),
         Just(Floor::Margin(Span::from_millis(200))),
     ];
-    (1u64..20, any::<bool>(), floors, any::<bool>(), windows).prop_map(
-        |(initial, handshake, floor, delayed, receive_window)| Settings {
-            initial_window: Packets::new(initial),
-            handshake,
-            floor,
-            delayed_acks: delayed.then(DelayedAcks::default),
-            ecn: false,
-            receive_window,
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (1u64..20, floors, windows, flags).prop_map(
+        |(initial, floor, receive_window, (handshake, delayed, tail_loss_probe, stamped))| {
+            Settings {
+                initial_window: Packets::new(initial),
+                handshake,
+                floor,
+                delayed_acks: delayed.then(DelayedAcks::default),
+                ecn: false,
+                receive_window,
+                tail_loss_probe,
+                timestamps: stamped.then_some(Span::from_millis(1)),
+            }
         },
     )
 }
@@ -53,23 +60,72 @@ enum Event {
     Answer(Acknowledgement),
 }
 
-/// Two ends and the packets between them. What is sent after the last fate arrives in 10 ms.
+/// What happens to segments, and to their answers, in the order in which they are sent. What is
+/// sent after the last fate arrives in 10 ms.
+#[derive(Clone, Debug, Default)]
+struct Fates {
+    segments: Vec<Fate>,
+    answers: Vec<Fate>,
+}
+
+/// Two ends and the packets between them.
 struct World<C> {
     sender: Sender,
     receiver: Receiver,
     cc: C,
-    fates: std::vec::IntoIter<Fate>,
+    data: u64,
+    segments: std::vec::IntoIter<Fate>,
+    answers: std::vec::IntoIter<Fate>,
     /// By time, and by order at the same time.
     coming: BTreeMap<(Instant, u64), Event>,
     count: u64,
     now: Instant,
     /// Data segments the receiver was given, to tell that what it has it was sent.
     given: Vec<u64>,
+    /// How often the timer ran out, and how many segments were sent more than once.
+    timeouts: u64,
+    resent: u64,
+    highest: u64,
 }
 
 impl<C: Controller> World<C> {
+    /// The connection starts, with `data` segments to send.
+    fn new(settings: Settings, data: u64, mut cc: C, fates: Fates) -> World<C> {
+        let mut sender = Sender::new(settings, cc.needs());
+        sender.start(Instant::ZERO, Job { data: Some(Packets::new(data)), rtt: None }, &mut cc);
+        World {
+            sender,
+            receiver: Receiver::new(settings.delayed_acks),
+            cc,
+            data,
+            segments: fates.segments.into_iter(),
+            answers: fates.answers.into_iter(),
+            coming: BTreeMap::new(),
+            count: 0,
+            now: Instant::ZERO,
+            given: Vec::new(),
+            timeouts: 0,
+            resent: 0,
+            highest: 0,
+        }
+    }
+
+    /// Goes on until the stream is complete.
+    fn run(&mut self) {
+        let complete = (0..100_000).any(|_| self.is_complete() || self.step());
+        assert!(complete, "it does not end");
+    }
+
+    fn is_complete(&self) -> bool {
+        self.sender.acknowledged() >= self.data
+    }
+
     fn carry(&mut self, event: Event) {
-        let delays = match self.fates.next() {
+        let fate = match event {
+            Event::Segment(..) => self.segments.next(),
+            Event::Answer(_) => self.answers.next(),
+        };
+        let delays = match fate {
             None => vec![10],
             Some(Fate::Arrives { after_ms }) => vec![after_ms],
             Some(Fate::Vanishes) => vec![],
@@ -96,7 +152,7 @@ impl<C: Controller> World<C> {
         }
         if timers == next {
             if self.sender.deadline() <= next {
-                self.sender.on_timer(next, &mut self.cc);
+                self.timeouts += u64::from(self.sender.on_timer(next, &mut self.cc));
             }
             if self.receiver.deadline() <= next
                 && let Some(answer) = self.receiver.release()
@@ -106,6 +162,10 @@ impl<C: Controller> World<C> {
             return false;
         }
         let segment = self.sender.send(next);
+        if let Segment::Data(number) = segment {
+            self.resent += u64::from(number < self.highest);
+            self.highest = self.highest.max(number + 1);
+        }
         self.carry(Event::Segment(segment, next));
         false
     }
@@ -127,9 +187,58 @@ impl<C: Controller> World<C> {
                 let progress = self.sender.on_ack(self.now, &answer, &mut self.cc);
                 assert_eq!(progress.in_order, self.sender.acknowledged() - before);
                 assert!(self.sender.acknowledged() <= self.receiver.in_order());
+                self.hear_again(&answer);
                 progress.finished
             }
         }
+    }
+
+    /// A copy of what it just heard changes nothing.
+    fn hear_again(&mut self, answer: &Acknowledgement) {
+        let state =
+            |s: &Sender| (s.acknowledged(), s.in_flight(), s.cwnd(), s.srtt(), s.deadline());
+        let before = state(&self.sender);
+        let progress = self.sender.on_ack(self.now, answer, &mut self.cc);
+        assert_eq!((progress.in_order, progress.delivered), (0, 0));
+        assert_eq!(state(&self.sender), before);
+    }
+}
+
+/// A window that stands still, and what it is told of.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    lost: u64,
+    timeouts: u64,
+}
+
+impl Told {
+    fn decision() -> Decision {
+        Decision { cwnd: INITIAL_WINDOW, intersend: Span::ZERO, wake_at: None }
+    }
+}
+
+impl Controller for Told {
+    fn on_start(&mut self, _start: &Start) -> Decision {
+        Told::decision()
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        assert!(ack.acked > Packets::ZERO, "an answer that says nothing new");
+        Told::decision()
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        self.lost += u64::from(congestion.kind == CongestionKind::Lost);
+        self.timeouts += u64::from(congestion.kind == CongestionKind::Timeout);
+        Told::decision()
+    }
+
+    fn on_tick(&mut self, _now: Instant) -> Decision {
+        Told::decision()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::default()
     }
 }
 
@@ -140,21 +249,10 @@ proptest! {
     fn a_stream_arrives_whole_and_in_order(
         data in 1u64..300,
         settings in settings(),
-        fates in fates(),
+        segments in fates(),
+        answers in fates(),
     ) {
-        let mut cc = Aimd::new();
-        let mut sender = Sender::new(settings, cc.needs());
-        sender.start(Instant::ZERO, Job { data: Some(Packets::new(data)), rtt: None }, &mut cc);
-        let mut world = World {
-            sender,
-            receiver: Receiver::new(settings.delayed_acks),
-            cc,
-            fates: fates.into_iter(),
-            coming: BTreeMap::new(),
-            count: 0,
-            now: Instant::ZERO,
-            given: Vec::new(),
-        };
+        let mut world = World::new(settings, data, Aimd::new(), Fates { segments, answers });
         let mut steps = 0;
         while !world.step() {
             let window = settings.receive_window.map_or(u64::MAX, Packets::get);
@@ -173,6 +271,101 @@ proptest! {
     }
 }
 
+/// What befalls answers alone: lateness that no timer takes for silence, loss, copies.
+fn answers_fates() -> impl Strategy<Value = Vec<Fate>> {
+    let late = 10u64..150;
+    let fate = prop_oneof![
+        6 => late.clone().prop_map(|after_ms| Fate::Arrives { after_ms }),
+        2 => Just(Fate::Vanishes),
+        1 => (late.clone(), late)
+            .prop_map(|(after_ms, again_ms)| Fate::ArrivesTwice { after_ms, again_ms }),
+    ];
+    prop::collection::vec(fate, 1..300)
+}
+
+proptest! {
+    /// Where every segment arrives in order, nothing that befalls its answers is taken for loss;
+    /// and nothing is sent again, unless silence outlasted the timer.
+    #[test]
+    fn lost_and_late_answers_are_no_losses(
+        data in 1u64..300,
+        settings in settings(),
+        answers in answers_fates(),
+    ) {
+        let settings = Settings { tail_loss_probe: false, ..settings };
+        let fates = Fates { segments: Vec::new(), answers };
+        let mut world = World::new(settings, data, Told::default(), fates);
+        while !world.step() && world.timeouts == 0 {
+            prop_assert_eq!((world.cc.lost, world.resent), (0, 0));
+        }
+        world.run();
+        prop_assert_eq!(world.receiver.in_order(), data);
+    }
+
+    /// A probe into silence that answers alone have made lowers no window.
+    #[test]
+    fn probes_for_lost_answers_are_no_losses(
+        data in 1u64..60,
+        delayed in any::<bool>(),
+        answers in answers_fates(),
+    ) {
+        let settings = Settings {
+            tail_loss_probe: true,
+            delayed_acks: delayed.then(DelayedAcks::default),
+            ..Settings::default()
+        };
+        let fates = Fates { segments: Vec::new(), answers };
+        let mut world = World::new(settings, data, Told::default(), fates);
+        while !world.step() && world.timeouts == 0 {
+            prop_assert_eq!(world.cc.lost, 0);
+        }
+    }
+}
+
+/// Loses the segments sent as these, counted from the first.
+fn losing(sends: &[usize]) -> Fates {
+    let fate = |n: usize| match sends.contains(&n) {
+        true => Fate::Vanishes,
+        false => Fate::Arrives { after_ms: 10 },
+    };
+    Fates { segments: (0..40).map(fate).collect(), answers: Vec::new() }
+}
+
+/// Segments 3, 8 and 9 of ten are lost. Three that follow tell of segment 3, and nothing of the
+/// tail; the rescue, once segment 3 was sent again, does.
+#[test]
+fn a_rescue_repairs_a_tail() {
+    let mut world = World::new(Settings::default(), 10, Told::default(), losing(&[3, 8, 9]));
+    world.run();
+    assert_eq!((world.timeouts, world.resent, world.cc.lost), (0, 3, 1));
+    assert!(world.now < Instant::ZERO + Span::from_millis(100), "{:?}", world.now);
+}
+
+/// A lost tail is silent: a probe makes it known after two round trips, the timer much later.
+#[test]
+fn a_probe_repairs_a_tail() {
+    let run = |tail_loss_probe, lost: &[usize]| {
+        let settings = Settings { tail_loss_probe, ..Settings::default() };
+        let mut world = World::new(settings, 10, Told::default(), losing(lost));
+        world.run();
+        let ms = (world.now - Instant::ZERO).as_millis_f64();
+        (world.timeouts, world.resent, world.cc.lost, ms)
+    };
+    for lost in [&[9][..], &[7, 8, 9]] {
+        let count = lost.len() as u64;
+        let (timeouts, resent, _, ms) = run(false, lost);
+        assert_eq!((timeouts, resent), (1, count));
+        assert!(ms > 200.0, "{ms}");
+        // The probe repairs the last segment itself, and brings the others to light.
+        let (timeouts, resent, told, ms) = run(true, lost);
+        assert_eq!((timeouts, resent, told), (0, count, 1));
+        assert!(ms < 150.0, "{ms}");
+    }
+    // A probe that is lost as well leaves it to the timer.
+    let (timeouts, resent, _, _) = run(true, &[9, 10]);
+    assert_eq!((timeouts, resent), (1, 2));
+}
+
 /// Numbers near those that are due, and any.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![4 => 0u64..40, 1 => any::<u64>()]
@@ -180,8 +373,9 @@ fn number() -> impl Strategy<Value = u64> {
 
 fn answers() -> impl Strategy<Value = Acknowledgement> {
     let blocks = [(number(), number()), (number(), number()), (number(), number())];
-    (number(), blocks, number(), number(), number(), any::<bool>()).prop_map(
-        |(cumulative, blocks, sequence, sent, marked, syn)| Acknowledgement {
+    let flags = (any::<bool>(), any::<bool>());
+    (number(), blocks, number(), number(), number(), flags).prop_map(
+        |(cumulative, blocks, sequence, sent, marked, (syn, duplicate))| Acknowledgement {
             cumulative,
             blocks,
             sequence,
@@ -190,6 +384,7 @@ fn answers() -> impl Strategy<Value = Acknowledgement> {
             marked,
             feedback: None,
             syn,
+            duplicate,
         },
     )
 }

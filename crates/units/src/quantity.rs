@@ -255,4 +255,42 @@ impl fmt::Debug for Probability {
 text_serde!(Rate);
 text_serde!(Bytes);
 text_serde!(Packets);
-text_serde!(Probability);
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Probability {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A probability may be written as a number as well: 0.01.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Probability {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Probability, D::Error> {
+        struct Written;
+        impl serde::de::Visitor<'_> for Written {
+            type Value = Probability;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a probability such as 0.01 or \"1 %\"")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Probability, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Probability, E> {
+                self.visit_str(&value.to_string())
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Probability, E> {
+                self.visit_str(&value.to_string())
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Probability, E> {
+                self.visit_str(&value.to_string())
+            }
+        }
+        deserializer.deserialize_any(Written)
+    }
+}

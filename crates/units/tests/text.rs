@@ -143,4 +143,10 @@ fn in_files_units_are_strings() {
     let error = serde_json::from_str::<Bytes>("\"15 Mbps\"").unwrap_err().to_string();
     assert!(error.starts_with("\"15 Mbps\" is not an amount of data"), "{error}");
     assert!(serde_json::from_str::<Span>("150").is_err());
+    // A probability has no unit, and may be a number.
+    for text in ["0.01", "\"0.01\"", "\"1 %\""] {
+        let probability = serde_json::from_str::<Probability>(text).unwrap();
+        assert_eq!(Some(probability), Probability::new(0.01), "{text}");
+    }
+    assert!(serde_json::from_str::<Probability>("2").is_err());
 }

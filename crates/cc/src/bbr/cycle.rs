@@ -21,7 +21,7 @@ const MIN_PROBE_WAIT: f64 = 2.0;
 
 /// The states of figure 5.1.1; `Down` to `Up` are those of ProbeBW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(crate) enum State {
     Startup,
     Drain,
     Down,

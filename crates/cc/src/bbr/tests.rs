@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::pipe::{Pipe, Seen};
+use crate::watched::{Staged, Watched};
 
 fn at(ms: u64) -> Instant {
     Instant::ZERO + Span::from_millis(ms)
@@ -11,55 +12,26 @@ fn pipe(buffer: u64) -> Pipe {
     Pipe::new(1250.0, Span::from_millis(80), buffer)
 }
 
-/// A controller whose state a test may look at between events.
-#[derive(Clone)]
-struct Watched {
-    bbr: Bbr,
-    states: Vec<(Instant, State)>,
-    min_cwnd_in_probe_rtt: u64,
-}
+impl Staged for Bbr {
+    type State = State;
 
-impl Watched {
-    fn new(seed: u64) -> Watched {
-        Watched { bbr: Bbr::new(seed), states: Vec::new(), min_cwnd_in_probe_rtt: u64::MAX }
+    fn state(&self) -> State {
+        self.cycle.state
     }
 
-    fn sequence(&self) -> Vec<State> {
-        self.states.iter().map(|&(_, state)| state).collect()
+    fn probes_rtt(&self) -> bool {
+        self.cycle.state == State::ProbeRtt
     }
 }
 
-impl Controller for Watched {
-    fn on_start(&mut self, start: &Start) -> Decision {
-        self.states.push((start.now, State::Startup));
-        self.bbr.on_start(start)
-    }
-
-    fn on_ack(&mut self, ack: &Ack) -> Decision {
-        let decision = self.bbr.on_ack(ack);
-        let state = self.bbr.cycle.state;
-        if self.states.last().is_some_and(|&(_, last)| last != state) {
-            self.states.push((ack.now, state));
-        }
-        if state == State::ProbeRtt {
-            self.min_cwnd_in_probe_rtt = self.min_cwnd_in_probe_rtt.min(decision.cwnd.get());
-        }
-        decision
-    }
-
-    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
-        self.bbr.on_congestion(congestion)
-    }
-
-    fn on_tick(&mut self, now: Instant) -> Decision {
-        self.bbr.on_tick(now)
-    }
+fn watched(seed: u64) -> Watched<Bbr> {
+    Watched::new(Bbr::new(seed))
 }
 
 #[test]
 fn finds_bandwidth_and_round_trip_time_and_keeps_the_queue_short() {
     // A.1, A.3, A.8: 15 Mbps and 80 ms are 100 packets.
-    let mut cc = Watched::new(1);
+    let mut cc = watched(1);
     let mut waits = Vec::new();
     let run = pipe(1000).run(&mut cc, Span::from_secs(30), |seen: &Seen| {
         if seen.now > at(10_000) {
@@ -84,7 +56,7 @@ fn finds_bandwidth_and_round_trip_time_and_keeps_the_queue_short() {
 #[test]
 fn probes_the_round_trip_time_every_five_seconds_for_two_tenths() {
     // A.10.
-    let mut cc = Watched::new(1);
+    let mut cc = watched(1);
     pipe(1000).run(&mut cc, Span::from_secs(32), |_| {});
     let entered = |state| cc.states.iter().filter(move |&&(_, seen)| seen == state);
     let probes = entered(State::ProbeRtt).count();
@@ -101,12 +73,12 @@ fn probes_the_round_trip_time_every_five_seconds_for_two_tenths() {
 
 #[test]
 fn a_probe_of_the_round_trip_time_does_not_lower_the_bandwidth() {
-    let mut cc = Watched::new(3);
+    let mut cc = watched(3);
     let mut least = f64::INFINITY;
-    let mut watched = cc.clone();
-    pipe(1000).run(&mut watched, Span::from_secs(20), |_| {});
+    let mut first = cc.clone();
+    pipe(1000).run(&mut first, Span::from_secs(20), |_| {});
     for seconds in 3..20 {
-        cc = Watched::new(3);
+        cc = watched(3);
         pipe(1000).run(&mut cc, Span::from_secs(seconds), |_| {});
         least = least.min(cc.bbr.model.max_bw());
     }
@@ -116,7 +88,7 @@ fn a_probe_of_the_round_trip_time_does_not_lower_the_bandwidth() {
 #[test]
 fn losses_in_a_shallow_buffer_bound_what_it_puts_in_flight() {
     // A.21: a fifth of the bandwidth-delay product of buffer.
-    let mut cc = Watched::new(1);
+    let mut cc = watched(1);
     let run = pipe(20).run(&mut cc, Span::from_secs(60), |_| {});
     let longterm = cc.bbr.loss.inflight_longterm;
     assert!((90.0..150.0).contains(&longterm), "{longterm}");

@@ -47,7 +47,7 @@ const QUANTA: f64 = 3.0;
 
 /// What the flow is about: section 4.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     Startup,
     Drain,
     /// With the phase of the gain cycle.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::pipe::{Pipe, Seen};
+use crate::watched::{Staged, Watched};
 
 fn at(ms: u64) -> Instant {
     Instant::ZERO + Span::from_millis(ms)
@@ -12,50 +13,25 @@ fn pipe(buffer: u64) -> Pipe {
     Pipe::new(1250.0, Span::from_millis(80), buffer)
 }
 
-/// A controller whose state a test may look at between events.
-#[derive(Clone)]
-struct Watched {
-    bbr: Bbr1,
-    states: Vec<(Instant, State)>,
-    min_cwnd_in_probe_rtt: u64,
-}
+impl Staged for Bbr1 {
+    type State = State;
 
-impl Watched {
-    fn new(seed: u64) -> Watched {
-        Watched { bbr: Bbr1::new(seed), states: Vec::new(), min_cwnd_in_probe_rtt: u64::MAX }
+    fn state(&self) -> State {
+        self.state
+    }
+
+    fn probes_rtt(&self) -> bool {
+        self.state == State::ProbeRtt
     }
 }
 
-impl Controller for Watched {
-    fn on_start(&mut self, start: &Start) -> Decision {
-        self.states.push((start.now, State::Startup));
-        self.bbr.on_start(start)
-    }
-
-    fn on_ack(&mut self, ack: &Ack) -> Decision {
-        let decision = self.bbr.on_ack(ack);
-        let state = self.bbr.state;
-        if self.states.last().is_some_and(|&(_, last)| last != state) {
-            self.states.push((ack.now, state));
-        }
-        if state == State::ProbeRtt {
-            self.min_cwnd_in_probe_rtt = self.min_cwnd_in_probe_rtt.min(decision.cwnd.get());
-        }
-        decision
-    }
-
-    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
-        self.bbr.on_congestion(congestion)
-    }
-
-    fn on_tick(&mut self, now: Instant) -> Decision {
-        self.bbr.on_tick(now)
-    }
+fn watched(seed: u64) -> Watched<Bbr1> {
+    Watched::new(Bbr1::new(seed))
 }
 
 #[test]
 fn finds_bandwidth_and_round_trip_time_and_keeps_the_queue_short() {
-    let mut cc = Watched::new(1);
+    let mut cc = watched(1);
     let mut waits = Vec::new();
     let run = pipe(1000).run(&mut cc, Span::from_secs(30), |seen: &Seen| {
         if seen.now > at(5000) {
@@ -81,7 +57,7 @@ fn finds_bandwidth_and_round_trip_time_and_keeps_the_queue_short() {
 fn cycles_through_its_gains_from_any_phase_but_the_second() {
     let mut begins = [false; 8];
     for seed in 0..100 {
-        let mut cc = Watched::new(seed);
+        let mut cc = watched(seed);
         pipe(1000).run(&mut cc, Span::from_secs(4), |_| {});
         let states: Vec<State> = cc.states.iter().map(|&(_, state)| state).collect();
         let [State::Startup, State::Drain, State::ProbeBw(first), ..] = states[..] else {
@@ -106,7 +82,7 @@ fn cycles_through_its_gains_from_any_phase_but_the_second() {
 fn probes_the_round_trip_time_every_ten_seconds_for_two_tenths() {
     // Beside another flow, or where its queue never quite empties, nothing refreshes the estimate:
     // here the link is slower from the third second on, and a packet longer on it.
-    let mut cc = Watched::new(1);
+    let mut cc = watched(1);
     pipe(1000).then(at(3000), 625.0).run(&mut cc, Span::from_secs(60), |_| {});
     let probes: Vec<_> = cc.states.windows(2).filter(|w| w[0].1 == State::ProbeRtt).collect();
     assert!((3..=6).contains(&probes.len()), "{probes:?}");
@@ -123,7 +99,7 @@ fn probes_the_round_trip_time_every_ten_seconds_for_two_tenths() {
 #[test]
 fn losses_do_not_slow_it_down() {
     // A fifth of the bandwidth-delay product of buffer, which every probe overflows.
-    let mut cc = Watched::new(1);
+    let mut cc = watched(1);
     let run = pipe(20).run(&mut cc, Span::from_secs(60), |_| {});
     assert!(run.drops > 100, "{}", run.drops);
     assert!(run.delivered as f64 > 0.95 * 1250.0 * 60.0, "{}", run.delivered);

@@ -21,7 +21,9 @@ Examples:
   exm compare --cc cubic,vegas,cc.json --link 15Mbps --rtt 150ms --senders 8 \\
       --on 'exp 100 kB' --off 'exp 0.5 s'
   exm compare --cc cubic,cubic/sfq-codel,bbr --link 50Mbps --rtt 40ms --buffer '1 BDP' -o mine
-  exm compare --cc general-delta1,cubic --trace lte-like --rtt 50ms --runs 32";
+  exm compare --cc general-delta1,cubic --trace lte-like --rtt 50ms --runs 32
+  exm compare --cc sprout,cubic/codel,bbr --trace lte --back 'lte, seed 2' --rtt 40ms --runs 1 \\
+      --buffer unlimited --warm-up 60s --duration 300s";
 
 /// Compare congestion controllers on one link and draw throughput against queueing delay
 #[derive(Debug, clap::Args)]
@@ -35,9 +37,19 @@ pub(crate) struct Args {
     /// The rate of the link, such as 15Mbps
     #[arg(long, value_name = "RATE", required_unless_present = "trace", help_heading = "Network")]
     link: Option<Rate>,
-    /// Instead of a rate, a file of delivery opportunities, or lte-like or umts-like
+    /// Instead of a rate, a file of delivery opportunities, or a synthetic link such as lte
     #[arg(long, value_name = "FILE", conflicts_with = "link", help_heading = "Network")]
     trace: Option<String>,
+    /// A link that answers cross: its rate, or its trace as --trace has it
+    ///
+    /// Throughput and delay are then those at the receiver, after the warm-up; on a trace the delay
+    /// is the self-inflicted one.
+    #[arg(long, value_name = "RATE|FILE", help_heading = "Network")]
+    back: Option<String>,
+    /// How much to skip before throughput and delay at the receiver are measured
+    #[arg(long, value_name = "SPAN", requires = "back", default_value = "0 s")]
+    #[arg(help_heading = "Network")]
+    warm_up: Span,
     /// The round-trip propagation delay, such as 150ms
     #[arg(long, value_name = "SPAN", help_heading = "Network")]
     rtt: Span,
@@ -124,21 +136,16 @@ impl Args {
         text.line(&format!("title = {}", serde_json::Value::from(self.title())));
         text.line(&format!("seed = {}", self.seed));
         text.option("--duration", "duration", &self.duration.to_string());
+        if self.back.is_some() {
+            text.option("--warm-up", "warm_up", &self.warm_up.to_string());
+        }
         text.line("[tcp]");
         text.line(&format!("initial_window = {}", self.initial_window));
         text.line(&format!("handshake = {}", self.handshake));
-        text.line("[dumbbell]");
-        if let Some(link) = self.link {
-            text.option("--link", "rate", &link.to_string());
+        match &self.back {
+            Some(back) => self.both_ways(&mut text, back),
+            None => self.dumbbell(&mut text),
         }
-        if let Some(trace) = &self.trace {
-            text.option("--trace", "trace", trace);
-        }
-        text.option("--rtt", "rtt", &self.rtt.to_string());
-        text.option("--buffer", "buffer", &self.buffer);
-        text.option("--queue", "queue", &self.queue);
-        text.option("--loss", "loss", &self.loss.to_string());
-        text.line(&format!("senders = {}", self.senders));
         text.option("--cc", "controller", "scheme");
         text.line("host = \"tcp\"");
         text.option("--on", "traffic.on", &self.on);
@@ -146,6 +153,11 @@ impl Args {
             text.option("--off", "traffic.off", off);
         }
         text.line("[experiment]");
+        if self.back.is_some() {
+            let delay = if self.trace.is_some() { "self_inflicted" } else { "delay_95" };
+            text.line(&format!("x = \"{delay}\"\ny = \"received\""));
+            text.line(&format!("columns = {}", columns(self.trace.is_some())));
+        }
         if let Some(reference) = &self.reference {
             text.option("--reference", "reference", &shown_name(reference));
         }
@@ -159,6 +171,41 @@ impl Args {
             }
         }
         text
+    }
+
+    fn dumbbell(&self, text: &mut Text) {
+        text.line("[dumbbell]");
+        self.service(text);
+        text.option("--rtt", "rtt", &self.rtt.to_string());
+        text.line(&format!("senders = {}", self.senders));
+    }
+
+    /// A link there and one back, each with half of the propagation delay.
+    fn both_ways(&self, text: &mut Text, back: &str) {
+        let half = (self.rtt / 2).to_string();
+        text.line("[[link]]\nname = \"there\"\nfrom = \"sender\"\nto = \"receiver\"");
+        self.service(text);
+        text.option("--rtt", "delay", &half);
+        text.line("[[link]]\nname = \"back\"\nfrom = \"receiver\"\nto = \"sender\"");
+        let key = if back.parse::<Rate>().is_ok() { "rate" } else { "trace" };
+        text.option("--back", key, back);
+        text.option("--rtt", "delay", &half);
+        text.line("[[flow]]\npath = [\"there\"]\nback = [\"back\"]");
+        text.option("--rtt", "rtt", &self.rtt.to_string());
+        text.line(&format!("count = {}", self.senders));
+    }
+
+    /// The link with the queue.
+    fn service(&self, text: &mut Text) {
+        if let Some(link) = self.link {
+            text.option("--link", "rate", &link.to_string());
+        }
+        if let Some(trace) = &self.trace {
+            text.option("--trace", "trace", trace);
+        }
+        text.option("--buffer", "buffer", &self.buffer);
+        text.option("--queue", "queue", &self.queue);
+        text.option("--loss", "loss", &self.loss.to_string());
     }
 
     fn title(&self) -> String {
@@ -181,6 +228,10 @@ impl Args {
         if let Some(trace) = &self.trace {
             option("--trace", trace);
         }
+        if let Some(back) = &self.back {
+            option("--back", back);
+            option("--warm-up", &self.warm_up.to_string());
+        }
         option("--rtt", &self.rtt.to_string());
         option("--senders", &self.senders.to_string());
         option("--buffer", &self.buffer);
@@ -201,6 +252,15 @@ impl Args {
             words.push("--handshake".to_owned());
         }
         words.join(" ")
+    }
+}
+
+/// What the table tells of throughput and delay at the receiver, of a trace or not.
+fn columns(of_trace: bool) -> &'static str {
+    if of_trace {
+        "[\"received\", \"capacity_used\", \"delay_95\", \"self_inflicted\", \"queued_within\", \"loss\"]"
+    } else {
+        "[\"received\", \"delay_95\", \"queued_95\", \"queued_within\", \"loss\", \"jain\"]"
     }
 }
 

@@ -1,5 +1,8 @@
 //! A folder to run the program in, and what is asked of it.
 
+// Not every test asks for all of it.
+#![allow(dead_code)]
+
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;

@@ -65,7 +65,7 @@ impl Super {
             frame[transport + 4..transport + 6].copy_from_slice(&below.to_be_bytes());
         } else {
             frame[transport + 4..transport + 8].copy_from_slice(&self.sequence.to_be_bytes());
-            frame[transport + 12] = ((20 + self.options) / 4 << 4) as u8;
+            frame[transport + 12] = (((20 + self.options) / 4) << 4) as u8;
             frame[transport + 13] = PSH_FIN_CWR_ACK;
         }
         let check = transport + if self.udp { 6 } else { 16 };

@@ -53,8 +53,17 @@ trait Format: Send {
     /// Writes what happened on the way in `direction`.
     fn write(&mut self, direction: Direction, event: &Event) -> io::Result<()>;
 
-    /// Nothing more happens after `end`.
-    fn finish(&mut self, end: Instant) -> io::Result<()>;
+    /// Nothing more happens after `end`, and this is what is still inside, or was never seen.
+    fn finish(&mut self, end: Instant, rest: &Rest) -> io::Result<()>;
+}
+
+/// What the rows of a log do not show, up first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// How many packets are on the link still.
+    pub inside: [u64; 2],
+    /// How many found no room before the emulator could read them.
+    pub missed: [u64; 2],
 }
 
 type Batch = (Direction, Vec<Event>);
@@ -69,12 +78,12 @@ pub struct Log {
 
 /// A log whose end is not written.
 trait Unfinished: Send {
-    fn finish(&mut self, end: Instant) -> io::Result<()>;
+    fn finish(&mut self, end: Instant, rest: &Rest) -> io::Result<()>;
 }
 
 impl<F: Format> Unfinished for F {
-    fn finish(&mut self, end: Instant) -> io::Result<()> {
-        Format::finish(self, end)
+    fn finish(&mut self, end: Instant, rest: &Rest) -> io::Result<()> {
+        Format::finish(self, end, rest)
     }
 }
 
@@ -120,16 +129,17 @@ impl Log {
         Box::new(Tap { direction, sender: self.sender.clone(), events })
     }
 
-    /// Waits until all is written that those who watch for it, who are gone by now, saw up to `end`.
+    /// Waits until all is written that those who watch for it, who are gone by now, saw up to `end`,
+    /// and writes what the `rest` is.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn finish(self, end: Instant) -> Result<(), LogError> {
+    pub fn finish(self, end: Instant, rest: &Rest) -> Result<(), LogError> {
         let Log { files, sender, writer } = self;
         drop(sender);
         let mut log = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let failed = |source| LogError::Write { file: files[0].clone(), source };
-        log.finish(end).map_err(failed)
+        log.finish(end, rest).map_err(failed)
     }
 }
 

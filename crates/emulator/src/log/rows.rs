@@ -1,6 +1,6 @@
 //! [`RowLog`]: our own log, a row for each packet that says all that was measured of it.
 
-use super::{Event, Format, Log, LogError, Origin, create, write_head};
+use super::{Event, Format, Log, LogError, Origin, Rest, create, write_head};
 use crate::{Delivery, Direction, Passage};
 use exm_units::Instant;
 use std::fs::File;
@@ -10,7 +10,8 @@ use std::path::Path;
 /// Our own log: comma-separated text with a row for each packet, written when its fate is known.
 ///
 /// Lines that begin with `#` come first, and say where the log is from and what its columns are; the
-/// names of the columns follow. Before a flow's first packet such a line gives its number's meaning.
+/// names of the columns follow. Before a flow's first packet such a line gives its number's meaning;
+/// the last say how many packets have no row, being on the link still or missed by the emulator.
 #[derive(Debug)]
 pub struct RowLog {
     out: BufWriter<File>,
@@ -106,7 +107,14 @@ impl Format for RowLog {
         }
     }
 
-    fn finish(&mut self, _end: Instant) -> io::Result<()> {
+    fn finish(&mut self, end: Instant, rest: &Rest) -> io::Result<()> {
+        let Rest { inside, missed } = rest;
+        writeln!(self.out, "# ended: {} ns", end.as_nanos())?;
+        for direction in Direction::BOTH {
+            let (name, place) = (direction.name(), direction as usize);
+            let (inside, missed) = (inside[place], missed[place]);
+            writeln!(self.out, "# {name}: {inside} packets on the link still, {missed} missed")?;
+        }
         self.out.flush()
     }
 }

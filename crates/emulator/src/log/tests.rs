@@ -39,7 +39,7 @@ fn watched(log: Log) {
     up.dropped(&packet(1, 100), at(40_000), Cause::Queue);
     down.dropped(&packet(0, 40), at(1200), Cause::Loss);
     drop((up, down));
-    log.finish(at(42_000)).unwrap();
+    log.finish(at(42_000), &Rest { inside: [3, 0], missed: [0, 2] }).unwrap();
 }
 
 /// The file's text, the file being removed.
@@ -61,6 +61,10 @@ fn rows_say_what_was_measured() {
     let (head, rows): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
     assert!(head[..9].contains(&"# seed: 7") && head.contains(&"# up: a.up, drop-tail"), "{text}");
     assert!(head.contains(&"# flow 000000ab udp 10.0.0.1:5 > 10.0.0.2:53"), "{text}");
+    assert!(text.ends_with(
+        "# ended: 42000000 ns\n# up: 3 packets on the link still, 0 missed\n\
+         # down: 0 packets on the link still, 2 missed\n"
+    ));
     assert_eq!(
         rows,
         [
@@ -106,6 +110,6 @@ fn what_cannot_be_written_is_told() {
     let error = RowLog::create(Path::new("/no/such/folder/log"), &origin()).unwrap_err();
     assert!(error.to_string().starts_with("the log /no/such/folder/log cannot be created: "));
     let log = RowLog::create(Path::new("/dev/full"), &origin()).unwrap();
-    let error = log.finish(at(0)).unwrap_err().to_string();
+    let error = log.finish(at(0), &Rest::default()).unwrap_err().to_string();
     assert!(error.starts_with("the log /dev/full is incomplete: "), "{error}");
 }

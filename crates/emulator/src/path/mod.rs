@@ -161,8 +161,7 @@ impl Path {
         })
     }
 
-    /// `packet` sets out at `now`, which is not before any time told earlier. The path needs to have
-    /// [gone on](Path::advance) to `now` first.
+    /// `packet` sets out at `now`, which is not before any time told earlier.
     #[inline]
     pub fn send(&mut self, now: Instant, packet: Packet) {
         self.line.push(now, packet);

@@ -42,11 +42,10 @@ impl<'a> From<&'a Line> for Drawn<'a> {
 }
 
 /// The least and the greatest x of `lines`, then y.
-pub(super) fn extents<'a>(
-    lines: impl IntoIterator<Item = &'a Line> + Clone,
-) -> [Option<(f64, f64)>; 2] {
-    let points = || lines.clone().into_iter().flat_map(|line| &line.points);
-    [extent(points().map(|point| point.0)), extent(points().map(|point| point.1))]
+pub(super) fn extents<'a>(lines: impl IntoIterator<Item = &'a Line>) -> [Option<(f64, f64)>; 2] {
+    let points = lines.into_iter().flat_map(|line| line.points.iter().copied());
+    let (xs, ys): (Vec<f64>, Vec<f64>) = points.unzip();
+    [extent(xs.into_iter()), extent(ys.into_iter())]
 }
 
 /// `range` made to hold zero.

@@ -136,7 +136,8 @@ impl Flow {
     fn on_ack(&mut self, ack: &Arrival, memory: &mut Memory) {
         if ack.sequence >= self.start {
             let gap = (ack.sequence + 1).saturating_sub(self.acked);
-            memory.on_ack(at(ack.sent), at(ack.received), gap);
+            let (sent, received) = (at(ack.sent), at(ack.received));
+            memory.on_ack(sent, received, received.saturating_since(sent), gap);
             self.last_ack = ack.received;
             // A flow that completed may still be owed packets it had given up.
             self.to_deliver = self.to_deliver.saturating_sub(1);

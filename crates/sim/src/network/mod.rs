@@ -372,7 +372,7 @@ impl Network {
             return Err(NetworkError::NoSuchLink { flow, link, links });
         }
         let ends = |pair: &[usize]| (self.links[pair[0]].ends.1, self.links[pair[1]].ends.0);
-        for pair in all.windows(2).filter(|pair| ends(pair).0 != ends(pair).1) {
+        if let Some(pair) = all.windows(2).find(|pair| ends(pair).0 != ends(pair).1) {
             let name = |link: usize| self.links[link].name.clone();
             let (before, after) = (name(pair[0]), name(pair[1]));
             return Err(NetworkError::BrokenPath { flow, before, after });

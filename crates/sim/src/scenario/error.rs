@@ -82,6 +82,11 @@ pub fn explain(message: &str) -> String {
     {
         return format!("the key \"{key}\" is missing: add it");
     }
+    if message.starts_with("invalid value: integer")
+        && let Some(number) = quoted.first().filter(|number| number.starts_with('-'))
+    {
+        return format!("{number} cannot stand here: give a whole number from 0 up");
+    }
     message.trim_end().replace('\n', "; ").replace('`', "\"")
 }
 
@@ -113,6 +118,13 @@ mod tests {
         assert_eq!(suggest("bufer", &known), "did you mean \"buffer\"?");
         assert_eq!(suggest("zzz", &known), "give one of \"rate\", \"delay\", \"buffer\"");
         assert_eq!(suggest("zzz", &[]), "nothing can stand here");
+    }
+
+    #[test]
+    fn a_number_below_zero_is_told_of_plainly() {
+        let error = toml::from_str::<std::collections::BTreeMap<String, u64>>("senders = -1");
+        let said = explain(error.expect_err("no such number").message());
+        assert_eq!(said, "-1 cannot stand here: give a whole number from 0 up");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The tables of a scenario's file, as serde reads them.
 
-use super::grammar::{Buffer, Chance};
+use super::grammar::Buffer;
 use crate::engine::Pace;
-use exm_units::{Bytes, Packets, Rate, Span};
+use exm_units::{Bytes, Packets, Probability, Rate, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -39,6 +39,8 @@ pub(super) struct TcpTable {
     pub(super) delayed_acks: Option<bool>,
     pub(super) ecn: Option<bool>,
     pub(super) receive_window: Option<Spanned<Packets>>,
+    pub(super) tail_loss_probe: Option<bool>,
+    pub(super) timestamps: Option<Spanned<Span>>,
 }
 
 /// Settings of Sprout.
@@ -71,7 +73,7 @@ pub(super) struct DumbbellTable {
     pub(super) traffic: TrafficTable,
     pub(super) buffer: Option<Spanned<Buffer>>,
     pub(super) queue: Option<Spanned<QueueTable>>,
-    pub(super) loss: Option<Chance>,
+    pub(super) loss: Option<Probability>,
     pub(super) host: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) tcp: TcpTable,
@@ -91,7 +93,7 @@ pub(super) struct LinkTable {
     pub(super) delay: Option<Spanned<Span>>,
     pub(super) buffer: Option<Spanned<Buffer>>,
     pub(super) queue: Option<Spanned<QueueTable>>,
-    pub(super) loss: Option<Chance>,
+    pub(super) loss: Option<Probability>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -17,7 +17,7 @@ use crate::traffic::OnFor;
 use exm_link::Limit;
 use exm_random::Distribution;
 use exm_tcp::Floor;
-use exm_units::{Bytes, Instant, Packets, Probability, Rate, Span};
+use exm_units::{Bytes, Instant, Packets, Rate, Span};
 use serde::Deserialize;
 use std::fmt;
 use std::path::Path;
@@ -261,36 +261,6 @@ impl std::str::FromStr for Pace {
             (_, Ok(span)) if !span.is_zero() => Ok(Pace::Every(span)),
             _ => Err(format!("\"{text}\" is no pace: give a span such as \"10 ms\", or \"event\"")),
         }
-    }
-}
-
-/// A probability, written as a number or as text.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Chance(pub(super) Probability);
-
-impl<'de> Deserialize<'de> for Chance {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Chance, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
-            type Value = Chance;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a probability such as 0.01 or \"1 %\"")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Chance, E> {
-                text.parse().map(Chance).map_err(E::custom)
-            }
-
-            fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Chance, E> {
-                self.visit_str(&value.to_string())
-            }
-
-            fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Chance, E> {
-                self.visit_str(&value.to_string())
-            }
-        }
-        deserializer.deserialize_any(Visitor)
     }
 }
 

@@ -42,7 +42,8 @@
 //! A `[tcp]` sets for all TCP hosts what a flow's own `tcp` may set again: `initial_window` (10
 //! packets), `handshake` (false: connections start established), `rto` (the floor of the
 //! retransmission timer: `"linux"`, or a time for the whole of it), `delayed_acks` (false), `ecn`
-//! (false) and `receive_window` (none).
+//! (false), `receive_window` (none), `tail_loss_probe` (false) and `timestamps` (the tick of the clock
+//! by which round trips are measured, such as `"1 ms"`; none for exact).
 //!
 //! The controllers `"sprout"` and `"sprout-ewma"` stand for that transport. A `[sprout]` sets for all
 //! what a flow's own `sprout` may set again: `model` (`"proportional"`: rates wander in proportion to

@@ -180,7 +180,7 @@ impl Reader<'_> {
             queue: self.queue(table.queue.as_ref())?,
             buffer: Limit::Unlimited,
             delay: table.delay.map_or(Span::ZERO, Spanned::into_inner),
-            loss: table.loss.unwrap_or_default().0,
+            loss: table.loss.unwrap_or_default(),
         };
         Ok((spec, places))
     }

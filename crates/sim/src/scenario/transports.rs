@@ -39,6 +39,14 @@ impl Reader<'_> {
                 }
                 settings.receive_window = Some(*window.as_ref());
             }
+            if let Some(tick) = &table.timestamps {
+                if tick.as_ref().is_zero() {
+                    let problem = "a clock without a tick stands still: give one such as \"1 ms\"";
+                    return Err(self.source.error(place(tick), problem));
+                }
+                settings.timestamps = Some(*tick.as_ref());
+            }
+            settings.tail_loss_probe = table.tail_loss_probe.unwrap_or(settings.tail_loss_probe);
             settings.handshake = table.handshake.unwrap_or(settings.handshake);
             settings.ecn = table.ecn.unwrap_or(settings.ecn);
             if let Some(delayed) = table.delayed_acks {

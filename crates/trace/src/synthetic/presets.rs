@@ -94,7 +94,9 @@ fn umts() -> Synthetic {
 }
 
 fn lte() -> Synthetic {
-    let driving = |mean, max| cox(mean, max, (200.0, Span::from_secs(2)));
+    // A rate of zero is soon over: what lasts are the interruptions below.
+    let outage = Span::from_millis(150);
+    let driving = |mean, max| Cox { outage, ..cox(mean, max, (200.0, Span::from_secs(2))) };
     Synthetic {
         regimes: vec![
             regime(driving(9.0, 20.0), exp(15.0), 1.0),

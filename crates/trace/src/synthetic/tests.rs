@@ -43,7 +43,7 @@ fn presets_are_what_they_always_were() {
     let expected = [
         "3g: 15158, 456 ms, 3.254 s",
         "umts: 14864, 560 ms, 1.62 s",
-        "lte: 54877, 147 ms, 1.386 s",
+        "lte: 55682, 147 ms, 286 ms",
         "5g: 4005361, 3 ms, 69 ms",
         "satellite: 1134253, 13333.33 us, 99999.975 us",
         "geo: 168716, 68836.607 us, 7345.436 us",

@@ -49,7 +49,7 @@ impl Caller {
             if times.counts(now) {
                 bytes += PACKET;
             }
-            at = at + INTERVAL;
+            at += INTERVAL;
         }
         Ok(bytes)
     }

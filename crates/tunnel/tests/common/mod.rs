@@ -5,9 +5,8 @@ use exm_datagram::{Key, PortRange};
 use exm_os::{Clock, Namespace, Rights};
 use exm_session::{Errand, Look, Session, Settings, drive};
 use exm_tunnel::{Client, ClientPlan, Server, ServerPlan};
-use exm_units::{Instant, Span};
+use exm_units::Span;
 use std::io::{self, Read};
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
@@ -157,8 +156,10 @@ fn run<E: Errand, T: Send + 'static>(
         let mut stop = &theirs;
         let look = |session: &Session, errand: &E, _| {
             tell(session, errand, &sender);
-            match stop.read(&mut [0; 1]) {
-                Ok(_) => Look::Stop,
+            match stop.read_exact(&mut [0; 1]) {
+                // The other end is closed, and nothing ever comes.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Look::Stop,
+                Ok(()) => Look::Stop,
                 Err(_) => Look::Again(clock.now() + Span::from_millis(10)),
             }
         };
@@ -194,9 +195,6 @@ pub struct View {
     pub device: String,
     pub mtu: u16,
     pub has_six: bool,
-    pub peer: Option<SocketAddr>,
-    pub at: Instant,
-    pub moves: u64,
 }
 
 /// A client in its network.
@@ -208,16 +206,9 @@ pub fn client(network: &Namespace, plan: ClientPlan, settings: Settings) -> End<
         let client = Client::new(&session, plan);
         Ok((session, client))
     };
-    run(network, open, |session, client: &Client, sender| {
+    run(network, open, |_, client: &Client, sender| {
         let Some(pipe) = client.pipe() else { return };
-        let stats = session.stats();
-        let _ = sender.send(View {
-            device: pipe.device_name().to_owned(),
-            mtu: pipe.mtu(),
-            has_six: pipe.has_six(),
-            peer: stats.peer,
-            at: session.clock().now(),
-            moves: stats.counters.moves,
-        });
+        let device = pipe.device_name().to_owned();
+        let _ = sender.send(View { device, mtu: pipe.mtu(), has_six: pipe.has_six() });
     })
 }

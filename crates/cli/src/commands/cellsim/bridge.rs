@@ -38,10 +38,11 @@ pub(super) fn run(
     let work = |live: &Live| wait(args, live, &signals, &mut meters);
     let (waited, emulated) = emulate(setup, [&ports[0], &ports[1]], logs.watches(), work)?;
     drop(meters);
-    logs.finish(emulated.end)?;
-    waited?;
     let [up, down] = ports.map(|port| port.take_missed());
-    args.report(setup, &emulated, [up?, down?])?;
+    let missed = [up?, down?];
+    logs.finish(&emulated, missed)?;
+    waited?;
+    args.report(setup, &emulated, missed)?;
     Ok(ExitCode::SUCCESS)
 }
 

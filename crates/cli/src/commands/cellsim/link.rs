@@ -7,7 +7,8 @@ use exm_emulator::{Bursts, PathSpec, Propagation, Reordering, Schedule, Setup, T
 use exm_link::Service;
 use exm_sim::network::LinkSpec;
 use exm_sim::scenario::Scenario;
-use exm_units::{Bytes, Probability, Span};
+use exm_trace::Synthetic;
+use exm_units::{Bytes, Probability, Rate, Span};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -178,11 +179,13 @@ impl OneWay<'_> {
         text.line("duration = \"1 s\"");
         text.line("[[link]]");
         text.line("name = \"link\"");
-        let kind = if self.service.ends_with("bps") || self.service.ends_with("bit/s") {
-            "rate"
-        } else {
-            "trace"
-        };
+        // What begins as a number is meant for one, unless it is a file.
+        let begins_as_number = self.service.starts_with(|c: char| c.is_ascii_digit());
+        let is_rate = self.service.parse::<Rate>().is_ok()
+            || (begins_as_number
+                && Synthetic::named(self.service).is_none()
+                && !Path::new(self.service).exists());
+        let kind = if is_rate { "rate" } else { "trace" };
         text.option(self.option, kind, self.service);
         text.option("--buffer", "buffer", self.buffer);
         let (name, settings) = self.queue.split_once(' ').unwrap_or((self.queue, ""));
@@ -219,5 +222,72 @@ impl OneWay<'_> {
             }
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use exm_link::{Limit, QueueKind};
+    use exm_units::{Instant, Packets};
+
+    #[derive(Debug, Parser)]
+    struct Options {
+        #[command(flatten)]
+        link: LinkFlags,
+    }
+
+    fn parsed(words: &[&str]) -> Result<(Setup, [String; 2]), Failure> {
+        let all = ["exm", "--up", "5Mbps", "--down", "lte-like"].iter().chain(words);
+        Options::try_parse_from(all).expect("options that are known").link.setup()
+    }
+
+    #[test]
+    fn one_value_is_for_both_ways_and_two_for_each() {
+        let words = ["--delay", "5ms,30ms", "--queue", "codel target=10ms ecn=false,drop-head"];
+        let more = ["--buffer", "100 packets,unlimited", "--loss", "1%", "--reorder", "0,2%"];
+        let (setup, described) = parsed(&[&words[..], &more].concat()).unwrap();
+        assert_eq!(setup.up.service.rate(), Rate::from_mbps(5.0));
+        assert!(matches!(setup.down.service, Service::Trace(_)));
+        assert_eq!(setup.up.propagation, Propagation::Fixed(Span::from_millis(5)));
+        assert_eq!(setup.down.propagation.at(Instant::ZERO), Span::from_millis(30));
+        let QueueKind::CoDel(codel) = &setup.up.queue else { panic!("{:?}", setup.up.queue) };
+        assert_eq!((codel.target, codel.ecn), (Span::from_millis(10), false));
+        assert!(matches!(setup.down.queue, QueueKind::DropHead(_)));
+        assert_eq!(setup.up.limit, Limit::Packets(Packets::new(100)));
+        assert_eq!(setup.down.limit, Limit::Unlimited);
+        assert_eq!((setup.up.loss.get(), setup.down.loss.get()), (0.01, 0.01));
+        assert!(setup.up.reordering.is_none() && setup.down.reordering.is_some());
+        assert!(setup.up.bursts.is_none());
+        assert_eq!(
+            described[1],
+            "lte-like, delay 30ms, drop-head, buffer unlimited, loss 0.01, \
+                                  reordered 0.02"
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_of_its_option() {
+        for (words, expected) in [
+            (["--queue", "cudel"], "invalid value 'cudel' for '--queue'"),
+            (["--queue", "codel target"], "invalid value 'codel target' for '--queue': settings"),
+            (["--queue", "codel target=1"], "for '--queue'"),
+            (["--buffer", "many"], "invalid value 'many' for '--buffer'"),
+            (["--delay", "3x"], "invalid value '3x' for '--delay'"),
+            (["--up", "5Mbs"], "invalid value '5Mbs' for '--up'"),
+            (["--up", "no/such"], "invalid value 'no/such' for '--up': cannot read the trace"),
+            (["--up", "0bps"], "invalid value '0bps' for '--up'"),
+            (["--burst-loss", "90%"], "invalid value '5' for '--burst-length'"),
+        ] {
+            let all = if words[0] == "--up" {
+                vec!["exm", "--down", "1Mbps", words[0], words[1]]
+            } else {
+                vec!["exm", "--up", "1Mbps", "--down", "1Mbps", words[0], words[1]]
+            };
+            let options = Options::try_parse_from(all).expect("options that are known");
+            let failure = options.link.setup().unwrap_err().into_text();
+            assert!(failure.contains(expected), "{failure}");
+        }
     }
 }

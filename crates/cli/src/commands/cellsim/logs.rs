@@ -2,10 +2,10 @@
 
 use crate::shell::{self, Failure};
 use exm_emulator::{
-    Direction, Log, LogError, MahimahiLog, Origin, RowLog, Setup, Watch, fingerprint,
+    Direction, Emulated, Log, LogError, MahimahiLog, Origin, Rest, RowLog, Setup, Watch,
+    fingerprint,
 };
 use exm_os::Clock;
-use exm_units::Instant;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -55,8 +55,9 @@ impl Logs {
     }
 
     /// Ends them, those that can be.
-    pub(super) fn finish(self, end: Instant) -> Result<(), LogError> {
-        let ended: Vec<_> = self.0.into_iter().map(|log| log.finish(end)).collect();
+    pub(super) fn finish(self, emulated: &Emulated, missed: [u64; 2]) -> Result<(), LogError> {
+        let rest = Rest { inside: emulated.inside, missed };
+        let ended: Vec<_> = self.0.into_iter().map(|log| log.finish(emulated.end, &rest)).collect();
         ended.into_iter().collect()
     }
 }

@@ -79,7 +79,7 @@ impl Meters {
         };
         let services = [setup.up.service.clone(), setup.down.service.clone()];
         let before = <[Snapshot; 2]>::default();
-        Ok(Meters { kind, every, next: Instant::ZERO, before, services })
+        Ok(Meters { kind, every, next: Instant::ZERO + every, before, services })
     }
 
     /// Where the whole terminal is shown on, the program's output goes elsewhere.

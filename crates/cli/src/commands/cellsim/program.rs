@@ -31,9 +31,10 @@ pub(super) fn run(args: &Args, setup: &Setup, described: [String; 2]) -> Result<
     let work = |live: &Live| attend(args, (&ends, &outside), live, &signals, &mut meters);
     let (ended, emulated) = emulate(setup, ends.ports(), logs.watches(), work)?;
     drop(meters);
-    logs.finish(emulated.end)?;
+    let missed = ends.missed()?;
+    logs.finish(&emulated, missed)?;
     let code = ended?;
-    args.report(setup, &emulated, ends.missed()?)?;
+    args.report(setup, &emulated, missed)?;
     Ok(code)
 }
 

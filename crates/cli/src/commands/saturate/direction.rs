@@ -29,10 +29,7 @@ impl Output {
         };
         match opened {
             Ok(file) => Ok(Output { path, file: BufWriter::new(file) }),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                Err(Failure::new(format!("{} exists already", path.display()))
-                    .with_tip("give --force to overwrite it"))
-            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(taken(&path)),
             Err(error) => Err(failed(&path, &error)),
         }
     }
@@ -46,6 +43,12 @@ impl Output {
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         self.file.flush().map_err(|error| failed(&self.path, &error))
     }
+}
+
+/// A file is there already.
+pub(super) fn taken(path: &Path) -> Failure {
+    Failure::new(format!("{} exists already", path.display()))
+        .with_tip("give --force to overwrite it")
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {

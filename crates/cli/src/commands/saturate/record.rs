@@ -1,13 +1,12 @@
 //! `exm saturate record`: the end under test.
 
-use super::direction::{COLUMNS, Direction, Output, Total};
+use super::direction::{COLUMNS, Direction, Output, Total, taken};
 use crate::columns::Columns;
 use crate::commands::duration;
 use crate::commands::sprout::{KeyFlags, addresses};
 use crate::interrupt;
 use crate::shell::{Failure, Printing, command_line, note};
-use exm_datagram::Key;
-use exm_os::{Clock, Signals};
+use exm_os::{Clock, Signal, Signals};
 use exm_saturator::net::{ClientPorts, NetError, Way};
 use exm_saturator::{Client, Event, Precision, Settings};
 use exm_units::{Instant, Span};
@@ -108,8 +107,16 @@ impl Args {
                  is recorded is right only where the other way is not loaded",
             );
         }
+        self.check_files()?;
+        let signals = Signals::catch()?;
+        interrupt::hand_over();
+        let client = Client::new(clock.now(), &key, settings)?;
+        let client = match self.connect(&mut ports, clock, client, &signals)? {
+            Connected::Yes(client) => *client,
+            Connected::No(signal) => return Ok(ExitCode::from(signal.exit_code())),
+        };
         let mut recording = Recording::new(&self)?;
-        let code = recording.run(&mut ports, clock, &key, settings)?;
+        let code = recording.run(&mut ports, clock, client, &signals)?;
         let refused = ports.refused();
         if refused.too_large > 0 {
             note("packets were larger than the device carries whole: give a smaller --size");
@@ -122,6 +129,45 @@ impl Args {
         }
         self.printing.print(&report)?;
         Ok(code)
+    }
+
+    /// The files, by what their names end in.
+    fn file(&self, end: &str) -> PathBuf {
+        PathBuf::from(format!("{}.{end}", self.output))
+    }
+
+    /// Whether the files may be written, before anybody is asked for anything.
+    fn check_files(&self) -> Result<(), Failure> {
+        let is_taken = |file: &PathBuf| !self.force && file.symlink_metadata().is_ok();
+        match ["csv", "down", "up"].map(|end| self.file(end)).iter().find(|&file| is_taken(file)) {
+            Some(file) => Err(taken(file)),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for the server's answer.
+    fn connect(
+        &self,
+        ports: &mut ClientPorts,
+        clock: Clock,
+        mut client: Client,
+        signals: &Signals,
+    ) -> Result<Connected, Failure> {
+        let end = clock.now() + PATIENCE;
+        while !client.is_connected() {
+            if let Some(signal) = signals.take() {
+                return Ok(Connected::No(signal));
+            }
+            if clock.now() > end {
+                let problem = format!("{} does not answer", self.server);
+                return Err(Failure::new(problem).with_tip(
+                    "see that \"exm saturate serve\" runs there with the same key, and that the \
+                     control path and its firewalls let UDP through",
+                ));
+            }
+            ports.turn(&mut client, signals.as_fd(), end)?;
+        }
+        Ok(Connected::Yes(Box::new(client)))
     }
 
     /// The ways to the first of `servers` that both can reach.
@@ -143,6 +189,13 @@ impl Args {
     }
 }
 
+/// Whether there is a server.
+enum Connected {
+    Yes(Box<Client>),
+    /// The user did not wait for it.
+    No(Signal),
+}
+
 /// A recording while it goes on.
 struct Recording<'a> {
     args: &'a Args,
@@ -154,8 +207,7 @@ struct Recording<'a> {
 
 impl Recording<'_> {
     fn new(args: &Args) -> Result<Recording<'_>, Failure> {
-        let create =
-            |end: &str| Output::create(PathBuf::from(format!("{}.{end}", args.output)), args.force);
+        let create = |end: &str| Output::create(args.file(end), args.force);
         let precision = if args.fine { Precision::Nanos } else { Precision::Millis };
         let mut table = create("csv")?;
         table.line(&format!("# {}", command_line()))?;
@@ -175,15 +227,13 @@ impl Recording<'_> {
         &mut self,
         ports: &mut ClientPorts,
         clock: Clock,
-        key: &Key,
-        settings: Settings,
+        mut client: Client,
+        signals: &Signals,
     ) -> Result<ExitCode, Failure> {
-        let signals = Signals::catch()?;
-        interrupt::hand_over();
         let mut code = ExitCode::SUCCESS;
-        let mut client = Client::new(clock.now(), key, settings)?;
-        let mut next_line = clock.now() + LINE;
-        let mut began = None;
+        let began = clock.now();
+        let end = began.saturating_add(self.args.duration);
+        let mut next_line = began + LINE;
         while !client.is_done(clock.now()) {
             let now = clock.now();
             if let Some(signal) = signals.take() {
@@ -194,17 +244,12 @@ impl Recording<'_> {
                 }
                 client.end(now);
             }
-            if !client.is_connected() && now > Instant::ZERO + PATIENCE {
-                return Err(self.nobody());
-            }
-            let since = began.or_else(|| client.is_connected().then_some(now));
-            began = since;
-            if since.is_some_and(|since| now >= since.saturating_add(self.args.duration)) {
+            if now >= end {
                 client.end(now);
             }
             if now >= next_line {
                 next_line = now + LINE;
-                self.tell(&client, now, since)?;
+                self.tell(&client, now, now.saturating_since(began))?;
             }
             ports.turn(&mut client, signals.as_fd(), next_line)?;
             while let Some(event) = client.event() {
@@ -219,20 +264,14 @@ impl Recording<'_> {
     }
 
     /// Writes what is recorded so far, and shows how it is.
-    fn tell(
-        &mut self,
-        client: &Client,
-        now: Instant,
-        since: Option<Instant>,
-    ) -> Result<(), Failure> {
+    fn tell(&mut self, client: &Client, now: Instant, elapsed: Span) -> Result<(), Failure> {
         self.down.close(&mut self.table)?;
         self.up.close(&mut self.table)?;
         self.table.flush()?;
         if self.args.quiet {
             return Ok(());
         }
-        let Some(since) = since else { return Ok(()) };
-        let seconds = now.saturating_since(since).as_secs_f64();
+        let seconds = elapsed.as_secs_f64();
         let silent = client.silence(now).filter(|&silence| silence > SILENCE);
         let line = match silent {
             Some(silence) => {
@@ -243,14 +282,6 @@ impl Recording<'_> {
         // What cannot be shown is not worth failing for.
         let _ = writeln!(std::io::stderr(), "{line}");
         Ok(())
-    }
-
-    fn nobody(&self) -> Failure {
-        let problem = format!("{} does not answer", self.args.server);
-        Failure::new(problem).with_tip(
-            "see that \"exm saturate serve\" runs there with the same key, and that the control \
-             path and its firewalls let UDP through",
-        )
     }
 
     fn finish(mut self, refused: u64) -> Result<Report, Failure> {

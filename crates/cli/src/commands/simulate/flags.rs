@@ -17,7 +17,7 @@ pub(super) struct NetworkFlags {
     /// The rate of the link, such as 15Mbps
     #[arg(long, value_name = "RATE", required_unless_present_any = ["scenario", "trace"])]
     link: Option<Rate>,
-    /// Instead of a rate, a file of delivery opportunities, or lte-like or umts-like
+    /// Instead of a rate, a file of delivery opportunities, or a synthetic link such as lte
     #[arg(long, value_name = "FILE", conflicts_with = "link")]
     trace: Option<String>,
     /// The round-trip propagation delay, such as 150ms

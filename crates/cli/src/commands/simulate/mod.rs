@@ -29,10 +29,12 @@ const NO_SCENARIO: &str =
 const EXAMPLES: &str = "\
 Throughput is what was delivered over the time a sender was on; share is that over an equal share
 of the link, so 1 is the whole share. tp is the mean share, del the mean RTT over the propagation
-RTT: what the original Remy prints. Loss counts random losses and drops alike.
+RTT: what the original Remy prints. Loss counts random losses and drops alike. Of flows whose
+answers cross links, what arrives after the warm-up and its end-to-end delay are told as well.
 
 Examples:
   exm simulate scenarios/dumbbell.toml
+  exm simulate scenarios/cellular.toml
   exm simulate --link 15Mbps --rtt 150ms --senders 8 --cc RemyCC.dna,aimd \\
       --buffer '1000 packets' --on 'exp 100 kB' --off 'exp 0.5 s' --runs 16
   exm simulate scenarios/mixed.toml --series out --every 10ms --format csv";

@@ -105,6 +105,22 @@ pub(super) struct Flow {
     completed: Option<u64>,
     /// How long they took.
     completion_ms: Spread,
+    /// What was measured at the receiver, where answers cross links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_to_end: Option<EndToEnd>,
+}
+
+/// What was measured at a receiver after the warm-up.
+#[derive(Serialize)]
+struct EndToEnd {
+    received_mbps: f64,
+    /// What the link offered, where it follows a trace.
+    capacity_mbps: Option<f64>,
+    delay_median_ms: Option<f64>,
+    delay_p95_ms: Option<f64>,
+    /// The 95 % delay of a protocol that knows the trace, and how much more this was.
+    omniscient_p95_ms: Option<f64>,
+    self_inflicted_ms: Option<f64>,
 }
 
 /// How spans are distributed, in ms; all nothing where there are none.
@@ -148,7 +164,7 @@ const fn metric<T>(
 }
 
 /// The numbers told of a flow, in the order of their columns.
-pub(super) const FLOW_METRICS: [Metric<Flow>; 10] = [
+pub(super) const FLOW_METRICS: [Metric<Flow>; 14] = [
     metric("throughput_mbps", ["throughput", "Mbps"], 3, |flow| flow.throughput_mbps),
     metric("share", ["equal", "share"], 3, |flow| flow.share),
     metric("rtt_mean_ms", ["RTT", "mean ms"], 1, |flow| flow.rtt_ms.mean),
@@ -159,6 +175,17 @@ pub(super) const FLOW_METRICS: [Metric<Flow>; 10] = [
     metric("queueing_delay_p95_ms", ["queueing", "95 %"], 1, |f| f.queueing_delay_ms.p95),
     metric("loss_percent", ["loss", "%"], 2, |flow| flow.loss_percent),
     metric("completed", ["flows", "completed"], 0, |flow| flow.completed.map(|n| n as f64)),
+    metric("received_mbps", ["received", "Mbps"], 3, |f| {
+        Some(f.end_to_end.as_ref()?.received_mbps)
+    }),
+    metric("capacity_used_percent", ["capacity", "used %"], 1, |flow| {
+        let told = flow.end_to_end.as_ref()?;
+        Some(100.0 * told.received_mbps / told.capacity_mbps.filter(|&all| all > 0.0)?)
+    }),
+    metric("delay_p95_ms", ["delay", "95 % ms"], 1, |f| f.end_to_end.as_ref()?.delay_p95_ms),
+    metric("self_inflicted_ms", ["self-inflicted", "ms"], 1, |flow| {
+        flow.end_to_end.as_ref()?.self_inflicted_ms
+    }),
 ];
 
 /// The numbers told of a link, in the order of their columns.
@@ -258,7 +285,23 @@ impl Flow {
             loss_percent: (report.sent > 0).then(|| 100.0 * missing as f64 / report.sent as f64),
             completed: completes.then(|| report.completion.count()),
             completion_ms: Spread::of(&report.completion),
+            end_to_end: EndToEnd::of(report),
         }
+    }
+}
+
+impl EndToEnd {
+    fn of(report: &FlowReport) -> Option<EndToEnd> {
+        let (scores, best) = (report.end_to_end.as_ref()?, report.omniscient.as_ref());
+        let millis = |span: Option<Span>| span.map(Span::as_millis_f64);
+        Some(EndToEnd {
+            received_mbps: scores.throughput.as_mbps(),
+            capacity_mbps: best.map(|best| best.throughput.as_mbps()),
+            delay_median_ms: millis(scores.percentile(50.0)),
+            delay_p95_ms: millis(scores.delay_95),
+            omniscient_p95_ms: millis(best.and_then(|best| best.delay_95)),
+            self_inflicted_ms: millis(best.and_then(|best| scores.self_inflicted(best))),
+        })
     }
 }
 

@@ -29,11 +29,14 @@ pub(super) struct Row {
     used_at: Instant,
 }
 
+/// Bytes that each flow carried each way.
+type Carried = BTreeMap<Option<Flow>, [u64; 2]>;
+
 /// The flows of a tunnel.
 #[derive(Default)]
 pub(super) struct Flows {
     rows: Vec<Row>,
-    last: Option<(Instant, BTreeMap<Option<Flow>, [u64; 2]>)>,
+    last: Option<(Instant, Carried)>,
 }
 
 impl Flows {

@@ -1,0 +1,150 @@
+//! `exm cellsim` with real programs. Skipped, saying so, where this process may make no networks.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{Folder, error_of};
+use serde_json::Value;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// Whether it can be tested here.
+fn possible() -> bool {
+    let possible = exm_os::Rights::are_there() && std::path::Path::new("/dev/net/tun").exists();
+    if !possible {
+        eprintln!("skipped: it takes root's rights and /dev/net/tun");
+    }
+    possible
+}
+
+/// The command line that runs `script` in a link with these options.
+fn cellsim(folder: &Folder, options: &[&str], script: &str) -> Command {
+    let mut command = folder.exm("cellsim");
+    command.args(options).args(["--", "sh", "-c", script]);
+    command
+}
+
+fn run(folder: &Folder, options: &[&str], script: &str) -> Output {
+    cellsim(folder, options, script).output().expect("the program starts")
+}
+
+/// What a program prints that finds its peer by the environment, and what it ends with.
+#[test]
+fn a_program_reaches_its_peer_through_the_link() {
+    if !possible() {
+        return;
+    }
+    let folder = Folder::new("cellsim-peer");
+    let link = ["--up", "10Mbps", "--down", "20Mbps", "--delay", "25ms,15ms", "--json"];
+    let options = [&link[..], &["--world", "namespace", "--log", "log.csv"]].concat();
+    let script = "ping -q -c 4 -i 0.2 $EXM_PEER >&2; echo $?; test $EXM_ADDRESS && exit 7";
+    let output = run(&folder, &options, script);
+    assert_eq!(output.status.code(), Some(7), "{}", error_of(&output));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let (code, json) = text.split_once('\n').unwrap();
+    if code == "127" {
+        return eprintln!("not measured: there is no ping");
+    }
+    let summary = error_of(&output);
+    let times = summary.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = "));
+    let least: f64 = times.unwrap().split('/').next().unwrap().parse().unwrap();
+    assert!((40.0..45.0).contains(&least), "{summary}");
+    let report: Value = serde_json::from_str(json).unwrap();
+    let log = std::fs::read_to_string(folder.path("log.csv")).unwrap();
+    assert!(log.contains("\n# command: exm cellsim --up 10Mbps "), "{log}");
+    for way in ["up", "down"] {
+        let number = |key: &str| report[way][key].as_u64().unwrap();
+        assert_eq!(number("arrived"), number("delivered") + number("inside"));
+        let rows = log.lines().filter(|line| line.starts_with(&format!("{way},")));
+        assert_eq!(rows.count() as u64, number("delivered"));
+    }
+}
+
+#[test]
+fn what_cannot_be_is_told() {
+    if !possible() {
+        return;
+    }
+    let folder = Folder::new("cellsim-errors");
+    let link = ["--up", "10Mbps", "--down", "20Mbps", "--world", "namespace", "--quiet"];
+    let mut command = folder.exm("cellsim");
+    let output = command.args(link).args(["--", "no-such-program"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(127));
+    assert!(error_of(&output).contains("cannot run no-such-program: "), "{}", error_of(&output));
+    let output = run(&folder, &[&link[..], &["--log", "no/such/folder"]].concat(), "true");
+    assert!(error_of(&output).contains("the log no/such/folder cannot be created"));
+    let output = folder.run("cellsim --up 1Mbps --down 1Mbps --bridge lo no-such-device");
+    assert!(error_of(&output).contains("there is no network device \"no-such-device\""));
+    let output = folder.run("cellsim --up 1Mbps --down 1Mbps");
+    assert_eq!(output.status.code(), Some(2));
+    folder.write("empty", "");
+    let output = folder.run("cellsim --up empty --down 1Mbps -- true");
+    assert!(error_of(&output).contains("for '--up': the trace empty is empty"));
+}
+
+/// What a program prints is all that is printed, or the summary as JSON after it.
+#[test]
+fn nothing_is_mixed_into_what_a_program_prints() {
+    if !possible() {
+        return;
+    }
+    let folder = Folder::new("cellsim-output");
+    let link = "cellsim --up 10Mbps --down 20Mbps --world namespace";
+    assert_eq!(folder.text(&format!("{link} -- echo hello")), "hello\n");
+    let report = folder.json(&format!("{link} --json -- true"));
+    assert_eq!(report["down"]["capacity_bps"], 20_000_000);
+}
+
+/// A program that does not end is ended with its duration, by SIGTERM and then for good.
+#[test]
+fn a_duration_ends_it() {
+    if !possible() {
+        return;
+    }
+    let folder = Folder::new("cellsim-duration");
+    let link = ["--up", "10Mbps", "--down", "20Mbps", "--world", "namespace", "--quiet"];
+    let options = [&link[..], &["--duration", "200ms"]].concat();
+    assert_eq!(run(&folder, &options, "sleep 100").status.code(), Some(128 + 15));
+    let script = "trap 'exit 4' TERM; while :; do sleep 0.05; done";
+    assert_eq!(run(&folder, &options, script).status.code(), Some(4));
+}
+
+/// Killed at any moment, it leaves nothing in the network it was in, no program, and no setting.
+///
+/// That network is one of the test's own, with a way out that leads nowhere.
+#[test]
+fn nothing_is_left_when_it_is_killed() {
+    if !possible() {
+        return;
+    }
+    let folder = Folder::new("cellsim-kill");
+    let exm = env!("CARGO_BIN_EXE_exm");
+    let mark = format!("1000.{}", std::process::id());
+    for after in ["0", "0.005", "0.01", "0.02", "0.03", "0.05", "0.08", "0.5"] {
+        let script = format!(
+            "ip link add way type veth peer name out && ip link set way up && ip link set out up \
+             && ip addr add 192.0.2.2/24 dev way && ip route add default via 192.0.2.1 || exit 9
+             exm() {{ exec {exm} cellsim --up 1Mbps --down 1Mbps --log log -- \
+                 sh -c 'setsid sleep {mark} & sleep {mark}'; }}
+             exm >/dev/null 2>&1 &
+             sleep {after}; [ {after} != 0.5 ] || ip -o link | grep -c exm0
+             kill -9 $!; wait $!; sleep 0.3
+             ip -o link | grep exm; ip route | grep 100.64; nft list ruleset | grep exm
+             ps ax -o args | grep -v grep | grep '^[a-z]* *sleep {mark}$'
+             ps ax -o args | grep '^sleep {mark}'
+             grep -v 0 /proc/sys/net/ipv4/conf/way/forwarding; :"
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--net", "sh", "-c", &script]).current_dir(&folder.0).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        if output.status.code() == Some(9) {
+            return eprintln!("skipped: there is no ip, or it cannot make devices");
+        }
+        let left = String::from_utf8_lossy(&output.stdout).into_owned();
+        let expected = if after == "0.5" { "1\n" } else { "" };
+        assert_eq!(left, expected, "killed after {after} s: {}", error_of(&output));
+    }
+    // What restores settings may have been at work still.
+    thread::sleep(Duration::from_millis(100));
+}
