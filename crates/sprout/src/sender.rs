@@ -10,7 +10,7 @@ const REORDERING: Span = Span::from_millis(10);
 const SAME: Span = Span::from_millis(1);
 
 /// By no more than this a host's wakes are late.
-const LATENESS: Span = Span::from_millis(5);
+const LATENESS: Span = Span::from_millis(2);
 /// So long without progress is no outage yet.
 const PASSING: Span = Span::from_millis(400);
 /// So long without a word may be the way back's fault, while everything arrives.
@@ -36,8 +36,8 @@ pub struct Sender {
     progress_at: Instant,
     /// The time between two sends: what there is room for is spread over a tick.
     gap: Span,
-    /// When the next packet may be sent, if there is room for it.
-    pace_at: Instant,
+    /// When the last packet was sent, or should have been by a host whose wakes are never late.
+    paced_from: Instant,
     /// When packets were sent and which byte came after them, for the last [`REORDERING`].
     recent: VecDeque<(Instant, u64)>,
     /// All before this byte was sent longer ago than that.
@@ -58,7 +58,7 @@ impl Sender {
             last_sent: None,
             progress_at: now,
             gap: Span::ZERO,
-            pace_at: now,
+            paced_from: now,
             recent: VecDeque::new(),
             throwaway: 0,
         }
@@ -89,7 +89,7 @@ impl Sender {
 
     /// When the next packet may be sent, if there is room for it.
     pub fn pace_at(&self) -> Instant {
-        self.pace_at
+        self.paced_from.saturating_add(self.gap)
     }
 
     /// Ticks pass: what the forecast says is delivered in each leaves the queue.
@@ -162,7 +162,7 @@ impl Sender {
         self.last_sent = Some(now);
         // A host that wakes late makes up for it, but not for having had nothing to send.
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(LATENESS.as_nanos()));
-        self.pace_at = self.pace_at.max(earliest).saturating_add(self.gap);
+        self.paced_from = self.pace_at().max(earliest).min(now);
         match self.recent.back_mut() {
             Some((at, end)) if now - *at < SAME => *end = self.sent,
             _ => self.recent.push_back((now, self.sent)),
