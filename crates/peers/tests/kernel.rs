@@ -13,9 +13,12 @@ use std::io::Write;
 /// How far our goodput may be from the kernel's, and our mean queue.
 const GOODPUT: f64 = 0.03;
 const QUEUE: f64 = 0.15;
+/// Where it is BBR, whose mean queue differs by 40 % between one run of the kernel's and the next (7.3
+/// to 10.5 packets in a buffer of one BDP).
+const QUEUE_OF_BBR: f64 = 0.30;
 
 /// What disagrees, in words.
-fn disagreements(comparison: &Comparison) -> Vec<String> {
+fn disagreements(comparison: &Comparison, tolerance: f64) -> Vec<String> {
     let [kernel, ours] = comparison.summaries();
     let goodput = [&kernel, &ours].map(|summary: &Summary| summary.goodput.as_mbps());
     let mut found = Vec::new();
@@ -23,7 +26,7 @@ fn disagreements(comparison: &Comparison) -> Vec<String> {
         found.push(format!("goodput in Mbps, the kernel's and ours: {goodput:.3?}"));
     }
     let queue = [kernel.queue, ours.queue];
-    if (queue[1] / queue[0] - 1.0).abs() > QUEUE {
+    if (queue[1] / queue[0] - 1.0).abs() > tolerance {
         found.push(format!("mean queue in packets, the kernel's and ours: {queue:.2?}"));
     }
     found
@@ -51,7 +54,8 @@ fn the_simulated_tcp_agrees_with_the_kernels() {
                 Err(error) => panic!("{}: {error}", case.1),
             };
             println!("{} {}: {:#?}", case.0.name, case.1, comparison.summaries());
-            let found = disagreements(&comparison);
+            let tolerance = if case.1.kernel == "bbr" { QUEUE_OF_BBR } else { QUEUE };
+            let found = disagreements(&comparison, tolerance);
             if !found.is_empty() {
                 wrong.push((case, comparison.lateness(), found.join("; ")));
             }
