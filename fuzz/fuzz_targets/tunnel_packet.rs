@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use exm_tunnel::packet::{clamp_mss, too_big};
-use exm_tunnel::{FlowQueues, Packet};
+use exm_packet::{Packet, clamp_mss, too_big};
+use exm_tunnel::FlowQueues;
 use exm_units::{Bytes, Instant, Span};
 use libfuzzer_sys::fuzz_target;
 use std::net::IpAddr;

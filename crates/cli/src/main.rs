@@ -10,6 +10,8 @@ mod experiments;
 mod interrupt;
 mod options;
 mod progress;
+#[cfg(target_os = "linux")]
+mod sessions;
 mod shell;
 mod tables;
 

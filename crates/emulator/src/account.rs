@@ -61,6 +61,8 @@ pub struct Account {
     dropped: [Tally; Cause::ALL.len()],
     /// How many packets were marked instead of dropped, and crossed.
     pub marked: u64,
+    /// How many frames were none of the link's, such as those of ARP, and passed by it.
+    pub passed_by: u64,
     /// The largest number of packets and bytes that waited in the queue.
     pub max_queue: Tally,
     /// How late packets were written.
@@ -80,6 +82,7 @@ impl Account {
             delivered: Tally::default(),
             dropped: [Tally::default(); Cause::ALL.len()],
             marked: 0,
+            passed_by: 0,
             max_queue: Tally::default(),
             lateness: Lateness::new(),
             queueing: PacketDelays::new(from, Instant::MAX),

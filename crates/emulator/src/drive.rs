@@ -2,7 +2,7 @@
 
 use crate::lane::{Lane, Read};
 use crate::{Snapshot, Timing};
-use exm_os::{Clock, Waiter, be_first_in_line};
+use exm_os::{AwakeProcessors, Clock, Waiter, be_first_in_line};
 use exm_units::{Instant, Span};
 use std::io;
 use std::os::fd::AsFd;
@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The longest it sleeps, so that it notices being told to stop.
 const LONGEST_SLEEP: Span = Span::from_millis(20);
+/// For how long processors stay awake after the last packet that was waited for.
+const LINGER: Span = Span::from_secs(1);
 /// How often others are told how it is doing.
 const TELLING: Span = Span::from_millis(20);
 
@@ -28,9 +30,10 @@ pub(crate) fn drive(
     if timing.urgent {
         be_first_in_line();
     }
-    let waiter = Waiter::new(clock, timing.spin);
+    let (punctual, sleeper) = (Waiter::new(clock, timing.spin), Waiter::new(clock, Span::ZERO));
     let files = lanes.each_ref().map(|lane| lane.port().as_fd());
     let (mut telling, mut round) = (Instant::ZERO, Instant::ZERO);
+    let mut awake = Wakefulness { allowed: timing.urgent, held: None, until: Instant::ZERO };
     let mut ready = [true; 2];
     while !stop.load(Ordering::Relaxed) {
         let mut read = [Read::Nothing; 2];
@@ -46,15 +49,21 @@ pub(crate) fn drive(
             telling = now + TELLING;
             tell(&lanes, told, now);
         }
-        let next = lanes.iter().map(|lane| lane.next()).min().unwrap_or(Instant::MAX);
-        // What is due so soon may as well be written with what is due after it.
-        let wake = next.max(now + timing.gather).min(now + LONGEST_SLEEP);
+        // What is due soon after the last may as well be written with what is due after it; where that
+        // is so, being punctual would only take time that is needed.
+        let nexts = lanes.each_ref().map(|lane| lane.next(timing.gather));
+        let gathers = nexts.iter().any(|(due, earliest)| due < earliest);
+        let wake = nexts.map(|(due, earliest)| due.max(earliest)).into_iter().min();
+        let (wake, rest) = (wake.unwrap_or(Instant::MAX), now + LONGEST_SLEEP);
+        let waiter = if gathers || rest < wake { &sleeper } else { &punctual };
+        awake.see_to(now, wake <= rest);
+        let wake = wake.min(rest);
         // And where frames come so fast, several are read at once.
         let fast = now < round + timing.gather && read.contains(&Read::All);
         if read.contains(&Read::Some) {
             ready = [true; 2];
         } else if fast {
-            waiter.wait([], (round + timing.gather).min(wake))?;
+            sleeper.wait([], (round + timing.gather).min(wake))?;
             ready = [true; 2];
         } else {
             ready = waiter.wait(files, wake)?;
@@ -62,6 +71,30 @@ pub(crate) fn drive(
         round = clock.now();
     }
     Ok(())
+}
+
+/// Processors that are kept awake while packets are waited for: one that has gone to sleep is woken
+/// late, and that most of all where it is virtual.
+struct Wakefulness {
+    allowed: bool,
+    held: Option<AwakeProcessors>,
+    until: Instant,
+}
+
+impl Wakefulness {
+    /// At `now` a packet is waited for, or none is.
+    fn see_to(&mut self, now: Instant, is_needed: bool) {
+        if is_needed {
+            self.until = now + LINGER;
+            if self.allowed && self.held.is_none() {
+                self.held = AwakeProcessors::hold().ok();
+                // Where it cannot be had, packets are a little later.
+                self.allowed = self.held.is_some();
+            }
+        } else if now >= self.until {
+            self.held = None;
+        }
+    }
 }
 
 /// Tells others how the lanes are doing.

@@ -6,7 +6,7 @@ use crate::port::{Port, ROOM};
 use crate::{Account, Cause, Delivery, Flow, Passage, Snapshot, Tally, Watch};
 use exm_link::Packet;
 use exm_os::{Clock, VNET_HEADER};
-use exm_units::Instant;
+use exm_units::{Instant, Span};
 use std::collections::BTreeSet;
 use std::io::{self, IoSlice};
 
@@ -46,6 +46,8 @@ struct Traffic<'a> {
     free: Vec<u32>,
     /// Packets that the path has let go, in the order in which they are written.
     leaving: Vec<(Instant, Packet)>,
+    /// When packets were written last.
+    wrote_at: Instant,
     /// Places whose packets are gone.
     gone: Vec<Place>,
     written: Box<Written>,
@@ -82,6 +84,7 @@ impl<'a> Lane<'a> {
                 held: Vec::new(),
                 free: Vec::new(),
                 leaving: Vec::new(),
+                wrote_at: Instant::ZERO,
                 gone: Vec::new(),
                 written: Box::new(Written::new()),
                 account,
@@ -95,21 +98,21 @@ impl<'a> Lane<'a> {
         self.from
     }
 
-    /// When a packet is to be written next, or to be looked at.
+    /// When packets may leave next, and when at the earliest they are to be written: `gather` after
+    /// they were last.
     #[inline]
-    pub(crate) fn next(&self) -> Instant {
-        self.path.next()
+    pub(crate) fn next(&self, gather: Span) -> (Instant, Instant) {
+        (self.path.next(), self.traffic.wrote_at.saturating_add(gather))
     }
 
     /// Writes what is due.
     #[inline]
     pub(crate) fn release(&mut self) {
         let now = self.clock.now();
-        if self.path.next() > now {
+        if !self.path.is_behind(now) {
             return;
         }
         self.path.advance(now, &mut self.traffic);
-        self.traffic.note_queue(&self.path);
         self.traffic.write(&self.arena, self.clock);
         for place in self.traffic.gone.drain(..) {
             self.arena.release(place);
@@ -132,8 +135,15 @@ impl<'a> Lane<'a> {
             let Some(length) = self.from.read(space)? else { return Ok(read) };
             read = Read::All;
             let now = self.clock.now();
-            let space = &space[..length];
-            match Frame::parse(self.from.framing(), space) {
+            let bytes = &space[..length];
+            match Frame::parse(self.from.framing(), bytes) {
+                Ok(frame) if frame.is_housekeeping(&bytes[VNET_HEADER..]) => {
+                    if self.traffic.to.write(&[IoSlice::new(bytes)]) {
+                        self.traffic.account.passed_by += 1;
+                    } else {
+                        self.lose(now, length, Cause::Refused);
+                    }
+                }
                 Ok(frame) => self.send(now, &frame, length),
                 Err(Malformed) => self.lose(now, length, Cause::Refused),
             }
@@ -195,7 +205,10 @@ impl<'a> Lane<'a> {
 
     /// What it did, and how many packets are in it still.
     pub(crate) fn finish(self) -> (Account, u64) {
-        (self.traffic.account, self.path.holds() as u64)
+        let mut account = self.traffic.account;
+        let (packets, bytes) = self.path.most_queued();
+        account.max_queue = Tally { packets: packets as u64, bytes };
+        (account, self.path.holds() as u64)
     }
 }
 
@@ -232,12 +245,6 @@ impl Traffic<'_> {
         self.held.len() as u32 - 1
     }
 
-    fn note_queue(&mut self, path: &Path) {
-        let most = &mut self.account.max_queue;
-        most.packets = most.packets.max(path.queue_packets() as u64);
-        most.bytes = most.bytes.max(path.queue_bytes());
-    }
-
     /// Writes all that is leaving. Segments of one frame that leave one after the other are written as
     /// one.
     fn write(&mut self, arena: &Arena, clock: Clock) {
@@ -248,6 +255,7 @@ impl Traffic<'_> {
             let Held { place, segment } = self.held[first.tag as usize];
             let part = Part { first: segment as usize, count: together, marked: is_marked(first) };
             let now = clock.now();
+            self.wrote_at = now;
             let taken = self.write_part(arena.bytes(place), part);
             let (written, others) = rest.split_at(together);
             for &(due, packet) in written {

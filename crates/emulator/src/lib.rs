@@ -29,8 +29,8 @@ mod watch;
 
 pub use account::{Account, Lateness, Tally};
 pub use ends::{End, Ends, EndsError, MTU, World};
+pub use exm_packet::Flow;
 pub use fingerprint::fingerprint;
-pub use frame::Flow;
 pub use log::{Log, LogError, MahimahiLog, Origin, Rest, RowLog};
 pub use outside::{Outside, OutsideError, Reach};
 pub use path::{
@@ -46,19 +46,21 @@ use exm_units::{Instant, Span};
 /// How precisely packets are released, at what cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// For how long before a packet is due the emulator stays awake: the kernel wakes a sleeper some
-    /// tens of microseconds late.
+    /// For how long before a packet is due the emulator stays awake at most, and for half the time
+    /// until then at most: the kernel wakes a sleeper some tens of microseconds late. Within that it
+    /// stays awake for as long as it learns to be needed, and not at all where packets are gathered.
     pub spin: Span,
     /// How long at least it waits from one release to the next, so that on a fast link several
     /// packets are written at once.
     pub gather: Span,
-    /// Whether it runs before other programs, where the system allows it.
+    /// Whether it runs before other programs, and processors stay awake while packets are waited for,
+    /// where the system allows it.
     pub urgent: bool,
 }
 
 impl Default for Timing {
     fn default() -> Timing {
-        Timing { spin: Span::ZERO, gather: Span::from_micros(30), urgent: true }
+        Timing { spin: Span::from_micros(100), gather: Span::from_micros(30), urgent: true }
     }
 }
 

@@ -36,6 +36,8 @@ pub struct OneWay {
     pub lost: Lost,
     /// Packets that were marked, and crossed.
     pub marked: u64,
+    /// Frames of a bridge that were none of the link's, such as those of ARP, and passed by it.
+    pub passed_by: u64,
     /// Bytes that crossed over the time, as IP packets, in bit/s.
     pub throughput_bps: u64,
     /// What the link offered over the time, in bit/s.
@@ -131,6 +133,7 @@ impl OneWay {
                 missed: missed[direction as usize],
             },
             marked: account.marked,
+            passed_by: account.passed_by,
             throughput_bps: scores.throughput.as_bps(),
             capacity_bps: capacity.as_bps(),
             utilisation: (capacity.as_bps() > 0)
@@ -232,6 +235,7 @@ impl OneWay {
             (refused, "refused by the device"),
             (memory, "without memory"),
             (missed, "missed by the emulator"),
+            (self.passed_by, "passed by (ARP and the like)"),
         ];
         all.into_iter().filter(|&(count, _)| count > 0)
     }

@@ -11,6 +11,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+/// What the thread that moves packets is called, in lists of threads.
+const THREAD: &str = "exm-link";
+
 /// What a link is like.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -57,6 +60,9 @@ pub enum EmulateError {
         /// Why.
         source: ImpossibleSetting,
     },
+    /// The system starts no thread for it.
+    #[error("no thread can be started for the link: {0}")]
+    Thread(io::Error),
     /// A device failed.
     #[error("the link's devices cannot be read any more: {0}")]
     Device(io::Error),
@@ -125,15 +131,17 @@ pub fn emulate<'a, T>(
     let mut up = Lane::new((ports[0], ports[1]), up, clock, memory, (account(), watch_up));
     let mut down = Lane::new((ports[1], ports[0]), down, clock, memory, (account(), watch_down));
     let (done, driven) = thread::scope(|scope| {
-        let driver = scope.spawn(|| {
+        let named = thread::Builder::new().name(THREAD.to_owned());
+        let driver = named.spawn_scoped(scope, || {
             let driven = drive([&mut up, &mut down], setup.timing, clock, &told, &stop);
             stopped.store(true, Ordering::Relaxed);
             driven
         });
+        let driver = driver.map_err(EmulateError::Thread)?;
         let done = work(&Live { clock, told: &told, stopped: &stopped });
         stop.store(true, Ordering::Relaxed);
-        (done, driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    });
+        Ok((done, driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+    })?;
     driven.map_err(EmulateError::Device)?;
     let end = clock.now();
     let ((up, up_inside), (down, down_inside)) = (up.finish(), down.finish());

@@ -14,6 +14,7 @@
 //! | its view of `/etc/resolv.conf` | its own namespace of mounts |
 //! | masquerading | the netlink socket that owns the table ([`Masquerade`]) |
 //! | promiscuous mode | the [`PacketSocket`] |
+//! | processors that stay awake | the file descriptor of [`AwakeProcessors`] |
 //!
 //! What the kernel does not take back, such as a forwarding switch or a file of the system, is
 //! restored by a shell that waits for us to end ([`Restore`]).
@@ -22,6 +23,7 @@
 //! the network of the thread that opens them. [`Namespace::run`] opens them elsewhere.
 #![cfg(target_os = "linux")]
 
+mod awake;
 mod clock;
 mod masquerade;
 mod namespace;
@@ -36,6 +38,7 @@ mod tun;
 mod vnet;
 mod wait;
 
+pub use awake::AwakeProcessors;
 pub use clock::Clock;
 pub use masquerade::Masquerade;
 pub use namespace::{Namespace, read_net, set_net};

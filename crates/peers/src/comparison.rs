@@ -107,7 +107,7 @@ impl Comparison {
 
     /// How late the bottleneck was, where that was too late for the comparison to mean much.
     pub fn lateness(&self) -> Option<Span> {
-        Some(self.kernel.lateness.quantile(0.999)).filter(|&late| late > TOO_LATE)
+        Some(self.kernel.late).filter(|&late| late > TOO_LATE)
     }
 }
 

@@ -1,26 +1,24 @@
 //! The transfer as the kernel has it.
 
-use crate::bottleneck::{Clock, Lateness, carry};
-use crate::namespace::Namespace;
+use crate::Scenario;
+use crate::bottleneck::{self, Queue};
 use crate::record::{Record, Window};
-use crate::{MTU, Scenario};
-use exm_units::Instant;
+use exm_emulator::{End, Ends, EndsError, Live, World, emulate};
+use exm_os::{Clock, be_first_in_line, set_net};
+use exm_units::{Instant, Span};
 use rustix::net::sockopt::Timeout;
 use rustix::net::{self, AddressFamily, SocketType};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::process::Command;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
-use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// The two ends, and the port of the second.
-const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
+/// The port of the receiver.
 const PORT: u16 = 5001;
 /// How often the sender's window is read.
 const SAMPLING: Duration = Duration::from_millis(20);
@@ -48,8 +46,8 @@ const SETTINGS: [(&str, &str); 10] = [
 pub struct Measured {
     /// What happened.
     pub record: Record,
-    /// How late the bottleneck was.
-    pub lateness: Lateness,
+    /// How late the bottleneck was with the slowest thousandth of packets, either way.
+    pub late: Span,
     /// What the sending kernel counted, by the names of `/proc/net/netstat`, without zeros.
     pub counters: BTreeMap<String, u64>,
 }
@@ -91,10 +89,14 @@ fn failed(what: &'static str) -> impl Fn(io::Error) -> TransferError {
     move |error| TransferError::Failed { what, error }
 }
 
-/// One end: a namespace with its device.
-struct End {
-    namespace: Namespace,
-    device: SyncDevice,
+impl From<EndsError> for Unavailable {
+    fn from(error: EndsError) -> Unavailable {
+        match error {
+            EndsError::Namespace(error) => Unavailable::Namespace(error),
+            EndsError::Device(error) => Unavailable::Device(error),
+            other => Unavailable::Setting(io::Error::other(other)),
+        }
+    }
 }
 
 /// Has the kernel send over `scenario` with the congestion control it calls `control`. It takes as
@@ -103,93 +105,90 @@ struct End {
 /// # Errors
 /// [`TransferError::Unavailable`] where this is not the place for it, and where something fails.
 pub fn transfer(scenario: &Scenario, control: &str) -> Result<Measured, TransferError> {
-    let ends = [End::new(ADDRESSES[0])?, End::new(ADDRESSES[1])?];
-    let [from, to] = &ends;
-    let (sending, listening) = (from.socket(control)?, to.listener().map_err(failed("listening"))?);
-    let (clock, stop, ready) = (Clock::start(), AtomicBool::new(false), Barrier::new(4));
+    let ends = Ends::new(World::Namespace).map_err(Unavailable::from)?;
+    let (from, to) = (&ends.inside, &ends.world);
+    for end in [from, to] {
+        let set = end
+            .namespace
+            .run(|| SETTINGS.iter().try_for_each(|(name, value)| set_net(name, value)));
+        set.map_err(Unavailable::Setting)?;
+    }
+    let sending = socket(from, control)?;
+    let address = SocketAddrV4::new(to.ip, PORT);
+    let listening = to.namespace.run(|| TcpListener::bind(address)).map_err(failed("listening"))?;
+    let queue = Mutex::new(Queue::new(scenario.rate));
+    let setup = bottleneck::setup(scenario);
+    let watches = bottleneck::watches(&queue);
+    let work = |live: &Live| run(scenario, from, (sending, address), &listening, live.clock());
+    let (done, emulated) = emulate(&setup, ends.ports(), watches, work)
+        .map_err(|error| failed("carrying packets")(io::Error::other(error)))?;
+    let Done { began, delivered, windows, counters } = done?;
+    let mut record = queue.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+    (record.delivered, record.windows) = (delivered, windows);
+    record.begin_at(began);
+    let late = emulated.accounts.iter().map(|account| account.lateness.quantile(0.999)).max();
+    Ok(Measured { record, late: late.unwrap_or_default(), counters })
+}
+
+/// What the ends of a transfer saw.
+struct Done {
+    began: Instant,
+    delivered: Vec<(Instant, u64)>,
+    windows: Vec<Window>,
+    counters: BTreeMap<String, u64>,
+}
+
+/// Sends and receives for as long as `scenario` says.
+fn run(
+    scenario: &Scenario,
+    from: &End,
+    (sending, address): (OwnedFd, SocketAddrV4),
+    listening: &TcpListener,
+    clock: Clock,
+) -> Result<Done, TransferError> {
+    let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let bottleneck = scope.spawn(|| {
-            start_together(&ready);
-            carry(scenario, [&from.device, &to.device], clock, &stop)
-        });
         let receiver = scope.spawn(|| {
-            start_together(&ready);
-            receive(&listening, clock, &stop)
+            be_first_in_line();
+            receive(listening, clock, &stop)
         });
         let sender = scope.spawn(|| {
-            start_together(&ready);
-            send(sending, clock, &stop)
+            be_first_in_line();
+            send(sending, address, clock, &stop)
         });
         let sampler = scope.spawn(|| from.namespace.run(|| sample(clock, &stop)));
-        ready.wait();
         thread::sleep(Duration::from_nanos(scenario.duration.as_nanos()));
         stop.store(true, Ordering::Relaxed);
         let sent = sender.join().expect("the sender does not panic");
         let received = receiver.join().expect("the receiver does not panic");
         let sampled = sampler.join().expect("the sampler does not panic");
-        let carried = bottleneck.join().expect("the bottleneck does not panic");
         let began = sent.map_err(failed("sending"))?;
-        let (mut record, lateness) = carried.map_err(failed("carrying packets"))?;
-        record.delivered = received.map_err(failed("receiving"))?;
+        let delivered = received.map_err(failed("receiving"))?;
         let (windows, counters) = sampled.map_err(failed("reading /proc/net"))?;
-        record.windows = windows;
-        record.begin_at(began);
-        Ok(Measured { record, lateness, counters })
+        Ok(Done { began, delivered, windows, counters })
     })
 }
 
-impl End {
-    fn new(address: Ipv4Addr) -> Result<End, Unavailable> {
-        let namespace = Namespace::new().map_err(Unavailable::Namespace)?;
-        let set = namespace.run(|| SETTINGS.iter().try_for_each(|(name, value)| set(name, value)));
-        set.map_err(Unavailable::Setting)?;
-        let device = namespace.run(|| {
-            let builder = DeviceBuilder::new().name("exm0").mtu(MTU);
-            let device = builder.ipv4(address, 24, None).build_sync()?;
-            device.set_nonblocking(true)?;
-            Ok(device)
-        });
-        let device = device.map_err(Unavailable::Device)?;
-        Ok(End { namespace, device })
-    }
-
-    /// A socket here whose congestion control is `control`.
-    fn socket(&self, control: &str) -> Result<OwnedFd, Unavailable> {
-        let made = self.namespace.run(|| {
-            let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
-            net::sockopt::set_tcp_congestion(&socket, control)?;
-            Ok(socket)
-        });
-        made.map_err(|error| Unavailable::Control(control.to_owned(), error))
-    }
-
-    fn listener(&self) -> io::Result<TcpListener> {
-        self.namespace.run(|| TcpListener::bind((ADDRESSES[1], PORT)))
-    }
-}
-
-/// Sets what the kernel calls `net/name`, of the namespace this thread is in.
-fn set(name: &str, value: &str) -> io::Result<()> {
-    let path = format!("/proc/sys/net/{name}");
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{path}: {error}"));
-    fs::write(&path, value).map_err(named)
-}
-
-/// Waits for the other threads of a transfer. From then on this one should wait for no others, if
-/// that can be had; the bottleneck's lateness tells whether it could.
-fn start_together(ready: &Barrier) {
-    let _ = nix::sys::prctl::set_timerslack(1);
-    let _ = rustix::process::setpriority_process(None, -20);
-    let thread = nix::unistd::gettid().to_string();
-    let _ = Command::new("chrt").args(["--fifo", "--pid", "1", &thread]).output();
-    ready.wait();
+/// A socket at `end` whose congestion control is `control`.
+fn socket(end: &End, control: &str) -> Result<OwnedFd, Unavailable> {
+    let made = end.namespace.run(|| -> io::Result<OwnedFd> {
+        let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
+        net::sockopt::set_tcp_congestion(&socket, control)?;
+        Ok(socket)
+    });
+    made.map_err(|error| Unavailable::Control(control.to_owned(), error))
 }
 
 /// When it began.
-fn send(socket: OwnedFd, clock: Clock, stop: &AtomicBool) -> io::Result<Instant> {
+fn send(
+    socket: OwnedFd,
+    address: SocketAddrV4,
+    clock: Clock,
+    stop: &AtomicBool,
+) -> io::Result<Instant> {
     let began = clock.now();
     net::sockopt::set_socket_timeout(&socket, Timeout::Send, Some(CONNECTING))?;
-    net::connect(&socket, &SocketAddrV4::new(ADDRESSES[1], PORT))?;
+    net::connect(&socket, &address)?;
     let mut stream = TcpStream::from(socket);
     stream.set_write_timeout(Some(PATIENCE))?;
     let data = [0; 65_536];

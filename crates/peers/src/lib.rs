@@ -1,22 +1,19 @@
 //! The simulated TCP beside the kernel's.
 //!
-//! [`kernel::transfer`] has the kernel send over a [`Scenario`]: two network namespaces, a TUN device
-//! in each, and between them a [`bottleneck`] in user space whose queue is the simulator's own.
+//! [`kernel::transfer`] has the kernel send over a [`Scenario`]: two network namespaces, and between
+//! them the emulator's link, whose queue is the simulator's own.
 //! [`simulated::transfer`] simulates the same. Both give a [`Record`], so that what is compared was
 //! measured in one way; a [`Comparison`] holds the two.
 //!
-//! A namespace here has no name and no process of its own: it is held by a file descriptor, and is
-//! gone with it, however the process ends. It takes the right to make namespaces (root's) and
-//! `/dev/net/tun`; where they are missing, [`kernel::Unavailable`] says which.
+//! It takes the right to make namespaces (root's) and `/dev/net/tun`; where they are missing,
+//! [`kernel::Unavailable`] says which.
 
 #[cfg(target_os = "linux")]
-pub mod bottleneck;
+mod bottleneck;
 #[cfg(target_os = "linux")]
 mod comparison;
 #[cfg(target_os = "linux")]
 pub mod kernel;
-#[cfg(target_os = "linux")]
-mod namespace;
 mod record;
 pub mod simulated;
 

@@ -35,4 +35,4 @@ pub use lines::Lines;
 pub use session::{Session, SessionError};
 pub use settings::{MtuError, Settings};
 pub use stats::{Counters, Refused, State, Stats};
-pub use traffic::{Full, Queue, Sink, Source, WhenFull};
+pub use traffic::{Full, Mailbox, Queue, Sink, Source, WhenFull};

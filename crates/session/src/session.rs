@@ -26,10 +26,7 @@ const MOST_SENDS: usize = 256;
 #[non_exhaustive]
 pub enum SessionError {
     /// No port could be had.
-    #[error(
-        "cannot listen on UDP port {ports}{of}: {source}; another may be free: give it, or a range \
-         such as 60001:60999"
-    )]
+    #[error("cannot listen on UDP port {ports}{of}: {source}")]
     Listen {
         /// Which were tried.
         ports: PortRange,
@@ -57,34 +54,22 @@ pub enum SessionError {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use exm_datagram::Key;
 /// use exm_os::{Clock, Waiter};
-/// use exm_session::{Queue, Session, Settings, Sink, Source, WhenFull};
-/// use exm_units::{Bytes, Instant, Span};
+/// use exm_session::{Mailbox, Session, Settings, WhenFull};
+/// use exm_units::{Bytes, Span};
 /// use std::os::fd::AsFd;
-///
-/// struct Traffic(Queue);
-/// impl Source for Traffic {
-///     fn waiting(&mut self, now: Instant) -> Option<usize> {
-///         self.0.waiting(now)
-///     }
-///     fn pull(&mut self, now: Instant, payload: &mut Vec<u8>) {
-///         self.0.pull(now, payload);
-///     }
-/// }
-/// impl Sink for Traffic {
-///     fn deliver(&mut self, _now: Instant, payload: &[u8]) {
-///         println!("{}", String::from_utf8_lossy(payload));
-///     }
-/// }
 ///
 /// let clock = Clock::start();
 /// let waiter = Waiter::new(clock, Span::ZERO);
 /// let key = Key::from_env("EXM_KEY")?;
 /// let server = "192.0.2.1:60001".parse()?;
 /// let mut session = Session::connect(clock, key, Settings::default(), vec![server])?;
-/// let mut traffic = Traffic(Queue::new(Bytes::new(100_000), WhenFull::Refuse));
-/// traffic.0.try_send(b"hello".to_vec())?;
+/// let mut traffic = Mailbox::new(Bytes::new(100_000), WhenFull::Refuse);
+/// traffic.queue.try_send(b"hello".to_vec())?;
 /// loop {
 ///     session.service(&mut traffic);
+///     for datagram in traffic.delivered.drain(..) {
+///         println!("{}", String::from_utf8_lossy(&datagram));
+///     }
 ///     waiter.wait([session.as_fd()], session.next_wake())?;
 /// }
 /// # }

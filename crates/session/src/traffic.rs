@@ -1,4 +1,5 @@
-//! [`Source`] and [`Sink`]: whose datagrams a session carries; and [`Queue`], the plainest source.
+//! [`Source`] and [`Sink`]: whose datagrams a session carries; [`Queue`], the plainest source, and
+//! [`Mailbox`], the plainest of both.
 
 use exm_units::{Bytes, Instant};
 use std::collections::VecDeque;
@@ -117,6 +118,38 @@ impl Source for Queue {
         if let Some(datagram) = self.pop() {
             payload.extend_from_slice(&datagram);
         }
+    }
+}
+
+/// The plainest traffic: what is to be sent waits in a queue, and what came is kept.
+#[derive(Clone, Debug)]
+pub struct Mailbox {
+    /// What is to be sent.
+    pub queue: Queue,
+    /// What came, the oldest first, until it is taken from here.
+    pub delivered: VecDeque<Vec<u8>>,
+}
+
+impl Mailbox {
+    /// An empty one, whose queue is for `bound` bytes.
+    pub fn new(bound: Bytes, when_full: WhenFull) -> Mailbox {
+        Mailbox { queue: Queue::new(bound, when_full), delivered: VecDeque::new() }
+    }
+}
+
+impl Source for Mailbox {
+    fn waiting(&mut self, now: Instant) -> Option<usize> {
+        self.queue.waiting(now)
+    }
+
+    fn pull(&mut self, now: Instant, payload: &mut Vec<u8>) {
+        self.queue.pull(now, payload);
+    }
+}
+
+impl Sink for Mailbox {
+    fn deliver(&mut self, _now: Instant, payload: &[u8]) {
+        self.delivered.push_back(payload.to_vec());
     }
 }
 

@@ -5,8 +5,7 @@ use exm_datagram::{Key, PortRange};
 use exm_os::{Clock, Waiter};
 use exm_session::bench::{Bench, BenchServer, Plan};
 use exm_session::{
-    Errand, Forward, Lines, Look, Queue, Session, SessionError, Settings, Sink, Source, State,
-    WhenFull, drive,
+    Errand, Forward, Lines, Look, Mailbox, Session, SessionError, Settings, State, WhenFull, drive,
 };
 use exm_units::{Bytes, Instant, Rate, Span};
 use std::io::{Read, Write};
@@ -34,40 +33,15 @@ fn connect(clock: Clock, key: Key, server: SocketAddr) -> Session {
     Session::connect(clock, key, Settings::default(), vec![server]).expect("a socket")
 }
 
-/// What is sent waits in a queue, what comes is kept.
-struct Traffic {
-    queue: Queue,
-    delivered: Vec<Vec<u8>>,
-}
-
-impl Traffic {
-    fn new() -> Traffic {
-        let queue = Queue::new(Bytes::new(1_000_000), WhenFull::Refuse);
-        Traffic { queue, delivered: Vec::new() }
-    }
-}
-
-impl Source for Traffic {
-    fn waiting(&mut self, now: Instant) -> Option<usize> {
-        self.queue.waiting(now)
-    }
-
-    fn pull(&mut self, now: Instant, payload: &mut Vec<u8>) {
-        self.queue.pull(now, payload);
-    }
-}
-
-impl Sink for Traffic {
-    fn deliver(&mut self, _now: Instant, payload: &[u8]) {
-        self.delivered.push(payload.to_vec());
-    }
+fn mailbox() -> Mailbox {
+    Mailbox::new(Bytes::new(1_000_000), WhenFull::Refuse)
 }
 
 /// Two ends, served in turn.
 struct Pair {
     clock: Clock,
     sessions: [Session; 2],
-    traffic: [Traffic; 2],
+    traffic: [Mailbox; 2],
 }
 
 impl Pair {
@@ -75,7 +49,7 @@ impl Pair {
         let clock = Clock::start();
         let server = server(clock);
         let client = connect(clock, client_key, address(&server));
-        Pair { clock, sessions: [client, server], traffic: [Traffic::new(), Traffic::new()] }
+        Pair { clock, sessions: [client, server], traffic: [mailbox(), mailbox()] }
     }
 
     /// Serves both until `done`; false where that takes longer than `patience`.
@@ -143,7 +117,7 @@ fn ipv6_and_ipv4_meet_at_one_port() {
         let nobody = UdpSocket::bind((ip, 0)).expect("a free port").local_addr().expect("bound");
         let client = Session::connect(clock, key(1), Settings::default(), vec![nobody, to]);
         let sessions = [client.expect("a socket"), server];
-        let mut pair = Pair { clock, sessions, traffic: [Traffic::new(), Traffic::new()] };
+        let mut pair = Pair { clock, sessions, traffic: [mailbox(), mailbox()] };
         pair.traffic.iter_mut().for_each(|t| t.queue.try_send(b"hello".to_vec()).expect("room"));
         let done = |pair: &Pair| pair.traffic.iter().all(|t| t.delivered == [b"hello"]);
         assert!(pair.run(Span::from_secs(10), done), "{host}");

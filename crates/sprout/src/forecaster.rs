@@ -1,5 +1,6 @@
 //! [`Forecaster`]: from what arrived in each tick to what will.
 
+use crate::regularity::Regularity;
 use crate::{Filter, HORIZON, Model};
 use exm_units::Bytes;
 
@@ -42,7 +43,9 @@ const GAIN: f64 = 1.0 / 8.0;
 /// A [`Method`] at work.
 ///
 /// The filter tells rates of up to [`TOP_RATE`](crate::TOP_RATE) packets apart. On a faster link it
-/// counts in twos, fours and so on: the model is the paper's, of larger packets.
+/// counts in twos, fours and so on: the model is the paper's, of larger packets. On a link that
+/// delivers evenly it counts in halves, quarters or eighths, where the model
+/// [learns](Model::learns) that.
 #[derive(Clone, Debug)]
 pub struct Forecaster {
     state: State,
@@ -51,31 +54,42 @@ pub struct Forecaster {
 
 #[derive(Clone, Debug)]
 enum State {
-    Bayes {
-        filter: Box<Filter>,
-        risk: f64,
-        /// [`Model::idleness`].
-        idleness: f64,
-        /// Packets are counted in units of two to this power.
-        doublings: u32,
-    },
+    Bayes(Box<Bayes>),
     /// The average, in bytes a tick.
     Ewma(f64),
+}
+
+#[derive(Clone, Debug)]
+struct Bayes {
+    filter: Filter,
+    risk: f64,
+    model: Model,
+    regularity: Regularity,
+    /// Packets are counted in units of two to this power.
+    unit: i32,
 }
 
 /// Above so many units a tick packets are counted in larger units, below it in smaller ones.
 const CROWDED: f64 = 14.0;
 const SPARSE: f64 = 5.0;
-/// Units of more than a thousand million bytes are not needed.
-const MOST_DOUBLINGS: u32 = 20;
+/// Below this the filter's rates are too coarse, however unevenly the link delivers; above the other
+/// they are not.
+const SCARCE: f64 = 1.0;
+const PLENTY: f64 = 2.0;
+/// Units of more than a thousand million bytes are not needed, nor of less than an eighth of a
+/// packet.
+const LARGEST: i32 = 20;
+const SMALLEST: i32 = -3;
+/// The unit is changed when it is wrong by more than this power of two.
+const MARGIN: f64 = 0.75;
 
 impl Forecaster {
     /// A forecaster by `method` that knows nothing, where a full packet is of `packet` bytes.
     pub fn new(method: Method, packet: Bytes) -> Forecaster {
         let state = match method {
             Method::Bayes { model, risk } => {
-                let (filter, idleness) = (Box::new(Filter::new(model)), model.idleness);
-                State::Bayes { filter, risk, idleness, doublings: 0 }
+                let (filter, regularity) = (Filter::new(model), Regularity::default());
+                State::Bayes(Box::new(Bayes { filter, risk, model, regularity, unit: 0 }))
             }
             // From nothing at all it would never start: it probes with a packet a tick.
             Method::Ewma => State::Ewma(packet.get() as f64),
@@ -85,18 +99,18 @@ impl Forecaster {
 
     /// A tick has passed, of which nothing is learnt unless something was `seen` of the link.
     pub fn tick(&mut self, seen: Option<Seen>) {
+        let packets = seen.map(|seen| seen.bytes.get() as f64 / self.packet.get() as f64);
         match &mut self.state {
-            State::Bayes { filter, idleness, doublings, .. } => {
-                filter.evolve();
-                if let Some(Seen { bytes, busy }) = seen {
-                    let packets = count(bytes, self.packet.get() << *doublings);
-                    filter.observe_part(packets, libm::pow(busy.clamp(LEAST_BUSY, 1.0), *idleness));
+            State::Bayes(bayes) => {
+                bayes.filter.evolve();
+                if let (Some(packets), Some(Seen { busy, .. })) = (packets, seen) {
+                    bayes.observe(packets, busy.clamp(LEAST_BUSY, 1.0));
                 }
-                rescale(filter, doublings);
+                bayes.choose_unit();
             }
             State::Ewma(average) => {
-                if let Some(Seen { bytes, .. }) = seen {
-                    let bytes = count(bytes, self.packet.get()) * self.packet.get();
+                if let Some(packets) = packets {
+                    let bytes = count(packets) * self.packet.get();
                     *average += GAIN * (bytes as f64 - *average);
                 }
             }
@@ -106,9 +120,10 @@ impl Forecaster {
     /// How many bytes will have been delivered by the end of each of the next ticks.
     pub fn forecast(&self) -> [Bytes; HORIZON] {
         match &self.state {
-            State::Bayes { filter, risk, doublings, .. } => {
-                let unit = (self.packet.get() << doublings) as f64;
-                filter.forecast_fluid(*risk).map(|count| Bytes::new((count * unit) as u64))
+            State::Bayes(bayes) => {
+                let unit = bayes.unit() * self.packet.get() as f64;
+                let forecast = bayes.filter.forecast_fluid(bayes.risk);
+                forecast.map(|count| Bytes::new((count * unit) as u64))
             }
             State::Ewma(average) => {
                 std::array::from_fn(|tick| Bytes::new((average * (tick + 1) as f64) as u64))
@@ -119,28 +134,43 @@ impl Forecaster {
     /// The rate expected, in bytes a tick.
     pub fn mean(&self) -> f64 {
         match &self.state {
-            State::Bayes { filter, doublings, .. } => {
-                filter.mean() * (self.packet.get() << doublings) as f64
-            }
+            State::Bayes(bayes) => bayes.filter.mean() * bayes.unit() * self.packet.get() as f64,
             State::Ewma(average) => *average,
         }
     }
 }
 
-/// How many packets of `unit` bytes `bytes` are: the nearest number, but not none where there are
-/// some, for then the link is at work.
-fn count(bytes: Bytes, unit: u64) -> u64 {
-    let bytes = bytes.get();
-    ((bytes + unit / 2) / unit).max(u64::from(bytes > 0))
+/// The nearest whole number, but not none where there are some, for then the link is at work.
+fn count(units: f64) -> u64 {
+    ((units + 0.5) as u64).max(u64::from(units > 0.0))
 }
 
-fn rescale(filter: &mut Filter, doublings: &mut u32) {
-    let mean = filter.mean();
-    if mean > CROWDED && *doublings < MOST_DOUBLINGS {
-        filter.halve();
-        *doublings += 1;
-    } else if mean < SPARSE && *doublings > 0 {
-        filter.double();
-        *doublings -= 1;
+impl Bayes {
+    /// How many packets a unit is.
+    fn unit(&self) -> f64 {
+        libm::exp2(f64::from(self.unit))
+    }
+
+    fn observe(&mut self, packets: f64, busy: f64) {
+        let share = libm::pow(busy, self.model.idleness);
+        self.filter.observe_part(count(packets / self.unit()), share);
+        self.regularity.observe(packets, busy);
+    }
+
+    /// Counts in larger or smaller units from now on, where those are too small or too large.
+    fn choose_unit(&mut self) {
+        let mean = self.filter.mean();
+        let unit = f64::from(self.unit);
+        let even = if self.model.learns { self.regularity.unit() } else { 0.0 };
+        let too_small = mean > PLENTY && self.unit < 0 && even > unit + MARGIN;
+        let smallest = if self.model.learns { SMALLEST } else { 0 };
+        let too_large = mean < SCARCE || mean < SPARSE && even < unit - MARGIN;
+        if (mean > CROWDED || too_small) && self.unit < LARGEST {
+            self.filter.halve();
+            self.unit += 1;
+        } else if too_large && self.unit > smallest {
+            self.filter.double();
+            self.unit -= 1;
+        }
     }
 }

@@ -18,6 +18,7 @@ mod forecaster;
 mod header;
 mod model;
 mod receiver;
+mod regularity;
 mod sender;
 
 pub use endpoint::{Endpoint, Settings};

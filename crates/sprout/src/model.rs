@@ -33,6 +33,9 @@ pub struct Model {
     /// to this power. At 0 all of the tick counts, as if what came in it were all that the link could
     /// have delivered; at 1 only the time in which something waited does.
     pub idleness: f64,
+    /// Whether it is learnt how evenly the link delivers. A Poisson process does so as unevenly at any
+    /// rate.
+    pub learns: bool,
 }
 
 /// The rate at which [`Model::sigma`] holds, in packets a second.
@@ -43,7 +46,8 @@ pub const LEAST_RATE: f64 = 4.0;
 impl Model {
     /// The paper's: Brownian motion of 200 packets a second per square root of a second at any rate,
     /// outages of a second, and every tick counts whole (thesis, section 2.3.1).
-    pub const PAPER: Model = Model { sigma: 200.0, power: 0.0, escape: 1.0, idleness: 0.0 };
+    pub const PAPER: Model =
+        Model { sigma: 200.0, power: 0.0, escape: 1.0, idleness: 0.0, learns: false };
 
     fn deviation(&self, rate: usize) -> f64 {
         let relative = (rate as f64 * STEP).max(LEAST_RATE) / REFERENCE_RATE;
@@ -54,11 +58,11 @@ impl Model {
 }
 
 impl Default for Model {
-    /// Ours: rates wander in proportion to what they are, and of a tick in which the sender left the
-    /// link idle for a part the geometric mean of the whole and the busy part counts.
-    /// `docs/deviations.md` tells what that gains.
+    /// Ours: slower links wander by less, but more beside what they are; a tick in which the sender
+    /// left the link idle for a part counts for less; and what is regular about a link is made use
+    /// of. `docs/deviations.md` tells what that gains.
     fn default() -> Model {
-        Model { sigma: 250.0, power: 1.0, escape: 1.0, idleness: 0.5 }
+        Model { sigma: 175.0, power: 0.7, escape: 1.0, idleness: 0.33, learns: true }
     }
 }
 

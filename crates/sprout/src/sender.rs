@@ -31,13 +31,14 @@ pub struct Sender {
     sent: u64,
     /// Those of them that are believed to be still under way.
     queue: u64,
-    last_sent: Option<Instant>,
     /// When last it was heard that something had arrived, or something was sent when all had.
     progress_at: Instant,
-    /// The time between two sends: what there is room for is spread over a tick.
+    /// The time that a full packet takes: what there is room for is spread over a tick.
     gap: Span,
     /// When the last packet was sent, or should have been by a host whose wakes are never late.
     paced_from: Instant,
+    /// Its size.
+    last: Bytes,
     /// When packets were sent and which byte came after them, for the last [`REORDERING`].
     recent: VecDeque<(Instant, u64)>,
     /// All before this byte was sent longer ago than that.
@@ -55,10 +56,10 @@ impl Sender {
             tick: 0,
             sent: 0,
             queue: 0,
-            last_sent: None,
             progress_at: now,
             gap: Span::ZERO,
             paced_from: now,
+            last: Bytes::ZERO,
             recent: VecDeque::new(),
             throwaway: 0,
         }
@@ -89,7 +90,8 @@ impl Sender {
 
     /// When the next packet may be sent, if there is room for it.
     pub fn pace_at(&self) -> Instant {
-        self.paced_from.saturating_add(self.gap)
+        let nanos = self.gap.as_nanos() * self.last.get() / self.packet.get();
+        self.paced_from.saturating_add(Span::from_nanos(nanos))
     }
 
     /// Ticks pass: what the forecast says is delivered in each leaves the queue.
@@ -159,20 +161,15 @@ impl Sender {
         }
         self.sent += size.get();
         self.queue += size.get();
-        self.last_sent = Some(now);
         // A host that wakes late makes up for it, but not for having had nothing to send.
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(LATENESS.as_nanos()));
         self.paced_from = self.pace_at().max(earliest).min(now);
+        self.last = size;
         match self.recent.back_mut() {
             Some((at, end)) if now - *at < SAME => *end = self.sent,
             _ => self.recent.push_back((now, self.sent)),
         }
         header
-    }
-
-    /// When the last packet was sent.
-    pub fn last_sent(&self) -> Option<Instant> {
-        self.last_sent
     }
 
     /// When last it was heard that something had arrived, or something was sent when all had.

@@ -45,7 +45,8 @@ impl Device {
     /// This process may not make any.
     pub(crate) fn new(name: &str, mtu: u16) -> Result<Device, TunnelError> {
         let options = TunOptions { name, ..TunOptions::default() };
-        let tun = Tun::new(&options).map_err(TunnelError::Device)?;
+        let tun = Tun::new(&options)
+            .map_err(|source| TunnelError::Device { name: name.to_owned(), source })?;
         let netlink = Netlink::open()?;
         let index = netlink.index(tun.name())?;
         netlink.set_mtu(index, u32::from(mtu))?;

@@ -10,11 +10,13 @@ use std::net::IpAddr;
 #[non_exhaustive]
 pub enum TunnelError {
     /// No device.
-    #[error(
-        "no TUN device can be made ({0}): a tunnel takes root's rights, /dev/net/tun, and the module \
-         tun (modprobe tun)"
-    )]
-    Device(io::Error),
+    #[error("the TUN device {name} cannot be made: {source}; {}", way_out(source))]
+    Device {
+        /// What it was to be called.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The device cannot be set up.
     #[error("the tunnel's device cannot be set up: {0}")]
     SetUp(#[from] NetlinkError),
@@ -26,6 +28,17 @@ pub enum TunnelError {
         "all networks from 100.96.0.0/24 on are in use here: give the tunnel another by --network"
     )]
     NoNetwork,
+    /// The server has addresses in the network that it was given.
+    #[error(
+        "this machine has the address {used} already, which is of the network {}: give the tunnel \
+         another by --network", network.cidr()
+    )]
+    Taken {
+        /// What it was given.
+        network: Network,
+        /// The machine's address.
+        used: IpAddr,
+    },
     /// The client has addresses in the network that the server chose.
     #[error(
         "this machine has the address {used} already, which is of the network {} that the server \
@@ -79,6 +92,16 @@ pub enum TunnelError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// What to do where there is no TUN device.
+fn way_out(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::ResourceBusy => {
+            "give it a name that no other device has (--device)"
+        }
+        _ => "it takes root's rights, /dev/net/tun, and the module tun (modprobe tun)",
+    }
 }
 
 fn list(ips: &[IpAddr]) -> String {

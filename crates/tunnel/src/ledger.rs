@@ -1,7 +1,7 @@
 //! [`Ledger`]: what came of each flow.
 
 use crate::flows::Tally;
-use crate::packet::Flow;
+use exm_packet::Flow;
 use exm_units::Instant;
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@
 //! ([`FlowQueues`]), and sent in turn as the session has room for them. At the other end they are
 //! given to another such device, and go on from there as that machine's own.
 //!
-//! [`FlowQueues`] and [`packet`] do no I/O. [`Server`] and [`Client`] are errands of a
+//! [`FlowQueues`] does no I/O. [`Server`] and [`Client`] are errands of a
 //! [`Session`](exm_session::Session): each reads and writes a device, and does nothing by itself.
 
 #[cfg(target_os = "linux")]
@@ -25,7 +25,6 @@ mod ledger;
 #[cfg(target_os = "linux")]
 mod names;
 mod network;
-pub mod packet;
 #[cfg(target_os = "linux")]
 mod pipe;
 #[cfg(target_os = "linux")]
@@ -39,11 +38,11 @@ mod world;
 pub use client::{Client, ClientPlan};
 #[cfg(target_os = "linux")]
 pub use error::TunnelError;
+pub use exm_packet::Flow;
 pub use flows::{FlowQueues, FlowState, Tally};
 #[cfg(target_os = "linux")]
 pub use ledger::{Ledger, Received};
 pub use network::{Cidr, Network, NoCidr};
-pub use packet::{Flow, Packet};
 #[cfg(target_os = "linux")]
 pub use pipe::{Counters, Pipe};
 #[cfg(target_os = "linux")]

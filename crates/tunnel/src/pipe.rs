@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::error::TunnelError;
 use crate::flows::{FlowQueues, Tally};
 use crate::ledger::Ledger;
-use crate::packet::{Packet, clamp_mss, too_big};
+use exm_packet::{Packet, clamp_mss, too_big};
 use exm_session::Settings;
 use exm_units::{Bytes, Instant};
 use std::io::IoSlice;

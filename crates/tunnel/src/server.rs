@@ -3,11 +3,11 @@
 use crate::device::{Device, End};
 use crate::error::TunnelError;
 use crate::network::Network;
-use crate::packet::Packet;
 use crate::pipe::Pipe;
 use crate::wire::{Message, NoMessage, VERSION};
 use crate::world::World;
 use exm_os::Netlink;
+use exm_packet::Packet;
 use exm_session::{Errand, Session, Sink, Source};
 use exm_units::Instant;
 use std::io;
@@ -57,10 +57,7 @@ impl Server {
     /// This process may not, or the system has not what it takes.
     pub fn new(session: &Session, plan: &ServerPlan) -> Result<Server, TunnelError> {
         let largest = u16::try_from(session.settings().max_payload()).unwrap_or(u16::MAX);
-        let network = match plan.network {
-            Some(network) => network,
-            None => free_network(session)?,
-        };
+        let network = free_network(session, plan.network)?;
         let mut device = Device::new(&plan.device, largest)?;
         device.set_addresses(network.addresses(End::Server))?;
         let pipe = Pipe::new(device, usize::from(largest));
@@ -98,10 +95,16 @@ impl Server {
     }
 }
 
-/// A network that is free here; the same as last time, as a rule.
-fn free_network(session: &Session) -> Result<Network, TunnelError> {
+/// The network that is `wanted`, or one that is free here; the same as last time, as a rule.
+fn free_network(session: &Session, wanted: Option<Network>) -> Result<Network, TunnelError> {
     let used: Vec<IpAddr> =
         Netlink::open()?.all_addresses()?.iter().map(|address| address.ip).collect();
+    if let Some(network) = wanted {
+        return match used.into_iter().find(|ip| network.contains(*ip)) {
+            Some(used) => Err(TunnelError::Taken { network, used }),
+            None => Ok(network),
+        };
+    }
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let port = session.local_address().map_or(0, |address| address.port());
     Network::choose(&format!("{}:{port}", host.trim()), &used).ok_or(TunnelError::NoNetwork)

@@ -8,22 +8,17 @@
 //! after the other, are written as one again.
 
 mod arena;
-mod checksum;
-mod flow;
 mod part;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use arena::{Arena, Place};
-pub use flow::Flow;
 pub(crate) use part::{HEADERS, Part, Written};
 
 use exm_link::Ecn;
 use exm_os::{Segmentation, VNET_HEADER, VnetHeader};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use exm_packet::{Flow, Packet};
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 const ETHERNET: usize = 14;
 const VLAN_TAG: usize = 4;
 
@@ -129,28 +124,20 @@ impl Frame {
     /// Whose it is; nothing of what is not IP.
     #[inline]
     pub(crate) fn flow(&self, frame: &[u8]) -> Option<Flow> {
-        let packet = frame.get(self.ip..)?;
-        let (protocol, from, to, transport, first) = match self.version {
-            4 => {
-                let header = packet.first_chunk::<20>()?;
-                let from = Ipv4Addr::from(*header[12..].first_chunk::<4>()?);
-                let to = Ipv4Addr::from(*header[16..].first_chunk::<4>()?);
-                let offset = u16::from_be_bytes([header[6], header[7]]) & 0x1fff;
-                let length = 4 * usize::from(header[0] & 15);
-                (header[9], from.into(), to.into(), length, offset == 0)
-            }
-            6 => {
-                let header = packet.first_chunk::<40>()?;
-                let from = Ipv6Addr::from(*header[8..].first_chunk::<16>()?);
-                let to = Ipv6Addr::from(*header[24..].first_chunk::<16>()?);
-                (header[6], from.into(), to.into(), 40, true)
-            }
-            _ => return None,
-        };
-        let has_ports = matches!(protocol, TCP | UDP) && first;
-        let ports = packet.get(transport..transport + 4).filter(|_| has_ports);
-        let port = |at: usize| ports.map_or(0, |p| u16::from_be_bytes([p[at], p[at + 1]]));
-        Some(Flow { protocol, from: (from, port(0)), to: (to, port(2)) })
+        // What is not IP may look like it.
+        let packet = frame.get(self.ip..).filter(|_| self.version != 0)?;
+        Packet::read(packet).ok().map(|packet| packet.flow)
+    }
+
+    /// Whether it is what a network of Ethernet's does for itself, and not what crosses it: all that is
+    /// not IP, ARP first of all, and IPv6's neighbour discovery, which does the same.
+    #[inline]
+    pub(crate) fn is_housekeeping(&self, frame: &[u8]) -> bool {
+        match (self.version, frame.get(self.ip..)) {
+            (0, _) => self.ip > 0,
+            (6, Some(packet)) => self.ip > 0 && is_neighbour_discovery(packet),
+            _ => false,
+        }
     }
 
     /// Whether it may be marked instead of dropped, or was.
@@ -167,6 +154,14 @@ impl Frame {
             _ => Ecn::Capable,
         }
     }
+}
+
+/// Whether `packet`, of IPv6, is of neighbour discovery (RFC 4861, sections 4 and 6.1): ICMPv6 of five
+/// types, which no router has passed on.
+fn is_neighbour_discovery(packet: &[u8]) -> bool {
+    const ICMP6: u8 = 58;
+    matches!(packet, [_, _, _, _, _, _, ICMP6, 255, ..])
+        && packet.get(40).is_some_and(|kind| (133..=137).contains(kind))
 }
 
 /// Where the IP packet in a frame of Ethernet's begins, and which version it is; 0 where it has none.

@@ -1,8 +1,9 @@
 //! [`Part`]: the segments of a frame that leave together, written as one.
 
-use super::checksum::{fold, sum, write_ipv4};
-use super::{Frame, TCP, UDP};
+use super::Frame;
 use exm_os::{Segmentation, VNET_HEADER, VnetHeader};
+use exm_packet::checksum::{fold, sum, write_ipv4};
+use exm_packet::{TCP, UDP};
 
 /// The most that headers of a frame to be cut may have: Ethernet with two tags, IPv6 with some
 /// extensions, TCP with all options.

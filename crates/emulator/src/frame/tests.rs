@@ -1,5 +1,6 @@
-use super::checksum::{fold, sum, write_ipv4};
 use super::*;
+use exm_packet::checksum::{fold, sum, write_ipv4};
+use exm_packet::{TCP, UDP};
 use proptest::prelude::*;
 
 /// A frame of TCP or UDP that is to be cut, as the kernel hands it out, with its [`VnetHeader`].
@@ -247,4 +248,35 @@ fn flows_are_told_apart() {
     let arp = [&[0; VNET_HEADER + 12][..], &[8, 6], &[0; 28]].concat();
     let frame = Frame::parse(Framing::Ethernet, &arp).unwrap();
     assert_eq!((frame.flow(&arp[VNET_HEADER..]), frame.size(0)), (None, 28));
+}
+
+/// What a network of Ethernet's does for itself is told from what crosses it, tagged or not; of a
+/// device without Ethernet's headers all is the link's.
+#[test]
+fn housekeeping_is_none_of_the_link() {
+    let frame = |kind: &[u8], rest: &[u8]| [&[0; VNET_HEADER + 12], kind, rest].concat();
+    let is_housekeeping = |framing, bytes: &[u8]| {
+        Frame::parse(framing, bytes).unwrap().is_housekeeping(&bytes[VNET_HEADER..])
+    };
+    let icmp6 = |hops: u8, kind: u8| {
+        let mut packet = [0; 64];
+        (packet[0], packet[6], packet[7], packet[40]) = (0x60, 58, hops, kind);
+        packet
+    };
+    let six: &[u8] = &[0x86, 0xdd];
+    for (kind, rest, expected) in [
+        (&[0x08, 0x06][..], &[0; 28][..], true),
+        (&[0x81, 0, 0, 5, 0x08, 0x06], &[0; 28], true),
+        (&[0x88, 0xcc], &[], true),
+        (&[0x08, 0x00], &[0x45; 40], false),
+        (six, &icmp6(255, 135), true),
+        (six, &icmp6(255, 136), true),
+        (six, &icmp6(64, 135), false),
+        (six, &icmp6(255, 128), false),
+        (six, &icmp6(255, 135)[..40], false),
+    ] {
+        assert_eq!(is_housekeeping(Framing::Ethernet, &frame(kind, rest)), expected, "{kind:?}");
+    }
+    let alone = [&[0; VNET_HEADER][..], &icmp6(255, 135)].concat();
+    assert!(!is_housekeeping(Framing::Ip, &alone));
 }

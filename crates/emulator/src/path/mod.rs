@@ -123,6 +123,8 @@ pub struct Path {
     work: Work,
     verdict: Verdict,
     marked: u64,
+    /// The most packets and bytes that waited in the queue.
+    most: (usize, u64),
 }
 
 /// The service at work.
@@ -158,6 +160,7 @@ impl Path {
             },
             verdict: Verdict::default(),
             marked: 0,
+            most: (0, 0),
         })
     }
 
@@ -167,10 +170,13 @@ impl Path {
         self.line.push(now, packet);
     }
 
-    /// When something happens next.
+    /// When a packet may leave next: none that has set out leaves earlier. What comes to the queue
+    /// before is seen to as it is [advanced](Path::advance).
     #[inline]
     pub fn next(&self) -> Instant {
-        self.line.next().min(self.next_departure())
+        let departure = self.next_departure();
+        // An idle link takes up the next that comes.
+        if departure == Instant::MAX { self.line.next() } else { departure }
     }
 
     /// When packets leave next, of those that are in the queue already.
@@ -180,6 +186,13 @@ impl Path {
             Work::Fixed { serving, .. } => serving.map_or(Instant::MAX, |(end, _)| end),
             Work::Trace { next, .. } => next.unwrap_or(Instant::MAX),
         }
+    }
+
+    /// Whether anything is to happen up to `now`.
+    #[inline]
+    pub fn is_behind(&self, now: Instant) -> bool {
+        let next = self.line.next().min(self.next_departure());
+        next <= now && next < Instant::MAX
     }
 
     /// All that is to happen up to `now` happens. What happens at one and the same time takes turns
@@ -229,6 +242,8 @@ impl Path {
         if let Work::Fixed { serving: None, .. } = &self.work {
             self.transmit(now);
         }
+        let (packets, bytes) = self.most;
+        self.most = (packets.max(self.queue.packets()), bytes.max(self.queue.bytes()));
         self.read_verdict(now, outcome);
     }
 
@@ -280,6 +295,11 @@ impl Path {
     /// How many bytes wait in the queue.
     pub fn queue_bytes(&self) -> u64 {
         self.queue.bytes()
+    }
+
+    /// The most packets that waited in the queue so far, and the most bytes.
+    pub fn most_queued(&self) -> (usize, u64) {
+        self.most
     }
 
     /// How many packets are in it: in propagation, in the queue, and in transmission.

@@ -8,8 +8,7 @@ use std::sync::Arc;
 const MAX_FILE: u64 = 64 << 20;
 /// How much of a line that is wrong is shown.
 const SHOWN: usize = 40;
-/// The longest delay, and the latest change of it: a day and 31 years, far beyond what is real.
-const MAX_DELAY: Span = Span::from_secs(86_400);
+/// The latest change of a delay: after 31 years, far beyond what is real.
 const MAX_TIME: Span = Span::from_secs(1_000_000_000);
 
 /// How long packets travel before they come to the queue.
@@ -22,6 +21,9 @@ pub enum Propagation {
 }
 
 impl Propagation {
+    /// The longest delay: a day, far beyond what is real.
+    pub const LONGEST: Span = Span::from_secs(86_400);
+
     /// How long a packet travels that sets out at `time`.
     pub fn at(&self, time: Instant) -> Span {
         match self {
@@ -143,7 +145,7 @@ fn parse_step(line: &str, after: Instant) -> Result<(Instant, Span), &'static st
     if time < after {
         return Err("goes back in time: changes stand in the order of their times");
     }
-    Ok((time, millis(delay, MAX_DELAY).ok_or(WRONG)?))
+    Ok((time, millis(delay, Propagation::LONGEST).ok_or(WRONG)?))
 }
 
 #[cfg(test)]

@@ -126,6 +126,24 @@ fn losses_have_causes() {
     assert!((1550..2050).contains(&of(Cause::Burst)), "{}", of(Cause::Burst));
 }
 
+/// Cellsim's tail loss: what is lost by chance never comes to the queue, and takes none of the link's
+/// time.
+#[test]
+fn chance_takes_packets_before_the_queue() {
+    let mut spec = PathSpec::new(Service::Fixed(Rate::from_mbps(12.0)));
+    spec.propagation = Propagation::Fixed(Span::from_millis(20));
+    spec.loss = Probability::new(0.5).unwrap();
+    let (record, path) = run(&spec, 3, &[(0, 1500); 100], &[900_000]);
+    let left = record.departed.len();
+    assert!((30..70).contains(&left), "{left}");
+    assert_eq!(record.departed.last().unwrap().0, at(20_000 + 1000 * left as u64));
+    assert!(record.dropped.iter().all(|drop| (drop.0, drop.2) == (at(20_000), Cause::Loss)));
+    assert_eq!(
+        (record.queued.len(), path.most_queued()),
+        (left, (left - 1, 1500 * (left as u64 - 1)))
+    );
+}
+
 #[test]
 fn a_queue_that_cannot_be_is_refused() {
     let mut spec = PathSpec::new(trace(&[1]));
@@ -199,6 +217,32 @@ proptest! {
         }
         let (once, _) = run(&spec, seed, &sends, &[end]);
         prop_assert_eq!(record, once);
+    }
+
+    /// Whoever looks only when the path says so is never late: nothing leaves before.
+    #[test]
+    fn no_packet_leaves_before_it_is_expected(
+        spec in specs(),
+        seed: u64,
+        mut sends in prop::collection::vec((0u64..300_000, 1u32..1500), 0..60),
+    ) {
+        sends.sort_unstable_by_key(|&(time, _)| time);
+        let mut path = Path::new(&spec, seed, 0).expect("a path");
+        let mut record = Record::default();
+        let sent = sends.iter().map(|&(time, size)| (at(time), Some(size)));
+        for (time, size) in sent.chain([(at(2_000_000), None)]) {
+            let mut next = path.next();
+            while next < time {
+                let before = record.departed.len();
+                path.advance(Instant::from_nanos(next.as_nanos() - 1), &mut record);
+                prop_assert_eq!(record.departed.len(), before);
+                path.advance(next, &mut record);
+                next = path.next();
+            }
+            if let Some(size) = size {
+                path.send(time, Packet::new(0, 0, size, time));
+            }
+        }
     }
 
     /// A trace never carries more than it offers.

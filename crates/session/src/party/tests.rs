@@ -25,7 +25,7 @@ fn secs(secs: u64) -> Span {
 
 /// Numbered datagrams without end, and what came of the other end's.
 #[derive(Default)]
-struct Traffic {
+struct Numbered {
     /// How long a datagram is; none are sent where it is zero.
     length: usize,
     /// Before the others, some of these lengths, from the last on.
@@ -35,7 +35,7 @@ struct Traffic {
     delivered_at: Instant,
 }
 
-impl Source for Traffic {
+impl Source for Numbered {
     fn waiting(&mut self, _now: Instant) -> Option<usize> {
         self.first.last().copied().or((self.length > 0).then_some(self.length))
     }
@@ -48,7 +48,7 @@ impl Source for Traffic {
     }
 }
 
-impl Sink for Traffic {
+impl Sink for Numbered {
     fn deliver(&mut self, now: Instant, payload: &[u8]) {
         let number: [u8; 8] = payload[..8].try_into().expect("long enough");
         assert!(payload.iter().zip(number.iter().cycle()).all(|(a, b)| a == b), "what was sent");
@@ -70,7 +70,7 @@ struct Faults {
 
 struct Side {
     party: Party,
-    traffic: Traffic,
+    traffic: Numbered,
     /// Where its datagrams seem to come from.
     address: SocketAddr,
     sent: u64,
@@ -99,7 +99,7 @@ impl World {
         let now = Instant::ZERO + secs(1);
         let client = || Party::client(now, key(7), Settings::default(), vec![address(SERVER)]);
         let side =
-            |party, at| Side { party, traffic: Traffic::default(), address: address(at), sent: 0 };
+            |party, at| Side { party, traffic: Numbered::default(), address: address(at), sent: 0 };
         let server = Party::server(key(7), Settings::default());
         World {
             now,
@@ -237,7 +237,7 @@ fn strangers_are_not_answered() {
     let mut server = Party::server(key(7), Settings::default());
     let mut stranger =
         Party::client(Instant::ZERO, key(8), Settings::default(), vec![address(SERVER)]);
-    let mut nothing = Traffic::default();
+    let mut nothing = Numbered::default();
     let path = Path { remote: address(AWAY), local: None };
     let mut now = Instant::ZERO;
     for _ in 0..100 {
@@ -267,7 +267,7 @@ fn questions_that_are_asked_again_are_answered_seldom_and_briefly() {
     };
     let before = world.sides[THE_SERVER].party.counters().sessions;
     let (mut asked, mut answered) = (0, 0);
-    let mut nothing = Traffic::default();
+    let mut nothing = Numbered::default();
     let server = &mut world.sides[THE_SERVER].party;
     let path = Path { remote: address(AWAY), local: None };
     for question in &questions {

@@ -1,36 +1,25 @@
 use super::*;
 use crate::stats::State;
-use crate::traffic::{Queue, WhenFull};
+use crate::traffic::{Mailbox, WhenFull};
 use exm_os::Waiter;
 use rustix::io::Errno;
 
-/// What is sent waits in a queue, what comes is counted by its first byte.
-struct Traffic {
-    queue: Queue,
-    delivered: [u32; 100],
+fn mailbox() -> Mailbox {
+    Mailbox::new(Bytes::new(100_000), WhenFull::Refuse)
 }
 
-impl Source for Traffic {
-    fn waiting(&mut self, now: Instant) -> Option<usize> {
-        self.queue.waiting(now)
-    }
-
-    fn pull(&mut self, now: Instant, payload: &mut Vec<u8>) {
-        self.queue.pull(now, payload);
-    }
-}
-
-impl Sink for Traffic {
-    fn deliver(&mut self, _now: Instant, payload: &[u8]) {
-        self.delivered[usize::from(payload[0])] += 1;
-    }
+/// How often each of a hundred datagrams came, by its first byte.
+fn times(traffic: &Mailbox) -> [u32; 100] {
+    let mut times = [0; 100];
+    traffic.delivered.iter().for_each(|payload| times[usize::from(payload[0])] += 1);
+    times
 }
 
 /// Serves `sessions` until `done`; panics where that takes ten seconds.
 fn serve(
     sessions: &mut [Session; 2],
-    traffic: &mut [Traffic; 2],
-    done: impl Fn(&[Session; 2], &[Traffic; 2]) -> bool,
+    traffic: &mut [Mailbox; 2],
+    done: impl Fn(&[Session; 2], &[Mailbox; 2]) -> bool,
 ) {
     let clock = sessions[0].clock();
     let waiter = Waiter::new(clock, Span::ZERO);
@@ -54,8 +43,7 @@ fn what_the_system_refuses_is_counted_and_ends_nothing() {
     let address = server.local_address().expect("it is bound");
     let client = Session::connect(clock, key, settings, vec![address]).expect("a socket");
     let mut sessions = [client, server];
-    let queue = || Queue::new(Bytes::new(100_000), WhenFull::Refuse);
-    let mut traffic = [(); 2].map(|()| Traffic { queue: queue(), delivered: [0; 100] });
+    let mut traffic = [mailbox(), mailbox()];
     serve(&mut sessions, &mut traffic, |sessions, _| {
         sessions.iter().all(|session| session.stats().state == State::Established)
     });
@@ -78,10 +66,10 @@ fn what_the_system_refuses_is_counted_and_ends_nothing() {
     }
     serve(&mut sessions, &mut traffic, |sessions, traffic| {
         let refused = sessions[0].counters().refused;
-        let arrived = traffic[1].delivered.iter().filter(|&&times| times == 1).count();
+        let arrived = times(&traffic[1]).iter().filter(|&&times| times == 1).count();
         refused.total() == 9 && arrived >= 94
     });
-    assert!(traffic[1].delivered.iter().all(|&times| times <= 1), "none comes twice");
+    assert!(times(&traffic[1]).iter().all(|&times| times <= 1), "none comes twice");
     let refused = sessions[0].counters().refused;
     let counted = [refused.full, refused.unreachable, refused.nobody];
     assert_eq!((counted, refused.too_large, refused.other), ([3, 3, 1], 1, 1));
@@ -95,9 +83,7 @@ fn what_finds_no_room_for_long_is_lost_at_last() {
     let mut client =
         Session::connect(clock, key, Settings::default(), vec![address]).expect("a socket");
     *client.newest_port().refusals.borrow_mut() = vec![Errno::NOBUFS; 1000];
-    let mut traffic =
-        Traffic { queue: Queue::new(Bytes::ZERO, WhenFull::Refuse), delivered: [0; 100] };
-    client.service(&mut traffic);
+    client.service(&mut mailbox());
     assert_eq!((client.unsent.is_some(), client.counters().refused.full), (true, 1));
     let soon = client.next_wake().saturating_since(clock.now());
     assert!(soon <= RETRY, "it is tried again in {soon}");

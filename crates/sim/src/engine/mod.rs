@@ -30,6 +30,7 @@ use exm_trace::delay::Scores;
 use exm_units::{Instant, Rate, Span};
 use host::{Host, Place};
 use share::Sharing;
+use std::collections::VecDeque;
 use transmitter::Transmitter;
 
 /// Where a path ends, in the list of hops, and where a way back does.
@@ -138,7 +139,7 @@ struct Simulation<'a, O> {
     sharing: Sharing,
     verdict: Verdict,
     /// Packets that one opportunity of a trace let through, and whether each is lost.
-    departed: Vec<(Packet, bool)>,
+    departed: Vec<Packet>,
     events: u64,
     pace: Pace,
     observer: &'a mut O,
@@ -228,7 +229,11 @@ impl<'a, O: Observer> Simulation<'a, O> {
         let finish = transmitter.serve(self.now, &mut self.verdict);
         self.agenda.set(self.sources.transmission(link), finish.map_or(NEVER, Instant::as_nanos));
         self.read_verdict(link);
-        self.send_on(link, packet, lost);
+        if lost {
+            self.hosts[packet.flow as usize].count_loss(packet.tag);
+        } else {
+            self.forward(link, packet);
+        }
         self.tell_of_link(link);
     }
 
@@ -238,21 +243,11 @@ impl<'a, O: Observer> Simulation<'a, O> {
         let next = self.links[link].use_opportunity(self.now, &mut self.verdict, &mut departed);
         self.agenda.set(self.sources.transmission(link), next.map_or(NEVER, Instant::as_nanos));
         self.read_verdict(link);
-        for (packet, lost) in departed.drain(..) {
-            self.send_on(link, packet, lost);
+        for packet in departed.drain(..) {
+            self.forward(link, packet);
         }
         self.departed = departed;
         self.tell_of_link(link);
-    }
-
-    /// `packet` is through `link`, which perhaps lost it.
-    #[inline]
-    fn send_on(&mut self, link: usize, packet: Packet, lost: bool) {
-        if lost {
-            self.hosts[packet.flow as usize].count_loss(packet.tag);
-        } else {
-            self.forward(link, packet);
-        }
     }
 
     /// `packet` leaves `link` for the next one, or for its receiver.
@@ -278,9 +273,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
 
     /// A packet comes to the end of a link's propagation delay, where a further link begins.
     fn leave_wire(&mut self, link: usize) {
-        let wire = &mut self.links[link].wire;
-        let packet = wire.pop_front().expect("a wire's turn comes only when it holds a packet");
-        let next = wire.front().map_or(NEVER, |packet| packet.at.as_nanos());
+        let (packet, next) = take_first(&mut self.links[link].wire);
         self.agenda.set(self.sources.wire(link), next);
         self.arrive(packet);
     }
@@ -289,6 +282,9 @@ impl<'a, O: Observer> Simulation<'a, O> {
     #[inline]
     fn arrive(&mut self, packet: Packet) {
         let link = self.hops[packet.tag as usize] as usize;
+        if self.links[link].loses() {
+            return self.hosts[packet.flow as usize].count_loss(packet.tag);
+        }
         if let Some(finish) = self.links[link].arrive(self.now, packet, &mut self.verdict) {
             self.agenda.set(self.sources.transmission(link), finish.as_nanos());
         }
@@ -312,8 +308,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     #[inline]
     fn deliver(&mut self, flow: usize) {
         let host = &mut self.hosts[flow];
-        let packet = host.arriving.pop_front().expect("an arrival's turn comes when one is due");
-        let next = host.arriving.front().map_or(NEVER, |packet| packet.at.as_nanos());
+        let (packet, next) = take_first(&mut host.arriving);
         self.agenda.set(self.sources.arrival(flow), next);
         let complete = host.arrive(self.now, &packet);
         self.follow_up(flow, complete);
@@ -322,8 +317,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     /// An answer arrives at its sender.
     fn come_back(&mut self, flow: usize) {
         let host = &mut self.hosts[flow];
-        let packet = host.returning.pop_front().expect("an answer's turn comes when one is due");
-        let next = host.returning.front().map_or(NEVER, |packet| packet.at.as_nanos());
+        let (packet, next) = take_first(&mut host.returning);
         self.agenda.set(self.sources.comeback(flow), next);
         let complete = host.hear(self.now, &packet);
         self.follow_up(flow, complete);
@@ -450,6 +444,13 @@ impl<'a, O: Observer> Simulation<'a, O> {
             events: self.events,
         }
     }
+}
+
+/// Takes the first packet of a pipe whose turn has come, and tells when the next one's is.
+#[inline]
+fn take_first(pipe: &mut VecDeque<Packet>) -> (Packet, u64) {
+    let packet = pipe.pop_front().expect("a pipe's turn comes only when it holds a packet");
+    (packet, pipe.front().map_or(NEVER, |packet| packet.at.as_nanos()))
 }
 
 /// What a protocol would score on the path of `flow` that knew the trace of its first link that

@@ -5,7 +5,7 @@ use crate::metrics::LinkReport;
 use crate::network::LinkSpec;
 use exm_link::{Packet, Queue, Server, Service, Site, TraceServer, Verdict};
 use exm_random::{Losses, Purpose, Stream};
-use exm_units::{Bytes, Instant, Span};
+use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
@@ -56,6 +56,22 @@ impl Transmitter {
         }
     }
 
+    /// Whether a packet that comes to the link is lost before its queue, which a link driven by a
+    /// trace does, as Cellsim: what it loses takes none of its opportunities. It is counted.
+    #[inline]
+    pub(super) fn loses(&mut self) -> bool {
+        let lost = matches!(self.work, Work::Trace { .. }) && self.next_is_lost();
+        self.report.arrived += u64::from(lost);
+        lost
+    }
+
+    #[inline]
+    fn next_is_lost(&mut self) -> bool {
+        let lost = self.losses.next_is_lost();
+        self.report.lost += u64::from(lost);
+        lost
+    }
+
     /// `packet` arrives at `now`. Returns when the next transmission ends, if it is news.
     #[inline]
     pub(super) fn arrive(
@@ -86,17 +102,8 @@ impl Transmitter {
     pub(super) fn depart(&mut self) -> Option<(Packet, bool)> {
         let Work::Fixed { serving, .. } = &mut self.work else { return None };
         let (packet, _) = serving.take()?;
-        Some((packet, self.count_departure(&packet)))
-    }
-
-    /// Counts `packet` as transmitted, and returns whether it is lost.
-    #[inline]
-    fn count_departure(&mut self, packet: &Packet) -> bool {
-        self.report.transmitted += 1;
-        self.report.bytes += Bytes::new(u64::from(packet.size));
-        let lost = self.losses.next_is_lost();
-        self.report.lost += u64::from(lost);
-        lost
+        self.report.count_transmission(&packet);
+        Some((packet, self.next_is_lost()))
     }
 
     /// Takes the next packet into transmission at a fixed rate, and returns when that ends.
@@ -112,26 +119,23 @@ impl Transmitter {
         Some(finish)
     }
 
-    /// An opportunity of the trace has come: what it carries goes to `departed`, each with whether
-    /// the link lost it. Returns when the next is that matters.
+    /// An opportunity of the trace has come: what it carries goes to `departed`. Returns when the next
+    /// is that matters.
     pub(super) fn use_opportunity(
         &mut self,
         now: Instant,
         verdict: &mut Verdict,
-        departed: &mut Vec<(Packet, bool)>,
+        departed: &mut Vec<Packet>,
     ) -> Option<Instant> {
         self.count_queue(now);
         let Work::Trace { server, waits } = &mut self.work else { return None };
         server.serve(now, &mut self.queue, verdict, |mut packet| {
             packet.waited += now - packet.at;
-            departed.push((packet, false));
+            self.report.count_transmission(&packet);
+            departed.push(packet);
         });
         *waits = self.queue.packets() > 0 || server.partly_carried().is_some();
-        let next = waits.then(|| server.next(now));
-        for (packet, lost) in departed {
-            *lost = self.count_departure(packet);
-        }
-        next
+        waits.then(|| server.next(now))
     }
 
     #[inline]

@@ -4,6 +4,7 @@ mod histogram;
 
 pub use histogram::Histogram;
 
+use exm_link::Packet;
 use exm_trace::delay::Scores;
 use exm_units::{Bytes, Rate, Span};
 
@@ -81,9 +82,9 @@ pub struct Answers {
 pub struct LinkReport {
     /// The link's name.
     pub name: String,
-    /// Packets that arrived at its queue.
+    /// Packets that came to it.
     pub arrived: u64,
-    /// Packets it transmitted, those then lost at random included.
+    /// Packets it transmitted, those then lost included.
     pub transmitted: u64,
     /// Bytes it transmitted.
     pub bytes: Bytes,
@@ -91,7 +92,7 @@ pub struct LinkReport {
     pub dropped: u64,
     /// Packets its queue marked.
     pub marked: u64,
-    /// Packets lost at random after transmission.
+    /// Packets lost at random, before or after that (see [`LinkSpec::loss`](crate::network::LinkSpec)).
     pub lost: u64,
     /// The fraction of the time it was transmitting.
     pub utilisation: f64,
@@ -112,6 +113,15 @@ impl Report {
     /// delivered do not count. Nothing where none had.
     pub fn mean_rtt_secs(&self) -> Option<f64> {
         mean(self.flows.iter().filter_map(|flow| exact_mean_secs(&flow.rtt)))
+    }
+}
+
+impl LinkReport {
+    /// `packet` was transmitted.
+    #[inline]
+    pub(crate) fn count_transmission(&mut self, packet: &Packet) {
+        self.transmitted += 1;
+        self.bytes += Bytes::new(u64::from(packet.size));
     }
 }
 

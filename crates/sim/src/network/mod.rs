@@ -32,7 +32,8 @@ pub struct LinkSpec {
     pub buffer: Limit,
     /// Its propagation delay, one way.
     pub delay: Span,
-    /// The chance that a packet it has transmitted is lost.
+    /// The chance that a packet is lost: once a link of a fixed rate has transmitted it, as in Remy's
+    /// networks; before the queue of one driven by a trace, as in Cellsim.
     pub loss: Probability,
 }
 

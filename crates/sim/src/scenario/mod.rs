@@ -316,25 +316,33 @@ impl Scenario {
         let mut controllers = BTreeMap::new();
         let mut flows = Vec::new();
         for (index, group) in self.flows.iter().enumerate() {
-            let transport = match group.sprout() {
-                Some(transport) => transport,
-                None => {
-                    let place = self.places.flow(index).controller;
-                    let name = group.controller.as_str();
-                    if !controllers.contains_key(name) {
-                        let controller = self.controller(name, load);
-                        controllers
-                            .insert(name, controller.map_err(|e| self.source.error(place, e))?);
-                    }
-                    group.transport(controllers[name].clone())
-                }
-            };
+            let transport = self.transport(index, group, &mut controllers, load)?;
             let flow = self.flow(index, group, transport)?;
             flows.extend(std::iter::repeat_n(flow, group.count));
         }
         Network::new(self.links.clone(), flows, self.duration)
             .and_then(|network| network.scored_after(self.warm_up))
             .map_err(|error| self.source.error(self.place_of(&error), error.to_string()))
+    }
+
+    /// How flow group `index` works. Its controller is among `controllers`, or comes to be.
+    fn transport<'a>(
+        &self,
+        index: usize,
+        group: &'a FlowGroup,
+        controllers: &mut BTreeMap<&'a str, AnyController>,
+        load: &mut Load<'_>,
+    ) -> Result<Transport, ScenarioError> {
+        if let Some(transport) = group.sprout() {
+            return Ok(transport);
+        }
+        let name = group.controller.as_str();
+        if !controllers.contains_key(name) {
+            let place = self.places.flow(index).controller;
+            let controller = self.controller(name, load);
+            controllers.insert(name, controller.map_err(|e| self.source.error(place, e))?);
+        }
+        Ok(group.transport(controllers[name].clone()))
     }
 
     fn check_count(&self) -> Result<(), ScenarioError> {

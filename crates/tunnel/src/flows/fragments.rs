@@ -1,6 +1,6 @@
 //! [`Fragments`]: whose the parts of larger packets are.
 
-use crate::packet::{Flow, Packet};
+use exm_packet::{Flow, Packet};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 

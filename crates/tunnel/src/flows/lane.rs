@@ -1,6 +1,6 @@
 //! [`Lane`]: the queue of one flow.
 
-use crate::packet::Flow;
+use exm_packet::Flow;
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 

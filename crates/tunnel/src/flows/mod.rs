@@ -13,7 +13,7 @@ mod tests;
 
 pub use lane::{FlowState, Tally};
 
-use crate::packet::{Flow, Packet};
+use exm_packet::{Flow, Packet};
 use exm_units::{Bytes, Instant};
 use fragments::Fragments;
 use lane::Lane;

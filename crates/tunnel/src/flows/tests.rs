@@ -250,7 +250,9 @@ proptest! {
 fn flows_of_both_versions_have_their_own() {
     let mut queues = queues(1 << 30);
     push(&mut queues, Instant::ZERO, packet(1, 100, 0));
-    push(&mut queues, Instant::ZERO, crate::packet::tests::ip6(17, &[0; 40]));
+    let mut six = vec![0; 40];
+    (six[0], six[6]) = (0x60, 17);
+    push(&mut queues, Instant::ZERO, six);
     let of = |state: &FlowState| state.flow.map(|flow| flow.from.0);
     let ips: Vec<_> = queues.flows().filter_map(|state| of(&state)).collect();
     assert!(matches!(ips[..], [IpAddr::V4(_), IpAddr::V6(_)]));

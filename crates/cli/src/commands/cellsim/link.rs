@@ -55,7 +55,7 @@ pub(crate) struct LinkFlags {
     /// Leave so much out of the summary, from the start
     #[arg(long, value_name = "SPAN", default_value = "0s", help_heading = "Output")]
     warm_up: Span,
-    /// Stay awake for so long before packets are due: precise, and as much of a processor
+    /// Stay awake for so long at most before packets are due: precise, and as much of a processor
     #[arg(long, value_name = "SPAN", help_heading = "Precision")]
     #[arg(default_value_t = Timing::default().spin)]
     spin: Span,
@@ -63,7 +63,7 @@ pub(crate) struct LinkFlags {
     #[arg(long, value_name = "SPAN", help_heading = "Precision")]
     #[arg(default_value_t = Timing::default().gather)]
     gather: Span,
-    /// Do not run before other programs
+    /// Do not run before other programs, and let processors sleep
     #[arg(long, help_heading = "Precision")]
     calm: bool,
 }
@@ -149,6 +149,10 @@ impl OneWay<'_> {
 
     fn propagation(&self) -> Result<Propagation, Failure> {
         match self.delay.parse::<Span>() {
+            Ok(delay) if delay > Propagation::LONGEST => {
+                let problem = "a packet travels for a day at most";
+                Err(Failure::invalid_value(self.delay, "--delay", problem))
+            }
             Ok(delay) => Ok(Propagation::Fixed(delay)),
             Err(error) if !Path::new(self.delay).exists() => {
                 let problem = format!("{error}, and there is no such file");
@@ -275,6 +279,7 @@ mod tests {
             (["--queue", "codel target=1"], "for '--queue'"),
             (["--buffer", "many"], "invalid value 'many' for '--buffer'"),
             (["--delay", "3x"], "invalid value '3x' for '--delay'"),
+            (["--delay", "86401s"], "invalid value '86401s' for '--delay': a packet travels for"),
             (["--up", "5Mbs"], "invalid value '5Mbs' for '--up'"),
             (["--up", "no/such"], "invalid value 'no/such' for '--up': cannot read the trace"),
             (["--up", "0bps"], "invalid value '0bps' for '--up'"),

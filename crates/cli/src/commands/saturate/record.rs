@@ -3,8 +3,8 @@
 use super::direction::{COLUMNS, Direction, Output, Total, taken};
 use crate::columns::Columns;
 use crate::commands::duration;
-use crate::commands::sprout::{KeyFlags, addresses};
 use crate::interrupt;
+use crate::sessions::{KeyFlags, servers};
 use crate::shell::{Failure, Printing, command_line, note};
 use exm_os::{Clock, Signal, Signals};
 use exm_saturator::net::{ClientPorts, NetError, Way};
@@ -38,8 +38,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the server listens
-    #[arg(value_name = "HOST:PORT")]
+    /// Where the server listens [default port: 60001]
+    #[arg(value_name = "HOST[:PORT]")]
     server: String,
     /// The device under test, such as wwan0, or its address: the data goes over it
     #[arg(long, value_name = "DEVICE")]
@@ -99,15 +99,15 @@ impl Args {
             Failure::invalid_value(&self.size.to_string(), "--size", &error.to_string())
         })?;
         let key = self.key.key()?;
+        self.check_files()?;
         let clock = Clock::start();
-        let mut ports = self.open(clock, &addresses(&self.server)?)?;
+        let mut ports = self.open(clock, &servers(&self.server)?)?;
         if self.control.as_ref().is_none_or(|control| *control == self.device) {
             note(
                 "without a --control of its own, acknowledgements may wait behind the data: what \
                  is recorded is right only where the other way is not loaded",
             );
         }
-        self.check_files()?;
         let signals = Signals::catch()?;
         interrupt::hand_over();
         let client = Client::new(clock.now(), &key, settings)?;
@@ -139,6 +139,13 @@ impl Args {
     /// Whether the files may be written, before anybody is asked for anything.
     fn check_files(&self) -> Result<(), Failure> {
         let is_taken = |file: &PathBuf| !self.force && file.symlink_metadata().is_ok();
+        let csv = self.file("csv");
+        let folder = csv.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            let problem =
+                format!("cannot write {}: there is no folder {}", csv.display(), folder.display());
+            return Err(Failure::new(problem));
+        }
         match ["csv", "down", "up"].map(|end| self.file(end)).iter().find(|&file| is_taken(file)) {
             Some(file) => Err(taken(file)),
             None => Ok(()),

@@ -1,15 +1,13 @@
 //! `exm saturate serve`: the end with a good connection.
 
-use crate::commands::sprout::KeyFlags;
 use crate::interrupt;
+use crate::sessions::ServerFlags;
 use crate::shell::{Failure, note};
-use exm_datagram::{Key, PortRange};
 use exm_os::{Clock, Signals};
 use exm_saturator::Server;
 use exm_saturator::net::ServerPort;
 use exm_units::Span;
-use std::io::Write;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
@@ -28,30 +26,17 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The address to listen at [default: all that this machine has]
-    #[arg(long, value_name = "ADDRESS")]
-    bind: Option<IpAddr>,
-    /// The UDP port to listen on, or a range of which the first free one is taken
-    #[arg(long, value_name = "PORT", default_value_t = PortRange::SERVERS)]
-    port: PortRange,
-    /// Make a key, and print it: the client needs it
-    #[arg(long, group = "key", help_heading = "Key")]
-    new_key: bool,
     #[command(flatten)]
-    key: KeyFlags,
+    server: ServerFlags,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let key = if self.new_key { Key::generate()? } else { self.key.key()? };
-        let text = self.new_key.then(|| key.to_text());
+        let key = self.server.key()?;
         let clock = Clock::start();
-        let mut port = ServerPort::open(clock, self.bind, self.port)?;
-        note(&format!("listening on UDP port {}", port.address()?.port()));
-        if let Some(text) = text {
-            // Not by a note: it is read by programs, too.
-            let _ = writeln!(std::io::stderr(), "key: {}", text.as_str());
-        }
+        let mut port = ServerPort::open(clock, self.server.bind, self.server.port)
+            .map_err(|error| ServerFlags::refused(&error))?;
+        self.server.tell(port.address()?.port(), &key, false);
         let mut server = Server::new(key);
         let signals = Signals::catch()?;
         interrupt::hand_over();
@@ -72,7 +57,11 @@ impl Args {
                 client = present;
                 let (sent, received) = server.counts();
                 note(&match client {
-                    Some(client) => format!("{:.1} s: recording with {client}", now.as_secs_f64()),
+                    Some(client) => {
+                        // As it is written elsewhere, and not as a socket for both versions has it.
+                        let client = SocketAddr::new(client.ip().to_canonical(), client.port());
+                        format!("{:.1} s: recording with {client}", now.as_secs_f64())
+                    }
                     None => format!(
                         "{:.1} s: the recording is over: {sent} packets sent, {received} received",
                         now.as_secs_f64()

@@ -1,9 +1,8 @@
 //! `exm sprout bench`: what a session over a link reaches.
 
-use super::flags::{KeyFlags, SproutFlags, addresses};
-use super::run::{Display, DisplayFlags, carry};
 use crate::columns::Columns;
 use crate::commands::duration;
+use crate::sessions::{Charts, Display, DisplayFlags, KeyFlags, SproutFlags, carry, servers};
 use crate::shell::{Failure, Printing, command_line};
 use exm_datagram::{Key, PortRange};
 use exm_os::Clock;
@@ -33,8 +32,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the server listens
-    #[arg(value_name = "HOST:PORT", required_unless_present = "here")]
+    /// Where the server listens [default port: 60001]
+    #[arg(value_name = "HOST[:PORT]", required_unless_present = "here")]
     server: Option<String>,
     /// Measure without a server: both ends in this program, over its own loopback device
     #[arg(long, conflicts_with_all = ["server", "key"])]
@@ -74,7 +73,7 @@ impl Args {
         let settings = self.sprout.settings()?;
         let ended = match &self.server {
             Some(server) => {
-                let (key, servers) = (self.key.key()?, addresses(server)?);
+                let (key, servers) = (self.key.key()?, servers(server)?);
                 let session = Session::connect(Clock::start(), key, settings, servers)?;
                 self.measure(session, plan)
             }
@@ -112,8 +111,12 @@ impl Args {
         let mut number = [0; 4];
         number.copy_from_slice(&Key::generate()?.bytes()[..4]);
         let mut bench = Bench::new(&session, plan, u32::from_be_bytes(number));
-        let mut display = Display::new("bench", self.display, !self.printing.is_json());
-        match carry(&mut session, &mut bench, &mut display)? {
+        let free = !self.printing.is_json();
+        let mut display = Display::new("sprout bench", self.display, free, Charts);
+        if let Some(server) = &self.server {
+            display = display.awaiting(server);
+        }
+        match carry(&mut session, &mut bench, display)? {
             Some(signal) => Ok((None, ExitCode::from(signal.exit_code()))),
             None => Ok((Some(bench.outcome()?), ExitCode::SUCCESS)),
         }

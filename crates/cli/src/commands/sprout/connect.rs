@@ -1,7 +1,7 @@
 //! `exm sprout connect`: the end that may be anywhere.
 
-use super::flags::{KeyFlags, SproutFlags, addresses, input};
-use super::run::{Display, DisplayFlags, run};
+use super::run::run;
+use crate::sessions::{Charts, Display, DisplayFlags, KeyFlags, SproutFlags, input, servers};
 use crate::shell::{Failure, note};
 use exm_os::Clock;
 use exm_session::{Forward, Lines, Session};
@@ -20,8 +20,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the server listens
-    #[arg(value_name = "HOST:PORT")]
+    /// Where the server listens [default port: 60001]
+    #[arg(value_name = "HOST[:PORT]")]
     server: String,
     /// Carry the UDP datagrams that programs send to this port of 127.0.0.1, or to this address, to
     /// where the server is told to send them, and the answers back
@@ -45,8 +45,11 @@ fn local(text: &str) -> Result<SocketAddr, String> {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let key = self.key.key()?;
-        let servers = addresses(&self.server)?;
+        let servers = servers(&self.server)?;
         let session = Session::connect(Clock::start(), key, self.sprout.settings()?, servers)?;
+        let display = |free| {
+            Display::new("sprout connect", self.display, free, Charts).awaiting(&self.server)
+        };
         match self.forward {
             Some(address) => {
                 let errand = Forward::from_port(address).map_err(|error| {
@@ -55,11 +58,11 @@ impl Args {
                 if let Some(address) = errand.address()? {
                     note(&format!("carrying what is sent to the UDP address {address}"));
                 }
-                run(session, errand, Display::new("connect", self.display, true))
+                run(session, errand, display(true))
             }
             None => {
                 let errand = Lines::new(input()?, std::io::stdout(), true);
-                run(session, errand, Display::new("connect", self.display, false))
+                run(session, errand, display(false))
             }
         }
     }

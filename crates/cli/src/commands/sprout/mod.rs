@@ -2,16 +2,8 @@
 
 mod bench;
 mod connect;
-mod flags;
-mod history;
 mod listen;
 mod run;
-mod screen;
-
-pub(crate) use flags::{KeyFlags, SproutFlags, addresses};
-pub(crate) use history::History;
-pub(crate) use run::DisplayFlags;
-pub(crate) use screen::{draw_rates, draw_rtts, wants_end, words};
 
 use crate::commands::commands;
 use crate::shell::Failure;

@@ -58,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long)]
     fine: bool,
     /// Overwrite the output where it exists
-    #[arg(long)]
+    #[arg(long, short)]
     force: bool,
     #[command(flatten)]
     printing: Printing,
@@ -91,7 +91,7 @@ impl fmt::Display for Written<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Written { output, opportunities, duration_s, mean, .. } = self;
         let (output, mean) = (output.display(), mean.as_mbps());
-        writeln!(f, "{output}: {opportunities} opportunities in {duration_s} s, {mean:.2} Mbps")
+        writeln!(f, "{output}: {opportunities} opportunities in {duration_s:.1} s, {mean:.2} Mbps")
     }
 }
 

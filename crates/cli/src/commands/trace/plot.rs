@@ -134,6 +134,6 @@ fn draw(
     let ends = [tail.above, last]
         .map(|time| (time.as_millis_f64(), per_ms(tail.density(time, all.count))));
     let law = format!("t^-{:.2}", tail.exponent);
-    line(&law, number + 1, ends.to_vec());
+    line(&format!("{name}: {law}"), number + 1, ends.to_vec());
     format!("{near}; the density beyond falls as {law}.")
 }

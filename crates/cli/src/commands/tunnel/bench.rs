@@ -3,9 +3,9 @@
 use crate::columns::Columns;
 use crate::commands::cellsim::LinkFlags;
 use crate::commands::duration;
-use crate::commands::sprout::SproutFlags;
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::sessions::SproutFlags;
 use crate::shell::{Failure, Printing, command_line};
 use exm_os::Rights;
 use exm_tunnel::bench::{BenchError, BenchPlan, Call, Measured, Way, measure};

@@ -1,13 +1,12 @@
 //! `exm tunnel connect`: the end whose traffic is carried.
 
-use super::run::{Display, TunnelFlags, run};
-use crate::commands::sprout::{KeyFlags, SproutFlags, addresses};
+use super::run::{TunnelFlags, run};
+use crate::sessions::{KeyFlags, SproutFlags, servers};
 use crate::shell::{Failure, Printing};
-use exm_datagram::PortRange;
 use exm_os::Clock;
 use exm_session::Session;
 use exm_tunnel::{Cidr, Client, ClientPlan};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -42,23 +41,11 @@ pub(crate) struct Args {
     sprout: SproutFlags,
 }
 
-/// `server` with a port.
-fn with_port(server: &str) -> String {
-    let port = PortRange::SERVERS.ports().next().unwrap_or_default();
-    if server.parse::<Ipv6Addr>().is_ok() {
-        format!("[{server}]:{port}")
-    } else if server.contains(':') && !server.ends_with(']') {
-        server.to_owned()
-    } else {
-        format!("{server}:{port}")
-    }
-}
-
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.tunnel.check_rights()?;
         let key = self.key.key()?;
-        let servers = addresses(&with_port(&self.server))?;
+        let servers = servers(&self.server)?;
         let session = Session::connect(Clock::start(), key, self.sprout.settings()?, servers)?;
         let mut plan = ClientPlan {
             device: self.tunnel.device.clone(),
@@ -69,25 +56,7 @@ impl Args {
             plan.routes = self.routes;
         }
         let client = Client::new(&session, plan);
-        run(session, client, Display::new("connect", &self.tunnel, self.printing))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_has_a_port() {
-        for (given, full) in [
-            ("example.org", "example.org:60001"),
-            ("example.org:5", "example.org:5"),
-            ("192.0.2.1", "192.0.2.1:60001"),
-            ("2001:db8::1", "[2001:db8::1]:60001"),
-            ("[2001:db8::1]", "[2001:db8::1]:60001"),
-            ("[2001:db8::1]:5", "[2001:db8::1]:5"),
-        ] {
-            assert_eq!(with_port(given), full);
-        }
+        let display = self.tunnel.display("tunnel connect", self.printing).awaiting(&self.server);
+        run(session, client, display, &self.tunnel, self.printing)
     }
 }

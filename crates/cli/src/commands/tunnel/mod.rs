@@ -4,9 +4,9 @@ mod bench;
 mod connect;
 mod flows;
 mod run;
-mod screen;
 mod serve;
 mod summary;
+mod view;
 
 use crate::commands::commands;
 use crate::shell::Failure;

@@ -1,14 +1,11 @@
 //! `exm tunnel serve`: the end with the good connection.
 
-use super::run::{Display, TunnelFlags, run};
-use crate::commands::sprout::{KeyFlags, SproutFlags};
+use super::run::{TunnelFlags, run};
+use crate::sessions::{ServerFlags, SproutFlags};
 use crate::shell::{Failure, Printing, note};
-use exm_datagram::{Key, PortRange};
 use exm_os::Clock;
 use exm_session::Session;
 use exm_tunnel::{Cidr, Network, Server, ServerPlan};
-use std::io::Write;
-use std::net::IpAddr;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -24,12 +21,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The address to listen at [default: all that this machine has]
-    #[arg(long, value_name = "ADDRESS")]
-    bind: Option<IpAddr>,
-    /// The UDP port to listen on, or a range of which the first free one is taken
-    #[arg(long, value_name = "PORT", default_value_t = PortRange::SERVERS)]
-    port: PortRange,
+    #[command(flatten)]
+    server: ServerFlags,
     /// The tunnel's own addresses, of which this end has the first and the client the second
     /// [default: some within 100.96.0.0/11 that are free here]
     #[arg(long, value_name = "ADDRESS/BITS", value_parser = network)]
@@ -41,11 +34,6 @@ pub(crate) struct Args {
     tunnel: TunnelFlags,
     #[command(flatten)]
     printing: Printing,
-    /// Make a key, and print it: the client needs it
-    #[arg(long, group = "key", help_heading = "Key")]
-    new_key: bool,
-    #[command(flatten)]
-    key: KeyFlags,
     #[command(flatten)]
     sprout: SproutFlags,
 }
@@ -61,21 +49,19 @@ fn network(text: &str) -> Result<Network, String> {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.tunnel.check_rights()?;
-        let key = if self.new_key { Key::generate()? } else { self.key.key()? };
-        let text = self.new_key.then(|| key.to_text());
+        let key = self.server.key()?;
         let settings = self.sprout.settings()?;
-        let session = Session::listen(Clock::start(), key, settings, self.bind, self.port)?;
+        let ServerFlags { bind, port, .. } = self.server;
+        let session = Session::listen(Clock::start(), key.clone(), settings, bind, port)
+            .map_err(|error| ServerFlags::refused(&error))?;
         let (device, is_private) = (self.tunnel.device.clone(), self.private);
         let plan = ServerPlan { device, network: self.network, is_private };
         let server = Server::new(&session, &plan)?;
-        note(&format!("listening on UDP port {}", session.local_address()?.port()));
-        if let Some(text) = text {
-            // Not by a note: it is read by programs, too.
-            let _ = writeln!(std::io::stderr(), "key: {}", text.as_str());
-        }
+        self.server.tell(session.local_address()?.port(), &key, self.tunnel.display.quiet);
         if !self.private && !server.world().has_four() {
             note("this machine has no way to the world: the client reaches it alone");
         }
-        run(session, server, Display::new("serve", &self.tunnel, self.printing))
+        let display = self.tunnel.display("tunnel serve", self.printing);
+        run(session, server, display, &self.tunnel, self.printing)
     }
 }

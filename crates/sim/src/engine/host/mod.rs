@@ -6,6 +6,7 @@
 //! event.
 
 mod bare;
+mod carried;
 mod sprout;
 mod tcp;
 
@@ -15,6 +16,7 @@ use crate::metrics::FlowReport;
 use crate::network::{Network, SPROUT_EMPTY, TCP_HEADER, Transport as Kind};
 use crate::traffic::{Job, Switch};
 use bare::Bare;
+use carried::Carried;
 use exm_link::Packet;
 use exm_random::{Purpose, Stream};
 use exm_sprout::Header;
@@ -40,12 +42,10 @@ pub(super) struct Host {
     place: Place,
     /// What arrived and when it was sent, where a way back tells arrivals from answers.
     end_to_end: Option<EndToEnd>,
-    /// Answers not yet heard, by number, in the order they were given: those sent, and last those
-    /// that are to be sent now. A flow's packets stay in order, so those before one heard are lost.
-    answers: VecDeque<(u64, Answer)>,
-    /// Answers given, and those of them not yet sent.
-    answered: u64,
-    unsent: u64,
+    /// Answers that are to be sent now, each with the flow of the packet it answers.
+    unsent: VecDeque<(Answer, u32)>,
+    /// Answers under way.
+    answers: Carried<Answer>,
     pub(super) report: FlowReport,
     /// Packets on their last way, by time of arrival.
     pub(super) arriving: VecDeque<Packet>,
@@ -130,9 +130,8 @@ impl Host {
             payload,
             place,
             end_to_end: place.first_back.map(|_| EndToEnd::new(from, until)),
-            answers: VecDeque::new(),
-            answered: 0,
-            unsent: 0,
+            unsent: VecDeque::new(),
+            answers: Carried::default(),
             report: FlowReport { dropped: vec![0; spec.path.len()], ..FlowReport::default() },
             arriving: VecDeque::new(),
             returning: VecDeque::new(),
@@ -285,22 +284,20 @@ impl Host {
             let current = self.on && epoch == self.epoch;
             return self.hear_answer(now, &answer, current);
         }
-        self.answers.push_back((self.answered, answer));
-        self.answered += 1;
-        self.unsent += 1;
+        self.unsent.push_back((answer, epoch));
         false
     }
 
     /// Sends an answer that waits, if one does.
     pub(super) fn send_answer(&mut self, now: Instant, flow: usize) -> Option<Packet> {
-        self.unsent = self.unsent.checked_sub(1)?;
-        let number = self.answered - self.unsent - 1;
+        let (answer, epoch) = self.unsent.pop_front()?;
+        let number = self.answers.push(answer);
         let size = match self.transport {
             Transport::Sprout(_) => SPROUT_EMPTY,
             Transport::Bare(_) | Transport::Tcp(_) => TCP_HEADER,
         };
         let mut packet = Packet::new(flow as u32, number, size.get() as u32, now);
-        packet.epoch = self.epoch;
+        packet.epoch = epoch;
         packet.tag = self.place.first_back?;
         self.report.answers.sent += 1;
         Some(packet)
@@ -310,10 +307,7 @@ impl Host {
     /// flow.
     pub(super) fn hear(&mut self, now: Instant, packet: &Packet) -> bool {
         self.report.answers.arrived += 1;
-        while self.answers.front().is_some_and(|&(number, _)| number < packet.sequence) {
-            self.answers.pop_front();
-        }
-        let (_, answer) = self.answers.pop_front().expect("what was sent is kept until heard");
+        let answer = self.answers.take(packet.sequence).expect("what was sent is kept until heard");
         self.hear_answer(now, &answer, self.on && packet.epoch == self.epoch)
     }
 

@@ -1,22 +1,19 @@
 //! [`Sprout`]: both ends of a Sprout session, of which the near one has data to send.
 
 use super::Arrived;
+use super::carried::Carried;
 use crate::network::SPROUT_EMPTY;
 use exm_link::Packet;
 use exm_sprout::{Endpoint, Header, Settings};
 use exm_units::{Bytes, Instant, Packets, Span};
-use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(super) struct Sprout {
     settings: Settings,
     near: Endpoint,
     far: Endpoint,
-    /// Packets sent; the number of the next one.
-    sent: u64,
-    /// The headers of what is under way, by number. A flow's packets stay in order, so those before
-    /// the one that arrives are lost.
-    under_way: VecDeque<(u64, Header)>,
+    /// The headers of what is under way.
+    headers: Carried<Header>,
     /// Packets this flow still has to send, and still has to deliver; `u64::MAX` where it lasts a
     /// time.
     to_send: u64,
@@ -31,8 +28,7 @@ impl Sprout {
             settings,
             near: endpoint.clone(),
             far: endpoint,
-            sent: 0,
-            under_way: VecDeque::new(),
+            headers: Carried::default(),
             to_send: 0,
             to_deliver: 0,
         }
@@ -41,7 +37,6 @@ impl Sprout {
     pub(super) fn start(&mut self, now: Instant, data: Option<Packets>) {
         self.near = Endpoint::new(now, self.settings);
         self.far = self.near.clone();
-        self.under_way.clear();
         self.to_send = data.map_or(u64::MAX, Packets::get);
         self.to_deliver = self.to_send;
     }
@@ -66,19 +61,12 @@ impl Sprout {
         }
         let pending = (self.to_send > 0).then_some(self.settings.packet);
         let header = self.near.send(now, size, pending);
-        let packet = Packet::new(flow as u32, self.sent, size.get() as u32, now);
-        self.under_way.push_back((self.sent, header));
-        self.sent += 1;
-        packet
+        Packet::new(flow as u32, self.headers.push(header), size.get() as u32, now)
     }
 
     /// `packet` arrives at the far end.
     pub(super) fn receive(&mut self, now: Instant, packet: &Packet) -> Arrived {
-        let under_way = &mut self.under_way;
-        while under_way.front().is_some_and(|&(number, _)| number < packet.sequence) {
-            under_way.pop_front();
-        }
-        let Some((_, header)) = under_way.pop_front() else { return Arrived::default() };
+        let Some(header) = self.headers.take(packet.sequence) else { return Arrived::default() };
         let size = Bytes::new(u64::from(packet.size));
         let data = size > SPROUT_EMPTY;
         self.far.receive(now, &header, size, data);

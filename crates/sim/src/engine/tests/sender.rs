@@ -1,7 +1,10 @@
 //! What the bare sender does, on links where every packet can be followed by hand.
 
 use super::*;
+use crate::engine::share::Share;
+use exm_trace::Trace;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 fn ms(millis: u64) -> Span {
     Span::from_millis(millis)
@@ -202,5 +205,44 @@ impl Observer for Watch {
 
     fn link(&mut self, _sample: &LinkSample) {
         *self.count.entry("link").or_default() += 1;
+    }
+}
+
+/// An answer tells of the flow whose packet it answers, also where the next flow is on by then.
+#[test]
+fn answers_belong_to_the_flow_of_their_packet() {
+    let links = vec![packet_a_ms(Limit::Unlimited, 0.0), packet_a_ms(Limit::Unlimited, 0.0)];
+    let spec = FlowSpec { back: vec![1], ..flow(10, window(5), ever()) };
+    let network = network(links, vec![spec], Span::from_secs(1));
+    let place = Place { first_hop: 0, first_back: Some(1), propagation: Span::ZERO };
+    let mut host = Host::new(&network, 1, 0, place);
+    let share = Share::default();
+    host.switch_on(Instant::ZERO, share);
+    let packet = host.send(Instant::ZERO, 0);
+    let later = Instant::ZERO + Span::from_millis(1);
+    host.switch_off(later, share);
+    host.switch_on(later, share);
+    host.arrive(later, &packet);
+    let answer = host.send_answer(later, 0).expect("an answer");
+    assert_eq!((packet.epoch, answer.epoch), (1, 1));
+    assert_eq!(host.send(later, 0).epoch, 2);
+}
+
+/// What a link driven by a trace loses takes none of its opportunities; one of a fixed rate transmits
+/// it first.
+#[test]
+fn traces_lose_before_the_queue() {
+    let times = (1..=100).map(|ms| Instant::ZERO + Span::from_millis(ms)).collect();
+    let trace = Service::Trace(Arc::new(Trace::new(times).expect("a sound trace")));
+    let lossy = packet_a_ms(Limit::Unlimited, 0.5);
+    for (service, transmits_all) in [(trace, false), (lossy.service.clone(), true)] {
+        let link = LinkSpec { service, ..lossy.clone() };
+        let flow = flow(10, window(5), fixed_packets(4000.0, 1.0));
+        let report = run(&network(vec![link], vec![flow], Span::from_millis(500)), 1);
+        let link = &report.links[0];
+        assert!(link.lost > 20, "{}", link.lost);
+        let transmitted = link.arrived - if transmits_all { 0 } else { link.lost };
+        assert!(transmitted.abs_diff(link.transmitted) <= 1 + link.max_queue);
+        assert_eq!(report.flows[0].lost, link.lost);
     }
 }

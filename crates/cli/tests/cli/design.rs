@@ -1,8 +1,6 @@
 //! `exm design`, `exm score` and `exm demo` from outside.
 
-mod common;
-
-use common::{Folder, assert_fails, error_of};
+use crate::common::{Folder, assert_fails, error_of};
 use exm_remy::{ArrivalTimes, TableFile};
 use serde_json::Value;
 use std::fs;

@@ -1,22 +1,11 @@
 //! `exm cellsim` with real programs. Skipped, saying so, where this process may make no networks.
-#![cfg(target_os = "linux")]
 
-mod common;
-
-use common::{Folder, error_of};
+use crate::common::{Folder, error_of};
+use crate::running::may_make_networks;
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
-
-/// Whether it can be tested here.
-fn possible() -> bool {
-    let possible = exm_os::Rights::are_there() && std::path::Path::new("/dev/net/tun").exists();
-    if !possible {
-        eprintln!("skipped: it takes root's rights and /dev/net/tun");
-    }
-    possible
-}
 
 /// The command line that runs `script` in a link with these options.
 fn cellsim(folder: &Folder, options: &[&str], script: &str) -> Command {
@@ -32,7 +21,7 @@ fn run(folder: &Folder, options: &[&str], script: &str) -> Output {
 /// What a program prints that finds its peer by the environment, and what it ends with.
 #[test]
 fn a_program_reaches_its_peer_through_the_link() {
-    if !possible() {
+    if !may_make_networks() {
         return;
     }
     let folder = Folder::new("cellsim-peer");
@@ -63,7 +52,7 @@ fn a_program_reaches_its_peer_through_the_link() {
 
 #[test]
 fn what_cannot_be_is_told() {
-    if !possible() {
+    if !may_make_networks() {
         return;
     }
     let folder = Folder::new("cellsim-errors");
@@ -86,7 +75,7 @@ fn what_cannot_be_is_told() {
 /// What a program prints is all that is printed, or the summary as JSON after it.
 #[test]
 fn nothing_is_mixed_into_what_a_program_prints() {
-    if !possible() {
+    if !may_make_networks() {
         return;
     }
     let folder = Folder::new("cellsim-output");
@@ -99,7 +88,7 @@ fn nothing_is_mixed_into_what_a_program_prints() {
 /// A program that does not end is ended with its duration, by SIGTERM and then for good.
 #[test]
 fn a_duration_ends_it() {
-    if !possible() {
+    if !may_make_networks() {
         return;
     }
     let folder = Folder::new("cellsim-duration");
@@ -115,7 +104,7 @@ fn a_duration_ends_it() {
 /// That network is one of the test's own, with a way out that leads nowhere.
 #[test]
 fn nothing_is_left_when_it_is_killed() {
-    if !possible() {
+    if !may_make_networks() {
         return;
     }
     let folder = Folder::new("cellsim-kill");

@@ -1,5 +1,6 @@
-//! [`Screen`]: a session as it goes on, on the whole terminal.
+//! [`Screen`]: the whole terminal; and [`Charts`], a session on it as it goes on.
 
+use super::display::{Moment, View};
 use super::history::{History, LENGTH, Sample};
 use exm_session::{State, Stats};
 use exm_sprout::Forecast;
@@ -27,30 +28,33 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Takes the terminal; nothing where it cannot be had.
+    /// Takes the terminal; nothing where it cannot be had. `title` is the command.
     pub(super) fn open(title: &str) -> Option<Screen> {
         let terminal = ratatui::try_init().ok()?;
-        Some(Screen { terminal, title: format!(" exm sprout {title} ") })
+        Some(Screen { terminal, title: format!(" exm {title} ") })
     }
 
-    /// Draws the session.
-    pub(super) fn draw(&mut self, history: &History, stats: &Stats) {
+    /// Has `view` draw on what is inside the frame.
+    pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame, Rect)) {
         let Screen { terminal, title } = self;
         // What cannot be shown is not worth failing for.
-        let _ = terminal.draw(|frame| draw(frame, title, history, stats));
+        let _ = terminal.draw(|frame| {
+            let inside = border(frame, title);
+            view(frame, inside);
+        });
     }
-}
 
-/// Whether the user has asked for the end: the terminal does not make a signal of it now.
-pub(crate) fn wants_end() -> bool {
-    while event::poll(Duration::ZERO).unwrap_or(false) {
-        let Ok(Event::Key(key)) = event::read() else { continue };
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        if key.code == KeyCode::Char('q') || control && key.code == KeyCode::Char('c') {
-            return true;
+    /// Whether the user has asked for the end: the terminal does not make a signal of it now.
+    pub(super) fn wants_end(&mut self) -> bool {
+        while event::poll(Duration::ZERO).unwrap_or(false) {
+            let Ok(Event::Key(key)) = event::read() else { continue };
+            let control = key.modifiers.contains(KeyModifiers::CONTROL);
+            if key.code == KeyCode::Char('q') || control && key.code == KeyCode::Char('c') {
+                return true;
+            }
         }
+        false
     }
-    false
 }
 
 impl Drop for Screen {
@@ -59,12 +63,25 @@ impl Drop for Screen {
     }
 }
 
-fn draw(frame: &mut Frame, title: &str, history: &History, stats: &Stats) {
+/// Draws a border with `title`; what is inside.
+fn border(frame: &mut Frame, title: &str) -> Rect {
     let block = Block::bordered().title(title.bold()).title_bottom(" q ends ");
     let inside = block.inner(frame.area());
     frame.render_widget(block, frame.area());
-    let [text, charts] =
-        Layout::vertical([Constraint::Length(5), Constraint::Fill(1)]).areas(inside);
+    inside
+}
+
+/// A session alone: in words, its rates and round-trip times, its forecasts.
+pub(crate) struct Charts;
+
+impl<E> View<E> for Charts {
+    fn draw(&self, frame: &mut Frame, area: Rect, moment: &Moment<'_, E>) {
+        draw(frame, area, moment.history, moment.stats);
+    }
+}
+
+fn draw(frame: &mut Frame, area: Rect, history: &History, stats: &Stats) {
+    let [text, charts] = Layout::vertical([Constraint::Length(5), Constraint::Fill(1)]).areas(area);
     frame.render_widget(Paragraph::new(words(history, stats)), text);
     if charts.height < LEAST_HEIGHT - 7 {
         return;
@@ -199,7 +216,10 @@ mod tests {
         });
         assert_eq!(history.samples().count(), 301, "the last minute");
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a backend");
-        let draw = |frame: &mut Frame| draw(frame, " exm sprout test ", &history, &stats);
+        let draw = |frame: &mut Frame| {
+            let inside = border(frame, " exm sprout test ");
+            draw(frame, inside, &history, &stats);
+        };
         terminal.draw(draw).expect("it draws");
         terminal.backend().to_string()
     }

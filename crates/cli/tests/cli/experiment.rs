@@ -1,11 +1,7 @@
 //! Experiments from outside: files in, tables, pictures and pages out.
 
-#[path = "../../measure/tests/common/browser.rs"]
-mod browser;
-mod common;
-
-use browser::{browser, opened};
-use common::{Folder, assert_fails, error_of};
+use crate::browser::{browser, opened};
+use crate::common::{Folder, assert_fails, error_of};
 use std::fs;
 
 const FILE: &str = r#"title = "Two schemes"

@@ -1,20 +1,22 @@
-//! What is known of the bytes of IP packets: whose they are, whether they are parts of larger ones,
-//! and where what they carry begins.
+//! What is known of the bytes of IP packets: whose they are ([`Flow`]), whether they are parts of larger
+//! ones, and where what they carry begins ([`Packet`]); and what routers do to them. No I/O.
 
-mod checksum;
+pub mod checksum;
+mod flow;
 mod mss;
 mod too_big;
 
+pub use flow::Flow;
 pub use mss::clamp_mss;
 pub use too_big::too_big;
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Numbers of protocols over IP.
+/// The number of TCP over IP.
+pub const TCP: u8 = 6;
+/// That of UDP.
+pub const UDP: u8 = 17;
 const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 const ICMP6: u8 = 58;
 const DCCP: u8 = 33;
 const SCTP: u8 = 132;
@@ -31,43 +33,6 @@ const MOST_HEADERS: usize = 8;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 
-/// A flow: the packets of one protocol from one address to another and, where the protocol has them,
-/// from one port to another. Those of a ping have its identifier for both ports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Flow {
-    /// The number of the protocol over IP: 6 TCP, 17 UDP, 1 and 58 ICMP.
-    pub protocol: u8,
-    /// Where its packets come from; port 0 where there are none.
-    pub from: (IpAddr, u16),
-    /// Where they go.
-    pub to: (IpAddr, u16),
-}
-
-impl Flow {
-    /// The flow of the answers.
-    pub fn reversed(&self) -> Flow {
-        Flow { from: self.to, to: self.from, ..*self }
-    }
-}
-
-impl fmt::Display for Flow {
-    /// Such as `tcp 10.0.0.1:5000 > 10.0.0.2:80`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.protocol {
-            TCP => f.write_str("tcp")?,
-            UDP => f.write_str("udp")?,
-            ICMP | ICMP6 => f.write_str("icmp")?,
-            other => write!(f, "protocol-{other}")?,
-        }
-        let end = |(ip, port): (IpAddr, u16)| match (ip, port) {
-            (_, 0) => ip.to_string(),
-            (IpAddr::V4(_), _) => format!("{ip}:{port}"),
-            (IpAddr::V6(_), _) => format!("[{ip}]:{port}"),
-        };
-        write!(f, " {} > {}", end(self.from), end(self.to))
-    }
-}
-
 /// Which part of a larger packet a fragment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
@@ -77,7 +42,7 @@ pub struct Fragment {
     pub is_first: bool,
 }
 
-/// What an IP packet is, as far as a tunnel needs to know.
+/// What an IP packet is, as far as those need to know that carry it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Whose it is. Of a fragment that is not the first, the ports are not known.
@@ -100,9 +65,28 @@ impl Packet {
     /// # Errors
     /// They are no IP packet.
     pub fn parse(bytes: &[u8]) -> Result<Packet, Malformed> {
+        let packet = Packet::read(bytes)?;
+        let length = match bytes[0] >> 4 {
+            4 => number(bytes, 2).map(usize::from),
+            _ => number(bytes, 4).map(|payload| IPV6_HEADER + usize::from(payload)),
+        };
+        if length == Some(bytes.len()) && packet.transport <= bytes.len() {
+            Ok(packet)
+        } else {
+            Err(Malformed)
+        }
+    }
+
+    /// The same by its headers alone, whatever length they tell: of a packet that is in a frame, which
+    /// may be longer, or that is yet to be cut into several.
+    ///
+    /// # Errors
+    /// They are not the headers of an IP packet.
+    #[inline]
+    pub fn read(bytes: &[u8]) -> Result<Packet, Malformed> {
         match bytes.first().ok_or(Malformed)? >> 4 {
-            4 => parse4(bytes),
-            6 => parse6(bytes),
+            4 => read4(bytes),
+            6 => read6(bytes),
             _ => Err(Malformed),
         }
     }
@@ -113,11 +97,10 @@ fn number(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 /// RFC 791, section 3.1.
-fn parse4(bytes: &[u8]) -> Result<Packet, Malformed> {
+fn read4(bytes: &[u8]) -> Result<Packet, Malformed> {
     let header = bytes.first_chunk::<IPV4_HEADER>().ok_or(Malformed)?;
     let transport = 4 * usize::from(header[0] & 15);
-    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    if transport < IPV4_HEADER || transport > total || total != bytes.len() {
+    if transport < IPV4_HEADER {
         return Err(Malformed);
     }
     let ip = |at: usize| {
@@ -133,12 +116,8 @@ fn parse4(bytes: &[u8]) -> Result<Packet, Malformed> {
 }
 
 /// RFC 8200, sections 3 and 4.
-fn parse6(bytes: &[u8]) -> Result<Packet, Malformed> {
+fn read6(bytes: &[u8]) -> Result<Packet, Malformed> {
     let header = bytes.first_chunk::<IPV6_HEADER>().ok_or(Malformed)?;
-    let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
-    if IPV6_HEADER + payload != bytes.len() {
-        return Err(Malformed);
-    }
     let ip = |at: usize| {
         let octets = header[at..].first_chunk::<16>().copied().unwrap_or_default();
         Ipv6Addr::from(octets).into()
@@ -190,4 +169,4 @@ fn finish(
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -1,7 +1,7 @@
 //! [`too_big`]: telling a sender how large its packets may be.
 
-use super::checksum::{fold, sum};
-use super::{ICMP, ICMP6, IPV4_HEADER, IPV6_HEADER, Packet};
+use crate::checksum::{fold, sum, write_ipv4};
+use crate::{ICMP, ICMP6, IPV4_HEADER, IPV6_HEADER, Packet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// How much of a packet is quoted at most, with all headers: what every host must take (RFC 1812,
@@ -57,8 +57,7 @@ fn answer4(bytes: &[u8], mtu: u16, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
     answer.extend_from_slice(&[0, 0, 0x40, 0, HOP_LIMIT, ICMP, 0, 0]);
     answer.extend_from_slice(&from.octets());
     answer.extend_from_slice(&to.octets());
-    let check = !fold(sum(&answer));
-    answer[10..12].copy_from_slice(&check.to_be_bytes());
+    write_ipv4(&mut answer);
     // Destination unreachable, fragmentation needed.
     answer.extend_from_slice(&[3, 4, 0, 0, 0, 0]);
     answer.extend_from_slice(&mtu.to_be_bytes());
@@ -88,9 +87,9 @@ fn answer6(bytes: &[u8], mtu: u16, from: Ipv6Addr, to: Ipv6Addr) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ip4, ip6};
-    use super::super::{TCP, UDP};
     use super::*;
+    use crate::tests::{ip4, ip6};
+    use crate::{TCP, UDP};
 
     const ROUTER4: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 96, 0, 1));
     const ROUTER6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd65, 0, 0, 0, 0, 0, 0, 1));

@@ -1,39 +1,10 @@
 //! `exm sprout` from outside: two programs that talk, what they say, and how they end.
-#![cfg(target_os = "linux")]
 
-mod common;
-
-use common::{Folder, assert_fails};
+use crate::common::{Folder, assert_fails, error_of};
+use crate::running::Running;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::ChildStderr;
 use std::time::Duration;
-
-/// A program at work, ended when dropped.
-struct Running(Child);
-
-impl Running {
-    fn start(command: &mut Command) -> Running {
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running(piped.spawn().expect("the program starts"))
-    }
-
-    fn signal(&self, name: &str) {
-        let pid = self.0.id().to_string();
-        let killed = Command::new("kill").args(["-s", name, &pid]).status();
-        assert!(killed.expect("there is kill").success());
-    }
-
-    fn code(&mut self) -> Option<i32> {
-        self.0.wait().expect("it ends").code()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// A server at a free port, that port, its key, and what else it says.
 fn listen(folder: &Folder, words: &str) -> (Running, u16, String, BufReader<ChildStderr>) {
@@ -132,11 +103,11 @@ fn what_is_wrong_is_told_with_the_way_out() {
     assert_fails(&no_key.expect("it starts"), 1, &["EXM_KEY is not set", "--key-file"]);
     let bad = folder.run("sprout listen --key-file bad");
     assert_fails(&bad, 1, &["bad holds no key: a key is 22 letters", "--new-key"]);
-    assert!(!common::error_of(&bad).contains("AAEC"), "it is not shown");
+    assert!(!error_of(&bad).contains("AAEC"), "it is not shown");
     let none = folder.run("sprout connect 127.0.0.1:9 --key-file missing");
     assert_fails(&none, 1, &["cannot read the key from missing"]);
     let place = folder.run("sprout connect nowhere --key-file key");
-    assert_fails(&place, 1, &["cannot find the server nowhere", "HOST:PORT"]);
+    assert_fails(&place, 1, &["cannot find nowhere:60001", "HOST:PORT"]);
     let skip = folder.run("sprout bench --here --for 1s --skip 1s");
     assert_fails(&skip, 2, &["--skip"]);
     let port = folder.run("sprout listen --key-file key --port 7:6");
@@ -145,6 +116,21 @@ fn what_is_wrong_is_told_with_the_way_out() {
     let words = format!("sprout listen --bind 127.0.0.1 --port {port} --key-file key");
     let taken = folder.run(&words);
     assert_fails(&taken, 1, &[&format!("cannot listen on UDP port {port} of 127.0.0.1"), "range"]);
+}
+
+/// It goes on trying, and says so.
+#[test]
+fn a_server_that_does_not_answer_is_told() {
+    let folder = Folder::new("sprout-silence");
+    folder.write("key", "AAECAwQFBgcICQoLDA0ODw");
+    let words = "sprout connect 127.0.0.1:9 --key-file key --forward 0";
+    let mut client = Running::start(&mut folder.exm(words));
+    let said = BufReader::new(client.0.stderr.take().expect("it is piped"));
+    let told = said.lines().map(|line| line.expect("text")).find(|line| line.contains("answer"));
+    let told = told.expect("it does not end");
+    assert!(told.contains("127.0.0.1:9 does not answer: see that the server runs"), "{told}");
+    client.signal("INT");
+    assert_eq!(client.code(), Some(130));
 }
 
 #[test]

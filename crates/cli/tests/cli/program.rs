@@ -1,8 +1,6 @@
 //! The program from outside: results as JSON, files that are whole or not there, pipes.
 
-mod common;
-
-use common::{Folder, assert_fails, error_of};
+use crate::common::{Folder, assert_fails, error_of};
 use exm_remy::{Action, Provenance, RuleTable, Signal, SignalSet, TableFile, dna};
 use serde_json::Value;
 use std::fs;

@@ -1,22 +1,29 @@
 //! [`Flow`]: whose packets they are.
 
+use crate::{ICMP, ICMP6, TCP, UDP};
 use std::fmt;
 use std::net::IpAddr;
 
-/// Whose packets they are: those of one protocol between two addresses and, where it has any, ports.
+/// A flow: the packets of one protocol from one address to another and, where the protocol has them,
+/// from one port to another. Those of a ping have its identifier for both ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
     /// The number of the protocol over IP: 6 TCP, 17 UDP, 1 and 58 ICMP.
     pub protocol: u8,
-    /// Where packets come from.
+    /// Where its packets come from; port 0 where there are none.
     pub from: (IpAddr, u16),
     /// Where they go.
     pub to: (IpAddr, u16),
 }
 
 impl Flow {
+    /// The flow of the answers.
+    pub fn reversed(&self) -> Flow {
+        Flow { from: self.to, to: self.from, ..*self }
+    }
+
     /// A number of 32 bits that spreads flows evenly; the same for the same flow always.
-    pub(crate) fn hash(&self) -> u32 {
+    pub fn hash(&self) -> u32 {
         // FNV-1a (Fowler, Noll & Vo) over the fields, and SplitMix64's finalizer.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ u64::from(self.protocol);
         let mut add = |bytes: &[u8]| {
@@ -40,9 +47,9 @@ impl fmt::Display for Flow {
     /// Such as `tcp 10.0.0.1:5000 > 10.0.0.2:80`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.protocol {
-            6 => f.write_str("tcp")?,
-            17 => f.write_str("udp")?,
-            1 | 58 => f.write_str("icmp")?,
+            TCP => f.write_str("tcp")?,
+            UDP => f.write_str("udp")?,
+            ICMP | ICMP6 => f.write_str("icmp")?,
             other => write!(f, "protocol-{other}")?,
         }
         let end = |(ip, port): (IpAddr, u16)| match (ip, port) {

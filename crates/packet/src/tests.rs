@@ -98,6 +98,28 @@ fn what_is_no_packet_is_refused() {
     assert!(changed(0, 0x4a).is_ok(), "options");
 }
 
+#[test]
+fn headers_are_read_whatever_length_they_tell() {
+    for whole in [ip4(TCP, &[0x13, 0x88, 0, 80, 0, 0]), ip6(TCP, &[0x13, 0x88, 0, 80, 0, 0])] {
+        let padded = [&whole[..], &[0; 10]].concat();
+        assert_eq!(Packet::read(&padded), Packet::parse(&whole));
+        let cut = Packet::read(&whole[..whole.len() - 4]).expect("its header is there");
+        assert_eq!((cut.flow.protocol, cut.flow.to.1), (TCP, 0));
+        assert_eq!(
+            (Packet::parse(&padded), Packet::read(&whole[..19])),
+            (Err(Malformed), Err(Malformed))
+        );
+    }
+}
+
+#[test]
+fn flows_have_numbers() {
+    let flow = Packet::read(&ip4(UDP, &[0x13, 0x88, 0, 53])).expect("a packet").flow;
+    assert_eq!(flow.reversed().reversed().hash(), flow.hash());
+    assert_ne!(flow.reversed().hash(), flow.hash());
+    assert_ne!(Flow { protocol: TCP, ..flow }.hash(), flow.hash());
+}
+
 proptest! {
     /// Nothing panics, and no field is looked for where there is none.
     #[test]
@@ -110,6 +132,8 @@ proptest! {
             *first = version << 4 | *first & 15;
         }
         let length = bytes.len();
+        // Whatever length they tell.
+        let _ = Packet::read(&bytes);
         if version == 4 && length >= 20 {
             bytes[2..4].copy_from_slice(&(length as u16).to_be_bytes());
         } else if length >= 40 {

@@ -1,7 +1,7 @@
 //! [`clamp_mss`]: telling TCP how large its segments may be.
 
-use super::checksum::updated;
-use super::{Packet, TCP, number};
+use crate::checksum::updated;
+use crate::{Packet, TCP, number};
 
 const SYN: u8 = 0x02;
 const HEADER: usize = 20;
@@ -73,9 +73,9 @@ fn lower(segment: &mut [u8], at: usize, most: u16) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checksum::{fold, sum};
-    use super::super::tests::{ip4, ip6};
     use super::*;
+    use crate::checksum::{fold, sum};
+    use crate::tests::{ip4, ip6};
 
     /// A segment with these options, whose checksum is that of itself alone.
     fn segment(flags: u8, options: &[u8]) -> Vec<u8> {

@@ -1,0 +1,102 @@
+//! [`TunnelView`]: what is shown of a tunnel as it goes on.
+
+use super::flows::{Flows, Row};
+use super::run::Tunnel;
+use crate::sessions::{Moment, View, draw_rates, draw_rtts, words};
+use exm_tunnel::Pipe;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Stylize;
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Paragraph, Row as TableRow, Table};
+
+/// Lines of words at the top.
+const WORDS: u16 = 6;
+/// Lines that the charts take, where there is room.
+const CHARTS: u16 = 10;
+/// Below so many lines there is no room for them.
+const LEAST_HEIGHT: u16 = 28;
+
+/// A tunnel as it goes on.
+#[derive(Default)]
+pub(super) struct TunnelView {
+    flows: Flows,
+    /// Whether the user was told that it is up.
+    is_up: bool,
+}
+
+impl<T: Tunnel> View<T> for TunnelView {
+    fn look(&mut self, moment: &Moment<'_, T>) -> Option<String> {
+        let pipe = moment.errand.pipe()?;
+        self.flows.update(moment.now, pipe);
+        let network = moment.errand.network().filter(|_| !self.is_up)?;
+        self.is_up = true;
+        Some(format!(
+            "the tunnel is up: device {}, server {}, client {}, packets of up to {} bytes",
+            pipe.device_name(),
+            network.server(),
+            network.client(),
+            pipe.mtu(),
+        ))
+    }
+
+    fn line(&self, tunnel: &T) -> String {
+        let Some(queues) = tunnel.pipe().map(Pipe::queues) else { return String::new() };
+        let (waiting, dropped) = (queues.waiting(), queues.dropped());
+        let (bytes, bound) = (waiting.bytes, queues.bound().get());
+        format!("  queues {bytes:7} of {bound:7}  dropped {}", dropped.packets)
+    }
+
+    fn draw(&self, frame: &mut Frame, area: Rect, moment: &Moment<'_, T>) {
+        let mut lines = words(moment.history, moment.stats);
+        lines.push(Line::from(state(moment.errand)));
+        let charts = if area.height < LEAST_HEIGHT { 0 } else { CHARTS };
+        let heights = [Constraint::Length(WORDS), Constraint::Fill(1), Constraint::Length(charts)];
+        let [words, table, charts] = Layout::vertical(heights).areas(area);
+        frame.render_widget(Paragraph::new(lines), words);
+        let rows: Vec<&Row> = self.flows.active(moment.now).collect();
+        draw_flows(frame, table, &rows);
+        if charts.height > 0 {
+            let [rates, rtts] = Layout::horizontal([Constraint::Fill(1); 2]).areas(charts);
+            draw_rates(frame, rates, moment.history);
+            draw_rtts(frame, rtts, moment.history);
+        }
+    }
+}
+
+/// The tunnel in words.
+fn state<T: Tunnel>(tunnel: &T) -> String {
+    let (Some(pipe), Some(network)) = (tunnel.pipe(), tunnel.network()) else {
+        return "the tunnel is not up yet".to_owned();
+    };
+    let queues = pipe.queues();
+    format!(
+        "{}: {} to {}  queues {:.1} of {:.1} kB  {} packets dropped",
+        pipe.device_name(),
+        network.client(),
+        network.server(),
+        queues.waiting().bytes as f64 / 1e3,
+        queues.bound().get() as f64 / 1e3,
+        queues.dropped().packets,
+    )
+}
+
+fn draw_flows(frame: &mut Frame, area: Rect, rows: &[&Row]) {
+    let line = |row: &&Row| {
+        TableRow::new([
+            row.flow.map_or("others".to_owned(), |flow| flow.to_string()),
+            format!("{:>10.1}", row.kbps[0]),
+            format!("{:>10.1}", row.kbps[1]),
+            format!("{:>7}", row.waiting),
+            format!("{:>7.1}", row.waited.as_millis_f64()),
+            format!("{:>7}", row.dropped),
+        ])
+    };
+    let head = ["flow", "  sent kbps", "recv. kbps", "waiting", "wait ms", "dropped"];
+    let numbers = [11, 10, 7, 7, 7].map(Constraint::Length);
+    let widths = std::iter::once(Constraint::Fill(1)).chain(numbers);
+    let table = Table::new(rows.iter().map(line), widths)
+        .header(TableRow::new(head).bold())
+        .block(Block::bordered().title(" flows "));
+    frame.render_widget(table, area);
+}

@@ -1,0 +1,191 @@
+//! Options that the commands over sessions share.
+
+use crate::shell::{Failure, note};
+use exm_datagram::{Key, PortRange};
+use exm_session::Settings;
+use exm_sprout::{Method, Model};
+use exm_units::Probability;
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+
+/// Where a key is looked for unless told.
+const KEY: &str = "EXM_KEY";
+
+/// Where the key is.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Key")]
+pub(crate) struct KeyFlags {
+    /// The file that holds the key
+    #[arg(long, value_name = "FILE", group = "key")]
+    key_file: Option<PathBuf>,
+    /// The environment variable that holds the key [default: EXM_KEY]
+    #[arg(long, value_name = "NAME", group = "key")]
+    key_env: Option<String>,
+    /// Read the key from the first line of the standard input
+    #[arg(long, group = "key")]
+    key_stdin: bool,
+}
+
+impl KeyFlags {
+    /// The key.
+    pub(crate) fn key(&self) -> Result<Key, Failure> {
+        let key = match &self.key_file {
+            Some(file) => Key::from_file(file),
+            None if self.key_stdin => Key::read(input()?, "the standard input"),
+            None => Key::from_env(self.key_env.as_deref().unwrap_or(KEY)),
+        };
+        let ways = "give it by --key-file, --key-env or --key-stdin; \
+                    \"exm sprout listen --new-key\" makes one";
+        key.map_err(|error| Failure::from(error).with_tip(ways))
+    }
+}
+
+/// Where a server is, and who may talk to it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServerFlags {
+    /// The address to listen at [default: all that this machine has]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) bind: Option<IpAddr>,
+    /// The UDP port to listen on, or a range of which the first free one is taken
+    #[arg(long, value_name = "PORT", default_value_t = PortRange::SERVERS)]
+    pub(crate) port: PortRange,
+    /// Make a key, and print it: the client needs it
+    #[arg(long, group = "key", help_heading = "Key")]
+    new_key: bool,
+    #[command(flatten)]
+    key: KeyFlags,
+}
+
+impl ServerFlags {
+    /// The key, new or given.
+    pub(crate) fn key(&self) -> Result<Key, Failure> {
+        if self.new_key { Ok(Key::generate()?) } else { self.key.key() }
+    }
+
+    /// Why there is no server, which `error` says, and the way out.
+    pub(crate) fn refused(error: &impl Error) -> Failure {
+        let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+        let failure = Failure::new(error.to_string());
+        match cause.map(io::Error::kind) {
+            Some(io::ErrorKind::AddrInUse) => failure.with_tip(
+                "another port may be free: give it by --port, or a range such as 60001:60999",
+            ),
+            Some(io::ErrorKind::AddrNotAvailable) => {
+                failure.with_tip("give an address that this machine has by --bind, or none")
+            }
+            Some(io::ErrorKind::PermissionDenied) => {
+                failure.with_tip("give a port from 1024 on by --port, or run it as root")
+            }
+            _ => failure,
+        }
+    }
+
+    /// Tells the user the `port` where it listens, unless `quiet`, and `key` if it is new.
+    pub(crate) fn tell(&self, port: u16, key: &Key, quiet: bool) {
+        if !quiet {
+            note(&format!("listening on UDP port {port}"));
+        }
+        if self.new_key {
+            // Not by a note: it is read by programs, too.
+            let _ = writeln!(io::stderr(), "key: {}", key.to_text().as_str());
+        }
+    }
+}
+
+/// How the session works.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Sprout")]
+pub(crate) struct SproutFlags {
+    /// The chance taken that the link delivers less than forecast
+    #[arg(long, value_name = "CHANCE", default_value = "5%", value_parser = risk)]
+    risk: Probability,
+    /// Forecast by a moving average, without caution: Sprout-EWMA
+    #[arg(long, conflicts_with = "risk")]
+    ewma: bool,
+    /// The size of the largest IP packets, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = Settings::DEFAULT_MTU)]
+    mtu: u16,
+}
+
+/// A chance that something can be forecast with.
+fn risk(text: &str) -> Result<Probability, String> {
+    let risk: Probability =
+        text.parse().map_err(|error: exm_units::ParseUnitError| error.to_string())?;
+    if (0.0001..=0.5).contains(&risk.get()) {
+        Ok(risk)
+    } else {
+        Err("give a chance between 0.01% and 50%".to_owned())
+    }
+}
+
+impl SproutFlags {
+    /// The settings of the session.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+        let bayes = Method::Bayes { model: Model::default(), risk: self.risk.get() };
+        let method = if self.ewma { Method::Ewma } else { bayes };
+        let sprout = exm_sprout::Settings { method, ..exm_sprout::Settings::default() };
+        Settings::new(sprout, self.mtu).map_err(|error| {
+            Failure::invalid_value(&self.mtu.to_string(), "--mtu", &error.to_string())
+        })
+    }
+}
+
+/// The standard input, from which nothing is read ahead.
+pub(crate) fn input() -> Result<File, Failure> {
+    let file = io::stdin().as_fd().try_clone_to_owned();
+    let failed = |error| Failure::new(format!("cannot read the standard input: {error}"));
+    Ok(File::from(file.map_err(failed)?))
+}
+
+/// All addresses of `server`, a name or an address, with a port unless it is the usual one.
+pub(crate) fn servers(server: &str) -> Result<Vec<SocketAddr>, Failure> {
+    addresses(&with_port(server))
+}
+
+/// All addresses of `host`, a name or an address with a port.
+pub(crate) fn addresses(host: &str) -> Result<Vec<SocketAddr>, Failure> {
+    let found = host.to_socket_addrs().map_err(|error| {
+        let problem = format!("cannot find {host}: {error}");
+        Failure::new(problem).with_tip("give it as HOST:PORT, such as example.org:60001")
+    })?;
+    let addresses: Vec<SocketAddr> = found.collect();
+    if addresses.is_empty() {
+        return Err(Failure::new(format!("{host} has no address")));
+    }
+    Ok(addresses)
+}
+
+/// `server` with a port.
+fn with_port(server: &str) -> String {
+    let port = PortRange::SERVERS.ports().next().unwrap_or_default();
+    if server.parse::<Ipv6Addr>().is_ok() {
+        format!("[{server}]:{port}")
+    } else if server.contains(':') && !server.ends_with(']') {
+        server.to_owned()
+    } else {
+        format!("{server}:{port}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_has_a_port() {
+        for (given, full) in [
+            ("example.org", "example.org:60001"),
+            ("example.org:5", "example.org:5"),
+            ("192.0.2.1", "192.0.2.1:60001"),
+            ("2001:db8::1", "[2001:db8::1]:60001"),
+            ("[2001:db8::1]", "[2001:db8::1]:60001"),
+            ("[2001:db8::1]:5", "[2001:db8::1]:5"),
+        ] {
+            assert_eq!(with_port(given), full);
+        }
+    }
+}

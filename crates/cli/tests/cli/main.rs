@@ -1,0 +1,20 @@
+//! The program from outside, command by command. One binary, so that all share one set of helpers.
+
+#[path = "../../../measure/tests/common/browser.rs"]
+mod browser;
+#[cfg(target_os = "linux")]
+mod cellsim;
+mod common;
+mod design;
+mod documents;
+mod experiment;
+mod program;
+#[cfg(target_os = "linux")]
+mod running;
+#[cfg(target_os = "linux")]
+mod saturate;
+mod snapshots;
+#[cfg(target_os = "linux")]
+mod sprout;
+#[cfg(target_os = "linux")]
+mod tunnel;

@@ -1,0 +1,50 @@
+//! `exm saturate` from outside, over an emulated link. Skipped, saying so, where this process may make
+//! no networks.
+
+use crate::common::{Folder, assert_fails, error_of};
+use crate::running::may_make_networks;
+use serde_json::Value;
+
+const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
+
+/// The rates are those of the link, or somewhat less: acknowledgements wait behind the data here.
+#[test]
+fn a_link_is_recorded() {
+    if !may_make_networks() {
+        return;
+    }
+    let folder = Folder::new("saturate");
+    folder.write("key", KEY);
+    let exm = env!("CARGO_BIN_EXE_exm");
+    let serve = format!("{exm} saturate serve --key-file key");
+    let record = format!(
+        "{exm} saturate record $EXM_PEER --key-file key --device exm0 --for 4s -o walk --json"
+    );
+    let mut command = folder.exm("cellsim --up 6Mbps --down 8Mbps --world namespace --quiet");
+    let output = command.args(["--peer", &serve, "--", "sh", "-c", &record]).output().unwrap();
+    assert!(output.status.success(), "{}", error_of(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for (way, rate) in [("down", 8.0), ("up", 6.0)] {
+        let number = |key: &str| told[way][key].as_f64().expect(key);
+        assert!(number("mbps") > 0.2 * rate && number("mbps") < 1.05 * rate, "{told}");
+        let trace = folder.json(&format!("trace info --json walk.{way}"));
+        assert_eq!(trace[0]["opportunities"].as_f64(), Some(number("packets")), "{trace}");
+    }
+    let table = std::fs::read_to_string(folder.path("walk.csv")).expect("it is there");
+    assert!(table.starts_with("# exm saturate record ") && table.contains("\n0,down,"), "{table}");
+}
+
+#[test]
+fn what_is_wrong_is_told_before_anybody_is_asked() {
+    let folder = Folder::new("saturate-errors");
+    folder.write("key", KEY);
+    folder.write("walk.up", "");
+    let fails = |words: &str, code: i32, parts: &[&str]| {
+        let words = format!("saturate record 127.0.0.1:9 --key-file key --device lo {words}");
+        assert_fails(&folder.run(&words), code, parts);
+    };
+    fails("-o walk", 1, &["walk.up exists already", "--force"]);
+    fails("-o none/walk", 1, &["cannot write none/walk.csv: there is no folder none"]);
+    fails("-o new --size 9", 2, &["'9' for '--size'", "50 to 8952"]);
+    fails("-o new --control no-such", 1, &["the device no-such: No such device", "ip link"]);
+}

@@ -1,0 +1,370 @@
+//! Finding [`Results`] in the rows of runs.
+
+use super::{
+    Beside, CaseResult, Comparison, FORMAT, GroupResult, Ratio, Results, SchemeInfo, Simulated,
+    VERSION,
+};
+use crate::experiment::{Experiment, PaperNumber, Scheme, Variant};
+use crate::metric::{DELAY_REDUCTION, SPEEDUP};
+use crate::plan::{Case, Plan};
+use crate::rows::RunRow;
+use crate::store::Rows;
+use crate::summary::{Sample, Summary};
+use rayon::prelude::*;
+
+/// What is told of live runs beside the simulator's.
+const BESIDE: [&str; 2] = ["received", "delay_95"];
+
+impl Results {
+    /// What the runs `rows` of `plan` found, made by `command`.
+    pub fn new(plan: &Plan, rows: &Rows, command: String) -> Results {
+        let experiment = &plan.experiment;
+        let schemes = experiment.schemes.iter().enumerate().map(|(index, scheme)| SchemeInfo {
+            name: scheme.name.clone(),
+            controller: scheme.controller.clone(),
+            queue: scheme.queue.clone(),
+            is_computed: plan.cases.iter().any(|case| case.scheme == index && case.is_computed()),
+        });
+        let references = experiment.references.iter();
+        let finder = Finder { plan, rows };
+        let cases: Vec<CaseResult> =
+            (0..plan.cases.len()).into_par_iter().map(|case| finder.case(case)).collect();
+        let pairs: Vec<(usize, usize)> = experiment
+            .references
+            .iter()
+            .flat_map(|&reference| (0..plan.cases.len()).map(move |case| (reference, case)))
+            .collect();
+        let compared: Vec<Option<Comparison>> = pairs
+            .into_par_iter()
+            .map(|(reference, case)| finder.comparison(reference, case))
+            .collect();
+        let found = Found { cases, comparisons: compared.into_iter().flatten().collect() };
+        let mut variants: Vec<String> =
+            experiment.variants.iter().map(|variant| variant.name.clone()).collect();
+        let mean = experiment.mean.clone().filter(|_| variants.len() > 1);
+        let (found, beside) = match &mean {
+            Some(name) => {
+                variants.insert(0, name.clone());
+                let means = finder.means(name, &found);
+                let beside = finder.beside(&means.cases);
+                (means.followed_by(found), beside)
+            }
+            None => {
+                let beside = finder.beside(&found.cases);
+                (found, beside)
+            }
+        };
+        let simulated = if plan.is_live { finder.simulated(&found.cases) } else { Vec::new() };
+        Results {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            command,
+            hash: plan.hash.to_string(),
+            seed: plan.seed,
+            runs: plan.runs,
+            duration: plan.duration.to_string(),
+            is_live: plan.is_live,
+            experiment: experiment.name.clone(),
+            title: experiment.title.clone(),
+            source: experiment.source.clone(),
+            notes: notes(experiment),
+            columns: experiment.columns.iter().map(|column| column.key.to_owned()).collect(),
+            sweep: experiment.sweep.as_ref().map(|sweep| sweep.title.clone()),
+            schemes: schemes.collect(),
+            axes: [experiment.x, experiment.y].map(|axis| axis.key.to_owned()),
+            mean,
+            variants,
+            references: references.map(|&index| experiment.schemes[index].name.clone()).collect(),
+            paper: beside,
+            cases: found.cases,
+            comparisons: found.comparisons,
+            simulated,
+            skipped: plan.skipped.clone(),
+            pictures: Vec::new(),
+        }
+    }
+}
+
+impl Case {
+    /// Whether a computed controller runs its flows.
+    pub(crate) fn is_computed(&self) -> bool {
+        let mut first = 0;
+        self.scenario.flows.iter().zip(&self.is_own).any(|(group, &is_own)| {
+            let flow = &self.network.flows()[first];
+            first += group.count;
+            is_own && flow.transport.controller().is_some_and(|cc| cc.as_remy().is_some())
+        })
+    }
+}
+
+/// What was found, of variants or of their mean.
+struct Found {
+    cases: Vec<CaseResult>,
+    comparisons: Vec<Comparison>,
+}
+
+impl Found {
+    fn followed_by(mut self, next: Found) -> Found {
+        self.cases.extend(next.cases);
+        self.comparisons.extend(next.comparisons);
+        self
+    }
+}
+
+/// Finds results in rows.
+struct Finder<'a> {
+    plan: &'a Plan,
+    rows: &'a Rows,
+}
+
+impl Finder<'_> {
+    fn sample(&self, case: usize, groups: Vec<bool>) -> Sample<'_> {
+        Sample::new(rows_of(self.rows, case), self.plan, case, groups)
+    }
+
+    fn case(&self, number: usize) -> CaseResult {
+        let (case, experiment) = (&self.plan.cases[number], &self.plan.experiment);
+        let count = case.is_own.len();
+        let sure = [experiment.y.key, experiment.x.key];
+        let group = |index: usize| GroupResult {
+            name: case.scenario.flows[index].name.clone(),
+            is_own: case.is_own[index],
+            summary: self
+                .sample(number, (0..count).map(|other| other == index).collect())
+                .summary(self.plan.seed, &[]),
+        };
+        CaseResult {
+            variant: experiment.variants[case.variant].name.clone(),
+            point: experiment.points()[case.point].label.clone(),
+            scheme: experiment.schemes[case.scheme].name.clone(),
+            own: self.sample(number, case.is_own.clone()).summary(self.plan.seed, &sure),
+            groups: if count > 1 { (0..count).map(group).collect() } else { Vec::new() },
+        }
+    }
+
+    /// The scheme `reference` over that of a case, at the same point with the same settings.
+    fn comparison(&self, reference: usize, number: usize) -> Option<Comparison> {
+        let (case, experiment) = (&self.plan.cases[number], &self.plan.experiment);
+        if reference == case.scheme {
+            return None;
+        }
+        let is_reference = |other: &Case| {
+            (other.variant, other.point, other.scheme) == (case.variant, case.point, reference)
+        };
+        let base = self.plan.cases.iter().position(is_reference)?;
+        let own = self.sample(number, case.is_own.clone());
+        let base = self.sample(base, self.plan.cases[base].is_own.clone());
+        let scheme = &experiment.schemes[case.scheme];
+        let ratio = |key: &str, name: &str, is_inverse: bool| {
+            let statistic = |runs: &[usize]| {
+                let (own, base) = (own.value(key, runs)?, base.value(key, runs)?);
+                let ratio = if is_inverse { own / base } else { base / own };
+                ratio.is_finite().then_some(ratio)
+            };
+            let all: Vec<usize> = (0..self.plan.runs as usize).collect();
+            let ours = statistic(&all)?;
+            // The paper's is that of the mean, where there is one.
+            let is_beside = experiment.mean.is_none() || experiment.variants.len() == 1;
+            let paper = scheme.ratio(name, case.point).filter(|_| is_beside);
+            Some(Ratio::new(ours, own.interval(self.plan.seed, statistic), paper))
+        };
+        Some(Comparison {
+            variant: experiment.variants[case.variant].name.clone(),
+            point: experiment.points()[case.point].label.clone(),
+            reference: experiment.schemes[reference].name.clone(),
+            scheme: scheme.name.clone(),
+            speedup: ratio(experiment.y.key, SPEEDUP, false),
+            delay_reduction: ratio(experiment.x.key, DELAY_REDUCTION, true),
+        })
+    }
+
+    /// The means over all variants of what was `found` of each, under this `name`.
+    fn means(&self, name: &str, found: &Found) -> Found {
+        let first = |case: &&Case| case.variant == 0;
+        let cases: Vec<CaseResult> = self
+            .plan
+            .cases
+            .iter()
+            .zip(&found.cases)
+            .filter(|(case, _)| first(case))
+            .map(|(_, one)| mean_case(name, one, &found.cases))
+            .collect();
+        let comparisons = found.comparisons.iter();
+        let of_first =
+            comparisons.filter(|one| one.variant == self.plan.experiment.variants[0].name);
+        let comparisons = of_first.map(|one| self.mean_comparison(name, one, found, &cases));
+        let comparisons = comparisons.collect();
+        Found { cases, comparisons }
+    }
+
+    /// The comparison `one` over all variants, of which `means` are.
+    fn mean_comparison(
+        &self,
+        name: &str,
+        one: &Comparison,
+        found: &Found,
+        means: &[CaseResult],
+    ) -> Comparison {
+        let experiment = &self.plan.experiment;
+        let scheme = experiment.schemes.iter().find(|scheme| scheme.name == one.scheme);
+        let point = experiment.points().iter().position(|point| point.label == one.point);
+        let paper = |name: &str| scheme.zip(point).and_then(|(s, point)| s.ratio(name, point));
+        let same = |other: &&Comparison| {
+            (&other.reference, &other.scheme, &other.point)
+                == (&one.reference, &one.scheme, &one.point)
+        };
+        let all = found.comparisons.iter().filter(same);
+        let speedups: Option<Vec<f64>> =
+            all.map(|other| other.speedup.map(|ratio| ratio.ours)).collect();
+        let speedup = speedups.filter(|all| all.len() == experiment.variants.len());
+        let delay = |scheme: &str| {
+            let case = means.iter().find(|c| c.scheme == scheme && c.point == one.point)?;
+            case.own.values.get(experiment.x.key).copied()
+        };
+        let ratio = delay(&one.scheme).zip(delay(&one.reference)).map(|(own, base)| own / base);
+        let ratio = ratio.filter(|ratio| ratio.is_finite());
+        Comparison {
+            variant: name.to_owned(),
+            speedup: speedup
+                .map(|all| all.iter().sum::<f64>() / all.len() as f64)
+                .map(|ours| Ratio::new(ours, None, paper(SPEEDUP))),
+            delay_reduction: ratio.map(|ours| Ratio::new(ours, None, paper(DELAY_REDUCTION))),
+            ..one.clone()
+        }
+    }
+
+    /// What was measured live, of `results`, beside what the same runs measure in the simulator.
+    fn simulated(&self, results: &[CaseResult]) -> Vec<Simulated> {
+        let Finder { plan, .. } = self;
+        let jobs: Vec<(usize, u64)> = (0..plan.cases.len())
+            .flat_map(|case| (0..plan.runs).map(move |run| (case, run)))
+            .collect();
+        let made = jobs.into_par_iter().map(|(case, run)| {
+            ((case, run), RunRow::made(&plan.cases[case], plan.seed_of(run), plan.asked))
+        });
+        let rows: Rows = made.collect();
+        let finder = Finder { plan, rows: &rows };
+        let mut all = Vec::new();
+        for index in 0..plan.cases.len() {
+            let ours = finder.case(index);
+            let is_same = |one: &&CaseResult| {
+                (&one.variant, &one.point, &one.scheme)
+                    == (&ours.variant, &ours.point, &ours.scheme)
+            };
+            let Some(live) = results.iter().find(is_same) else { continue };
+            for key in BESIDE {
+                let pair = live.own.values.get(key).zip(ours.own.values.get(key));
+                all.extend(pair.map(|(&live, &simulated)| Simulated {
+                    variant: ours.variant.clone(),
+                    point: ours.point.clone(),
+                    scheme: ours.scheme.clone(),
+                    metric: key.to_owned(),
+                    live,
+                    simulated,
+                }));
+            }
+        }
+        all
+    }
+
+    /// The papers' numbers, ratios to the reference left out, beside ours.
+    fn beside(&self, results: &[CaseResult]) -> Vec<Beside> {
+        let mut all = Vec::new();
+        // The mean over variants has the cases of the first of them.
+        for (case, result) in self.plan.cases.iter().zip(results) {
+            let scheme = &self.plan.experiment.schemes[case.scheme];
+            let is_ratio = |number: &&PaperNumber| {
+                [SPEEDUP, DELAY_REDUCTION].contains(&number.metric.as_str())
+            };
+            for number in scheme.paper.iter().filter(|number| !is_ratio(number)) {
+                let of_group = |name: &String| {
+                    let group = result.groups.iter().find(|group| group.name == *name);
+                    group.map(|group| &group.summary)
+                };
+                let summary = number.group.as_ref().map_or(Some(&result.own), of_group);
+                let ours = summary.and_then(|summary| summary.values.get(&number.metric)).copied();
+                let paper = number.at(case.point);
+                let over = ours.map(|ours| ours / paper).filter(|ratio| ratio.is_finite());
+                all.push(Beside {
+                    variant: result.variant.clone(),
+                    point: result.point.clone(),
+                    scheme: result.scheme.clone(),
+                    group: number.group.clone(),
+                    metric: number.metric.clone(),
+                    ours,
+                    paper,
+                    over_paper: over,
+                });
+            }
+        }
+        all
+    }
+}
+
+/// The mean over all of `cases` that differ from `one` in the variant alone, under this `name`. What
+/// one of them does not tell, the mean does not.
+fn mean_case(name: &str, one: &CaseResult, cases: &[CaseResult]) -> CaseResult {
+    let same = |other: &&CaseResult| other.scheme == one.scheme && other.point == one.point;
+    let all: Vec<&CaseResult> = cases.iter().filter(same).collect();
+    let of_group = |index: usize| GroupResult {
+        summary: mean_summary(all.iter().filter_map(|case| Some(&case.groups.get(index)?.summary))),
+        ..one.groups[index].clone()
+    };
+    CaseResult {
+        variant: name.to_owned(),
+        own: mean_summary(all.iter().map(|case| &case.own)),
+        groups: (0..one.groups.len()).map(of_group).collect(),
+        ..one.clone()
+    }
+}
+
+fn mean_summary<'a>(all: impl Iterator<Item = &'a Summary>) -> Summary {
+    let all: Vec<&Summary> = all.collect();
+    let mean = |key: &String| {
+        let values: Option<Vec<f64>> =
+            all.iter().map(|summary| summary.values.get(key).copied()).collect();
+        values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let keys = all.first().into_iter().flat_map(|summary| summary.values.keys());
+    Summary {
+        samples: all.iter().map(|summary| summary.samples).sum(),
+        values: keys.filter_map(|key| Some((key.clone(), mean(key)?))).collect(),
+        ..Summary::default()
+    }
+}
+
+/// The notes of an experiment, and those of its variants with their names before them.
+fn notes(experiment: &Experiment) -> Vec<String> {
+    let of_variant =
+        |variant: &Variant| Some(format!("{}: {}", variant.name, variant.note.as_ref()?));
+    let variants = experiment.variants.iter().filter_map(of_variant);
+    experiment.notes.iter().cloned().chain(variants).collect()
+}
+
+impl Ratio {
+    fn new(ours: f64, interval: Option<[f64; 2]>, paper: Option<f64>) -> Ratio {
+        let over_paper = paper.map(|paper| ours / paper).filter(|ratio| ratio.is_finite());
+        Ratio { ours, interval, paper, over_paper }
+    }
+}
+
+impl Scheme {
+    /// What the papers say of its ratio called `name` to a reference.
+    fn ratio(&self, name: &str, point: usize) -> Option<f64> {
+        let number = self.paper.iter().find(|one| one.group.is_none() && one.metric == name);
+        number.map(|number| number.at(point))
+    }
+}
+
+impl PaperNumber {
+    /// What it is at the point of this number.
+    fn at(&self, point: usize) -> f64 {
+        self.values.get(point).or(self.values.first()).copied().unwrap_or(f64::NAN)
+    }
+}
+
+/// The rows of a case, run by run.
+pub(crate) fn rows_of(rows: &Rows, case: usize) -> Vec<&RunRow> {
+    rows.range((case, 0)..=(case, u64::MAX)).map(|(_, row)| row).collect()
+}

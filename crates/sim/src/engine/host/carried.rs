@@ -1,0 +1,36 @@
+//! [`Carried`]: what packets carry beyond what links know of them.
+
+use std::collections::VecDeque;
+
+/// The loads of packets under way, by number. A flow's packets stay in order, so those before one that
+/// arrives are lost.
+#[derive(Clone, Debug)]
+pub(super) struct Carried<T> {
+    next: u64,
+    loads: VecDeque<(u64, T)>,
+}
+
+impl<T> Default for Carried<T> {
+    fn default() -> Carried<T> {
+        Carried { next: 0, loads: VecDeque::new() }
+    }
+}
+
+impl<T> Carried<T> {
+    /// A packet leaves with `load`. Returns its number.
+    pub(super) fn push(&mut self, load: T) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.loads.push_back((number, load));
+        number
+    }
+
+    /// What the packet of `number` carried, which has arrived.
+    pub(super) fn take(&mut self, number: u64) -> Option<T> {
+        while self.loads.front().is_some_and(|&(first, _)| first < number) {
+            self.loads.pop_front();
+        }
+        let (_, load) = self.loads.pop_front_if(|&mut (first, _)| first == number)?;
+        Some(load)
+    }
+}
