@@ -82,9 +82,8 @@ fn scores(what: &str, report: &FlowReport) -> (f64, f64, f64) {
     (kbps, delay, own)
 }
 
-/// The original's throughput is surpassed by a quarter on three links and by an eighth on the slow
-/// one, at no more self-inflicted delay but for a few milliseconds on one; Cubic over CoDel has more
-/// delay on all of them.
+/// The original's throughput is surpassed by a quarter at no more self-inflicted delay; Cubic over
+/// CoDel has more delay.
 #[test]
 fn surpasses_the_original_and_cubic_over_codel() {
     for (there, back, original_kbps, original_own) in ROWS {
@@ -94,8 +93,8 @@ fn surpasses_the_original_and_cubic_over_codel() {
         let ours = scores("sprout", &run(ways, sprout(Method::default()), "drop-tail", 0.0));
         scores("ewma", &run(ways, sprout(Method::Ewma), "drop-tail", 0.0));
         let codel = scores("cubic, codel", &run(ways, cubic(), "codel", 0.0));
-        assert!(ours.0 > 1.12 * original_kbps, "{there}");
-        assert!(ours.2 < 1.1 * original_own, "{there}");
+        assert!(ours.0 >= 1.25 * original_kbps, "{there}");
+        assert!(ours.2 <= original_own, "{there}");
         assert!(ours.1 < codel.1, "{there}");
     }
 }
@@ -111,9 +110,8 @@ fn loss_costs_little_and_delays_nothing() {
         scores(&format!("loss {loss}"), &report)
     };
     let (none, some, more) = (at(0.0), at(0.05), at(0.1));
-    // Within 2 %: where a packet is lost moves outages and sends against each other.
-    assert!(some.0 / none.0 > 0.98 * 3971.0 / 4741.0 && more.0 / none.0 > 2768.0 / 4741.0);
-    assert!(some.1 < none.1 * 1.05 && more.1 < none.1 * 1.05);
+    assert!(some.0 / none.0 > 3971.0 / 4741.0 && more.0 / none.0 > 2768.0 / 4741.0);
+    assert!(some.1 < none.1 && more.1 < none.1);
 }
 
 /// On a link without outages packets wait no longer than 100 ms in 95 % of cases.

@@ -110,6 +110,7 @@ impl Endpoint {
     /// for it, it must follow at once.
     pub fn send(&mut self, now: Instant, size: Bytes, pending: Option<Bytes>) -> Header {
         let mut header = self.sender.send(now, size);
+        header.satisfied = pending.is_none();
         let follows = pending.is_some_and(|size| size <= self.window());
         header.time_to_next = if follows {
             self.sender.pace_at().saturating_since(now)

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// No more packets a tick are believed: four times what the top rate delivers.
-const MOST: u64 = 80;
+const MOST: f64 = 80.0;
 
 /// What is known of a link's rate: how likely each of [`RATES`] is (thesis, section 2.3.2).
 #[derive(Clone)]
@@ -45,12 +45,12 @@ impl Filter {
     /// In the tick that has just passed, `packets` were delivered: each rate's chance is multiplied
     /// by that of the count, and all are scaled to sum to 1 again.
     pub fn observe(&mut self, packets: u64) {
-        self.observe_part(packets, 1.0);
+        self.observe_part(packets as f64, 1.0);
     }
 
     /// As [`Filter::observe`], of a part of a tick, which is above zero: `share` of it.
-    pub fn observe_part(&mut self, packets: u64, share: f64) {
-        let count = packets.min(MOST) as f64;
+    pub fn observe_part(&mut self, packets: f64, share: f64) {
+        let count = packets.min(MOST);
         let scale = if count > 0.0 { count - count * libm::log(count / share) } else { 0.0 };
         let mut sum = 0.0;
         for (rate, (chance, log)) in self.rates.iter_mut().zip(self.logs.iter()).enumerate() {

@@ -31,6 +31,8 @@ pub struct Seen {
     pub bytes: Bytes,
     /// For how much of the tick it had something to deliver, from 0 to 1.
     pub busy: f64,
+    /// For how much of it there was nothing to send; for the rest the window kept it idle.
+    pub free: f64,
 }
 
 /// Shorter than this part of a tick no time is measured that something waited: the clocks' and the
@@ -103,15 +105,15 @@ impl Forecaster {
         match &mut self.state {
             State::Bayes(bayes) => {
                 bayes.filter.evolve();
-                if let (Some(packets), Some(Seen { busy, .. })) = (packets, seen) {
-                    bayes.observe(packets, busy.clamp(LEAST_BUSY, 1.0));
+                if let (Some(packets), Some(seen)) = (packets, seen) {
+                    bayes.observe(packets, &seen);
                 }
                 bayes.choose_unit();
             }
             State::Ewma(average) => {
                 if let Some(packets) = packets {
-                    let bytes = count(packets) * self.packet.get();
-                    *average += GAIN * (bytes as f64 - *average);
+                    let bytes = count(packets, 1.0) * self.packet.get() as f64;
+                    *average += GAIN * (bytes - *average);
                 }
             }
         }
@@ -140,9 +142,11 @@ impl Forecaster {
     }
 }
 
-/// The nearest whole number, but not none where there are some, for then the link is at work.
-fn count(units: f64) -> u64 {
-    ((units + 0.5) as u64).max(u64::from(units > 0.0))
+/// How many units of `unit` packets `packets` are: the nearest whole number, but where there are some
+/// at least one packet and at least a unit, whichever is less, for then the link is at work.
+fn count(packets: f64, unit: f64) -> f64 {
+    let least = if packets > 0.0 { (1.0 / unit).min(1.0) } else { 0.0 };
+    libm::round(packets / unit).max(least)
 }
 
 impl Bayes {
@@ -151,9 +155,10 @@ impl Bayes {
         libm::exp2(f64::from(self.unit))
     }
 
-    fn observe(&mut self, packets: f64, busy: f64) {
-        let share = libm::pow(busy, self.model.idleness);
-        self.filter.observe_part(count(packets / self.unit()), share);
+    fn observe(&mut self, packets: f64, seen: &Seen) {
+        let busy = seen.busy.clamp(LEAST_BUSY, 1.0);
+        let share = self.model.share(busy, seen.free);
+        self.filter.observe_part(count(packets, self.unit()), share);
         self.regularity.observe(packets, busy);
     }
 

@@ -1,6 +1,7 @@
 //! [`Header`]: what every packet of Sprout begins with.
 //!
-//! On the wire: a byte of which bit 0 says that a forecast follows; the sequence, the distance of
+//! On the wire: a byte of which bit 0 says that a forecast follows, bit 1 that nothing waits to be
+//! sent; the sequence, the distance of
 //! the throwaway number behind it, and the time to the next packet in milliseconds, each as a number
 //! of variable length; the time of sending in four bytes, the highest first; then, where it follows,
 //! the forecast: its tick, the bytes received, and the bytes of each of the eight ticks.
@@ -18,6 +19,9 @@ pub struct Header {
     pub throwaway: u64,
     /// When to expect another packet, from this one's arrival on; in whole milliseconds.
     pub time_to_next: Span,
+    /// Whether nothing waits to be sent: that the link is idle until the next packet is the sender's
+    /// wish, not its window's doing.
+    pub satisfied: bool,
     /// When this packet was sent, by the sender's clock: whole microseconds, modulo 2^32.
     pub sent_at: u32,
     /// What the receiver of the other direction forecasts.
@@ -39,6 +43,7 @@ pub enum Malformed {
 }
 
 const HAS_FORECAST: u8 = 1;
+const SATISFIED: u8 = 2;
 /// Longer than this no sender plans ahead.
 const LONGEST_GAP: u64 = 60_000;
 
@@ -48,7 +53,8 @@ impl Header {
 
     /// Appends the header to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        out.push(if self.forecast.is_some() { HAS_FORECAST } else { 0 });
+        let forecast = if self.forecast.is_some() { HAS_FORECAST } else { 0 };
+        out.push(forecast | if self.satisfied { SATISFIED } else { 0 });
         put(out, self.sequence);
         put(out, self.sequence - self.throwaway.min(self.sequence));
         put(out, (self.time_to_next.as_nanos() / 1_000_000).min(LONGEST_GAP));
@@ -69,7 +75,7 @@ impl Header {
     /// [`Malformed`] where it begins with none.
     pub fn decode(packet: &[u8]) -> Result<(Header, &[u8]), Malformed> {
         let (&flags, mut rest) = packet.split_first().ok_or(Malformed::Short)?;
-        if flags & !HAS_FORECAST != 0 {
+        if flags & !(HAS_FORECAST | SATISFIED) != 0 {
             return Err(Malformed::Flags(flags));
         }
         let sequence = take(&mut rest)?;
@@ -80,13 +86,17 @@ impl Header {
         }
         let (&sent_at, after) = rest.split_first_chunk().ok_or(Malformed::Short)?;
         rest = after;
-        let header = Header {
+        let mut header = Header {
             sequence,
             throwaway: sequence.checked_sub(behind).ok_or(Malformed::Numbers)?,
             time_to_next: Span::from_millis(millis),
+            satisfied: flags & SATISFIED != 0,
             sent_at: u32::from_be_bytes(sent_at),
-            forecast: if flags == HAS_FORECAST { Some(take_forecast(&mut rest)?) } else { None },
+            forecast: None,
         };
+        if flags & HAS_FORECAST != 0 {
+            header.forecast = Some(take_forecast(&mut rest)?);
+        }
         Ok((header, rest))
     }
 }

@@ -19,6 +19,10 @@ const UNLIKELY: f64 = 1e-9;
 /// A step of the Brownian motion is cut off at so many standard deviations.
 const REACH: f64 = 5.0;
 
+/// A tick counts for no less than this part, though there was nothing to send for the rest: a sender is
+/// not believed to have seen a link that could carry more than four times what it sent.
+const SPARING: f64 = 0.25;
+
 /// What is believed of a link: packets are delivered by a Poisson process whose rate wanders, and
 /// which, once it stands still, tends to go on standing still.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,9 +33,9 @@ pub struct Model {
     pub power: f64,
     /// How fast an outage ends: the rate of escape from a rate of zero, per second.
     pub escape: f64,
-    /// How much of a tick in which the link was idle for a part counts: the part in which it was not,
-    /// to this power. At 0 all of the tick counts, as if what came in it were all that the link could
-    /// have delivered; at 1 only the time in which something waited does.
+    /// How much of a tick counts in which the sender's window left the link idle for a part: the part
+    /// in which it was not, to this power. At 0 all of any tick counts, as if what came in it were all
+    /// that the link could have delivered; at 1 only the time in which something waited does.
     pub idleness: f64,
     /// Whether it is learnt how evenly the link delivers. A Poisson process does so as unevenly at any
     /// rate.
@@ -49,6 +53,16 @@ impl Model {
     pub const PAPER: Model =
         Model { sigma: 200.0, power: 0.0, escape: 1.0, idleness: 0.0, learns: false };
 
+    /// How much of a tick counts in which something waited at the link for the part `busy`, which is
+    /// above zero, and the sender had nothing to send for the part `free`.
+    pub(crate) fn share(&self, busy: f64, free: f64) -> f64 {
+        if self.idleness == 0.0 {
+            return 1.0;
+        }
+        let told = (1.0 - free).max(busy).max(SPARING);
+        told * libm::pow(busy / told, self.idleness)
+    }
+
     fn deviation(&self, rate: usize) -> f64 {
         let relative = (rate as f64 * STEP).max(LEAST_RATE) / REFERENCE_RATE;
         let by = self.sigma * libm::pow(relative, self.power) * TICK_SECS.sqrt() / STEP;
@@ -62,7 +76,7 @@ impl Default for Model {
     /// left the link idle for a part counts for less; and what is regular about a link is made use
     /// of. `docs/deviations.md` tells what that gains.
     fn default() -> Model {
-        Model { sigma: 175.0, power: 0.7, escape: 1.0, idleness: 0.33, learns: true }
+        Model { sigma: 182.0, power: 0.65, escape: 1.0, idleness: 0.32, learns: true }
     }
 }
 

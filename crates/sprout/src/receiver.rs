@@ -1,9 +1,9 @@
 //! [`Receiver`]: counts what arrives, and forecasts at every tick.
 
-use crate::exposure::Exposure;
+use crate::exposure::{Exposed, Exposure};
 use crate::forecaster::Seen;
 use crate::{Forecast, Forecaster, Header, TICK};
-use exm_units::{Bytes, Instant};
+use exm_units::{Bytes, Instant, Span};
 
 /// After so many ticks of silence nothing more is forgotten: ten seconds, many times what the rate
 /// takes to wander anywhere.
@@ -49,9 +49,9 @@ impl Receiver {
         self.bytes = Bytes::new(self.bytes.get().saturating_add(size.get()));
         self.pieces.receive(header, size.get());
         if let Some(until) = self.quiet_until {
-            self.exposure.count(until, now);
+            self.exposure.wait(until, now);
         }
-        self.exposure.arrive(now, header.sent_at);
+        self.exposure.arrive(now, header);
         let next = now.saturating_add(header.time_to_next);
         self.quiet_until = self.quiet_until.max(Some(next));
     }
@@ -78,11 +78,13 @@ impl Receiver {
     /// A tick ends. It tells something of the link if something came, or should have come.
     fn end_tick(&mut self) {
         if let Some(until) = self.quiet_until {
-            self.exposure.count(until, self.tick_ends);
+            self.exposure.wait(until, self.tick_ends);
         }
-        let busy = self.exposure.take().as_secs_f64() / TICK.as_secs_f64();
-        let told = busy > 0.0 || self.bytes > Bytes::ZERO;
-        self.forecaster.tick(told.then_some(Seen { bytes: self.bytes, busy }));
+        let Exposed { busy, free } = self.exposure.take(self.tick_ends);
+        let told = busy > Span::ZERO || self.bytes > Bytes::ZERO;
+        let part = |span: Span| span.as_secs_f64() / TICK.as_secs_f64();
+        let seen = Seen { bytes: self.bytes, busy: part(busy), free: part(free) };
+        self.forecaster.tick(told.then_some(seen));
         self.bytes = Bytes::ZERO;
         self.tick_ends += TICK;
         self.ticks = self.ticks.wrapping_add(1);

@@ -78,7 +78,7 @@ fn fast_links_are_forecast_too() {
         let mut forecaster = Forecaster::new(Method::default(), packet);
         let bytes = Bytes::new(packets * 1500);
         for _ in 0..200 {
-            forecaster.tick(Some(Seen { bytes, busy: 1.0 }));
+            forecaster.tick(Some(Seen { bytes, busy: 1.0, free: 0.0 }));
         }
         let forecast = forecaster.forecast()[4].get() as f64 / (5 * packets * 1500) as f64;
         assert!((0.3..1.0).contains(&forecast), "{packets} a tick: {forecast}");
@@ -132,11 +132,13 @@ fn headers() -> impl Strategy<Value = Header> {
         });
         crate::Forecast { tick, received: Bytes::new(u64::from(received)), delivered }
     });
-    (any::<u64>(), any::<u64>(), 0u64..60_000, any::<u32>(), prop::option::of(forecast)).prop_map(
-        |(sequence, behind, millis, sent_at, forecast)| Header {
+    let flags = (any::<bool>(), prop::option::of(forecast));
+    (any::<u64>(), any::<u64>(), 0u64..60_000, any::<u32>(), flags).prop_map(
+        |(sequence, behind, millis, sent_at, (satisfied, forecast))| Header {
             sequence,
             throwaway: sequence.saturating_sub(behind),
             time_to_next: Span::from_millis(millis),
+            satisfied,
             sent_at,
             forecast,
         },
