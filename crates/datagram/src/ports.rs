@@ -1,7 +1,8 @@
 //! [`PortRange`]: where a server may listen.
 
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 /// Ports from a first to a last, of which a server takes the first that is free. Zero stands for any
@@ -29,9 +30,34 @@ impl PortRange {
         PortRange { first: port, last: port }
     }
 
-    /// The ports, in order.
-    pub fn ports(self) -> RangeInclusive<u16> {
-        self.first..=self.last
+    /// The first of the ports.
+    pub const fn first(self) -> u16 {
+        self.first
+    }
+
+    /// What `open` makes of the first port that is free, of `address`, or of all that this machine
+    /// has: of IPv6 and IPv4, where a socket can be of both, or else of IPv4.
+    ///
+    /// # Errors
+    /// `open`'s, for the last port where none is free, and for the first that is not to be had for
+    /// another reason.
+    pub fn first_free<T>(
+        self,
+        address: Option<IpAddr>,
+        mut open: impl FnMut(SocketAddr) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let taken = |error: &io::Error| error.kind() == ErrorKind::AddrInUse;
+        let mut at = |port| match address {
+            Some(address) => open(SocketAddr::new(address, port)),
+            None => match open((Ipv6Addr::UNSPECIFIED, port).into()) {
+                Err(error) if !taken(&error) => open((Ipv4Addr::UNSPECIFIED, port).into()),
+                opened => opened,
+            },
+        };
+        (self.first..self.last)
+            .map(&mut at)
+            .find(|opened| !opened.as_ref().is_err_and(taken))
+            .unwrap_or_else(|| at(self.last))
     }
 }
 
@@ -72,5 +98,33 @@ mod tests {
             let error = text.parse::<PortRange>().expect_err(text).to_string();
             assert!(error.contains("neither a port such as 60001"), "{error}");
         }
+    }
+    #[test]
+    fn the_first_free_port_is_taken() {
+        let ports = PortRange { first: 7, last: 9 };
+        let local: IpAddr = Ipv4Addr::LOCALHOST.into();
+        let taken = || io::Error::from(ErrorKind::AddrInUse);
+        let first = |free: u16| {
+            ports.first_free(Some(local), |at| {
+                assert_eq!(at.ip(), local);
+                if at.port() < free { Err(taken()) } else { Ok(at.port()) }
+            })
+        };
+        assert_eq!([7, 8, 9].map(|free| first(free).ok()), [7, 8, 9].map(Some));
+        assert_eq!(first(10).map_err(|error| error.kind()), Err(ErrorKind::AddrInUse));
+        // What is not for want of a free port is not tried again.
+        let mut tried = Vec::new();
+        let refused: io::Result<()> = ports.first_free(Some(local), |at| {
+            tried.push(at.port());
+            Err(ErrorKind::PermissionDenied.into())
+        });
+        assert_eq!(refused.map_err(|error| error.kind()), Err(ErrorKind::PermissionDenied));
+        assert_eq!(tried, [7]);
+        // Without IPv6 it is IPv4, at the same port.
+        let without = ports.first_free(None, |at| match at.is_ipv6() {
+            true => Err(ErrorKind::Unsupported.into()),
+            false => Ok(at),
+        });
+        assert_eq!(without.ok(), Some((Ipv4Addr::UNSPECIFIED, 7).into()));
     }
 }

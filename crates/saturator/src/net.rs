@@ -266,27 +266,13 @@ impl ServerPort {
         address: Option<IpAddr>,
         ports: PortRange,
     ) -> Result<ServerPort, NetError> {
-        let mut last = ErrorKind::AddrNotAvailable.into();
-        for port in ports.ports() {
-            let at = |address: IpAddr| open(SocketAddr::new(address, port), None);
-            let opened = match address {
-                Some(address) => at(address),
-                // Where there is no IPv6, IPv4 will do.
-                None => at(Ipv6Addr::UNSPECIFIED.into()).or_else(|error| match error.kind() {
-                    ErrorKind::AddrInUse => Err(error),
-                    _ => at(Ipv4Addr::UNSPECIFIED.into()),
-                }),
-            };
-            match opened {
-                Ok(socket) => return Ok(ServerPort::new(clock, socket)),
-                Err(error) => last = error,
-            }
-            if last.kind() != ErrorKind::AddrInUse {
-                break;
-            }
-        }
-        let what = address.map_or(format!("port {ports}"), |at| format!("port {ports} of {at}"));
-        Err(NetError::Open { what, source: last })
+        let opened = ports.first_free(address, |at| open(at, None));
+        let socket = opened.map_err(|source| {
+            let what =
+                address.map_or(format!("port {ports}"), |at| format!("port {ports} of {at}"));
+            NetError::Open { what, source }
+        })?;
+        Ok(ServerPort::new(clock, socket))
     }
 
     fn new(clock: Clock, socket: UdpSocket) -> ServerPort {

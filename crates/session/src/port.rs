@@ -7,7 +7,7 @@ use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// How much the system may hold for us to read: a tenth of a second at 80 Mbit/s, should we be
@@ -35,31 +35,15 @@ pub(crate) struct Port {
 impl Port {
     /// At any port, of any address of this machine, of IPv6 and IPv4 where it has both.
     pub(crate) fn anywhere() -> io::Result<Port> {
-        Port::at(Ipv6Addr::UNSPECIFIED.into(), 0)
-            .or_else(|_| Port::at(Ipv4Addr::UNSPECIFIED.into(), 0))
+        PortRange::single(0).first_free(None, Port::at)
     }
 
     /// At the first free one of `ports`, of `address`, or of any.
     pub(crate) fn within(address: Option<IpAddr>, ports: PortRange) -> io::Result<Port> {
-        let open = |port| match address {
-            Some(address) => Port::at(address, port),
-            None => Port::at(Ipv6Addr::UNSPECIFIED.into(), port).or_else(|error| {
-                let no_v6 = error.kind() != io::ErrorKind::AddrInUse;
-                if no_v6 { Port::at(Ipv4Addr::UNSPECIFIED.into(), port) } else { Err(error) }
-            }),
-        };
-        let mut last = None;
-        for port in ports.ports() {
-            match open(port) {
-                Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = Some(error),
-                opened => return opened,
-            }
-        }
-        Err(last.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into()))
+        ports.first_free(address, Port::at)
     }
 
-    fn at(address: IpAddr, port: u16) -> io::Result<Port> {
-        let address = SocketAddr::new(address, port);
+    fn at(address: SocketAddr) -> io::Result<Port> {
         let is_v6 = address.is_ipv6();
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         if is_v6 {

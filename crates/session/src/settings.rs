@@ -95,6 +95,7 @@ mod tests {
             throwaway: (1 << 51) - (1 << 28) + 1,
             time_to_next: Span::from_millis(1000),
             sent_at: u32::MAX,
+            satisfied: true,
             forecast: Some(Forecast {
                 tick: u32::MAX,
                 received: Bytes::new(1 << 51),

@@ -27,7 +27,7 @@ impl fmt::Debug for Filter {
 impl Filter {
     /// A filter that knows nothing: all rates are equally likely.
     ///
-    /// The tables of a model other than the default take a fraction of a second to compute.
+    /// A model's tables take a fraction of a second to compute; those of the latest are kept.
     pub fn new(model: Model) -> Filter {
         Filter {
             tables: Tables::of(model),
@@ -48,8 +48,9 @@ impl Filter {
         self.observe_part(packets as f64, 1.0);
     }
 
-    /// As [`Filter::observe`], of a part of a tick, which is above zero: `share` of it.
-    pub fn observe_part(&mut self, packets: f64, share: f64) {
+    /// As [`Filter::observe`], of a part of a tick, which is above zero: `share` of it. Returns how
+    /// likely that was, as a logarithm, but for a part that is the same for all filters.
+    pub fn observe_part(&mut self, packets: f64, share: f64) -> f64 {
         let count = packets.min(MOST);
         let scale = if count > 0.0 { count - count * libm::log(count / share) } else { 0.0 };
         let mut sum = 0.0;
@@ -66,20 +67,11 @@ impl Filter {
         } else {
             self.rates = [1.0 / RATES as f64; RATES];
         }
+        libm::log(sum.max(f64::MIN_POSITIVE))
     }
 
-    /// The same rates where packets are counted in twos from now on. What is not an outage stays
-    /// none.
-    pub(crate) fn halve(&mut self) {
-        self.renumber(|rate| rate.div_ceil(2));
-    }
-
-    /// The same rates where what was counted in twos is counted one by one from now on.
-    pub(crate) fn double(&mut self) {
-        self.renumber(|rate| (2 * rate).min(RATES - 1));
-    }
-
-    fn renumber(&mut self, number: impl Fn(usize) -> usize) {
+    /// The same rates in other units: what rate `from` was is `number(from)` from now on.
+    pub(crate) fn renumber(&mut self, number: impl Fn(usize) -> usize) {
         let old = std::mem::replace(&mut self.rates, [0.0; RATES]);
         for (rate, chance) in old.into_iter().enumerate() {
             self.rates[number(rate)] += chance;

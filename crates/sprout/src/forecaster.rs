@@ -1,7 +1,8 @@
 //! [`Forecaster`]: from what arrived in each tick to what will.
 
+use crate::bank::Bank;
 use crate::regularity::Regularity;
-use crate::{Filter, HORIZON, Model};
+use crate::{HORIZON, Model};
 use exm_units::Bytes;
 
 /// How a receiver forecasts.
@@ -47,7 +48,7 @@ const GAIN: f64 = 1.0 / 8.0;
 /// The filter tells rates of up to [`TOP_RATE`](crate::TOP_RATE) packets apart. On a faster link it
 /// counts in twos, fours and so on: the model is the paper's, of larger packets. On a link that
 /// delivers evenly it counts in halves, quarters or eighths, where the model
-/// [learns](Model::learns) that.
+/// [lets it](Model::evenness).
 #[derive(Clone, Debug)]
 pub struct Forecaster {
     state: State,
@@ -63,7 +64,7 @@ enum State {
 
 #[derive(Clone, Debug)]
 struct Bayes {
-    filter: Filter,
+    bank: Bank,
     risk: f64,
     model: Model,
     regularity: Regularity,
@@ -90,8 +91,8 @@ impl Forecaster {
     pub fn new(method: Method, packet: Bytes) -> Forecaster {
         let state = match method {
             Method::Bayes { model, risk } => {
-                let (filter, regularity) = (Filter::new(model), Regularity::default());
-                State::Bayes(Box::new(Bayes { filter, risk, model, regularity, unit: 0 }))
+                let (bank, regularity) = (Bank::new(model), Regularity::default());
+                State::Bayes(Box::new(Bayes { bank, risk, model, regularity, unit: 0 }))
             }
             // From nothing at all it would never start: it probes with a packet a tick.
             Method::Ewma => State::Ewma(packet.get() as f64),
@@ -104,7 +105,7 @@ impl Forecaster {
         let packets = seen.map(|seen| seen.bytes.get() as f64 / self.packet.get() as f64);
         match &mut self.state {
             State::Bayes(bayes) => {
-                bayes.filter.evolve();
+                bayes.bank.evolve();
                 if let (Some(packets), Some(seen)) = (packets, seen) {
                     bayes.observe(packets, &seen);
                 }
@@ -124,7 +125,7 @@ impl Forecaster {
         match &self.state {
             State::Bayes(bayes) => {
                 let unit = bayes.unit() * self.packet.get() as f64;
-                let forecast = bayes.filter.forecast_fluid(bayes.risk);
+                let forecast = bayes.bank.best().forecast_fluid(bayes.risk);
                 forecast.map(|count| Bytes::new((count * unit) as u64))
             }
             State::Ewma(average) => {
@@ -136,7 +137,9 @@ impl Forecaster {
     /// The rate expected, in bytes a tick.
     pub fn mean(&self) -> f64 {
         match &self.state {
-            State::Bayes(bayes) => bayes.filter.mean() * bayes.unit() * self.packet.get() as f64,
+            State::Bayes(bayes) => {
+                bayes.bank.best().mean() * bayes.unit() * self.packet.get() as f64
+            }
             State::Ewma(average) => *average,
         }
     }
@@ -158,23 +161,23 @@ impl Bayes {
     fn observe(&mut self, packets: f64, seen: &Seen) {
         let busy = seen.busy.clamp(LEAST_BUSY, 1.0);
         let share = self.model.share(busy, seen.free);
-        self.filter.observe_part(count(packets, self.unit()), share);
+        self.bank.observe(count(packets, self.unit()), share);
         self.regularity.observe(packets, busy);
     }
 
     /// Counts in larger or smaller units from now on, where those are too small or too large.
     fn choose_unit(&mut self) {
-        let mean = self.filter.mean();
+        let mean = self.bank.best().mean();
         let unit = f64::from(self.unit);
-        let even = if self.model.learns { self.regularity.unit() } else { 0.0 };
+        let even = if self.model.evenness { self.regularity.unit() } else { 0.0 };
         let too_small = mean > PLENTY && self.unit < 0 && even > unit + MARGIN;
-        let smallest = if self.model.learns { SMALLEST } else { 0 };
+        let smallest = if self.model.evenness { SMALLEST } else { 0 };
         let too_large = mean < SCARCE || mean < SPARSE && even < unit - MARGIN;
         if (mean > CROWDED || too_small) && self.unit < LARGEST {
-            self.filter.halve();
+            self.bank.halve();
             self.unit += 1;
         } else if too_large && self.unit > smallest {
-            self.filter.double();
+            self.bank.double();
             self.unit -= 1;
         }
     }

@@ -10,6 +10,7 @@
 //! Nothing here reads a clock or a socket: an [`Endpoint`], which is a sender and a receiver, is
 //! told the time and what arrived. So the same code runs in the simulator and over UDP.
 
+mod bank;
 mod endpoint;
 mod exposure;
 mod filter;

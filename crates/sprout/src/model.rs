@@ -1,7 +1,7 @@
 //! [`Model`]: what Sprout believes of a link, and the numbers that follow from it.
 
 use crate::HORIZON;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The number of rates told apart (thesis, section 2.3.2).
 pub const RATES: usize = 256;
@@ -23,6 +23,9 @@ const REACH: f64 = 5.0;
 /// not believed to have seen a link that could carry more than four times what it sent.
 const SPARING: f64 = 0.25;
 
+/// The tables of so many models are kept, of 2 MB each.
+const MOST_KEPT: usize = 16;
+
 /// What is believed of a link: packets are delivered by a Poisson process whose rate wanders, and
 /// which, once it stands still, tends to go on standing still.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +42,8 @@ pub struct Model {
     pub idleness: f64,
     /// Whether it is learnt how evenly the link delivers. A Poisson process does so as unevenly at any
     /// rate.
+    pub evenness: bool,
+    /// Whether sigma and the rate of escape are learnt slowly from the link, beginning with these.
     pub learns: bool,
 }
 
@@ -50,8 +55,14 @@ pub const LEAST_RATE: f64 = 4.0;
 impl Model {
     /// The paper's: Brownian motion of 200 packets a second per square root of a second at any rate,
     /// outages of a second, and every tick counts whole (thesis, section 2.3.1).
-    pub const PAPER: Model =
-        Model { sigma: 200.0, power: 0.0, escape: 1.0, idleness: 0.0, learns: false };
+    pub const PAPER: Model = Model {
+        sigma: 200.0,
+        power: 0.0,
+        escape: 1.0,
+        idleness: 0.0,
+        evenness: false,
+        learns: false,
+    };
 
     /// How much of a tick counts in which something waited at the link for the part `busy`, which is
     /// above zero, and the sender had nothing to send for the part `free`.
@@ -76,7 +87,14 @@ impl Default for Model {
     /// left the link idle for a part counts for less; and what is regular about a link is made use
     /// of. `docs/deviations.md` tells what that gains.
     fn default() -> Model {
-        Model { sigma: 182.0, power: 0.65, escape: 1.0, idleness: 0.32, learns: true }
+        Model {
+            sigma: 182.0,
+            power: 0.65,
+            escape: 1.0,
+            idleness: 0.32,
+            evenness: true,
+            learns: false,
+        }
     }
 }
 
@@ -99,17 +117,20 @@ pub(crate) fn per_tick(index: usize) -> f64 {
 }
 
 impl Tables {
-    /// The tables of `model`; those of the default model and the paper's are computed once.
+    /// The tables of `model`. Those used last are kept.
     pub(crate) fn of(model: Model) -> Arc<Tables> {
-        static OURS: OnceLock<Arc<Tables>> = OnceLock::new();
-        static PAPER: OnceLock<Arc<Tables>> = OnceLock::new();
-        let once =
-            |cell: &OnceLock<_>| Arc::clone(cell.get_or_init(|| Arc::new(Tables::new(model))));
-        match model {
-            _ if model == Model::default() => once(&OURS),
-            _ if model == Model::PAPER => once(&PAPER),
-            _ => Arc::new(Tables::new(model)),
-        }
+        static KEPT: Mutex<Vec<([f64; 3], Arc<Tables>)>> = Mutex::new(Vec::new());
+        let key = [model.sigma, model.power, model.escape];
+        // Held while tables are computed, lest two threads compute the same.
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = kept.iter().position(|(of, _)| *of == key);
+        let tables = match place {
+            Some(place) => kept.remove(place).1,
+            None => Arc::new(Tables::new(model)),
+        };
+        kept.insert(0, (key, Arc::clone(&tables)));
+        kept.truncate(MOST_KEPT);
+        tables
     }
 
     fn new(model: Model) -> Tables {

@@ -1,8 +1,8 @@
 //! Beside the paper's numbers and the original's, and what must always hold.
 
 use crate::{
-    Counts, Endpoint, Filter, Forecaster, HORIZON, Header, Malformed, Method, Model, Seen,
-    Settings, TICK,
+    Counts, Endpoint, Filter, Forecaster, HORIZON, Header, Malformed, Method, Model, Receiver,
+    Seen, Sender, Settings, TICK,
 };
 use exm_units::{Bytes, Instant, Span};
 use proptest::prelude::*;
@@ -197,4 +197,76 @@ proptest! {
         let within = |(fluid, count): (&f64, &u64)| (0.0..=1.0).contains(&(fluid - *count as f64));
         prop_assert!(fluid.is_sorted() && fluid.iter().zip(&cautious.0).all(within));
     }
+}
+
+/// A link that delivers the same in every tick is relied on more than a Poisson process of its rate.
+#[test]
+fn even_links_are_relied_on() {
+    let packet = Bytes::new(1500);
+    let poisson = Model { evenness: false, ..Model::default() };
+    let forecasts = [poisson, Model::default()].map(|model| {
+        let mut forecaster = Forecaster::new(Method::Bayes { model, risk: 0.05 }, packet);
+        for _ in 0..500 {
+            forecaster.tick(Some(Seen { bytes: Bytes::new(3000), busy: 1.0, free: 0.0 }));
+        }
+        forecaster.forecast()[4].get() as f64 / (5.0 * 3000.0)
+    });
+    assert!(forecasts[1] > 1.3 * forecasts[0] && forecasts[1] < 1.0, "{forecasts:?}");
+}
+
+/// What is forecast, in packets over five ticks, once packets of `size` bytes have come every `gap` ms
+/// for ten seconds, each after a millisecond's wait at the link.
+fn forecast_after(size: u64, gap: u64, satisfied: bool) -> f64 {
+    let settings = Settings::default();
+    let mut receiver =
+        Receiver::new(Instant::ZERO, Forecaster::new(settings.method, settings.packet));
+    let mut sequence = 0;
+    for millis in (0..10_000).step_by(gap as usize) {
+        let sent = Instant::ZERO + Span::from_millis(millis);
+        // The first of all finds an idle link: by it the others' waits are measured.
+        let wait = u64::from(millis > 0);
+        let header = Header {
+            sequence,
+            throwaway: sequence,
+            time_to_next: Span::from_millis(40),
+            sent_at: (sent.as_nanos() / 1000) as u32,
+            satisfied,
+            forecast: None,
+        };
+        receiver.receive(sent + Span::from_millis(20 + wait), &header, Bytes::new(size));
+        sequence += size;
+    }
+    receiver.forecast().delivered[4].get() as f64 / settings.packet.get() as f64
+}
+
+/// A sender with a packet a tick to send is not believed to have seen all that the link can do, but
+/// neither that it could do anything, nor if all it sends are heartbeats.
+#[test]
+fn satisfied_senders_are_neither_throttled_nor_let_loose() {
+    let throttled = forecast_after(1500, 20, false);
+    let call = forecast_after(1500, 20, true);
+    let heartbeats = forecast_after(90, 40, true);
+    assert!(call > 6.0 && call > throttled, "{call} and {throttled} packets in five ticks");
+    assert!(call < 20.0 && heartbeats < 20.0, "{call} and {heartbeats} packets in five ticks");
+}
+
+/// A tick's window is spread by bytes: fifteen small packets take no longer than a full one.
+#[test]
+fn small_packets_are_not_paced_as_full_ones() {
+    let settings = Settings::default();
+    let packets = |size: u64| {
+        let delivered = std::array::from_fn(|tick| Bytes::new(3000 * (tick as u64 + 1)));
+        let forecast = crate::Forecast { tick: 0, received: Bytes::ZERO, delivered };
+        let mut sender = Sender::new(Instant::ZERO, &settings, forecast);
+        let mut sent = 0;
+        for micros in (0..20_000).step_by(100) {
+            let now = Instant::ZERO + Span::from_micros(micros);
+            while sender.pace_at() <= now && sender.window() >= Bytes::new(size) {
+                sender.send(now, Bytes::new(size));
+                sent += 1;
+            }
+        }
+        sent
+    };
+    assert!(packets(100) >= 12 * packets(1500), "{} and {}", packets(100), packets(1500));
 }

@@ -19,6 +19,8 @@ pub(crate) struct Sampler {
     app_limited_until: u64,
     /// `C.lost`.
     lost: u64,
+    /// `C.min_rtt`, of segments sent once; nothing before the first.
+    min_rtt: Option<Span>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,8 @@ struct Sent {
     lost: u64,
     in_flight: u64,
     app_limited: bool,
+    /// Whether it was sent before, so that an answer may be to the earlier copy.
+    again: bool,
 }
 
 impl Sampler {
@@ -38,6 +42,7 @@ impl Sampler {
         if in_flight <= 1 {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
+        let place = (number - self.first) as usize;
         let sent = Sent {
             at: now,
             first_sent_at: self.first_sent_at,
@@ -46,8 +51,8 @@ impl Sampler {
             lost: self.lost,
             in_flight,
             app_limited: self.delivered < self.app_limited_until,
+            again: place < self.sent.len(),
         };
-        let place = (number - self.first) as usize;
         match self.sent.get_mut(place) {
             Some(before) => *before = sent,
             None => self.sent.push_back(sent),
@@ -90,13 +95,24 @@ impl Sampler {
         self.first_sent_at = sent.at;
         let sending = sent.at.saturating_since(sent.first_sent_at);
         let acknowledging = now.saturating_since(sent.delivered_at);
-        let mut delivery = Delivery::new(self.delivered, Span::max(sending, acknowledging));
+        let interval = self.plausible(Span::max(sending, acknowledging), now, &sent);
+        let mut delivery = Delivery::new(self.delivered, interval);
         delivery.total_at_send = sent.delivered;
         delivery.app_limited = sent.app_limited;
         delivery.lost = self.lost;
         delivery.lost_at_send = sent.lost;
         delivery.in_flight_at_send = Packets::new(sent.in_flight);
         Some(delivery)
+    }
+
+    /// Section 4.1.2.3: an interval shorter than any round trip is that of a segment sent again
+    /// while its first copy was on its way, and tells nothing.
+    fn plausible(&mut self, interval: Span, now: Instant, sent: &Sent) -> Span {
+        if !sent.again {
+            let rtt = now.saturating_since(sent.at);
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+        if self.min_rtt.is_some_and(|least| interval >= least) { interval } else { Span::ZERO }
     }
 }
 
@@ -122,5 +138,21 @@ mod tests {
         assert_eq!(delivery.rate(), Some(100.0));
         assert_eq!(delivery.total - delivery.total_at_send, 10);
         assert!(!delivery.app_limited);
+    }
+
+    #[test]
+    fn the_answer_to_a_copy_taken_for_lost_tells_no_rate() {
+        let mut sampler = Sampler::default();
+        let at = |ms| Instant::ZERO + Span::from_millis(ms);
+        sampler.send(at(0), 0, 1);
+        assert_eq!(sampler.deliver(at(100), 1, Some(0), 1).and_then(|d| d.rate()), Some(10.0));
+        // The timer runs out a millisecond before the answer comes: not a thousand a second.
+        sampler.send(at(100), 1, 1);
+        sampler.send(at(400), 1, 1);
+        assert_eq!(sampler.deliver(at(401), 1, Some(1), 2).and_then(|d| d.rate()), None);
+        // Lost indeed, and its second copy answered.
+        sampler.send(at(401), 2, 1);
+        sampler.send(at(700), 2, 1);
+        assert_eq!(sampler.deliver(at(800), 1, Some(2), 3).and_then(|d| d.rate()), Some(10.0));
     }
 }

@@ -155,3 +155,16 @@ fn a_wider_link_is_found_and_a_narrower_one_too() {
     let max_bw = cc.model.max_bw();
     assert!((115.0..150.0).contains(&max_bw), "{max_bw}");
 }
+
+#[test]
+fn a_narrower_link_behind_an_endless_buffer_is_never_found() {
+    // The draft's own (docs/deviations.md): nothing is lost, and ProbeRTT, every five seconds, ends
+    // each probe before it counts, and leaves a queue that it takes for the path.
+    let mut cc = watched(1);
+    pipe(u64::MAX).then(at(8000), 125.0).run(&mut cc, Span::from_secs(60), |_| {});
+    let later = cc.states.iter().filter(|&&(since, _)| since > at(8000));
+    let states: Vec<State> = later.map(|&(_, state)| state).collect();
+    assert!(states.contains(&State::ProbeRtt) && !states.contains(&State::Down), "{states:?}");
+    assert!(cc.bbr.model.max_bw() > 1225.0, "{}", cc.bbr.model.max_bw());
+    assert!(cc.bbr.model.min_rtt > Span::from_secs(10), "{}", cc.bbr.model.min_rtt);
+}

@@ -161,7 +161,7 @@ pub(crate) fn addresses(host: &str) -> Result<Vec<SocketAddr>, Failure> {
 
 /// `server` with a port.
 fn with_port(server: &str) -> String {
-    let port = PortRange::SERVERS.ports().next().unwrap_or_default();
+    let port = PortRange::SERVERS.first();
     if server.parse::<Ipv6Addr>().is_ok() {
         format!("[{server}]:{port}")
     } else if server.contains(':') && !server.ends_with(']') {

@@ -52,6 +52,8 @@ pub(super) struct SproutTable {
     pub(super) lookahead: Option<Spanned<u64>>,
     pub(super) sigma: Option<Spanned<f64>>,
     pub(super) outage: Option<Spanned<Span>>,
+    pub(super) idleness: Option<Spanned<f64>>,
+    pub(super) learns: Option<bool>,
 }
 
 /// A queue's discipline, by its name or with settings.

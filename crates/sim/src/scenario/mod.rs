@@ -46,11 +46,12 @@
 //! by which round trips are measured, such as `"1 ms"`; none for exact).
 //!
 //! The controllers `"sprout"` and `"sprout-ewma"` stand for that transport. A `[sprout]` sets for all
-//! what a flow's own `sprout` may set again: `model` (`"proportional"`: rates wander in proportion to
-//! what they are; or `"paper"`), `risk` (0.05: the chance taken that less is delivered than forecast),
-//! `lookahead` (5 ticks of 20 ms, within which each packet is to have left the queue), `sigma` (250, of
-//! the paper's model 200: how far a rate of 200 packets a second wanders, in packets a second per
-//! square root of a second) and `outage` (`"1 s"`, the mean length of an outage).
+//! what a flow's own `sprout` may set again: `model` (`"default"` or `"paper"`), `risk` (0.05: the chance
+//! taken that less is delivered than forecast), `lookahead` (5 ticks of 20 ms, within which each packet is
+//! to have left the queue), `sigma` (182, of the paper's model 200: how far a rate of 200 packets a second
+//! wanders, in packets a second per square root of a second), `outage` (`"1 s"`, the mean length of an
+//! outage), `learns` (false: whether these two are learnt slowly from the link) and `idleness` (0.32, of the
+//! paper's model 0: how much of the time counts in which the window left the link idle; at 1 none does).
 //!
 //! A `[series]` asks for time series: `every` such a span, or after each `"event"`; `flows` and
 //! `links` say of what (both, unless one is `false`).

@@ -74,6 +74,10 @@ impl Reader<'_> {
                 let secs = value.as_ref().as_secs_f64();
                 model.escape = 1.0 / self.within("outage", value, secs, &OUTAGES)?;
             }
+            if let Some(value) = &table.idleness {
+                model.idleness = self.within("idleness", value, *value.as_ref(), &(0.0..=1.0))?;
+            }
+            model.learns = table.learns.unwrap_or(model.learns);
             if let Some(value) = &table.lookahead {
                 let ticks = *value.as_ref() as f64;
                 let most = exm_sprout::HORIZON as f64;
@@ -88,10 +92,10 @@ impl Reader<'_> {
     /// What is believed of the link.
     fn model(&self, name: &Spanned<String>) -> Result<Model, ScenarioError> {
         match name.as_ref().as_str() {
-            "proportional" => Ok(Model::default()),
+            "default" => Ok(Model::default()),
             "paper" => Ok(Model::PAPER),
             other => {
-                let suggestion = suggest(other, &["proportional", "paper"]);
+                let suggestion = suggest(other, &["default", "paper"]);
                 let problem = format!("there is no model \"{other}\" of Sprout: {suggestion}");
                 Err(self.source.error(place(name), problem))
             }

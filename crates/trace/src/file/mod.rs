@@ -213,9 +213,10 @@ impl Trace {
     }
 }
 
-/// The beginning of `text`, for errors.
+/// The beginning of `text`, for errors: a file that is none may hold what a terminal obeys.
 fn shown(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).chars().take(SHOWN).collect()
+    let text = String::from_utf8_lossy(text);
+    text.chars().take(SHOWN).flat_map(char::escape_debug).collect()
 }
 
 fn millis(time: Instant) -> String {
@@ -314,6 +315,7 @@ mod tests {
             assert!(error(bad).contains(&format!("line 1: \"{bad}\" is not a time")), "{bad}");
         }
         assert!(error(&"x".repeat(1000)).len() < 200);
+        assert!(error("\u{1b}[2J\u{7}").contains("\"\\u{1b}[2J\\u{7}\" is not a time"));
         assert_eq!(
             error(&format!("1\n2{}3", " ".repeat(5000))),
             "some.trace, line 2: the line has no end within 1024 bytes: is this a text?"

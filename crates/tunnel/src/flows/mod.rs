@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, VecDeque};
 const MOST_FLOWS: usize = 1024;
 /// So many full packets may wait whatever is forecast: flows could not start otherwise, and after an
 /// outage there would be nothing to find the link's rate by.
-const LEAST: u64 = 8;
+const LEAST: u64 = 16;
 /// Flows take turns by no less than this.
 const LEAST_QUANTUM: u64 = 64;
 
@@ -76,7 +76,7 @@ impl FlowQueues {
     }
 
     /// `deliverable` is what the receiver's latest forecast says the link delivers over what is left
-    /// of its life: no more than that is to wait, but eight full packets may always. What is too
+    /// of its life: no more than that is to wait, but sixteen full packets may always. What is too
     /// much is dropped.
     pub fn set_bound(&mut self, deliverable: Bytes) {
         self.bound = deliverable.get().max(self.quantum.saturating_mul(LEAST));

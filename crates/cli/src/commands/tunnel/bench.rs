@@ -1,5 +1,6 @@
 //! `exm tunnel bench`: a call beside a download, with and without a tunnel.
 
+use super::RISK;
 use crate::columns::Columns;
 use crate::commands::cellsim::LinkFlags;
 use crate::commands::duration;
@@ -27,7 +28,11 @@ Examples:
 
 /// Measure what a tunnel does for a call beside a download, on an emulated link
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_arg("warm_up", |arg| arg.default_value("60s")))]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("warm_up", |arg| arg.default_value("60s")),
+    mut_arg("risk", |arg| arg.default_value(RISK)),
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     link: LinkFlags,

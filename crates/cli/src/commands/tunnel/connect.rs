@@ -1,5 +1,6 @@
 //! `exm tunnel connect`: the end whose traffic is carried.
 
+use super::RISK;
 use super::run::{TunnelFlags, run};
 use crate::sessions::{KeyFlags, SproutFlags, servers};
 use crate::shell::{Failure, Printing};
@@ -20,7 +21,7 @@ Examples:
 
 /// Carry this machine's traffic to a server that has the key, and on from there
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("risk", |arg| arg.default_value(RISK)))]
 pub(crate) struct Args {
     /// Where the server listens [default port: 60001]
     #[arg(value_name = "HOST[:PORT]")]

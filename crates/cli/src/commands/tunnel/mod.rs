@@ -28,6 +28,10 @@ Examples:
   exm tunnel connect example.org:60002 --key-file key --route 10.0.0.0/8 --dns 10.0.0.53
   exm tunnel bench --down lte --up lte";
 
+/// A call beside a download loses more by a link left idle than by waiting now and then a little longer:
+/// tunnels are less cautious than what else goes by Sprout. `docs/sprout.md` has the figures.
+const RISK: &str = "25%";
+
 /// Carry all of a machine's traffic over a link of unknown rate, by Sprout, each flow by itself
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]

@@ -1,5 +1,6 @@
 //! `exm tunnel serve`: the end with the good connection.
 
+use super::RISK;
 use super::run::{TunnelFlags, run};
 use crate::sessions::{ServerFlags, SproutFlags};
 use crate::shell::{Failure, Printing, note};
@@ -19,7 +20,7 @@ Examples:
 
 /// Carry the traffic of a client that has the key to the world, and the answers back
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("risk", |arg| arg.default_value(RISK)))]
 pub(crate) struct Args {
     #[command(flatten)]
     server: ServerFlags,
