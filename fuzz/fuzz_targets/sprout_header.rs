@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
         now += Span::from_millis(u64::from(wait));
         endpoint.receive(now, &header, Bytes::new(size), size > 70);
         if size <= endpoint.window().get() || endpoint.is_due(now) {
-            endpoint.send(now, Bytes::new(size), None);
+            endpoint.send(now, Bytes::new(size), size > 70, None);
         }
         assert!(endpoint.next_wake() > now);
     }

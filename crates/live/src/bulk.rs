@@ -65,6 +65,8 @@ fn send(socket: OwnedFd, server: SocketAddrV4, stop: &AtomicBool) -> Result<(), 
     let data = [0; 65_536];
     while !stop.load(Ordering::Relaxed) {
         match stream.write(&data) {
+            // The receiver was told to stop a moment before.
+            Err(_) if stop.load(Ordering::Relaxed) => break,
             Err(error) if !is_impatience(&error) => return Err(error.into()),
             _ => {}
         }

@@ -118,7 +118,8 @@ impl Live {
             _ => return Ok(Sent::Nothing),
         };
         let pending = next(now, source, out).map(counted);
-        let header = self.endpoint.send(now, size, pending);
+        let data = !out.payload.is_empty();
+        let header = self.endpoint.send(now, size, data, pending);
         out.header.clear();
         header.encode(&mut out.header);
         self.crypto.seal(now, &[&out.header, &out.payload], &mut out.datagram)?;

@@ -13,8 +13,8 @@ pub struct Settings {
     /// Within so many ticks each packet is to have left the queue: the paper's are five, 100 ms
     /// (thesis, section 2.3.5).
     pub lookahead: usize,
-    /// The longest silence but in an outage: an endpoint that has nothing to send says so (thesis,
-    /// section 2.3.4).
+    /// The longest silence but in an outage, and when neither end has had anything to send for long: an
+    /// endpoint that has nothing to send says so (thesis, section 2.3.4).
     pub heartbeat: Span,
 }
 
@@ -32,6 +32,11 @@ impl Default for Settings {
 /// For so long after the last of the other end's data its forecast goes out at every tick; later,
 /// with the heartbeats.
 const LIVELY: Span = Span::from_millis(500);
+
+/// After so long without data either way heartbeats come so much more rarely: on a phone they would cost
+/// nine megabytes an hour, and keep its radio on.
+const RESTFUL: Span = Span::from_secs(5);
+const RESTING: Span = Span::from_millis(500);
 
 /// In an outage heartbeats come ever more rarely, each after another such part of the time it has
 /// lasted: they would fill the queue, and the link could deliver none that is fresh when it is over.
@@ -56,6 +61,8 @@ pub struct Endpoint {
     told: u32,
     /// When the other end's data last came.
     data_at: Option<Instant>,
+    /// When data last came or went.
+    active_at: Instant,
 }
 
 impl Endpoint {
@@ -65,7 +72,16 @@ impl Endpoint {
         let receiver = Receiver::new(now, forecaster);
         // Until it hears of it, it believes what the other end does, who has heard nothing either.
         let sender = Sender::new(now, &settings, *receiver.forecast());
-        Endpoint { settings, now, sender, receiver, silent_until: now, told: 0, data_at: None }
+        Endpoint {
+            settings,
+            now,
+            sender,
+            receiver,
+            silent_until: now,
+            told: 0,
+            data_at: None,
+            active_at: now,
+        }
     }
 
     /// At `now` a packet of `size` bytes has arrived that begins with `header`, and carries data or
@@ -74,16 +90,17 @@ impl Endpoint {
         self.advance(now);
         self.receiver.receive(now, header, size);
         if let Some(forecast) = &header.forecast {
+            let was_stalled = self.sender.stalled(now) > Span::ZERO;
             let before = self.sender.progress_at();
             self.sender.hear(now, forecast);
             // The outage is over: what it put off is due.
-            let put_off = self.silent_until > now + self.settings.heartbeat;
-            if put_off && self.sender.progress_at() > before {
-                self.silent_until = now;
+            if was_stalled && self.sender.progress_at() > before {
+                self.silent_until = self.silent_until.min(now);
             }
         }
         if data {
             self.data_at = Some(now);
+            self.active_at = now;
         }
     }
 
@@ -105,12 +122,21 @@ impl Endpoint {
         (size <= self.window()).then(|| self.sender.pace_at().max(now))
     }
 
-    /// A packet of `size` bytes is sent at `now`, and begins with the header returned. `pending` is
-    /// the size of the packet that waits to be sent next, if there is one: where the window has room
-    /// for it, it must follow at once.
-    pub fn send(&mut self, now: Instant, size: Bytes, pending: Option<Bytes>) -> Header {
+    /// A packet of `size` bytes is sent at `now`, with data or without, and begins with the header
+    /// returned. `pending` is the size of the packet that waits to be sent next, if there is one: where
+    /// the window has room for it, it must follow at once.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        size: Bytes,
+        data: bool,
+        pending: Option<Bytes>,
+    ) -> Header {
         let mut header = self.sender.send(now, size);
         header.satisfied = pending.is_none();
+        if data || pending.is_some() {
+            self.active_at = now;
+        }
         let follows = pending.is_some_and(|size| size <= self.window());
         header.time_to_next = if follows {
             self.sender.pace_at().saturating_since(now)
@@ -130,8 +156,10 @@ impl Endpoint {
     fn silence(&self, now: Instant, pending: Option<Bytes>) -> Span {
         let room_at = pending.and_then(|size| self.sender.room_at(size));
         let silence = room_at.map_or(Span::MAX, |at| at.saturating_since(now));
+        let rests = now.saturating_since(self.active_at) >= RESTFUL;
+        let heartbeat = self.settings.heartbeat.max(if rests { RESTING } else { Span::ZERO });
+        let longest = heartbeat.max(self.sender.stalled(now) / PATIENCE);
         // Headers tell whole milliseconds.
-        let longest = self.settings.heartbeat.max(self.sender.stalled(now) / PATIENCE);
         let millis = silence.min(longest).as_nanos() / 1_000_000;
         Span::from_millis(millis.max(1))
     }

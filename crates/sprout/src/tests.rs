@@ -101,19 +101,19 @@ fn a_session_fills_a_wire_and_survives_its_silence() {
         // It carries 20 packets a millisecond, for a window without a link would grow without end.
         let most = sent + 20;
         while near.send_at(now, packet) == Some(now) && !silent && sent < most {
-            let header = near.send(now, packet, Some(packet));
+            let header = near.send(now, packet, true, Some(packet));
             far.receive(now, &header, packet, true);
             sent += 1;
             late += u64::from(millis > 3000);
         }
         if near.is_due(now) {
-            let header = near.send(now, Bytes::new(90), None);
+            let header = near.send(now, Bytes::new(90), false, None);
             if !silent {
                 far.receive(now, &header, Bytes::new(90), false);
             }
         }
         if far.is_due(now) {
-            let header = far.send(now, Bytes::new(90), None);
+            let header = far.send(now, Bytes::new(90), false, None);
             if !silent {
                 near.receive(now, &header, Bytes::new(90), false);
             }
@@ -174,7 +174,7 @@ proptest! {
             now += Span::from_nanos(gap);
             endpoint.receive(now, &header, Bytes::new(size), data);
             if endpoint.send_at(now, Bytes::new(1500)).is_some_and(|at| at <= now) {
-                endpoint.send(now, Bytes::new(1500), None);
+                endpoint.send(now, Bytes::new(1500), true, None);
             }
             prop_assert!(endpoint.next_wake() > now);
             prop_assert!(endpoint.next_wake() <= now + TICK);
@@ -269,4 +269,36 @@ fn small_packets_are_not_paced_as_full_ones() {
         sent
     };
     assert!(packets(100) >= 12 * packets(1500), "{} and {}", packets(100), packets(1500));
+}
+
+/// Two endpoints that have nothing to send say so ever more rarely, but what is sent then is not kept
+/// waiting.
+#[test]
+fn idle_sessions_rest() {
+    let mut ends = [(); 2].map(|()| Endpoint::new(Instant::ZERO, Settings::default()));
+    let mut wire: Vec<(Instant, usize, Header, bool)> = Vec::new();
+    let (mut heartbeats, mut data_at) = ([0; 2], Vec::new());
+    for millis in 0..30_000 {
+        let now = Instant::ZERO + Span::from_millis(millis);
+        wire.retain(|&(at, to, header, data)| {
+            if at == now {
+                ends[to].receive(now, &header, Bytes::new(if data { 1500 } else { 90 }), data);
+                data_at.extend(data.then_some(millis));
+            }
+            at != now
+        });
+        for end in 0..2 {
+            ends[end].advance(now);
+            let data =
+                end == 0 && millis == 29_900 && ends[0].send_at(now, Bytes::new(1500)) == Some(now);
+            if data || ends[end].is_due(now) {
+                let size = Bytes::new(if data { 1500 } else { 90 });
+                let header = ends[end].send(now, size, data, None);
+                wire.push((now + Span::from_millis(30), 1 - end, header, data));
+                heartbeats[usize::from(millis > 10_000)] += 1;
+            }
+        }
+    }
+    assert!(heartbeats[0] > 200 && heartbeats[1] < 120, "{heartbeats:?}");
+    assert_eq!(data_at, [29_930]);
 }

@@ -223,13 +223,18 @@ fn a_session_begins_within_two_round_trips() {
 #[test]
 fn an_idle_session_says_little() {
     let mut world = World::new(Faults::default());
-    world.run(secs(5));
-    let before = world.sides.each_ref().map(|side| side.sent);
-    world.run(secs(10));
-    for (side, before) in world.sides.iter().zip(before) {
-        // Heartbeats: no more than one a tick, enough to notice an outage.
-        assert!((100..=500).contains(&(side.sent - before)), "{}", side.sent - before);
-    }
+    let mut said_in = |time| {
+        let before = world.sides.each_ref().map(|side| side.sent);
+        world.run(time);
+        [0, 1].map(|side| world.sides[side].sent - before[side])
+    };
+    // Heartbeats: no more than one a tick, enough to notice an outage; then no more than two a second.
+    let (first, later) = (said_in(secs(4)), {
+        said_in(secs(6));
+        said_in(secs(10))
+    });
+    assert!(first.iter().all(|said| (80..=200).contains(said)), "{first:?}");
+    assert!(later.iter().all(|said| (15..=25).contains(said)), "{later:?}");
 }
 
 #[test]

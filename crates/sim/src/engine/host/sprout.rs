@@ -60,7 +60,7 @@ impl Sprout {
             self.to_send -= 1;
         }
         let pending = (self.to_send > 0).then_some(self.settings.packet);
-        let header = self.near.send(now, size, pending);
+        let header = self.near.send(now, size, data, pending);
         Packet::new(flow as u32, self.headers.push(header), size.get() as u32, now)
     }
 
@@ -80,7 +80,7 @@ impl Sprout {
 
     /// What the far end says, if it has anything to say now.
     pub(super) fn answer(&mut self, now: Instant) -> Option<Header> {
-        self.far.is_due(now).then(|| self.far.send(now, SPROUT_EMPTY, None))
+        self.far.is_due(now).then(|| self.far.send(now, SPROUT_EMPTY, false, None))
     }
 
     /// The near end hears it.
