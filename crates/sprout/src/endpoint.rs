@@ -90,12 +90,13 @@ impl Endpoint {
         self.advance(now);
         self.receiver.receive(now, header, size);
         if let Some(forecast) = &header.forecast {
-            let was_stalled = self.sender.stalled(now) > Span::ZERO;
+            let put_off = self.silent_until > now + self.settings.heartbeat
+                && self.sender.stalled(now) > Span::ZERO;
             let before = self.sender.progress_at();
             self.sender.hear(now, forecast);
             // The outage is over: what it put off is due.
-            if was_stalled && self.sender.progress_at() > before {
-                self.silent_until = self.silent_until.min(now);
+            if put_off && self.sender.progress_at() > before {
+                self.silent_until = now;
             }
         }
         if data {
