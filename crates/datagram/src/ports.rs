@@ -99,6 +99,7 @@ mod tests {
             assert!(error.contains("neither a port such as 60001"), "{error}");
         }
     }
+
     #[test]
     fn the_first_free_port_is_taken() {
         let ports = PortRange { first: 7, last: 9 };

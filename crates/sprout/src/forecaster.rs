@@ -169,9 +169,9 @@ impl Bayes {
     fn choose_unit(&mut self) {
         let mean = self.bank.best().mean();
         let unit = f64::from(self.unit);
-        let even = if self.model.evenness { self.regularity.unit() } else { 0.0 };
+        let (even, smallest) =
+            if self.model.evenness { (self.regularity.unit(), SMALLEST) } else { (0.0, 0) };
         let too_small = mean > PLENTY && self.unit < 0 && even > unit + MARGIN;
-        let smallest = if self.model.evenness { SMALLEST } else { 0 };
         let too_large = mean < SCARCE || mean < SPARSE && even < unit - MARGIN;
         if (mean > CROWDED || too_small) && self.unit < LARGEST {
             self.bank.halve();

@@ -271,8 +271,8 @@ fn small_packets_are_not_paced_as_full_ones() {
     assert!(packets(100) >= 12 * packets(1500), "{} and {}", packets(100), packets(1500));
 }
 
-/// Two endpoints that have nothing to send say so ever more rarely, but what is sent then is not kept
-/// waiting.
+/// Two endpoints that have had nothing to send for long say so more rarely, but what is sent then is not
+/// kept waiting.
 #[test]
 fn idle_sessions_rest() {
     let mut ends = [(); 2].map(|()| Endpoint::new(Instant::ZERO, Settings::default()));
