@@ -7,9 +7,9 @@ use exm_units::Bytes;
 /// Sprout's header.
 const AROUND_PAYLOAD: u16 = 40 + 8 + exm_datagram::OVERHEAD as u16 + HEADER;
 /// Bytes of Sprout's header with a forecast at most, up to a hundred gigabits a second: 1 of flags,
-/// 8 of the sequence, which the datagram layer keeps below 2^51, 4 + 2 + 4 of what follows, 5 + 8 of
+/// 8 of the sequence, which the datagram layer keeps below 2^51, 4 + 4 + 4 of what follows, 5 + 8 of
 /// the forecast's number and count, and 4 for each of its ticks.
-const HEADER: u16 = 64;
+const HEADER: u16 = 66;
 /// The smallest packets that make sense.
 const LEAST_MTU: u16 = 576;
 
@@ -57,7 +57,7 @@ impl Settings {
     }
 
     /// What is put around a datagram, as the forecast counts it.
-    pub const OVERHEAD: Bytes = Bytes::new(20 + 8 + exm_datagram::OVERHEAD as u64 + 14);
+    pub const OVERHEAD: Bytes = Bytes::new(20 + 8 + exm_datagram::OVERHEAD as u64 + 15);
 
     /// The largest datagram that is carried, in bytes.
     pub fn max_payload(&self) -> usize {
@@ -93,7 +93,7 @@ mod tests {
         let header = Header {
             sequence: 1 << 51,
             throwaway: (1 << 51) - (1 << 28) + 1,
-            time_to_next: Span::from_millis(1000),
+            time_to_next: Span::from_secs(60),
             sent_at: u32::MAX,
             satisfied: true,
             forecast: Some(Forecast {

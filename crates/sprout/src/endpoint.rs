@@ -139,11 +139,13 @@ impl Endpoint {
             self.active_at = now;
         }
         let follows = pending.is_some_and(|size| size <= self.window());
-        header.time_to_next = if follows {
+        let silence = if follows {
             self.sender.pace_at().saturating_since(now)
         } else {
             self.silence(now, pending)
         };
+        // As headers tell it, and not before it is over: there would be a packet without data.
+        header.time_to_next = Span::from_micros(silence.as_nanos().div_ceil(1000));
         self.silent_until = now + header.time_to_next;
         let forecast = self.receiver.forecast();
         if forecast.tick != self.told {
@@ -160,9 +162,7 @@ impl Endpoint {
         let rests = now.saturating_since(self.active_at) >= RESTFUL;
         let heartbeat = self.settings.heartbeat.max(if rests { RESTING } else { Span::ZERO });
         let longest = heartbeat.max(self.sender.stalled(now) / PATIENCE);
-        // Headers tell whole milliseconds.
-        let millis = silence.min(longest).as_nanos() / 1_000_000;
-        Span::from_millis(millis.max(1))
+        silence.min(longest)
     }
 
     /// Whether a packet without data is to be sent at `now`: because the other end expects one, or

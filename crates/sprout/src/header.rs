@@ -1,10 +1,10 @@
 //! [`Header`]: what every packet of Sprout begins with.
 //!
 //! On the wire: a byte of which bit 0 says that a forecast follows, bit 1 that nothing waits to be
-//! sent; the sequence, the distance of
-//! the throwaway number behind it, and the time to the next packet in milliseconds, each as a number
-//! of variable length; the time of sending in four bytes, the highest first; then, where it follows,
-//! the forecast: its tick, the bytes received, and the bytes of each of the eight ticks.
+//! sent; the sequence, the distance of the throwaway number behind it, and the time to the next packet
+//! in microseconds, each as a number of variable length; the time of sending in four bytes, the highest
+//! first; then, where it follows, the forecast: its tick, the bytes received, and the bytes of each of
+//! the eight ticks.
 //! Numbers are of seven bits a byte, the lowest first, the top bit set on all but the last (LEB128).
 
 use crate::{Forecast, HORIZON};
@@ -17,7 +17,7 @@ pub struct Header {
     pub sequence: u64,
     /// All bytes before this one have arrived by the time this packet does, or never will.
     pub throwaway: u64,
-    /// When to expect another packet, from this one's arrival on; in whole milliseconds.
+    /// When to expect another packet, from this one's arrival on; in whole microseconds.
     pub time_to_next: Span,
     /// Whether nothing waits to be sent: that the link is idle until the next packet is the sender's
     /// wish, not its window's doing.
@@ -45,7 +45,7 @@ pub enum Malformed {
 const HAS_FORECAST: u8 = 1;
 const SATISFIED: u8 = 2;
 /// Longer than this no sender plans ahead.
-const LONGEST_GAP: u64 = 60_000;
+const LONGEST_GAP: u64 = 60_000_000;
 
 impl Header {
     /// The most bytes a header takes.
@@ -57,7 +57,7 @@ impl Header {
         out.push(forecast | if self.satisfied { SATISFIED } else { 0 });
         put(out, self.sequence);
         put(out, self.sequence - self.throwaway.min(self.sequence));
-        put(out, (self.time_to_next.as_nanos() / 1_000_000).min(LONGEST_GAP));
+        put(out, (self.time_to_next.as_nanos() / 1000).min(LONGEST_GAP));
         out.extend_from_slice(&self.sent_at.to_be_bytes());
         let Some(forecast) = &self.forecast else { return };
         put(out, u64::from(forecast.tick));
@@ -80,8 +80,8 @@ impl Header {
         }
         let sequence = take(&mut rest)?;
         let behind = take(&mut rest)?;
-        let millis = take(&mut rest)?;
-        if millis > LONGEST_GAP {
+        let micros = take(&mut rest)?;
+        if micros > LONGEST_GAP {
             return Err(Malformed::Numbers);
         }
         let (&sent_at, after) = rest.split_first_chunk().ok_or(Malformed::Short)?;
@@ -89,7 +89,7 @@ impl Header {
         let mut header = Header {
             sequence,
             throwaway: sequence.checked_sub(behind).ok_or(Malformed::Numbers)?,
-            time_to_next: Span::from_millis(millis),
+            time_to_next: Span::from_micros(micros),
             satisfied: flags & SATISFIED != 0,
             sent_at: u32::from_be_bytes(sent_at),
             forecast: None,

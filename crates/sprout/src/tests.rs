@@ -133,11 +133,11 @@ fn headers() -> impl Strategy<Value = Header> {
         crate::Forecast { tick, received: Bytes::new(u64::from(received)), delivered }
     });
     let flags = (any::<bool>(), prop::option::of(forecast));
-    (any::<u64>(), any::<u64>(), 0u64..60_000, any::<u32>(), flags).prop_map(
-        |(sequence, behind, millis, sent_at, (satisfied, forecast))| Header {
+    (any::<u64>(), any::<u64>(), 0u64..60_000_000, any::<u32>(), flags).prop_map(
+        |(sequence, behind, micros, sent_at, (satisfied, forecast))| Header {
             sequence,
             throwaway: sequence.saturating_sub(behind),
-            time_to_next: Span::from_millis(millis),
+            time_to_next: Span::from_micros(micros),
             satisfied,
             sent_at,
             forecast,
