@@ -8,8 +8,8 @@ use exm_units::Bytes;
 const AROUND_PAYLOAD: u16 = 40 + 8 + exm_datagram::OVERHEAD as u16 + HEADER;
 /// Bytes of Sprout's header with a forecast at most, up to a hundred gigabits a second: 1 of flags,
 /// 8 of the sequence, which the datagram layer keeps below 2^51, 4 + 4 + 4 of what follows, 5 + 8 of
-/// the forecast's number and count, and 4 for each of its ticks.
-const HEADER: u16 = 66;
+/// the forecast's number and count, 4 for each of its ticks, and 6 of the echo.
+const HEADER: u16 = 72;
 /// The smallest packets that make sense.
 const LEAST_MTU: u16 = 576;
 
@@ -85,7 +85,7 @@ pub(crate) fn counted(payload: usize) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use exm_sprout::{Forecast, HORIZON, Header};
+    use exm_sprout::{Echo, Forecast, HORIZON, Header};
     use exm_units::Span;
 
     #[test]
@@ -102,6 +102,7 @@ mod tests {
                 // A hundred gigabits a second.
                 delivered: std::array::from_fn(|tick| Bytes::new(250_000_000 * (tick as u64 + 1))),
             }),
+            echo: Echo::new(u32::MAX, Span::from_millis(655)),
         };
         let mut encoded = Vec::new();
         header.encode(&mut encoded);

@@ -13,6 +13,9 @@ pub struct Settings {
     /// Within so many ticks each packet is to have left the queue: the paper's are five, 100 ms
     /// (thesis, section 2.3.5).
     pub lookahead: usize,
+    /// Where propagation takes so much of the lookahead that less would be left, so long may a packet
+    /// be in the queue all the same, as far as forecasts reach: zero is the paper's.
+    pub queueing: Span,
     /// The longest silence but in an outage, and when neither end has had anything to send for long: an
     /// endpoint that has nothing to send says so (thesis, section 2.3.4).
     pub heartbeat: Span,
@@ -24,6 +27,7 @@ impl Default for Settings {
             method: Method::default(),
             packet: Bytes::new(1500),
             lookahead: 5,
+            queueing: Span::from_millis(61),
             heartbeat: Span::from_millis(40),
         }
     }
@@ -92,10 +96,9 @@ impl Endpoint {
         if let Some(forecast) = &header.forecast {
             let put_off = self.silent_until > now + self.settings.heartbeat
                 && self.sender.stalled(now) > Span::ZERO;
-            let before = self.sender.progress_at();
-            self.sender.hear(now, forecast);
+            self.sender.hear(now, forecast, header.echo);
             // The outage is over: what it put off is due.
-            if put_off && self.sender.progress_at() > before {
+            if put_off && self.sender.stalled(now) == Span::ZERO {
                 self.silent_until = now;
             }
         }
@@ -151,6 +154,7 @@ impl Endpoint {
         if forecast.tick != self.told {
             self.told = forecast.tick;
             header.forecast = Some(*forecast);
+            header.echo = self.receiver.echo(now);
         }
         header
     }

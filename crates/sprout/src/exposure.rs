@@ -1,12 +1,9 @@
 //! [`Exposure`]: for how much of a tick the link had something of ours to deliver.
 
 use crate::Header;
+use crate::header::micros;
+use crate::least::Least;
 use exm_units::{Instant, Span};
-use std::collections::VecDeque;
-
-/// The least delay is looked for in windows of this length, the two last of them: a route may
-/// change, and clocks drift by a millisecond in half a minute.
-const WINDOW: Span = Span::from_secs(10);
 
 /// What the link did in a tick.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,9 +17,8 @@ pub(crate) struct Exposed {
 /// Measures for how long packets of ours waited at the link, and why none did else.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exposure {
-    /// The least time from sending to arrival, by two clocks whose difference is unknown, in the
-    /// window that runs and the one before.
-    least: VecDeque<(Instant, u32)>,
+    /// The least time from sending to arrival, by two clocks whose difference is unknown.
+    least: Least,
     /// What has been counted so far reaches up to here.
     counted: Instant,
     /// Whether nothing waited to be sent after the last packet that came.
@@ -35,8 +31,8 @@ pub(crate) struct Exposure {
 impl Exposure {
     /// A packet arrives. It waited from when it came to the queue until now.
     pub(crate) fn arrive(&mut self, now: Instant, header: &Header) {
-        let micros = ((now.as_nanos() / 1000) as u32).wrapping_sub(header.sent_at);
-        let waited = self.excess(now, micros);
+        let delay = micros(now).wrapping_sub(header.sent_at);
+        let waited = self.least.see(now, delay);
         let since = Instant::from_nanos(now.as_nanos().saturating_sub(waited.as_nanos()));
         self.idle(since);
         self.wait(since, now);
@@ -70,25 +66,5 @@ impl Exposure {
         }
         self.began = now;
         exposed
-    }
-
-    /// By how much a delay of `micros` exceeds the least.
-    fn excess(&mut self, now: Instant, micros: u32) -> Span {
-        match self.least.back_mut() {
-            Some((start, least)) if now - *start < WINDOW => {
-                if (micros.wrapping_sub(*least) as i32) < 0 {
-                    *least = micros;
-                }
-            }
-            _ => {
-                self.least.push_back((now, micros));
-                if self.least.len() > 2 {
-                    self.least.pop_front();
-                }
-            }
-        }
-        let over = |&(_, least): &(Instant, u32)| micros.wrapping_sub(least) as i32;
-        let excess = self.least.iter().map(over).max().unwrap_or(0);
-        Span::from_micros(u64::try_from(excess).unwrap_or(0))
     }
 }

@@ -1,7 +1,7 @@
 //! [`Forecast`]: what a receiver tells its sender.
 
-use crate::HORIZON;
-use exm_units::Bytes;
+use crate::{HORIZON, TICK};
+use exm_units::{Bytes, Span};
 
 /// How many packets will have been delivered by the end of each of the next ticks; never decreasing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,5 +27,15 @@ impl Forecast {
             0 => Bytes::ZERO,
             ticks => self.delivered[ticks - 1],
         }
+    }
+
+    /// How many bytes will have been delivered so long after it was made, evenly within a tick.
+    pub fn within(&self, time: Span) -> Bytes {
+        let ticks = (time.as_nanos() / TICK.as_nanos()) as usize;
+        let part = time.as_nanos() % TICK.as_nanos();
+        let (before, after) = (self.after(ticks), self.after(ticks.saturating_add(1)));
+        let share =
+            u128::from((after - before).get()) * u128::from(part) / u128::from(TICK.as_nanos());
+        before + Bytes::new(share as u64)
     }
 }

@@ -4,11 +4,12 @@
 //! sent; the sequence, the distance of the throwaway number behind it, and the time to the next packet
 //! in microseconds, each as a number of variable length; the time of sending in four bytes, the highest
 //! first; then, where it follows, the forecast: its tick, the bytes received, and the bytes of each of
-//! the eight ticks.
+//! the eight ticks; last, where bit 2 says so, the echo: a time of sending, as above, and in two bytes
+//! how long ago that packet came, in units of 10 us.
 //! Numbers are of seven bits a byte, the lowest first, the top bit set on all but the last (LEB128).
 
 use crate::{Forecast, HORIZON};
-use exm_units::{Bytes, Span};
+use exm_units::{Bytes, Instant, Span};
 
 /// What every packet begins with (thesis, section 2.3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,33 @@ pub struct Header {
     pub sent_at: u32,
     /// What the receiver of the other direction forecasts.
     pub forecast: Option<Forecast>,
+    /// Of the packets of the other direction, the one that came last.
+    pub echo: Option<Echo>,
+}
+
+/// Which packet came last, as RFC 7323 echoes timestamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echo {
+    /// Its [`Header::sent_at`].
+    pub sent_at: u32,
+    /// How long ago it came, in whole units of 10 us.
+    held: u16,
+}
+
+impl Echo {
+    const UNIT: Span = Span::from_micros(10);
+
+    /// Of a packet that was sent at `sent_at` and came so long ago. Nothing where that is 655 ms or
+    /// more.
+    pub fn new(sent_at: u32, held: Span) -> Option<Echo> {
+        let held = u16::try_from(held.as_nanos() / Echo::UNIT.as_nanos()).ok()?;
+        Some(Echo { sent_at, held })
+    }
+
+    /// How long ago it came.
+    pub fn held(&self) -> Span {
+        Echo::UNIT * u64::from(self.held)
+    }
 }
 
 /// A packet that does not begin with a header.
@@ -44,28 +72,32 @@ pub enum Malformed {
 
 const HAS_FORECAST: u8 = 1;
 const SATISFIED: u8 = 2;
+const HAS_ECHO: u8 = 4;
 /// Longer than this no sender plans ahead.
 const LONGEST_GAP: u64 = 60_000_000;
 
 impl Header {
     /// The most bytes a header takes.
-    pub const MAX_LEN: usize = 1 + 3 * 10 + 4 + 10 + 10 + HORIZON * 10;
+    pub const MAX_LEN: usize = 1 + 3 * 10 + 4 + 10 + 10 + HORIZON * 10 + 6;
 
     /// Appends the header to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let forecast = if self.forecast.is_some() { HAS_FORECAST } else { 0 };
-        out.push(forecast | if self.satisfied { SATISFIED } else { 0 });
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        out.push(
+            flag(self.forecast.is_some(), HAS_FORECAST)
+                | flag(self.satisfied, SATISFIED)
+                | flag(self.echo.is_some(), HAS_ECHO),
+        );
         put(out, self.sequence);
         put(out, self.sequence - self.throwaway.min(self.sequence));
         put(out, (self.time_to_next.as_nanos() / 1000).min(LONGEST_GAP));
         out.extend_from_slice(&self.sent_at.to_be_bytes());
-        let Some(forecast) = &self.forecast else { return };
-        put(out, u64::from(forecast.tick));
-        put(out, forecast.received.get());
-        let mut before = 0;
-        for delivered in forecast.delivered {
-            put(out, delivered.get().saturating_sub(before));
-            before = delivered.get();
+        if let Some(forecast) = &self.forecast {
+            put_forecast(out, forecast);
+        }
+        if let Some(echo) = &self.echo {
+            out.extend_from_slice(&echo.sent_at.to_be_bytes());
+            out.extend_from_slice(&echo.held.to_be_bytes());
         }
     }
 
@@ -75,7 +107,7 @@ impl Header {
     /// [`Malformed`] where it begins with none.
     pub fn decode(packet: &[u8]) -> Result<(Header, &[u8]), Malformed> {
         let (&flags, mut rest) = packet.split_first().ok_or(Malformed::Short)?;
-        if flags & !(HAS_FORECAST | SATISFIED) != 0 {
+        if flags & !(HAS_FORECAST | SATISFIED | HAS_ECHO) != 0 {
             return Err(Malformed::Flags(flags));
         }
         let sequence = take(&mut rest)?;
@@ -84,20 +116,40 @@ impl Header {
         if micros > LONGEST_GAP {
             return Err(Malformed::Numbers);
         }
-        let (&sent_at, after) = rest.split_first_chunk().ok_or(Malformed::Short)?;
-        rest = after;
+        let sent_at = u32::from_be_bytes(take_array(&mut rest)?);
         let mut header = Header {
             sequence,
             throwaway: sequence.checked_sub(behind).ok_or(Malformed::Numbers)?,
             time_to_next: Span::from_micros(micros),
             satisfied: flags & SATISFIED != 0,
-            sent_at: u32::from_be_bytes(sent_at),
+            sent_at,
             forecast: None,
+            echo: None,
         };
         if flags & HAS_FORECAST != 0 {
             header.forecast = Some(take_forecast(&mut rest)?);
         }
+        if flags & HAS_ECHO != 0 {
+            let sent_at = u32::from_be_bytes(take_array(&mut rest)?);
+            let held = u16::from_be_bytes(take_array(&mut rest)?);
+            header.echo = Some(Echo { sent_at, held });
+        }
         Ok((header, rest))
+    }
+}
+
+/// A time as headers tell it.
+pub(crate) fn micros(at: Instant) -> u32 {
+    (at.as_nanos() / 1000) as u32
+}
+
+fn put_forecast(out: &mut Vec<u8>, forecast: &Forecast) {
+    put(out, u64::from(forecast.tick));
+    put(out, forecast.received.get());
+    let mut before = 0;
+    for delivered in forecast.delivered {
+        put(out, delivered.get().saturating_sub(before));
+        before = delivered.get();
     }
 }
 
@@ -111,6 +163,12 @@ fn take_forecast(rest: &mut &[u8]) -> Result<Forecast, Malformed> {
         *bytes = Bytes::new(sum);
     }
     Ok(Forecast { tick, received, delivered })
+}
+
+fn take_array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], Malformed> {
+    let (&array, after) = rest.split_first_chunk().ok_or(Malformed::Short)?;
+    *rest = after;
+    Ok(array)
 }
 
 fn put(out: &mut Vec<u8>, mut number: u64) {

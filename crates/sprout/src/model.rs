@@ -91,7 +91,7 @@ impl Default for Model {
             sigma: 182.0,
             power: 0.65,
             escape: 1.0,
-            idleness: 0.32,
+            idleness: 0.28,
             evenness: true,
             learns: false,
         }

@@ -2,7 +2,7 @@
 
 use crate::exposure::{Exposed, Exposure};
 use crate::forecaster::Seen;
-use crate::{Forecast, Forecaster, Header, TICK};
+use crate::{Echo, Forecast, Forecaster, Header, TICK};
 use exm_units::{Bytes, Instant, Span};
 
 /// After so many ticks of silence nothing more is forgotten: ten seconds, many times what the rate
@@ -25,6 +25,8 @@ pub struct Receiver {
     quiet_until: Option<Instant>,
     exposure: Exposure,
     forecast: Forecast,
+    /// Of the packets that came, of the one sent last: when it came, and its time of sending.
+    newest: Option<(Instant, u32)>,
 }
 
 impl Receiver {
@@ -40,6 +42,7 @@ impl Receiver {
             quiet_until: None,
             exposure: Exposure::default(),
             forecast: Forecast { tick: 0, received: Bytes::ZERO, delivered },
+            newest: None,
         }
     }
 
@@ -52,6 +55,10 @@ impl Receiver {
             self.exposure.wait(until, now);
         }
         self.exposure.arrive(now, header);
+        let later = |(_, sent_at)| header.sent_at.wrapping_sub(sent_at) as i32 >= 0;
+        if self.newest.is_none_or(later) {
+            self.newest = Some((now, header.sent_at));
+        }
         let next = now.saturating_add(header.time_to_next);
         self.quiet_until = self.quiet_until.max(Some(next));
     }
@@ -98,6 +105,12 @@ impl Receiver {
     /// What was forecast when the last tick ended.
     pub fn forecast(&self) -> &Forecast {
         &self.forecast
+    }
+
+    /// What the other end is told at `now` of the packet that came last.
+    pub(crate) fn echo(&self, now: Instant) -> Option<Echo> {
+        let (at, sent_at) = self.newest?;
+        Echo::new(sent_at, now.saturating_since(at))
     }
 
     /// The forecaster.

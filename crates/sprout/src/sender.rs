@@ -1,6 +1,8 @@
 //! [`Sender`]: keeps what it sends within what is forecast.
 
-use crate::{Forecast, HORIZON, Header, Settings, TICK};
+use crate::header::micros;
+use crate::least::Least;
+use crate::{Echo, Forecast, HORIZON, Header, Settings, TICK};
 use exm_units::{Bytes, Instant, Span};
 use std::collections::VecDeque;
 
@@ -11,7 +13,7 @@ const SAME: Span = Span::from_millis(1);
 
 /// By no more than this a host's wakes are late.
 const LATENESS: Span = Span::from_millis(2);
-/// So long without progress is no outage yet.
+/// So old may be what arrives, and it is no outage yet.
 const PASSING: Span = Span::from_millis(400);
 /// So long without a word may be the way back's fault, while everything arrives.
 const SILENCE: Span = Span::from_secs(1);
@@ -23,6 +25,10 @@ pub struct Sender {
     packet: Bytes,
     /// Within so many ticks each packet is to have left the queue.
     lookahead: usize,
+    /// So long may it wait in it, whatever propagation takes.
+    queueing: Span,
+    /// Round-trip times.
+    rtts: Least,
     forecast: Forecast,
     /// When the forecast came, and how many ticks have passed since.
     forecast_at: Instant,
@@ -31,8 +37,9 @@ pub struct Sender {
     sent: u64,
     /// Those of them that are believed to be still under way.
     queue: u64,
-    /// When last it was heard that something had arrived, or something was sent when all had.
-    progress_at: Instant,
+    /// When the packet was sent that was sent last of those known to have arrived, or, if that is
+    /// later, the first after all that had been sent had arrived.
+    fresh_at: Instant,
     /// The time that a full packet takes: what there is room for is spread over a tick.
     gap: Span,
     /// When the last packet was sent, or should have been by a host whose wakes are never late.
@@ -51,12 +58,14 @@ impl Sender {
         Sender {
             packet: settings.packet,
             lookahead: settings.lookahead,
+            queueing: settings.queueing,
+            rtts: Least::default(),
             forecast,
             forecast_at: now,
             tick: 0,
             sent: 0,
             queue: 0,
-            progress_at: now,
+            fresh_at: now,
             gap: Span::ZERO,
             paced_from: now,
             last: Bytes::ZERO,
@@ -66,20 +75,31 @@ impl Sender {
     }
 
     /// A forecast has come. One that is not newer than the last changes nothing.
-    pub fn hear(&mut self, now: Instant, forecast: &Forecast) {
+    pub fn hear(&mut self, now: Instant, forecast: &Forecast, echo: Option<Echo>) {
         let newer = forecast.tick.wrapping_sub(self.forecast.tick) as i32 > 0;
         // Nobody has received what was not sent.
         if !newer || forecast.received.get() > self.sent {
             return;
         }
-        if forecast.received > self.forecast.received {
-            self.progress_at = now;
+        if let Some(echo) = echo {
+            self.hear_echo(now, echo);
         }
         self.forecast = *forecast;
         self.forecast_at = now;
         self.tick = 0;
         self.queue = self.sent - forecast.received.get();
         self.pace();
+    }
+
+    /// One that would be of the future, or of longer ago than half a turn of its clock, tells nothing.
+    fn hear_echo(&mut self, now: Instant, echo: Echo) {
+        let ago = micros(now).wrapping_sub(echo.sent_at);
+        let held = (echo.held().as_nanos() / 1000) as u32;
+        if ago <= u32::MAX / 2 && held <= ago {
+            self.rtts.see(now, ago - held);
+            let sent_at = now.as_nanos().saturating_sub(u64::from(ago) * 1000);
+            self.fresh_at = self.fresh_at.max(Instant::from_nanos(sent_at));
+        }
     }
 
     /// Spreads the window over a tick.
@@ -125,7 +145,11 @@ impl Sender {
 
     /// How many may be sent in tick `tick`, when `queue` bytes are under way.
     fn window_at(&self, tick: usize, queue: u64) -> Bytes {
-        let delivered = self.forecast.after(tick + self.lookahead) - self.forecast.after(tick);
+        // Bytes that propagate are under way as well.
+        let rtt = self.rtts.get().map_or(Span::ZERO, |micros| Span::from_micros(micros.into()));
+        let ahead = (TICK * self.lookahead as u64).max(self.queueing + rtt);
+        let until = self.forecast.within(TICK * tick as u64 + ahead);
+        let delivered = until - self.forecast.after(tick);
         Bytes::new(delivered.get().saturating_sub(queue))
     }
 
@@ -153,11 +177,11 @@ impl Sender {
         let header = Header {
             sequence: self.sent,
             throwaway: self.throwaway,
-            sent_at: (now.as_nanos() / 1000) as u32,
+            sent_at: micros(now),
             ..Header::default()
         };
         if self.sent == self.forecast.received.get() {
-            self.progress_at = now;
+            self.fresh_at = now;
         }
         self.sent += size.get();
         self.queue += size.get();
@@ -172,17 +196,16 @@ impl Sender {
         header
     }
 
-    /// When last it was heard that something had arrived, or something was sent when all had.
-    pub fn progress_at(&self) -> Instant {
-        self.progress_at
-    }
-
-    /// For how long there is reason to believe that nothing arrives, though something is under way:
-    /// while the other end is heard, but tells of no progress; and when it is not heard for long.
+    /// For how long there is reason to believe that nothing arrives but what was sent long ago, though
+    /// something is under way: while the other end is heard, but tells of nothing newer; and when it is
+    /// not heard for long.
     pub fn stalled(&self, now: Instant) -> Span {
-        let heard = self.forecast_at.max(self.progress_at);
-        let without_progress = (heard - self.progress_at).saturating_sub(PASSING);
-        without_progress + now.saturating_since(heard).saturating_sub(SILENCE)
+        if self.sent == self.forecast.received.get() {
+            return Span::ZERO;
+        }
+        let heard = self.forecast_at.max(self.fresh_at);
+        let aged = (heard - self.fresh_at).saturating_sub(PASSING);
+        aged + now.saturating_since(heard).saturating_sub(SILENCE)
     }
 
     /// How many bytes are believed to be under way.

@@ -1,8 +1,8 @@
 //! Beside the paper's numbers and the original's, and what must always hold.
 
 use crate::{
-    Counts, Endpoint, Filter, Forecaster, HORIZON, Header, Malformed, Method, Model, Receiver,
-    Seen, Sender, Settings, TICK,
+    Counts, Echo, Endpoint, Filter, Forecaster, HORIZON, Header, Malformed, Method, Model,
+    Receiver, Seen, Sender, Settings, TICK,
 };
 use exm_units::{Bytes, Instant, Span};
 use proptest::prelude::*;
@@ -132,15 +132,19 @@ fn headers() -> impl Strategy<Value = Header> {
         });
         crate::Forecast { tick, received: Bytes::new(u64::from(received)), delivered }
     });
-    let flags = (any::<bool>(), prop::option::of(forecast));
+    let echo = (any::<u32>(), 0u64..655_000).prop_map(|(sent_at, held)| {
+        Echo::new(sent_at, Span::from_micros(held)).expect("short enough")
+    });
+    let flags = (any::<bool>(), prop::option::of(forecast), prop::option::of(echo));
     (any::<u64>(), any::<u64>(), 0u64..60_000_000, any::<u32>(), flags).prop_map(
-        |(sequence, behind, micros, sent_at, (satisfied, forecast))| Header {
+        |(sequence, behind, micros, sent_at, (satisfied, forecast, echo))| Header {
             sequence,
             throwaway: sequence.saturating_sub(behind),
             time_to_next: Span::from_micros(micros),
             satisfied,
             sent_at,
             forecast,
+            echo,
         },
     )
 }
@@ -232,6 +236,7 @@ fn forecast_after(size: u64, gap: u64, satisfied: bool) -> f64 {
             sent_at: (sent.as_nanos() / 1000) as u32,
             satisfied,
             forecast: None,
+            echo: None,
         };
         receiver.receive(sent + Span::from_millis(20 + wait), &header, Bytes::new(size));
         sequence += size;
@@ -269,6 +274,51 @@ fn small_packets_are_not_paced_as_full_ones() {
         sent
     };
     assert!(packets(100) >= 12 * packets(1500), "{} and {}", packets(100), packets(1500));
+}
+
+/// A forecast of a packet a tick, after so many ticks, by which `received` bytes had arrived.
+fn steady(tick: u32, received: u64) -> crate::Forecast {
+    let delivered = std::array::from_fn(|tick| Bytes::new(1500 * (tick as u64 + 1)));
+    crate::Forecast { tick, received: Bytes::new(received), delivered }
+}
+
+#[test]
+fn forecasts_are_told_within_ticks_too() {
+    let forecast = steady(0, 0);
+    for (millis, bytes) in
+        [(0, 0), (5, 375), (20, 1500), (150, 11_250), (160, 12_000), (9000, 12_000)]
+    {
+        assert_eq!(forecast.within(Span::from_millis(millis)), Bytes::new(bytes), "{millis} ms");
+    }
+}
+
+/// Where the lookahead is no longer than what propagates and may queue, the window grows with the
+/// round-trip time, up to the forecast's horizon.
+#[test]
+fn windows_grow_with_the_round_trip_time() {
+    let settings = Settings { queueing: Span::from_millis(60), ..Settings::default() };
+    let window = |rtt: u64| {
+        let mut sender = Sender::new(Instant::ZERO, &settings, steady(0, 0));
+        sender.send(Instant::ZERO, Bytes::new(1500));
+        let echo = Echo::new(0, Span::from_millis(10));
+        sender.hear(Instant::ZERO + Span::from_millis(rtt + 10), &steady(1, 1500), echo);
+        sender.window().get()
+    };
+    assert_eq!([20, 40, 60, 90, 100, 500].map(window), [7500, 7500, 9000, 11_250, 12_000, 12_000]);
+}
+
+/// What arrives though it was sent long ago ends no outage; what was sent just now does.
+#[test]
+fn old_news_ends_no_outage() {
+    let at = |millis| Instant::ZERO + Span::from_millis(millis);
+    let mut sender = Sender::new(at(0), &Settings::default(), steady(0, 0));
+    let old = sender.send(at(0), Bytes::new(1500));
+    let fresh = sender.send(at(2900), Bytes::new(1500));
+    sender.send(at(2950), Bytes::new(1500));
+    sender.hear(at(3000), &steady(1, 1500), Echo::new(old.sent_at, Span::ZERO));
+    assert_eq!(sender.stalled(at(3000)), Span::from_millis(2600));
+    sender.hear(at(3020), &steady(2, 3000), Echo::new(fresh.sent_at, Span::ZERO));
+    assert_eq!(sender.stalled(at(3020)), Span::ZERO);
 }
 
 /// Two endpoints that have had nothing to send for long say so more rarely, but what is sent then is not

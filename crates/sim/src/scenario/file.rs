@@ -50,6 +50,7 @@ pub(super) struct SproutTable {
     pub(super) model: Option<Spanned<String>>,
     pub(super) risk: Option<Spanned<f64>>,
     pub(super) lookahead: Option<Spanned<u64>>,
+    pub(super) queueing: Option<Spanned<Span>>,
     pub(super) sigma: Option<Spanned<f64>>,
     pub(super) outage: Option<Spanned<Span>>,
     pub(super) idleness: Option<Spanned<f64>>,

@@ -48,9 +48,10 @@
 //! The controllers `"sprout"` and `"sprout-ewma"` stand for that transport. A `[sprout]` sets for all
 //! what a flow's own `sprout` may set again: `model` (`"default"` or `"paper"`), `risk` (0.05: the chance
 //! taken that less is delivered than forecast), `lookahead` (5 ticks of 20 ms, within which each packet is
-//! to have left the queue), `sigma` (182, of the paper's model 200: how far a rate of 200 packets a second
+//! to have left the queue), `queueing` (`"61 ms"`, of the paper's model zero: so long may it be in it even
+//! where propagation leaves less of the lookahead), `sigma` (182, of the paper's model 200: how far a rate of 200 packets a second
 //! wanders, in packets a second per square root of a second), `outage` (`"1 s"`, the mean length of an
-//! outage), `learns` (false: whether these two are learnt slowly from the link) and `idleness` (0.32, of the
+//! outage), `learns` (false: whether these two are learnt slowly from the link) and `idleness` (0.28, of the
 //! paper's model 0: how much of the time counts in which the window left the link idle; at 1 none does).
 //!
 //! A `[series]` asks for time series: `every` such a span, or after each `"event"`; `flows` and

@@ -4,9 +4,9 @@ use super::error::{ScenarioError, suggest};
 use super::file::{SproutTable, TcpTable};
 use super::grammar::parse_floor;
 use super::read::{Reader, place};
-use exm_sprout::{Method, Model};
+use exm_sprout::{Method, Model, TICK};
 use exm_tcp::{DelayedAcks, Settings};
-use exm_units::Packets;
+use exm_units::{Packets, Span};
 use std::ops::RangeInclusive;
 use toml::Spanned;
 
@@ -63,6 +63,10 @@ impl Reader<'_> {
         for table in [&self.sprout, own] {
             if let Some(value) = &table.model {
                 model = self.model(value)?;
+                settings.queueing = match value.as_ref().as_str() {
+                    "paper" => Span::ZERO,
+                    _ => exm_sprout::Settings::default().queueing,
+                };
             }
             if let Some(value) = &table.risk {
                 risk = self.within("risk", value, *value.as_ref(), &RISKS)?;
@@ -83,6 +87,12 @@ impl Reader<'_> {
                 let most = exm_sprout::HORIZON as f64;
                 settings.lookahead =
                     self.within("lookahead", value, ticks, &(1.0..=most))? as usize;
+            }
+            if let Some(value) = &table.queueing {
+                let ticks = value.as_ref().as_secs_f64() / TICK.as_secs_f64();
+                let most = exm_sprout::HORIZON as f64;
+                self.within("queueing in ticks", value, ticks, &(0.0..=most))?;
+                settings.queueing = *value.as_ref();
             }
         }
         settings.method = Method::Bayes { model, risk };

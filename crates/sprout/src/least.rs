@@ -1,0 +1,67 @@
+//! [`Least`]: the least of what was seen lately.
+
+use exm_units::{Instant, Span};
+use std::collections::VecDeque;
+
+/// The least is looked for in windows of this length, the two last of them: a route may change, and
+/// clocks drift by a millisecond in half a minute.
+const WINDOW: Span = Span::from_secs(10);
+
+/// The least of what was seen in the last ten to twenty seconds: of delays in whole microseconds modulo
+/// 2^32, which may be measured by two clocks whose difference is unknown.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Least {
+    /// When each of the two last windows began, and the least in it.
+    windows: VecDeque<(Instant, u32)>,
+}
+
+impl Least {
+    /// At `now` a delay of `micros` was seen. Returns by how much it exceeds the least.
+    pub(crate) fn see(&mut self, now: Instant, micros: u32) -> Span {
+        match self.windows.back_mut() {
+            Some((start, least)) if now - *start < WINDOW => {
+                if exceeds(*least, micros) {
+                    *least = micros;
+                }
+            }
+            _ => {
+                self.windows.push_back((now, micros));
+                if self.windows.len() > 2 {
+                    self.windows.pop_front();
+                }
+            }
+        }
+        let least = self.get().unwrap_or(micros);
+        Span::from_micros(u64::from(micros.wrapping_sub(least)))
+    }
+
+    /// The least, if anything was seen.
+    pub(crate) fn get(&self) -> Option<u32> {
+        let lesser = |one: u32, other: u32| if exceeds(one, other) { other } else { one };
+        self.windows.iter().map(|&(_, least)| least).reduce(lesser)
+    }
+}
+
+/// Whether `one` is more than `other`.
+fn exceeds(one: u32, other: u32) -> bool {
+    (one.wrapping_sub(other) as i32) > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_is_forgotten_and_may_wrap() {
+        let mut least = Least::default();
+        let mut see = |secs, micros: u32| {
+            (least.see(Instant::ZERO + Span::from_secs(secs), micros), least.get())
+        };
+        let zero = Span::ZERO;
+        assert_eq!(see(0, 5), (zero, Some(5)));
+        assert_eq!(see(1, u32::MAX), (zero, Some(u32::MAX)));
+        assert_eq!(see(2, 5), (Span::from_micros(6), Some(u32::MAX)));
+        assert_eq!(see(11, 10), (Span::from_micros(11), Some(u32::MAX)));
+        assert_eq!(see(22, 12), (Span::from_micros(2), Some(10)));
+    }
+}
