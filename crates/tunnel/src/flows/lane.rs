@@ -58,11 +58,16 @@ pub(super) struct Lane {
     queue: VecDeque<Waiting>,
     /// How many bytes it may still send in its turn.
     pub(super) credit: u64,
+    /// How many bytes it may send before others' turns.
+    saved: u64,
+    /// What a flow's share was when the last packet went.
+    gone_at: u64,
     state: FlowState,
 }
 
 impl Lane {
-    pub(super) fn new(flow: Option<Flow>) -> Lane {
+    /// An empty one, a flow's share having been `share` bytes so far.
+    pub(super) fn new(flow: Option<Flow>, share: u64) -> Lane {
         let (zero, none) = (Tally::default(), Span::ZERO);
         let state = FlowState {
             flow,
@@ -72,7 +77,7 @@ impl Lane {
             waited: none,
             used_at: Instant::ZERO,
         };
-        Lane { queue: VecDeque::new(), credit: 0, state }
+        Lane { queue: VecDeque::new(), credit: 0, saved: 0, gone_at: share, state }
     }
 
     pub(super) fn flow(&self) -> Option<Flow> {
@@ -109,6 +114,30 @@ impl Lane {
     /// Whether it has credit for its first packet.
     pub(super) fn may_send(&self) -> bool {
         self.queue.front().is_some_and(|packet| packet.cost <= self.credit)
+    }
+
+    /// It has packets again: it has saved what a flow's share has grown by since it had none, but no
+    /// more than `most`.
+    pub(super) fn come(&mut self, share: u64, most: u64) {
+        self.saved = (self.saved + (share - self.gone_at)).min(most);
+    }
+
+    /// It has no packets any more. What is left of its turn is lost, but if the turn `was_early` it is
+    /// saved again.
+    pub(super) fn go(&mut self, share: u64, was_early: bool) {
+        let left = std::mem::take(&mut self.credit);
+        self.saved += if was_early { left } else { 0 };
+        self.gone_at = share;
+    }
+
+    /// Takes a turn of `quantum` from what it has saved, if that is enough.
+    pub(super) fn take_saved(&mut self, quantum: u64) -> bool {
+        let rest = self.saved.checked_sub(quantum);
+        if let Some(rest) = rest {
+            self.saved = rest;
+            self.credit += quantum;
+        }
+        rest.is_some()
     }
 
     pub(super) fn push(&mut self, now: Instant, bytes: Vec<u8>, cost: u64) {

@@ -23,15 +23,22 @@ use std::collections::{BTreeMap, VecDeque};
 const MOST_FLOWS: usize = 1024;
 /// So many full packets may wait whatever is forecast: flows could not start otherwise, and after an
 /// outage there would be nothing to find the link's rate by.
-const LEAST: u64 = 16;
+const LEAST: u64 = 24;
 /// Flows take turns by no less than this.
 const LEAST_QUANTUM: u64 = 64;
+/// No more turns are saved: enough for what a call sends in two seconds.
+const MOST_SAVED: u64 = 96;
 
 /// The queues of all flows.
 ///
 /// Turns are those of deficit round robin (Shreedhar & Varghese, SIGCOMM 1995), whose quantum is a
 /// full packet: flows that have packets waiting send as many bytes as each other, whatever the sizes
 /// of these. Each packet counts for what it takes on the link, with all that is put around it.
+///
+/// A flow that has nothing waiting saves the turns it could have had, up to a bound, and takes them
+/// before all others' once it has. So a call that needs less than its share of the link in the long
+/// run gets what it needs in a second in which half of the link is too little; a download saves
+/// nothing, and one that begins has saved nothing yet.
 ///
 /// It reads no clock and sends nothing: it is told the time, and asked for packets.
 #[derive(Clone, Debug)]
@@ -42,10 +49,14 @@ pub struct FlowQueues {
     /// The first is for the flows that have none of their own.
     lanes: Vec<Lane>,
     lane_of: BTreeMap<Flow, usize>,
-    /// The lanes with packets, in the order of their turns; it is the first one's.
+    /// The lanes with packets that have saved turns, in the order in which they take them.
+    early: VecDeque<usize>,
+    /// The other lanes with packets, in the order of their turns; it is the first one's.
     round: VecDeque<usize>,
     /// Whether the first of the round has got its quantum.
     has_begun: bool,
+    /// How much a flow would have sent that always had packets waiting.
+    share: u64,
     fragments: Fragments,
     waiting: Tally,
     sent: Tally,
@@ -64,10 +75,12 @@ impl FlowQueues {
             quantum,
             overhead: overhead.get(),
             bound: quantum.saturating_mul(LEAST),
-            lanes: vec![Lane::new(None)],
+            lanes: vec![Lane::new(None, 0)],
             lane_of: BTreeMap::new(),
+            early: VecDeque::new(),
             round: VecDeque::new(),
             has_begun: false,
+            share: 0,
             fragments: Fragments::default(),
             waiting: Tally::default(),
             sent: Tally::default(),
@@ -76,7 +89,7 @@ impl FlowQueues {
     }
 
     /// `deliverable` is what the receiver's latest forecast says the link delivers over what is left
-    /// of its life: no more than that is to wait, but sixteen full packets may always. What is too
+    /// of its life: no more than that is to wait, but twenty-four full packets may always. What is too
     /// much is dropped.
     pub fn set_bound(&mut self, deliverable: Bytes) {
         self.bound = deliverable.get().max(self.quantum.saturating_mul(LEAST));
@@ -97,7 +110,9 @@ impl FlowQueues {
         let cost = self.cost(bytes.len());
         let lane = &mut self.lanes[index];
         if lane.is_empty() {
-            self.round.push_back(index);
+            lane.come(self.share, self.quantum * MOST_SAVED);
+            let has_saved = lane.take_saved(self.quantum);
+            if has_saved { &mut self.early } else { &mut self.round }.push_back(index);
         }
         lane.push(now, bytes, cost);
         self.keep_bound();
@@ -114,8 +129,9 @@ impl FlowQueues {
         let Some(index) = self.settle() else { return };
         let lane = &mut self.lanes[index];
         let Some(packet) = lane.send(now) else { return };
-        if lane.is_empty() {
-            self.leave_round(0);
+        self.share += packet.cost / (self.early.len() + self.round.len()) as u64;
+        if self.lanes[index].is_empty() {
+            self.leave(index);
         }
         self.waiting.take(packet.cost);
         self.sent.add(packet.cost);
@@ -158,7 +174,7 @@ impl FlowQueues {
             return SHARED;
         }
         if self.lanes.len() <= MOST_FLOWS {
-            self.lanes.push(Lane::new(Some(flow)));
+            self.lanes.push(Lane::new(Some(flow), self.share));
             self.lane_of.insert(flow, self.lanes.len() - 1);
             return self.lanes.len() - 1;
         }
@@ -168,13 +184,22 @@ impl FlowQueues {
         if let Some(old) = self.lanes[index].flow() {
             self.lane_of.remove(&old);
         }
-        self.lanes[index] = Lane::new(Some(flow));
+        self.lanes[index] = Lane::new(Some(flow), self.share);
         self.lane_of.insert(flow, index);
         index
     }
 
-    /// Turns go on until the first of the round may send its first packet; which lane that is.
+    /// Turns go on until the lane whose turn it is may send its first packet; which lane that is.
     fn settle(&mut self) -> Option<usize> {
+        while let Some(&index) = self.early.front() {
+            let lane = &mut self.lanes[index];
+            if lane.may_send() {
+                return Some(index);
+            }
+            self.early.pop_front();
+            let has_saved = lane.take_saved(self.quantum);
+            if has_saved { &mut self.early } else { &mut self.round }.push_back(index);
+        }
         loop {
             let index = *self.round.front()?;
             let lane = &mut self.lanes[index];
@@ -192,25 +217,29 @@ impl FlowQueues {
 
     fn keep_bound(&mut self) {
         while self.waiting.bytes > self.bound {
-            let lengths = self.round.iter().enumerate();
-            let longest = lengths.max_by_key(|&(_, &index)| self.lanes[index].cost());
-            let Some((place, &index)) = longest else { return };
+            let lanes = self.early.iter().chain(&self.round);
+            let Some(&index) = lanes.max_by_key(|&&index| self.lanes[index].cost()) else { return };
             let lane = &mut self.lanes[index];
             let Some(packet) = lane.drop_first() else { return };
             if lane.is_empty() {
-                self.leave_round(place);
+                self.leave(index);
             }
             self.waiting.take(packet.cost);
             self.dropped.add(packet.cost);
         }
     }
 
-    /// The lane at `place` in the round has no packets any more. What it had left of its quantum is
-    /// lost: nobody saves turns.
-    fn leave_round(&mut self, place: usize) {
-        if let Some(index) = self.round.remove(place) {
-            self.lanes[index].credit = 0;
-        }
-        self.has_begun &= place != 0;
+    /// The lane has no packets any more, and takes no turns.
+    fn leave(&mut self, index: usize) {
+        let place = |lanes: &VecDeque<usize>| lanes.iter().position(|&other| other == index);
+        let was_early = match place(&self.early) {
+            Some(place) => self.early.remove(place).is_some(),
+            None => {
+                self.has_begun &= self.round.front() != Some(&index);
+                self.round.retain(|&other| other != index);
+                false
+            }
+        };
+        self.lanes[index].go(self.share, was_early);
     }
 }

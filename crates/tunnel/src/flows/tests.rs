@@ -60,16 +60,16 @@ fn flows_take_turns() {
 
 #[test]
 fn the_longest_loses_its_head() {
-    let mut queues = queues(20 * QUANTUM);
+    let mut queues = queues(30 * QUANTUM);
     push(&mut queues, Instant::ZERO, packet(1, 1288, 0));
-    for number in 1..=19 {
+    for number in 1..=29 {
         push(&mut queues, Instant::ZERO, packet(2, 1288, number));
     }
     assert_eq!(queues.dropped().packets, 0);
-    push(&mut queues, Instant::ZERO, packet(1, 1288, 20));
-    assert_eq!((queues.dropped().packets, queues.waiting().bytes), (1, 20 * QUANTUM));
+    push(&mut queues, Instant::ZERO, packet(1, 1288, 30));
+    assert_eq!((queues.dropped().packets, queues.waiting().bytes), (1, 30 * QUANTUM));
     let order: Vec<_> = std::iter::from_fn(|| pull(&mut queues)).map(|p| read(&p).1).collect();
-    assert_eq!(order[..4], [0, 2, 20, 3], "1 was the head of the longest");
+    assert_eq!(order[..4], [0, 2, 30, 3], "1 was the head of the longest");
 }
 
 #[test]
@@ -149,6 +149,33 @@ fn fragments_go_with_their_flow() {
         push(&mut queues, Instant::ZERO, fragment(id, [0x20, 0], 5));
     }
     assert_eq!(queues.flows().count(), 2);
+}
+
+/// Flow 1 always has packets waiting; of flow 2 a packet comes after every fourth that is sent. Once two
+/// come after each, which is more than half, flow 2 lives on what it has saved, but not for ever; a flow
+/// that is new has saved nothing.
+#[test]
+fn who_takes_less_than_its_share_saves_turns() {
+    let mut queues = queues(1 << 30);
+    let mut sent = [0u64; 4];
+    let mut go = |queues: &mut FlowQueues, port: u16, arrivals: &dyn Fn(u32) -> u32, count: u32| {
+        let before = sent;
+        for number in 0..count {
+            push(queues, Instant::ZERO, packet(1, 1288, number));
+            (0..arrivals(number))
+                .for_each(|_| push(queues, Instant::ZERO, packet(port, 1288, number)));
+            let (port, _) = read(&pull(queues).expect("one waits"));
+            sent[usize::from(port)] += 1;
+        }
+        [1, 2, 3].map(|port| sent[port] - before[port])
+    };
+    assert_eq!(go(&mut queues, 2, &|number| u32::from(number % 4 == 0), 400), [300, 100, 0]);
+    let [first, second, _] = go(&mut queues, 2, &|_| 2, 60);
+    assert!(first <= 1 && second >= 59, "{second} of 60 by what was saved");
+    let [first, second, _] = go(&mut queues, 2, &|_| 2, 300);
+    assert!((100..200).contains(&first), "{first} and {second} once it is spent");
+    let [first, second, third] = go(&mut queues, 3, &|_| 2, 300);
+    assert!(first.abs_diff(second) <= 1 && second.abs_diff(third) <= 1);
 }
 
 /// What is done with the queues: so many bytes of a flow come, some packets are taken, or something

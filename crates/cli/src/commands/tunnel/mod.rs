@@ -14,10 +14,11 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 A host with a good connection serves; a machine on a cellular or other moody link connects. All that
-the latter sends and receives goes by a Sprout session between the two, encrypted: each flow of
-packets has a queue of its own, they take turns, and none holds more than will be delivered soon. A
-call stays smooth beside a download. Both must be run as root. Everything that they set up, devices,
-routes, rules and names, is taken down again when they end, however they end.
+the latter sends and receives goes by a Sprout session between the two, encrypted. Each flow of packets
+has a queue of its own, they take turns, who took fewer before comes first, and none holds more than
+will be delivered soon: a call stays smooth beside a download. Both must be run as root. Everything
+that they set up, devices, routes, rules and names, is taken down again when they end, however they
+end.
 
 A server serves one client at a time, the one that came last of those that have its key; for several
 clients run several, each with a key and a port of its own.
