@@ -296,15 +296,18 @@ fn base(experiment: &Experiment, options: &Options) -> Result<Table, PlanError> 
     Ok(base)
 }
 
-/// Each direction of each of `pairs` under each of those of `variants` that set no trace.
+/// Each direction of each of `pairs` under each of those of `variants` that are no other trace: neither
+/// set one, nor change nothing where others set one.
 fn recorded(
     variants: &[Variant],
     pairs: &[Pair],
     mut document: Table,
 ) -> Result<Vec<Variant>, PlanError> {
     let ways = edit::traced_ways(&mut document).ok_or(PlanError::NoWays)?;
+    let sets_trace = |variant: &Variant| variant.changes.iter().any(Change::is_of_trace);
+    let some_do = variants.iter().any(sets_trace);
     let mut kept: Vec<Variant> = variants.to_vec();
-    kept.retain(|variant| !variant.changes.iter().any(Change::is_of_trace));
+    kept.retain(|variant| !sets_trace(variant) && !(some_do && variant.changes.is_empty()));
     if kept.is_empty() {
         kept.push(Variant::default());
     }

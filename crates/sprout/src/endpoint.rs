@@ -13,8 +13,8 @@ pub struct Settings {
     /// Within so many ticks each packet is to have left the queue: the paper's are five, 100 ms
     /// (thesis, section 2.3.5).
     pub lookahead: usize,
-    /// Where propagation takes so much of the lookahead that less would be left, so long may a packet
-    /// be in the queue all the same, as far as forecasts reach: zero is the paper's.
+    /// Where the round trip leaves less of the lookahead, a packet may be in the queue for so long all
+    /// the same, as far as forecasts reach. The paper's is zero.
     pub queueing: Span,
     /// The longest silence but in an outage, and when neither end has had anything to send for long: an
     /// endpoint that has nothing to send says so (thesis, section 2.3.4).

@@ -74,7 +74,8 @@ impl Sender {
         }
     }
 
-    /// A forecast has come. One that is not newer than the last changes nothing.
+    /// A forecast has come, with an echo of what had arrived last. One that is not newer than the last
+    /// changes nothing.
     pub fn hear(&mut self, now: Instant, forecast: &Forecast, echo: Option<Echo>) {
         let newer = forecast.tick.wrapping_sub(self.forecast.tick) as i32 > 0;
         // Nobody has received what was not sent.
@@ -91,7 +92,7 @@ impl Sender {
         self.pace();
     }
 
-    /// One that would be of the future, or of longer ago than half a turn of its clock, tells nothing.
+    /// An echo of the future, or of longer ago than half a turn of a header's clock, tells nothing.
     fn hear_echo(&mut self, now: Instant, echo: Echo) {
         let ago = micros(now).wrapping_sub(echo.sent_at);
         let held = (echo.held().as_nanos() / 1000) as u32;
@@ -145,7 +146,7 @@ impl Sender {
 
     /// How many may be sent in tick `tick`, when `queue` bytes are under way.
     fn window_at(&self, tick: usize, queue: u64) -> Bytes {
-        // Bytes that propagate are under way as well.
+        // What propagates is under way, and counted, as well.
         let rtt = self.rtts.get().map_or(Span::ZERO, |micros| Span::from_micros(micros.into()));
         let ahead = (TICK * self.lookahead as u64).max(self.queueing + rtt);
         let until = self.forecast.within(TICK * tick as u64 + ahead);

@@ -167,6 +167,8 @@ controller = "reno"
 name = "A"
 set = { "link.data.trace" = "umts-like" }
 [[experiment.variant]]
+name = "as above"
+[[experiment.variant]]
 name = "late"
 set = { "link.delay" = "10 ms" }
 "#;
@@ -195,7 +197,7 @@ fn recorded_traces_take_the_place_of_others_both_ways() {
     };
     assert_eq!((opportunities(0), opportunities(1)), (vec![2, 1], vec![1, 2]));
     let usual = planned(BOTH_WAYS, &Options::default()).expect("is sound");
-    assert_eq!(usual.experiment.variants.len(), 2);
+    assert_eq!(usual.experiment.variants.len(), 3);
     assert_ne!(usual.hash, plan.hash);
     assert!(parsed(BOTH_WAYS).expect("is sound").files().is_empty(), "no trace of others");
 }

@@ -4,7 +4,7 @@ use crate::controllers::AnyController;
 use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
-use exm_units::{Bytes, Instant, Probability, Span};
+use exm_units::{Bytes, Instant, Packets, Probability, Span};
 
 /// The most senders a network may have.
 pub const MAX_FLOWS: usize = 100_000;
@@ -184,6 +184,15 @@ pub enum NetworkError {
         limit: Limit,
         /// The size of a packet that crosses it.
         packet: Bytes,
+    },
+    /// A queue that has room for nothing.
+    #[error(
+        "a buffer of no packets lets none ever pass: give at least one packet's room, or \
+         \"unlimited\""
+    )]
+    EmptyBuffer {
+        /// The link.
+        link: usize,
     },
     /// A delay longer than [`MAX_TIME`].
     #[error("a delay of {delay} is too long: give at most {MAX_TIME}")]
@@ -414,10 +423,8 @@ fn check_link(link: usize, spec: &LinkSpec) -> Result<(), NetworkError> {
     if spec.service.rate().as_bps() == 0 {
         return Err(NetworkError::ZeroRate { link });
     }
-    if let limit @ Limit::Packets(room) = spec.buffer
-        && room.get() == 0
-    {
-        return Err(NetworkError::NoBuffer { link, limit, packet: Bytes::new(1) });
+    if spec.buffer == Limit::Packets(Packets::ZERO) {
+        return Err(NetworkError::EmptyBuffer { link });
     }
     if spec.delay > MAX_TIME {
         return Err(NetworkError::LinkDelay { link, delay: spec.delay });

@@ -49,10 +49,11 @@
 //! what a flow's own `sprout` may set again: `model` (`"default"` or `"paper"`), `risk` (0.05: the chance
 //! taken that less is delivered than forecast), `lookahead` (5 ticks of 20 ms, within which each packet is
 //! to have left the queue), `queueing` (`"61 ms"`, of the paper's model zero: so long may it be in it even
-//! where propagation leaves less of the lookahead), `sigma` (182, of the paper's model 200: how far a rate of 200 packets a second
-//! wanders, in packets a second per square root of a second), `outage` (`"1 s"`, the mean length of an
-//! outage), `learns` (false: whether these two are learnt slowly from the link) and `idleness` (0.28, of the
-//! paper's model 0: how much of the time counts in which the window left the link idle; at 1 none does).
+//! where the round trip leaves less of the lookahead), `sigma` (182, of the paper's model 200: how far a
+//! rate of 200 packets a second wanders, in packets a second per square root of a second), `outage`
+//! (`"1 s"`, the mean length of an outage), `learns` (false: whether these two are learnt slowly from the link)
+//! and `idleness` (0.28, of the paper's model 0: how much of the time counts in which the window left the
+//! link idle; at 1 none does).
 //!
 //! A `[series]` asks for time series: `every` such a span, or after each `"event"`; `flows` and
 //! `links` say of what (both, unless one is `false`).
@@ -399,7 +400,7 @@ impl Scenario {
             E::BadDuration(_) => self.places.duration,
             E::WarmUp { .. } => self.places.warm_up,
             E::ZeroRate { link } => self.places.link(link).rate,
-            E::NoBuffer { link, .. } => self.places.link(link).buffer,
+            E::NoBuffer { link, .. } | E::EmptyBuffer { link } => self.places.link(link).buffer,
             E::LinkDelay { link, .. } => self.places.link(link).delay,
             E::EmptyPath { flow }
             | E::LongPath { flow, .. }

@@ -166,7 +166,7 @@ fn every_bad_value_gives_one_clear_error() {
             7,
             "\"2\" is not a probability",
         ),
-        ("1000 packets", "0 packets", 6, "a buffer of 0 packets holds no packet"),
+        ("1000 packets", "0 packets", 6, "a buffer of no packets"),
         ("1000 packets", "1 kB", 6, "a buffer of 1 kB holds no packet of 1.5 kB"),
         ("1000 packets", "1000", 6, "\"1000\" is no buffer: give one such as"),
         ("\"aimd\"", "\"amid\"", 8, "cannot load amid"),

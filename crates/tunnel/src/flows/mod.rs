@@ -106,8 +106,8 @@ impl FlowQueues {
     pub fn push(&mut self, now: Instant, packet: &Packet, bytes: Vec<u8>) {
         let flow = self.fragments.flow_of(packet);
         let index = self.lane_for(flow);
-        self.waiting.add(self.cost(bytes.len()));
         let cost = self.cost(bytes.len());
+        self.waiting.add(cost);
         let lane = &mut self.lanes[index];
         if lane.is_empty() {
             lane.come(self.share, self.quantum * MOST_SAVED);
