@@ -306,8 +306,9 @@ fn recorded(
     let ways = edit::traced_ways(&mut document).ok_or(PlanError::NoWays)?;
     let sets_trace = |variant: &Variant| variant.changes.iter().any(Change::is_of_trace);
     let some_do = variants.iter().any(sets_trace);
+    let is_trace = |variant: &Variant| sets_trace(variant) || some_do && variant.changes.is_empty();
     let mut kept: Vec<Variant> = variants.to_vec();
-    kept.retain(|variant| !sets_trace(variant) && !(some_do && variant.changes.is_empty()));
+    kept.retain(|variant| !is_trace(variant));
     if kept.is_empty() {
         kept.push(Variant::default());
     }
