@@ -233,7 +233,7 @@ fn forecast_after(size: u64, gap: u64, satisfied: bool) -> f64 {
             sequence,
             throwaway: sequence,
             time_to_next: Span::from_millis(40),
-            sent_at: (sent.as_nanos() / 1000) as u32,
+            sent_at: crate::header::micros(sent),
             satisfied,
             forecast: None,
             echo: None,

@@ -62,11 +62,7 @@ impl Reader<'_> {
         let Method::Bayes { mut model, mut risk } = settings.method else { return Ok(settings) };
         for table in [&self.sprout, own] {
             if let Some(value) = &table.model {
-                model = self.model(value)?;
-                settings.queueing = match value.as_ref().as_str() {
-                    "paper" => Span::ZERO,
-                    _ => exm_sprout::Settings::default().queueing,
-                };
+                (model, settings.queueing) = self.model(value)?;
             }
             if let Some(value) = &table.risk {
                 risk = self.within("risk", value, *value.as_ref(), &RISKS)?;
@@ -99,11 +95,11 @@ impl Reader<'_> {
         Ok(settings)
     }
 
-    /// What is believed of the link.
-    fn model(&self, name: &Spanned<String>) -> Result<Model, ScenarioError> {
+    /// What is believed of the link, and the queueing that goes with it.
+    fn model(&self, name: &Spanned<String>) -> Result<(Model, Span), ScenarioError> {
         match name.as_ref().as_str() {
-            "default" => Ok(Model::default()),
-            "paper" => Ok(Model::PAPER),
+            "default" => Ok((Model::default(), exm_sprout::Settings::default().queueing)),
+            "paper" => Ok((Model::PAPER, Span::ZERO)),
             other => {
                 let suggestion = suggest(other, &["default", "paper"]);
                 let problem = format!("there is no model \"{other}\" of Sprout: {suggestion}");

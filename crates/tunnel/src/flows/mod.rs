@@ -111,10 +111,9 @@ impl FlowQueues {
         let lane = &mut self.lanes[index];
         if lane.is_empty() {
             lane.come(self.share, self.quantum * MOST_SAVED);
-            let has_saved = lane.take_saved(self.quantum);
-            if has_saved { &mut self.early } else { &mut self.round }.push_back(index);
+            self.queue_up(index);
         }
-        lane.push(now, bytes, cost);
+        self.lanes[index].push(now, bytes, cost);
         self.keep_bound();
     }
 
@@ -189,16 +188,22 @@ impl FlowQueues {
         index
     }
 
+    /// The lane waits for its turn: among those that have saved turns, of which it takes one, or among
+    /// the others.
+    fn queue_up(&mut self, index: usize) {
+        let has_saved = self.lanes[index].take_saved(self.quantum);
+        let lanes = if has_saved { &mut self.early } else { &mut self.round };
+        lanes.push_back(index);
+    }
+
     /// Turns go on until the lane whose turn it is may send its first packet; which lane that is.
     fn settle(&mut self) -> Option<usize> {
         while let Some(&index) = self.early.front() {
-            let lane = &mut self.lanes[index];
-            if lane.may_send() {
+            if self.lanes[index].may_send() {
                 return Some(index);
             }
             self.early.pop_front();
-            let has_saved = lane.take_saved(self.quantum);
-            if has_saved { &mut self.early } else { &mut self.round }.push_back(index);
+            self.queue_up(index);
         }
         loop {
             let index = *self.round.front()?;
@@ -231,15 +236,10 @@ impl FlowQueues {
 
     /// The lane has no packets any more, and takes no turns.
     fn leave(&mut self, index: usize) {
-        let place = |lanes: &VecDeque<usize>| lanes.iter().position(|&other| other == index);
-        let was_early = match place(&self.early) {
-            Some(place) => self.early.remove(place).is_some(),
-            None => {
-                self.has_begun &= self.round.front() != Some(&index);
-                self.round.retain(|&other| other != index);
-                false
-            }
-        };
+        let was_early = self.early.contains(&index);
+        self.has_begun &= self.round.front() != Some(&index);
+        self.early.retain(|&other| other != index);
+        self.round.retain(|&other| other != index);
         self.lanes[index].go(self.share, was_early);
     }
 }
