@@ -213,6 +213,27 @@ fn every_bad_value_gives_one_clear_error() {
     refuse(&many, "", "", None, "100001 senders are too many: give at most 100000");
 }
 
+#[test]
+fn settings_of_sprout_are_kept_within_reason() {
+    let text = |sets: &str| {
+        let text = GRAPH.replacen("\"aimd\"", "\"sprout\"", 1);
+        format!("{text}\n[sprout]\n{sets}\n")
+    };
+    let refused = |sets: &str, part: &str| {
+        let error = network(&text(sets)).err().unwrap_or_else(|| panic!("{sets} was accepted"));
+        assert!(error.problem().contains(part), "{sets}: {error}");
+    };
+    refused("queueing = \"161 ms\"", "a queueing of 161 ms is beyond what forecasts tell of");
+    refused("queueing = \"-1 ms\"", "not a span of time");
+    refused("queuing = \"1 ms\"", "did you mean \"queueing\"?");
+    refused("lookahead = 9", "a lookahead of 9 is impossible: give 1 to 8");
+    refused("risk = 0.0", "a risk of 0 is impossible");
+    refused(
+        "model = \"papers\"",
+        "there is no model \"papers\" of Sprout: did you mean \"paper\"?",
+    );
+}
+
 fn refuse(text: &str, from: &str, to: &str, line: Option<usize>, part: &str) {
     let text = text.replacen(from, to, 1);
     let error = network(&text).err().unwrap_or_else(|| panic!("{from} -> {to} was accepted"));

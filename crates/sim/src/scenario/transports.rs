@@ -4,7 +4,7 @@ use super::error::{ScenarioError, suggest};
 use super::file::{SproutTable, TcpTable};
 use super::grammar::parse_floor;
 use super::read::{Reader, place};
-use exm_sprout::{Method, Model, TICK};
+use exm_sprout::{HORIZON, Method, Model, TICK};
 use exm_tcp::{DelayedAcks, Settings};
 use exm_units::{Packets, Span};
 use std::ops::RangeInclusive;
@@ -80,15 +80,19 @@ impl Reader<'_> {
             model.learns = table.learns.unwrap_or(model.learns);
             if let Some(value) = &table.lookahead {
                 let ticks = *value.as_ref() as f64;
-                let most = exm_sprout::HORIZON as f64;
+                let most = HORIZON as f64;
                 settings.lookahead =
                     self.within("lookahead", value, ticks, &(1.0..=most))? as usize;
             }
             if let Some(value) = &table.queueing {
-                let ticks = value.as_ref().as_secs_f64() / TICK.as_secs_f64();
-                let most = exm_sprout::HORIZON as f64;
-                self.within("queueing in ticks", value, ticks, &(0.0..=most))?;
-                settings.queueing = *value.as_ref();
+                let (queueing, most) = (*value.as_ref(), TICK * HORIZON as u64);
+                if queueing > most {
+                    let problem = format!(
+                        "a queueing of {queueing} is beyond what forecasts tell of: give at most {most}"
+                    );
+                    return Err(self.source.error(place(value), problem));
+                }
+                settings.queueing = queueing;
             }
         }
         settings.method = Method::Bayes { model, risk };
