@@ -7,7 +7,7 @@ use exm_units::Instant;
 
 /// RFC 8257, section 4.2: `g`, the weight of the newest window in the average.
 const G: f64 = 1.0 / 16.0;
-/// RFC 8257, section 4.2: `alpha` starts at one, so that the first mark halves the window.
+/// RFC 8257, section 3.3: `alpha` starts at one, so that the first mark halves the window.
 const INITIAL_ALPHA: f64 = 1.0;
 
 /// DCTCP: grows as Reno does, keeps an average `alpha` of the part of packets that were marked, and

@@ -5,7 +5,7 @@ use crate::reno;
 use crate::window::Window;
 use exm_units::Instant;
 
-/// The sender of XCP (Katabi, Handley & Rohrs, SIGCOMM 2002, section 3.2): each acknowledgement
+/// The sender of XCP (Katabi, Handley & Rohrs, SIGCOMM 2002, section 3.3): each acknowledgement
 /// brings what the routers of the path allow the window to change by. A loss, which is rare, is
 /// answered as Reno answers it. Where no router speaks, the window stays as it is.
 #[derive(Clone, Debug, Default)]

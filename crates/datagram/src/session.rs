@@ -22,7 +22,7 @@ const TO_CLIENT: u64 = 1 << 63;
 const NO_TIME: u16 = u16::MAX;
 /// A timestamp held longer is not echoed: a round trip that long tells little (mosh paper, 2.2).
 const HELD: Span = Span::from_millis(1000);
-/// Blocks that are encrypted under one key at most: half of what RFC 7253, section 5.1, allows.
+/// Blocks that are encrypted under one key at most: half of what RFC 7253, section 5, allows.
 const BLOCKS: u64 = 1 << 47;
 
 /// Which party one is.

@@ -13,7 +13,7 @@ use exm_units::{Bytes, Instant};
 /// No bin.
 const NONE: u32 = u32::MAX;
 
-/// The most bins there may be: RFC 8290 (section 5.2) leaves the number to its user.
+/// The most bins there may be: RFC 8290 (section 5.2.5) leaves the number to its user.
 const MAX_BINS: u32 = 65_536;
 
 /// In whose favour bins are told apart.

@@ -15,11 +15,11 @@ pub(crate) const TARGET: Span = Span::from_millis(5);
 /// section 4).
 pub(crate) const INTERVAL: Span = Span::from_millis(100);
 
-/// Ethernet's: a queue with no more than one such packet is never too long (RFC 8289, section 5,
-/// `maxpacket_`, which should be the interface's).
+/// Ethernet's: a queue with no more than one such packet is never too long (RFC 8289, section 5.3,
+/// `maxpacket`, which should be the interface's).
 pub(crate) const MTU: Bytes = Bytes::new(1500);
 
-/// How long the count of the last time is remembered, in intervals (RFC 8289, section 5).
+/// How long the count of the last time is remembered, in intervals (RFC 8289, section 5.5).
 const MEMORY: u64 = 16;
 
 /// The constants of the law.
@@ -62,7 +62,7 @@ impl Law {
     }
 }
 
-/// What CoDel knows of one queue (RFC 8289, section 5).
+/// What CoDel knows of one queue (RFC 8289, section 5.2).
 #[derive(Clone, Debug)]
 pub(crate) struct Dropper {
     /// When sojourn times will have been above the target for an interval; [`Instant::MAX`] while
@@ -90,7 +90,7 @@ impl Dropper {
     };
 
     /// The next packet to leave a queue at `now`: `pop` takes one from its head, and tells how many
-    /// bytes are left behind it (RFC 8289, section 5, `deque`).
+    /// bytes are left behind it (RFC 8289, section 5.5, `dequeue`).
     #[inline]
     pub(crate) fn dequeue(
         &mut self,
@@ -171,7 +171,7 @@ impl Dropper {
         self.inverse *= (3.0 - count as f32 * self.inverse * self.inverse) / 2.0;
     }
 
-    /// When to drop next, after a drop at `last` (RFC 8289, section 5, `control_law`).
+    /// When to drop next, after a drop at `last` (RFC 8289, section 5.6, `control_law`).
     fn next(&self, law: &Law, last: Instant) -> Instant {
         let interval = law.interval.as_nanos() as f64;
         let nanos = match law.root {

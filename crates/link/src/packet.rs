@@ -41,7 +41,7 @@ pub enum Ecn {
     Marked,
 }
 
-/// The congestion header of XCP (Katabi, Handley & Rohrs, SIGCOMM 2002, section 3.1).
+/// The congestion header of XCP (Katabi, Handley & Rohrs, SIGCOMM 2002, section 3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct XcpHeader {
     /// The sender's window, in packets: `H_cwnd`.

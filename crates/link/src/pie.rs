@@ -75,15 +75,15 @@ pub struct PieSettings {
     pub update: Span,
     /// How long a burst may last before anything is dropped: 150 ms (section 4.4, `MAX_BURST`).
     pub burst: Span,
-    /// By how much the probability moves for a second off the target: 0.125 (section 4.2).
+    /// By how much the probability moves for a second off the target: 0.125 (appendix A).
     pub alpha: f64,
-    /// By how much it moves for a second of change: 1.25 (section 4.2).
+    /// By how much it moves for a second of change: 1.25 (appendix A).
     pub beta: f64,
     /// Whether packets whose senders understand it are marked instead of dropped: true (section
     /// 5.1).
     pub ecn: bool,
     /// The probability from which on they are dropped all the same: 0.1 (section 5.1,
-    /// `MARK_ECNTH`).
+    /// `mark_ecnth`).
     pub mark_below: Probability,
     /// With no more than two such packets waiting, nothing is dropped: 1500 B (section 4.1,
     /// `MEAN_PKTSIZE`).

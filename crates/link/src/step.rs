@@ -24,7 +24,7 @@ pub struct MarkAbove {
 #[serde(deny_unknown_fields, default)]
 pub struct StepSettings {
     /// A packet that finds more than so many is marked: K. By default 65 packets, the paper's for a
-    /// link of 10 Gbps; for 1 Gbps it has 20 (section 4).
+    /// link of 10 Gbps; for 1 Gbps it has 20 (section 3.5).
     pub threshold: Packets,
 }
 

@@ -25,7 +25,7 @@ pub fn too_big(bytes: &[u8], packet: &Packet, mtu: u16, from: IpAddr) -> Option<
         {
             Some(answer4(bytes, mtu, from, to))
         }
-        // A group may be told, alone of all errors (RFC 4443, section 2.4 (e.3)).
+        // What goes to a group is answered too, as by few errors (RFC 4443, section 2.4 (e.3)).
         (IpAddr::V6(from), IpAddr::V6(to), IpAddr::V6(_))
             if !to.is_unspecified() && !to.is_multicast() =>
         {

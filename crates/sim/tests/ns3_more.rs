@@ -93,6 +93,11 @@ fn codel_and_fq_codel_do_as_in_ns_3() {
         let queue = queue(discipline, DROPPING);
         totals(&Bottleneck { queue, ..Bottleneck::new(controller, linux(), ever()) }.reports(1))
     };
+    let narrow = |mbps| {
+        let queue = queue("codel", DROPPING);
+        let flow = Bottleneck::new("cubic", linux(), ever());
+        totals(&Bottleneck { queue, rate: Rate::from_mbps(mbps), ..flow }.reports(1))
+    };
     let eight = |discipline| {
         let traffic = (0..8).map(|n| from(Span::from_millis(100 * n))).collect();
         let rtts = vec![Span::from_millis(150); 8];
@@ -110,8 +115,12 @@ fn codel_and_fq_codel_do_as_in_ns_3() {
         // ns-3 gains two or three packets at the end of each recovery.
         row("one Reno, CoDel", one("reno", "codel"), (11.36, 0.703), (0.05, 1.0)),
         row("eight Cubics, CoDel", eight("codel"), (13.71, 6.052), USUAL),
-        // Which flows lose in slow start decides; ours use 95 % of the link, ns-3's 94 %.
+        // ns-3's PRR sends more than is acknowledged in the first half of a recovery, and so loses twice
+        // where a flow has its queue to itself. Its classic recovery does not (3 runs).
         row("eight Cubics, FQ-CoDel", eight("fq-codel"), (13.59, 5.391), (0.06, 1.0)),
+        row("eight Cubics, FQ-CoDel, classic", eight("fq-codel"), (14.06, 4.804), (0.03, 1.6)),
+        row("one Cubic, 1.875 Mbps, CoDel, classic", narrow(1.875), (1.662, 8.212), (0.03, 2.0)),
+        row("one Cubic, 5 Mbps, CoDel, classic", narrow(5.0), (4.344, 2.635), USUAL),
         // ns-3's delays include the packet in its device, up to 0.8 ms.
         row("short Cubics, CoDel (3.37, 12 runs)", busy("codel"), (1.564, 16.55), (0.03, 1.5)),
         row("short Cubics, FQ-CoDel (3.37, 12 runs)", busy("fq-codel"), (1.625, 16.03), USUAL),
@@ -157,12 +166,12 @@ fn drop_tail_under_loss_does_as_in_ns_3() {
     check(&[
         row("eight Renos, 188 packets (3.37, 6 runs)", eight("reno"), (14.553, 92.36), USUAL),
         row("eight Cubics, 188 packets (3.37, 6 runs)", eight("cubic"), (14.608, 127.4), USUAL),
-        // For a reason not found; the standard errors are 2 % and 1 %.
+        // The queue hangs on how late the first loss is: six other runs of ns-3 have 3.3 ms.
         row(
             "one Cubic, 1 % lost (16 runs)",
             totals(&lossy.reports(32)),
             (1.110, 0.637),
-            (0.1, 2.0),
+            (0.05, 2.0),
         ),
         // ns-3 gains two or three packets at the end of each recovery.
         row("short Renos, 1 % lost (8 runs)", busy("reno"), (1.253, 9.367), (0.05, 1.0)),

@@ -1,4 +1,4 @@
-//! [`Scoreboard`]: what the sender knows of each segment it has sent (RFC 6675, section 4).
+//! [`Scoreboard`]: what the sender knows of each segment it has sent (RFC 6675, sections 3 and 4).
 //!
 //! Little is kept for a segment by itself. What was acknowledged out of order is a set of ranges;
 //! the segments deemed lost are those missing below one number, and those sent again the missing

@@ -311,7 +311,7 @@ impl Sender {
         ack.marked = Packets::new(marked);
         ack.in_flight = self.in_flight();
         let governed = self.is_governed();
-        // What arrives beyond a gap lets no window grow (RFC 5681, section 3.2).
+        // What arrives beyond a gap lets no window grow (RFC 5681, section 3.1).
         ack.recovering = governed || in_order == 0;
         ack.app_limited = blocked && flight < self.gate.cwnd();
         ack.delivery = delivery;

@@ -31,7 +31,7 @@ pub struct Settings {
 /// How short the retransmission timer may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Floor {
-    /// The whole of it is never less (RFC 6298, section 2.4: a second; ns-3 and BSD: less).
+    /// The whole of it is never less (RFC 6298, rule 2.4: a second; ns-3 and BSD: less).
     Timer(Span),
     /// What it adds to the smoothed round-trip time is never less. Linux adds at least 200 ms, so
     /// that a steady round trip, however long, does not bring the timer down to itself.

@@ -19,7 +19,7 @@ const MAX_RENO_ROUNDS: f64 = 63.0;
 /// Section 5.3.3.8.3: `T_bbr`, the least time between two probes in seconds; up to one is added.
 const MIN_PROBE_WAIT: f64 = 2.0;
 
-/// The states of figure 5.1.1; `Down` to `Up` are those of ProbeBW.
+/// The states of the diagram in section 5.1.1; `Down` to `Up` are those of ProbeBW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Startup,

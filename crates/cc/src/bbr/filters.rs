@@ -25,33 +25,6 @@ impl MaxBw {
     }
 }
 
-/// Section 2.12: `ExtraAckedFilterLen` is ten round trips, kept as two halves of five, so that the
-/// maximum is one of the last five to ten; in Startup it is one of the last.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ExtraAcked {
-    current: f64,
-    last: f64,
-    /// The round in which the current half began.
-    began: u64,
-}
-
-impl ExtraAcked {
-    const HALF: u64 = 5;
-
-    pub(super) fn get(self) -> f64 {
-        self.current.max(self.last)
-    }
-
-    pub(super) fn update(&mut self, extra: f64, round: u64, full_bw_reached: bool) {
-        let half = if full_bw_reached { ExtraAcked::HALF } else { 1 };
-        if round.saturating_sub(self.began) >= half {
-            self.last = if full_bw_reached { self.current } else { 0.0 };
-            (self.current, self.began) = (0.0, round);
-        }
-        self.current = self.current.max(extra);
-    }
-}
-
 /// Chance from a seed: SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
@@ -96,21 +69,6 @@ mod tests {
         max_bw.advance();
         max_bw.advance();
         assert_eq!(max_bw.get(), 50.0, "cycles without samples forget nothing");
-    }
-
-    #[test]
-    fn aggregation_is_remembered_for_five_to_ten_rounds() {
-        let mut extra = ExtraAcked::default();
-        extra.update(9.0, 1, false);
-        extra.update(1.0, 2, false);
-        assert_eq!(extra.get(), 1.0, "one round in Startup");
-        extra.update(7.0, 3, true);
-        for round in 4..12 {
-            extra.update(2.0, round, true);
-            assert_eq!(extra.get(), 7.0, "{round}");
-        }
-        extra.update(2.0, 12, true);
-        assert_eq!(extra.get(), 2.0);
     }
 
     #[test]

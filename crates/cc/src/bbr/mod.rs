@@ -4,6 +4,7 @@
 //! The sections named here and in the modules below are those of that draft, and so are the names
 //! of variables. All volumes are packets, all rates packets a second.
 
+mod aggregation;
 mod cycle;
 mod filters;
 mod loss;
@@ -14,6 +15,7 @@ mod tests;
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Needs, Start};
 use crate::window::MAX_WINDOW;
+pub(crate) use aggregation::{Aggregation, Path};
 use cycle::{Cycle, State};
 use exm_units::{Instant, Packets, Span};
 pub(crate) use filters::Random;

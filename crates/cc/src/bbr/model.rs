@@ -1,6 +1,7 @@
 //! The model of the path: section 5.5, and the round trips it is measured in.
 
-use super::filters::{ExtraAcked, MaxBw};
+use super::aggregation::{Aggregation, Path};
+use super::filters::MaxBw;
 use crate::controller::{Ack, Delivery};
 use crate::window::acked;
 use exm_units::{Instant, Span};
@@ -93,9 +94,7 @@ pub(super) struct Model {
     pub(super) rounds_since_probe_up: u64,
     /// Whether the window was full at any time in this round trip, and in the last.
     filled_cwnd: (bool, bool),
-    extra_acked: ExtraAcked,
-    extra_acked_interval_start: Instant,
-    extra_acked_delivered: f64,
+    aggregation: Aggregation,
 }
 
 impl Model {
@@ -118,9 +117,7 @@ impl Model {
             round_count: 0,
             rounds_since_probe_up: 0,
             filled_cwnd: (false, false),
-            extra_acked: ExtraAcked::default(),
-            extra_acked_interval_start: now,
-            extra_acked_delivered: 0.0,
+            aggregation: Aggregation::new(now),
         }
     }
 
@@ -134,7 +131,7 @@ impl Model {
     }
 
     pub(super) fn extra_acked(&self) -> f64 {
-        self.extra_acked.get()
+        self.aggregation.extra_acked()
     }
 
     /// Section 5.5.10.3.
@@ -221,7 +218,7 @@ impl Model {
 
     /// Section 5.4.1: the flow was idle until it sent at `now`.
     pub(super) fn restart_aggregation(&mut self, now: Instant) {
-        self.extra_acked_interval_start = now;
+        self.aggregation.restart(now);
     }
 
     /// Section 5.5.9.
@@ -231,15 +228,8 @@ impl Model {
         cwnd: f64,
         full_bw_reached: bool,
     ) {
-        let interval = sample.now.saturating_since(self.extra_acked_interval_start);
-        let mut expected = self.bw * interval.as_secs_f64();
-        if self.extra_acked_delivered <= expected {
-            self.extra_acked_delivered = 0.0;
-            self.extra_acked_interval_start = sample.now;
-            expected = 0.0;
-        }
-        self.extra_acked_delivered += sample.newly_acked;
-        let extra = (self.extra_acked_delivered - expected).min(cwnd);
-        self.extra_acked.update(extra, self.round_count, full_bw_reached);
+        let (bw, round_count) = (self.bw, self.round_count);
+        let path = Path { bw, cwnd, round_count, full_bw_reached };
+        self.aggregation.update(sample.now, sample.newly_acked, &path);
     }
 }

@@ -153,6 +153,7 @@ impl Bbr1 {
     fn update(&mut self, sample: &Sample) {
         self.recovery.packet_conservation.take_if(|until| sample.prior_delivered >= *until);
         self.model.update_btl_bw(sample);
+        self.model.update_ack_aggregation(sample, self.cwnd);
         self.check_cycle_phase(sample);
         self.check_full_pipe(sample);
         self.check_drain(sample);
@@ -184,9 +185,14 @@ impl Bbr1 {
     /// Section 4.2.3.2: `BBRInflight`. Linux rounds up to an even number, since every second packet
     /// is acknowledged, and adds two while it probes, lest a small window does not probe at all.
     fn inflight(&self, gain: f64) -> f64 {
+        self.inflight_beyond(gain, 0.0)
+    }
+
+    /// The same with room for `extra` packets.
+    fn inflight_beyond(&self, gain: f64, extra: f64) -> f64 {
         let Some(rtprop) = self.model.rtprop() else { return self.initial_cwnd };
         let estimated_bdp = self.model.btl_bw() * rtprop.as_secs_f64();
-        let inflight = gain * estimated_bdp + QUANTA * self.send_quantum();
+        let inflight = gain * estimated_bdp + extra + QUANTA * self.send_quantum();
         let probing = if self.state == State::ProbeBw(0) { 2.0 } else { 0.0 };
         2.0 * (inflight / 2.0).ceil() + probing
     }
@@ -198,14 +204,15 @@ impl Bbr1 {
         if self.state.pacing_gain() > 1.0 { inflight + half } else { inflight - half }
     }
 
-    /// Section 4.2.3.6.
+    /// Section 4.2.3.6. Linux: with room for what is acknowledged at once, when the pipe is full.
     fn set_cwnd(&mut self, sample: &Sample) {
         // Section 4.2.3.4: `BBRModulateCwndForRecovery`.
         self.cwnd = (self.cwnd - sample.lost).max(1.0);
         if self.recovery.packet_conservation.is_some() {
             self.cwnd = self.cwnd.max(sample.inflight + sample.acked);
         } else {
-            let target = self.inflight(self.state.cwnd_gain());
+            let extra = if self.filled_pipe { self.model.extra_acked() } else { 0.0 };
+            let target = self.inflight_beyond(self.state.cwnd_gain(), extra);
             let grown = self.cwnd + sample.acked;
             if self.filled_pipe {
                 self.cwnd = grown.min(target);

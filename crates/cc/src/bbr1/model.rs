@@ -1,5 +1,6 @@
 //! The model of the path: section 4.1, and the round trips it is measured in.
 
+use crate::bbr::{Aggregation, Path};
 use crate::controller::{Ack, Delivery};
 use crate::window::acked;
 use exm_units::{Instant, Span};
@@ -8,6 +9,8 @@ use exm_units::{Instant, Span};
 const BTL_BW_FILTER_LEN: u64 = 10;
 /// Section 4.1.2.2: `RTpropFilterLen`, and `ProbeRTTInterval` of section 4.3.5.
 const RTPROP_FILTER_LEN: Span = Span::from_secs(10);
+/// Linux: packets acknowledged at once get no more room than the bandwidth of so many seconds.
+const EXTRA_ACKED_MOST: f64 = 0.1;
 
 /// What an acknowledgement says.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,7 @@ pub(super) struct Model {
     next_round_delivered: u64,
     round_start: bool,
     btl_bw_filter: BtlBwFilter,
+    aggregation: Aggregation,
     /// [`Span::MAX`] before the first sample.
     rtprop: Span,
     rtprop_stamp: Instant,
@@ -58,6 +62,7 @@ impl Model {
             next_round_delivered: 0,
             round_start: false,
             btl_bw_filter: BtlBwFilter::default(),
+            aggregation: Aggregation::new(now),
             rtprop: rtt.unwrap_or(Span::MAX),
             rtprop_stamp: now,
             limited: None,
@@ -121,6 +126,18 @@ impl Model {
         if sample.delivery_rate >= self.btl_bw() || !sample.is_app_limited {
             self.btl_bw_filter.update(self.round_count, sample.delivery_rate);
         }
+    }
+
+    /// Linux: as section 5.5.9 of draft-ietf-ccwg-bbr-06 has it, remembered for as long from the start.
+    pub(super) fn update_ack_aggregation(&mut self, sample: &Sample, cwnd: f64) {
+        let (bw, round_count) = (self.btl_bw(), self.round_count);
+        let path = Path { bw, cwnd, round_count, full_bw_reached: true };
+        self.aggregation.update(sample.now, sample.acked, &path);
+    }
+
+    /// Linux: how many packets more than the bandwidth accounts for are acknowledged at once.
+    pub(super) fn extra_acked(&self) -> f64 {
+        self.aggregation.extra_acked().min(self.btl_bw() * EXTRA_ACKED_MOST)
     }
 
     /// Section 4.1.2.3. Returns whether the estimate was due for a refresh.

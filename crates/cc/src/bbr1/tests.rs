@@ -43,7 +43,7 @@ fn finds_bandwidth_and_round_trip_time_and_keeps_the_queue_short() {
     // The round trip of a packet is 80 ms and its own 0.8 ms on the link.
     let rtprop = cc.bbr.model.rtprop().unwrap().as_millis_f64();
     assert!((80.7..83.0).contains(&rtprop), "{rtprop}");
-    // Section 4.2.3: the window is two bandwidth-delay products and three quanta of two.
+    // Section 4.2.3.2: the window is two bandwidth-delay products and three quanta of two.
     let cwnd = cc.bbr.cwnd;
     assert!((204.0..=216.0).contains(&cwnd), "{cwnd}");
     // A probe adds a quarter of 100 packets, 20 ms, and what stays of it goes away by the margin.

@@ -156,8 +156,8 @@ impl Frame {
     }
 }
 
-/// Whether `packet`, of IPv6, is of neighbour discovery (RFC 4861, sections 4 and 6.1): ICMPv6 of five
-/// types, which no router has passed on.
+/// Whether `packet`, of IPv6, is of neighbour discovery (RFC 4861, sections 4, 6.1, 7.1 and 8.1):
+/// ICMPv6 of five types, which no router has passed on.
 fn is_neighbour_discovery(packet: &[u8]) -> bool {
     const ICMP6: u8 = 58;
     matches!(packet, [_, _, _, _, _, _, ICMP6, 255, ..])

@@ -11,7 +11,7 @@ use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Start}
 use exm_link::Packet;
 use exm_units::{Bytes, Instant, Packets, Span};
 
-/// The least time of silence after which packets in flight are deemed lost: RFC 6298, section 2.4.
+/// The least time of silence after which packets in flight are deemed lost: RFC 6298, rule 2.4.
 const LEAST_TIMEOUT: Span = Span::from_secs(1);
 
 /// What a sender does when it has packets in flight and hears nothing.
