@@ -123,7 +123,7 @@ impl Endpoint {
     /// When a packet of `size` bytes may be sent, as of the last [`Endpoint::advance`]; nothing where
     /// the window has no room for it.
     pub fn send_at(&self, now: Instant, size: Bytes) -> Option<Instant> {
-        (size <= self.window()).then(|| self.sender.pace_at().max(now))
+        (size <= self.window()).then(|| self.sender.pace_at(now).max(now))
     }
 
     /// A packet of `size` bytes is sent at `now`, with data or without, and begins with the header
@@ -143,7 +143,7 @@ impl Endpoint {
         }
         let follows = pending.is_some_and(|size| size <= self.window());
         let silence = if follows {
-            self.sender.pace_at().saturating_since(now)
+            self.sender.pace_at(now).saturating_since(now)
         } else {
             self.silence(now, pending)
         };

@@ -266,7 +266,7 @@ fn small_packets_are_not_paced_as_full_ones() {
         let mut sent = 0;
         for micros in (0..20_000).step_by(100) {
             let now = Instant::ZERO + Span::from_micros(micros);
-            while sender.pace_at() <= now && sender.window() >= Bytes::new(size) {
+            while sender.pace_at(now) <= now && sender.window() >= Bytes::new(size) {
                 sender.send(now, Bytes::new(size));
                 sent += 1;
             }
@@ -274,6 +274,35 @@ fn small_packets_are_not_paced_as_full_ones() {
         sent
     };
     assert!(packets(100) >= 12 * packets(1500), "{} and {}", packets(100), packets(1500));
+}
+
+/// Two at a time where packets are due soon after one another, at the same rate, and singly where not.
+#[test]
+fn a_fast_sender_sends_in_pairs() {
+    let settings = Settings::default();
+    let flights = |packets: u64| {
+        let delivered = [Bytes::new(1500 * packets); HORIZON];
+        let forecast = crate::Forecast { tick: 0, received: Bytes::ZERO, delivered };
+        let mut sender = Sender::new(Instant::ZERO, &settings, forecast);
+        sender.hear(Instant::ZERO, &crate::Forecast { tick: 1, ..forecast }, None);
+        let mut flights = Vec::new();
+        for micros in (0..20_000).step_by(10) {
+            let now = Instant::ZERO + Span::from_micros(micros);
+            let mut flight = 0;
+            while sender.pace_at(now) <= now && sender.window() >= Bytes::new(1500) {
+                sender.send(now, Bytes::new(1500));
+                flight += 1;
+            }
+            if flight > 0 {
+                flights.push((micros, flight));
+            }
+        }
+        flights
+    };
+    let pairs: Vec<(u64, u32)> = (0..10).map(|pair| (2000 * pair, 2)).collect();
+    assert_eq!(flights(20), pairs);
+    let singles: Vec<(u64, u32)> = (0..10).map(|packet| (2000 * packet, 1)).collect();
+    assert_eq!(flights(10), singles);
 }
 
 /// A forecast of a packet a tick, after so many ticks, by which `received` bytes had arrived.
