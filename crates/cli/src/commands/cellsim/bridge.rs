@@ -32,8 +32,8 @@ pub(super) fn run(
     }
     let ports = [open(first)?, open(second)?];
     let logs = args.logs.begin(setup, described)?;
-    interrupt::heed();
     let signals = Signals::catch()?;
+    interrupt::hand_over();
     let mut meters = Meters::new(&args.show, setup)?;
     let work = |live: &Live| wait(args, live, &signals, &mut meters);
     let (waited, emulated) = emulate(setup, [&ports[0], &ports[1]], logs.watches(), work)?;

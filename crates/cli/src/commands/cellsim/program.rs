@@ -14,6 +14,8 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 /// How often it is looked whether the program has ended.
 const LOOK: Span = Span::from_millis(10);
+/// An interrupt so soon after another is the same: some programs pass on what all have from the terminal.
+const SAME: Span = Span::from_millis(500);
 /// How long a program that was asked to end has for it.
 const GRACE: Span = Span::from_secs(2);
 
@@ -24,9 +26,8 @@ pub(super) fn run(args: &Args, setup: &Setup, described: [String; 2]) -> Result<
     let outside = Outside::connect(&ends, world)?;
     tell_of_world(args, world, &outside);
     let logs = args.logs.begin(setup, described)?;
-    // The program is interrupted by the terminal as well, and this ends when it does.
-    interrupt::heed();
     let signals = Signals::catch()?;
+    interrupt::hand_over();
     let mut meters = Meters::new(&args.show, setup)?;
     let work = |live: &Live| attend(args, (&ends, &outside), live, &signals, &mut meters);
     let (ended, emulated) = emulate(setup, ends.ports(), logs.watches(), work)?;
@@ -68,6 +69,7 @@ fn attend(
     let waiter = Waiter::new(clock, Span::ZERO);
     let mut deadline = args.duration.map_or(Instant::MAX, |duration| clock.now() + duration);
     let mut asked = false;
+    let mut interrupted: Option<Instant> = None;
     loop {
         if let Some(status) = running.ended()? {
             return Ok(code(status));
@@ -75,8 +77,14 @@ fn attend(
         if live.has_stopped() {
             return Ok(ExitCode::FAILURE);
         }
-        let to_end = matches!(signals.take(), Some(Signal::Terminate | Signal::HangUp));
         let now = clock.now();
+        let to_end = match signals.take() {
+            // The program has it from the terminal as well, and this ends when it does; unless the user
+            // insists.
+            Some(Signal::Interrupt) => now > *interrupted.get_or_insert(now) + SAME,
+            Some(Signal::Terminate | Signal::HangUp) => true,
+            None => false,
+        };
         if asked && now >= deadline {
             // It is killed as it is dropped.
             return Ok(ExitCode::from(128 + 9));

@@ -63,7 +63,7 @@ impl Args {
                         format!("{:.1} s: recording with {client}", now.as_secs_f64())
                     }
                     None => format!(
-                        "{:.1} s: the recording is over: {sent} packets sent, {received} received",
+                        "{:.1} s: the recording is over: {sent} packets sent, {received} received by now",
                         now.as_secs_f64()
                     ),
                 });
