@@ -3,12 +3,14 @@
 use crate::course::Course;
 use crate::plan::Case;
 use exm_sim::metrics::Report;
+use exm_sim::network::Network;
 use exm_units::Span;
 
 /// Makes runs in real time, as the simulator makes them in its own.
 pub trait Lab {
-    /// Why `case` cannot be run here, if it cannot.
-    fn refusal(&self, case: &Case) -> Option<String>;
+    /// The network of `case` as the simulator has to have it to be the same as here, with what hosts
+    /// here take and send besides; or why the case cannot be run here.
+    fn likeness(&self, case: &Case) -> Result<Network, String>;
 
     /// Makes a run of `case`, its chances drawn from `seed`. Where samples of the course are asked
     /// for, there is one each `step`. Nothing where `is_stopped` told it to end before its time.

@@ -71,7 +71,7 @@ pub(crate) struct Asked {
 }
 
 /// One network: a scheme under the settings of a variant at a point of the sweep.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Case {
     /// The number of the variant.
     pub variant: usize,
@@ -85,6 +85,8 @@ pub struct Case {
     pub network: Network,
     /// For each group of flows, whether its controller is the scheme's.
     pub is_own: Vec<bool>,
+    /// Where it is run by a [`Lab`], the network that is the same in the simulator.
+    likeness: Option<Network>,
     pub(crate) name: String,
     scheme_name: String,
     pub(crate) hash: Fingerprint,
@@ -94,6 +96,13 @@ impl Case {
     /// The name of its scheme.
     pub fn scheme_name(&self) -> &str {
         &self.scheme_name
+    }
+
+    /// The same for the simulator.
+    pub(crate) fn simulated(&self) -> Case {
+        let mut case = self.clone();
+        case.network = case.likeness.take().unwrap_or(case.network);
+        case
     }
 }
 
@@ -207,12 +216,17 @@ impl Plan {
     /// # Errors
     /// [`PlanError`] where nothing is left to do.
     pub fn live(mut self, lab: &dyn Lab) -> Result<Plan, PlanError> {
-        for index in 0..self.experiment.schemes.len() {
-            let own = self.cases.iter().filter(|case| case.scheme == index);
-            let Some(reason) = own.into_iter().find_map(|case| lab.refusal(case)) else { continue };
-            let scheme = self.experiment.schemes[index].name.clone();
-            self.cases.retain(|case| case.scheme != index);
-            self.skipped.push(Skipped { scheme, reason });
+        let mut refusals = vec![None; self.experiment.schemes.len()];
+        for case in &mut self.cases {
+            match lab.likeness(case) {
+                Ok(network) => case.likeness = Some(network),
+                Err(reason) => refusals[case.scheme] = Some(reason),
+            }
+        }
+        self.cases.retain(|case| refusals[case.scheme].is_none());
+        for (scheme, refusal) in self.experiment.schemes.iter().zip(refusals) {
+            let scheme = scheme.name.clone();
+            self.skipped.extend(refusal.map(|reason| Skipped { scheme, reason }));
         }
         if self.cases.is_empty() {
             let reasons: Vec<String> =
@@ -369,8 +383,19 @@ impl Maker<'_> {
             .map(|group| of_scheme.controller.as_ref().is_none_or(|own| *own == group.controller));
         let name = format!("{}/{}/{}", of_variant.name, value.label, of_scheme.name);
         let hash = self.hash(&text, &scenario, &network);
-        let (is_own, scheme_name) = (own.collect(), of_scheme.name.clone());
-        Ok(Case { variant, scheme, point, scenario, network, is_own, name, scheme_name, hash })
+        let (is_own, likeness, scheme_name) = (own.collect(), None, of_scheme.name.clone());
+        Ok(Case {
+            variant,
+            scheme,
+            point,
+            scenario,
+            network,
+            is_own,
+            likeness,
+            name,
+            scheme_name,
+            hash,
+        })
     }
 
     fn scenario(&mut self, text: &str) -> Result<Scenario, String> {

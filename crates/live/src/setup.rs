@@ -42,6 +42,14 @@ impl<'a> Run<'a> {
         Ok(Run { flow, there, back, sender: sender(group, flow, controls)? })
     }
 
+    /// The size of a full packet; of Sprout's, as forecasts count it.
+    pub(crate) fn packet(&self) -> Bytes {
+        match &self.sender {
+            Sender::Sprout(settings) => settings.sprout().packet,
+            Sender::Tcp(_) => self.flow.packet_size,
+        }
+    }
+
     /// The link, data going up.
     pub(crate) fn setup(&self, seed: u64) -> Setup {
         let path = |link: &LinkSpec, extra: Span| PathSpec {
@@ -93,7 +101,7 @@ fn kernels(name: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use exm_experiment::{Experiment, Options, Plan};
     use std::path::Path;
@@ -126,12 +134,17 @@ mod tests {
         controller = "cubic"
     "#;
 
-    fn run(from: &str, to: &str) -> Result<(Sender, Setup), String> {
+    /// An experiment of one case, `from` replaced by `to` in it.
+    pub(crate) fn plan(from: &str, to: &str) -> Plan {
         assert!(FILE.contains(from), "{from}");
         let text = FILE.replacen(from, to, 1);
         let experiment = Experiment::parse(&text, "a.toml", Path::new("")).expect("is sound");
         let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
-        let plan = plan.expect("is sound");
+        plan.expect("is sound")
+    }
+
+    fn run(from: &str, to: &str) -> Result<(Sender, Setup), String> {
+        let plan = plan(from, to);
         let controls = ["reno", "cubic", "bbr"].map(str::to_owned);
         Run::of(&plan.cases[0], &controls).map(|run| (run.sender.clone(), run.setup(7)))
     }

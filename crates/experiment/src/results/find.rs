@@ -241,7 +241,8 @@ impl Finder<'_> {
             .flat_map(|case| (0..plan.runs).map(move |run| (case, run)))
             .collect();
         let made = jobs.into_par_iter().map(|(case, run)| {
-            ((case, run), RunRow::made(&plan.cases[case], plan.seed_of(run), plan.asked))
+            let simulated = plan.cases[case].simulated();
+            ((case, run), RunRow::made(&simulated, plan.seed_of(run), plan.asked))
         });
         let rows: Rows = made.collect();
         let finder = Finder { plan, rows: &rows };

@@ -340,6 +340,19 @@ impl Network {
         Ok(Network { warm_up, ..self })
     }
 
+    /// The same, its flows changed.
+    ///
+    /// # Errors
+    /// [`NetworkError`] where a number or a path is impossible then.
+    pub fn with_flows(
+        mut self,
+        change: impl FnMut(&mut FlowSpec),
+    ) -> Result<Network, NetworkError> {
+        self.flows.iter_mut().for_each(change);
+        self.check()?;
+        Ok(self)
+    }
+
     /// From when on and until when end-to-end delays are measured.
     pub fn scored(&self) -> (Instant, Instant) {
         (Instant::ZERO + self.warm_up, Instant::ZERO + self.duration)
