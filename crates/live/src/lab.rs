@@ -60,10 +60,10 @@ impl EmulatorLab {
 
 impl Lab for EmulatorLab {
     fn likeness(&self, case: &Case) -> Result<Network, String> {
-        let packet = Run::of(case, &self.controls)?.packet();
+        let run = Run::of(case, &self.controls)?;
         let liken = |flow: &mut FlowSpec| {
             flow.extra_delay += HOSTS;
-            flow.packet_size = packet;
+            run.liken(flow);
         };
         case.network.clone().with_flows(liken).map_err(|error| error.to_string())
     }
@@ -182,16 +182,23 @@ mod tests {
 
     #[test]
     fn the_simulator_has_what_hosts_take_and_sessions_send() {
-        let lab = EmulatorLab { controls: vec!["cubic".to_owned()] };
-        for (name, size) in [("cubic", 1500), ("sprout", 1423)] {
-            let plan = plan("\"cubic\"", &format!("\"{name}\""));
+        let controls = ["reno", "cubic"].map(str::to_owned);
+        let lab = EmulatorLab { controls: controls.to_vec() };
+        for (name, alike_name, size) in
+            [("reno", "reno", 1500), ("cubic", "cubic-linux", 1500), ("sprout", "sprout", 1423)]
+        {
+            let [plan, other] =
+                [name, alike_name].map(|name| plan("\"cubic\"", &format!("\"{name}\"")));
             let case = &plan.cases[0];
             let network = lab.likeness(case).expect("can be run");
             let (alike, planned) = (&network.flows()[0], &case.network.flows()[0]);
             assert_eq!(alike.packet_size, Bytes::new(size), "{name}");
             assert_eq!(alike.extra_delay, planned.extra_delay + HOSTS);
+            let transports = [alike, &other.cases[0].network.flows()[0]];
+            let [ours, wanted] = transports.map(|flow| format!("{:?}", flow.transport));
+            assert_eq!(ours, wanted);
         }
         let reason = lab.likeness(&plan("\"cubic\"", "\"vegas\"").cases[0]).expect_err("not here");
-        assert!(reason.contains("(it has cubic)"), "{reason}");
+        assert!(reason.contains("(it has reno, cubic)"), "{reason}");
     }
 }

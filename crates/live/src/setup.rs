@@ -3,6 +3,7 @@
 use exm_emulator::{PathSpec, Propagation, Setup};
 use exm_experiment::Case;
 use exm_session::Settings;
+use exm_sim::controllers::AnyController;
 use exm_sim::network::{FlowSpec, LinkSpec, Transport};
 use exm_sim::scenario::FlowGroup;
 use exm_sim::traffic::{OnFor, OnOff, Traffic};
@@ -42,11 +43,15 @@ impl<'a> Run<'a> {
         Ok(Run { flow, there, back, sender: sender(group, flow, controls)? })
     }
 
-    /// The size of a full packet; of Sprout's, as forecasts count it.
-    pub(crate) fn packet(&self) -> Bytes {
-        match &self.sender {
-            Sender::Sprout(settings) => settings.sprout().packet,
-            Sender::Tcp(_) => self.flow.packet_size,
+    /// Makes of `flow` what sends here: Sprout's packets of the size that forecasts count, or the TCP
+    /// that does as the kernel's.
+    pub(crate) fn liken(&self, flow: &mut FlowSpec) {
+        match (&self.sender, &mut flow.transport) {
+            (Sender::Sprout(settings), _) => flow.packet_size = settings.sprout().packet,
+            (Sender::Tcp(name), Transport::Tcp { controller, .. }) if name == "cubic" => {
+                *controller = AnyController::named("cubic-linux").expect("it is built in");
+            }
+            (Sender::Tcp(_), _) => {}
         }
     }
 
