@@ -47,10 +47,11 @@ pub struct Sender {
     gap: Span,
     /// When the last packet was sent.
     sent_at: Instant,
-    /// The same, or when it should have been sent by a host whose wakes are never late.
-    paced_from: Instant,
     /// Its size.
     last: Bytes,
+    /// When it was sent, or should have been by a host whose wakes are never late, or, of a pair's second,
+    /// had it been sent by itself.
+    paced_from: Instant,
     /// When packets were sent and which byte came after them, for the last [`REORDERING`].
     recent: VecDeque<(Instant, u64)>,
     /// All before this byte was sent longer ago than that.
@@ -73,8 +74,8 @@ impl Sender {
             fresh_at: now,
             gap: Span::ZERO,
             sent_at: now,
-            paced_from: now,
             last: Bytes::ZERO,
+            paced_from: now,
             recent: VecDeque::new(),
             throwaway: 0,
         }
@@ -120,7 +121,7 @@ impl Sender {
         if self.is_paired(now) { now } else { self.paced_at() }
     }
 
-    /// Whether the next packet goes with one just sent.
+    /// Whether the next packet goes with one that was just sent, at `now` to the nanosecond.
     fn is_paired(&self, now: Instant) -> bool {
         self.gap <= PAIRED && self.sent_at == now && self.paced_from <= now
     }
