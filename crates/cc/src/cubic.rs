@@ -215,10 +215,13 @@ mod tests {
 
     #[test]
     fn keeps_up_with_reno_where_the_cubic_is_slower() {
-        // Section 4.3: 0.529 packets a round trip.
+        // Section 4.3: 0.529 packets a round trip, beyond the old window as well.
         let mut cc = cut(20, 0);
         let after = feed(&mut cc, 0, 1000);
         assert!((after - (14.0 + 10.0 * ALPHA)).abs() < 0.5, "{after}");
+        let later = feed(&mut cc, 1000, 3000);
+        assert!(later > 20.0 + 7.0, "{later}");
+        assert!((later - (14.0 + 30.0 * ALPHA)).abs() < 1.0, "{later}");
     }
 
     #[test]

@@ -20,6 +20,10 @@ static HANDED_OVER: AtomicBool = AtomicBool::new(false);
 /// What a shell reports of a command that ended by an interrupt: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
+/// An interrupt so soon after another is the same: some programs pass it on to those they started, who have
+/// it from the terminal already.
+pub(crate) const SAME: Duration = Duration::from_millis(500);
+
 /// Answers interrupts from now on.
 pub(crate) fn watch() {
     // Where the system refuses, an interrupt ends the program all the same, if less tidily.
@@ -39,8 +43,7 @@ pub(crate) fn watch() {
     });
 }
 
-/// Whether an interrupt is the first, or so soon after it that it is the same: some programs pass
-/// it on to those they started, who have it from the terminal already.
+/// Whether an interrupt is the first, or the [`SAME`].
 #[expect(
     clippy::disallowed_methods,
     reason = "it tells interrupts apart, and no result depends on it"
@@ -53,7 +56,7 @@ fn is_first() -> bool {
             note("ending after the present step; interrupt again to end at once");
         });
     }
-    first.elapsed() < Duration::from_millis(500)
+    first.elapsed() < SAME
 }
 
 /// From now on the first interrupt only asks, see [`asked`]; the second ends the program.

@@ -111,7 +111,7 @@ fn surpasses_the_original_and_cubic_over_codel() {
 
 /// The thesis's open question, whether Sprout at some setting has more throughput and less delay than
 /// Sprout-EWMA at once: in all but the delay on the link that one outage decides, which is equal to
-/// one in a hundred.
+/// five in a thousand.
 #[test]
 fn one_setting_surpasses_sprout_ewma_but_for_one_delay() {
     let model = Model { sigma: 172.0, idleness: 0.72, ..Model::default() };
@@ -125,7 +125,7 @@ fn one_setting_surpasses_sprout_ewma_but_for_one_delay() {
         let ewma = scores("ewma", &run(ways, sprout(Method::Ewma), "drop-tail", 0.0));
         let decided_by_an_outage = there == ROWS[0].0;
         assert!(ours.0 > ewma.0, "{there}");
-        assert!(ours.2 < ewma.2 * if decided_by_an_outage { 1.01 } else { 1.0 }, "{there}");
+        assert!(ours.2 < ewma.2 * if decided_by_an_outage { 1.005 } else { 1.0 }, "{there}");
     }
 }
 

@@ -12,7 +12,7 @@ const REORDERING: Span = Span::from_millis(10);
 const SAME: Span = Span::from_millis(1);
 
 /// Packets due no further apart than this, at more than 9 Mbit/s, are sent two at a time: a host that
-/// wakes for every other needs a quarter less of a processor. More at a time would leave links idle.
+/// wakes for every other needs a third less of a processor. More at a time would leave links idle.
 const PAIRED: Span = Span::from_micros(1300);
 /// By no more than this a host's wakes are late.
 const LATENESS: Span = Span::from_millis(2);

@@ -11,11 +11,10 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, ExitStatus};
+use std::time::Duration;
 
 /// How often it is looked whether the program has ended.
 const LOOK: Span = Span::from_millis(10);
-/// An interrupt so soon after another is the same: some programs pass on what all have from the terminal.
-const SAME: Span = Span::from_millis(500);
 /// How long a program that was asked to end has for it.
 const GRACE: Span = Span::from_secs(2);
 
@@ -81,7 +80,10 @@ fn attend(
         let to_end = match signals.take() {
             // The program has it from the terminal as well, and this ends when it does; unless the user
             // insists.
-            Some(Signal::Interrupt) => now > *interrupted.get_or_insert(now) + SAME,
+            Some(Signal::Interrupt) => {
+                let since = now.saturating_since(*interrupted.get_or_insert(now));
+                Duration::from_nanos(since.as_nanos()) > interrupt::SAME
+            }
             Some(Signal::Terminate | Signal::HangUp) => true,
             None => false,
         };
