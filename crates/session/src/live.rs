@@ -12,6 +12,9 @@ use exm_units::{Instant, Span};
 const SILENCE: Span = exm_datagram::PORT_HOP_INTERVAL;
 /// The same where nothing was ever heard under this key: perhaps the server does not have it.
 const FIRST_SILENCE: Span = Span::from_secs(2);
+/// So many datagrams that no packet carries are dropped at a time.
+const MOST_UNFIT: usize = 64;
+
 /// A session's encryption and its Sprout.
 #[derive(Debug)]
 pub(crate) struct Live {
@@ -166,11 +169,13 @@ impl Outgoing {
 }
 
 /// The size of the datagram that `source` would give next. Those that no packet carries are taken from
-/// it and dropped, lest they block the others.
+/// it and dropped, lest they block the others; but no more than [`MOST_UNFIT`], lest a source that has
+/// nothing else keep the session from its work.
 fn next(now: Instant, source: &mut impl Source, out: &mut Outgoing) -> Option<usize> {
     let largest = out.largest;
     let mut dropped = Vec::new();
-    while let Some(length) = source.waiting(now) {
+    for _ in 0..MOST_UNFIT {
+        let length = source.waiting(now)?;
         if (1..=largest).contains(&length) {
             return Some(length);
         }

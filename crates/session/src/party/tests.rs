@@ -402,6 +402,21 @@ fn what_no_packet_carries_is_dropped_and_counted() {
     assert_eq!(came.collect::<Vec<_>>(), [next + 1, next + 4], "the two that fit");
 }
 
+#[test]
+fn endless_datagrams_that_no_packet_carries_stop_nothing() {
+    let mut world = talking();
+    world.sides[CLIENT].traffic.length = Settings::default().max_payload() + 1;
+    world.run(secs(1));
+    let (unfit, before) = (world.sides[CLIENT].party.counters().unfit, world.delivered(CLIENT));
+    assert!((50..=100_000).contains(&unfit), "{unfit} were dropped");
+    world.run(secs(1));
+    assert!(world.delivered(CLIENT) > before + 20, "the other end's data flow");
+    world.sides[CLIENT].traffic.length = 1000;
+    let before = world.delivered(THE_SERVER);
+    world.run(secs(1));
+    assert!(world.delivered(THE_SERVER) > before + 20, "and so does what fits");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
@@ -413,7 +428,7 @@ proptest! {
         duplication in 0.0..0.5f64,
         corruption in 0.0..0.3f64,
         jitter in 0u64..200,
-        length in 8usize..1288,
+        length in 8..=Settings::default().max_payload(),
     ) {
         let jitter = Span::from_millis(jitter);
         let mut world = World::new(Faults { loss, duplication, corruption, jitter, down: false });
