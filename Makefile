@@ -1,15 +1,22 @@
 # make demo   designs a small RemyCC in about a minute and compares it with simpler senders
 # make test   runs every check of the project
 # Both need cargo (https://rustup.rs) and nothing else; the first build fetches and compiles what
-# the program is made of.
+# the program is made of. Tests meet real programs as well: as root on Debian they are installed, and
+# where they are missing those tests are skipped.
 
 CARGO ?= cargo
+# What tests look at networks with and talk to, and the packages of Debian it comes in.
+PEERS = ip ping nft mosh-server
+PACKAGES = iproute2 iputils-ping nftables mosh
 # Where the smoke test writes.
 SMOKE = target/smoke
+# Property tests draw their cases from it here, so that a run can be repeated; `cargo test` draws new
+# ones each time.
+SEED ?= 1
 # The program as the tests build it: optimised enough, and built already.
 EXM = $(CARGO) run --quiet --locked --
 
-.PHONY: all build demo test format lint tests docs smoke clean
+.PHONY: all build demo test format lint peers tests docs smoke clean
 
 all: build
 
@@ -34,9 +41,20 @@ lint:
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-tests:
+peers:
+	@for peer in $(PEERS); do command -v $$peer >/dev/null || missing="$$missing $$peer"; done; \
+	test -z "$$missing" && exit; \
+	if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+		echo "== Installing$$missing, which tests talk to"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+			apt-get install -qq --no-install-recommends $(PACKAGES) >/dev/null; \
+	fi || true; \
+	for peer in $$missing; do command -v $$peer >/dev/null || \
+		echo "== Without $$peer, the tests that want it are skipped"; done
+
+tests: peers
 	@echo "== Running the tests"
-	$(CARGO) test --workspace --locked
+	PROPTEST_RNG_SEED=$(SEED) $(CARGO) test --workspace --locked
 
 docs:
 	@echo "== Building the documentation"

@@ -20,10 +20,11 @@ pub const SERVER: &str = "10.9.0.1:60001";
 /// Whether it can be tested here.
 pub fn possible() -> bool {
     let has = |program: &str| Command::new(program).arg("-V").output().is_ok();
-    let possible =
-        Rights::are_there() && std::path::Path::new("/dev/net/tun").exists() && has("ip");
+    let possible = Rights::are_there()
+        && std::path::Path::new("/dev/net/tun").exists()
+        && ["ip", "nft", "ping"].into_iter().all(has);
     if !possible {
-        eprintln!("skipped: it takes root's rights, /dev/net/tun and iproute2");
+        eprintln!("skipped: it takes root's rights, /dev/net/tun, iproute2, nftables and ping");
     }
     possible
 }
