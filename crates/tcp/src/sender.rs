@@ -10,6 +10,10 @@ use crate::timer::Timer;
 use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Needs, Start};
 use exm_units::{Instant, Packets, Span};
 
+/// What may be sent once the timer has run out, until something comes back: `LW`, RFC 5681, section
+/// 3.1.
+const LOSS_WINDOW: Packets = Packets::new(1);
+
 /// The sending end of one connection at a time.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -559,7 +563,10 @@ impl Sender {
         sign.packets = Packets::new(self.board.lost());
         sign.in_flight = flight;
         let decision = cc.on_congestion(&sign);
-        self.adopt(decision);
+        // Whatever the controller has in mind: a computed one knows of no timeouts, and would send
+        // its whole window again where answers had only been late.
+        let cwnd = decision.cwnd.min(LOSS_WINDOW);
+        self.adopt(Decision { cwnd, ..decision });
     }
 
     /// Segments in flight, as far as it knows.

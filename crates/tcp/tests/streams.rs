@@ -431,3 +431,23 @@ proptest! {
         prop_assert!((0..receiver.in_order()).all(|n| numbers.contains(&n)));
     }
 }
+
+/// A controller that knows of no timeouts has the loss window forced upon it: answers that were only
+/// late cost one segment, and what was lost goes out again once something comes back.
+#[test]
+fn one_segment_goes_out_after_a_timeout() {
+    let run = |fate, count| {
+        let fates = Fates { segments: vec![fate; count], answers: Vec::new() };
+        let mut world = World::new(Settings::default(), 10, Told::default(), fates);
+        while world.timeouts == 0 {
+            world.step();
+        }
+        assert_eq!(world.sender.cwnd(), Packets::new(1));
+        world.run();
+        assert_eq!(world.sender.cwnd(), INITIAL_WINDOW);
+        (world.timeouts, world.resent)
+    };
+    // What is sent again waits behind what is late.
+    assert_eq!(run(Fate::Arrives { after_ms: 1500 }, 11), (1, 1));
+    assert_eq!(run(Fate::Vanishes, 10), (1, 10));
+}
