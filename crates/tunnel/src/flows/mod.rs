@@ -21,9 +21,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// No more flows have a queue of their own; further ones share one.
 const MOST_FLOWS: usize = 1024;
-/// So many full packets may wait whatever is forecast: flows could not start otherwise, and after an
-/// outage there would be nothing to find the link's rate by.
-const LEAST: u64 = 24;
+/// So many full packets may wait whatever is forecast: flows could not start otherwise, after an outage
+/// there would be nothing to find the link's rate by, and a call would lose what it sends in a slow second.
+const LEAST: u64 = 36;
 /// Flows take turns by no less than this.
 const LEAST_QUANTUM: u64 = 64;
 /// No more turns are saved: enough for what a call sends in two seconds.
@@ -89,7 +89,7 @@ impl FlowQueues {
     }
 
     /// `deliverable` is what the receiver's latest forecast says the link delivers over what is left
-    /// of its life: no more than that is to wait, but twenty-four full packets may always. What is too
+    /// of its life: no more than that is to wait, but thirty-six full packets may always. What is too
     /// much is dropped.
     pub fn set_bound(&mut self, deliverable: Bytes) {
         self.bound = deliverable.get().max(self.quantum.saturating_mul(LEAST));
