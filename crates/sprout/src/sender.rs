@@ -11,9 +11,20 @@ const REORDERING: Span = Span::from_millis(10);
 /// Sends closer than this count as one, as the earliest of them, where it comes to [`REORDERING`].
 const SAME: Span = Span::from_millis(1);
 
-/// Packets due no further apart than this, at more than 9 Mbit/s, are sent two at a time: a host that
-/// wakes for every other needs a third less of a processor. More at a time would leave links idle.
+/// Packets go in trains of a full packet's bytes, and, where these are due no further apart than this, at more
+/// than 9 Mbit/s, of two's: a host that wakes for every other needs a third less of a processor. More at a
+/// time would leave links idle.
 const PAIRED: Span = Span::from_micros(1300);
+/// So many full packets may be under way whatever is forecast: a receiver that sees nothing of a link never
+/// learns that it has recovered.
+const LEAST: u64 = 2;
+/// And up to so many that would be through the queue within so long: a receiver that sees little of a link
+/// forecasts little, by which its sender would send little for many seconds, however much the link could
+/// carry.
+const MOST_PROBES: u64 = 10;
+const PROBING: Span = Span::from_millis(15);
+/// But not when so many ticks have passed without a forecast.
+const FRESH: usize = 2;
 /// By no more than this a host's wakes are late.
 const LATENESS: Span = Span::from_millis(2);
 /// So old may be what arrives, and it is no outage yet.
@@ -32,6 +43,8 @@ pub struct Sender {
     queueing: Span,
     /// Round-trip times.
     rtts: Least,
+    /// The longest wait in the queue of late, which counts for a fifth less with each forecast.
+    waited: Span,
     forecast: Forecast,
     /// When the forecast came, and how many ticks have passed since.
     forecast_at: Instant,
@@ -49,8 +62,10 @@ pub struct Sender {
     sent_at: Instant,
     /// Its size.
     last: Bytes,
-    /// When it was sent, or should have been by a host whose wakes are never late, or, of a pair's second,
-    /// had it been sent by itself.
+    /// How many bytes were sent at the same instant, with it.
+    train: u64,
+    /// When it was sent, or should have been by a host whose wakes are never late, or, within a train, had it
+    /// been sent by itself.
     paced_from: Instant,
     /// When packets were sent and which byte came after them, for the last [`REORDERING`].
     recent: VecDeque<(Instant, u64)>,
@@ -66,6 +81,7 @@ impl Sender {
             lookahead: settings.lookahead,
             queueing: settings.queueing,
             rtts: Least::default(),
+            waited: PASSING,
             forecast,
             forecast_at: now,
             tick: 0,
@@ -75,6 +91,7 @@ impl Sender {
             gap: Span::ZERO,
             sent_at: now,
             last: Bytes::ZERO,
+            train: 0,
             paced_from: now,
             recent: VecDeque::new(),
             throwaway: 0,
@@ -104,7 +121,8 @@ impl Sender {
         let ago = micros(now).wrapping_sub(echo.sent_at);
         let held = (echo.held().as_nanos() / 1000) as u32;
         if ago <= u32::MAX / 2 && held <= ago {
-            self.rtts.see(now, ago - held);
+            let waited = self.rtts.see(now, ago - held);
+            self.waited = waited.max(self.waited * 4 / 5);
             let sent_at = now.as_nanos().saturating_sub(u64::from(ago) * 1000);
             self.fresh_at = self.fresh_at.max(Instant::from_nanos(sent_at));
         }
@@ -118,12 +136,13 @@ impl Sender {
 
     /// When the next packet may be sent at `now` or later, if there is room for it.
     pub fn pace_at(&self, now: Instant) -> Instant {
-        if self.is_paired(now) { now } else { self.paced_at() }
+        if self.has_train(now) { now } else { self.paced_at() }
     }
 
-    /// Whether the next packet goes with one that was just sent, at `now` to the nanosecond.
-    fn is_paired(&self, now: Instant) -> bool {
-        self.gap <= PAIRED && self.sent_at == now && self.paced_from <= now
+    /// Whether the next packet goes with those that were just sent, at `now` to the nanosecond.
+    fn has_train(&self, now: Instant) -> bool {
+        let packets = if self.gap <= PAIRED { 2 } else { 1 };
+        self.sent_at == now && self.train < packets * self.packet.get()
     }
 
     /// When the next packet is due.
@@ -151,14 +170,19 @@ impl Sender {
         }
     }
 
-    /// How many bytes may be sent now, as of the last [`Sender::advance`].
-    ///
-    /// Whatever is forecast, a packet may be sent as long as no more than one is not known to have
-    /// arrived: a receiver that sees nothing of a link never learns that it has recovered.
+    /// How many bytes may be sent now, as of the last [`Sender::advance`]: those that the forecast has room
+    /// for, and so that a few packets are under way whatever it says.
     pub fn window(&self) -> Bytes {
-        let window = self.window_at(self.tick, self.queue);
         let unheard = self.sent - self.forecast.received.get();
-        if unheard <= self.packet.get() { window.max(self.packet) } else { window }
+        let probes = Bytes::new((self.probes() * self.packet.get()).saturating_sub(unheard));
+        self.window_at(self.tick, self.queue).max(probes)
+    }
+
+    /// How many full packets may be under way whatever is forecast: all that would be through the queue within
+    /// [`PROBING`], should each take as long as the longest wait of late.
+    fn probes(&self) -> u64 {
+        let most = if self.tick > FRESH { LEAST } else { MOST_PROBES };
+        (PROBING.as_nanos() / self.waited.as_nanos().max(1)).clamp(LEAST, most)
     }
 
     /// How many may be sent in tick `tick`, when `queue` bytes are under way.
@@ -205,9 +229,10 @@ impl Sender {
         self.queue += size.get();
         // A host that wakes late makes up for it, but not for having had nothing to send.
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(LATENESS.as_nanos()));
-        let latest = if self.is_paired(now) { Instant::MAX } else { now };
+        let latest = if self.has_train(now) { Instant::MAX } else { now };
         self.paced_from = self.paced_at().max(earliest).min(latest);
-        (self.sent_at, self.last) = (now, size);
+        let before = if self.sent_at == now { self.train } else { 0 };
+        (self.sent_at, self.last, self.train) = (now, size, before + size.get());
         match self.recent.back_mut() {
             Some((at, end)) if now - *at < SAME => *end = self.sent,
             _ => self.recent.push_back((now, self.sent)),

@@ -276,11 +276,12 @@ fn small_packets_are_not_paced_as_full_ones() {
     assert!(packets(100) >= 12 * packets(1500), "{} and {}", packets(100), packets(1500));
 }
 
-/// Two at a time where packets are due soon after one another, at the same rate, and singly where not.
+/// Two at a time where packets are due soon after one another, at the same rate, and singly where not; small
+/// ones as many at a time as make a full one.
 #[test]
-fn a_fast_sender_sends_in_pairs() {
+fn packets_go_in_trains() {
     let settings = Settings::default();
-    let flights = |packets: u64| {
+    let flights = |packets: u64, size: u64| {
         let delivered = [Bytes::new(1500 * packets); HORIZON];
         let forecast = crate::Forecast { tick: 0, received: Bytes::ZERO, delivered };
         let mut sender = Sender::new(Instant::ZERO, &settings, forecast);
@@ -289,8 +290,8 @@ fn a_fast_sender_sends_in_pairs() {
         for micros in (0..20_000).step_by(10) {
             let now = Instant::ZERO + Span::from_micros(micros);
             let mut flight = 0;
-            while sender.pace_at(now) <= now && sender.window() >= Bytes::new(1500) {
-                sender.send(now, Bytes::new(1500));
+            while sender.pace_at(now) <= now && sender.window() >= Bytes::new(size) {
+                sender.send(now, Bytes::new(size));
                 flight += 1;
             }
             if flight > 0 {
@@ -299,10 +300,42 @@ fn a_fast_sender_sends_in_pairs() {
         }
         flights
     };
-    let pairs: Vec<(u64, u32)> = (0..10).map(|pair| (2000 * pair, 2)).collect();
-    assert_eq!(flights(20), pairs);
-    let singles: Vec<(u64, u32)> = (0..10).map(|packet| (2000 * packet, 1)).collect();
-    assert_eq!(flights(10), singles);
+    let trains = |of: u32| (0..10).map(|train| (2000 * train, of)).collect::<Vec<_>>();
+    assert_eq!(flights(20, 1500), trains(2));
+    assert_eq!(flights(10, 1500), trains(1));
+    assert_eq!(flights(10, 300), trains(5));
+}
+
+/// However little is forecast, two packets may be under way, and where none has waited long of late, as many
+/// as would be through the queue within fifteen milliseconds, up to ten.
+#[test]
+fn a_few_packets_may_always_be_under_way() {
+    let settings = Settings::default();
+    let nothing = |tick| crate::Forecast { tick, ..crate::Forecast::default() };
+    let mut sender = Sender::new(Instant::ZERO, &settings, nothing(0));
+    let packets = |sender: &Sender| sender.window().get() / settings.packet.get();
+    assert_eq!(packets(&sender), 2);
+    // An answer a tick, to a packet sent a round trip of 20 ms and `waited` before.
+    let (mut tick, mut now) = (0, Instant::ZERO + Span::from_secs(1));
+    let mut hear = |sender: &mut Sender, waited: u32| {
+        (tick, now) = (tick + 1, now + Span::from_millis(20));
+        let sent_at = crate::header::micros(now).wrapping_sub(20_000 + waited);
+        sender.hear(now, &nothing(tick), Some(Echo::new(sent_at, Span::ZERO).expect("not long")));
+        (now, packets(sender))
+    };
+    let freely: Vec<u64> = (0..40).map(|_| hear(&mut sender, 0).1).collect();
+    assert!(freely.is_sorted() && (freely[0], freely[39]) == (2, 10), "{freely:?}");
+    assert_eq!(hear(&mut sender, 3000).1, 5);
+    assert_eq!(hear(&mut sender, 0).1, 6, "the wait before counts for four fifths");
+    assert_eq!(hear(&mut sender, 100_000).1, 2);
+    for _ in 0..40 {
+        hear(&mut sender, 0);
+    }
+    let (now, _) = hear(&mut sender, 0);
+    sender.send(now, settings.packet);
+    assert_eq!(packets(&sender), 9);
+    sender.advance(now + Span::from_millis(60));
+    assert_eq!(packets(&sender), 1, "there was no forecast for three ticks");
 }
 
 /// A forecast of a packet a tick, after so many ticks, by which `received` bytes had arrived.
