@@ -5,12 +5,14 @@ use crate::plan::Case;
 use exm_sim::metrics::Report;
 use exm_sim::network::Network;
 use exm_units::Span;
+use std::fmt;
+use std::sync::Arc;
 
 /// Makes runs in real time, as the simulator makes them in its own.
-pub trait Lab {
+pub trait Lab: Sync {
     /// The network of `case` as the simulator has to have it to be the same as here, with what hosts
     /// here take and send besides; or why the case cannot be run here.
-    fn likeness(&self, case: &Case) -> Result<Network, String>;
+    fn likeness(&self, case: &Case) -> Result<Likeness, String>;
 
     /// Makes a run of `case`, its chances drawn from `seed`. Where samples of the course are asked
     /// for, there is one each `step`. Nothing where `is_stopped` told it to end before its time.
@@ -24,6 +26,29 @@ pub trait Lab {
         step: Option<Span>,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Option<Measured>, LabError>;
+}
+
+/// What the simulator has to have in the place of a network that runs are made on in real time: another for
+/// each run, by its seed, as no two runs in real time are the same.
+#[derive(Clone)]
+pub struct Likeness(Arc<dyn Fn(u64) -> Network + Send + Sync>);
+
+impl Likeness {
+    /// What `make` makes of a seed.
+    pub fn new(make: impl Fn(u64) -> Network + Send + Sync + 'static) -> Likeness {
+        Likeness(Arc::new(make))
+    }
+
+    /// The network in the run of this `seed`.
+    pub fn network(&self, seed: u64) -> Network {
+        (self.0)(seed)
+    }
+}
+
+impl fmt::Debug for Likeness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Likeness").finish_non_exhaustive()
+    }
 }
 
 /// What a [`Lab`] measured of a run.

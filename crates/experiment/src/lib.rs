@@ -78,7 +78,7 @@ pub use course::Course;
 pub use exm_sim::scenario::ScenarioError as ExperimentError;
 pub use experiment::{Experiment, FigureKind, MAX_RUNS, PaperNumber, Scheme, Variant};
 pub use folder::{FolderError, write};
-pub use lab::{Lab, LabError, Measured};
+pub use lab::{Lab, LabError, Likeness, Measured};
 pub use metric::{METRICS, Metric};
 pub use plan::{Case, Options, Plan, PlanError, Skipped};
 pub use report::{ShowError, Shown, page};
@@ -87,7 +87,7 @@ pub use results::{
     Simulated,
 };
 pub use rows::{EndToEndRow, FlowRow, LinkRow, RunRow};
-pub use runner::{LiveError, Watch, is_complete, run, run_live, total_work};
+pub use runner::{Live, LiveError, Watch, is_complete, run, run_live, total_work};
 pub use store::{Rows, Store, StoreError};
 pub use summary::{Shape, Summary};
 pub use sweep::{Point, Sweep};

@@ -4,7 +4,7 @@ use crate::convergence;
 use crate::edit::{self, Change, What};
 use crate::experiment::{Experiment, FigureKind, Scheme, Variant};
 use crate::fingerprint::Fingerprint;
-use crate::lab::Lab;
+use crate::lab::{Lab, Likeness};
 use crate::metric::{COMPLETIONS, CONVERGENCES};
 use crate::sweep::Point;
 use crate::traces::Pair;
@@ -85,8 +85,8 @@ pub struct Case {
     pub network: Network,
     /// For each group of flows, whether its controller is the scheme's.
     pub is_own: Vec<bool>,
-    /// Where it is run by a [`Lab`], the network that is the same in the simulator.
-    likeness: Option<Network>,
+    /// Where it is run by a [`Lab`], what is the same in the simulator.
+    likeness: Option<Likeness>,
     pub(crate) name: String,
     scheme_name: String,
     pub(crate) hash: Fingerprint,
@@ -98,10 +98,12 @@ impl Case {
         &self.scheme_name
     }
 
-    /// The same for the simulator.
-    pub(crate) fn simulated(&self) -> Case {
+    /// The same for the simulator, in the run of this `seed`.
+    pub(crate) fn simulated(&self, seed: u64) -> Case {
         let mut case = self.clone();
-        case.network = case.likeness.take().unwrap_or(case.network);
+        if let Some(likeness) = &self.likeness {
+            case.network = likeness.network(seed);
+        }
         case
     }
 }
@@ -135,6 +137,14 @@ pub enum PlanError {
     /// The trace takes no trace's place.
     #[error("the experiment has no link with a trace, whose place another could take")]
     NoTrace,
+    /// The time asked for ends before anything is measured.
+    #[error("{duration} end within the experiment's warm-up of {warm_up}: ask for more")]
+    TooShort {
+        /// The time asked for.
+        duration: Span,
+        /// How much of it is not measured.
+        warm_up: Span,
+    },
     /// Two traces take no traces' place.
     #[error(
         "traces of both directions need a flow whose path and whose way back each cross a link with \
@@ -219,7 +229,7 @@ impl Plan {
         let mut refusals = vec![None; self.experiment.schemes.len()];
         for case in &mut self.cases {
             match lab.likeness(case) {
-                Ok(network) => case.likeness = Some(network),
+                Ok(likeness) => case.likeness = Some(likeness),
                 Err(reason) => refusals[case.scheme] = Some(reason),
             }
         }
@@ -295,6 +305,11 @@ fn missing(experiment: &Experiment, scheme: usize, load: &mut Load<'_>) -> Optio
 fn base(experiment: &Experiment, options: &Options) -> Result<Table, PlanError> {
     let mut base = experiment.document.clone();
     if let Some(duration) = options.duration {
+        let warm_up =
+            base.get("warm_up").and_then(Value::as_str).and_then(|text| text.parse().ok());
+        if let Some(warm_up) = warm_up.filter(|&warm_up| duration <= warm_up) {
+            return Err(PlanError::TooShort { duration, warm_up });
+        }
         base.insert("duration".to_owned(), Value::String(duration.to_string()));
     }
     if let Some(trace) = &options.trace {

@@ -1,11 +1,13 @@
 //! [`run`]: makes the runs of a plan that are still to be made.
 
 use crate::lab::{Lab, LabError};
-use crate::plan::Plan;
+use crate::plan::{Case, Plan};
 use crate::rows::RunRow;
 use crate::store::{Rows, Store, StoreError};
 use rayon::prelude::*;
-use std::collections::btree_map::Entry;
+use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Watches over runs as they are made, from several threads at once.
@@ -28,30 +30,9 @@ pub fn total_work(plan: &Plan) -> u64 {
 /// # Errors
 /// [`StoreError`] where a run cannot be kept.
 pub fn run(plan: &Plan, store: Store, rows: Rows, watch: &dyn Watch) -> Result<Rows, StoreError> {
-    // Run by run, all cases of each: whatever is finished when it is stopped is a fair picture, and
-    // the work that is left is like that which is done.
-    let jobs = (0..plan.runs).flat_map(|run| (0..plan.cases.len()).map(move |case| (case, run)));
-    let (done, jobs): (Vec<_>, Vec<_>) = jobs.partition(|job| rows.contains_key(job));
-    done.iter().for_each(|&(case, _)| watch.advance(plan.work(&plan.cases[case])));
-    let kept = Mutex::new((store, rows));
-    let make = |&(case, run): &(usize, u64)| {
-        if watch.is_stopped() {
-            return Ok(());
-        }
-        let of_plan = &plan.cases[case];
-        let row = RunRow::made(of_plan, plan.seed_of(run), plan.asked);
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.0.add(of_plan, run, &row)?;
-        kept.1.insert((case, run), row);
-        watch.advance(plan.work(of_plan));
-        Ok(())
-    };
-    jobs.par_iter().with_max_len(1).try_for_each(make)?;
-    let (store, rows) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if is_complete(plan, &rows) {
-        store.finish(plan, &rows)?;
-    }
-    Ok(rows)
+    let make =
+        |case: &Case, seed| Ok((!watch.is_stopped()).then(|| RunRow::made(case, seed, plan.asked)));
+    make_all(plan, store, rows, watch, make)
 }
 
 /// Why a live run ended all of them.
@@ -63,34 +44,72 @@ pub enum LiveError {
     /// It could not be made.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// There cannot be so many threads.
+    #[error("cannot make so many runs at once: {0}")]
+    Threads(#[from] ThreadPoolBuildError),
 }
 
-/// As [`run`], one run after the other, made by `lab`.
+/// Where live runs are made, and how.
+#[derive(Clone, Copy)]
+pub struct Live<'a> {
+    /// What makes them.
+    pub lab: &'a dyn Lab,
+    /// How many at the same time.
+    pub at_once: NonZeroUsize,
+}
+
+/// As [`run`], the runs made in real time. One that cannot be made stops the others.
 ///
 /// # Errors
 /// [`LiveError`] where a run cannot be made or kept; those before it are kept.
 pub fn run_live(
     plan: &Plan,
-    mut store: Store,
-    mut rows: Rows,
+    store: Store,
+    rows: Rows,
     watch: &dyn Watch,
-    lab: &dyn Lab,
+    live: Live<'_>,
 ) -> Result<Rows, LiveError> {
-    for (run, (index, case)) in
-        (0..plan.runs).flat_map(|run| plan.cases.iter().enumerate().map(move |case| (run, case)))
-    {
-        if watch.is_stopped() {
-            break;
+    let has_failed = AtomicBool::new(false);
+    let is_stopped = || watch.is_stopped() || has_failed.load(Ordering::Relaxed);
+    let make = |case: &Case, seed| {
+        if is_stopped() {
+            return Ok(None);
         }
-        if let Entry::Vacant(vacant) = rows.entry((index, run)) {
-            let (seed, step) = (plan.seed_of(run), plan.asked.step());
-            let Some(measured) = lab.run(case, seed, step, &|| watch.is_stopped())? else { break };
-            let row = RunRow::measured(case, measured, plan.asked);
-            store.add(case, run, &row)?;
-            vacant.insert(row);
-        }
+        let measured = live.lab.run(case, seed, plan.asked.step(), &is_stopped);
+        let measured = measured.inspect_err(|_| has_failed.store(true, Ordering::Relaxed))?;
+        Ok(measured.map(|measured| RunRow::measured(case, measured, plan.asked)))
+    };
+    let all = plan.cases.len().saturating_mul(plan.runs as usize);
+    let threads = ThreadPoolBuilder::new().num_threads(live.at_once.get().min(all)).build()?;
+    threads.install(|| make_all(plan, store, rows, watch, make))
+}
+
+/// Makes the runs of `plan` that are not among `rows` by `make`, given a case and a seed, as many at once
+/// as there are threads here; what makes nothing was stopped.
+fn make_all<E: From<StoreError> + Send>(
+    plan: &Plan,
+    store: Store,
+    rows: Rows,
+    watch: &dyn Watch,
+    make: impl Fn(&Case, u64) -> Result<Option<RunRow>, E> + Sync,
+) -> Result<Rows, E> {
+    // Run by run, all cases of each: whatever is finished when it is stopped is a fair picture, and
+    // the work that is left is like that which is done.
+    let jobs = (0..plan.runs).flat_map(|run| (0..plan.cases.len()).map(move |case| (case, run)));
+    let (done, jobs): (Vec<_>, Vec<_>) = jobs.partition(|job| rows.contains_key(job));
+    done.iter().for_each(|&(case, _)| watch.advance(plan.work(&plan.cases[case])));
+    let kept = Mutex::new((store, rows));
+    let keep = |&(index, run): &(usize, u64)| -> Result<(), E> {
+        let case = &plan.cases[index];
+        let Some(row) = make(case, plan.seed_of(run))? else { return Ok(()) };
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.0.add(case, run, &row)?;
+        kept.1.insert((index, run), row);
         watch.advance(plan.work(case));
-    }
+        Ok(())
+    };
+    jobs.par_iter().with_max_len(1).try_for_each(keep)?;
+    let (store, rows) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
     if is_complete(plan, &rows) {
         store.finish(plan, &rows)?;
     }

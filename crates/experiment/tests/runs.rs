@@ -1,9 +1,15 @@
 //! Runs: the same bytes on any number of threads, and however often they were interrupted.
 
-use exm_experiment::{Experiment, Options, Plan, Results, Rows, Store, StoreError, Watch};
+use exm_experiment::{
+    Case, Experiment, Lab, LabError, Likeness, Live, LiveError, Measured, Options, Plan, Results,
+    Rows, Store, StoreError, Watch,
+};
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
+use exm_units::Span;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const FILE: &str = r#"
@@ -131,8 +137,8 @@ fn threads_and_interruptions_change_no_byte() {
     assert_eq!((ratio.paper, ratio.over_paper), (Some(1.5), Some(ratio.ours / 1.5)));
 }
 
-/// Two networks with answers that cross a link, and the mean over both.
-const MEANS: &str = r#"
+/// One flow, whose answers cross a link as well.
+const THERE_AND_BACK: &str = r#"
 duration = "4 s"
 warm_up = "1 s"
 [[link]]
@@ -153,6 +159,10 @@ back = ["answers"]
 rtt = "40 ms"
 controller = "scheme"
 traffic = { on = "ever" }
+"#;
+
+/// Two networks of [`THERE_AND_BACK`], and the mean over both.
+const MEANS: &str = r#"
 [experiment]
 runs = 1
 figure = ["throughput-delay", "means", "rate-and-delay"]
@@ -177,7 +187,7 @@ set = { "link.data.rate" = "4 Mbps" }
 
 #[test]
 fn the_mean_over_variants_is_told_beside_the_papers_numbers() {
-    let plan = plan(MEANS, &Options::default());
+    let plan = plan(&format!("{THERE_AND_BACK}{MEANS}"), &Options::default());
     let folder = Folder::new("means");
     work(&folder, &plan, 2, u64::MAX);
     let results = Results::load(&folder.0).expect("can be read");
@@ -291,4 +301,69 @@ fn another_trace_or_table_of_the_same_name_is_another_configuration() {
     assert!(opened("1\n2\n3\n", 1.0).is_ok());
     assert!(matches!(opened("1\n1\n3\n", 1.0), Err(StoreError::Stale { .. })));
     assert!(matches!(opened("1\n2\n3\n", 0.5), Err(StoreError::Stale { .. })));
+}
+
+/// Two schemes for [`THERE_AND_BACK`].
+const TWO: &str = r#"
+[experiment]
+runs = 6
+[[experiment.scheme]]
+name = "Reno"
+controller = "reno"
+[[experiment.scheme]]
+name = "Cubic"
+controller = "cubic"
+"#;
+
+/// A lab that simulates, where runs go on so many at a time or not at all, and which has no such scheme.
+struct Together(Barrier, &'static str);
+
+impl Lab for Together {
+    fn likeness(&self, case: &Case) -> Result<Likeness, String> {
+        let network = case.network.clone();
+        Ok(Likeness::new(move |seed| {
+            let later = Span::from_millis(200 + seed % 100);
+            let alike = network.clone().changed(|_, flows| flows[0].extra_delay += later);
+            alike.expect("is sound")
+        }))
+    }
+
+    fn run(
+        &self,
+        case: &Case,
+        seed: u64,
+        _step: Option<Span>,
+        _is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Measured>, LabError> {
+        self.0.wait();
+        let scheme = case.scheme_name().to_owned();
+        if scheme == self.1 {
+            return Err(LabError { scheme, source: "there is none".into() });
+        }
+        let report = exm_sim::engine::run(&case.network, seed);
+        Ok(Some(Measured { courses: vec![None; report.flows.len()], report }))
+    }
+}
+
+/// As many live runs are under way at once as was asked for, and they are told beside as many simulated ones
+/// that differ from one another as live ones do; one that fails ends the others.
+#[test]
+fn live_runs_go_on_at_once() {
+    let live = |at_once: usize, missing: &'static str| {
+        let folder = Folder::new(&format!("live-{at_once}"));
+        let lab = Together(Barrier::new(at_once), missing);
+        let experiment = plan(&format!("{THERE_AND_BACK}{TWO}"), &Options::default());
+        let plan = experiment.live(&lab).expect("all can be run");
+        let (store, rows) = Store::open(&folder.0, &plan, false).expect("can be opened");
+        let live = Live { lab: &lab, at_once: NonZeroUsize::new(at_once).expect("not zero") };
+        let watch = After(u64::MAX, AtomicU64::new(0));
+        let rows = exm_experiment::run_live(&plan, store, rows, &watch, live)?;
+        let results = exm_experiment::write(&folder.0, &plan, &rows, "exm".to_owned());
+        Ok::<_, LiveError>((rows.len(), results.expect("is written")))
+    };
+    let (count, results) = live(2, "").expect("can be made");
+    assert_eq!((count, results.simulated.len()), (12, 4));
+    assert!(results.simulated.iter().all(|one| one.live != one.simulated), "not the same network");
+    let Err(LiveError::Lab(error)) = live(1, "Cubic") else { panic!("it fails") };
+    assert_eq!(error.to_string(), "Cubic cannot be run live: there is none");
 }

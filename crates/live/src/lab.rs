@@ -1,14 +1,15 @@
 //! [`EmulatorLab`]: where runs are made in real time.
 
 use crate::bulk::{Problem, transfer};
+use crate::likeness::alike;
 use crate::meter::{Meter, Reading};
 use crate::setup::Run;
 use exm_emulator::{Account, Emulated, Ends, EndsError, World, emulate};
-use exm_experiment::{Case, Lab, LabError, Measured};
+use exm_experiment::{Case, Lab, LabError, Likeness, Measured};
 use exm_os::{Rights, RightsError, read_net};
 use exm_sim::engine::omniscient;
 use exm_sim::metrics::{FlowReport, LinkReport, Report};
-use exm_sim::network::{FlowSpec, LinkSpec, Network};
+use exm_sim::network::LinkSpec;
 use exm_units::{Bytes, Instant, Span};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,10 +19,6 @@ use std::time::Duration;
 
 /// How long it sleeps before it looks whether it is to stop.
 const PATIENCE: Duration = Duration::from_millis(50);
-
-/// What hosts here add to a round trip, from a packet's arrival to its answer. The least round trips of ping
-/// over an emulated link of 40 ms are 40.10 to 40.18 ms.
-const HOSTS: Span = Span::from_micros(150);
 
 /// Makes runs on emulated links, each between two networks of its own.
 #[derive(Debug)]
@@ -59,13 +56,10 @@ impl EmulatorLab {
 }
 
 impl Lab for EmulatorLab {
-    fn likeness(&self, case: &Case) -> Result<Network, String> {
-        let run = Run::of(case, &self.controls)?;
-        let liken = |flow: &mut FlowSpec| {
-            flow.extra_delay += HOSTS;
-            run.liken(flow);
-        };
-        case.network.clone().with_flows(liken).map_err(|error| error.to_string())
+    fn likeness(&self, case: &Case) -> Result<Likeness, String> {
+        let Run { sender, .. } = Run::of(case, &self.controls)?;
+        let network = case.network.clone();
+        Ok(Likeness::new(move |seed| alike(&network, &sender, seed)))
     }
 
     fn run(
@@ -172,33 +166,5 @@ fn link_report(spec: &LinkSpec, account: &Account, end: Instant) -> LinkReport {
         // Little's law.
         mean_queue: queueing * account.delivered.packets as f64 / secs,
         max_queue: account.max_queue.packets,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::setup::tests::plan;
-
-    #[test]
-    fn the_simulator_has_what_hosts_take_and_sessions_send() {
-        let controls = ["reno", "cubic"].map(str::to_owned);
-        let lab = EmulatorLab { controls: controls.to_vec() };
-        for (name, alike_name, size) in
-            [("reno", "reno", 1500), ("cubic", "cubic-linux", 1500), ("sprout", "sprout", 1423)]
-        {
-            let [plan, other] =
-                [name, alike_name].map(|name| plan("\"cubic\"", &format!("\"{name}\"")));
-            let case = &plan.cases[0];
-            let network = lab.likeness(case).expect("can be run");
-            let (alike, planned) = (&network.flows()[0], &case.network.flows()[0]);
-            assert_eq!(alike.packet_size, Bytes::new(size), "{name}");
-            assert_eq!(alike.extra_delay, planned.extra_delay + HOSTS);
-            let transports = [alike, &other.cases[0].network.flows()[0]];
-            let [ours, wanted] = transports.map(|flow| format!("{:?}", flow.transport));
-            assert_eq!(ours, wanted);
-        }
-        let reason = lab.likeness(&plan("\"cubic\"", "\"vegas\"").cases[0]).expect_err("not here");
-        assert!(reason.contains("(it has reno, cubic)"), "{reason}");
     }
 }

@@ -10,6 +10,7 @@
 
 mod bulk;
 mod lab;
+mod likeness;
 mod meter;
 mod setup;
 

@@ -3,7 +3,6 @@
 use exm_emulator::{PathSpec, Propagation, Setup};
 use exm_experiment::Case;
 use exm_session::Settings;
-use exm_sim::controllers::AnyController;
 use exm_sim::network::{FlowSpec, LinkSpec, Transport};
 use exm_sim::scenario::FlowGroup;
 use exm_sim::traffic::{OnFor, OnOff, Traffic};
@@ -41,18 +40,6 @@ impl<'a> Run<'a> {
         };
         let [there, back] = [there, back].map(|&link| &case.network.links()[link]);
         Ok(Run { flow, there, back, sender: sender(group, flow, controls)? })
-    }
-
-    /// Makes of `flow` what sends here: Sprout's packets of the size that forecasts count, or the TCP
-    /// that does as the kernel's.
-    pub(crate) fn liken(&self, flow: &mut FlowSpec) {
-        match (&self.sender, &mut flow.transport) {
-            (Sender::Sprout(settings), _) => flow.packet_size = settings.sprout().packet,
-            (Sender::Tcp(name), Transport::Tcp { controller, .. }) if name == "cubic" => {
-                *controller = AnyController::named("cubic-linux").expect("it is built in");
-            }
-            (Sender::Tcp(_), _) => {}
-        }
     }
 
     /// The link, data going up.

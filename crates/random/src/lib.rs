@@ -29,6 +29,8 @@ pub enum Purpose {
     Bursts,
     /// Which packets the link of this number holds back, so that others overtake them.
     Reordering,
+    /// When a run in real time begins, and how long its hosts take.
+    Hosts,
 }
 
 /// A stream of random numbers: PCG XSL-RR 128/64.

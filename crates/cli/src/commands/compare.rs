@@ -108,7 +108,7 @@ impl Args {
             command: self.command(),
             fresh: false,
             stale: Stale::Replace,
-            lab: None,
+            live: None,
         };
         let results = work.carry_out()?;
         self.printing.print(&Shown::new(&results, &self.out))?;

@@ -151,6 +151,8 @@ fn what_is_wrong_is_told_once_with_the_way_out() {
     fails("experiment run two.toml --only Ren", 2, &["'Ren' for '--only'", "\"Reno\""]);
     fails("experiment run two.toml --trace empty.trace", 2, &["no link with a trace"]);
     fails("experiment run two.toml --trace no.trace", 1, &["cannot read the trace no.trace"]);
+    let short = ["'60 s' for '--duration'", "within the experiment's warm-up of 60 s"];
+    fails("experiment run thesis-2-9 --duration 60s", 2, &short);
     fails("experiment run a b --out x", 2, &["'x' for '--out'", "one folder cannot hold"]);
     fails("experiment run", 2, &["<EXPERIMENT>"]);
     fails("experiment show none", 1, &["cannot read none/results.json", "tip: give a folder"]);

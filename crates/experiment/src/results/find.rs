@@ -241,8 +241,8 @@ impl Finder<'_> {
             .flat_map(|case| (0..plan.runs).map(move |run| (case, run)))
             .collect();
         let made = jobs.into_par_iter().map(|(case, run)| {
-            let simulated = plan.cases[case].simulated();
-            ((case, run), RunRow::made(&simulated, plan.seed_of(run), plan.asked))
+            let seed = plan.seed_of(run);
+            ((case, run), RunRow::made(&plan.cases[case].simulated(seed), seed, plan.asked))
         });
         let rows: Rows = made.collect();
         let finder = Finder { plan, rows: &rows };

@@ -340,15 +340,15 @@ impl Network {
         Ok(Network { warm_up, ..self })
     }
 
-    /// The same, its flows changed.
+    /// The same, its links and its flows changed.
     ///
     /// # Errors
     /// [`NetworkError`] where a number or a path is impossible then.
-    pub fn with_flows(
+    pub fn changed(
         mut self,
-        change: impl FnMut(&mut FlowSpec),
+        change: impl FnOnce(&mut [LinkSpec], &mut [FlowSpec]),
     ) -> Result<Network, NetworkError> {
-        self.flows.iter_mut().for_each(change);
+        change(&mut self.links, &mut self.flows);
         self.check()?;
         Ok(self)
     }

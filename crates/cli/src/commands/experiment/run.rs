@@ -7,7 +7,7 @@ use crate::commands::duration;
 use crate::experiments;
 use crate::shell::{self, Failure, Printing};
 use cpu_time::ProcessTime;
-use exm_experiment::{Lab, MAX_RUNS, Options, PlanError, pairs};
+use exm_experiment::{Live, MAX_RUNS, Options, PlanError, pairs};
 use exm_units::Span;
 use std::fmt;
 use std::io::Write;
@@ -25,15 +25,18 @@ that was interrupted goes on: give the same command again. The same experiment a
 same bytes, on any number of threads and however often it was interrupted. Of several
 experiments, the processor time that each took is told at the end.
 
-Live runs take as long as they simulate, one after the other, and a process that may make network
-namespaces: root's, or a user's where the system lets users. Schemes that neither Sprout nor this
-kernel can run are left out.
+Live runs take as long as they simulate, one after the other unless --at-once says more, and a
+process that may make network namespaces: root's, or a user's where the system lets users. Schemes
+that neither Sprout nor this kernel can run are left out. Over links that stand still now and then a
+run hangs on moments: make several, whose medians are told beside those of as many simulated ones,
+each with another beginning and another delay of its hosts.
 
 Examples:
   exm experiment run thesis-3-4 --quick
   exm experiment run thesis-3-7 --trace Verizon-LTE-short.down
   exm experiment run thesis-2-9 --traces my/traces
   exm experiment run thesis-2-1 --live --duration 180s
+  exm experiment run thesis-2-9 --live --duration 180s --only Sprout --runs 5 --at-once 4
   exm experiment run my.toml --runs 16 --only 'Cubic,Vegas' --out results/mine";
 
 /// Run experiments, and write tables and pictures of what they found
@@ -73,6 +76,10 @@ pub(crate) struct Args {
     #[cfg(target_os = "linux")]
     #[arg(long)]
     live: bool,
+    /// Make so many live runs at the same time
+    #[cfg(target_os = "linux")]
+    #[arg(long, value_name = "N", requires = "live", default_value = "1")]
+    at_once: std::num::NonZeroUsize,
     /// Where they are made, once that is known to be possible.
     #[cfg(target_os = "linux")]
     #[arg(skip)]
@@ -115,9 +122,9 @@ impl Args {
     }
 
     /// Where runs are made in real time, if they are.
-    fn lab(&self) -> Option<&dyn Lab> {
+    fn live(&self) -> Option<Live<'_>> {
         #[cfg(target_os = "linux")]
-        return self.lab.as_ref().map(|lab| lab as &dyn Lab);
+        return self.lab.as_ref().map(|lab| Live { lab, at_once: self.at_once });
         #[cfg(not(target_os = "linux"))]
         None
     }
@@ -146,16 +153,19 @@ impl Args {
         let experiment = experiments::load(name)?;
         let options = self.options(experiment.runs)?;
         let folder = self.out.clone().unwrap_or_else(|| self.usual_folder(&experiment.name));
-        let lab = self.lab();
+        let live = self.live();
         let planned = experiments::plan(experiment, &options);
-        let planned = match lab {
-            Some(lab) => planned.and_then(|plan| plan.live(lab)),
+        let planned = match live {
+            Some(live) => planned.and_then(|plan| plan.live(live.lab)),
             None => planned,
         };
         let plan = planned.map_err(|error| match &error {
             PlanError::NoSuchScheme { name, suggestion } => {
                 let problem = format!("there is no such scheme: {suggestion}");
                 Failure::invalid_value(name, "--only", &problem)
+            }
+            PlanError::TooShort { duration, .. } => {
+                Failure::invalid_value(&duration.to_string(), "--duration", &error.to_string())
             }
             PlanError::NoTrace | PlanError::NoWays => Failure::usage(error.to_string()),
             _ => Failure::from(error),
@@ -166,7 +176,7 @@ impl Args {
             command: self.command(name),
             fresh: self.fresh,
             stale: Stale::Refuse,
-            lab,
+            live,
         };
         let results = work.carry_out()?;
         self.printing.print(&Shown::new(&results, &folder))
@@ -180,7 +190,7 @@ impl Args {
             Path::new(first).canonicalize().ok()?.file_stem()?.to_str().map(str::to_owned)
         });
         let mut name = of_traces.map_or(name.to_owned(), |traces| format!("{name}-{traces}"));
-        if self.lab().is_some() {
+        if self.live().is_some() {
             name += "-live";
         }
         PathBuf::from("results").join(name)
@@ -218,7 +228,7 @@ impl Args {
         if self.quick {
             words.push("--quick".to_owned());
         }
-        if self.lab().is_some() {
+        if self.live().is_some() {
             words.push("--live".to_owned());
         }
         words.join(" ")

@@ -3,7 +3,7 @@
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::shell::{Failure, note};
-use exm_experiment::{Lab, LiveError, Plan, Results, Rows, Store, StoreError, Watch, is_complete};
+use exm_experiment::{Live, LiveError, Plan, Results, Rows, Store, StoreError, Watch, is_complete};
 use exm_remy::counted;
 use std::path::Path;
 
@@ -30,13 +30,13 @@ pub(crate) struct Work<'a> {
     pub(crate) fresh: bool,
     pub(crate) stale: Stale,
     /// Where the runs are made, if not in the simulator.
-    pub(crate) lab: Option<&'a dyn Lab>,
+    pub(crate) live: Option<Live<'a>>,
 }
 
 impl Work<'_> {
     /// Makes the runs that are missing and writes the results.
     pub(crate) fn carry_out(self) -> Result<Results, Failure> {
-        let Work { plan, folder, lab, .. } = self;
+        let Work { plan, folder, live, .. } = self;
         std::fs::create_dir_all(folder).map_err(|error| {
             Failure::new(format!("cannot make the folder {}: {error}", folder.display()))
         })?;
@@ -47,9 +47,9 @@ impl Work<'_> {
         }
         interrupt::heed();
         let watch = Bar(Progress::new(exm_experiment::total_work(plan)));
-        let rows = match lab {
+        let rows = match live {
             None => exm_experiment::run(plan, store, rows, &watch).map_err(LiveError::from),
-            Some(lab) => exm_experiment::run_live(plan, store, rows, &watch, lab),
+            Some(live) => exm_experiment::run_live(plan, store, rows, &watch, live),
         };
         watch.0.finish();
         interrupt::heed_no_more();
