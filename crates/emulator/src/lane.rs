@@ -129,8 +129,11 @@ impl<'a> Lane<'a> {
         for _ in 0..READS {
             self.release();
             let Some(space) = self.arena.space() else {
-                self.refuse()?;
-                return Ok(Read::All);
+                if !self.refuse()? {
+                    return Ok(read);
+                }
+                read = Read::All;
+                continue;
             };
             let Some(length) = self.from.read(space)? else { return Ok(read) };
             read = Read::All;
@@ -151,13 +154,14 @@ impl<'a> Lane<'a> {
         Ok(Read::Some)
     }
 
-    /// There is no memory for more: what comes is lost, and counted.
-    fn refuse(&mut self) -> io::Result<()> {
+    /// There is no memory for more: what comes next is lost, and counted. Whether anything came.
+    fn refuse(&mut self) -> io::Result<bool> {
         let mut buffer = [0; ROOM];
-        while let Some(length) = self.from.read(&mut buffer)? {
+        let length = self.from.read(&mut buffer)?;
+        if let Some(length) = length {
             self.lose(self.clock.now(), length, Cause::Memory);
         }
-        Ok(())
+        Ok(length.is_some())
     }
 
     fn lose(&mut self, now: Instant, length: usize, cause: Cause) {

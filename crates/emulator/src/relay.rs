@@ -14,6 +14,8 @@ use exm_units::Span;
 const PORT: u16 = 53;
 /// The largest message: of UDP's.
 const MESSAGE: usize = 65_535;
+/// So many are taken from one side at a time, lest the other wait for ever.
+const BATCH: usize = 64;
 /// How often it looks whether it is to stop.
 const PATIENCE: Span = Span::from_millis(100);
 
@@ -70,13 +72,15 @@ fn serve(asked: &UdpSocket, asking: &UdpSocket, stop: &AtomicBool) {
         if waiter.wait([asked.as_fd(), asking.as_fd()], clock.now() + PATIENCE).is_err() {
             return;
         }
-        while let Ok((length, asker)) = asked.recv_from(&mut buffer) {
+        for _ in 0..BATCH {
+            let Ok((length, asker)) = asked.recv_from(&mut buffer) else { break };
             if let Some(number) = number(&buffer[..length]) {
                 askers[number] = Some(asker);
                 let _ = asking.send(&buffer[..length]);
             }
         }
-        while let Ok(length) = asking.recv(&mut buffer) {
+        for _ in 0..BATCH {
+            let Ok(length) = asking.recv(&mut buffer) else { break };
             let asker = number(&buffer[..length]).and_then(|number| askers[number].take());
             if let Some(asker) = asker {
                 let _ = asked.send_to(&buffer[..length], asker);
