@@ -2,7 +2,8 @@
 
 use base64ct::{Base64Unpadded, Encoding};
 use std::fmt;
-use std::io::{self, Read};
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::str::FromStr;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -51,6 +52,14 @@ pub enum KeyError {
     #[error("cannot read the key from {place}: {source}")]
     Read {
         /// Where it was looked for.
+        place: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It cannot be written to a file.
+    #[error("cannot write the key to {place}: {source}")]
+    Write {
+        /// The file.
         place: String,
         /// What the system said.
         source: io::Error,
@@ -123,6 +132,23 @@ impl Key {
         }
         byte.zeroize();
         Key::decode(text.trim_ascii()).ok_or_else(|| KeyError::Malformed { place: place() })
+    }
+
+    /// Writes it to `file`, a new one, which only its owner may read.
+    ///
+    /// # Errors
+    /// There is such a file, perhaps with another key; or it cannot be written.
+    pub fn to_new_file(&self, file: &Path) -> Result<(), KeyError> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let written = options.open(file).and_then(|mut file| {
+            file.write_all(self.to_text().as_bytes())?;
+            file.write_all(b"\n")
+        });
+        let place = file.display().to_string();
+        written.map_err(|source| KeyError::Write { place, source })
     }
 
     /// Its text: 22 characters. Whoever reads it can read and forge the session.
@@ -224,6 +250,27 @@ mod tests {
         assert!(errors[1].starts_with("the standard input holds no key"), "{}", errors[1]);
         assert!(errors[2].contains("EXM_NO_SUCH_VARIABLE is not set"), "{}", errors[2]);
         assert!(errors[3].starts_with("cannot read the key from /no/such/key: "), "{}", errors[3]);
+    }
+
+    #[test]
+    fn a_key_is_written_to_a_file_of_its_own() {
+        let file = std::env::temp_dir().join(format!("exm-key-{}", std::process::id()));
+        let _ = std::fs::remove_file(&file);
+        let (key, other) = (Key::from_bytes([7; 16]), Key::from_bytes([8; 16]));
+        key.to_new_file(&file).expect("it is new");
+        let taken = other.to_new_file(&file).expect_err("it is there").to_string();
+        assert!(
+            taken.starts_with("cannot write the key to ") && taken.contains("exists"),
+            "{taken}"
+        );
+        assert_eq!(Key::from_file(&file).expect("a key"), key);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::metadata(&file).expect("it is there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        std::fs::remove_file(&file).expect("it is there");
     }
 
     #[test]

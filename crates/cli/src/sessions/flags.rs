@@ -53,8 +53,8 @@ pub(crate) struct ServerFlags {
     /// The UDP port to listen on, or a range of which the first free one is taken
     #[arg(long, value_name = "PORT", default_value_t = PortRange::SERVERS)]
     pub(crate) port: PortRange,
-    /// Make a key, and print it: the client needs it
-    #[arg(long, group = "key", help_heading = "Key")]
+    /// Make a key, and print it, or write it to a new file: the client needs it
+    #[arg(long, conflicts_with_all = ["key_env", "key_stdin"], help_heading = "Key")]
     new_key: bool,
     #[command(flatten)]
     key: KeyFlags,
@@ -85,14 +85,22 @@ impl ServerFlags {
     }
 
     /// Tells the user the `port` where it listens, unless `quiet`, and `key` if it is new.
-    pub(crate) fn tell(&self, port: u16, key: &Key, quiet: bool) {
+    pub(crate) fn tell(&self, port: u16, key: &Key, quiet: bool) -> Result<(), Failure> {
         if !quiet {
             note(&format!("listening on UDP port {port}"));
         }
-        if self.new_key {
-            // Not by a note: it is read by programs, too.
-            let _ = writeln!(io::stderr(), "key: {}", key.to_text().as_str());
+        match &self.key.key_file {
+            Some(file) if self.new_key => key.to_new_file(file).map_err(|error| {
+                let tip = "give the name of a new file, or no --new-key where it holds a key";
+                Failure::from(error).with_tip(tip)
+            })?,
+            None if self.new_key => {
+                // Not by a note: it is read by programs, too.
+                let _ = writeln!(io::stderr(), "key: {}", key.to_text().as_str());
+            }
+            _ => {}
         }
+        Ok(())
     }
 }
 

@@ -59,6 +59,26 @@ fn lines_go_both_ways_and_the_key_comes_in_any_way() {
 }
 
 #[test]
+fn a_new_key_is_written_where_the_client_finds_it() {
+    let folder = Folder::new("sprout-new-key");
+    let words = "sprout listen --bind 127.0.0.1 --port 61000:61999 --new-key --key-file key";
+    let mut server = Running::start(&mut folder.exm(words));
+    let mut said = BufReader::new(server.0.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says its port");
+    let port = line.trim().rsplit(' ').next().expect("a port").to_owned();
+    let mut client =
+        Running::start(&mut folder.exm(&format!("sprout connect 127.0.0.1:{port} --key-file key")));
+    writeln!(client.0.stdin.take().expect("it is piped"), "a line").expect("it is taken");
+    line.clear();
+    let mut printed = BufReader::new(server.0.stdout.take().expect("it is piped"));
+    printed.read_line(&mut line).expect("it is printed");
+    assert_eq!(line, "a line\n");
+    let again = folder.run(words);
+    assert_fails(&again, 1, &["cannot write the key to key: ", "exists", "no --new-key"]);
+}
+
+#[test]
 fn signals_end_it_with_their_codes() {
     let folder = Folder::new("sprout-signals");
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {

@@ -18,7 +18,7 @@ A key is read from a file, from the environment or from the standard input, neve
 line, where all users of the machine could see it.
 
 Examples:
-  exm saturate serve --new-key
+  exm saturate serve --new-key --key-file key
   exm saturate record example.org:60001 --key-file key --device wwan0 --control eth0 -o walk";
 
 /// Record what a real link can deliver, as a trace

@@ -13,7 +13,7 @@ Of several clients that have the key, the one that came last is served. Without 
 lines of the standard input are sent as datagrams, and those that come are printed as lines.
 
 Examples:
-  exm sprout listen --new-key
+  exm sprout listen --new-key --key-file key
   exm sprout listen --key-file key --port 60001:60010 --to 127.0.0.1:51820
   exm sprout listen --key-file key --bench";
 
@@ -44,7 +44,7 @@ impl Args {
         let ServerFlags { bind, port, .. } = self.server;
         let session = Session::listen(Clock::start(), key.clone(), settings, bind, port)
             .map_err(|error| ServerFlags::refused(&error))?;
-        self.server.tell(session.local_address()?.port(), &key, self.display.quiet);
+        self.server.tell(session.local_address()?.port(), &key, self.display.quiet)?;
         let display = |free| Display::new("sprout listen", self.display, free, Charts);
         if self.bench {
             let errand = BenchServer::new(&session);

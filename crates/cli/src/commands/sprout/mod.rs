@@ -16,7 +16,7 @@ while: the session goes on. A key is read from a file, from the environment or f
 input, never from the command line, where all users of the machine could see it.
 
 Examples:
-  exm sprout listen --new-key --to 127.0.0.1:5000
+  exm sprout listen --new-key --key-file key --to 127.0.0.1:5000
   EXM_KEY=... exm sprout connect example.org:60001 --forward 5000
   exm sprout listen --key-file key --bench
   exm sprout bench example.org:60001 --key-file key --direction both";

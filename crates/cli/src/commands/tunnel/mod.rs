@@ -24,7 +24,7 @@ A server serves one client at a time, the one that came last of those that have 
 clients run several, each with a key and a port of its own.
 
 Examples:
-  exm tunnel serve --new-key
+  exm tunnel serve --new-key --key-file key
   exm tunnel connect example.org --key-file key
   exm tunnel connect example.org:60002 --key-file key --route 10.0.0.0/8 --dns 10.0.0.53
   exm tunnel bench --down lte --up lte";

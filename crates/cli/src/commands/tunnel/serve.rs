@@ -14,7 +14,7 @@ What the client sends goes on from here as this machine's own (masquerading). A 
 machine's must let its UDP port in, and let packets from the tunnel's device through.
 
 Examples:
-  exm tunnel serve --new-key
+  exm tunnel serve --new-key --key-file key
   exm tunnel serve --key-file key --port 60002
   exm tunnel serve --key-file key --network 10.77.0.0/24 --private";
 
@@ -58,7 +58,7 @@ impl Args {
         let (device, is_private) = (self.tunnel.device.clone(), self.private);
         let plan = ServerPlan { device, network: self.network, is_private };
         let server = Server::new(&session, &plan)?;
-        self.server.tell(session.local_address()?.port(), &key, self.tunnel.display.quiet);
+        self.server.tell(session.local_address()?.port(), &key, self.tunnel.display.quiet)?;
         if !self.private && !server.world().has_four() {
             note("this machine has no way to the world: the client reaches it alone");
         }
