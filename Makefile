@@ -46,8 +46,8 @@ peers:
 	test -z "$$missing" && exit; \
 	if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
 		echo "== Installing$$missing, which tests talk to"; \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-			apt-get install -qq --no-install-recommends $(PACKAGES) >/dev/null; \
+		timeout 120 apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+			timeout 120 apt-get install -qq --no-install-recommends $(PACKAGES) >/dev/null; \
 	fi || true; \
 	for peer in $$missing; do command -v $$peer >/dev/null || \
 		echo "== Without $$peer, the tests that want it are skipped"; done
