@@ -180,8 +180,10 @@ pub struct Simulated {
     pub metric: String,
     /// What was measured.
     pub live: f64,
-    /// What the simulator says.
+    /// What the simulator says, over all its runs.
     pub simulated: f64,
+    /// Between these are four fifths of its runs, each by itself.
+    pub range: [f64; 2],
 }
 
 /// A picture in the folder of results.

@@ -133,6 +133,7 @@ impl Results {
             ["measured live", "simulated", "live/simulated"]
                 .map(|heading| Column::new(heading, ColumnKind::Number)),
         );
+        columns.push(Column::new("four simulated runs of five", ColumnKind::Text));
         let rows = self.simulated.iter().filter(is_shown).map(|one| {
             let metric = Metric::named(&one.metric);
             let decimals = metric.map_or(3, |metric| metric.decimals);
@@ -140,6 +141,8 @@ impl Results {
             cells.push(Cell::text(metric.map_or(one.metric.as_str(), |metric| metric.words)));
             cells.extend([one.live, one.simulated].map(|value| Cell::number(value, decimals)));
             cells.push(Cell::number(one.live / one.simulated, 3));
+            let [low, high] = one.range;
+            cells.push(Cell::text(format!("{low:.decimals$} to {high:.decimals$}")));
             cells
         });
         let rows: Vec<Vec<Cell>> = rows.collect();

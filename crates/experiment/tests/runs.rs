@@ -345,7 +345,7 @@ impl Lab for Together {
     }
 }
 
-/// As many live runs are under way at once as was asked for, and they are told beside as many simulated ones
+/// As many live runs are under way at once as was asked for, and they are told beside simulated ones
 /// that differ from one another as live ones do; one that fails ends the others.
 #[test]
 fn live_runs_go_on_at_once() {
@@ -363,7 +363,11 @@ fn live_runs_go_on_at_once() {
     };
     let (count, results) = live(2, "").expect("can be made");
     assert_eq!((count, results.simulated.len()), (12, 4));
-    assert!(results.simulated.iter().all(|one| one.live != one.simulated), "not the same network");
+    for one in &results.simulated {
+        assert_ne!(one.live, one.simulated, "not the same network");
+        let [low, high] = one.range;
+        assert!((low..high).contains(&one.simulated), "{one:?}");
+    }
     let Err(LiveError::Lab(error)) = live(1, "Cubic") else { panic!("it fails") };
     assert_eq!(error.to_string(), "Cubic cannot be run live: there is none");
 }

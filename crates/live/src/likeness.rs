@@ -1,6 +1,6 @@
 //! What a network here has beyond what its scenario says, for the simulator to have it too.
 
-use crate::setup::Sender;
+use crate::setup::{Sender, ours};
 use exm_link::Service;
 use exm_random::{Purpose, Stream};
 use exm_sim::controllers::AnyController;
@@ -56,8 +56,8 @@ fn liken(links: &mut [LinkSpec], flows: &mut [FlowSpec], sender: &Sender, seed: 
 fn send_alike(flow: &mut FlowSpec, sender: &Sender) {
     match (sender, &mut flow.transport) {
         (Sender::Sprout(settings), _) => flow.packet_size = settings.sprout().packet,
-        (Sender::Tcp(name), Transport::Tcp { controller, .. }) if name == "cubic" => {
-            *controller = AnyController::named("cubic-linux").expect("it is built in");
+        (Sender::Tcp(name), Transport::Tcp { controller, .. }) => {
+            *controller = AnyController::named(ours(name)).expect("a case has it, or one like it");
         }
         (Sender::Tcp(_), _) => {}
     }

@@ -92,6 +92,17 @@ fn kernels(name: &str) -> &str {
     }
 }
 
+/// What we call the controller that is most like the one that the kernel calls `name`. Its Cubic begins
+/// with HyStart.
+pub(crate) fn ours(name: &str) -> &str {
+    match name {
+        "bbr" => "bbr1",
+        "bbr3" => "bbr",
+        "cubic" => "cubic-linux",
+        other => other,
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -162,6 +173,13 @@ pub(crate) mod tests {
         assert_eq!(name("sprout"), "1500");
         for missing in ["bbr", "vegas"] {
             assert!(name(missing).contains("(it has reno, cubic, bbr)"), "{missing}");
+        }
+    }
+
+    #[test]
+    fn what_is_most_like_the_kernels_is_called_so_by_it() {
+        for name in ["reno", "cubic", "bbr", "bbr3", "vegas"] {
+            assert_eq!(kernels(ours(name)), name);
         }
     }
 

@@ -4,6 +4,7 @@ use super::{
     Beside, CaseResult, Comparison, FORMAT, GroupResult, Ratio, Results, SchemeInfo, Simulated,
     VERSION,
 };
+use crate::completions::percentile;
 use crate::experiment::{Experiment, PaperNumber, Scheme, Variant};
 use crate::metric::{DELAY_REDUCTION, SPEEDUP};
 use crate::plan::{Case, Plan};
@@ -14,6 +15,11 @@ use rayon::prelude::*;
 
 /// What is told of live runs beside the simulator's.
 const BESIDE: [&str; 2] = ["received", "delay_95"];
+/// No fewer runs are simulated beside live ones, however few these are: it takes next to no time, and what
+/// they say together is then hardly a matter of chance.
+const SIMULATED: u64 = 24;
+/// Such a part of the simulated runs is below their range, and such a part above.
+const RANGE: f64 = 0.1;
 
 impl Results {
     /// What the runs `rows` of `plan` found, made by `command`.
@@ -237,36 +243,41 @@ impl Finder<'_> {
     /// What was measured live, of `results`, beside what the same runs measure in the simulator.
     fn simulated(&self, results: &[CaseResult]) -> Vec<Simulated> {
         let Finder { plan, .. } = self;
-        let jobs: Vec<(usize, u64)> = (0..plan.cases.len())
-            .flat_map(|case| (0..plan.runs).map(move |run| (case, run)))
-            .collect();
+        let runs = plan.runs.max(SIMULATED);
+        let jobs: Vec<(usize, u64)> =
+            (0..plan.cases.len()).flat_map(|case| (0..runs).map(move |run| (case, run))).collect();
         let made = jobs.into_par_iter().map(|(case, run)| {
             let seed = plan.seed_of(run);
             ((case, run), RunRow::made(&plan.cases[case].simulated(seed), seed, plan.asked))
         });
         let rows: Rows = made.collect();
         let finder = Finder { plan, rows: &rows };
-        let mut all = Vec::new();
-        for index in 0..plan.cases.len() {
-            let ours = finder.case(index);
-            let is_same = |one: &&CaseResult| {
-                (&one.variant, &one.point, &one.scheme)
-                    == (&ours.variant, &ours.point, &ours.scheme)
-            };
-            let Some(live) = results.iter().find(is_same) else { continue };
-            for key in BESIDE {
-                let pair = live.own.values.get(key).zip(ours.own.values.get(key));
-                all.extend(pair.map(|(&live, &simulated)| Simulated {
-                    variant: ours.variant.clone(),
-                    point: ours.point.clone(),
-                    scheme: ours.scheme.clone(),
-                    metric: key.to_owned(),
-                    live,
-                    simulated,
-                }));
-            }
-        }
-        all
+        // The cases come first, or after their means.
+        let live = &results[results.len() - plan.cases.len()..];
+        let cases = live.iter().enumerate();
+        cases.flat_map(|(index, live)| finder.beside_live(index, live)).collect()
+    }
+
+    /// What the simulator, whose rows these are, says of the case of this number beside what was measured
+    /// `live`.
+    fn beside_live(&self, number: usize, live: &CaseResult) -> Vec<Simulated> {
+        let sample = self.sample(number, self.plan.cases[number].is_own.clone());
+        let runs: Vec<usize> = (0..sample.runs()).collect();
+        let beside = |key: &str| {
+            let mut each: Vec<f64> =
+                runs.iter().filter_map(|&run| sample.value(key, &[run])).collect();
+            each.sort_unstable_by(f64::total_cmp);
+            Some(Simulated {
+                variant: live.variant.clone(),
+                point: live.point.clone(),
+                scheme: live.scheme.clone(),
+                metric: key.to_owned(),
+                live: *live.own.values.get(key)?,
+                simulated: sample.value(key, &runs)?,
+                range: [percentile(&each, RANGE)?, percentile(&each, 1.0 - RANGE)?],
+            })
+        };
+        BESIDE.into_iter().filter_map(beside).collect()
     }
 
     /// The papers' numbers, ratios to the reference left out, beside ours.

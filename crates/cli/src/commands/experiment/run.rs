@@ -28,8 +28,8 @@ experiments, the processor time that each took is told at the end.
 Live runs take as long as they simulate, one after the other unless --at-once says more, and a
 process that may make network namespaces: root's, or a user's where the system lets users. Schemes
 that neither Sprout nor this kernel can run are left out. Over links that stand still now and then a
-run hangs on moments: make several, whose medians are told beside those of as many simulated ones,
-each with another beginning and another delay of its hosts.
+run hangs on moments: make several, whose medians are told beside those of at least 24 simulated
+ones, each with another beginning and another delay of its hosts, and where most of these are.
 
 Examples:
   exm experiment run thesis-3-4 --quick
