@@ -182,8 +182,10 @@ pub struct Simulated {
     pub live: f64,
     /// What the simulator says, over all its runs.
     pub simulated: f64,
-    /// Between these are four fifths of its runs, each by itself.
-    pub range: [f64; 2],
+    /// Between these are four fifths of its runs, each by itself; missing in results that were written
+    /// before it was told.
+    #[serde(default)]
+    pub range: Option<[f64; 2]>,
 }
 
 /// A picture in the folder of results.

@@ -141,8 +141,9 @@ impl Results {
             cells.push(Cell::text(metric.map_or(one.metric.as_str(), |metric| metric.words)));
             cells.extend([one.live, one.simulated].map(|value| Cell::number(value, decimals)));
             cells.push(Cell::number(one.live / one.simulated, 3));
-            let [low, high] = one.range;
-            cells.push(Cell::text(format!("{low:.decimals$} to {high:.decimals$}")));
+            let range =
+                one.range.map(|[low, high]| format!("{low:.decimals$} to {high:.decimals$}"));
+            cells.push(Cell::text(range.unwrap_or_default()));
             cells
         });
         let rows: Vec<Vec<Cell>> = rows.collect();

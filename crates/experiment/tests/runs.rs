@@ -365,7 +365,7 @@ fn live_runs_go_on_at_once() {
     assert_eq!((count, results.simulated.len()), (12, 4));
     for one in &results.simulated {
         assert_ne!(one.live, one.simulated, "not the same network");
-        let [low, high] = one.range;
+        let [low, high] = one.range.expect("it is told");
         assert!((low..high).contains(&one.simulated), "{one:?}");
     }
     let Err(LiveError::Lab(error)) = live(1, "Cubic") else { panic!("it fails") };

@@ -274,7 +274,7 @@ impl Finder<'_> {
                 metric: key.to_owned(),
                 live: *live.own.values.get(key)?,
                 simulated: sample.value(key, &runs)?,
-                range: [percentile(&each, RANGE)?, percentile(&each, 1.0 - RANGE)?],
+                range: Some([percentile(&each, RANGE)?, percentile(&each, 1.0 - RANGE)?]),
             })
         };
         BESIDE.into_iter().filter_map(beside).collect()
