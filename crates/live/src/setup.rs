@@ -81,26 +81,18 @@ fn sender(group: &FlowGroup, flow: &FlowSpec, controls: &[String]) -> Result<Sen
     }
 }
 
-/// What the kernel calls the controller that we call `name`. Its BBR is version 1, and what is called
-/// so here is version 3.
+/// Controllers that we call so, and the kernel so, where the two differ: its BBR is version 1, what is called
+/// so here is version 3, and its Cubic begins with HyStart.
+const NAMES: [(&str, &str); 3] = [("bbr1", "bbr"), ("bbr", "bbr3"), ("cubic-linux", "cubic")];
+
+/// What the kernel calls the controller that we call `name`.
 fn kernels(name: &str) -> &str {
-    match name {
-        "bbr1" => "bbr",
-        "bbr" => "bbr3",
-        "cubic-linux" => "cubic",
-        other => other,
-    }
+    NAMES.iter().find(|(ours, _)| *ours == name).map_or(name, |(_, kernels)| kernels)
 }
 
-/// What we call the controller that is most like the one that the kernel calls `name`. Its Cubic begins
-/// with HyStart.
+/// What we call the controller that is most like the one that the kernel calls `name`.
 pub(crate) fn ours(name: &str) -> &str {
-    match name {
-        "bbr" => "bbr1",
-        "bbr3" => "bbr",
-        "cubic" => "cubic-linux",
-        other => other,
-    }
+    NAMES.iter().find(|(_, kernels)| *kernels == name).map_or(name, |(ours, _)| ours)
 }
 
 #[cfg(test)]
