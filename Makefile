@@ -2,7 +2,7 @@
 # make test   runs every check of the project
 # Both need cargo (https://rustup.rs) and nothing else; the first build fetches and compiles what
 # the program is made of. Tests meet real programs as well: as root on Debian they are installed, and
-# where they are missing those tests are skipped.
+# where they are missing those tests are skipped. What was skipped, and why, is listed at the end.
 
 CARGO ?= cargo
 # What tests look at networks with and talk to, and the packages of Debian it comes in.
@@ -10,6 +10,8 @@ PEERS = ip ping nft mosh-server
 PACKAGES = iproute2 iputils-ping nftables mosh
 # Where the smoke test writes.
 SMOKE = target/smoke
+# Tests that do not run append their name and the reason here (crates/testing).
+SKIPPED = $(CURDIR)/target/skipped
 # Property tests draw their cases from it here, so that a run can be repeated; `cargo test` draws new
 # ones each time.
 SEED ?= 1
@@ -29,7 +31,12 @@ demo: build
 	$(CARGO) run --quiet --release --locked -- demo
 
 test: format lint tests docs smoke
-	@echo "== All checks passed"
+	@if test -s $(SKIPPED); then \
+		echo "== All checks passed that ran; $$(sort -u $(SKIPPED) | wc -l) were skipped:"; \
+		sort -u $(SKIPPED) | sed 's/^/   /'; \
+	else \
+		echo "== All checks passed, none was skipped"; \
+	fi
 
 format:
 	@echo "== Checking the format of the code"
@@ -54,7 +61,8 @@ peers:
 
 tests: peers
 	@echo "== Running the tests"
-	PROPTEST_RNG_SEED=$(SEED) $(CARGO) test --workspace --locked
+	@mkdir -p $(dir $(SKIPPED)) && rm -f $(SKIPPED)
+	EXM_SKIPPED=$(SKIPPED) PROPTEST_RNG_SEED=$(SEED) $(CARGO) test --workspace --locked
 
 docs:
 	@echo "== Building the documentation"

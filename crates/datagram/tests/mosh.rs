@@ -4,24 +4,15 @@
 #![cfg(unix)]
 
 use exm_datagram::{Key, Roaming, Role, Session};
+use exm_testing::{has, skip};
 use exm_units::{Instant, Span};
-use std::io::{self, Write};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// How long mosh may take for what it does at once.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-fn skip(why: &str) {
-    // Past the harness, which would keep it to itself.
-    let _ = writeln!(io::stderr(), "skipped: {why}");
-}
-
-fn is_there(program: &str) -> bool {
-    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
-    found.is_ok_and(|output| output.status.success())
-}
 
 /// A clock that only these tests read.
 #[expect(clippy::disallowed_methods, reason = "mosh's timestamps are of real time")]
@@ -95,7 +86,7 @@ fn start_server() -> Option<(SocketAddr, Key)> {
 #[test]
 fn mosh_server_answers_us() -> io::Result<()> {
     let now = clock();
-    let Some((server, key)) = is_there("mosh-server").then(start_server).flatten() else {
+    let Some((server, key)) = has("mosh-server").then(start_server).flatten() else {
         skip("mosh-server is not here, or does not start");
         return Ok(());
     };
@@ -141,7 +132,7 @@ impl Drop for Client {
 
 #[test]
 fn mosh_client_talks_to_us() -> io::Result<()> {
-    if !is_there("mosh-client") || !is_there("script") {
+    if !has("mosh-client") || !has("script") {
         skip("mosh-client is not here, or no program to give it a terminal");
         return Ok(());
     }

@@ -22,11 +22,9 @@ fn published_tables_score_as_in_the_original_program() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let model = Model::load(&root.join("models/general16.toml")).unwrap();
     for (name, expected) in SCORES {
-        let path = root.join("../shared/data/remycc").join(name).with_added_extension("dna");
-        if !path.exists() {
-            println!("skipped: {name} is not on this machine");
+        let Some(path) = exm_testing::reference(format!("remycc/{name}.dna")) else {
             continue;
-        }
+        };
         let score = score(&model, &path);
         assert!((score - expected).abs() < TOLERANCE, "{name}: {score} is not {expected}");
     }

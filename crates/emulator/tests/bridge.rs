@@ -4,7 +4,7 @@
 
 use exm_emulator::{Live, PathSpec, Port, Setup, Watch, emulate};
 use exm_link::Service;
-use exm_os::{Namespace, Netlink, PacketSocket, Rights};
+use exm_os::{Namespace, Netlink, PacketSocket};
 use exm_units::Rate;
 use std::io;
 use std::net::{IpAddr, UdpSocket};
@@ -49,9 +49,8 @@ fn machine(wire: &str, addresses: [&str; 2]) -> (Namespace, Port) {
 /// data waits in it.
 #[test]
 fn neighbours_are_found_beside_a_full_queue() {
-    let has_ip = Command::new("ip").arg("-V").output().is_ok();
-    if !Rights::are_there() || !has_ip {
-        return eprintln!("skipped: it takes root's rights and ip");
+    if !exm_testing::can_make_networks(&["ip"]) {
+        return;
     }
     let between = Namespace::new().unwrap();
     let machines = [("one", ADDRESSES[0]), ("other", ADDRESSES[1])];

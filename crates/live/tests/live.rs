@@ -44,15 +44,16 @@ const FILE: &str = r#"
     queue = "xcp"
 "#;
 
+#[track_caller]
 fn lab() -> Option<EmulatorLab> {
     if !Path::new("/dev/net/tun").exists() {
-        eprintln!("skipped: it takes /dev/net/tun");
+        exm_testing::skip("without /dev/net/tun");
         return None;
     }
     match EmulatorLab::open() {
         Ok(lab) => Some(lab),
         Err(error) => {
-            eprintln!("skipped: {error}");
+            exm_testing::skip(error);
             None
         }
     }

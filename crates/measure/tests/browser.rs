@@ -70,11 +70,11 @@ fn a_report_opens_in_a_browser() {
     let file = folder.join("report.html");
     std::fs::write(&file, page().html()).expect("the folder can be written");
     let Some(browser) = browser() else {
-        eprintln!("skipped: no Chromium or Chrome is installed to open a report in");
+        exm_testing::skip("no Chromium or Chrome to open a report in");
         return;
     };
     let Some((document, errors)) = opened(&browser, &file, &folder) else {
-        eprintln!("skipped: {} does not run here", browser.display());
+        exm_testing::skip(format!("{} does not run", browser.display()));
         return;
     };
     assert!(errors.is_empty(), "the browser complains: {errors:?}");
@@ -98,7 +98,7 @@ fn what_a_page_complains_of_is_noticed() {
     std::fs::write(&file, broken).expect("the folder can be written");
     let opened = browser().and_then(|browser| opened(&browser, &file, &folder));
     let Some((_, errors)) = opened else {
-        eprintln!("skipped: there is no Chromium or Chrome that runs");
+        exm_testing::skip("no Chromium or Chrome that runs");
         return;
     };
     assert!(errors.iter().any(|error| error.contains("missing is not defined")), "{errors:?}");

@@ -3,22 +3,13 @@
 #![cfg(target_os = "linux")]
 
 use exm_os::{
-    Address, Clock, Masquerade, Namespace, Netlink, Offload, Rights, Route, Segmentation, Tun,
-    TunOptions, VNET_HEADER, VnetHeader, Waiter, read_net, set_net,
+    Address, Clock, Masquerade, Namespace, Netlink, Offload, Route, Segmentation, Tun, TunOptions,
+    VNET_HEADER, VnetHeader, Waiter, read_net, set_net,
 };
 use exm_units::Span;
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::AsFd;
-
-/// Whether it can be tested here.
-fn possible() -> bool {
-    let possible = Rights::are_there() && std::path::Path::new("/dev/net/tun").exists();
-    if !possible {
-        eprintln!("skipped: it takes root's rights and /dev/net/tun");
-    }
-    possible
-}
 
 fn ip(last: u8) -> IpAddr {
     Ipv4Addr::new(100, 64, 0, last).into()
@@ -45,7 +36,7 @@ fn end(last: u8, offload: Offload) -> (Namespace, Tun, u32) {
 
 #[test]
 fn what_is_set_can_be_read() {
-    if !possible() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let (namespace, tun, index) = end(1, Offload::None);
@@ -86,7 +77,7 @@ fn what_is_set_can_be_read() {
 
 #[test]
 fn addresses_of_six_work_too() {
-    if !possible() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let (namespace, _tun, index) = end(1, Offload::None);
@@ -109,7 +100,7 @@ fn addresses_of_six_work_too() {
 /// where the kernel can.
 #[test]
 fn packets_cross_with_and_without_offloads() {
-    if !possible() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     for offload in [Offload::None, Offload::TcpUdp] {
@@ -143,7 +134,7 @@ fn packets_cross_with_and_without_offloads() {
 
 #[test]
 fn masquerading_is_there_and_gone_again() {
-    if !possible() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let (namespace, ..) = end(1, Offload::None);
@@ -159,7 +150,7 @@ fn masquerading_is_there_and_gone_again() {
     let network6: Ipv6Addr = "fd65:1::7".parse().unwrap();
     let masquerade6 = namespace.run(|| Masquerade::new("exm-test", network6, 64)).unwrap();
     let Some(rules) = listed() else {
-        return eprintln!("not compared: there is no nft");
+        return exm_testing::skip("without nft");
     };
     assert!(rules.contains("ip saddr 100.64.0.0/24 masquerade"), "{rules}");
     assert!(rules.contains("ct state invalid drop"), "{rules}");

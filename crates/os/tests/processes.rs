@@ -3,21 +3,13 @@
 #![cfg(target_os = "linux")]
 
 use exm_os::{
-    Address, Confined, Masquerade, Namespace, Netlink, PacketSocket, Rights, Route, Tun, TunOptions,
+    Address, Confined, Masquerade, Namespace, Netlink, PacketSocket, Route, Tun, TunOptions,
 };
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::Ipv4Addr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-
-fn possible() -> bool {
-    let possible = Rights::are_there() && std::path::Path::new("/dev/net/tun").exists();
-    if !possible {
-        eprintln!("skipped: it takes root's rights and /dev/net/tun");
-    }
-    possible
-}
 
 fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
@@ -27,7 +19,7 @@ fn shell(script: &str) -> Command {
 
 #[test]
 fn a_program_sees_its_own_network_processes_and_resolver() {
-    if !possible() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let namespace = Namespace::new().unwrap();
@@ -47,7 +39,7 @@ fn a_program_sees_its_own_network_processes_and_resolver() {
 
 #[test]
 fn what_cannot_be_run_is_told_and_signals_are_codes() {
-    if !possible() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let namespace = Namespace::new().unwrap();
@@ -66,7 +58,7 @@ fn what_cannot_be_run_is_told_and_signals_are_codes() {
 /// Who it is inside, where this process is root only in a user namespace.
 #[test]
 fn a_program_can_be_somebody_else() {
-    if !possible() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let namespace = Namespace::new().unwrap();
@@ -132,7 +124,7 @@ fn seen() -> Vec<String> {
 /// Killed at any moment, a process leaves nothing.
 #[test]
 fn nothing_is_left_of_a_process_that_is_killed() {
-    if !possible() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     assert_eq!(seen(), [""; 0]);

@@ -64,7 +64,7 @@ fn the_simulated_tcp_agrees_with_the_kernels() {
             break;
         }
     }
-    missing.iter().for_each(|why| say(&format!("skipped, because {why}")));
+    missing.iter().for_each(exm_testing::skip);
     wrong.retain(|((scenario, control), late, found)| {
         if let Some(late) = late {
             say(&format!(

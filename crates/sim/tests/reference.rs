@@ -11,7 +11,6 @@ use exm_remy::{Action, CompiledAction, Grid, RuleTable, SignalSet, TableFile};
 use exm_sim::dumbbell::{self, Dumbbell, Outcome, Rules};
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_units::{Bytes, Probability, Rate, Span};
-use std::path::PathBuf;
 
 /// What the original calls 10 Mbps is one packet a millisecond.
 const PACKET: Bytes = Bytes::new(1250);
@@ -134,14 +133,11 @@ fn compare(row: &Row, table: &RuleTable) -> Vec<String> {
 
 #[test]
 fn published_tables_do_as_in_the_original() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/remycc");
     let mut wrong = Vec::new();
     for row in &PUBLISHED {
-        let path = folder.join(row.table).with_added_extension("dna");
-        if !path.exists() {
-            println!("skipped: {} is not on this machine", row.table);
+        let Some(path) = exm_testing::reference(format!("remycc/{}.dna", row.table)) else {
             continue;
-        }
+        };
         wrong.extend(compare(row, &TableFile::load(&path).unwrap().table));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -12,7 +12,6 @@ use exm_sim::traffic::{OnFor, OnOff};
 use exm_sprout::{Method, Model, Settings};
 use exm_trace::Trace;
 use exm_units::{Bytes, Probability, Span};
-use std::path::Path;
 use std::sync::Arc;
 
 /// A recording, the one of the other way, and what the original reached: kbit/s, and ms of
@@ -26,13 +25,10 @@ const ROWS: [Row; 4] = [
     ("Verizon-LTE-short.up", "Verizon-LTE-short.down", 3717.0, 65.0),
 ];
 
+#[track_caller]
 fn trace(name: &str) -> Option<Arc<Trace>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
-    let trace = Trace::load(&folder.join(name)).ok().map(Arc::new);
-    if trace.is_none() {
-        println!("skipped: there is no recording {name}");
-    }
-    trace
+    let file = exm_testing::reference(format!("traces/{name}"))?;
+    Some(Arc::new(Trace::load(&file).expect("a trace")))
 }
 
 /// Three minutes, of which the first is skipped, over `there` and `back`, each 20 ms long.

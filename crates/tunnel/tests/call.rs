@@ -4,21 +4,11 @@
 
 use exm_emulator::{PathSpec, Propagation, Setup};
 use exm_link::Service;
-use exm_os::Rights;
 use exm_session::Settings;
 use exm_trace::{Synthetic, Trace};
 use exm_tunnel::bench::{BenchPlan, Measured, Way, measure};
 use exm_units::Span;
-use std::path::Path;
 use std::sync::Arc;
-
-fn possible() -> bool {
-    let possible = Rights::are_there() && Path::new("/dev/net/tun").exists();
-    if !possible {
-        eprintln!("skipped: it takes root's rights and /dev/net/tun");
-    }
-    possible
-}
 
 fn path(trace: Trace) -> PathSpec {
     let propagation = Propagation::Fixed(Span::from_millis(20));
@@ -55,7 +45,7 @@ fn show(name: &str, measured: &Measured) {
 /// On a synthetic link, shorter than it takes for the call without a tunnel to be at its worst.
 #[test]
 fn a_call_is_spared_a_download() {
-    if !possible() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let lte = Synthetic::named("lte").expect("a preset");

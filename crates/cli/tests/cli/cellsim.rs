@@ -1,7 +1,6 @@
 //! `exm cellsim` with real programs. Skipped, saying so, where this process may make no networks.
 
 use crate::common::{Folder, error_of};
-use crate::running::may_make_networks;
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -21,7 +20,7 @@ fn run(folder: &Folder, options: &[&str], script: &str) -> Output {
 /// What a program prints that finds its peer by the environment, and what it ends with.
 #[test]
 fn a_program_reaches_its_peer_through_the_link() {
-    if !may_make_networks() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let folder = Folder::new("cellsim-peer");
@@ -33,7 +32,7 @@ fn a_program_reaches_its_peer_through_the_link() {
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     let (code, json) = text.split_once('\n').unwrap();
     if code == "127" {
-        return eprintln!("not measured: there is no ping");
+        return exm_testing::skip("without ping");
     }
     let summary = error_of(&output);
     let times = summary.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = "));
@@ -52,7 +51,7 @@ fn a_program_reaches_its_peer_through_the_link() {
 
 #[test]
 fn what_cannot_be_is_told() {
-    if !may_make_networks() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let folder = Folder::new("cellsim-errors");
@@ -75,7 +74,7 @@ fn what_cannot_be_is_told() {
 /// What a program prints is all that is printed, or the summary as JSON after it.
 #[test]
 fn nothing_is_mixed_into_what_a_program_prints() {
-    if !may_make_networks() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let folder = Folder::new("cellsim-output");
@@ -88,7 +87,7 @@ fn nothing_is_mixed_into_what_a_program_prints() {
 /// A program that does not end is ended with its duration, by SIGTERM and then for good.
 #[test]
 fn a_duration_ends_it() {
-    if !may_make_networks() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let folder = Folder::new("cellsim-duration");
@@ -104,7 +103,7 @@ fn a_duration_ends_it() {
 /// That network is one of the test's own, with a way out that leads nowhere.
 #[test]
 fn nothing_is_left_when_it_is_killed() {
-    if !may_make_networks() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let folder = Folder::new("cellsim-kill");
@@ -128,7 +127,7 @@ fn nothing_is_left_when_it_is_killed() {
         command.args(["--net", "sh", "-c", &script]).current_dir(&folder.0).stdin(Stdio::null());
         let output = command.output().unwrap();
         if output.status.code() == Some(9) {
-            return eprintln!("skipped: there is no ip, or it cannot make devices");
+            return exm_testing::skip("no ip, or it cannot make devices");
         }
         let left = String::from_utf8_lossy(&output.stdout).into_owned();
         let expected = if after == "0.5" { "1\n" } else { "" };

@@ -239,7 +239,7 @@ fn an_interrupt_takes_the_bar_away_before_a_word_is_said() {
     let folder = folder("terminal");
     let words = "score aimd --model model.toml --specimens 1000000";
     let Some(score) = interrupted_on_terminal(&folder, words) else {
-        println!("skipped: there is no script(1) on this machine");
+        exm_testing::skip("without script(1)");
         return;
     };
     assert!(score.ends_with("\r\u{1b}[2K"), "{score:?}");

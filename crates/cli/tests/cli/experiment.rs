@@ -283,11 +283,11 @@ fn a_report_opens_in_a_browser() {
     folder.text(&format!("experiment run incast {quick} NewReno_(timer_200_ms)"));
     assert!(folder.run("report results/thesis-3-4 results/incast -o page.html").status.success());
     let Some(browser) = browser() else {
-        eprintln!("skipped: no Chromium or Chrome is installed to open a report in");
+        exm_testing::skip("no Chromium or Chrome to open a report in");
         return;
     };
     let Some((document, errors)) = opened(&browser, &folder.path("page.html"), &folder.0) else {
-        eprintln!("skipped: {} does not run here", browser.display());
+        exm_testing::skip(format!("{} does not run", browser.display()));
         return;
     };
     assert!(errors.is_empty(), "the browser complains: {errors:?}");

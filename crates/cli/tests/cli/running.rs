@@ -1,16 +1,6 @@
-//! [`Running`]: a program at work; and whether it can be, where it makes networks.
+//! [`Running`]: a program at work.
 
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
-
-/// Whether what makes networks can be tested here.
-pub(crate) fn may_make_networks() -> bool {
-    let may = exm_os::Rights::are_there() && Path::new("/dev/net/tun").exists();
-    if !may {
-        eprintln!("skipped: it takes root's rights and /dev/net/tun");
-    }
-    may
-}
 
 /// A program at work, ended when dropped.
 pub(crate) struct Running(pub(crate) Child);

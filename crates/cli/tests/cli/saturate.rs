@@ -2,7 +2,6 @@
 //! no networks.
 
 use crate::common::{Folder, assert_fails, error_of};
-use crate::running::may_make_networks;
 use serde_json::Value;
 
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
@@ -10,7 +9,7 @@ const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
 /// The rates are those of the link, or somewhat less: acknowledgements wait behind the data here.
 #[test]
 fn a_link_is_recorded() {
-    if !may_make_networks() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let folder = Folder::new("saturate");

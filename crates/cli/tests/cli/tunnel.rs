@@ -2,7 +2,6 @@
 //! none.
 
 use crate::common::{Folder, assert_fails, error_of};
-use crate::running::may_make_networks;
 use std::process::{Command, Output, Stdio};
 
 /// A key, and the program as `$exm`, for [`shell`].
@@ -59,13 +58,13 @@ kill $other 2>/dev/null
 
 #[test]
 fn nothing_is_left_when_both_ends_are_killed() {
-    if !may_make_networks() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let folder = folder("tunnel-killed");
     let output = shell(&folder, KILLED);
     if output.status.code() == Some(9) {
-        return eprintln!("skipped: there is no ip, or it cannot make devices");
+        return exm_testing::skip("no ip, or it cannot make devices");
     }
     let said = ["server", "client"].map(|end| std::fs::read_to_string(folder.path(end)));
     let left = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -74,7 +73,7 @@ fn nothing_is_left_when_both_ends_are_killed() {
 
 #[test]
 fn what_is_wrong_is_told_with_the_way_out() {
-    if !may_make_networks() {
+    if !exm_testing::can_make_networks(&[]) {
         return;
     }
     let folder = folder("tunnel-errors");
@@ -110,6 +109,6 @@ fn root_is_asked_for() {
         Ok(output) if exm_os::Rights::are_there() && output.status.code() != Some(127) => {
             assert_fails(&output, 1, &["which only root may", "sudo"]);
         }
-        _ => eprintln!("skipped: it takes root's rights and setpriv"),
+        _ => exm_testing::skip("without root's rights or setpriv"),
     }
 }

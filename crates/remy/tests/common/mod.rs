@@ -8,13 +8,15 @@ use proptest::sample::Index;
 use std::path::PathBuf;
 
 /// Where the published tables lie, if this machine has them.
+#[track_caller]
 pub(crate) fn published() -> Option<Vec<PathBuf>> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/remycc");
-    let entries = std::fs::read_dir(folder).ok()?;
+    let folder = exm_testing::reference("remycc")?;
+    let entries = std::fs::read_dir(folder).expect("a folder");
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "dna"));
     files.sort();
-    (!files.is_empty()).then_some(files)
+    assert!(!files.is_empty(), "no tables in the reference data");
+    Some(files)
 }
 
 /// One to six signals.

@@ -1,6 +1,5 @@
 use super::*;
 use proptest::prelude::*;
-use std::path::Path;
 
 fn at(millis: u64) -> Instant {
     Instant::ZERO + Span::from_millis(millis)
@@ -95,7 +94,6 @@ fn the_omniscient_has_the_traces_capacity_and_outages() {
 /// capacity in kbit/s, and the omniscient protocol's 95 % delay in ms.
 #[test]
 fn the_omniscient_on_published_traces() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
     let published = [
         ("TMobile-UMTS-driving.down", 1545, 1935),
         ("TMobile-UMTS-driving.up", 752, 1668),
@@ -103,11 +101,10 @@ fn the_omniscient_on_published_traces() {
         ("Verizon-LTE-short.up", 6488, 40),
     ];
     for (name, capacity, delay) in published {
-        if !folder.join(name).exists() {
-            eprintln!("skipped: no trace {name}");
+        let Some(file) = exm_testing::reference(format!("traces/{name}")) else {
             continue;
-        }
-        let trace = Trace::load(&folder.join(name)).expect("a trace");
+        };
+        let trace = Trace::load(&file).expect("a trace");
         let (from, until) = (at(60_000), at(180_000));
         let best = omniscient(&trace, Span::from_millis(20), from, until);
         let measured = best.delay_95.expect("some delay").as_millis_f64();

@@ -2,7 +2,7 @@
 #![expect(unreachable_pub, reason = "each test file uses it as a module of its own")]
 
 use exm_datagram::{Key, PortRange};
-use exm_os::{Clock, Namespace, Rights};
+use exm_os::{Clock, Namespace};
 use exm_session::{Errand, Look, Session, Settings, drive};
 use exm_tunnel::{Client, ClientPlan, Server, ServerPlan};
 use exm_units::Span;
@@ -18,15 +18,9 @@ use std::time::Duration;
 pub const SERVER: &str = "10.9.0.1:60001";
 
 /// Whether it can be tested here.
+#[track_caller]
 pub fn possible() -> bool {
-    let has = |program: &str| Command::new(program).arg("-V").output().is_ok();
-    let possible = Rights::are_there()
-        && std::path::Path::new("/dev/net/tun").exists()
-        && ["ip", "nft", "ping"].into_iter().all(has);
-    if !possible {
-        eprintln!("skipped: it takes root's rights, /dev/net/tun, iproute2, nftables and ping");
-    }
-    possible
+    exm_testing::can_make_networks(&["ip", "nft", "ping"])
 }
 
 /// What a command in a network prints.

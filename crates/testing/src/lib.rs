@@ -1,0 +1,100 @@
+//! What the tests of the workspace share: [`skip`] records that a test did not run, and [`reference()`]
+//! finds the data that lies beside the repository.
+//!
+//! The test harness swallows the output of tests that pass, and a test that returns early passes. So
+//! that nobody takes a skipped test for a passed one, each skip is appended to the file that the
+//! environment variable `EXM_SKIPPED` names; `make test` sets it, and prints the file at its end.
+
+use std::fmt::Display;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::panic::Location;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The environment variable that names the file of skipped tests, as an absolute path.
+pub const SKIPPED: &str = "EXM_SKIPPED";
+
+/// Records that the test that calls it does not run, or not all of it, for this `reason`: on the
+/// standard error, past the harness, and in the file of [`SKIPPED`]. The test returns after it.
+///
+/// # Panics
+/// If the file cannot be written: a skip must not go unseen.
+#[track_caller]
+pub fn skip(reason: impl Display) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    let line = format!("{} {test}: {reason}\n", Location::caller().file());
+    // Unlike eprintln, this is not captured by the harness.
+    let _ = io::stderr().write_all(format!("skipped: {line}").as_bytes());
+    if let Some(file) = std::env::var_os(SKIPPED) {
+        // One write of one line: other tests append to the same file at the same time.
+        let mut options = OpenOptions::new();
+        let written = options
+            .create(true)
+            .append(true)
+            .open(&file)
+            .and_then(|mut file| file.write_all(line.as_bytes()));
+        if let Err(error) = written {
+            panic!("cannot record a skipped test in {}: {error}", Path::new(&file).display());
+        }
+    }
+}
+
+/// The file or folder `path` of the reference data, which lies in `shared/data` beside the
+/// repository and is no part of it; none, and recorded as a skip, where it is absent.
+///
+/// # Panics
+/// If it is absent and skips are not recorded: a test that lacks its data must not pass in silence.
+#[track_caller]
+pub fn reference(path: impl AsRef<Path>) -> Option<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let path = path.as_ref();
+    let file = data.join(path);
+    if file.exists() {
+        return Some(file);
+    }
+    let missing = format!("no {} in shared/data beside the repository", path.display());
+    if std::env::var_os(SKIPPED).is_none() {
+        panic!(
+            "there is {missing}; to skip what needs it, name a file to record skipped tests in: \
+             {SKIPPED}=/tmp/skipped (make test does)"
+        );
+    }
+    skip(missing);
+    None
+}
+
+/// Whether this process may make networks: [root's rights](is_root) and `/dev/net/tun`, and these `programs`
+/// on its path. Where it may not, the skip is recorded with what is missing.
+#[track_caller]
+pub fn can_make_networks(programs: &[&str]) -> bool {
+    let mut missing = Vec::new();
+    if !is_root() {
+        missing.push("root's rights");
+    }
+    if !Path::new("/dev/net/tun").exists() {
+        missing.push("/dev/net/tun");
+    }
+    missing.extend(programs.iter().filter(|program| !has(program)));
+    if !missing.is_empty() {
+        skip(format!("without {}", missing.join(", ")));
+    }
+    missing.is_empty()
+}
+
+/// Whether this process may administer networks and make namespaces: the capabilities CAP_NET_ADMIN and
+/// CAP_SYS_ADMIN, which a container may withhold from root.
+pub fn is_root() -> bool {
+    const WANTED: u64 = 1 << 12 | 1 << 21;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    bits.is_some_and(|bits| bits & WANTED == WANTED)
+}
+
+/// Whether the shell finds `program`.
+pub fn has(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", "command -v \"$1\"", "sh", program]).output();
+    found.is_ok_and(|output| output.status.success())
+}
