@@ -51,6 +51,11 @@ impl Controller for Aimd {
         let answered = self.recovered_at.is_some_and(|at| congestion.sent_at < at);
         let floor = match congestion.kind {
             CongestionKind::Spurious => return self.decision(),
+            CongestionKind::Idle => {
+                self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
+                self.cwnd = self.cwnd.min(congestion.packets.get() as f64);
+                return self.decision();
+            }
             CongestionKind::Timeout => 1.0,
             CongestionKind::Lost | CongestionKind::Marked if answered => return self.decision(),
             CongestionKind::Lost | CongestionKind::Marked => f64::INFINITY,

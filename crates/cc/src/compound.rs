@@ -122,6 +122,9 @@ impl Controller for Compound {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        if congestion.kind == CongestionKind::Idle {
+            self.dwnd = 0.0;
+        }
         match self.window.judge(congestion) {
             Verdict::Reduce => self.reduce(congestion),
             Verdict::Undone => self.dwnd = self.dwnd_before,

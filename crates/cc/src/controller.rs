@@ -143,7 +143,7 @@ pub struct Congestion {
     /// When the packet concerned was sent: a controller that answers once a round trip compares
     /// this with its last answer.
     pub sent_at: Instant,
-    /// How many packets are concerned.
+    /// How many packets are concerned; for [`CongestionKind::Idle`], the window to restart with.
     pub packets: Packets,
     /// Packets in flight as the host noticed.
     pub in_flight: Packets,
@@ -169,6 +169,10 @@ pub enum CongestionKind {
     /// The last [`CongestionKind::Lost`] or [`CongestionKind::Timeout`] turned out to be false: the
     /// window and what goes with it are again what they were before.
     Spurious,
+    /// No congestion: a persistent connection was idle for longer than its retransmission timer, and its
+    /// window no longer says what the path has room for. It falls to [`Congestion::packets`] at the
+    /// most (RFC 5681, section 4.1).
+    Idle,
 }
 
 /// What a controller allows its sender from now on.
@@ -218,4 +222,7 @@ pub struct Needs {
     pub marks: bool,
     /// Routers that tell it what to do (XCP).
     pub feedback: bool,
+    /// [`Controller::on_start`] at each on-period of a persistent connection, as RemyCCs start in the
+    /// papers; other controllers keep what they know of the path.
+    pub restart: bool,
 }

@@ -39,6 +39,11 @@ impl Gate {
         Some(paced.max(now))
     }
 
+    /// When the last packet was sent, if any was.
+    pub fn last_send(&self) -> Option<Instant> {
+        self.last_send
+    }
+
     /// The window in force.
     pub fn cwnd(&self) -> Packets {
         self.cwnd

@@ -120,6 +120,7 @@ impl Window {
         let answered = self.answered_at.is_some_and(|at| congestion.sent_at < at);
         match congestion.kind {
             CongestionKind::Spurious => return self.undo(),
+            CongestionKind::Idle => self.restart(congestion.packets),
             CongestionKind::Timeout if self.timed_out => {
                 self.cwnd = 1.0;
                 self.answered_at = Some(congestion.now);
@@ -147,6 +148,14 @@ impl Window {
         self.cwnd = if self.timed_out { 1.0 } else { self.ssthresh };
         self.credit = 0.0;
         self.answered_at = Some(congestion.now);
+    }
+
+    /// RFC 2861, section 3.1: after an idle time the window is `cwnd` at the most, and slow start
+    /// leads back to three quarters of what it was.
+    fn restart(&mut self, cwnd: Packets) {
+        self.before = None;
+        self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
+        self.set(self.cwnd.min(cwnd.get() as f64));
     }
 
     fn undo(&mut self) -> Verdict {
@@ -264,6 +273,19 @@ mod tests {
         assert_eq!((window.cwnd, window.ssthresh), (40.0, f64::INFINITY));
         assert_eq!(window.judge(&spurious), Verdict::Nothing);
         assert_eq!(window.judge(&lost), Verdict::Reduce, "the answer is forgotten too");
+    }
+
+    #[test]
+    fn an_idle_time_takes_the_window_and_leaves_the_threshold() {
+        let mut idle = sign(CongestionKind::Idle, 100, 100);
+        idle.packets = Packets::new(10);
+        let mut window = Window::of(Packets::new(40));
+        window.ssthresh = 20.0;
+        assert_eq!(window.judge(&idle), Verdict::Nothing);
+        assert_eq!((window.cwnd, window.ssthresh), (10.0, 30.0));
+        idle.packets = Packets::new(50);
+        assert_eq!(window.judge(&idle), Verdict::Nothing);
+        assert_eq!(window.cwnd, 10.0);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::action::CompiledAction;
 use crate::grid::{Grid, Lookup};
 use crate::memory::Memory;
 use crate::table::RuleTable;
-use exm_cc::{Ack, Congestion, Controller, Decision, Start};
+use exm_cc::{Ack, Congestion, Controller, Decision, Needs, Start};
 use exm_units::{Instant, Packets};
 use std::sync::Arc;
 
@@ -87,5 +87,12 @@ impl Controller for RemyCc {
 
     fn on_tick(&mut self, _now: Instant) -> Decision {
         self.decision()
+    }
+
+    /// Its memory is that of one on-period, even where a connection outlives it.
+    fn needs(&self) -> Needs {
+        let mut needs = Needs::default();
+        needs.restart = true;
+        needs
     }
 }

@@ -31,4 +31,4 @@ mod timer;
 pub use receiver::{Arrival, Receiver};
 pub use segment::{Acknowledgement, MAX_BLOCKS, Segment};
 pub use sender::{Job, Progress, Sender};
-pub use settings::{DelayedAcks, Floor, Settings};
+pub use settings::{DelayedAcks, Floor, IdleRestart, Settings};

@@ -5,7 +5,7 @@ use crate::probe::{Out, Probe};
 use crate::prr::Prr;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acknowledgement, Segment};
-use crate::settings::Settings;
+use crate::settings::{IdleRestart, Settings};
 use crate::timer::Timer;
 use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Needs, Start};
 use exm_units::{Instant, Packets, Span};
@@ -38,6 +38,8 @@ pub struct Sender {
     /// Marks told of so far.
     marked: u64,
     sampler: Option<Sampler>,
+    /// When the controller started last: ACKs of segments sent before that are stale to it.
+    started_at: Instant,
 }
 
 /// What a connection is for.
@@ -129,6 +131,7 @@ impl Sender {
             probe: Probe::default(),
             marked: 0,
             sampler: None,
+            started_at: Instant::ZERO,
         }
     }
 
@@ -152,6 +155,53 @@ impl Sender {
         self.probe = Probe::default();
     }
 
+    /// The application has more to send on the connection it has: `data` segments, or without end.
+    /// Nothing is reset, save what the controller asks for ([`Needs::restart`]) and what
+    /// [`Settings::idle_restart`] says.
+    pub fn resume<C: Controller>(&mut self, now: Instant, data: Option<Packets>, cc: &mut C) {
+        self.end = data.map_or(u64::MAX, |data| self.end.saturating_add(data.get()));
+        if self.setup != Setup::Established {
+            return;
+        }
+        if self.needs.restart {
+            let srtt = Some(self.srtt()).filter(|srtt| !srtt.is_zero());
+            self.start_controller(now, srtt, self.settings.initial_window, cc);
+        } else if self.board.outstanding() == 0 {
+            self.restart_after_idle(now, cc);
+        }
+    }
+
+    /// The application has no more to send for now. What was sent is still retransmitted where it is
+    /// lost.
+    pub fn pause(&mut self) {
+        self.end = self.end.min(self.board.next());
+    }
+
+    /// Whether there is a connection, perhaps one being set up.
+    pub fn is_open(&self) -> bool {
+        self.setup != Setup::Closed
+    }
+
+    #[cold]
+    fn restart_after_idle<C: Controller>(&mut self, now: Instant, cc: &mut C) {
+        let idle = self.gate.last_send().map_or(Span::ZERO, |at| now.saturating_since(at));
+        let timeouts = idle.as_nanos() / self.timer.rto().as_nanos().max(1);
+        if timeouts == 0 {
+            return;
+        }
+        let cwnd = self.gate.cwnd().get();
+        let decayed = match self.settings.idle_restart {
+            IdleRestart::None => return,
+            IdleRestart::Rfc5681 => 0,
+            IdleRestart::Rfc2861 => cwnd >> timeouts.min(63),
+        };
+        let restart = decayed.max(self.settings.initial_window.get().min(cwnd));
+        let mut idle = Congestion::new(CongestionKind::Idle, now, now);
+        idle.packets = Packets::new(restart);
+        let decision = cc.on_congestion(&idle);
+        self.adopt_within(decision, self.is_governed());
+    }
+
     fn establish<C: Controller>(&mut self, now: Instant, rtt: Option<Span>, cc: &mut C) {
         let retried = matches!(self.setup, Setup::Requested(2..));
         self.setup = Setup::Established;
@@ -159,10 +209,21 @@ impl Sender {
         if let Some(rtt) = rtt {
             self.timer.measure(rtt);
         }
-        let mut start = Start::new(now);
-        start.rtt = rtt;
         // RFC 5681, section 3.1: a lost SYN leaves a window of one segment.
-        start.initial_window = if retried { Packets::new(1) } else { self.settings.initial_window };
+        let initial = if retried { Packets::new(1) } else { self.settings.initial_window };
+        self.start_controller(now, rtt, initial, cc);
+    }
+
+    fn start_controller<C: Controller>(
+        &mut self,
+        now: Instant,
+        rtt: Option<Span>,
+        initial_window: Packets,
+        cc: &mut C,
+    ) {
+        let mut start = Start::new(now);
+        (start.rtt, start.initial_window) = (rtt, initial_window);
+        self.started_at = now;
         let decision = cc.on_start(&start);
         self.gate = Gate::new(decision);
         self.adopt(decision);
@@ -317,7 +378,8 @@ impl Sender {
         let governed = self.is_governed();
         // What arrives beyond a gap lets no window grow (RFC 5681, section 3.1).
         ack.recovering = governed || in_order == 0;
-        ack.app_limited = blocked && flight < self.gate.cwnd();
+        ack.app_limited = self.settings.window_validation && blocked && flight < self.gate.cwnd();
+        ack.stale = answer.sent_at < self.started_at;
         ack.delivery = delivery;
         ack.feedback = answer.feedback;
         let decision = cc.on_ack(&ack);
@@ -421,6 +483,9 @@ impl Sender {
         cc: &mut C,
     ) {
         let Alarm::Raised(segment, at) = self.alarm else { return };
+        if !self.settings.eifel {
+            return;
+        }
         if self.board.una() <= segment {
             return;
         }

@@ -26,6 +26,32 @@ pub struct Settings {
     /// trips are measured: 1 ms in ns-3. Nothing for exact measurements; Linux's are to the
     /// microsecond.
     pub timestamps: Option<Span>,
+    /// Whether one connection carries all on-periods of a sender. Window, threshold, RTT estimate and
+    /// scoreboard then carry over from one to the next; otherwise each is a new connection.
+    pub persistent: bool,
+    /// What an idle time longer than the retransmission timer does to the window of a persistent
+    /// connection.
+    pub idle_restart: IdleRestart,
+    /// Whether a window that the application does not fill stays as it is (RFC 7661; Linux), or grows
+    /// with every acknowledgement, used or not, as in ns-2.
+    pub window_validation: bool,
+    /// Whether a retransmission that turns out to have been spurious is undone (Eifel, RFC 3522 and RFC
+    /// 4015), as in Linux; ns-2 does not.
+    pub eifel: bool,
+}
+
+/// What an idle time longer than the retransmission timer does to the window of a persistent
+/// connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdleRestart {
+    /// The window stays as it was.
+    #[default]
+    None,
+    /// It falls to the initial window (RFC 5681, section 4.1).
+    Rfc5681,
+    /// It falls by half for each such time, down to the initial window (RFC 2861, section 3.1), as in
+    /// Linux.
+    Rfc2861,
 }
 
 /// How short the retransmission timer may become.
@@ -72,6 +98,10 @@ impl Default for Settings {
             receive_window: None,
             tail_loss_probe: false,
             timestamps: None,
+            persistent: false,
+            idle_restart: IdleRestart::None,
+            window_validation: true,
+            eifel: true,
         }
     }
 }

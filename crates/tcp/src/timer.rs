@@ -31,6 +31,11 @@ impl Timer {
         self.srtt
     }
 
+    /// The timer as measured, before any backing off.
+    pub(crate) fn rto(&self) -> Span {
+        self.rto
+    }
+
     /// A round trip took `rtt`: rules 2.2 and 2.3, with the gains of 1/8 and 1/4.
     #[inline]
     pub(crate) fn measure(&mut self, rtt: Span) {

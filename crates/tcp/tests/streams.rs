@@ -1,10 +1,11 @@
 //! A stream arrives whole and in order, whatever the network does to segments and acknowledgements.
 
 use exm_cc::{
-    Ack, Aimd, Congestion, CongestionKind, Controller, Decision, INITIAL_WINDOW, Needs, Start,
+    Ack, Aimd, Congestion, CongestionKind, Controller, Decision, INITIAL_WINDOW, Needs, Reno, Start,
 };
 use exm_tcp::{
-    Acknowledgement, Arrival, DelayedAcks, Floor, Job, Receiver, Segment, Sender, Settings,
+    Acknowledgement, Arrival, DelayedAcks, Floor, IdleRestart, Job, Receiver, Segment, Sender,
+    Settings,
 };
 use exm_units::{Instant, Packets, Span};
 use proptest::prelude::*;
@@ -49,6 +50,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 receive_window,
                 tail_loss_probe,
                 timestamps: stamped.then_some(Span::from_millis(1)),
+                ..Settings::default()
             }
         },
     )
@@ -364,6 +366,107 @@ fn a_probe_repairs_a_tail() {
     // A probe that is lost as well leaves it to the timer.
     let (timeouts, resent, _, _) = run(true, &[9, 10]);
     assert_eq!((timeouts, resent), (1, 2));
+}
+
+/// A connection over which its application sends `data` segments, is silent for `idle`, and sends as many
+/// again. Returns the windows before and after the silence, and how often the controller started.
+fn after_a_silence(idle: Span, settings: Settings, needs: Needs) -> (u64, u64, u64) {
+    let cc = Starts { cc: Reno::new(), needs, starts: 0 };
+    let mut world = World::new(settings, 160, cc, Fates::default());
+    world.run();
+    let before = world.sender.cwnd().get();
+    assert_eq!(world.sender.next_send(world.now), Instant::MAX, "it is silent");
+    world.now += idle;
+    world.sender.resume(world.now, Some(Packets::new(60)), &mut world.cc);
+    world.data += 60;
+    let after = world.sender.cwnd().get();
+    world.run();
+    assert_eq!(world.receiver.in_order(), 220);
+    assert_eq!((world.resent, world.timeouts), (0, 0));
+    (before, after, world.cc.starts)
+}
+
+/// Reno, with needs of its own, which counts its starts.
+#[derive(Clone, Debug)]
+struct Starts {
+    cc: Reno,
+    needs: Needs,
+    starts: u64,
+}
+
+impl Controller for Starts {
+    fn on_start(&mut self, start: &Start) -> Decision {
+        self.starts += 1;
+        self.cc.on_start(start)
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        self.cc.on_ack(ack)
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        self.cc.on_congestion(congestion)
+    }
+
+    fn on_tick(&mut self, now: Instant) -> Decision {
+        self.cc.on_tick(now)
+    }
+
+    fn needs(&self) -> Needs {
+        self.needs
+    }
+}
+
+#[test]
+fn a_persistent_connection_keeps_its_window() {
+    let with = |idle_restart| Settings { persistent: true, idle_restart, ..Settings::default() };
+    let run = |ms, restart| after_a_silence(Span::from_millis(ms), with(restart), Needs::default());
+    let (before, after, starts) = run(60_000, IdleRestart::None);
+    assert!(before > 40, "slow start has brought it to {before}");
+    assert_eq!((after, starts), (before, 1));
+    // The timer is 20 ms and the 200 ms of Linux's margin: 500 ms are two of it.
+    assert_eq!(run(500, IdleRestart::Rfc5681).1, 10);
+    assert_eq!(run(500, IdleRestart::Rfc2861).1, before / 4);
+    assert_eq!(run(60_000, IdleRestart::Rfc2861).1, 10);
+    assert_eq!(run(100, IdleRestart::Rfc5681).1, before, "no idle time, by the timer");
+}
+
+#[test]
+fn a_controller_may_start_anew_at_each_on_period() {
+    let settings = Settings { persistent: true, ..Settings::default() };
+    let mut needs = Needs::default();
+    needs.restart = true;
+    let (_, after, starts) = after_a_silence(Span::from_millis(10), settings, needs);
+    assert_eq!((after, starts), (10, 2));
+}
+
+/// What an application has sent before it pauses arrives, whatever is lost; nothing beyond it is sent.
+#[test]
+fn a_paused_connection_repairs_its_losses() {
+    let mut world = World::new(Settings::default(), 1000, Reno::new(), losing(&[8, 9]));
+    while world.highest < 10 {
+        world.step();
+    }
+    world.sender.pause();
+    world.data = 10;
+    world.run();
+    assert_eq!((world.receiver.in_order(), world.highest, world.resent), (10, 10, 2));
+}
+
+/// Where spurious retransmissions are not undone, a late ACK costs the window.
+#[test]
+fn without_eifel_a_late_ack_costs_the_window() {
+    let run = |eifel| {
+        let fates =
+            Fates { segments: vec![Fate::Arrives { after_ms: 1500 }; 11], ..Fates::default() };
+        let mut world =
+            World::new(Settings { eifel, ..Settings::default() }, 10, Reno::new(), fates);
+        world.run();
+        assert_eq!(world.timeouts, 1);
+        world.sender.cwnd().get()
+    };
+    assert!(run(true) >= 10);
+    assert!(run(false) < 10);
 }
 
 /// Numbers near those that are due, and any.

@@ -233,6 +233,8 @@ impl Controller for Bbr {
             // Section 3.7: no particular answer to marks, but they count as congestion.
             CongestionKind::Marked => self.note_loss(),
             CongestionKind::Spurious => self.undo(),
+            // It paces what follows an idle time, as in Linux, and needs no smaller window.
+            CongestionKind::Idle => {}
         }
         self.decision()
     }

@@ -408,8 +408,8 @@ impl Controller for Bbr1 {
             CongestionKind::Lost => self.enter_fast_recovery(congestion),
             CongestionKind::Timeout => self.enter_timeout(congestion.now),
             CongestionKind::Spurious => self.exit_recovery(),
-            // The draft knows of no marks.
-            CongestionKind::Marked => {}
+            // The draft knows of no marks; and it paces what follows an idle time, as in Linux.
+            CongestionKind::Marked | CongestionKind::Idle => {}
         }
         self.decision()
     }

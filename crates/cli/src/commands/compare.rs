@@ -79,6 +79,12 @@ pub(crate) struct Args {
     /// Count the exchange of packets that sets up a connection
     #[arg(long, help_heading = "Hosts")]
     handshake: bool,
+    /// Carry all on-periods of a sender over one TCP connection, which keeps its window
+    ///
+    /// RemyCCs start anew at each on-period, as in the papers. Scenario files set more, such as what
+    /// idle times do to the window.
+    #[arg(long, help_heading = "Hosts")]
+    persistent: bool,
     /// Compare all with this one
     #[arg(long, value_name = "CC")]
     reference: Option<String>,
@@ -142,6 +148,7 @@ impl Args {
         text.line("[tcp]");
         text.line(&format!("initial_window = {}", self.initial_window));
         text.line(&format!("handshake = {}", self.handshake));
+        text.line(&format!("persistent = {}", self.persistent));
         match &self.back {
             Some(back) => self.both_ways(&mut text, back),
             None => self.dumbbell(&mut text),
@@ -250,6 +257,9 @@ impl Args {
         option("--seed", &self.seed.to_string());
         if self.handshake {
             words.push("--handshake".to_owned());
+        }
+        if self.persistent {
+            words.push("--persistent".to_owned());
         }
         words.join(" ")
     }

@@ -186,10 +186,10 @@ fn schemes_are_compared_by_options() {
         assert!(text.contains(part), "\"{part}\" is not in {text}");
     }
     // Another network takes its place without a question.
-    let json = folder.json(&format!("{words} --initial-window 3 --handshake --json"));
+    let json = folder.json(&format!("{words} --initial-window 3 --handshake --persistent --json"));
     let command = json["command"].as_str().expect("text");
     assert!(
-        command.contains("--initial-window 3") && command.ends_with("--handshake"),
+        command.contains("--initial-window 3") && command.ends_with("--handshake --persistent"),
         "{command}"
     );
     let fails = |words: &str, parts: &[&str]| {

@@ -41,6 +41,10 @@ pub(super) struct TcpTable {
     pub(super) receive_window: Option<Spanned<Packets>>,
     pub(super) tail_loss_probe: Option<bool>,
     pub(super) timestamps: Option<Spanned<Span>>,
+    pub(super) persistent: Option<bool>,
+    pub(super) idle_restart: Option<Spanned<String>>,
+    pub(super) window_validation: Option<bool>,
+    pub(super) eifel: Option<bool>,
 }
 
 /// Settings of Sprout.

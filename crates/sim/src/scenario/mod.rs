@@ -42,8 +42,14 @@
 //! A `[tcp]` sets for all TCP hosts what a flow's own `tcp` may set again: `initial_window` (10
 //! packets), `handshake` (false: connections start established), `rto` (the floor of the
 //! retransmission timer: `"linux"`, or a time for the whole of it), `delayed_acks` (false), `ecn`
-//! (false), `receive_window` (none), `tail_loss_probe` (false) and `timestamps` (the tick of the clock
-//! by which round trips are measured, such as `"1 ms"`; none for exact).
+//! (false), `receive_window` (none), `tail_loss_probe` (false), `timestamps` (the tick of the clock
+//! by which round trips are measured, such as `"1 ms"`; none for exact), `persistent` (false: each
+//! on-period is a new connection; true: one connection carries all of a sender's, and keeps window,
+//! threshold and RTT estimate), `idle_restart` (`"none"`: what an idle time longer than the
+//! retransmission timer does to the window of a persistent connection; `"rfc5681"`: the initial
+//! window, `"rfc2861"`: half for each such time, as in Linux), `window_validation` (true: a window
+//! grows only while it is used, RFC 7661; false: with every ACK, as in ns-2) and `eifel` (true:
+//! spurious retransmissions are undone, RFC 4015; false as in ns-2).
 //!
 //! The controllers `"sprout"` and `"sprout-ewma"` stand for that transport. A `[sprout]` sets for all
 //! what a flow's own `sprout` may set again: `model` (`"default"` or `"paper"`), `risk` (0.05: the chance

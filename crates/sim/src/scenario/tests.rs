@@ -159,6 +159,12 @@ fn every_bad_value_gives_one_clear_error() {
         ("senders = 3", "senders = 0", 7, "0 senders cannot be simulated: give 1 to 100000"),
         ("senders = 3", "senders = 100001", 7, "100001 senders cannot be simulated"),
         ("senders = 3", "senders = -1", 7, "-1 cannot stand here: give a whole number from 0 up"),
+        (
+            "senders",
+            "tcp.idle_restart = \"rfc5861\"\nsenders",
+            7,
+            "no idle restart \"rfc5861\": did you mean \"rfc5681\"?",
+        ),
         ("senders", "tcp.timestamps = \"0 s\"\nsenders", 7, "a clock without a tick stands still"),
         (
             "senders",

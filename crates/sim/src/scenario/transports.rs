@@ -5,7 +5,7 @@ use super::file::{SproutTable, TcpTable};
 use super::grammar::parse_floor;
 use super::read::{Reader, place};
 use exm_sprout::{HORIZON, Method, Model, TICK};
-use exm_tcp::{DelayedAcks, Settings};
+use exm_tcp::{DelayedAcks, IdleRestart, Settings};
 use exm_units::{Packets, Span};
 use std::ops::RangeInclusive;
 use toml::Spanned;
@@ -49,11 +49,31 @@ impl Reader<'_> {
             settings.tail_loss_probe = table.tail_loss_probe.unwrap_or(settings.tail_loss_probe);
             settings.handshake = table.handshake.unwrap_or(settings.handshake);
             settings.ecn = table.ecn.unwrap_or(settings.ecn);
+            settings.persistent = table.persistent.unwrap_or(settings.persistent);
+            if let Some(restart) = &table.idle_restart {
+                settings.idle_restart = self.idle_restart(restart)?;
+            }
+            settings.eifel = table.eifel.unwrap_or(settings.eifel);
+            settings.window_validation =
+                table.window_validation.unwrap_or(settings.window_validation);
             if let Some(delayed) = table.delayed_acks {
                 settings.delayed_acks = delayed.then(DelayedAcks::default);
             }
         }
         Ok(settings)
+    }
+
+    fn idle_restart(&self, name: &Spanned<String>) -> Result<IdleRestart, ScenarioError> {
+        match name.as_ref().as_str() {
+            "none" => Ok(IdleRestart::None),
+            "rfc5681" => Ok(IdleRestart::Rfc5681),
+            "rfc2861" => Ok(IdleRestart::Rfc2861),
+            other => {
+                let suggestion = suggest(other, &["none", "rfc5681", "rfc2861"]);
+                let problem = format!("there is no idle restart \"{other}\": {suggestion}");
+                Err(self.source.error(place(name), problem))
+            }
+        }
     }
 
     /// The settings of a Sprout host.

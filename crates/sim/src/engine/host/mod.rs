@@ -31,6 +31,8 @@ use tcp::Tcp;
 pub(super) struct Host {
     transport: Transport,
     on: bool,
+    /// Whether its connection goes on while it is off, to retransmit what is lost.
+    persistent: bool,
     /// Which of the sender's flows this is, from 1 on.
     epoch: u32,
     last_rtt: Option<Span>,
@@ -116,11 +118,13 @@ impl Host {
             }
             Kind::Sprout(settings) => Transport::Sprout(Box::new(Sprout::new(size, settings))),
         };
+        let persistent = matches!(&transport, Transport::Tcp(tcp) if tcp.is_persistent());
         let payload = spec.transport.payload(size);
         let (from, until) = network.scored();
         Host {
             transport,
             on: false,
+            persistent,
             epoch: 0,
             last_rtt: None,
             began_at: Instant::ZERO,
@@ -140,6 +144,18 @@ impl Host {
 
     pub(super) fn is_on(&self) -> bool {
         self.on
+    }
+
+    /// Whether the sender takes part in the network: a persistent connection does while it is off.
+    #[inline]
+    fn is_open(&self) -> bool {
+        self.on || self.persistent
+    }
+
+    /// Whether a packet of on-period `epoch` belongs to the connection in use.
+    #[inline]
+    fn is_current(&self, epoch: u32) -> bool {
+        self.persistent || self.on && epoch == self.epoch
     }
 
     /// Counts a packet dropped at hop `hop` of the network's list.
@@ -217,7 +233,7 @@ impl Host {
     #[inline]
     pub(super) fn next_send(&self, now: Instant) -> Instant {
         match &self.transport {
-            _ if !self.on => Instant::MAX,
+            _ if !self.is_open() => Instant::MAX,
             Transport::Bare(bare) => bare.next_send(now),
             Transport::Tcp(tcp) => tcp.next_send(now),
             Transport::Sprout(sprout) => sprout.next_send(now),
@@ -247,7 +263,7 @@ impl Host {
         if let Some(end_to_end) = &mut self.end_to_end {
             end_to_end.arrived(packet.sent_at, now, Bytes::new(u64::from(packet.size)));
         }
-        let current = self.on && packet.epoch == self.epoch;
+        let current = self.is_current(packet.epoch);
         let answer = match &mut self.transport {
             Transport::Bare(bare) => {
                 let (sequence, sent_at) = (packet.sequence, packet.sent_at);
@@ -281,8 +297,7 @@ impl Host {
     #[inline]
     fn answer(&mut self, now: Instant, answer: Answer, epoch: u32) -> bool {
         if self.place.first_back.is_none() {
-            let current = self.on && epoch == self.epoch;
-            return self.hear_answer(now, &answer, current);
+            return self.hear_answer(now, &answer, self.is_current(epoch));
         }
         self.unsent.push_back((answer, epoch));
         false
@@ -308,7 +323,7 @@ impl Host {
     pub(super) fn hear(&mut self, now: Instant, packet: &Packet) -> bool {
         self.report.answers.arrived += 1;
         let answer = self.answers.take(packet.sequence).expect("what was sent is kept until heard");
-        self.hear_answer(now, &answer, self.on && packet.epoch == self.epoch)
+        self.hear_answer(now, &answer, self.is_current(packet.epoch))
     }
 
     #[inline]
@@ -333,17 +348,19 @@ impl Host {
             self.report.rtt.record(rtt);
             self.last_rtt = Some(rtt);
         }
-        if arrived.complete {
+        // All of a persistent connection's data may arrive after its on-period has ended.
+        let complete = arrived.complete && self.on;
+        if complete {
             self.report.completion.record(now - self.began_at);
         }
-        arrived.complete
+        complete
     }
 
     /// When this host wants to be woken if nothing else happens.
     #[inline]
     pub(super) fn next_wake(&self) -> Instant {
         match &self.transport {
-            _ if !self.on => Instant::MAX,
+            _ if !self.is_open() => Instant::MAX,
             Transport::Bare(bare) => bare.next_wake(),
             Transport::Tcp(tcp) => tcp.next_wake(),
             Transport::Sprout(sprout) => sprout.next_wake(),
@@ -352,7 +369,7 @@ impl Host {
 
     /// It is time for what [`Host::next_wake`] told. Returns whether that completes the flow.
     pub(super) fn wake(&mut self, now: Instant) -> bool {
-        if !self.on {
+        if !self.is_open() {
             return false;
         }
         match &mut self.transport {

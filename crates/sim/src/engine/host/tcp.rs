@@ -50,7 +50,15 @@ impl Tcp {
         }
     }
 
+    /// Whether the connection outlives on-periods.
+    pub(super) fn is_persistent(&self) -> bool {
+        self.settings.persistent
+    }
+
     pub(super) fn start(&mut self, now: Instant, data: Option<Packets>) {
+        if self.settings.persistent && self.sender.is_open() {
+            return self.sender.resume(now, data, &mut self.cc);
+        }
         self.receiver = Receiver::new(self.settings.delayed_acks);
         self.highest = 0;
         let job = Job { data, rtt: Some(self.propagation) };
@@ -58,7 +66,11 @@ impl Tcp {
     }
 
     pub(super) fn stop(&mut self) {
-        self.sender.stop();
+        if self.settings.persistent {
+            self.sender.pause();
+        } else {
+            self.sender.stop();
+        }
     }
 
     #[inline]

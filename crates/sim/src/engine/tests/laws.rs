@@ -101,15 +101,16 @@ fn tcp() -> impl Strategy<Value = Sender> {
     let mut controllers: Vec<AnyController> = AnyController::NAMES.iter().map(named).collect();
     controllers.extend([one_rule(1.0, 1, 2.0), window(0)]);
     let windows = prop::option::of((1u64..30).prop_map(Packets::new));
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (select(controllers), select(vec![512u64, 1500]), 1u64..20, windows, flags).prop_map(
-        |(controller, size, initial, receive_window, (handshake, ecn, delayed))| {
+        |(controller, size, initial, receive_window, (handshake, ecn, delayed, persistent))| {
             let settings = Settings {
                 initial_window: Packets::new(initial),
                 handshake,
                 delayed_acks: delayed.then(DelayedAcks::default),
                 ecn,
                 receive_window,
+                persistent,
                 ..Settings::default()
             };
             (size, Transport::Tcp { controller, settings })
