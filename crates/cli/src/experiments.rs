@@ -1,6 +1,6 @@
 //! Experiments, by the path of a file or by the name of one shipped in the program.
 
-use crate::commands::controller;
+use crate::ranges::DesignRanges;
 use crate::shell::Failure;
 use exm_experiment::{Experiment, Options, Plan, PlanError};
 use exm_sim::controllers::AnyController;
@@ -35,11 +35,16 @@ pub(crate) fn load(name: &str) -> Result<Experiment, Failure> {
     }
 }
 
-/// The plan of `experiment`. Each table is read once, however many networks it is put into.
-pub(crate) fn plan(experiment: Experiment, options: &Options) -> Result<Plan, PlanError> {
+/// The plan of `experiment`. Each table is read once, however many networks it is put into, and what it
+/// was designed for is remembered in `ranges`.
+pub(crate) fn plan(
+    experiment: Experiment,
+    options: &Options,
+    ranges: &mut DesignRanges,
+) -> Result<Plan, PlanError> {
     let mut known: BTreeMap<PathBuf, Result<AnyController, String>> = BTreeMap::new();
     Plan::new(experiment, options, &mut |name, path| {
-        known.entry(path.to_owned()).or_insert_with(|| controller(name, path)).clone()
+        known.entry(path.to_owned()).or_insert_with(|| ranges.controller(name, path)).clone()
     })
 }
 
@@ -53,7 +58,7 @@ mod tests {
         for name in shipped_names() {
             let experiment = load(name).unwrap_or_else(|error| panic!("{}", error.into_text()));
             assert!(experiment.title.is_some() && experiment.source.is_some(), "{name}");
-            let planned = plan(experiment, &Options::default());
+            let planned = plan(experiment, &Options::default(), &mut DesignRanges::default());
             assert!(planned.is_ok(), "{name}: {}", planned.unwrap_err());
         }
     }

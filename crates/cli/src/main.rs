@@ -10,6 +10,7 @@ mod experiments;
 mod interrupt;
 mod options;
 mod progress;
+mod ranges;
 #[cfg(target_os = "linux")]
 mod sessions;
 mod shell;

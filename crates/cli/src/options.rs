@@ -2,7 +2,109 @@
 //! written in one way everywhere, and what is wrong with it is told of the option.
 
 use crate::shell::Failure;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use exm_sim::network::Host;
+use exm_units::Span;
+use serde::{Serialize, Serializer};
+use std::fmt;
 use std::path::Path;
+
+/// How much may wait at the link unless given, in every command that simulates.
+pub(crate) const DEFAULT_BUFFER: &str = "1000 packets";
+
+/// The queue discipline unless given.
+pub(crate) const DEFAULT_QUEUE: &str = "drop-tail";
+/// The probability of random loss unless given.
+pub(crate) const DEFAULT_LOSS: &str = "0";
+/// How long a flow lasts unless given.
+pub(crate) const DEFAULT_ON: &str = "ever";
+/// How much time is simulated unless given, as in the papers.
+pub(crate) const DEFAULT_DURATION: Span = Span::from_secs(100);
+/// The seed unless given.
+pub(crate) const DEFAULT_SEED: u64 = 1;
+
+/// Reads the name of a host.
+pub(crate) fn host() -> impl TypedValueParser<Value = Host> {
+    PossibleValuesParser::new(Host::NAMES).map(|name| Host::named(&name).unwrap_or_default())
+}
+
+/// What a run was made with, by the names of its options.
+#[derive(Debug)]
+pub(crate) struct Setup(Vec<Setting>);
+
+#[derive(Debug)]
+struct Setting {
+    name: &'static str,
+    value: String,
+    is_default: bool,
+}
+
+impl Setup {
+    /// Nothing yet.
+    pub(crate) const fn new() -> Setup {
+        Setup(Vec::new())
+    }
+
+    /// Adds what has no default.
+    pub(crate) fn given(&mut self, name: &'static str, value: impl fmt::Display) {
+        self.0.push(Setting { name, value: value.to_string(), is_default: false });
+    }
+
+    /// Adds what is `default` unless given.
+    pub(crate) fn usually(
+        &mut self,
+        name: &'static str,
+        value: impl fmt::Display,
+        default: impl fmt::Display,
+    ) {
+        let value = value.to_string();
+        let is_default = value == default.to_string();
+        self.0.push(Setting { name, value, is_default });
+    }
+}
+
+/// An object of names and values.
+impl Serialize for Setup {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|setting| (setting.name, &setting.value)))
+    }
+}
+
+/// How wide the lines of a setup are.
+const WIDTH: usize = 100;
+
+/// As lines such as "link 15 Mbps, buffer 1000 packets*, host tcp* (* default)".
+impl fmt::Display for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words: Vec<String> = Vec::new();
+        for (index, Setting { name, value, is_default }) in self.0.iter().enumerate() {
+            let mark = if *is_default { "*" } else { "" };
+            let comma = if index + 1 < self.0.len() { "," } else { "" };
+            words.push(format!("{name} {value}{mark}{comma}"));
+        }
+        if self.0.iter().any(|setting| setting.is_default) {
+            words.push("(* default)".to_owned());
+        }
+        let mut column = 0;
+        for (index, word) in words.iter().enumerate() {
+            let width = word.chars().count();
+            match index {
+                0 => {}
+                _ if column + 1 + width > WIDTH => {
+                    f.write_str("\n")?;
+                    column = 0;
+                }
+                _ => {
+                    f.write_str(" ")?;
+                    column += 1;
+                }
+            }
+            f.write_str(word)?;
+            column += width;
+        }
+        Ok(())
+    }
+}
 
 /// The text of a scenario, and the option that each line is from.
 #[derive(Default)]
@@ -72,6 +174,19 @@ mod tests {
     fn names_are_short() {
         let names = ["aimd", "a/b.json", "general-delta0.1", "x/"].map(short_name);
         assert_eq!(names, ["aimd", "b", "general-delta0.1", "x"]);
+    }
+
+    #[test]
+    fn a_setup_marks_its_defaults_and_wraps() {
+        let mut setup = Setup::new();
+        setup.given("link", "15 Mbps");
+        setup.usually("buffer", "1000 packets", DEFAULT_BUFFER);
+        setup.usually("host", "bare", "tcp");
+        assert_eq!(setup.to_string(), "link 15 Mbps, buffer 1000 packets*, host bare (* default)");
+        let json = serde_json::to_string(&setup).unwrap();
+        assert_eq!(json, r#"{"link":"15 Mbps","buffer":"1000 packets","host":"bare"}"#);
+        setup.given("on", "x".repeat(80));
+        assert!(setup.to_string().lines().all(|line| line.len() <= WIDTH));
     }
 
     #[test]

@@ -88,10 +88,20 @@ impl Printing {
 
     /// Prints `result`, as text or as JSON.
     pub(crate) fn print(self, result: &(impl Serialize + Display)) -> Result<(), Failure> {
-        let json = || -> Result<String, serde_json::Error> {
-            Ok(serde_json::to_string_pretty(result)? + "\n")
-        };
-        self.print_either(|| result.to_string(), json)
+        self.print_either(|| result.to_string(), || json(result, None))
+    }
+
+    /// The same, with a line for each of the `warnings`: before the text, on the standard error, or
+    /// in the JSON.
+    pub(crate) fn print_warned(
+        self,
+        result: &(impl Serialize + Display),
+        warnings: &[String],
+    ) -> Result<(), Failure> {
+        if !self.json {
+            warnings.iter().for_each(|warning| warn(warning));
+        }
+        self.print_either(|| result.to_string(), || json(result, Some(warnings)))
     }
 
     /// Prints one of two texts, each whole lines.
@@ -103,6 +113,28 @@ impl Printing {
         let output = if self.json { json()? } else { text() };
         print(output.as_bytes())
     }
+}
+
+/// What every result in JSON begins with. Those that depend on a seed or on a host tell these, too.
+#[derive(Serialize)]
+struct Envelope<'a, T> {
+    version: &'static str,
+    command: String,
+    /// Only of commands that may warn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warnings: Option<&'a [String]>,
+    #[serde(flatten)]
+    result: &'a T,
+}
+
+/// `result`, an object, in its [`Envelope`].
+pub(crate) fn json(
+    result: &impl Serialize,
+    warnings: Option<&[String]>,
+) -> Result<String, serde_json::Error> {
+    let (version, command) = (env!("CARGO_PKG_VERSION"), command_line());
+    let envelope = Envelope { version, command, warnings, result };
+    Ok(serde_json::to_string_pretty(&envelope)? + "\n")
 }
 
 /// Writes to the standard output. A reader that has seen enough is no failure.
@@ -118,9 +150,18 @@ pub(crate) fn print(output: &[u8]) -> Result<(), Failure> {
 
 /// Tells the user something beside the result.
 pub(crate) fn note(text: &str) {
+    remark("note", text);
+}
+
+/// Tells the user what may make the result other than expected.
+fn warn(text: &str) {
+    remark("warning", text);
+}
+
+fn remark(kind: &str, text: &str) {
     let style = AnsiColor::Yellow.on_default().bold();
-    // A note that cannot be written is not worth failing for.
-    let _ = writeln!(anstream::stderr(), "{style}note:{style:#} {text}");
+    // A remark that cannot be written is not worth failing for.
+    let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {text}");
 }
 
 /// The command as typed, for files to tell where they come from.

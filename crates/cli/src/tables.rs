@@ -2,6 +2,7 @@
 
 use crate::shell::Failure;
 use exm_remy::{LoadError, TableFile};
+use exm_sim::controllers::AnyController;
 use exm_sim::scenario::suggest;
 use std::path::Path;
 
@@ -24,6 +25,25 @@ pub(crate) fn load_at(name: &str, path: &Path) -> Result<TableFile, Failure> {
         Some(text) if !path.exists() => parse(name, text),
         _ => load(path),
     }
+}
+
+/// The table that a scenario calls `name`, which is at `path` if it is a file's name.
+pub(crate) fn for_controller(name: &str, path: &Path) -> Result<TableFile, String> {
+    let is_word = !name.contains(['.', '/', '\\']);
+    let names: Vec<&str> = AnyController::NAMES.iter().copied().chain(shipped_names()).collect();
+    if is_word && !path.exists() && !names.contains(&name) {
+        return Err(format!(
+            "there is no controller \"{name}\": {} A rule table may also be given by its path, \
+             such as \"general.dna\"",
+            ended(suggest(name, &names))
+        ));
+    }
+    load_at(name, path).map_err(Failure::into_text)
+}
+
+/// `sentence` with an end, if it has none.
+fn ended(sentence: String) -> String {
+    if sentence.ends_with(['?', '.']) { sentence } else { sentence + "." }
 }
 
 fn load_from(name: &Path, shipped_tables: &[(&str, &str)]) -> Result<TableFile, Failure> {

@@ -1,6 +1,7 @@
 //! Held-out scores: how good contenders are on networks that no search ever met.
 //!
-//! All contenders meet the same specimens, with the same traffic and losses, so their scores are
+//! They are run on the host that the model names, or on another: a RemyCC on the bare host, as the
+//! search saw it, and anything over TCP. All contenders meet the same specimens, with the same traffic and losses, so their scores are
 //! compared specimen by specimen: differences are surer than the scores themselves.
 
 use crate::evaluate::Prepared;
@@ -9,12 +10,12 @@ use crate::search::JUDGING_BLOCK;
 use crate::specimen::Specimen;
 use exm_link::{Limit, Service};
 use exm_measure::Estimate;
-use exm_remy::RuleTable;
+use exm_remy::{RemyCc, RuleTable};
 use exm_sim::controllers::AnyController;
 use exm_sim::dumbbell::{self, Dumbbell, Outcome};
 use exm_sim::engine;
 use exm_sim::metrics::FlowReport;
-use exm_sim::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
+use exm_sim::network::{FlowSpec, Host, LinkSpec, Network, NetworkError, Transport};
 use exm_units::Span;
 use rayon::prelude::*;
 
@@ -34,11 +35,36 @@ pub struct Contender {
 /// What runs the senders of a contender.
 #[derive(Clone, Debug)]
 pub enum Scheme {
-    /// A rule table: simulated by the fast path.
+    /// A rule table: on the bare host simulated by the fast path.
     Table(RuleTable),
     /// Any other controller: simulated by the event engine, on the same networks with the same
     /// traffic and losses.
     Controller(AnyController),
+}
+
+/// On what contenders are scored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldOut {
+    /// What the networks, and all randomness in them, are drawn from.
+    pub seed: u64,
+    /// How many specimens there are, see [`held_out_count`].
+    pub specimens: usize,
+    /// What all senders run on. Scores on different hosts do not compare.
+    pub host: Host,
+}
+
+/// Why contenders cannot be scored.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ScoreError {
+    /// A controller that needs the loss recovery of TCP, on the bare host.
+    #[error("{contender} is designed for TCP, and the bare host does not retransmit what is lost")]
+    Unsuited {
+        /// Its name.
+        contender: String,
+    },
+    /// The event engine refuses a network of the model.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
 }
 
 /// What a contender's senders got on one specimen.
@@ -87,6 +113,8 @@ pub struct Score {
 pub struct Scores {
     /// The seed that the specimens were drawn with.
     pub seed: u64,
+    /// What the senders ran on.
+    pub host: Host,
     /// How many specimens there were.
     pub specimens: usize,
     /// How many networks the model stands for, where it is a grid: many times so many specimens
@@ -94,6 +122,8 @@ pub struct Scores {
     pub grid: Option<usize>,
     /// The mean score of senders that know all.
     pub omniscient: f64,
+    /// The network of each specimen, in their order.
+    pub networks: Vec<Dumbbell>,
     /// The contenders, in the order given.
     pub contenders: Vec<Score>,
 }
@@ -105,22 +135,26 @@ pub fn held_out_count(model: &Model, count: usize) -> usize {
     count.max(2 * networks).next_multiple_of(networks)
 }
 
-/// Scores `contenders` on the same [`held_out_count`] specimens, drawn with `seed` from those that
-/// no search draws; tells `done` of every one simulated, so many times as there are contenders.
-/// The result is the same on any number of threads.
+/// Scores `contenders` on the same specimens, `on.specimens` or as many as [`held_out_count`] makes of
+/// them, drawn from those that no search draws; calls `done` after each simulation, of which there are
+/// as many for each contender. The result is the same on any number of threads.
 ///
 /// # Errors
-/// [`NetworkError`] where the event engine refuses a network of the model.
+/// [`ScoreError`] where a contender cannot run on the host, or the event engine refuses a network of
+/// the model.
 pub fn held_out(
     model: &Model,
-    seed: u64,
-    count: usize,
+    on: &HeldOut,
     contenders: &[Contender],
     done: &(impl Fn() + Sync),
-) -> Result<Scores, NetworkError> {
-    let count = held_out_count(model, count);
+) -> Result<Scores, ScoreError> {
+    let HeldOut { seed, host, .. } = *on;
+    let count = held_out_count(model, on.specimens);
     let specimens = model.specimens(seed, HELD_OUT_BLOCK, count);
-    let ready: Vec<Ready> = contenders.iter().map(Ready::new).collect();
+    let ready = contenders
+        .iter()
+        .map(|contender| Ready::new(contender, host))
+        .collect::<Result<Vec<_>, _>>()?;
     let trials = (0..ready.len() * count)
         .into_par_iter()
         .map(|i| {
@@ -138,45 +172,55 @@ pub fn held_out(
     });
     Ok(Scores {
         seed,
+        host,
         specimens: count,
         grid: model.grid_size(),
         omniscient: omniscient / count as f64,
+        networks: specimens.into_iter().map(|specimen| specimen.network).collect(),
         contenders: rows.collect(),
     })
 }
 
 /// A contender made ready for simulation.
-enum Ready<'a> {
+enum Ready {
+    /// A table on the bare host, for the fast path.
     Table(Prepared),
-    Controller(&'a AnyController),
+    /// What every sender runs, for the event engine.
+    Transport(Box<Transport>),
 }
 
-impl Ready<'_> {
-    fn new(contender: &Contender) -> Ready<'_> {
-        match &contender.scheme {
-            Scheme::Table(table) => Ready::Table(Prepared::new(table)),
-            Scheme::Controller(controller) => Ready::Controller(controller),
+impl Ready {
+    fn new(contender: &Contender, host: Host) -> Result<Ready, ScoreError> {
+        let controller: AnyController = match (&contender.scheme, host) {
+            (Scheme::Table(table), Host::Bare) => {
+                return Ok(Ready::Table(Prepared::new(table)));
+            }
+            (Scheme::Table(table), Host::Tcp) => RemyCc::new(table).into(),
+            (Scheme::Controller(controller), _) => controller.clone(),
+        };
+        if !host.suits(&controller) {
+            return Err(ScoreError::Unsuited { contender: contender.name.clone() });
         }
+        Ok(Ready::Transport(Box::new(match host {
+            Host::Bare => Transport::Bare { timer: controller.keeps_timer(), controller },
+            Host::Tcp => Transport::Tcp { controller, settings: exm_tcp::Settings::default() },
+        })))
     }
 }
 
-fn try_on(
-    model: &Model,
-    specimen: &Specimen,
-    contender: &Ready<'_>,
-) -> Result<Trial, NetworkError> {
+fn try_on(model: &Model, specimen: &Specimen, contender: &Ready) -> Result<Trial, NetworkError> {
     let Specimen { network, seed } = specimen;
     let outcomes = match contender {
         Ready::Table(table) => dumbbell::run(network, table.rules(), *seed),
-        Ready::Controller(controller) => run_by_events(network, controller, *seed)?,
+        Ready::Transport(transport) => run_by_events(network, transport, *seed)?,
     };
     Ok(measured(model, network, &outcomes))
 }
 
-/// As [`dumbbell::run`], for any controller.
+/// As [`dumbbell::run`], for any transport.
 fn run_by_events(
     dumbbell: &Dumbbell,
-    controller: &AnyController,
+    transport: &Transport,
     seed: u64,
 ) -> Result<Vec<Outcome>, NetworkError> {
     let limit = dumbbell.buffer.map_or(Limit::Unlimited, Limit::Packets);
@@ -191,17 +235,17 @@ fn run_by_events(
         extra_delay: delay,
         packet_size: dumbbell.packet,
         traffic: dumbbell.traffic.clone().into(),
-        transport: Transport::Bare {
-            timer: controller.keeps_timer(),
-            controller: controller.clone(),
-        },
+        transport: transport.clone(),
     });
     let network = Network::new(vec![link], flows.collect(), dumbbell.duration)?;
     Ok(engine::run(&network, seed).flows.iter().map(outcome).collect())
 }
 
 fn outcome(flow: &FlowReport) -> Outcome {
-    let rtt_nanos = u64::try_from(flow.rtt.sum_nanos()).unwrap_or(u64::MAX);
+    // A retransmitted packet is delivered without telling its round trip: the mean stands for it.
+    let (sum, samples) = (flow.rtt.sum_nanos(), u128::from(flow.rtt.count()));
+    let of_all = (sum * u128::from(flow.delivered)).checked_div(samples).unwrap_or(0);
+    let rtt_nanos = u64::try_from(of_all).unwrap_or(u64::MAX);
     Outcome {
         sent: flow.sent,
         delivered: flow.delivered,

@@ -1,9 +1,10 @@
 //! A design is the same on any number of threads and however often it is stopped, and both
 //! searches better what they begin with.
 
-use exm_design::score::{Contender, Scheme, held_out};
+use exm_design::score::{Contender, HeldOut, Scheme, held_out};
 use exm_design::{Designer, Model, SearchKind};
 use exm_remy::{Action, Provenance, RuleTable, SignalSet, TableFile};
+use exm_sim::network::Host;
 
 const MODEL: &str = r#"
 [network]
@@ -92,7 +93,8 @@ fn both_searches_better_what_they_begin_with() {
         let contender =
             |name: &str, table| Contender { name: name.to_owned(), scheme: Scheme::Table(table) };
         let contenders = [contender("before", before), contender("after", designer.finish())];
-        let scores = held_out(designer.model(), 1, 200, &contenders, &|| {}).expect("can be run");
+        let on = HeldOut { seed: 1, specimens: 200, host: Host::Bare };
+        let scores = held_out(designer.model(), &on, &contenders, &|| {}).expect("can be run");
         let gain = scores.contenders[1].difference.expect("the second has one");
         assert!(gain.mean > 0.2 && gain.excludes_zero(), "{search}: {gain:?}");
     }

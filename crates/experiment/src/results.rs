@@ -33,6 +33,10 @@ pub struct Results {
     pub runs: u64,
     /// How much time each run simulated, as written.
     pub duration: String,
+    /// What senders ran on: "tcp", "bare", "sprout", or several of them; empty in results that were
+    /// written before it was told.
+    #[serde(default)]
+    pub host: String,
     /// Whether the runs were made in real time, and not in the simulator.
     #[serde(default)]
     pub is_live: bool,

@@ -36,6 +36,9 @@ impl Results {
         let live = if self.is_live { " in real time" } else { "" };
         let mut text =
             format!("{} {plural} of {}{live}, seed {}", self.runs, self.duration, self.seed);
+        if !self.host.is_empty() {
+            write!(text, ", host {}", self.host).expect("memory takes it");
+        }
         let is_median =
             |column: &String| ["throughput", "queueing", "rtt"].contains(&column.as_str());
         if self.columns.iter().any(is_median) {

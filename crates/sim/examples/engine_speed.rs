@@ -8,6 +8,7 @@ use exm_link::Limit;
 use exm_random::Distribution;
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_sim::engine;
+use exm_sim::network::Host;
 use exm_sim::scenario::{DEFAULT_PACKET_SIZE, Dumbbell, Scenario, ScenarioError};
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_units::{Probability, Rate, Span};
@@ -20,6 +21,7 @@ fn stated() -> Scenario {
         rtt: Span::from_millis(150),
         senders: 8,
         controller: "./default".to_owned(),
+        host: Host::Bare,
         traffic: OnOff { on: OnFor::Time(mean.clone()), off: mean },
         buffer: Limit::Unlimited,
         loss: Probability::ZERO,

@@ -3,14 +3,23 @@
 use crate::commands::duration;
 use crate::commands::experiment::{Shown, Stale, Work};
 use crate::experiments;
-use crate::options::{Text, short_name};
+use crate::options::{
+    self, DEFAULT_BUFFER, DEFAULT_DURATION, DEFAULT_LOSS, DEFAULT_ON, DEFAULT_QUEUE, DEFAULT_SEED,
+    Setup, Text, short_name,
+};
+use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
 use exm_experiment::{Experiment, MAX_RUNS, Options, Plan, PlanError};
 use exm_link::QueueKind;
-use exm_sim::network::MAX_FLOWS;
+use exm_sim::network::{Host, MAX_FLOWS};
 use exm_units::{Probability, Rate, Span};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// How often each is run unless told.
+const RUNS: u64 = 16;
+/// How many packets a TCP connection may send at its start unless told (RFC 6928).
+const INITIAL_WINDOW: u64 = 10;
 
 const EXAMPLES: &str = "\
 All senders of a run are of one scheme, and all schemes meet the same traffic. The picture is the
@@ -58,22 +67,27 @@ pub(crate) struct Args {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_FLOWS as u64))]
     senders: u64,
     /// How much may wait at the link: 1000 packets, 250 kB, 5 BDP or unlimited
-    #[arg(long, value_name = "SIZE", default_value = "1000 packets", help_heading = "Network")]
+    #[arg(long, value_name = "SIZE", default_value = DEFAULT_BUFFER, help_heading = "Network")]
     buffer: String,
     /// The queue discipline of schemes that name none
-    #[arg(long, value_name = "NAME", default_value = "drop-tail", help_heading = "Network")]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_QUEUE, help_heading = "Network")]
     queue: String,
     /// The chance that a packet is lost after the link, such as 1%
-    #[arg(long, value_name = "CHANCE", default_value = "0", help_heading = "Network")]
+    #[arg(long, value_name = "CHANCE", default_value = DEFAULT_LOSS, help_heading = "Network")]
     loss: Probability,
     /// How long a flow lasts: a time or an amount, such as exp 5 s or 100 kB, or ever
-    #[arg(long, value_name = "DISTRIBUTION", default_value = "ever", help_heading = "Network")]
+    #[arg(long, value_name = "DISTRIBUTION", default_value = DEFAULT_ON, help_heading = "Network")]
     on: String,
     /// The time between flows, and before the first, such as exp 5 s
     #[arg(long, value_name = "DISTRIBUTION", help_heading = "Network")]
     off: Option<String>,
+    /// What all senders run on: TCP, or the bare host that RemyCCs are trained on, which does not
+    /// retransmit what is lost
+    #[arg(long, value_name = "HOST", default_value = "tcp", value_parser = options::host())]
+    #[arg(help_heading = "Hosts")]
+    host: Host,
     /// How many packets a TCP connection may send at its start
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Hosts")]
+    #[arg(long, value_name = "N", default_value_t = INITIAL_WINDOW, help_heading = "Hosts")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     initial_window: u64,
     /// Count the exchange of packets that sets up a connection
@@ -89,14 +103,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CC")]
     reference: Option<String>,
     /// How much time to simulate
-    #[arg(long, value_name = "SPAN", value_parser = duration, default_value = "100s")]
+    #[arg(long, value_name = "SPAN", value_parser = duration, default_value_t = DEFAULT_DURATION)]
     duration: Span,
     /// How often to run each
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(long, value_name = "N", default_value_t = RUNS)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_RUNS))]
     runs: u64,
     /// What chance is drawn from
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     seed: u64,
     /// Where the results go
     #[arg(short, long, value_name = "FOLDER", default_value = "results/compare")]
@@ -107,7 +121,8 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let plan = self.plan()?;
+        let mut ranges = DesignRanges::default();
+        let plan = self.plan(&mut ranges)?;
         let work = Work {
             plan: &plan,
             folder: &self.out,
@@ -117,12 +132,14 @@ impl Args {
             live: None,
         };
         let results = work.carry_out()?;
-        self.printing.print(&Shown::new(&results, &self.out))?;
+        let warnings = ranges.warnings(plan.cases.iter().map(|c| (&c.scenario, &c.network)));
+        let shown = Shown::new(&results, &self.out).with_setup(self.setup());
+        self.printing.print_warned(&shown, &warnings)?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn plan(&self) -> Result<Plan, Failure> {
-        if self.on != "ever" && self.off.is_none() {
+    fn plan(&self, ranges: &mut DesignRanges) -> Result<Plan, Failure> {
+        if self.on != DEFAULT_ON && self.off.is_none() {
             let problem = "flows end, and the time between them is missing: give --off as well";
             return Err(Failure::invalid_value(&self.on, "--on", problem));
         }
@@ -130,7 +147,7 @@ impl Args {
         let experiment = Experiment::parse(text.as_str(), "compare.toml", Path::new(""))
             .map_err(|error| text.failure(error.line(), error.problem()))?;
         let options = Options { runs: Some(self.runs), ..Options::default() };
-        experiments::plan(experiment, &options).map_err(|error| match error {
+        experiments::plan(experiment, &options, ranges).map_err(|error| match error {
             PlanError::Experiment(error) => text.failure(error.line(), error.problem()),
             other => Failure::from(other),
         })
@@ -154,7 +171,7 @@ impl Args {
             None => self.dumbbell(&mut text),
         }
         text.option("--cc", "controller", "scheme");
-        text.line("host = \"tcp\"");
+        text.option("--host", "host", self.host.name());
         text.option("--on", "traffic.on", &self.on);
         if let Some(off) = &self.off {
             text.option("--off", "traffic.off", off);
@@ -222,6 +239,39 @@ impl Args {
         format!("{link}, {}, {} sender{plural}", self.rtt, self.senders)
     }
 
+    /// What was asked for, defaults and all.
+    fn setup(&self) -> Setup {
+        let mut setup = Setup::new();
+        if let Some(link) = &self.link {
+            setup.given("link", link);
+        }
+        if let Some(trace) = &self.trace {
+            setup.given("trace", trace);
+        }
+        if let Some(back) = &self.back {
+            setup.given("back", back);
+            setup.usually("warm-up", self.warm_up, Span::ZERO);
+        }
+        setup.given("rtt", self.rtt);
+        setup.usually("senders", self.senders, 1);
+        setup.usually("buffer", &self.buffer, DEFAULT_BUFFER);
+        setup.usually("queue", &self.queue, DEFAULT_QUEUE);
+        setup.usually("loss", self.loss, DEFAULT_LOSS);
+        setup.usually("host", self.host.name(), Host::default().name());
+        if self.host == Host::Tcp {
+            setup.usually("initial-window", self.initial_window, INITIAL_WINDOW);
+            setup.usually("handshake", self.handshake, false);
+        }
+        setup.usually("on", &self.on, DEFAULT_ON);
+        if let Some(off) = &self.off {
+            setup.given("off", off);
+        }
+        setup.usually("duration", self.duration, DEFAULT_DURATION);
+        setup.usually("runs", self.runs, RUNS);
+        setup.usually("seed", self.seed, DEFAULT_SEED);
+        setup
+    }
+
     /// The command that makes the same results: what has no part in them is left out.
     fn command(&self) -> String {
         let mut words = vec!["exm compare".to_owned()];
@@ -248,6 +298,7 @@ impl Args {
         if let Some(off) = &self.off {
             option("--off", off);
         }
+        option("--host", self.host.name());
         option("--initial-window", &self.initial_window.to_string());
         if let Some(reference) = &self.reference {
             option("--reference", reference);

@@ -20,7 +20,7 @@ mod trace;
 #[cfg(target_os = "linux")]
 mod tunnel;
 
-pub(crate) use simulate::{controller, duration};
+pub(crate) use simulate::duration;
 
 /// A list of commands, each the arguments of its module, which are run.
 macro_rules! commands {

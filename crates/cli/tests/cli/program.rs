@@ -56,7 +56,15 @@ fn results_are_json_where_asked_for() {
     assert_eq!(folder.json("table show --json a.dna")["rules"].as_array().unwrap().len(), 3);
     assert_eq!(folder.json("table stats --json a.json")["rules"], 3);
     assert_eq!(folder.json("table diff --json a.json a.dna")["differing_cells"], 0);
-    assert!(folder.json("table list --json").is_array());
+    let tables = folder.json("table list --json");
+    let of = |name: &str| {
+        let all = tables["tables"].as_array().unwrap();
+        all.iter().find(|table| table["name"] == name).expect(name).clone()
+    };
+    let networks = "10..20 Mbps, RTT 100..200 ms, 1..16 senders, buffer unlimited";
+    assert_eq!(of("general-delta1")["designed_for"], networks);
+    assert_eq!(of("1x")["designed_for"], "15 Mbps, RTT 150 ms, 2 senders, buffer unlimited");
+    assert!(folder.text("table show general-delta1").ends_with(&format!("for    {networks}\n")));
     assert_eq!(folder.json("table convert --json a.json b.dna")["output"], "b.dna");
     let one = folder.json(&format!("{SIMULATE} --cc a.json,aimd --senders 3 --json"));
     let flows = one["runs"][0]["flows"].as_array().unwrap();
@@ -66,6 +74,109 @@ fn results_are_json_where_asked_for() {
     assert!(flows[2]["rtt_ms"]["mean"].as_f64().unwrap() > 150.0);
     assert!(one["runs"][0]["links"][0]["utilisation_percent"].as_f64().unwrap() > 1.0);
     assert_eq!(one["means"]["tp"]["interval"], Value::Null);
+}
+
+#[test]
+fn every_result_in_json_tells_version_and_command() {
+    let folder = tables("envelope");
+    folder.write("model.toml", MODEL);
+    folder.write("lte.trace", "1\n2\n5\n");
+    let compare = "compare --cc cubic --link 5Mbps --rtt 50ms --duration 2s --runs 1 -o c --json";
+    for (words, tells) in [
+        (&format!("{SIMULATE} --cc a.json --json")[..], &["seed", "host", "warnings"][..]),
+        (compare, &["seed", "host", "warnings"]),
+        ("score a.json --model model.toml --specimens 2 --json", &["seed", "host", "warnings"]),
+        ("design model.toml -o d.json --steps 1 --specimens 2 --json", &["seed"]),
+        ("experiment show c --json", &["seed", "host"]),
+        ("experiment list --json", &[]),
+        ("table list --json", &[]),
+        ("table stats a.json --json", &[]),
+        ("table diff a.json a.dna --json", &[]),
+        ("table convert a.json b.dna --json", &[]),
+        ("trace info lte.trace --json", &[]),
+        ("trace convert lte.trace lte.pps --json", &[]),
+        ("trace generate lte --for 5s -o new.trace --json", &["seed"]),
+    ] {
+        let result = folder.json(words);
+        assert_eq!(result["version"], env!("CARGO_PKG_VERSION"), "{words}");
+        assert_eq!(result["command"], format!("exm {words}"));
+        for key in tells {
+            assert!(!result[key].is_null(), "{words} lacks {key}");
+        }
+    }
+}
+
+const MODEL: &str = "[network]\nrate = \"5..20 Mbps\"\nrtt = \"100 ms\"\nsenders = \"1..4\"\n\
+                     [traffic]\non = \"exp 1 s\"\noff = \"exp 1 s\"\n[objective]\n\
+                     [design]\nduration = \"5 s\"\nspecimens = 2\n";
+
+#[test]
+fn scores_are_told_for_each_network_and_on_one_host() {
+    let folder = tables("score");
+    folder.write("model.toml", MODEL);
+    let score = "score a.json aimd --model model.toml --specimens 4 --json";
+    let bare = folder.json(score);
+    assert_eq!(bare["host"], "bare");
+    for contender in bare["contenders"].as_array().unwrap() {
+        let trials = contender["trials"].as_array().unwrap();
+        assert_eq!(trials.len(), 4);
+        let mean = trials.iter().map(|t| t["score"].as_f64().unwrap()).sum::<f64>() / 4.0;
+        assert!((mean - contender["score"]["mean"].as_f64().unwrap()).abs() < 1e-9);
+    }
+    let networks = bare["networks"].as_array().unwrap();
+    assert!(networks.iter().all(|n| (5.0..=20.0).contains(&n["rate_mbps"].as_f64().unwrap())));
+    let refused = folder.run(&score.replace("aimd", "bbr"));
+    assert_fails(&refused, 1, &["bbr is designed for TCP", "tip: score all contenders over TCP"]);
+    let tcp = folder.json(&score.replace("aimd", "bbr --host tcp"));
+    assert_eq!(tcp["host"], "tcp");
+    assert_ne!(tcp["contenders"][0]["trials"], bare["contenders"][0]["trials"]);
+    // A model may name the host itself.
+    folder.write("tcp.toml", format!("{MODEL}host = \"tcp\"\n"));
+    let named = folder.json(&score.replace("model.toml", "tcp.toml"));
+    assert_eq!(named["contenders"][0]["trials"], tcp["contenders"][0]["trials"]);
+    let text = folder.text("score a.json --model model.toml --specimens 2");
+    assert!(text.contains("host bare\n") && text.contains("in packets/ms and 100 ms\n"), "{text}");
+    let heading = text.lines().find(|line| line.contains("RTT ratio")).unwrap();
+    let words: Vec<&str> = heading.split_whitespace().collect();
+    assert_eq!(words, ["relative", "gap", "score", "share", "RTT", "ratio"]);
+}
+
+#[test]
+fn comparisons_are_over_tcp_with_one_buffer_unless_told() {
+    let folder = tables("alike");
+    let words = "--cc a.json --link 100Mbps --rtt 20ms --senders 20 --duration 2s --json";
+    let simulated = folder.json(&format!("simulate {words}"));
+    let compared = folder.json(&format!("compare {words} --runs 1 -o out"));
+    for result in [&simulated, &compared] {
+        assert_eq!(result["host"], "tcp");
+        assert_eq!(result["setup"]["buffer"], "1000 packets");
+        assert_eq!(result["warnings"], Value::Array(Vec::new()), "nothing is known of this table");
+    }
+    let bare = folder.json(&format!("simulate {words} --host bare"));
+    assert_eq!((&bare["host"], &bare["runs"][0]["flows"][0]["host"]), (&"bare".into(), &"bare".into()));
+    assert_ne!(bare["means"], simulated["means"]);
+    let text = folder.text(&format!("{SIMULATE} --cc a.json"));
+    let setup = "link 15 Mbps, rtt 150 ms, senders 1*, buffer 1000 packets*, queue drop-tail*, loss 0*, host \
+                 tcp*,\non ever*, duration 5 s, runs 1*, seed 1* (* default)\n";
+    assert!(text.replace('\n', " ").contains(&setup.replace('\n', " ")), "{text}");
+}
+
+#[test]
+fn a_table_out_of_its_design_range_is_warned_of() {
+    let folder = tables("ranges");
+    folder.write("model.toml", MODEL);
+    let words = "--cc coexist --link 100Mbps --rtt 150ms --duration 2s --buffer 2000_packets";
+    let warning = "outside the design range of coexist: rate 100 Mbps (designed for 10..20 Mbps)";
+    for words in [format!("simulate {words}"), format!("compare {words} --runs 1 -o out")] {
+        let output = folder.run(&words);
+        assert!(error_of(&output).contains(&format!("warning: {warning}\n")), "{words}");
+        assert_eq!(folder.json(&format!("{words} --json"))["warnings"][0], warning);
+    }
+    let score = folder.json("score 1x --model model.toml --specimens 2 --json");
+    let told = score["warnings"][0].as_str().unwrap();
+    assert!(told.contains("rate 5..20 Mbps (designed for 15 Mbps)"), "{told}");
+    assert!(told.contains("RTT 100 ms (designed for 150 ms)"), "{told}");
+    assert!(told.contains("senders 1..4 (designed for 2)"), "{told}");
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl<T: Quantity> Choice<T> {
     }
 
     /// All the values of a list, or the ends of a range.
-    pub(super) fn extremes(&self) -> Vec<T> {
+    pub(crate) fn extremes(&self) -> Vec<T> {
         match self {
             Choice::List(values) => values.clone(),
             Choice::Uniform(low, high) | Choice::LogUniform(low, high) => vec![*low, *high],

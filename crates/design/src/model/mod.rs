@@ -8,12 +8,13 @@ mod section;
 mod traffic;
 
 pub use error::ModelError;
-pub(crate) use networks::{Draw, Networks};
+pub(crate) use networks::{Buffer, Draw, Networks, Senders};
 pub(crate) use traffic::mean;
 
 use crate::objective::Objective;
 use error::Problem;
 use exm_remy::{Signal, SignalSet};
+use exm_sim::network::Host;
 use exm_sim::traffic::OnOff;
 use exm_units::Span;
 use section::{Section, Value, elements, parsed, word};
@@ -58,6 +59,7 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `action` | what it may change | `["window_multiple", "window_increment", "intersend"]` |
 /// | `duration` | how much time of a specimen is simulated | `"100 s"` |
 /// | `specimens` | how many networks a candidate is tried on | `16` |
+/// | `host` | what senders run on when the result is scored: `"bare"` or `"tcp"` (see [`Host`]); searches always use the bare host | `"bare"` |
 ///
 /// The first five of `[network]` are exact (`"15 Mbps"`), a list (`["10 Mbps", "20 Mbps"]`, each as
 /// likely), a range (`"10..20 Mbps"`, uniform, both ends included) or a range drawn uniformly in
@@ -90,6 +92,9 @@ pub struct Design {
     pub duration: Span,
     /// How many networks a candidate is tried on.
     pub specimens: usize,
+    /// What held-out scores run senders on. Searches use the bare host whatever stands here: only it
+    /// has a fast path.
+    pub host: Host,
 }
 
 /// A part of a rule's action.
@@ -255,7 +260,11 @@ fn read_design(section: Section<'_>, networks: &Networks) -> Result<Design, Prob
             )),
         })?,
     };
-    Ok(Design { signals, action, duration: read_duration(section, networks)?, specimens })
+    let host = match section.get("host") {
+        None => Host::Bare,
+        Some(value) => Host::ALL[word(value, "a host", &Host::NAMES)?],
+    };
+    Ok(Design { signals, action, duration: read_duration(section, networks)?, specimens, host })
 }
 
 fn read_duration(section: Section<'_>, networks: &Networks) -> Result<Span, Problem> {
@@ -316,7 +325,12 @@ impl fmt::Display for Body<'_> {
         let signals: Vec<_> = design.signals.iter().map(Signal::name).collect();
         let action: Vec<_> = design.action.iter().map(|part| part.name()).collect();
         writeln!(f, "\n[design]\nsignals = {signals:?}\naction = {action:?}")?;
-        writeln!(f, "duration = \"{}\"\nspecimens = {}", design.duration, design.specimens)
+        writeln!(f, "duration = \"{}\"\nspecimens = {}", design.duration, design.specimens)?;
+        // Left out where it is the default: models from before there was a choice keep their hash.
+        match design.host {
+            Host::Bare => Ok(()),
+            host => writeln!(f, "host = \"{}\"", host.name()),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ const SECTIONS: [(&str, &[&str]); 5] = [
     ("network", &["rate", "rtt", "senders", "buffer", "loss", "packet_size", "draw"]),
     ("traffic", &["on", "off"]),
     ("objective", &["alpha", "beta", "delta", "loss_penalty", "throughput", "units"]),
-    ("design", &["signals", "action", "duration", "specimens"]),
+    ("design", &["signals", "action", "duration", "specimens", "host"]),
 ];
 
 /// A section of the file that has no unknown key.

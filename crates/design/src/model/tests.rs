@@ -385,6 +385,19 @@ fn a_grid_may_not_be_endless() {
 }
 
 #[test]
+fn the_host_of_scores_is_bare_unless_named() {
+    let of = |line: &str| parse(&model(NETWORK, TRAFFIC, "", line));
+    let (bare, tcp) = (of(""), of("host = \"tcp\""));
+    assert_eq!((bare.design().host, tcp.design().host), (Host::Bare, Host::Tcp));
+    // Models from before there was a choice keep their hash.
+    assert_eq!(bare.fingerprint(), of("host = \"bare\"").fingerprint());
+    assert_ne!(bare.fingerprint(), tcp.fingerprint());
+    assert_eq!(parse(&tcp.to_string()).design(), tcp.design());
+    let wrong = problem(&model(NETWORK, TRAFFIC, "", "host = \"tpc\""));
+    assert_eq!(wrong, "\"tpc\" is not a host: did you mean \"tcp\"?");
+}
+
+#[test]
 fn the_models_we_keep_are_read() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
     let mut files: Vec<_> = std::fs::read_dir(dir)

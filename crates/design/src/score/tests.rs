@@ -58,7 +58,8 @@ fn three() -> Vec<Contender> {
 }
 
 fn scores(text: &str, count: usize, contenders: &[Contender]) -> Scores {
-    held_out(&model(text), 1, count, contenders, &|| {}).expect("networks that can be simulated")
+    let on = HeldOut { seed: 1, specimens: count, host: Host::Bare };
+    held_out(&model(text), &on, contenders, &|| {}).expect("networks that can be simulated")
 }
 
 #[test]
@@ -83,8 +84,9 @@ fn a_table_scores_the_same_by_events() {
 /// What the senders of `table` got on each of 24 specimens, by the fast path and by events.
 fn outcomes(text: &str, table: &RuleTable) -> Vec<[Vec<Outcome>; 2]> {
     let (prepared, controller) = (Prepared::new(table), RemyCc::new(table).into());
+    let transport = Transport::Bare { controller, timer: false };
     let both = |Specimen { network, seed }: &Specimen| {
-        let by_events = run_by_events(network, &controller, *seed);
+        let by_events = run_by_events(network, &transport, *seed);
         [dumbbell::run(network, prepared.rules(), *seed), by_events.expect("a sound network")]
     };
     model(text).specimens(1, HELD_OUT_BLOCK, 24).iter().map(both).collect()
@@ -105,6 +107,25 @@ fn what_is_under_way_at_the_end_is_not_lost() {
         }
     }
     assert!(lost > 0 && under_way > 0, "{lost} lost, {under_way} under way");
+}
+
+#[test]
+fn what_is_designed_for_tcp_is_scored_over_tcp_alone() {
+    let bbr = contender("bbr", Scheme::Controller(AnyController::named("bbr").unwrap()));
+    let contenders = [three().swap_remove(0), bbr];
+    let on = |host| {
+        let on = HeldOut { seed: 1, specimens: 12, host };
+        held_out(&model(MODEL), &on, &contenders, &|| {})
+    };
+    let refused = on(Host::Bare).expect_err("BBR needs loss recovery");
+    assert_eq!(refused, ScoreError::Unsuited { contender: "bbr".to_owned() });
+    let over_tcp = on(Host::Tcp).expect("networks that can be simulated");
+    assert_eq!(over_tcp.host, Host::Tcp);
+    // The same table on the same networks, and not the same scores: hosts do not compare.
+    let bare = scores(MODEL, 12, &contenders[..1]);
+    let [table, bare] = [&over_tcp.contenders[0], &bare.contenders[0]];
+    assert!(table.share > 0.0 && table.trials != bare.trials, "{table:?}");
+    assert!(over_tcp.contenders[1].share > 0.0);
 }
 
 #[test]
@@ -175,7 +196,8 @@ fn every_simulation_is_told_of() {
     let done = || {
         count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     };
-    held_out(&model(GRID), 1, 6, &three(), &done).unwrap();
+    let on = HeldOut { seed: 1, specimens: 6, host: Host::Bare };
+    held_out(&model(GRID), &on, &three(), &done).unwrap();
     assert_eq!(count.into_inner(), 36);
 }
 

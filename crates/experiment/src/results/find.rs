@@ -70,6 +70,7 @@ impl Results {
             seed: plan.seed,
             runs: plan.runs,
             duration: plan.duration.to_string(),
+            host: exm_sim::network::hosts(plan.cases.iter().map(|case| &case.network)),
             is_live: plan.is_live,
             experiment: experiment.name.clone(),
             title: experiment.title.clone(),

@@ -1,5 +1,9 @@
 //! [`Network`]: links, the flows that cross them, and for how long.
 
+mod host;
+
+pub use host::{Host, hosts};
+
 use crate::controllers::AnyController;
 use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_link::{Limit, QueueKind, Service};
@@ -119,6 +123,20 @@ impl Transport {
             }
             Transport::Sprout(_) => None,
         }
+    }
+
+    /// What its controller runs on, where one decides when to send.
+    pub fn host(&self) -> Option<Host> {
+        match self {
+            Transport::Bare { .. } => Some(Host::Bare),
+            Transport::Tcp { .. } => Some(Host::Tcp),
+            Transport::Sprout(_) => None,
+        }
+    }
+
+    /// The name of what it runs on: "tcp", "bare" or "sprout".
+    pub fn host_name(&self) -> &'static str {
+        self.host().map_or("sprout", Host::name)
     }
 
     /// How much of a packet of `size` is its user's.

@@ -86,7 +86,7 @@ pub(super) struct DumbbellTable {
     pub(super) tcp: TcpTable,
     #[serde(default)]
     pub(super) sprout: SproutTable,
-    pub(super) timer: Option<bool>,
+    pub(super) timer: Option<Spanned<bool>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -119,7 +119,7 @@ pub(super) struct FlowTable {
     pub(super) tcp: TcpTable,
     #[serde(default)]
     pub(super) sprout: SproutTable,
-    pub(super) timer: Option<bool>,
+    pub(super) timer: Option<Spanned<bool>>,
 }
 
 #[derive(Debug, Deserialize)]

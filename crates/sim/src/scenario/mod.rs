@@ -26,10 +26,10 @@
 //! | `buffer` | `"1000 packets"`, `"250 kB"`, `"5 BDP"` or `"unlimited"` | `"unlimited"` |
 //! | `queue` | the queue's discipline, or a table of its `name` and settings | `"drop-tail"` |
 //! | `loss` | the chance of random loss: `0.01` or `"1 %"` | 0 |
-//! | `host` | `"tcp"`, or `"bare"` for the sender without repair that RemyCCs are trained on | bare for rule tables, TCP for others |
+//! | `host` | what the controllers run on, RemyCCs too: `"tcp"`, or `"bare"` for the sender without loss recovery that RemyCCs are trained on | `"tcp"` |
 //! | `tcp` | a table of settings for TCP hosts, see below | |
 //! | `sprout` | a table of settings for Sprout, see below | |
-//! | `timer` | whether bare senders keep a retransmission timer | where not a RemyCC |
+//! | `timer` | with `host = "bare"`: whether senders keep a retransmission timer | where not a RemyCC |
 //!
 //! or any graph: for each link a `[[link]]` with `name`, `from` and `to` (names of nodes, which a
 //! single link may leave out), `rate`, `delay` (one way, 0 unless given), `buffer`, `queue` and
@@ -84,7 +84,7 @@ pub use traces::Traces;
 
 use crate::controllers::AnyController;
 use crate::engine::Pace;
-use crate::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
+use crate::network::{FlowSpec, Host, LinkSpec, Network, NetworkError, Transport};
 use crate::traffic::{OnOff, Traffic};
 use exm_link::{Limit, Service};
 use exm_tcp::Settings;
@@ -137,25 +137,14 @@ pub struct FlowGroup {
     pub traffic: Traffic,
     /// The size of their packets.
     pub packet_size: Bytes,
-    /// What repairs their losses; unless given, nothing for a rule table and TCP for others.
-    pub host: Option<HostKind>,
-    /// Their settings, where it is TCP.
+    /// What their controller runs on.
+    pub host: Host,
+    /// Whether a bare sender keeps a retransmission timer; unless given, unless it is a RemyCC's.
+    pub timer: Option<bool>,
+    /// Their settings, where the host is TCP.
     pub tcp: Settings,
     /// Their settings, where it is Sprout; the size of packets is the group's.
     pub sprout: exm_sprout::Settings,
-}
-
-/// What a flow's host is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostKind {
-    /// The bare sender that RemyCCs are trained on; its timer runs unless the controller is a
-    /// RemyCC, or as is said.
-    Bare {
-        /// What is said.
-        timer: Option<bool>,
-    },
-    /// A TCP sender and receiver.
-    Tcp,
 }
 
 /// The names that stand for Sprout, and for its sibling without caution, where a controller's stands.
@@ -164,15 +153,13 @@ pub const SPROUT_NAMES: [&str; 2] = ["sprout", "sprout-ewma"];
 impl FlowGroup {
     /// The transport of its senders if they are run by `controller`.
     pub fn transport(&self, controller: AnyController) -> Transport {
-        let is_table = controller.as_remy().is_some();
-        let timer = match self.host {
-            Some(HostKind::Bare { timer }) => timer.unwrap_or(!is_table),
-            None if is_table => false,
-            Some(HostKind::Tcp) | None => {
-                return Transport::Tcp { controller, settings: self.tcp };
+        match self.host {
+            Host::Tcp => Transport::Tcp { controller, settings: self.tcp },
+            Host::Bare => {
+                let timer = self.timer.unwrap_or(controller.keeps_timer());
+                Transport::Bare { controller, timer }
             }
-        };
-        Transport::Bare { controller, timer }
+        }
     }
 
     /// Its transport where its controller is one of [`SPROUT_NAMES`].
@@ -208,6 +195,8 @@ pub struct Dumbbell {
     pub senders: usize,
     /// What runs them: a name of [`AnyController::NAMES`] or the path of a rule table.
     pub controller: String,
+    /// What their controller runs on.
+    pub host: Host,
     /// When they have something to send.
     pub traffic: OnOff,
     /// How much may wait at the link.
@@ -296,7 +285,8 @@ impl Scenario {
             controller: dumbbell.controller,
             traffic: dumbbell.traffic.into(),
             packet_size: DEFAULT_PACKET_SIZE,
-            host: None,
+            host: dumbbell.host,
+            timer: None,
             tcp: Settings::default(),
             sprout: exm_sprout::Settings::default(),
         };

@@ -8,10 +8,8 @@ use super::file::{
 };
 use super::grammar::{Buffer, parse_off, parse_on, parse_visit};
 use super::traces::Traces;
-use super::{
-    DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, HostKind, LinkPlaces, Places, Scenario, SeriesSpec,
-};
-use crate::network::{LinkSpec, MAX_FLOWS};
+use super::{DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, LinkPlaces, Places, Scenario, SeriesSpec};
+use crate::network::{Host, LinkSpec, MAX_FLOWS};
 use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
@@ -274,7 +272,8 @@ impl Reader<'_> {
             controller: table.controller.into_inner(),
             traffic: self.traffic(&table.traffic)?,
             packet_size,
-            host: self.host(table.host, table.timer)?,
+            host: self.host(table.host.as_ref(), table.timer.as_ref())?,
+            timer: table.timer.map(Spanned::into_inner),
             tcp: self.tcp(&table.tcp)?,
             sprout: self.sprout(&table.sprout)?,
         };
@@ -312,25 +311,27 @@ impl Reader<'_> {
         links.collect()
     }
 
-    /// Which host is asked for, if any is.
+    /// The host, TCP unless given; only a bare one may go without its timer.
     fn host(
         &self,
-        host: Option<Spanned<String>>,
-        timer: Option<bool>,
-    ) -> Result<Option<HostKind>, ScenarioError> {
-        let Some(host) = host else { return Ok(timer.map(|t| HostKind::Bare { timer: Some(t) })) };
-        match (host.as_ref().as_str(), timer) {
-            ("bare", timer) => Ok(Some(HostKind::Bare { timer })),
-            ("tcp", None) => Ok(Some(HostKind::Tcp)),
-            ("tcp", Some(_)) => {
-                let problem = "a TCP host always keeps its timer: take \"timer\" out";
-                Err(self.source.error(place(&host), problem))
+        host: Option<&Spanned<String>>,
+        timer: Option<&Spanned<bool>>,
+    ) -> Result<Host, ScenarioError> {
+        let kind = match host {
+            None => Host::default(),
+            Some(name) => Host::named(name.as_ref()).ok_or_else(|| {
+                let suggestion = suggest(name.as_ref(), &Host::NAMES);
+                let problem = format!("there is no host \"{}\": {suggestion}", name.as_ref());
+                self.source.error(place(name), problem)
+            })?,
+        };
+        match timer {
+            Some(timer) if kind == Host::Tcp => {
+                let problem = "a TCP host always keeps its timer: take \"timer\" out, or let host be \
+                               \"bare\"";
+                Err(self.source.error(place(timer), problem))
             }
-            (other, _) => {
-                let suggestion = suggest(other, &["tcp", "bare"]);
-                let problem = format!("there is no host \"{other}\": {suggestion}");
-                Err(self.source.error(place(&host), problem))
-            }
+            _ => Ok(kind),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::traffic::OnFor;
 use exm_random::Distribution;
+use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_units::Packets;
 use proptest::prelude::*;
 
@@ -58,6 +59,7 @@ count = 2
 rtt = "100 ms"
 controller = "aimd"
 packet_size = "500 B"
+host = "bare"
 timer = false
 traffic.on = "1 s"
 traffic.off = "1 s"
@@ -72,6 +74,7 @@ fn a_dumbbell_is_read_as_by_numbers() {
             rtt: Span::from_millis(150),
             senders: 3,
             controller: "aimd".to_owned(),
+            host: Host::Tcp,
             traffic: OnOff {
                 on: OnFor::Bytes(Distribution::Exponential { mean: 100_000.0 }),
                 off: Distribution::Exponential { mean: 0.5 },
@@ -85,6 +88,25 @@ fn a_dumbbell_is_read_as_by_numbers() {
     assert_eq!((read.seed, read.duration), (made.seed, made.duration));
     let [read, made] = [read, made].map(|s| s.network(&mut no_tables).expect("a sound network"));
     assert_eq!(crate::engine::run(&read, 1), crate::engine::run(&made, 1));
+}
+
+#[test]
+fn every_controller_runs_over_tcp_unless_the_bare_host_is_named() {
+    let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, Action::INITIAL);
+    let hosts = |controller: &str, more: &str| {
+        let text = DUMBBELL
+            .replace("\"aimd\"", &format!("\"{controller}\"\n{more}"))
+            .replace("senders = 3", "senders = 1");
+        let scenario = parse(&text).expect("a sound scenario");
+        let network = scenario.network(&mut |_, _| Ok(RemyCc::new(&table).into()));
+        network.expect("a sound network").flows()[0].transport.host()
+    };
+    for controller in ["table.json", "cubic", "aimd"] {
+        assert_eq!(hosts(controller, ""), Some(Host::Tcp), "{controller}");
+        assert_eq!(hosts(controller, "host = \"tcp\""), Some(Host::Tcp), "{controller}");
+        assert_eq!(hosts(controller, "host = \"bare\""), Some(Host::Bare), "{controller}");
+    }
+    assert_eq!(hosts("sprout", ""), None);
 }
 
 #[test]
@@ -198,7 +220,9 @@ fn every_bad_value_gives_one_clear_error() {
         ("from = \"a\"\n", "", 4, "link \"first\" needs \"from\" and \"to\""),
         ("\"150 ms\"", "\"70 ms\"", 19, "a round trip of 70 ms is less than the 75 ms"),
         ("\"500 B\"", "\"0 B\"", 27, "packets of no size cannot be sent"),
-        ("traffic.off = \"1 s\"", "", 29, "the traffic has no \"off\""),
+        ("traffic.off = \"1 s\"", "", 30, "the traffic has no \"off\""),
+        ("host = \"bare\"\n", "", 28, "a TCP host always keeps its timer: take \"timer\" out"),
+        ("\"bare\"", "\"bear\"", 28, "there is no host \"bear\": did you mean \"bare\"?"),
         (
             "duration",
             "sed = 1\nduration",
@@ -214,7 +238,7 @@ fn every_bad_value_gives_one_clear_error() {
     let both = format!("{DUMBBELL}[[link]]\nname = \"a\"\nrate = \"1 Mbps\"\n");
     refuse(&both, "", "", Some(11), "a [dumbbell] stands alone");
     let timeless = GRAPH.replace("\"1 s\"", "\"0 s\"");
-    refuse(&timeless, "", "", Some(29), "on and off for no time at all");
+    refuse(&timeless, "", "", Some(30), "on and off for no time at all");
     let many = GRAPH.replace("count = 2", "count = 100000");
     refuse(&many, "", "", None, "100001 senders are too many: give at most 100000");
 }

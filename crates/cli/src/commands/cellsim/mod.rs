@@ -122,8 +122,7 @@ impl Args {
     fn report(&self, setup: &Setup, emulated: &Emulated, missed: [u64; 2]) -> Result<(), Failure> {
         let report = Report::new(setup, emulated, missed);
         if self.show.json {
-            let text = serde_json::to_string_pretty(&report)? + "\n";
-            return shell::print(text.as_bytes());
+            return shell::print(shell::json(&report, None)?.as_bytes());
         }
         if !self.show.quiet {
             // Beside what COMMAND prints, which may go elsewhere.

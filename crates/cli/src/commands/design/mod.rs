@@ -12,7 +12,7 @@ pub(crate) use run::{Files, Run, write_file};
 use crate::commands::score;
 use crate::shell::{self, Failure, Printing};
 use crate::tables;
-use exm_design::score::{Contender, Scheme, Scores};
+use exm_design::score::{Contender, HeldOut, Scheme, Scores};
 use exm_design::{Designer, Model, SearchKind};
 use exm_remy::{ArrivalTimes, Provenance, RuleTable, Score, TableFile, counted};
 use std::fs::OpenOptions;
@@ -246,7 +246,9 @@ pub(crate) fn held_out(
     specimens: usize,
 ) -> Result<Scores, Failure> {
     let contender = Contender { name: "table".into(), scheme: Scheme::Table(table.clone()) };
-    score::held_out(designer.model(), designer.seed(), specimens, &[contender])
+    let (model, seed) = (designer.model(), designer.seed());
+    let on = HeldOut { seed, specimens, host: model.design().host };
+    score::held_out(model, &on, &[contender])
 }
 
 /// The first contender's score, for the table's file.

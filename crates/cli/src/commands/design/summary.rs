@@ -30,10 +30,11 @@ pub(super) struct Summary {
 #[derive(Serialize)]
 struct HeldOut {
     specimens: usize,
+    host: &'static str,
     score: f64,
     interval: (f64, f64),
     omniscient: f64,
-    to_omniscient: f64,
+    gap: f64,
     /// The sums over the networks of a grid: so many, score and omniscient score.
     sums: Option<(usize, f64, f64)>,
     #[serde(skip)]
@@ -74,10 +75,11 @@ impl HeldOut {
             .map(|size| (size, own.score.mean * size as f64, scores.omniscient * size as f64));
         HeldOut {
             specimens: scores.specimens,
+            host: scores.host.name(),
             score: own.score.mean,
             interval: own.score.interval(),
             omniscient: scores.omniscient,
-            to_omniscient: own.to_omniscient.mean,
+            gap: own.to_omniscient.mean,
             sums,
             text: [signed(&own.score), reach(&own.score), signed(&own.to_omniscient)],
         }
@@ -86,13 +88,13 @@ impl HeldOut {
 
 impl fmt::Display for HeldOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [score, reach, left] = &self.text;
+        let [score, reach, gap] = &self.text;
         writeln!(
             f,
-            "held-out score  {score} {reach} on {} networks that the search never met",
-            self.specimens
+            "held-out score  {score} {reach} on {} networks that the search never met, host {}",
+            self.specimens, self.host
         )?;
-        writeln!(f, "omniscient      {:.3}, so {left} is left to gain", self.omniscient)?;
+        writeln!(f, "omniscient      {:.3}: a gap of {gap}", self.omniscient)?;
         if let Some((size, score, omniscient)) = self.sums {
             writeln!(f, "sum of the {size}   {score:.2}, omniscient {omniscient:.2}")?;
         }

@@ -2,6 +2,7 @@
 
 use crate::columns::Columns;
 use crate::experiments;
+use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing};
 use exm_experiment::{Options, Plan, total_work};
 use serde::Serialize;
@@ -26,8 +27,9 @@ pub(crate) struct Args {
 }
 
 #[derive(Serialize)]
-#[serde(transparent)]
-struct List(Vec<Entry>);
+struct List {
+    experiments: Vec<Entry>,
+}
 
 #[derive(Serialize)]
 struct Entry {
@@ -47,7 +49,8 @@ impl Entry {
     fn new(name: &'static str) -> Result<Entry, Failure> {
         let experiment = experiments::load(name)?;
         let files = experiment.files();
-        let plan: Plan = experiments::plan(experiment, &Options::default())?;
+        let plan: Plan =
+            experiments::plan(experiment, &Options::default(), &mut DesignRanges::default())?;
         let runs = plan.runs * plan.cases.len() as u64;
         Ok(Entry {
             name,
@@ -66,7 +69,7 @@ impl fmt::Display for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut columns = Columns::new(2);
         columns.line(["name", "title", "runs", "packets", "files"].map(str::to_owned));
-        for entry in &self.0 {
+        for entry in &self.experiments {
             columns.line([
                 entry.name.to_owned(),
                 entry.title.clone().unwrap_or_default(),
@@ -82,7 +85,7 @@ impl fmt::Display for List {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let entries = experiments::shipped_names().into_iter().map(Entry::new);
-        self.printing.print(&List(entries.collect::<Result<_, _>>()?))?;
+        self.printing.print(&List { experiments: entries.collect::<Result<_, _>>()? })?;
         Ok(ExitCode::SUCCESS)
     }
 }

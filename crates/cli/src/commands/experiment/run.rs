@@ -5,6 +5,7 @@ use super::work::{Stale, Work};
 use crate::columns::Columns;
 use crate::commands::duration;
 use crate::experiments;
+use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
 use cpu_time::ProcessTime;
 use exm_experiment::{Live, MAX_RUNS, Options, PlanError, pairs};
@@ -154,7 +155,8 @@ impl Args {
         let options = self.options(experiment.runs)?;
         let folder = self.out.clone().unwrap_or_else(|| self.usual_folder(&experiment.name));
         let live = self.live();
-        let planned = experiments::plan(experiment, &options);
+        let mut ranges = DesignRanges::default();
+        let planned = experiments::plan(experiment, &options, &mut ranges);
         let planned = match live {
             Some(live) => planned.and_then(|plan| plan.live(live.lab)),
             None => planned,
@@ -179,7 +181,8 @@ impl Args {
             live,
         };
         let results = work.carry_out()?;
-        self.printing.print(&Shown::new(&results, &folder))
+        let warnings = ranges.warnings(plan.cases.iter().map(|c| (&c.scenario, &c.network)));
+        self.printing.print_warned(&Shown::new(&results, &folder), &warnings)
     }
 
     /// Where the results of the experiment of this `name` go: those on other traces, and those in real

@@ -1,6 +1,7 @@
 //! `exm experiment show`: results again.
 
 use crate::columns::Columns;
+use crate::options::Setup;
 use crate::shell::{Failure, Printing};
 use exm_experiment::{Results, TextTable};
 use serde::Serialize;
@@ -43,9 +44,14 @@ fn load(folder: &Path) -> Result<Results, Failure> {
 
 /// Results as they are printed.
 #[derive(Serialize)]
-#[serde(transparent)]
 pub(crate) struct Shown<'a> {
+    seed: u64,
+    host: &'a str,
+    /// What `results.json` in the folder holds.
     results: &'a Results,
+    /// Of a network described by options.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    setup: Option<Setup>,
     #[serde(skip)]
     folder: &'a Path,
 }
@@ -53,14 +59,23 @@ pub(crate) struct Shown<'a> {
 impl<'a> Shown<'a> {
     /// The results in `folder`.
     pub(crate) fn new(results: &'a Results, folder: &'a Path) -> Shown<'a> {
-        Shown { results, folder }
+        Shown { seed: results.seed, host: &results.host, results, setup: None, folder }
+    }
+
+    /// The same, of a network described by options.
+    pub(crate) fn with_setup(self, setup: Setup) -> Shown<'a> {
+        Shown { setup: Some(setup), ..self }
     }
 }
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shown { results, folder } = self;
-        writeln!(f, "{}\n{}\n", results.headline(), results.method())?;
+        let Shown { results, setup, folder, .. } = self;
+        writeln!(f, "{}\n{}", results.headline(), results.method())?;
+        if let Some(setup) = setup {
+            writeln!(f, "{setup}")?;
+        }
+        writeln!(f)?;
         for table in results.tables() {
             let TextTable { caption, words, lines } = TextTable::new(&table);
             if !caption.is_empty() {

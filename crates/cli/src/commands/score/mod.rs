@@ -5,10 +5,13 @@ mod report;
 
 pub(crate) use report::{Report, reach, signed};
 
+use crate::options;
 use crate::progress::Progress;
+use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing};
 use exm_design::Model;
-use exm_design::score::{self, Contender, Scores};
+use exm_design::score::{self, Contender, HeldOut, ScoreError, Scores};
+use exm_sim::network::Host;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,21 +19,31 @@ use std::process::ExitCode;
 const MAX_SPECIMENS: i64 = 1_000_000;
 
 const EXAMPLES: &str = "\
-All meet the same specimens with the same traffic, drawn where no search draws. After the sign of
-plus or minus stands half the 95 % confidence interval; 'difference' is to the first, specimen by
-specimen. 'relative' is the score in units of each network's own rate and propagation delay. 'left'
-is what an omniscient sender, with its share of the link from its first moment and no queue, would
-score more. 'share' is throughput over the equal share, 'RTT' the mean over the propagation RTT.
+All contenders meet the same networks and the same traffic, drawn where no search draws. After ± \
+stands half the 95 % confidence interval.
+
+relative: the score where throughput counts in rates of the link and RTT in propagation RTTs, so \
+that networks compare. With alpha = beta = 1, 0 is the whole share without any queueing delay, and \
+a point is twice the throughput.
+gap: how much more an omniscient sender would score, which has its share of the link from its \
+first moment and no queue; 0 is the best possible.
+score: the model's objective in its own units, packets/ms and 100 ms unless the model says so.
+share: throughput over the equal share of the link. RTT ratio: mean RTT over propagation RTT.
+difference: to the first contender, network by network.
+
+Rule tables and aimd run on the bare host by default, as the search had it; controllers designed \
+by people need --host tcp, which runs all over TCP. docs/scores.md explains it all.
 
 Examples:
   exm score cc.json --model models/general-delta1.toml
+  exm score general-delta1 cubic bbr --model models/general-delta1.toml --host tcp
   exm score cc.json RemyCC.dna aimd --model models/general16.toml --specimens 4000 --seed 7";
 
 /// Score congestion controllers on networks held out from every search, side by side
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to score: tables' files, names of shipped tables, or aimd
+    /// What to score: tables' files, names of shipped tables, or of controllers such as aimd
     #[arg(value_name = "CC", required = true)]
     contenders: Vec<String>,
     /// The model of networks, and the objective
@@ -43,6 +56,10 @@ pub(crate) struct Args {
     /// What the networks and all chance in them are drawn from
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// What all senders run on: tcp, or bare, where only rule tables and aimd can run [default: as the
+    /// model says, bare where it says nothing]
+    #[arg(long, value_name = "HOST", value_parser = options::host())]
+    host: Option<Host>,
     #[command(flatten)]
     printing: Printing,
 }
@@ -50,9 +67,15 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let model = Model::load(&self.model)?;
-        let contenders = contenders::load(&self.contenders)?;
-        let scores = held_out(&model, self.seed, self.specimens as usize, &contenders)?;
-        self.printing.print(&Report::new(&model, &scores))?;
+        let mut ranges = DesignRanges::default();
+        let contenders = contenders::load(&self.contenders, &mut ranges)?;
+        let on = HeldOut {
+            seed: self.seed,
+            specimens: self.specimens as usize,
+            host: self.host.unwrap_or(model.design().host),
+        };
+        let scores = held_out(&model, &on, &contenders)?;
+        self.printing.print_warned(&Report::new(&model, &scores), &ranges.warnings_on(&model))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -60,13 +83,17 @@ impl Args {
 /// Scores `contenders` on held-out specimens, with a bar where that takes long.
 pub(crate) fn held_out(
     model: &Model,
-    seed: u64,
-    specimens: usize,
+    on: &HeldOut,
     contenders: &[Contender],
 ) -> Result<Scores, Failure> {
-    let count = score::held_out_count(model, specimens);
+    let count = score::held_out_count(model, on.specimens);
     let progress = Progress::new((count * contenders.len()) as u64);
-    let scores = score::held_out(model, seed, count, contenders, &|| progress.advance(1));
+    let scores = score::held_out(model, on, contenders, &|| progress.advance(1));
     progress.finish();
-    Ok(scores?)
+    scores.map_err(|error| match error {
+        ScoreError::Unsuited { .. } => {
+            Failure::from(error).with_tip("score all contenders over TCP: --host tcp")
+        }
+        ScoreError::Network(_) => error.into(),
+    })
 }

@@ -1,10 +1,12 @@
 //! Scores as they are printed.
 
 use crate::columns::Columns;
-use exm_design::Model;
-use exm_design::score::{Score, Scores};
+use exm_design::score::{Score, Scores, Trial};
+use exm_design::{Model, Units};
 use exm_measure::Estimate;
 use exm_remy::counted;
+use exm_sim::dumbbell::Dumbbell;
+use exm_units::Packets;
 use serde::Serialize;
 use std::fmt;
 
@@ -13,12 +15,40 @@ use std::fmt;
 pub(crate) struct Report {
     model: Option<String>,
     objective: String,
+    /// What throughput and RTT count in: those of scores, and of their gaps.
+    units: &'static str,
+    host: &'static str,
     seed: u64,
     specimens: usize,
     /// How many networks the model stands for, where it is a grid.
     grid: Option<usize>,
     omniscient: Omniscient,
     contenders: Vec<Row>,
+    /// The network of each specimen.
+    networks: Vec<NetworkRow>,
+}
+
+/// A network drawn from the model.
+#[derive(Debug, Serialize)]
+struct NetworkRow {
+    rate_mbps: f64,
+    rtt_ms: f64,
+    senders: usize,
+    /// Nothing where it is unlimited.
+    buffer_packets: Option<u64>,
+    loss: f64,
+    omniscient: f64,
+}
+
+/// What a contender got on one network.
+#[derive(Debug, Serialize)]
+struct TrialRow {
+    relative: f64,
+    score: f64,
+    gap: f64,
+    share: f64,
+    rtt_ratio: Option<f64>,
+    queueing_ms: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -34,11 +64,13 @@ struct Row {
     /// Over the networks of a grid.
     sum: Option<Interval>,
     relative: Interval,
-    to_omniscient: Interval,
+    gap: Interval,
     /// To the first contender.
     difference: Option<Difference>,
     share: f64,
     rtt_ratio: Option<f64>,
+    /// What it got on each network, in their order.
+    trials: Vec<TrialRow>,
 }
 
 /// A mean and the ends of its 95 % confidence interval.
@@ -101,6 +133,8 @@ impl Report {
         Report {
             model: model.name().map(str::to_owned),
             objective: model.objective().to_string(),
+            units: units(model),
+            host: scores.host.name(),
             seed: scores.seed,
             specimens: scores.specimens,
             grid: scores.grid,
@@ -109,15 +143,16 @@ impl Report {
                 sum: grid.map(|size| size * scores.omniscient),
             },
             contenders: scores.contenders.iter().map(|score| Row::new(score, grid)).collect(),
+            networks: networks(model, scores),
         }
     }
 
     fn heading(&self) -> Vec<&'static str> {
-        let mut heading = vec!["", "score"];
+        let mut heading = vec!["", "relative", "gap", "score"];
         if self.grid.is_some() {
             heading.push("sum");
         }
-        heading.extend(["relative", "left", "share", "RTT"]);
+        heading.extend(["share", "RTT ratio"]);
         if self.contenders.len() > 1 {
             heading.push("difference");
         }
@@ -125,9 +160,9 @@ impl Report {
     }
 
     fn cells(&self, row: &Row) -> Vec<String> {
-        let mut cells = vec![row.name.clone(), row.score.to_string()];
+        let mut cells = vec![row.name.clone(), row.relative.to_string()];
+        cells.extend([row.gap.to_string(), row.score.to_string()]);
         cells.extend(row.sum.map(|sum| sum.to_string()));
-        cells.extend([row.relative.to_string(), row.to_omniscient.to_string()]);
         cells.push(format!("{:.3}", row.share));
         cells.push(row.rtt_ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}")));
         cells.extend(row.difference.map(|difference| difference.to_string()));
@@ -147,10 +182,44 @@ impl Row {
             score: score.score.into(),
             sum: grid.map(|size| score.score.scaled(size).into()),
             relative: score.normalised.into(),
-            to_omniscient: score.to_omniscient.into(),
+            gap: score.to_omniscient.into(),
             difference: score.difference.map(difference),
             share: score.share,
             rtt_ratio: score.rtt_ratio,
+            trials: score.trials.iter().map(TrialRow::new).collect(),
+        }
+    }
+}
+
+/// What the objective of `model` measures throughput and RTT in.
+fn units(model: &Model) -> &'static str {
+    match model.objective().units {
+        Units::Absolute => "packets/ms and 100 ms",
+        Units::Relative => "each network's own rate and propagation RTT",
+    }
+}
+
+fn networks(model: &Model, scores: &Scores) -> Vec<NetworkRow> {
+    let row = |network: &Dumbbell| NetworkRow {
+        rate_mbps: network.rate.as_mbps(),
+        rtt_ms: network.delays.first().map_or(0.0, |delay| delay.as_millis_f64()),
+        senders: network.delays.len(),
+        buffer_packets: network.buffer.map(Packets::get),
+        loss: network.loss.get(),
+        omniscient: model.objective().omniscient(network),
+    };
+    scores.networks.iter().map(row).collect()
+}
+
+impl TrialRow {
+    fn new(trial: &Trial) -> TrialRow {
+        TrialRow {
+            relative: trial.normalised,
+            score: trial.score,
+            gap: trial.omniscient - trial.score,
+            share: trial.share,
+            rtt_ratio: trial.rtt_ratio,
+            queueing_ms: trial.queueing_ms,
         }
     }
 }
@@ -162,14 +231,18 @@ impl fmt::Display for Report {
         if let Some(size) = self.grid {
             write!(f, " of its {}", counted(size, "network", "networks"))?;
         }
-        writeln!(f, ", seed {}\nobjective: {}\n", self.seed, self.objective)?;
+        writeln!(f, ", seed {}, host {}", self.seed, self.host)?;
+        writeln!(f, "objective: {}, in {}", self.objective, self.units)?;
+        writeln!(f, "relative: the same in each network's own rate and propagation RTT")?;
+        writeln!(f, "gap: what an omniscient sender would score more\n")?;
         let mut columns = Columns::new(1);
         columns.line(self.heading().into_iter().map(str::to_owned));
         for row in &self.contenders {
             columns.line(self.cells(row));
         }
         let mut omniscient =
-            vec!["omniscient".to_owned(), format!("{:.3}       ", self.omniscient.score)];
+            vec!["omniscient".to_owned(), String::new(), "0.000       ".to_owned()];
+        omniscient.push(format!("{:.3}       ", self.omniscient.score));
         omniscient.extend(self.omniscient.sum.map(|sum| format!("{sum:.3}       ")));
         columns.line(omniscient);
         write!(f, "{columns}")

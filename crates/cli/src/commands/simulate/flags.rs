@@ -1,15 +1,16 @@
 //! A network of one link, described by options. They are read as the scenario they stand for, so
 //! that a quantity is written in one way everywhere.
 
-use crate::options::{Text, short_name};
+use crate::options::{
+    self, DEFAULT_BUFFER, DEFAULT_DURATION, DEFAULT_LOSS, DEFAULT_ON, DEFAULT_QUEUE, Setup, Text,
+    short_name,
+};
+use crate::ranges::DesignRanges;
 use crate::shell::Failure;
-use exm_sim::network::{MAX_FLOWS, Network};
+use exm_sim::network::{Host, MAX_FLOWS, Network};
 use exm_sim::scenario::Scenario;
 use exm_units::{Probability, Rate, Span};
 use std::path::Path;
-
-/// How much time is simulated unless told, as in the papers.
-const DURATION: Span = Span::from_secs(100);
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Network")]
@@ -34,24 +35,23 @@ pub(super) struct NetworkFlags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_FLOWS as u64))]
     senders: Option<u64>,
     /// How much may wait at the link: 1000 packets, 250 kB, 5 BDP or unlimited
-    #[arg(long, value_name = "SIZE", default_value = "unlimited")]
+    #[arg(long, value_name = "SIZE", default_value = DEFAULT_BUFFER)]
     buffer: String,
     /// The queue discipline, such as codel or fq-codel
-    #[arg(long, value_name = "NAME", default_value = "drop-tail")]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_QUEUE)]
     queue: String,
-    /// What repairs the senders' losses: tcp, or bare for nothing, as RemyCCs are trained
-    ///
-    /// [default: bare for rule tables, tcp for others]
-    #[arg(long, value_name = "HOST")]
-    host: Option<String>,
+    /// What all senders run on: TCP, or the bare host that RemyCCs are trained on, which does not
+    /// retransmit what is lost
+    #[arg(long, value_name = "HOST", default_value = "tcp", value_parser = options::host())]
+    host: Host,
     /// The chance that a packet is lost after the link, such as 1%
-    #[arg(long, value_name = "CHANCE", default_value = "0")]
+    #[arg(long, value_name = "CHANCE", default_value = DEFAULT_LOSS)]
     loss: Probability,
     /// How long a flow lasts: a time or an amount, such as exp 5 s or 100 kB, or ever
     ///
     /// Distributions are "5 s", "fixed 20 packets", "exp 100 kB", "uniform 1..2 s", "pareto xm=147
     /// alpha=0.5 shift=-40 cap=3.3e9 B", and "empirical FILE B", a file of one number a line.
-    #[arg(long, value_name = "DISTRIBUTION", default_value = "ever")]
+    #[arg(long, value_name = "DISTRIBUTION", default_value = DEFAULT_ON)]
     on: String,
     /// The time between flows, and before the first, such as exp 5 s
     #[arg(long, value_name = "DISTRIBUTION")]
@@ -60,14 +60,43 @@ pub(super) struct NetworkFlags {
 
 impl NetworkFlags {
     /// The scenario the options stand for, and its network.
-    pub(super) fn described(&self, duration: Option<Span>) -> Result<(Scenario, Network), Failure> {
-        let text = self.text(duration.unwrap_or(DURATION))?;
+    pub(super) fn described(
+        &self,
+        duration: Option<Span>,
+        ranges: &mut DesignRanges,
+    ) -> Result<(Scenario, Network), Failure> {
+        let text = self.text(duration.unwrap_or(DEFAULT_DURATION))?;
         let scenario = Scenario::parse(text.as_str(), "the options", Path::new(""))
             .map_err(|error| text.failure(error.line(), error.problem()))?;
         let network = scenario
-            .network(&mut super::controller)
+            .network(&mut |name, path| ranges.controller(name, path))
             .map_err(|error| text.failure(error.line(), error.problem()))?;
         Ok((scenario, network))
+    }
+
+    /// What was asked for, defaults and all.
+    pub(super) fn setup(&self) -> Setup {
+        let mut setup = Setup::new();
+        if let Some(link) = &self.link {
+            setup.given("link", link);
+        }
+        if let Some(trace) = &self.trace {
+            setup.given("trace", trace);
+        }
+        if let Some(rtt) = &self.rtt {
+            setup.given("rtt", rtt);
+        }
+        let each = self.cc.len() as u64;
+        setup.usually("senders", self.senders.unwrap_or(each), each);
+        setup.usually("buffer", &self.buffer, DEFAULT_BUFFER);
+        setup.usually("queue", &self.queue, DEFAULT_QUEUE);
+        setup.usually("loss", self.loss, DEFAULT_LOSS);
+        setup.usually("host", self.host.name(), Host::default().name());
+        setup.usually("on", &self.on, DEFAULT_ON);
+        if let Some(off) = &self.off {
+            setup.given("off", off);
+        }
+        setup
     }
 
     fn text(&self, duration: Span) -> Result<Text, Failure> {
@@ -79,7 +108,7 @@ impl NetworkFlags {
         let (Some((option, key, link)), Some(rtt)) = (service, self.rtt) else {
             return Err(Failure::usage("a network needs --link or --trace, --rtt and --cc"));
         };
-        if self.on != "ever" && self.off.is_none() {
+        if self.on != DEFAULT_ON && self.off.is_none() {
             let problem = "flows end, and the time between them is missing: give --off as well";
             return Err(Failure::invalid_value(&self.on, "--on", problem));
         }
@@ -102,9 +131,7 @@ impl NetworkFlags {
             text.line(&format!("count = {count}"));
             text.option("--rtt", "rtt", &rtt.to_string());
             text.option("--cc", "controller", cc);
-            if let Some(host) = &self.host {
-                text.option("--host", "host", host);
-            }
+            text.option("--host", "host", self.host.name());
             text.option("--on", "traffic.on", &self.on);
             if let Some(off) = &self.off {
                 text.option("--off", "traffic.off", off);
@@ -139,7 +166,7 @@ mod tests {
             trace: None,
             buffer: "1000 packets".to_owned(),
             queue: "drop-tail".to_owned(),
-            host: None,
+            host: Host::Tcp,
             loss: Probability::ZERO,
             on: "exp 5 s".to_owned(),
             off: Some("exp \"5\" s".to_owned()),
@@ -155,12 +182,13 @@ mod tests {
 
     #[test]
     fn an_error_is_that_of_an_option() {
-        let failure = flags(&["aimd"], None).described(None).unwrap_err().into_text();
+        let described = |flags: &NetworkFlags| flags.described(None, &mut DesignRanges::default());
+        let failure = described(&flags(&["aimd"], None)).unwrap_err().into_text();
         assert!(failure.starts_with("invalid value 'exp \"5\" s' for '--off': "), "{failure}");
         let queue = NetworkFlags { queue: "cudel".to_owned(), ..flags(&["aimd"], None) };
-        let failure = queue.described(None).unwrap_err().into_text();
+        let failure = described(&queue).unwrap_err().into_text();
         assert!(failure.starts_with("invalid value 'cudel' for '--queue': "), "{failure}");
-        let failure = flags(&["a/b.json"], None).described(None).unwrap_err().into_text();
+        let failure = described(&flags(&["a/b.json"], None)).unwrap_err().into_text();
         assert!(failure.contains("for '--off'"), "{failure}");
     }
 }

@@ -5,19 +5,18 @@ mod record;
 mod results;
 mod text;
 
+use crate::options::{DEFAULT_DURATION, DEFAULT_SEED, Setup};
 use crate::progress::Progress;
+use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
-use crate::tables;
-use exm_remy::RemyCc;
-use exm_sim::controllers::AnyController;
 use exm_sim::network::{MAX_TIME, Network};
-use exm_sim::scenario::{Scenario, suggest};
+use exm_sim::scenario::Scenario;
 use exm_units::Span;
 use flags::NetworkFlags;
 use rayon::prelude::*;
 use record::{Recording, SeriesFlags};
 use results::{Results, Run};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The most runs: above it memory would fill with results.
@@ -81,7 +80,8 @@ pub(crate) fn duration(text: &str) -> Result<Span, String> {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let (scenario, network) = self.described()?;
+        let mut ranges = DesignRanges::default();
+        let (scenario, network) = self.described(&mut ranges)?;
         let seeds = self.seeds(scenario.seed)?;
         let recording = self.series.recording(scenario.series)?;
         if let Some(recording) = &recording {
@@ -90,21 +90,33 @@ impl Args {
             shell::note("the scenario asks for series: give --series FOLDER to record them");
         }
         let runs = simulate(&scenario, &network, &seeds, recording.as_ref())?;
-        let results = Results::new(&scenario, network.duration(), runs);
-        self.printing.print(&results)?;
+        let setup = self.scenario.is_none().then(|| self.setup(&network, seeds[0]));
+        let results = Results::new(&scenario, &network, runs, setup);
+        self.printing.print_warned(&results, &ranges.warnings([(&scenario, &network)]))?;
         Ok(ExitCode::SUCCESS)
     }
 
     /// The scenario and its network, from the file or from the options.
-    fn described(&self) -> Result<(Scenario, Network), Failure> {
-        let Some(file) = &self.scenario else { return self.network.described(self.duration) };
+    fn described(&self, ranges: &mut DesignRanges) -> Result<(Scenario, Network), Failure> {
+        let Some(file) = &self.scenario else {
+            return self.network.described(self.duration, ranges);
+        };
         let mut scenario = Scenario::load(file).map_err(|error| {
             let failure = Failure::from(error);
             if file.exists() { failure } else { failure.with_tip(NO_SCENARIO) }
         })?;
         scenario.duration = self.duration.unwrap_or(scenario.duration);
-        let network = scenario.network(&mut controller)?;
+        let network = scenario.network(&mut |name, path| ranges.controller(name, path))?;
         Ok((scenario, network))
+    }
+
+    /// What the options ask for, defaults and all.
+    fn setup(&self, network: &Network, seed: u64) -> Setup {
+        let mut setup = self.network.setup();
+        setup.usually("duration", network.duration(), DEFAULT_DURATION);
+        setup.usually("runs", self.runs, 1);
+        setup.usually("seed", seed, DEFAULT_SEED);
+        setup
     }
 
     fn seeds(&self, of_scenario: u64) -> Result<Vec<u64>, Failure> {
@@ -115,29 +127,6 @@ impl Args {
         })?;
         Ok((first..=last).collect())
     }
-}
-
-/// The RemyCC of the table `name`, or at `path` if it is that of a file.
-pub(crate) fn controller(name: &str, path: &Path) -> Result<AnyController, String> {
-    let is_word = !name.contains(['.', '/', '\\']);
-    let names: Vec<&str> =
-        AnyController::NAMES.iter().copied().chain(tables::shipped_names()).collect();
-    if is_word && !path.exists() && !names.contains(&name) {
-        return Err(format!(
-            "there is no controller \"{name}\": {} A rule table may also be given by its path, \
-             such as \"general.dna\"",
-            ended(suggest(name, &names))
-        ));
-    }
-    match tables::load_at(name, path) {
-        Ok(file) => Ok(RemyCc::new(&file.table).into()),
-        Err(failure) => Err(failure.into_text()),
-    }
-}
-
-/// `sentence` with an end, if it has none.
-fn ended(sentence: String) -> String {
-    if sentence.ends_with(['?', '.']) { sentence } else { sentence + "." }
 }
 
 /// Simulates `network` once for each seed, as many at once as there are threads.

@@ -1,9 +1,9 @@
 //! What a simulation is reported as.
 
-use crate::shell;
+use crate::options::Setup;
 use exm_measure::Estimate;
 use exm_sim::metrics::{FlowReport, Histogram, LinkReport, Report};
-use exm_sim::network::Network;
+use exm_sim::network::{FlowSpec, Network, hosts};
 use exm_sim::scenario::{FlowGroup, Scenario};
 use exm_sim::traffic::OnFor;
 use exm_units::{Rate, Span};
@@ -12,10 +12,14 @@ use serde::{Serialize, Serializer};
 /// All that is reported.
 #[derive(Serialize)]
 pub(super) struct Results {
-    /// The program that simulated, and how it was asked to.
-    pub(super) version: &'static str,
-    pub(super) command: String,
     pub(super) title: Option<String>,
+    /// The seed of the first run.
+    seed: u64,
+    /// What the senders ran on.
+    pub(super) host: String,
+    /// Of a network described by options.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) setup: Option<Setup>,
     #[serde(rename = "duration_s", serialize_with = "as_secs")]
     pub(super) duration: Span,
     /// Means over all runs.
@@ -88,6 +92,7 @@ pub(super) struct Flow {
     /// The name of its group, with its number there where the group has several.
     pub(super) name: String,
     pub(super) controller: String,
+    host: &'static str,
     propagation_rtt_ms: f64,
     #[serde(rename = "on_s", serialize_with = "as_secs")]
     on: Span,
@@ -198,12 +203,20 @@ pub(super) const LINK_METRICS: [Metric<Link>; 5] = [
 ];
 
 impl Results {
-    pub(super) fn new(scenario: &Scenario, duration: Span, runs: Vec<Run>) -> Results {
+    /// The results of `runs`, of which there is one at least, of `network`, which is that of
+    /// `scenario`.
+    pub(super) fn new(
+        scenario: &Scenario,
+        network: &Network,
+        runs: Vec<Run>,
+        setup: Option<Setup>,
+    ) -> Results {
         Results {
-            version: env!("CARGO_PKG_VERSION"),
-            command: shell::command_line(),
             title: scenario.title.clone(),
-            duration,
+            seed: runs[0].seed,
+            host: hosts([network]),
+            setup,
+            duration: network.duration(),
             means: Means::of(scenario, &runs),
             runs,
         }
@@ -249,10 +262,7 @@ impl Run {
             scenario.flows.iter().flat_map(|group| (1..=group.count).map(move |n| (group, n)));
         let flows: Vec<Flow> = groups
             .zip(report.flows.iter().zip(network.flows()))
-            .map(|((group, number), (report, spec))| {
-                let completes = matches!(spec.traffic.on(), OnFor::Packets(_) | OnFor::Bytes(_));
-                Flow::new(group, number, report, completes)
-            })
+            .map(|((group, number), (report, spec))| Flow::new(group, number, report, spec))
             .collect();
         Run {
             seed: report.seed,
@@ -265,12 +275,14 @@ impl Run {
 }
 
 impl Flow {
-    fn new(group: &FlowGroup, number: usize, report: &FlowReport, completes: bool) -> Flow {
+    fn new(group: &FlowGroup, number: usize, report: &FlowReport, spec: &FlowSpec) -> Flow {
+        let completes = matches!(spec.traffic.on(), OnFor::Packets(_) | OnFor::Bytes(_));
         let missing = report.lost + report.dropped_in_all();
         let is_alone = group.count == 1;
         Flow {
             name: if is_alone { group.name.clone() } else { format!("{} {number}", group.name) },
             controller: group.controller.clone(),
+            host: spec.transport.host_name(),
             propagation_rtt_ms: group.rtt.as_millis_f64(),
             on: report.on_time,
             sent: report.sent,

@@ -17,13 +17,15 @@ impl fmt::Display for Results {
             let seeds = self
                 .runs
                 .iter()
-                .try_for_each(|run| writeln!(f, "{}, seed {}\n", self.duration, run.seed));
+                .try_for_each(|run| writeln!(f, "{}, seed {}", self.duration, run.seed));
             seeds?;
+            writeln!(f, "{}\n", self.header())?;
             self.of_one_run(f)?;
             return self.summary(f);
         };
         let (runs, from, to) = (self.runs.len(), first.seed, last.seed);
         writeln!(f, "{runs} runs of {}, seeds {from} to {to}", self.duration)?;
+        writeln!(f, "{}", self.header())?;
         writeln!(f, "Means over runs and over the flows of a group, with 95 % intervals.\n")?;
         self.of_several_runs(f)?;
         self.summary(f)
@@ -31,6 +33,12 @@ impl fmt::Display for Results {
 }
 
 impl Results {
+    /// What was asked for, or at least what the senders ran on.
+    fn header(&self) -> String {
+        let host = || format!("host {}", self.host);
+        self.setup.as_ref().map_or_else(host, ToString::to_string)
+    }
+
     fn of_one_run(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cell = |value: Option<f64>, decimals: usize| {
             value.map_or(NOTHING.to_owned(), |value| format!("{value:.decimals$}"))

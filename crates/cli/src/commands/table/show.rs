@@ -1,7 +1,9 @@
 //! `exm table show`: a table for people to read.
 
+use crate::ranges::model_of;
 use crate::shell::{Failure, Printing};
 use crate::tables;
+use exm_design::Conditions;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,8 +15,8 @@ Examples:
 /// Print a table's rules, sorted by the memories they are for
 ///
 /// Bounds that are those of the whole table are left out. Below stands what is known of where the
-/// table comes from; the model it was designed for is told only by its hash. With --json, the table
-/// is printed as its file would hold it, model and all.
+/// table comes from, the networks it was designed for among it. With --json, the table is printed as
+/// its file would hold it, model and all.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -36,7 +38,10 @@ impl Args {
             } else {
                 exm_remy::show(&file.table).to_string()
             };
-            let origin = file.provenance.to_string();
+            let mut origin = file.provenance.to_string();
+            if let Some(model) = model_of(&file) {
+                origin += &format!("designed for    {}\n", Conditions::of_model(&model));
+            }
             if !origin.is_empty() {
                 text.push('\n');
                 text.push_str(&origin);

@@ -50,8 +50,9 @@ pub(crate) struct Args {
 
 /// All traces.
 #[derive(Serialize)]
-#[serde(transparent)]
-struct Results(Vec<Result>);
+struct Results {
+    traces: Vec<Result>,
+}
 
 /// What is told of a trace.
 #[derive(Serialize)]
@@ -84,7 +85,7 @@ impl Args {
             Result::new(name, &trace, &self, interval)
         };
         let results = load(&self.files)?.into_iter().map(result).collect();
-        self.printing.print(&Results(results))?;
+        self.printing.print(&Results { traces: results })?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -144,7 +145,7 @@ impl fmt::Display for Results {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut columns = Columns::new(1);
         let mut line = |name: &str, cell: &dyn Fn(&Result) -> String| {
-            columns.line(std::iter::once(name.to_owned()).chain(self.0.iter().map(cell)));
+            columns.line(std::iter::once(name.to_owned()).chain(self.traces.iter().map(cell)));
         };
         line("", &|one| one.name.clone());
         line("length", &|one| format!("{:.1} s", one.length_s));

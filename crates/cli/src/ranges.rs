@@ -1,0 +1,133 @@
+//! Warnings where a rule table runs on networks that it was not designed for.
+
+use crate::shell::Failure;
+use crate::tables;
+use exm_design::{Conditions, Model, OutOfRange};
+use exm_remy::{RemyCc, TableFile};
+use exm_sim::controllers::AnyController;
+use exm_sim::network::Network;
+use exm_sim::scenario::Scenario;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The model that the table in `file` was designed for, where the file has one that can be read.
+pub(crate) fn model_of(file: &TableFile) -> Option<Model> {
+    Model::parse(file.provenance.model.as_deref()?, "the table's model").ok()
+}
+
+/// What tables were designed for, by the name that a scenario or a command line gives them.
+#[derive(Debug, Default)]
+pub(crate) struct DesignRanges(BTreeMap<String, Conditions>);
+
+impl DesignRanges {
+    /// Remembers what the table `name` was designed for, as far as its `file` tells.
+    pub(crate) fn note(&mut self, name: &str, file: &TableFile) {
+        if let Some(model) = model_of(file) {
+            self.0.insert(name.to_owned(), Conditions::of_model(&model));
+        }
+    }
+
+    /// The RemyCC of the table `name`, or at `path` if it is that of a file; its design is remembered.
+    pub(crate) fn controller(&mut self, name: &str, path: &Path) -> Result<AnyController, String> {
+        let file = tables::for_controller(name, path)?;
+        self.note(name, &file);
+        Ok(RemyCc::new(&file.table).into())
+    }
+
+    /// A line for all tables that leave their design range in the same way in any of these networks,
+    /// each of which is that of a scenario.
+    pub(crate) fn warnings<'a>(
+        &self,
+        networks: impl IntoIterator<Item = (&'a Scenario, &'a Network)>,
+    ) -> Vec<String> {
+        let mut met: BTreeMap<&str, Conditions> = BTreeMap::new();
+        for (scenario, network) in networks {
+            let mut first = 0;
+            for group in &scenario.flows {
+                let flow = first;
+                first += group.count;
+                if let Some((name, _)) = self.0.get_key_value(&group.controller) {
+                    let here = Conditions::of_flow(network, flow);
+                    met.entry(name).and_modify(|all| *all = all.joined(here)).or_insert(here);
+                }
+            }
+        }
+        self.lines(|name| met.get(name).copied())
+    }
+
+    /// As [`DesignRanges::warnings`], of tables that all meet the networks of `model`.
+    pub(crate) fn warnings_on(&self, model: &Model) -> Vec<String> {
+        let met = Conditions::of_model(model);
+        self.lines(|_| Some(met))
+    }
+
+    fn lines(&self, met: impl Fn(&str) -> Option<Conditions>) -> Vec<String> {
+        let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+        for (name, design) in &self.0 {
+            let outside = met(name).map(|met| met.outside(design)).unwrap_or_default();
+            if outside.is_empty() {
+                continue;
+            }
+            let what: Vec<String> = outside.iter().map(OutOfRange::to_string).collect();
+            let what = what.join(", ");
+            match groups.iter_mut().find(|(other, _)| *other == what) {
+                Some((_, names)) => names.push(name),
+                None => groups.push((what, vec![name])),
+            }
+        }
+        let line = |(what, names): (String, Vec<&str>)| {
+            format!("outside the design range of {}: {what}", names.join(", "))
+        };
+        groups.into_iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warnings(link: &str, senders: u64, table: &str) -> Vec<String> {
+        let text = format!(
+            "duration = \"1 s\"\n[dumbbell]\nrate = \"{link}\"\nrtt = \"150 ms\"\n\
+             buffer = \"2000 packets\"\nsenders = {senders}\ncontroller = \"{table}\"\n\
+             traffic.on = \"ever\"\n"
+        );
+        let scenario = Scenario::parse(&text, "test", Path::new("")).unwrap();
+        let mut ranges = DesignRanges::default();
+        let network = scenario.network(&mut |name, path| ranges.controller(name, path)).unwrap();
+        ranges.warnings([(&scenario, &network)])
+    }
+
+    #[test]
+    fn a_table_out_of_its_range_is_told_in_one_line() {
+        let coexist = warnings("100 Mbps", 2, "coexist");
+        let rate = "outside the design range of coexist: rate 100 Mbps (designed for 10..20 Mbps)";
+        assert_eq!(coexist, [rate]);
+        let crowd = warnings("15 Mbps", 32, "general-delta1");
+        assert!(crowd[0].ends_with(": senders 32 (designed for 1..16)"), "{crowd:?}");
+        let one = warnings("15 Mbps", 8, "1x");
+        assert!(one[0].ends_with(": senders 8 (designed for 2)"), "{one:?}");
+        assert_eq!(warnings("15 Mbps", 8, "general-delta1"), [""; 0]);
+        assert_eq!(warnings("15 Mbps", 8, "cubic"), [""; 0]);
+    }
+
+    #[test]
+    fn tables_out_of_range_in_the_same_way_share_a_line() {
+        let mut ranges = DesignRanges::default();
+        for name in ["general-delta1", "general-delta10", "10x"] {
+            ranges.note(name, &tables::load(Path::new(name)).unwrap());
+        }
+        let model = ranges_model("25 Mbps");
+        let lines = ranges.warnings_on(&model);
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines.iter().any(|line| line.contains(" general-delta1, general-delta10: rate")));
+    }
+
+    fn ranges_model(rate: &str) -> Model {
+        let text = format!(
+            "[network]\nrate = \"{rate}\"\nrtt = \"150 ms\"\nsenders = 4\n[traffic]\n\
+             on = \"exp 5 s\"\noff = \"exp 5 s\"\n[objective]\n"
+        );
+        Model::parse(&text, "test").unwrap()
+    }
+}

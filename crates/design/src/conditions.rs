@@ -1,0 +1,316 @@
+//! [`Conditions`]: what networks are like, as ranges, and which of them a table was not designed for.
+//!
+//! A table's file holds the model that it was designed for. Whoever runs the table can ask which
+//! quantities of a network lie outside that model:
+//!
+//! ```
+//! use exm_design::{Conditions, Model};
+//!
+//! let model = "[network]\nrate = \"10..20 Mbps\"\nrtt = \"100..200 ms\"\nsenders = \"1..16\"\n\
+//!              [traffic]\non = \"exp 5 s\"\noff = \"exp 5 s\"\n[objective]\n";
+//! let design = Conditions::of_model(&Model::parse(model, "general")?);
+//! let other = model.replace("10..20 Mbps", "100 Mbps").replace("1..16", "32");
+//! let outside = Conditions::of_model(&Model::parse(&other, "other")?).outside(&design);
+//! let told: Vec<String> = outside.iter().map(ToString::to_string).collect();
+//! assert_eq!(told, ["rate 100 Mbps (designed for 10..20 Mbps)", "senders 32 (designed for 1..16)"]);
+//! # Ok::<(), exm_design::ModelError>(())
+//! ```
+
+use crate::model::{Buffer, Model, Senders, mean};
+use exm_link::Limit;
+use exm_sim::network::Network;
+use exm_sim::traffic::{OnFor, Traffic};
+use exm_units::{Bytes, Probability, Rate, Span};
+use std::fmt;
+
+/// How far a value may lie beyond the end of a range and still count as in it: what is written with
+/// two or three digits is rounded.
+const ROUNDING: f64 = 0.01;
+/// Flows so many times as long as the longest of a design meet a table that has never seen what comes
+/// after the beginning. Shorter flows than those of the design do not: every flow has a beginning.
+const MUCH_LONGER: f64 = 100.0;
+/// A design with an unlimited buffer covers any that holds at least so many bandwidth-delay products:
+/// what a table keeps in such a queue fits.
+const AS_GOOD_AS_UNLIMITED: f64 = 1.0;
+
+/// What some networks are like: each quantity from its least to its largest value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conditions {
+    /// The rate of the bottleneck; of a trace, the mean.
+    pub rate: (Rate, Rate),
+    /// The round-trip propagation delay.
+    pub rtt: (Span, Span),
+    /// How many senders share the bottleneck.
+    pub senders: (u64, u64),
+    /// The probability of random loss.
+    pub loss: (f64, f64),
+    /// The least room in the bottleneck's queue.
+    pub buffer: Room,
+    /// The mean length of flows, in seconds: of an amount of data, its time alone on the link and a
+    /// round trip.
+    pub flow_s: (f64, f64),
+}
+
+/// How much may wait in a queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Room {
+    /// As much as comes.
+    Unlimited,
+    /// At least so many packets.
+    Packets {
+        /// Whole packets.
+        packets: f64,
+        /// The same in bandwidth-delay products, of the networks at hand the least.
+        bdp: f64,
+    },
+    /// At least so many bandwidth-delay products.
+    Bdp {
+        /// Bandwidth-delay products.
+        bdp: f64,
+    },
+}
+
+/// A quantity of networks that lies outside the range that a table was designed for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutOfRange {
+    /// Its name, such as "rate".
+    pub quantity: &'static str,
+    /// Its value or values, with their unit.
+    pub value: String,
+    /// The range of the design, with its unit.
+    pub range: String,
+}
+
+impl fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} (designed for {})", self.quantity, self.value, self.range)
+    }
+}
+
+impl Conditions {
+    /// Those of all networks of `model`.
+    pub fn of_model(model: &Model) -> Conditions {
+        let networks = &model.networks;
+        let rate = ends(&networks.rate.extremes(), |a, b| a < b);
+        let rtt = ends(&networks.rtt.extremes(), |a, b| a < b);
+        let senders: Vec<u64> =
+            networks.senders.extremes().into_iter().map(|Senders(count)| count).collect();
+        let loss: Vec<f64> = networks.loss.extremes().into_iter().map(Probability::get).collect();
+        let largest = product(rate.1, rtt.1, networks.packet);
+        let rooms = networks.buffer.extremes().into_iter().map(|buffer| match buffer {
+            Buffer::Unlimited => Room::Unlimited,
+            Buffer::Packets(count) => {
+                Room::Packets { packets: count as f64, bdp: count as f64 / largest }
+            }
+            Buffer::Bdp(bdp) => Room::Bdp { bdp },
+        });
+        let length = |rate: Rate, rtt: Span| {
+            let alone = |bits: f64| bits / rate.as_bps() as f64 + rtt.as_secs_f64();
+            mean_length(&model.traffic.on, networks.packet, model.design().duration, &alone)
+        };
+        Conditions {
+            rate,
+            rtt,
+            senders: ends(&senders, |a, b| a < b),
+            loss: ends(&loss, |a, b| a < b),
+            buffer: rooms.reduce(Room::least).unwrap_or(Room::Unlimited),
+            flow_s: (length(rate.1, rtt.0), length(rate.0, rtt.1)),
+        }
+    }
+
+    /// Those that flow `index` of `network` meets at the slowest link of its path.
+    ///
+    /// # Panics
+    /// Where there is no such flow.
+    pub fn of_flow(network: &Network, index: usize) -> Conditions {
+        let flow = &network.flows()[index];
+        let links = network.links();
+        let slowest = flow.path.iter().min_by_key(|&&link| links[link].service.rate());
+        let bottleneck = *slowest.expect("a path has a link");
+        let (rate, limit) = (links[bottleneck].service.rate(), links[bottleneck].buffer);
+        let delays = flow.path.iter().chain(&flow.back).map(|&link| links[link].delay);
+        let rtt = delays.fold(flow.extra_delay, Span::saturating_add);
+        let senders = network.flows().iter().filter(|flow| flow.path.contains(&bottleneck)).count();
+        let kept = flow.path.iter().map(|&link| 1.0 - links[link].loss.get()).product::<f64>();
+        let bdp = product(rate, rtt, flow.packet_size);
+        let room = |packets: f64| Room::Packets { packets, bdp: packets / bdp };
+        let buffer = match limit {
+            Limit::Unlimited => Room::Unlimited,
+            Limit::Packets(packets) => room(packets.get() as f64),
+            Limit::Bytes(bytes) => room((bytes.get() / flow.packet_size.get()) as f64),
+        };
+        let alone = |bits: f64| bits / rate.as_bps() as f64 + rtt.as_secs_f64();
+        let length = match &flow.traffic {
+            Traffic::Schedule { visits, on: OnFor::Ever } => visits
+                .iter()
+                .map(|&(start, end)| end.map_or(network.duration(), |end| end - start))
+                .max()
+                .unwrap_or(Span::ZERO)
+                .as_secs_f64(),
+            traffic => mean_length(traffic.on(), flow.packet_size, network.duration(), &alone),
+        };
+        Conditions {
+            rate: (rate, rate),
+            rtt: (rtt, rtt),
+            senders: (senders as u64, senders as u64),
+            loss: (1.0 - kept, 1.0 - kept),
+            buffer,
+            flow_s: (length, length),
+        }
+    }
+
+    /// Those of both.
+    #[must_use]
+    pub fn joined(self, other: Conditions) -> Conditions {
+        let (a, b) = (self, other);
+        Conditions {
+            rate: (a.rate.0.min(b.rate.0), a.rate.1.max(b.rate.1)),
+            rtt: (a.rtt.0.min(b.rtt.0), a.rtt.1.max(b.rtt.1)),
+            senders: (a.senders.0.min(b.senders.0), a.senders.1.max(b.senders.1)),
+            loss: (a.loss.0.min(b.loss.0), a.loss.1.max(b.loss.1)),
+            buffer: a.buffer.least(b.buffer),
+            flow_s: (a.flow_s.0.min(b.flow_s.0), a.flow_s.1.max(b.flow_s.1)),
+        }
+    }
+
+    /// Which quantities lie outside those of `design`, in a fixed order: rate, RTT, senders, loss where
+    /// it is larger, buffer where it is smaller (a deeper one than the design's stays unused), and the
+    /// length of flows where it is a hundred times as long.
+    pub fn outside(&self, design: &Conditions) -> Vec<OutOfRange> {
+        let mut outside = Vec::new();
+        let mut add = |quantity, is_outside, value: String, range: String| {
+            if is_outside {
+                outside.push(OutOfRange { quantity, value, range });
+            }
+        };
+        let bps = |(low, high): (Rate, Rate)| (low.as_bps() as f64, high.as_bps() as f64);
+        let nanos = |(low, high): (Span, Span)| (low.as_nanos() as f64, high.as_nanos() as f64);
+        let counts = |(low, high): (u64, u64)| (low as f64, high as f64);
+        let is_rate = leaves(bps(self.rate), bps(design.rate));
+        add("rate", is_rate, range(self.rate), range(design.rate));
+        let is_rtt = leaves(nanos(self.rtt), nanos(design.rtt));
+        add("RTT", is_rtt, range(self.rtt), range(design.rtt));
+        let is_senders = leaves(counts(self.senders), counts(design.senders));
+        add("senders", is_senders, range(self.senders), range(design.senders));
+        let is_loss = self.loss.1 > design.loss.1 * (1.0 + ROUNDING);
+        add("loss", is_loss, percent(self.loss), percent(design.loss));
+        if let Some(range) = self.buffer.falls_short_of(design.buffer) {
+            add("buffer", true, self.buffer.to_string(), range);
+        }
+        let is_long = self.flow_s.1 > design.flow_s.1 * MUCH_LONGER;
+        let about = |(low, high)| format!("about {}", range((seconds(low), seconds(high))));
+        add("flow length", is_long, about(self.flow_s), about(design.flow_s));
+        outside
+    }
+}
+
+/// As people write it: "10..20 Mbps, RTT 100..200 ms, 1..16 senders, buffer unlimited".
+impl fmt::Display for Conditions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let senders = if self.senders == (1, 1) { "sender" } else { "senders" };
+        let (rate, rtt, count) = (range(self.rate), range(self.rtt), range(self.senders));
+        write!(f, "{rate}, RTT {rtt}, {count} {senders}, buffer {}", self.buffer)?;
+        if self.loss.1 > 0.0 {
+            write!(f, ", loss {}", percent(self.loss))?;
+        }
+        Ok(())
+    }
+}
+
+impl Room {
+    /// The smaller one. Of two in different units, the one with fewer bandwidth-delay products.
+    fn least(self, other: Room) -> Room {
+        if other.bdp() < self.bdp() { other } else { self }
+    }
+
+    fn bdp(self) -> f64 {
+        match self {
+            Room::Unlimited => f64::INFINITY,
+            Room::Packets { bdp, .. } | Room::Bdp { bdp } => bdp,
+        }
+    }
+
+    /// The range of the design, where this is less.
+    fn falls_short_of(self, design: Room) -> Option<String> {
+        let (has, needs) = match (self, design) {
+            (_, Room::Unlimited) => (self.bdp(), AS_GOOD_AS_UNLIMITED),
+            (Room::Packets { packets, .. }, Room::Packets { packets: needed, .. }) => {
+                (packets, needed)
+            }
+            (_, Room::Packets { bdp, .. } | Room::Bdp { bdp }) => (self.bdp(), bdp),
+        };
+        let range = match design {
+            Room::Unlimited => "unlimited, or 1 BDP and more".to_owned(),
+            other => format!("{other} and more"),
+        };
+        (has < needs * (1.0 - ROUNDING)).then_some(range)
+    }
+}
+
+impl fmt::Display for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Room::Unlimited => f.write_str("unlimited"),
+            Room::Packets { packets, .. } => {
+                write!(f, "{}", exm_units::Packets::new(*packets as u64))
+            }
+            Room::Bdp { bdp } => write!(f, "{bdp} BDP"),
+        }
+    }
+}
+
+/// The least and the largest of `values`, of which there is one at least.
+fn ends<T: Copy>(values: &[T], is_less: impl Fn(T, T) -> bool) -> (T, T) {
+    let low = values.iter().copied().reduce(|a, b| if is_less(b, a) { b } else { a });
+    let high = values.iter().copied().reduce(|a, b| if is_less(a, b) { b } else { a });
+    low.zip(high).expect("a choice has a value")
+}
+
+/// The bandwidth-delay product in packets.
+fn product(rate: Rate, rtt: Span, packet: Bytes) -> f64 {
+    rate.as_packets_per_ms(packet) * rtt.as_millis_f64()
+}
+
+/// The mean length in seconds of flows that last as `on` says, in a run of `duration`; `alone` is how
+/// long so many bits take.
+fn mean_length(on: &OnFor, packet: Bytes, duration: Span, alone: &dyn Fn(f64) -> f64) -> f64 {
+    let bits = packet.get() as f64 * 8.0;
+    let length = match on {
+        OnFor::Ever => f64::INFINITY,
+        OnFor::Time(time) => mean(time),
+        OnFor::Packets(amount) => alone(mean(amount) * bits),
+        OnFor::Bytes(amount) => alone(mean(amount) * 8.0),
+    };
+    length.min(duration.as_secs_f64())
+}
+
+/// Whether the range `inner` reaches beyond `outer`.
+fn leaves(inner: (f64, f64), outer: (f64, f64)) -> bool {
+    inner.0 < outer.0 * (1.0 - ROUNDING) || inner.1 > outer.1 * (1.0 + ROUNDING)
+}
+
+/// "10..20 Mbps", "100 ms..10 s" or, where both ends are one, "15 Mbps".
+fn range<T: fmt::Display>((low, high): (T, T)) -> String {
+    let (low, high) = (low.to_string(), high.to_string());
+    if low == high {
+        return low;
+    }
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}..{high}"),
+        _ => format!("{low}..{high}"),
+    }
+}
+
+fn percent((low, high): (f64, f64)) -> String {
+    let text = |loss: f64| format!("{} %", (loss * 1e5).round() / 1e3);
+    range((text(low), text(high)))
+}
+
+/// To two digits or so: a length of flows is a rough thing.
+fn seconds(value: f64) -> Span {
+    let unit = if value >= 10.0 { 1.0 } else { 100.0 };
+    Span::from_nanos(((value * unit).round() / unit * 1e9) as u64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! [`Host`]: what a controller runs on.
+
+use super::Network;
+use crate::controllers::AnyController;
+use std::fmt;
+
+/// What carries out a controller's decisions: the sender's half of a transport, and its receiver.
+///
+/// The two hosts give one and the same controller different results, so that only results on the same
+/// host compare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Host {
+    /// TCP: losses are detected and repaired, data is delivered in order, and each packet has headers.
+    #[default]
+    Tcp,
+    /// The bare sender that RemyCCs are trained on: nothing that is lost is retransmitted, and a packet
+    /// is data from end to end.
+    Bare,
+}
+
+impl Host {
+    /// Both, the default first.
+    pub const ALL: [Host; 2] = [Host::Tcp, Host::Bare];
+    /// Their names, in that order.
+    pub const NAMES: [&'static str; 2] = [Host::Tcp.name(), Host::Bare.name()];
+
+    /// Its name in files and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Host::Tcp => "tcp",
+            Host::Bare => "bare",
+        }
+    }
+
+    /// The host called `name`, if one is.
+    pub fn named(name: &str) -> Option<Host> {
+        Host::ALL.into_iter().find(|host| host.name() == name)
+    }
+
+    /// Whether `controller` was made for this host, so that its results there are its own.
+    ///
+    /// Controllers designed by people are made for TCP: they need its loss recovery. RemyCCs are trained
+    /// on the bare host, and the AIMD of the original program was written for it; both run over TCP as
+    /// well.
+    ///
+    /// ```
+    /// use exm_sim::controllers::AnyController;
+    /// use exm_sim::network::Host;
+    ///
+    /// let cubic = AnyController::named("cubic").unwrap();
+    /// assert!(Host::Tcp.suits(&cubic) && !Host::Bare.suits(&cubic));
+    /// assert!(Host::Bare.suits(&AnyController::named("aimd").unwrap()));
+    /// ```
+    pub const fn suits(self, controller: &AnyController) -> bool {
+        match self {
+            Host::Tcp => true,
+            Host::Bare => matches!(controller, AnyController::Remy(_) | AnyController::Aimd(_)),
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Host::Tcp => "TCP",
+            Host::Bare => "bare",
+        })
+    }
+}
+
+/// What senders run on in `networks`, each once and in the order of their appearance, for headers:
+/// "tcp", or "tcp, bare". Sprout's senders run on their own, "sprout".
+pub fn hosts<'a>(networks: impl IntoIterator<Item = &'a Network>) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for flow in networks.into_iter().flat_map(Network::flows) {
+        let name = flow.transport.host_name();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
