@@ -1,6 +1,5 @@
 //! Warnings where a rule table runs on networks that it was not designed for.
 
-use crate::shell::Failure;
 use crate::tables;
 use exm_design::{Conditions, Model, OutOfRange};
 use exm_remy::{RemyCc, TableFile};

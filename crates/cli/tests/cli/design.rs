@@ -95,7 +95,7 @@ fn a_table_tells_where_it_comes_from() {
     let model = exm_design::Model::parse(MODEL, "model.toml").unwrap();
     assert_eq!(provenance.model_hash, Some(model.fingerprint()));
     let hash = format!("\nmodel hash      {:016x}\n", model.fingerprint());
-    assert!(folder.text("table show cc.json").ends_with(&hash));
+    assert!(folder.text("table show cc.json").contains(&hash));
     assert!(provenance.notes.unwrap().contains("--steps 3 make this table again"));
     let score = provenance.held_out_score.unwrap();
     assert_eq!((score.specimens, score.seed), (8, 9));
@@ -266,15 +266,20 @@ fn scores_stand_side_by_side() {
         assert!(text.contains(part), "{part} is missing: {text}");
     }
     assert!(text.contains(" worse\n") || text.contains(" better\n"), "{text}");
-    let result = folder.json(&format!("{words} --json --threads 1"));
-    assert_eq!(result, folder.json(&format!("{words} --json --threads 2")));
+    let on = |threads: u32| {
+        let mut result = folder.json(&format!("{words} --json --threads {threads}"));
+        result["command"].take();
+        result
+    };
+    let result = on(1);
+    assert!(result == on(2), "results depend on the number of threads");
     let [cc, aimd] = result["contenders"].as_array().unwrap().as_slice() else { panic!("two") };
     let mean = |row: &Value, what: &str| row[what]["mean"].as_f64().unwrap();
     assert!(cc["difference"].is_null() && aimd["sum"].is_null());
     let difference = mean(aimd, "score") - mean(cc, "score");
     assert!((mean(aimd, "difference") - difference).abs() < 1e-9);
     let omniscient = result["omniscient"]["score"].as_f64().unwrap();
-    assert!((mean(cc, "to_omniscient") - (omniscient - mean(cc, "score"))).abs() < 1e-9);
+    assert!((mean(cc, "gap") - (omniscient - mean(cc, "score"))).abs() < 1e-9);
     assert_fails(&folder.run("score none.json --model model.toml"), 1, &["cannot read none.json"]);
     assert_fails(&folder.run("score aimd --model none.toml"), 1, &["the model cannot be read"]);
     assert_fails(&folder.run("score aimd --model model.toml --specimens 1"), 2, &["2..=1000000"]);

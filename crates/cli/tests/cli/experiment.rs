@@ -52,7 +52,7 @@ fn an_experiment_leaves_tables_and_pictures() {
     let folder = folder("run");
     let text = folder.text("experiment run two.toml");
     for part in [
-        "Two schemes (a paper)\n3 runs of 2 s, seed 1.",
+        "Two schemes (a paper)\n3 runs of 2 s, seed 1, host tcp.",
         "Reno over each other scheme",
         "note: packets are longer\n",
         "note: one: as it was\n",
@@ -64,7 +64,7 @@ fn an_experiment_leaves_tables_and_pictures() {
     let cubic = text.lines().rfind(|line| line.starts_with("Cubic")).expect("is compared");
     assert!(cubic.contains(" 1.50 ") && cubic.contains(" 2.00 "), "{cubic}");
     assert_eq!(folder.text("experiment show results/two"), text);
-    let json = folder.json("experiment show results/two --json");
+    let json = folder.json("experiment show results/two --json")["results"].take();
     assert_eq!(json["command"], "exm experiment run two.toml");
     assert_eq!(json["comparisons"][0]["speedup"]["paper"], 1.5);
     let csv = fs::read_to_string(folder.path("results/two/results.csv")).expect("is written");
@@ -186,7 +186,9 @@ fn schemes_are_compared_by_options() {
         assert!(text.contains(part), "\"{part}\" is not in {text}");
     }
     // Another network takes its place without a question.
-    let json = folder.json(&format!("{words} --initial-window 3 --handshake --persistent --json"));
+    let json = folder.json(&format!("{words} --initial-window 3 --handshake --persistent --json"))
+        ["results"]
+        .take();
     let command = json["command"].as_str().expect("text");
     assert!(
         command.contains("--initial-window 3") && command.ends_with("--handshake --persistent"),
@@ -207,7 +209,7 @@ fn schemes_are_compared_by_options() {
 fn cellular_links_are_synthetic_unless_traces_are_given() {
     let folder = folder("cellular");
     let quick = "--quick --duration 62s --only Sprout --json";
-    let json = folder.json(&format!("experiment run thesis-2-9 {quick}"));
+    let json = folder.json(&format!("experiment run thesis-2-9 {quick}"))["results"].take();
     assert_eq!(json["variants"].as_array().map(Vec::len), Some(8));
     let used = |json: &serde_json::Value, case: usize| {
         json["cases"][case]["own"]["values"]["capacity_used"].as_f64().expect("is told")
@@ -219,7 +221,8 @@ fn cellular_links_are_synthetic_unless_traces_are_given() {
     let error = error_of(&folder.run("experiment run thesis-2-10 --traces mine"));
     assert!(error.contains("train.up is missing"), "{error}");
     folder.write("mine/train.up", line(7));
-    let json = folder.json(&format!("experiment run thesis-2-10 {quick} --traces mine"));
+    let json =
+        folder.json(&format!("experiment run thesis-2-10 {quick} --traces mine"))["results"].take();
     let names: Vec<&str> =
         json["variants"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert_eq!(names, ["mean over all links", "train down", "train up"]);
@@ -238,14 +241,18 @@ fn schemes_are_compared_over_a_way_back() {
     let folder = folder("back");
     let options = "--rtt 40ms --runs 1 --duration 5s --warm-up 1s --json";
     let json = folder
-        .json(&format!("compare --cc sprout,cubic/codel --trace lte --back lte,_seed_2 {options}"));
+        .json(&format!("compare --cc sprout,cubic/codel --trace lte --back lte,_seed_2 {options}"))
+        ["results"]
+        .take();
     assert_eq!(
         (json["axes"][0].as_str(), json["axes"][1].as_str()),
         (Some("self_inflicted"), Some("received"))
     );
     let values = &json["cases"][0]["own"]["values"];
     assert!(values["received"].as_f64() > Some(0.1), "{values}");
-    let json = folder.json(&format!("compare --cc vegas --link 8Mbps --back 1Mbps {options}"));
+    let json =
+        folder.json(&format!("compare --cc vegas --link 8Mbps --back 1Mbps {options}"))["results"]
+            .take();
     assert_eq!(json["axes"][0].as_str(), Some("delay_95"));
     let output = folder.run("compare --cc vegas --link 8Mbps --back 1Mpbs --rtt 40ms");
     assert!(error_of(&output).contains("'1Mpbs' for '--back'"), "{}", error_of(&output));
@@ -327,7 +334,7 @@ fn what_several_experiments_took_is_told_at_the_end() {
 #[test]
 fn shipped_experiments_are_listed_and_run() {
     let folder = folder("list");
-    let list = folder.json("experiment list --json");
+    let list = folder.json("experiment list --json")["experiments"].take();
     let names: Vec<&str> =
         list.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
     for name in [
@@ -342,7 +349,7 @@ fn shipped_experiments_are_listed_and_run() {
     }
     assert!(folder.text("experiment list").contains("thesis-3-4"));
     let quick = "--quick --duration 1s --json";
-    let json = folder.json(&format!("experiment run thesis-3-7 {quick}"));
+    let json = folder.json(&format!("experiment run thesis-3-7 {quick}"))["results"].take();
     assert_eq!(
         (json["runs"].as_u64(), json["references"][0].as_str()),
         (Some(4), Some("RemyCC delta=0.1"))

@@ -153,7 +153,10 @@ fn comparisons_are_over_tcp_with_one_buffer_unless_told() {
         assert_eq!(result["warnings"], Value::Array(Vec::new()), "nothing is known of this table");
     }
     let bare = folder.json(&format!("simulate {words} --host bare"));
-    assert_eq!((&bare["host"], &bare["runs"][0]["flows"][0]["host"]), (&"bare".into(), &"bare".into()));
+    assert_eq!(
+        (&bare["host"], &bare["runs"][0]["flows"][0]["host"]),
+        (&"bare".into(), &"bare".into())
+    );
     assert_ne!(bare["means"], simulated["means"]);
     let text = folder.text(&format!("{SIMULATE} --cc a.json"));
     let setup = "link 15 Mbps, rtt 150 ms, senders 1*, buffer 1000 packets*, queue drop-tail*, loss 0*, host \

@@ -27,7 +27,11 @@ fn a_link_is_recorded() {
         let number = |key: &str| told[way][key].as_f64().expect(key);
         assert!(number("mbps") > 0.2 * rate && number("mbps") < 1.05 * rate, "{told}");
         let trace = folder.json(&format!("trace info --json walk.{way}"));
-        assert_eq!(trace[0]["opportunities"].as_f64(), Some(number("packets")), "{trace}");
+        assert_eq!(
+            trace["traces"][0]["opportunities"].as_f64(),
+            Some(number("packets")),
+            "{trace}"
+        );
     }
     let table = std::fs::read_to_string(folder.path("walk.csv")).expect("it is there");
     assert!(table.starts_with("# exm saturate record ") && table.contains("\n0,down,"), "{table}");

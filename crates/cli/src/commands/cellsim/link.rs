@@ -209,7 +209,7 @@ impl OneWay<'_> {
         let scenario = Scenario::parse(text.as_str(), "the options", Path::new(""))
             .map_err(|error| failure(error.line(), error.problem()))?;
         let network = scenario
-            .network(&mut crate::commands::controller)
+            .network(&mut |name, _| Err(name.to_owned()))
             .map_err(|error| failure(error.line(), error.problem()))?;
         Ok(network.links()[0].clone())
     }

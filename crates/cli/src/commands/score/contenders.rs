@@ -10,10 +10,7 @@ use std::path::Path;
 
 /// The contenders called `words`, each by its short name, or all by their words where short names
 /// are the same. What tables were designed for is remembered in `ranges`.
-pub(super) fn load(
-    words: &[String],
-    ranges: &mut DesignRanges,
-) -> Result<Vec<Contender>, Failure> {
+pub(super) fn load(words: &[String], ranges: &mut DesignRanges) -> Result<Vec<Contender>, Failure> {
     let short: Vec<String> = words.iter().map(|word| short_name(word)).collect();
     let distinct = (1..short.len()).all(|i| !short[..i].contains(&short[i]));
     let names = if distinct { &short } else { words };
