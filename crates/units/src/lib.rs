@@ -10,5 +10,5 @@ mod quantity;
 mod time;
 
 pub use parse::ParseUnitError;
-pub use quantity::{Bytes, Packets, Probability, Rate};
+pub use quantity::{Bytes, Packets, Probability, Rate, RateText};
 pub use time::{Instant, Span};

@@ -10,6 +10,24 @@ use std::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rate(u64);
 
+/// A rate as people write it: in bits a second, or in packets, whose size is told elsewhere.
+///
+/// ```
+/// use exm_units::{Bytes, Rate, RateText};
+///
+/// let rate: RateText = "1.25 packets/ms".parse()?;
+/// assert_eq!(rate.of(Bytes::new(1500)), Rate::from_mbps(15.0));
+/// assert_eq!("15 Mbps".parse::<RateText>()?.of(Bytes::new(40)), Rate::from_mbps(15.0));
+/// # Ok::<(), exm_units::ParseUnitError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RateText {
+    /// Such as "15 Mbps".
+    Bits(Rate),
+    /// Such as "1.25 packets/ms", Remy's unit of rate.
+    PacketsPerMs(f64),
+}
+
 /// An amount of data in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bytes(u64);
@@ -65,7 +83,20 @@ impl Rate {
     }
 }
 
+impl RateText {
+    /// The rate, for packets of `size`.
+    pub fn of(self, size: Bytes) -> Rate {
+        match self {
+            RateText::Bits(rate) => rate,
+            RateText::PacketsPerMs(packets) => Rate::from_packets_per_ms(packets, size),
+        }
+    }
+}
+
 impl Bytes {
+    /// The payload of Ethernet's largest frame: the size of packets unless something else is said.
+    pub const PACKET: Bytes = Bytes(1500);
+
     /// No data.
     pub const ZERO: Bytes = Bytes(0);
 
@@ -167,6 +198,9 @@ const BYTE_NAMES: &[(&str, f64)] = &[
     ("MiB", 1_048_576.0),
     ("GiB", 1_073_741_824.0),
 ];
+const RATE: &str = "a rate such as \"15 Mbps\"";
+/// So many packets of any size still make a rate of 64 bits.
+const MOST_PACKETS_PER_MS: f64 = 1e9;
 const RATE_NAMES: &[(&str, f64)] = &[
     ("bps", 1.0),
     ("kbps", 1e3),
@@ -179,10 +213,27 @@ const RATE_NAMES: &[(&str, f64)] = &[
 ];
 const PACKET_NAMES: &[(&str, f64)] = &[("packet", 1.0), ("packets", 1.0), ("pkt", 1.0)];
 
+impl FromStr for RateText {
+    type Err = ParseUnitError;
+    fn from_str(text: &str) -> Result<RateText, ParseUnitError> {
+        let Some(number) = text.trim().strip_suffix("packets/ms") else {
+            let bits = parse_scaled(text, RATE, RATE_NAMES)?;
+            return Ok(RateText::Bits(Rate(bits)));
+        };
+        match number.trim().parse::<f64>() {
+            Ok(packets) if (0.0..MOST_PACKETS_PER_MS).contains(&packets) => {
+                Ok(RateText::PacketsPerMs(packets))
+            }
+            _ => Err(ParseUnitError::new(text, RATE)),
+        }
+    }
+}
+
+/// Packets count [`Bytes::PACKET`] each.
 impl FromStr for Rate {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Rate, ParseUnitError> {
-        parse_scaled(text, "a rate such as \"15 Mbps\"", RATE_NAMES).map(Rate)
+        text.parse::<RateText>().map(|rate| rate.of(Bytes::PACKET))
     }
 }
 
@@ -249,6 +300,15 @@ impl fmt::Display for Probability {
 impl fmt::Debug for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+/// Read as parsed.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for RateText {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<RateText, D::Error> {
+        let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Units as text: what is read, what is refused, and that nothing is lost on the way.
 
-use exm_units::{Bytes, Instant, Packets, Probability, Rate, Span};
+use exm_units::{Bytes, Instant, Packets, Probability, Rate, RateText, Span};
 use proptest::prelude::*;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -45,6 +45,10 @@ fn rates_bytes_packets_and_probabilities_are_read() {
     assert_eq!(read::<Rate>("2.5 Gbit/s"), Rate::from_bps(2_500_000_000));
     assert_eq!(read::<Rate>("9600 bps"), Rate::from_bps(9600));
     assert_eq!(read::<Rate>("64 kbit/s"), Rate::from_bps(64_000));
+    assert_eq!(read::<Rate>("1.25 packets/ms"), Rate::from_bps(15_000_000));
+    assert_eq!(read::<Rate>("0.5packets/ms"), Rate::from_bps(6_000_000));
+    assert_eq!(read::<RateText>("1.25 packets/ms").of(Bytes::new(150)), Rate::from_bps(1_500_000));
+    assert_eq!(read::<RateText>("15 Mbps").of(Bytes::new(150)), Rate::from_bps(15_000_000));
     assert_eq!(read::<Bytes>("100 kB"), Bytes::new(100_000));
     assert_eq!(read::<Bytes>("1.5 KiB"), Bytes::new(1536));
     assert_eq!(read::<Bytes>("1 GiB"), Bytes::new(1 << 30));
@@ -64,6 +68,9 @@ fn what_is_no_quantity_is_refused_with_an_example() {
         assert_eq!(error::<Span>(text), format!("\"{text}\" is not {span}"));
     }
     assert_eq!(error::<Rate>("15 MB"), "\"15 MB\" is not a rate such as \"15 Mbps\"");
+    for text in ["packets/ms", "-1 packets/ms", "nan packets/ms", "1e300 packets/ms"] {
+        assert_eq!(error::<Rate>(text), format!("\"{text}\" is not a rate such as \"15 Mbps\""));
+    }
     assert_eq!(error::<Bytes>("9 bits"), "\"9 bits\" is not an amount of data such as \"100 kB\"");
     assert_eq!(
         error::<Packets>("many packets"),

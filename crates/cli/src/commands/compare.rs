@@ -261,6 +261,7 @@ impl Args {
         if self.host == Host::Tcp {
             setup.usually("initial-window", self.initial_window, INITIAL_WINDOW);
             setup.usually("handshake", self.handshake, false);
+            setup.usually("persistent", self.persistent, false);
         }
         setup.usually("on", &self.on, DEFAULT_ON);
         if let Some(off) = &self.off {

@@ -3,7 +3,7 @@
 use super::choice::{Choice, Grammar, Quantity, unit};
 use super::error::Problem;
 use super::section::{Section, parsed, scalar, word};
-use exm_units::{Bytes, Packets, Probability, Rate, Span};
+use exm_units::{Bytes, Packets, Probability, Rate, RateText, Span};
 use std::fmt;
 
 /// The most senders a network may have: the simulator numbers them with 16 bits.
@@ -142,7 +142,7 @@ impl Networks {
 }
 
 fn read_packet(section: Section<'_>) -> Result<Bytes, Problem> {
-    let Some(value) = section.get("packet_size") else { return Ok(Bytes::new(1500)) };
+    let Some(value) = section.get("packet_size") else { return Ok(Bytes::PACKET) };
     parsed(value, "a size of packets: give one such as \"1500 B\"", |text| {
         let size = text.parse::<Bytes>().map_err(|error| error.to_string())?;
         if size == Bytes::ZERO || size > MAX_PACKET {
@@ -157,13 +157,7 @@ fn read_rate(section: Section<'_>, packet: Bytes) -> Result<Choice<Rate>, Proble
         what: "a rate",
         example: "\"15 Mbps\" or \"1.25 packets/ms\"",
         range: "10..20 Mbps",
-        parse: &|text| {
-            let number = match text.strip_suffix("packets/ms") {
-                None => return text.parse().ok(),
-                Some(number) => number.trim().parse::<f64>().ok()?,
-            };
-            (number >= 0.0).then(|| Rate::from_packets_per_ms(number, packet))
-        },
+        parse: &|text| text.parse().ok().map(|rate: RateText| rate.of(packet)),
         check: &|rate: Rate| {
             if rate.as_bps() == 0 {
                 return Err("a rate of zero carries nothing: give more".to_owned());

@@ -2,7 +2,7 @@
 
 use super::grammar::Buffer;
 use crate::engine::Pace;
-use exm_units::{Bytes, Packets, Probability, Rate, Span};
+use exm_units::{Bytes, Packets, Probability, RateText, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -72,7 +72,7 @@ pub(super) enum QueueTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DumbbellTable {
-    pub(super) rate: Option<Spanned<Rate>>,
+    pub(super) rate: Option<Spanned<RateText>>,
     pub(super) trace: Option<Spanned<String>>,
     pub(super) rtt: Spanned<Span>,
     pub(super) senders: Spanned<u64>,
@@ -95,7 +95,7 @@ pub(super) struct LinkTable {
     pub(super) name: Spanned<String>,
     pub(super) from: Option<String>,
     pub(super) to: Option<String>,
-    pub(super) rate: Option<Spanned<Rate>>,
+    pub(super) rate: Option<Spanned<RateText>>,
     pub(super) trace: Option<Spanned<String>>,
     pub(super) delay: Option<Spanned<Span>>,
     pub(super) buffer: Option<Spanned<Buffer>>,

@@ -14,7 +14,7 @@
 //!
 //! | key | meaning | unless given |
 //! |---|---|---|
-//! | `rate` | of the link | required, or `trace` |
+//! | `rate` | of the link: `"15 Mbps"`, or `"1.25 packets/ms"` of the `packet_size` above | required, or `trace` |
 //! | `trace` | a file of delivery opportunities, the name of a synthetic link, or the model of one in TOML; these two with another seed than 1 as `"lte, seed 2"` | |
 //! | `rtt` | round-trip propagation delay | required |
 //! | `senders` | how many | required |
@@ -93,7 +93,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The size of packets unless a scenario says otherwise: Ethernet's largest payload.
-pub const DEFAULT_PACKET_SIZE: Bytes = Bytes::new(1500);
+pub const DEFAULT_PACKET_SIZE: Bytes = Bytes::PACKET;
 
 /// A network as described, its controllers still names.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use crate::network::{Host, LinkSpec, MAX_FLOWS};
 use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
-use exm_units::{Bytes, Rate, Span};
+use exm_units::{Bytes, RateText, Span};
 use std::path::Path;
 use toml::Spanned;
 
@@ -193,12 +193,12 @@ impl Reader<'_> {
     /// A fixed rate, or a trace.
     fn service(
         &mut self,
-        rate: Option<Spanned<Rate>>,
+        rate: Option<Spanned<RateText>>,
         trace: Option<Spanned<String>>,
         link: Place,
     ) -> Result<Service, ScenarioError> {
         match (rate, trace) {
-            (Some(rate), None) => Ok(Service::Fixed(rate.into_inner())),
+            (Some(rate), None) => Ok(Service::Fixed(rate.into_inner().of(self.packet))),
             (None, Some(trace)) => self
                 .traces
                 .named(trace.as_ref(), self.dir)

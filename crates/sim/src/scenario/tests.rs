@@ -110,6 +110,14 @@ fn every_controller_runs_over_tcp_unless_the_bare_host_is_named() {
 }
 
 #[test]
+fn a_rate_may_be_in_packets_of_the_scenario_s_size() {
+    let text = DUMBBELL.replace("15 Mbps", "1.25 packets/ms");
+    let rate = |text: &str| parse(text).expect("a sound scenario").links[0].service.rate();
+    assert_eq!(rate(&text), Rate::from_mbps(15.0));
+    assert_eq!(rate(&format!("packet_size = \"150 B\"\n{text}")), Rate::from_mbps(1.5));
+}
+
+#[test]
 fn synthetic_links_have_seeds() {
     let times = |name: &str| {
         let text = DUMBBELL.replace("rate = \"15 Mbps\"", &format!("trace = \"{name}\""));
