@@ -2,11 +2,11 @@
 //!
 //! Because a link's propagation delay is fixed and its transmissions end one after the other, the
 //! packets it has sent arrive in the order they left: of all that is under way on a link only the
-//! first can be the next event. So the engine has a fixed set of *sources* of events, each with at
-//! most one event due, and no event or packet is ever allocated by itself.
+//! first can be the next event. So the engine has a fixed set of *sources* of events, its links and
+//! its flows; each knows the next event of each of its kinds, and the agenda the earliest of them. No
+//! event or packet is ever allocated by itself.
 //!
-//! What happens at one and the same instant takes turns in this order, which is that of the
-//! sources' numbers: transmissions end (by link), packets arrive at further links (by link), packets
+//! What happens at one and the same instant takes turns in this order ([`Turn`]): transmissions end (by link), packets arrive at further links (by link), packets
 //! arrive at receivers (by flow), answers that crossed links arrive at senders (by flow), timers run out (by flow), senders switch on or off (by flow),
 //! senders send, each all it may at that instant (by flow); last, the observer looks. A sender that
 //! switches off at an instant sends nothing at it.
@@ -24,7 +24,7 @@ pub use observer::{FlowSample, LinkSample, Observer, Pace};
 
 use crate::metrics::Report;
 use crate::network::{FlowSpec, Network};
-use agenda::{Agenda, NEVER};
+use agenda::{Agenda, Due, NEVER, Turn};
 use exm_link::{Packet, Service, Verdict};
 use exm_trace::delay::Scores;
 use exm_units::{Instant, Rate, Span};
@@ -49,93 +49,16 @@ pub fn run_observed(network: &Network, seed: u64, observer: &mut impl Observer) 
     simulation.report(network, seed)
 }
 
-/// The numbers of the sources, kind by kind.
-#[derive(Clone, Copy, Debug)]
-struct Sources {
-    links: usize,
-    flows: usize,
-}
-
-/// Whose turn it is.
-enum Turn {
-    Transmission(usize),
-    Wire(usize),
-    Arrival(usize),
-    Return(usize),
-    Timer(usize),
-    Switch(usize),
-    Send(usize),
-    Observer,
-}
-
-impl Sources {
-    const fn transmission(self, link: usize) -> usize {
-        link
-    }
-
-    const fn wire(self, link: usize) -> usize {
-        self.links + link
-    }
-
-    const fn arrival(self, flow: usize) -> usize {
-        2 * self.links + flow
-    }
-
-    const fn comeback(self, flow: usize) -> usize {
-        self.arrival(self.flows) + flow
-    }
-
-    const fn timer(self, flow: usize) -> usize {
-        self.comeback(self.flows) + flow
-    }
-
-    const fn switch(self, flow: usize) -> usize {
-        self.timer(self.flows) + flow
-    }
-
-    const fn send(self, flow: usize) -> usize {
-        self.switch(self.flows) + flow
-    }
-
-    const fn observer(self) -> usize {
-        self.send(self.flows)
-    }
-
-    const fn count(self) -> usize {
-        self.observer() + 1
-    }
-
-    #[inline]
-    fn turn(self, source: usize) -> Turn {
-        match source {
-            s if s < self.wire(0) => Turn::Transmission(s),
-            s if s < self.arrival(0) => Turn::Wire(s - self.wire(0)),
-            s if s < self.comeback(0) => Turn::Arrival(s - self.arrival(0)),
-            s if s < self.timer(0) => Turn::Return(s - self.comeback(0)),
-            s if s >= self.observer() => Turn::Observer,
-            s if s >= self.send(0) => Turn::Send(s - self.send(0)),
-            s if s >= self.switch(0) => Turn::Switch(s - self.switch(0)),
-            s => Turn::Timer(s - self.timer(0)),
-        }
-    }
-}
-
 struct Simulation<'a, O> {
     now: Instant,
     end: Instant,
+    /// Its sources are the links, then the flows, then the observer.
     agenda: Agenda,
-    sources: Sources,
     links: Vec<Transmitter>,
     hosts: Vec<Host>,
-    /// When each flow is to send and to be woken, as the agenda has it.
-    planned: Vec<Planned>,
     /// All paths one after the other, each ended by [`RECEIVER`], and the way back, if there is one,
     /// by [`SENDER`].
     hops: Vec<u32>,
-    /// Each flow's delay after its last link: that link's and, where no links lead back, its own.
-    last_delays: Vec<Span>,
-    /// Each flow's delay after the last link that leads back: that link's and its own.
-    back_delays: Vec<Span>,
     sharing: Sharing,
     verdict: Verdict,
     /// Packets that one opportunity of a trace let through, and whether each is lost.
@@ -145,17 +68,10 @@ struct Simulation<'a, O> {
     observer: &'a mut O,
 }
 
-#[derive(Clone, Copy)]
-struct Planned {
-    send: Instant,
-    wake: Instant,
-}
-
 impl<'a, O: Observer> Simulation<'a, O> {
     fn new(network: &Network, seed: u64, observer: &'a mut O) -> Simulation<'a, O> {
         let (links, flows) = (network.links(), network.flows());
-        let sources = Sources { links: links.len(), flows: flows.len() };
-        let mut agenda = Agenda::new(sources.count());
+        let mut agenda = Agenda::new(links.len() + flows.len() + 1);
         let mut hops = Vec::new();
         let mut hosts = Vec::with_capacity(flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -168,27 +84,21 @@ impl<'a, O: Observer> Simulation<'a, O> {
                 hops.extend(flow.back.iter().map(|&link| link as u32).chain([SENDER]));
             }
             let place = Place { first_hop, first_back, propagation };
-            let mut host = Host::new(network, seed, index, place);
-            agenda.set(sources.switch(index), host.first_start().as_nanos());
+            let host = Host::new(network, seed, index, place);
+            agenda.set(links.len() + index, host.plan.first());
             hosts.push(host);
         }
-        let last_delay = |path: &[usize]| path.last().map_or(Span::ZERO, |&link| links[link].delay);
-        let own_delay = |f: &FlowSpec| if f.back.is_empty() { f.extra_delay } else { Span::ZERO };
         let pace = observer.pace();
         if let Pace::Every(_) = pace {
-            agenda.set(sources.observer(), 0);
+            agenda.set(links.len() + flows.len(), Due::new(0, Turn::Observer));
         }
         Simulation {
             now: Instant::ZERO,
             end: Instant::ZERO + network.duration(),
             agenda,
-            sources,
             links: links.iter().enumerate().map(|(i, l)| Transmitter::new(l, seed, i)).collect(),
-            planned: vec![Planned { send: Instant::MAX, wake: Instant::MAX }; flows.len()],
             hosts,
             hops,
-            last_delays: flows.iter().map(|f| last_delay(&f.path) + own_delay(f)).collect(),
-            back_delays: flows.iter().map(|f| last_delay(&f.back) + f.extra_delay).collect(),
             sharing: Sharing::default(),
             verdict: Verdict::default(),
             departed: Vec::new(),
@@ -200,20 +110,21 @@ impl<'a, O: Observer> Simulation<'a, O> {
 
     fn run(&mut self) {
         loop {
-            let (time, source) = self.agenda.first();
-            self.now = Instant::from_nanos(time);
+            let (due, source) = self.agenda.first();
+            self.now = Instant::from_nanos(due.time());
             if self.now >= self.end {
                 break;
             }
             self.events += 1;
-            match self.sources.turn(source) {
-                Turn::Transmission(link) => self.depart(link),
-                Turn::Wire(link) => self.leave_wire(link),
-                Turn::Arrival(flow) => self.deliver(flow),
-                Turn::Return(flow) => self.come_back(flow),
-                Turn::Timer(flow) => self.wake(flow),
-                Turn::Switch(flow) => self.switch(flow),
-                Turn::Send(flow) => self.send(flow),
+            let flow = source.wrapping_sub(self.links.len());
+            match due.turn() {
+                Turn::Transmission => self.depart(source),
+                Turn::Wire => self.leave_wire(source),
+                Turn::Arrival => self.deliver(flow),
+                Turn::Return => self.come_back(flow),
+                Turn::Timer => self.wake(flow),
+                Turn::Switch => self.switch(flow),
+                Turn::Send => self.send(flow),
                 Turn::Observer => self.observe(),
             }
         }
@@ -227,7 +138,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
             return self.use_opportunity(link);
         };
         let finish = transmitter.serve(self.now, &mut self.verdict);
-        self.agenda.set(self.sources.transmission(link), finish.map_or(NEVER, Instant::as_nanos));
+        self.plan_transmission(link, finish);
         self.read_verdict(link);
         if lost {
             self.hosts[packet.flow as usize].count_loss(packet.tag);
@@ -241,7 +152,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     fn use_opportunity(&mut self, link: usize) {
         let mut departed = std::mem::take(&mut self.departed);
         let next = self.links[link].use_opportunity(self.now, &mut self.verdict, &mut departed);
-        self.agenda.set(self.sources.transmission(link), next.map_or(NEVER, Instant::as_nanos));
+        self.plan_transmission(link, next);
         self.read_verdict(link);
         for packet in departed.drain(..) {
             self.forward(link, packet);
@@ -250,31 +161,51 @@ impl<'a, O: Observer> Simulation<'a, O> {
         self.tell_of_link(link);
     }
 
+    /// The next transmission of `link` ends at `finish`, if there is one.
+    #[inline]
+    fn plan_transmission(&mut self, link: usize, finish: Option<Instant>) {
+        self.links[link].transmission_at = finish.map_or(NEVER, Instant::as_nanos);
+        self.agenda.set(link, self.links[link].first());
+    }
+
+    /// What `flow` plans has changed.
+    #[inline]
+    fn set_flow(&mut self, flow: usize) {
+        self.agenda.set(self.links.len() + flow, self.hosts[flow].plan.first());
+    }
+
     /// `packet` leaves `link` for the next one, or for its receiver.
     #[inline]
     fn forward(&mut self, link: usize, mut packet: Packet) {
         let flow = packet.flow as usize;
         packet.tag += 1;
-        let (host, sources) = (&mut self.hosts[flow], self.sources);
-        let (pipe, source, delay) = match self.hops[packet.tag as usize] {
-            RECEIVER => (&mut host.arriving, sources.arrival(flow), self.last_delays[flow]),
-            SENDER => (&mut host.returning, sources.comeback(flow), self.back_delays[flow]),
-            _ => {
-                let link_delay = self.links[link].delay;
-                (&mut self.links[link].wire, sources.wire(link), link_delay)
-            }
+        let host = &mut self.hosts[flow];
+        let (pipe, planned, delay) = match self.hops[packet.tag as usize] {
+            RECEIVER => (&mut host.arriving, &mut host.plan.arrival, host.last_delay),
+            SENDER => (&mut host.returning, &mut host.plan.comeback, host.back_delay),
+            _ => return self.cross_wire(link, packet),
         };
         packet.at = self.now + delay;
-        if pipe.is_empty() {
-            self.agenda.set(source, packet.at.as_nanos());
-        }
+        let alone = pipe.is_empty();
         pipe.push_back(packet);
+        if alone {
+            *planned = packet.at.as_nanos();
+            self.set_flow(flow);
+        }
+    }
+
+    /// `packet` propagates from `link` to a further one.
+    fn cross_wire(&mut self, link: usize, mut packet: Packet) {
+        let transmitter = &mut self.links[link];
+        packet.at = self.now + transmitter.delay;
+        transmitter.wire.push_back(packet);
+        self.agenda.set(link, self.links[link].first());
     }
 
     /// A packet comes to the end of a link's propagation delay, where a further link begins.
     fn leave_wire(&mut self, link: usize) {
-        let (packet, next) = take_first(&mut self.links[link].wire);
-        self.agenda.set(self.sources.wire(link), next);
+        let (packet, _) = take_first(&mut self.links[link].wire);
+        self.agenda.set(link, self.links[link].first());
         self.arrive(packet);
     }
 
@@ -282,11 +213,13 @@ impl<'a, O: Observer> Simulation<'a, O> {
     #[inline]
     fn arrive(&mut self, packet: Packet) {
         let link = self.hops[packet.tag as usize] as usize;
-        if self.links[link].loses() {
+        let transmitter = &mut self.links[link];
+        if transmitter.loses() {
             return self.hosts[packet.flow as usize].count_loss(packet.tag);
         }
-        if let Some(finish) = self.links[link].arrive(self.now, packet, &mut self.verdict) {
-            self.agenda.set(self.sources.transmission(link), finish.as_nanos());
+        let finish = transmitter.arrive(self.now, packet, &mut self.verdict);
+        if finish.is_some() {
+            self.plan_transmission(link, finish);
         }
         self.read_verdict(link);
         self.tell_of_link(link);
@@ -294,9 +227,13 @@ impl<'a, O: Observer> Simulation<'a, O> {
 
     #[inline]
     fn read_verdict(&mut self, link: usize) {
-        if self.verdict.is_empty() {
-            return;
+        if !self.verdict.is_empty() {
+            self.count_verdict(link);
         }
+    }
+
+    #[cold]
+    fn count_verdict(&mut self, link: usize) {
         for packet in self.verdict.take_dropped() {
             self.links[link].report.dropped += 1;
             self.hosts[packet.flow as usize].count_drop(packet.tag);
@@ -309,7 +246,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     fn deliver(&mut self, flow: usize) {
         let host = &mut self.hosts[flow];
         let (packet, next) = take_first(&mut host.arriving);
-        self.agenda.set(self.sources.arrival(flow), next);
+        host.plan.arrival = next;
         let complete = host.arrive(self.now, &packet);
         self.follow_up(flow, complete);
     }
@@ -318,7 +255,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     fn come_back(&mut self, flow: usize) {
         let host = &mut self.hosts[flow];
         let (packet, next) = take_first(&mut host.returning);
-        self.agenda.set(self.sources.comeback(flow), next);
+        host.plan.comeback = next;
         let complete = host.hear(self.now, &packet);
         self.follow_up(flow, complete);
     }
@@ -345,12 +282,12 @@ impl<'a, O: Observer> Simulation<'a, O> {
     }
 
     fn wake(&mut self, flow: usize) {
+        let host = &mut self.hosts[flow];
         // Plans are not put off as long as their time has not come: it may be too early.
-        self.planned[flow].wake = Instant::MAX;
-        if self.now >= self.hosts[flow].next_wake() && self.hosts[flow].wake(self.now) {
+        host.plan.wake = NEVER;
+        if self.now >= host.next_wake() && host.wake(self.now) {
             self.switch_off(flow);
         }
-        self.agenda.set(self.sources.timer(flow), NEVER);
         self.send_answers(flow);
         self.plan(flow);
     }
@@ -361,8 +298,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
         } else {
             let share = self.sharing.until(self.now);
             self.sharing.join();
-            let end = self.hosts[flow].switch_on(self.now, share);
-            self.agenda.set(self.sources.switch(flow), end.as_nanos());
+            self.hosts[flow].switch_on(self.now, share);
         }
         self.plan(flow);
     }
@@ -370,33 +306,25 @@ impl<'a, O: Observer> Simulation<'a, O> {
     fn switch_off(&mut self, flow: usize) {
         let share = self.sharing.until(self.now);
         self.sharing.leave();
-        let start = self.hosts[flow].switch_off(self.now, share);
-        self.agenda.set(self.sources.switch(flow), start.as_nanos());
+        self.hosts[flow].switch_off(self.now, share);
     }
 
     /// Sends all that `flow` may send now.
+    #[inline]
     fn send(&mut self, flow: usize) {
-        while self.hosts[flow].next_send(self.now) == self.now {
+        while self.hosts[flow].may_send(self.now) {
             let packet = self.hosts[flow].send(self.now, flow);
             self.arrive(packet);
+            self.hosts[flow].plan(self.now);
         }
-        self.plan(flow);
+        self.set_flow(flow);
     }
 
     /// Brings the agenda up to date with what `flow` plans.
     #[inline]
     fn plan(&mut self, flow: usize) {
-        let (host, planned) = (&self.hosts[flow], &mut self.planned[flow]);
-        let send = host.next_send(self.now);
-        if send != planned.send {
-            planned.send = send;
-            self.agenda.set(self.sources.send(flow), send.as_nanos());
-        }
-        let wake = host.next_wake().max(self.now);
-        if wake < planned.wake {
-            planned.wake = wake;
-            self.agenda.set(self.sources.timer(flow), wake.as_nanos());
-        }
+        self.hosts[flow].plan(self.now);
+        self.set_flow(flow);
     }
 
     #[inline]
@@ -417,7 +345,8 @@ impl<'a, O: Observer> Simulation<'a, O> {
             Pace::Every(span) => self.now.saturating_add(span.max(Span::from_nanos(1))),
             Pace::Never | Pace::EachEvent => Instant::MAX,
         };
-        self.agenda.set(self.sources.observer(), next.as_nanos());
+        let source = self.links.len() + self.hosts.len();
+        self.agenda.set(source, Due::new(next.as_nanos(), Turn::Observer));
     }
 
     fn report(mut self, network: &Network, seed: u64) -> Report {

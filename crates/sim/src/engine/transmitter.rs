@@ -1,5 +1,6 @@
 //! [`Transmitter`]: a link at work.
 
+use super::agenda::{Due, NEVER, Turn};
 use super::observer::LinkSample;
 use crate::metrics::LinkReport;
 use crate::network::LinkSpec;
@@ -14,8 +15,13 @@ pub(super) struct Transmitter {
     work: Work,
     losses: Losses,
     pub(super) delay: Span,
+    /// When the transmission under way ends, or the next opportunity of the trace is; [`NEVER`]
+    /// where there is none.
+    pub(super) transmission_at: u64,
     /// Packets in propagation to a further link, by time of arrival.
     pub(super) wire: VecDeque<Packet>,
+    /// Packets that wait in the queue.
+    waiting: usize,
     /// The integral of the queue's length, in packet nanoseconds, up to `counted_at`.
     queued: u128,
     counted_at: Instant,
@@ -49,11 +55,21 @@ impl Transmitter {
             work,
             losses: Losses::new(spec.loss.get(), Stream::new(seed, Purpose::Loss, index)),
             delay: spec.delay,
+            transmission_at: NEVER,
             wire: VecDeque::new(),
+            waiting: 0,
             queued: 0,
             counted_at: Instant::ZERO,
             report: LinkReport { name: spec.name.clone(), ..LinkReport::default() },
         }
+    }
+
+    /// Its next event.
+    #[inline]
+    pub(super) fn first(&self) -> Due {
+        let transmission = Due::new(self.transmission_at, Turn::Transmission);
+        let wire = self.wire.front().map_or(NEVER, |packet| packet.at.as_nanos());
+        transmission.min(Due::new(wire, Turn::Wire))
     }
 
     /// Whether a packet that comes to the link is lost before its queue, which a link driven by a
@@ -83,17 +99,18 @@ impl Transmitter {
         self.report.arrived += 1;
         self.count_queue(now);
         self.queue.enqueue(now, packet, verdict);
-        match &mut self.work {
-            Work::Fixed { serving: None, .. } => return self.serve(now, verdict),
-            Work::Trace { server, waits } if !*waits && self.queue.packets() > 0 => {
-                *waits = true;
-                self.report.max_queue = self.report.max_queue.max(self.queue.packets() as u64);
-                return Some(server.next(now));
-            }
-            _ => {}
+        self.waiting = self.queue.packets();
+        if let Work::Fixed { serving: None, .. } = self.work {
+            return self.serve(now, verdict);
         }
-        self.report.max_queue = self.report.max_queue.max(self.queue.packets() as u64);
-        None
+        self.report.max_queue = self.report.max_queue.max(self.waiting as u64);
+        match &mut self.work {
+            Work::Trace { server, waits } if !*waits && self.waiting > 0 => {
+                *waits = true;
+                Some(server.next(now))
+            }
+            _ => None,
+        }
     }
 
     /// The packet in transmission at a fixed rate is through: it comes back, unless the link lost
@@ -111,7 +128,9 @@ impl Transmitter {
     pub(super) fn serve(&mut self, now: Instant, verdict: &mut Verdict) -> Option<Instant> {
         self.count_queue(now);
         let Work::Fixed { server, serving, busy } = &mut self.work else { return None };
-        let mut packet = self.queue.dequeue(now, verdict)?;
+        let dequeued = self.queue.dequeue(now, verdict);
+        self.waiting = self.queue.packets();
+        let mut packet = dequeued?;
         packet.waited += now - packet.at;
         let finish = server.finish(now, packet.size);
         *busy += u128::from((finish - now).as_nanos());
@@ -134,14 +153,15 @@ impl Transmitter {
             self.report.count_transmission(&packet);
             departed.push(packet);
         });
-        *waits = self.queue.packets() > 0 || server.partly_carried().is_some();
+        self.waiting = self.queue.packets();
+        *waits = self.waiting > 0 || server.partly_carried().is_some();
         waits.then(|| server.next(now))
     }
 
     #[inline]
     fn count_queue(&mut self, now: Instant) {
         let nanos = (now - self.counted_at).as_nanos();
-        self.queued += u128::from(nanos) * self.queue.packets() as u128;
+        self.queued += u128::from(nanos) * self.waiting as u128;
         self.counted_at = now;
     }
 
@@ -155,12 +175,12 @@ impl Transmitter {
 
     /// How many packets are in the queue, in transmission and in propagation to a further link.
     pub(super) fn holds(&self) -> u64 {
-        (self.queue.packets() + self.wire.len()) as u64 + u64::from(self.is_busy())
+        (self.waiting + self.wire.len()) as u64 + u64::from(self.is_busy())
     }
 
     /// The link as it is at `now`.
     pub(super) fn sample(&self, now: Instant, link: usize) -> LinkSample {
-        let (packets, bytes) = (self.queue.packets() as u64, self.queue.bytes());
+        let (packets, bytes) = (self.waiting as u64, self.queue.bytes());
         LinkSample { at: now, link, packets, bytes, busy: self.is_busy() }
     }
 

@@ -10,6 +10,7 @@ mod carried;
 mod sprout;
 mod tcp;
 
+use super::agenda::{Due, NEVER, Turn};
 use super::observer::FlowSample;
 use super::share::Share;
 use crate::metrics::FlowReport;
@@ -49,10 +50,38 @@ pub(super) struct Host {
     /// Answers under way.
     answers: Carried<Answer>,
     pub(super) report: FlowReport,
+    /// The delay after the last link of its path: that link's and, where no links lead back, its own.
+    pub(super) last_delay: Span,
+    /// The delay after the last link that leads back: that link's and its own.
+    pub(super) back_delay: Span,
+    pub(super) plan: Plan,
     /// Packets on their last way, by time of arrival.
     pub(super) arriving: VecDeque<Packet>,
     /// Answers on their last way, by time of arrival.
     pub(super) returning: VecDeque<Packet>,
+}
+
+/// When the next event of each kind is due, in nanoseconds; [`NEVER`] where none is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) arrival: u64,
+    pub(super) comeback: u64,
+    pub(super) wake: u64,
+    pub(super) switch: u64,
+    pub(super) send: u64,
+}
+
+impl Plan {
+    /// The first of them.
+    #[inline]
+    pub(super) fn first(&self) -> Due {
+        let arrival = Due::new(self.arrival, Turn::Arrival);
+        let comeback = Due::new(self.comeback, Turn::Return);
+        let wake = Due::new(self.wake, Turn::Timer);
+        let switch = Due::new(self.switch, Turn::Switch);
+        let send = Due::new(self.send, Turn::Send);
+        arrival.min(comeback).min(wake.min(switch)).min(send)
+    }
 }
 
 /// What a receiver says.
@@ -121,6 +150,11 @@ impl Host {
         let persistent = matches!(&transport, Transport::Tcp(tcp) if tcp.is_persistent());
         let payload = spec.transport.payload(size);
         let (from, until) = network.scored();
+        let mut switch = Switch::new(spec.traffic.clone(), stream, payload);
+        let last_delay =
+            |path: &[usize]| path.last().map_or(Span::ZERO, |&link| network.links()[link].delay);
+        let own_delay = if spec.back.is_empty() { spec.extra_delay } else { Span::ZERO };
+        let start = switch.next_start(Instant::ZERO).as_nanos();
         Host {
             transport,
             on: false,
@@ -130,13 +164,16 @@ impl Host {
             began_at: Instant::ZERO,
             share_at_start: Share::default(),
             share: Share::default(),
-            switch: Switch::new(spec.traffic.clone(), stream, payload),
+            switch,
             payload,
             place,
             end_to_end: place.first_back.map(|_| EndToEnd::new(from, until)),
             unsent: VecDeque::new(),
             answers: Carried::default(),
             report: FlowReport { dropped: vec![0; spec.path.len()], ..FlowReport::default() },
+            last_delay: last_delay(&spec.path) + own_delay,
+            back_delay: last_delay(&spec.back) + spec.extra_delay,
+            plan: Plan { arrival: NEVER, comeback: NEVER, wake: NEVER, switch: start, send: NEVER },
             arriving: VecDeque::new(),
             returning: VecDeque::new(),
         }
@@ -180,13 +217,8 @@ impl Host {
         self.place.first_back.is_some_and(|first| hop >= first)
     }
 
-    /// When the first flow starts.
-    pub(super) fn first_start(&mut self) -> Instant {
-        self.switch.next_start(Instant::ZERO)
-    }
-
-    /// A flow starts. Returns when it is to end, where that is known.
-    pub(super) fn switch_on(&mut self, now: Instant, share: Share) -> Instant {
+    /// A flow starts, and plans its end where that is known.
+    pub(super) fn switch_on(&mut self, now: Instant, share: Share) {
         self.on = true;
         self.epoch += 1;
         self.began_at = now;
@@ -200,11 +232,11 @@ impl Host {
             Transport::Tcp(tcp) => tcp.start(now, data),
             Transport::Sprout(sprout) => sprout.start(now, data),
         }
-        end
+        self.plan.switch = end.as_nanos();
     }
 
-    /// The flow ends. Returns when the next one starts.
-    pub(super) fn switch_off(&mut self, now: Instant, share: Share) -> Instant {
+    /// The flow ends, and the next one's start is planned.
+    pub(super) fn switch_off(&mut self, now: Instant, share: Share) {
         self.report.on_time += now - self.began_at;
         self.share = self.share.plus(share.since(self.share_at_start));
         self.on = false;
@@ -213,7 +245,7 @@ impl Host {
             Transport::Tcp(tcp) => tcp.stop(),
             Transport::Sprout(_) => {}
         }
-        self.switch.next_start(now)
+        self.plan.switch = self.switch.next_start(now).as_nanos();
     }
 
     /// Closes the books at the end of the simulation.
@@ -229,15 +261,29 @@ impl Host {
         self.report.end_to_end = self.end_to_end.take().map(EndToEnd::finish);
     }
 
-    /// When the next packet may leave, from `now` on.
+    /// Plans the next send and the next time to be woken.
     #[inline]
-    pub(super) fn next_send(&self, now: Instant) -> Instant {
-        match &self.transport {
+    pub(super) fn plan(&mut self, now: Instant) {
+        let send = match &self.transport {
             _ if !self.is_open() => Instant::MAX,
             Transport::Bare(bare) => bare.next_send(now),
             Transport::Tcp(tcp) => tcp.next_send(now),
             Transport::Sprout(sprout) => sprout.next_send(now),
-        }
+        };
+        self.plan.send = send.as_nanos();
+        // A time to be woken is not put off before it has come: it may be too early.
+        self.plan.wake = self.plan.wake.min(self.next_wake().max(now).as_nanos());
+    }
+
+    /// Whether what is planned may be sent at `now`.
+    #[inline]
+    pub(super) fn may_send(&self, now: Instant) -> bool {
+        self.plan.send == now.as_nanos()
+            && match &self.transport {
+                Transport::Bare(_) | Transport::Tcp(_) => true,
+                // What it forecasts depends on when it is asked.
+                Transport::Sprout(sprout) => sprout.next_send(now) == now,
+            }
     }
 
     /// Sends a packet.
