@@ -182,7 +182,8 @@ pub struct Decision {
     pub cwnd: Packets,
     /// The least time between two sends; zero for no pacing.
     pub intersend: Span,
-    /// When the controller wants [`Controller::on_tick`] called, if at all.
+    /// When the controller wants [`Controller::on_tick`] called, if at all; no sooner than
+    /// [`Wakeup::TICK`](crate::Wakeup::TICK) after the last call.
     pub wake_at: Option<Instant>,
 }
 

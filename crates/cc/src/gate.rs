@@ -3,6 +3,11 @@
 use crate::controller::Decision;
 use exm_units::{Instant, Packets, Span};
 
+/// The most packets that any host lets be in flight, whatever its controller decides: the bound of
+/// the original Remy. A controller that allows more is not paced, and would send for ever at one
+/// instant.
+pub const MAX_WINDOW: Packets = Packets::new(1_000_000);
+
 /// Turns a [`Decision`], the packets in flight and the last send into the time of the next send.
 /// Every host asks the same gate, so the same decisions give the same sends everywhere.
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +20,12 @@ pub struct Gate {
 impl Gate {
     /// The gate of a flow that has sent nothing yet.
     pub fn new(decision: Decision) -> Gate {
-        Gate { cwnd: decision.cwnd, intersend: decision.intersend, last_send: None }
+        Gate { cwnd: decision.cwnd.min(MAX_WINDOW), intersend: decision.intersend, last_send: None }
     }
 
     /// From now on `decision` holds.
     pub fn decide(&mut self, decision: Decision) {
-        self.cwnd = decision.cwnd;
+        self.cwnd = decision.cwnd.min(MAX_WINDOW);
         self.intersend = decision.intersend;
     }
 
@@ -76,6 +81,14 @@ mod tests {
         assert_eq!(gate.next_send(now, Packets::new(1)), Some(now + Span::from_millis(3)));
         let late = now + Span::from_millis(10);
         assert_eq!(gate.next_send(late, Packets::new(1)), Some(late));
+    }
+
+    #[test]
+    fn no_window_is_above_the_bound() {
+        let mut gate = Gate::new(decision(u64::MAX, 0));
+        assert_eq!(gate.cwnd(), MAX_WINDOW);
+        gate.decide(decision(u64::MAX, 0));
+        assert_eq!(gate.next_send(Instant::ZERO, MAX_WINDOW), None);
     }
 
     #[test]

@@ -36,6 +36,7 @@ mod ledbat;
 mod pipe;
 mod reno;
 mod vegas;
+mod wakeup;
 #[cfg(test)]
 mod watched;
 mod window;
@@ -50,9 +51,10 @@ pub use controller::{
 };
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
-pub use gate::Gate;
+pub use gate::{Gate, MAX_WINDOW};
 pub use hystart::SlowStart;
 pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use vegas::Vegas;
+pub use wakeup::Wakeup;
 pub use xcp::Xcp;

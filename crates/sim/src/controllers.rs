@@ -8,15 +8,16 @@ use exm_remy::RemyCc;
 use exm_units::Instant;
 
 macro_rules! controllers {
-    ($($(#[$doc:meta])* $variant:ident($type:ty) { $($name:literal => $new:expr),* },)*) => {
+    ($($(#[$doc:meta])* $variant:ident($type:ty) $(if $cfg:ident)?
+        { $($name:literal => $new:expr),* },)*) => {
         /// Any controller. To add one, add its line to the list at the end of this file.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub enum AnyController {
-            $($(#[$doc])* $variant($type),)*
+            $($(#[$doc])* $(#[cfg($cfg)])? $variant($type),)*
         }
 
-        $(impl From<$type> for AnyController {
+        $($(#[cfg($cfg)])? impl From<$type> for AnyController {
             fn from(controller: $type) -> AnyController {
                 AnyController::$variant(controller)
             }
@@ -39,27 +40,27 @@ macro_rules! controllers {
             #[inline]
             fn on_start(&mut self, start: &Start) -> Decision {
                 match self {
-                    $(AnyController::$variant(controller) => controller.on_start(start),)*
+                    $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.on_start(start),)*
                 }
             }
 
             #[inline]
             fn on_ack(&mut self, ack: &Ack) -> Decision {
-                match self { $(AnyController::$variant(controller) => controller.on_ack(ack),)* }
+                match self { $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.on_ack(ack),)* }
             }
 
             fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
                 match self {
-                    $(AnyController::$variant(controller) => controller.on_congestion(congestion),)*
+                    $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.on_congestion(congestion),)*
                 }
             }
 
             fn on_tick(&mut self, now: Instant) -> Decision {
-                match self { $(AnyController::$variant(controller) => controller.on_tick(now),)* }
+                match self { $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.on_tick(now),)* }
             }
 
             fn needs(&self) -> Needs {
-                match self { $(AnyController::$variant(controller) => controller.needs(),)* }
+                match self { $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.needs(),)* }
             }
         }
     };
@@ -122,4 +123,6 @@ controllers! {
     Bbr1(Box<Bbr1>) { "bbr1" => Box::default() },
     /// BBR, version 3.
     Bbr(Box<Bbr>) { "bbr" => Box::default() },
+    /// One that decides nonsense, for tests of the hosts.
+    Hostile(crate::engine::Hostile) if test {},
 }

@@ -7,7 +7,7 @@ use crate::scoreboard::Scoreboard;
 use crate::segment::{Acknowledgement, Segment};
 use crate::settings::{IdleRestart, Settings};
 use crate::timer::Timer;
-use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Needs, Start};
+use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Needs, Start, Wakeup};
 use exm_units::{Instant, Packets, Span};
 
 /// What may be sent once the timer has run out, until something comes back: `LW`, RFC 5681, section
@@ -25,8 +25,7 @@ pub struct Sender {
     board: Scoreboard,
     timer: Timer,
     gate: Gate,
-    /// When the controller wants to be woken.
-    wake_at: Option<Instant>,
+    wakeup: Wakeup,
     phase: Phase,
     /// The phase ends when all below this is acknowledged: `RecoveryPoint`.
     point: u64,
@@ -122,7 +121,7 @@ impl Sender {
             board: Scoreboard::default(),
             timer: Timer::new(settings.floor),
             gate: Gate::new(closed),
-            wake_at: None,
+            wakeup: Wakeup::NONE,
             phase: Phase::Open,
             point: 0,
             prr: Prr::default(),
@@ -150,7 +149,7 @@ impl Sender {
     /// The connection is given up: nothing more is sent.
     pub fn stop(&mut self) {
         self.setup = Setup::Closed;
-        self.wake_at = None;
+        self.wakeup.ask(None);
         self.timer.stop();
         self.probe = Probe::default();
     }
@@ -571,7 +570,7 @@ impl Sender {
     fn adopt(&mut self, decision: Decision) {
         // A window of nothing would never hear of anything again.
         self.gate.decide(Decision { cwnd: decision.cwnd.max(Packets::new(1)), ..decision });
-        self.wake_at = decision.wake_at;
+        self.wakeup.ask(decision.wake_at);
         if let Some(sampler) = &mut self.sampler
             && self.setup == Setup::Established
         {
@@ -585,7 +584,7 @@ impl Sender {
     /// When it wants to be woken if nothing else happens; [`Instant::MAX`] for never.
     #[inline]
     pub fn deadline(&self) -> Instant {
-        self.timer.due().min(self.wake_at.unwrap_or(Instant::MAX)).min(self.probe.at())
+        self.timer.due().min(self.wakeup.due()).min(self.probe.at())
     }
 
     /// It is time for what [`Sender::deadline`] told. Returns whether the retransmission timer ran
@@ -600,12 +599,9 @@ impl Sender {
         if timed_out {
             self.time_out(now, cc);
         }
-        if self.wake_at.is_some_and(|at| now >= at) {
+        if self.wakeup.take(now) {
             let decision = cc.on_tick(now);
             self.adopt_within(decision, self.is_governed());
-            // A controller that wants to be woken at once is woken a nanosecond later, lest time
-            // stand still.
-            self.wake_at = self.wake_at.map(|at| at.max(now + Span::from_nanos(1)));
         }
         timed_out
     }

@@ -397,3 +397,5 @@ pub fn omniscient(network: &Network, flow: &FlowSpec) -> Option<Scores> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::Hostile;

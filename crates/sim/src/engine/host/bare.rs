@@ -7,7 +7,7 @@
 
 use super::{Arrived, Heard};
 use crate::controllers::AnyController;
-use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Start};
+use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Start, Wakeup};
 use exm_link::Packet;
 use exm_units::{Bytes, Instant, Packets, Span};
 
@@ -29,7 +29,7 @@ enum Patience {
 pub(super) struct Bare {
     cc: AnyController,
     gate: Gate,
-    wake_at: Option<Instant>,
+    wakeup: Wakeup,
     /// Packets sent; the number of the next one.
     sent: u64,
     /// One above the largest packet number acknowledged or given up.
@@ -50,7 +50,7 @@ impl Bare {
         Bare {
             cc,
             gate: Gate::new(closed),
-            wake_at: None,
+            wakeup: Wakeup::NONE,
             sent: 0,
             acked: 0,
             to_deliver: u64::MAX,
@@ -68,7 +68,7 @@ impl Bare {
         self.srtt = Span::ZERO;
         let decision = self.cc.on_start(&Start::new(now));
         self.gate = Gate::new(decision);
-        self.wake_at = decision.wake_at;
+        self.wakeup.ask(decision.wake_at);
         self.to_deliver = data.map_or(u64::MAX, Packets::get);
         self.patience = match (self.keeps_timer, data) {
             (true, _) => Patience::Timer,
@@ -78,7 +78,7 @@ impl Bare {
     }
 
     pub(super) fn stop(&mut self) {
-        self.wake_at = None;
+        self.wakeup.ask(None);
     }
 
     #[inline]
@@ -119,8 +119,7 @@ impl Bare {
         self.acked = self.acked.max(packet.sequence + 1);
         ack.in_flight = Packets::new(self.in_flight());
         let decision = self.cc.on_ack(&ack);
-        self.gate.decide(decision);
-        self.wake_at = decision.wake_at;
+        self.adopt(decision);
         let mut arrived = Arrived { delivered: 1, rtt: Some(rtt), complete: false };
         if !current {
             return arrived;
@@ -152,16 +151,14 @@ impl Bare {
 
     #[inline]
     pub(super) fn next_wake(&self) -> Instant {
-        if self.patience == Patience::Endless && self.wake_at.is_none() {
-            return Instant::MAX;
-        }
-        self.wake_at.unwrap_or(Instant::MAX).min(self.deadline())
+        self.wakeup.due().min(self.deadline())
     }
 
+    #[inline]
     fn deadline(&self) -> Instant {
         let timeout = match self.patience {
-            _ if self.in_flight() == 0 => return Instant::MAX,
             Patience::Endless => return Instant::MAX,
+            _ if self.in_flight() == 0 => return Instant::MAX,
             Patience::Stall => LEAST_TIMEOUT,
             Patience::Timer => LEAST_TIMEOUT.max(self.srtt * 2),
         };
@@ -178,19 +175,16 @@ impl Bare {
                 self.adopt(decision);
             }
         }
-        if self.wake_at.is_some_and(|at| now >= at) {
-            self.wake_at = None;
+        if self.wakeup.take(now) {
             let decision = self.cc.on_tick(now);
             self.adopt(decision);
-            // A controller that wants to be woken at once is woken a nanosecond later, lest time
-            // stand still.
-            self.wake_at = self.wake_at.map(|at| at.max(now + Span::from_nanos(1)));
         }
     }
 
+    #[inline]
     fn adopt(&mut self, decision: Decision) {
         self.gate.decide(decision);
-        self.wake_at = decision.wake_at;
+        self.wakeup.ask(decision.wake_at);
     }
 
     pub(super) fn controller(&self) -> &AnyController {

@@ -2,8 +2,11 @@
 //! beforehand.
 
 mod figures;
+mod hostile;
 mod laws;
 mod sender;
+
+pub(crate) use hostile::Hostile;
 
 use super::*;
 use crate::controllers::AnyController;
