@@ -6,8 +6,8 @@
 
 CARGO ?= cargo
 # What tests look at networks with and talk to, and the packages of Debian it comes in.
-PEERS = ip ping nft mosh-server
-PACKAGES = iproute2 iputils-ping nftables mosh
+PEERS = ip ping nft mosh-server valgrind
+PACKAGES = iproute2 iputils-ping nftables mosh valgrind
 # Where the smoke test writes.
 SMOKE = target/smoke
 # Tests that do not run append their name and the reason here (crates/testing).
@@ -18,7 +18,7 @@ SEED ?= 1
 # The program as the tests build it: optimised enough, and built already.
 EXM = $(CARGO) run --quiet --locked --
 
-.PHONY: all build demo test format lint peers tests docs smoke clean
+.PHONY: all build demo test format lint peers tests instructions renew-instructions docs smoke clean
 
 all: build
 
@@ -30,7 +30,7 @@ demo: build
 	@echo "== Designing, and comparing"
 	$(CARGO) run --quiet --release --locked -- demo
 
-test: format lint tests docs smoke
+test: format lint tests instructions docs smoke
 	@if test -s $(SKIPPED); then \
 		echo "== All checks passed that ran; $$(sort -u $(SKIPPED) | wc -l) were skipped:"; \
 		sort -u $(SKIPPED) | sed 's/^/   /'; \
@@ -63,6 +63,18 @@ tests: peers
 	@echo "== Running the tests"
 	@mkdir -p $(dir $(SKIPPED)) && rm -f $(SKIPPED)
 	EXM_SKIPPED=$(SKIPPED) PROPTEST_RNG_SEED=$(SEED) $(CARGO) test --workspace --locked
+
+# The simulator's instructions a packet, beside the table of crates/sim/benches/instructions.txt; and
+# that table written anew, where a change of it is meant.
+INSTRUCTIONS = $(CARGO) bench -p exm-sim --locked --no-default-features --bench instructions
+
+instructions: peers
+	@echo "== Counting instructions (the first time builds the optimised simulator)"
+	EXM_SKIPPED=$(SKIPPED) $(INSTRUCTIONS)
+
+renew-instructions: peers
+	@echo "== Counting instructions anew"
+	$(INSTRUCTIONS) -- --renew
 
 docs:
 	@echo "== Building the documentation"

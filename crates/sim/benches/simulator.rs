@@ -4,97 +4,63 @@
 //! The published tables are read from `shared/data/remycc` beside the repository, and their rows
 //! are left out where they are absent.
 
+mod workloads;
+
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use exm_link::{Limit, QueueKind, Service};
-use exm_random::Distribution;
-use exm_remy::{Action, CompiledAction, Grid, RemyCc, RuleTable, SignalSet, TableFile};
-use exm_sim::controllers::AnyController;
-use exm_sim::dumbbell::{self, Dumbbell, Rules};
+use exm_remy::{CompiledAction, Grid, RuleTable, TableFile};
+use exm_sim::dumbbell::{self, Rules};
 use exm_sim::engine;
-use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
-use exm_sim::traffic::{OnFor, OnOff};
-use exm_tcp::Settings;
-use exm_units::{Bytes, Packets, Probability, Rate, Span};
+use exm_units::Span;
 use std::path::Path;
+use workloads::Senders;
 
-const PACKET: Bytes = Bytes::new(1500);
-
-/// One row: its table, senders, link in packets/ms, and mean on and off time in ms. All round
-/// trips are 150 ms.
-struct Row(&'static str, usize, f64, f64);
-
-const ROWS: [Row; 5] = [
-    Row("2014-100x", 2, 10.0, 1000.0),
-    Row("2013-delta1", 2, 1.25, 5000.0),
-    Row("2013-delta1", 8, 1.25, 5000.0),
-    Row("2013-delta1", 32, 1.25, 5000.0),
-    Row("one rule", 8, 1.25, 5000.0),
+/// Tables and their senders. All round trips are 150 ms.
+const ROWS: [(&str, Senders); 5] = [
+    ("2014-100x", Senders { count: 2, packets_per_ms: 10.0, on_off_ms: 1000.0 }),
+    ("2013-delta1", Senders { count: 2, packets_per_ms: 1.25, on_off_ms: 5000.0 }),
+    ("2013-delta1", Senders { count: 8, packets_per_ms: 1.25, on_off_ms: 5000.0 }),
+    ("2013-delta1", Senders { count: 32, packets_per_ms: 1.25, on_off_ms: 5000.0 }),
+    ("one rule", Senders { count: 8, packets_per_ms: 1.25, on_off_ms: 5000.0 }),
 ];
 
 fn table(name: &str) -> Option<RuleTable> {
     if name == "one rule" {
-        let action = Action { multiple: 1.0, increment: 1, intersend_ms: 3.0 };
-        return Some(RuleTable::single(SignalSet::FIRST_FOUR, 16_384.0, action));
+        return Some(workloads::one_rule());
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/remycc");
     TableFile::load(folder.join(format!("RemyCC-{name}.dna"))).ok().map(|file| file.table)
 }
 
-fn traffic(on_off_ms: f64) -> OnOff {
-    let span = Distribution::Exponential { mean: on_off_ms / 1000.0 };
-    OnOff { on: OnFor::Time(span.clone()), off: span }
-}
-
-fn network(row: &Row, duration: Span) -> Dumbbell {
-    Dumbbell {
-        rate: Rate::from_packets_per_ms(row.2, PACKET),
-        packet: PACKET,
-        buffer: None,
-        loss: Probability::ZERO,
-        delays: vec![Span::from_millis(150); row.1],
-        traffic: traffic(row.3),
-        duration,
-    }
+fn id(name: &str, senders: &Senders) -> BenchmarkId {
+    let Senders { count, packets_per_ms, .. } = senders;
+    BenchmarkId::new(name, format!("{count} senders, {packets_per_ms} packets/ms"))
 }
 
 fn fast_path(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("fast path");
-    for row in &ROWS {
-        let Some(table) = table(row.0) else { continue };
+    for (name, senders) in &ROWS {
+        let Some(table) = table(name) else { continue };
         let grid = Grid::new(&table);
         let actions: Vec<CompiledAction> =
             table.rules().iter().map(|rule| rule.action.compile()).collect();
         let rules = Rules { grid: &grid, actions: &actions };
-        let network = network(row, Span::from_secs(1000));
+        let network = senders.dumbbell(Span::from_secs(1000));
         let delivered: u64 = dumbbell::run(&network, rules, 1).iter().map(|o| o.delivered).sum();
         group.throughput(Throughput::Elements(delivered));
-        let id = BenchmarkId::new(row.0, format!("{} senders, {} packets/ms", row.1, row.2));
-        group.bench_function(id, |bencher| bencher.iter(|| dumbbell::run(&network, rules, 1)));
+        group.bench_function(id(name, senders), |bencher| {
+            bencher.iter(|| dumbbell::run(&network, rules, 1));
+        });
     }
     group.finish();
 }
 
 fn event_engine(criterion: &mut Criterion) {
-    let row = &ROWS[4];
-    let table = table(row.0).expect("one rule needs no file");
-    let service = Service::Fixed(Rate::from_packets_per_ms(row.2, PACKET));
-    let link = LinkSpec::bottleneck(service, Limit::Unlimited);
-    let flow = FlowSpec {
-        name: "remy".to_owned(),
-        path: vec![0],
-        back: Vec::new(),
-        extra_delay: Span::from_millis(150),
-        packet_size: PACKET,
-        traffic: traffic(row.3).into(),
-        transport: Transport::Bare { controller: RemyCc::new(&table).into(), timer: false },
-    };
-    let network = Network::new(vec![link], vec![flow; row.1], Span::from_secs(1000))
-        .expect("the network is sound");
+    let (name, senders) = &ROWS[4];
+    let network = senders.network(&workloads::one_rule(), Span::from_secs(1000));
     let delivered: u64 = engine::run(&network, 1).flows.iter().map(|flow| flow.delivered).sum();
     let mut group = criterion.benchmark_group("event engine");
     group.throughput(Throughput::Elements(delivered));
-    let id = BenchmarkId::new(row.0, format!("{} senders, {} packets/ms", row.1, row.2));
-    group.bench_function(id, |bencher| bencher.iter(|| engine::run(&network, 1)));
+    group.bench_function(id(name, senders), |bencher| bencher.iter(|| engine::run(&network, 1)));
     group.finish();
 }
 
@@ -114,26 +80,7 @@ fn tcp(criterion: &mut Criterion) {
     ];
     let mut group = criterion.benchmark_group("tcp");
     for (controller, queue) in schemes {
-        let limit = Limit::Packets(Packets::new(1000));
-        let link = LinkSpec {
-            queue: QueueKind::named(queue).expect("a known discipline"),
-            ..LinkSpec::bottleneck(Service::Fixed(Rate::from_mbps(15.0)), limit)
-        };
-        let on = OnFor::Bytes(Distribution::Exponential { mean: 100_000.0 });
-        let flow = FlowSpec {
-            name: controller.to_owned(),
-            path: vec![0],
-            back: Vec::new(),
-            extra_delay: Span::from_millis(150),
-            packet_size: PACKET,
-            traffic: OnOff { on, off: Distribution::Exponential { mean: 0.5 } }.into(),
-            transport: Transport::Tcp {
-                controller: AnyController::named(controller).expect("a known controller"),
-                settings: Settings::default(),
-            },
-        };
-        let network = Network::new(vec![link], vec![flow; 8], Span::from_secs(100))
-            .expect("the network is sound");
+        let network = workloads::tcp(controller, queue, Span::from_secs(100));
         let delivered: u64 = engine::run(&network, 1).flows.iter().map(|flow| flow.delivered).sum();
         group.throughput(Throughput::Elements(delivered));
         let id = BenchmarkId::new(controller, queue);

@@ -136,8 +136,8 @@ impl Agenda {
         loop {
             self.nodes[node] = least;
             let family = node / FAN;
-            let [a, b, c, d] = self.nodes.as_chunks().0[family];
-            least = a.or(b).or(c.or(d));
+            let [a, b, c, d]: &[Node; FAN] = &self.nodes.as_chunks().0[family];
+            least = a.or(*b).or(c.or(*d));
             if family == 0 {
                 break;
             }
