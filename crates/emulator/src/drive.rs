@@ -2,7 +2,7 @@
 
 use crate::lane::{Lane, Read};
 use crate::{Snapshot, Timing};
-use exm_os::{AwakeProcessors, Clock, Waiter, be_first_in_line};
+use exm_os::{AwakeProcessors, Clock, Waiter, set_realtime_priority};
 use exm_units::{Instant, Span};
 use std::io;
 use std::os::fd::AsFd;
@@ -28,7 +28,7 @@ pub(crate) fn drive(
     stop: &AtomicBool,
 ) -> io::Result<()> {
     if timing.urgent {
-        be_first_in_line();
+        set_realtime_priority();
     }
     let (punctual, sleeper) = (Waiter::new(clock, timing.spin), Waiter::new(clock, Span::ZERO));
     let files = lanes.each_ref().map(|lane| lane.port().as_fd());

@@ -32,7 +32,7 @@ pub use ends::{End, Ends, EndsError, MTU, World};
 pub use exm_packet::Flow;
 pub use fingerprint::fingerprint;
 pub use log::{Log, LogError, MahimahiLog, Origin, Rest, RowLog};
-pub use outside::{Outside, OutsideError, Reach};
+pub use outside::{Outside, Reach};
 pub use path::{
     Bursts, Cause, Outcome, Path, PathSpec, Propagation, Reordering, Schedule, ScheduleError,
 };

@@ -2,7 +2,9 @@
 
 use crate::relay::Relay;
 use crate::{Ends, World};
-use exm_os::{Confined, Masquerade, Netlink, Restore, Running, read_net, set_net};
+use exm_os::{
+    Address, Confined, Egress, Forwarding, ForwardingError, Masquerade, Netlink, Running,
+};
 use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -43,24 +45,9 @@ pub struct Outside {
     /// What programs inside are to read in `/etc/resolv.conf`, where it is not the machine's.
     pub resolv_conf: Option<String>,
     _masquerade: Option<Masquerade>,
-    _forwarding: Option<Restore>,
+    _forwarding: Option<Forwarding>,
     _program: Option<Running>,
     _relay: Option<Relay>,
-}
-
-/// Why the far end cannot be connected.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OutsideError {
-    /// No masquerading.
-    #[error(
-        "what the program sends cannot go on as this machine's ({0}): it takes nftables with \
-         masquerading (modprobe nft_masq); or give the link a world of its own (--world namespace)"
-    )]
-    Masquerade(io::Error),
-    /// No forwarding.
-    #[error("packets cannot be forwarded: {0}")]
-    Forward(io::Error),
 }
 
 impl Outside {
@@ -69,7 +56,7 @@ impl Outside {
     ///
     /// # Errors
     /// The machine's own network is meant, and cannot be connected.
-    pub fn connect(ends: &Ends, world: World) -> Result<Outside, OutsideError> {
+    pub fn connect(ends: &Ends, world: World) -> Result<Outside, ForwardingError> {
         let mut outside = Outside {
             reach: Reach::Machine,
             machine: Some(ends.world.ip),
@@ -88,22 +75,12 @@ impl Outside {
     }
 
     /// Packets from inside are forwarded, as the machine's own.
-    fn join_machine(&mut self, ends: &Ends) -> Result<(), OutsideError> {
-        let forwarding = |device: &str| format!("ipv4/conf/{device}/forwarding");
-        set_net(&forwarding(&ends.world.device), "1").map_err(OutsideError::Forward)?;
-        match way_out() {
-            None => self.reach = Reach::Nothing("this machine has no way to the world".to_owned()),
-            Some((device, _)) => {
-                let name = forwarding(&device);
-                if read_net(&name).map_err(OutsideError::Forward)? != "1" {
-                    let file = format!("/proc/sys/net/{name}");
-                    let restore = Restore::after_writing(file.as_ref(), "1");
-                    self._forwarding = Some(restore.map_err(OutsideError::Forward)?);
-                }
-            }
+    fn join_machine(&mut self, ends: &Ends) -> Result<(), ForwardingError> {
+        let forwarding = Forwarding::new(&ends.world.device, network(ends), &Egress::Anywhere)?;
+        if forwarding.uplink().is_none() {
+            self.reach = Reach::Nothing("this machine has no way to the world".to_owned());
         }
-        let masquerade = Masquerade::new(&table(ends), ends.world.ip, PREFIX);
-        self._masquerade = Some(masquerade.map_err(OutsideError::Masquerade)?);
+        self._forwarding = Some(forwarding);
         Ok(())
     }
 
@@ -183,9 +160,9 @@ fn bring(
     name: &str,
     arguments: &[&str],
 ) -> io::Result<(Running, Masquerade, Option<Ipv4Addr>)> {
-    let network = File::from(ends.world.namespace.as_fd().try_clone_to_owned()?);
+    let namespace = File::from(ends.world.namespace.as_fd().try_clone_to_owned()?);
     let mut command = Command::new(name);
-    command.args(arguments).stdin(network).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(arguments).stdin(namespace).stdout(Stdio::null()).stderr(Stdio::null());
     let confined = Confined { network: None, resolv_conf: None, identity: None };
     let mut running = confined.run(command)?;
     for _ in 0..LOOKS {
@@ -194,9 +171,8 @@ fn bring(
             return Err(io::Error::other(format!("it ended with {status}")));
         }
         if let Some((_, gateway)) = ends.world.namespace.run(|| io::Result::Ok(way_out()))? {
-            let (name, ip) = (table(ends), ends.world.ip);
-            let masquerade =
-                ends.world.namespace.run(|| Masquerade::without_strays(&name, ip, PREFIX))?;
+            let name = format!("exm-{}", ends.world.device);
+            let masquerade = ends.world.namespace.run(|| Masquerade::new(&name, network(ends)))?;
             return Ok((running, masquerade, gateway));
         }
     }
@@ -209,9 +185,9 @@ fn is_installed(name: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
-/// What the table of rules is called.
-fn table(ends: &Ends) -> String {
-    format!("exm-{}", ends.world.device)
+/// The network of the ends.
+fn network(ends: &Ends) -> Address {
+    Address { ip: ends.world.ip.into(), prefix: PREFIX }
 }
 
 /// The device by which packets leave the network that this thread is in, and the router.

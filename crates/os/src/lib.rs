@@ -12,12 +12,12 @@
 //! | a network namespace and all that is in it | the file descriptor of [`Namespace`], and the processes in it |
 //! | a program in a namespace and those it started | its own namespace of processes, whose first dies with us ([`Confined`]) |
 //! | its view of `/etc/resolv.conf` | its own namespace of mounts |
-//! | masquerading | the netlink socket that owns the table ([`Masquerade`]) |
+//! | masquerading and rules | the netlink socket that owns the table ([`Masquerade`], [`Forwarding`]) |
 //! | promiscuous mode | the [`PacketSocket`] |
 //! | processors that stay awake | the file descriptor of [`AwakeProcessors`] |
 //!
 //! What the kernel does not take back, such as a forwarding switch or a file of the system, is
-//! restored by a shell that waits for us to end ([`Restore`]).
+//! restored by a shell that waits for us to end ([`Restore`]). Only a [`KillSwitch`] is meant to stay.
 //!
 //! Threads have namespaces of their own: sockets, devices and files under `/proc/sys/net` belong to
 //! the network of the thread that opens them. [`Namespace::run`] opens them elsewhere.
@@ -25,9 +25,12 @@
 
 mod awake;
 mod clock;
+mod forwarding;
+mod kill_switch;
 mod masquerade;
 mod namespace;
 mod netlink;
+mod nft;
 mod packet;
 mod process;
 mod restore;
@@ -40,14 +43,16 @@ mod wait;
 
 pub use awake::AwakeProcessors;
 pub use clock::Clock;
+pub use forwarding::{Egress, Forwarding, ForwardingError};
+pub use kill_switch::KillSwitch;
 pub use masquerade::Masquerade;
 pub use namespace::{Namespace, read_net, set_net};
 pub use netlink::{Address, Destination, Link, Netlink, NetlinkError, Path, Route, Statistics};
 pub use packet::PacketSocket;
 pub use process::{Confined, Running};
-pub use restore::Restore;
-pub use rights::{Identity, Rights, RightsError, be_first_in_line};
+pub use restore::{AtExit, Restore};
+pub use rights::{Identity, Rights, RightsError, set_realtime_priority};
 pub use signals::{Signal, Signals};
 pub use tun::{MAX_PACKET, Offload, Tun, TunOptions};
 pub use vnet::{Segmentation, VNET_HEADER, VnetHeader};
-pub use wait::Waiter;
+pub use wait::{AnyOf, Waiter};

@@ -1,62 +1,351 @@
 //! [`Restore`]: giving files their contents back when this process ends, however it ends.
 
-use std::fs;
-use std::io;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// What the shell does: waits for the end of its input, which is our end, and writes. Its session is
-/// its own, so that what a terminal or a shell sends to all our processes does not reach it.
-const SCRIPT: &str = "trap '' INT TERM HUP; read -r _; printf %s \"$2\" > \"$1\"";
+/// Where the old contents are kept. It is emptied when the machine starts, as the settings are.
+const FOLDER: &str = "/run/exm";
+/// Where the kernel's network settings are, as files.
+const SETTINGS: &str = "/proc/sys/net/";
 
-/// A file of the system's that was changed, and has its old content again when this is dropped or
-/// the process ends, by SIGKILL too.
+/// Waits for the end of the input, which is our end. The session is the shell's own, so that what a
+/// terminal or a shell sends to all our processes does not reach it.
+const WAIT: &str = "trap '' INT TERM HUP; read -r _; ";
+/// Restores file 1, whose content we made 2, to what file 3 has saved, where no other process holds a
+/// lock on that and nobody else has changed the file since. Our lock is on the standard output.
+const RESTORE: &str = r#"flock -n -x 1 && [ /proc/self/fd/1 -ef "$3" ] && {
+    [ "$(cat "$1")" = "$2" ] && cat "$3" > "$1"; rm -f "$3"; }"#;
+
+/// A command that is run when this is dropped or the process ends, by SIGKILL too.
 ///
-/// It is a shell that waits for us to end. Who kills that as well keeps the change.
+/// It is a shell that waits for us to end. If that is killed as well, the command is not run.
 #[derive(Debug)]
-pub struct Restore {
+pub struct AtExit {
     shell: Child,
 }
 
-impl Restore {
-    /// Writes `content` to `file` until this is dropped or the process ends.
+impl AtExit {
+    /// Runs `program` with `arguments` at the end.
     ///
     /// # Errors
-    /// The file cannot be read or written, or there is no `/bin/sh`.
-    pub fn after_writing(file: &Path, content: &str) -> io::Result<Restore> {
-        let before = fs::read_to_string(file)?;
+    /// There is no `/bin/sh`.
+    pub fn run(program: &str, arguments: &[&str]) -> io::Result<AtExit> {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", SCRIPT, "exm-restore"]).arg(file).arg(before);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.process_group(0);
-        let restore = Restore { shell: command.spawn()? };
-        fs::write(file, content)?;
-        Ok(restore)
+        command.args(["-c", &format!("{WAIT} exec \"$@\""), "exm-at-exit", program]);
+        AtExit::wait(command.args(arguments).stdout(Stdio::null()))
+    }
+
+    fn wait(command: &mut Command) -> io::Result<AtExit> {
+        command.stdin(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+        Ok(AtExit { shell: command.spawn()? })
     }
 }
 
-impl Drop for Restore {
+impl Drop for AtExit {
     fn drop(&mut self) {
         drop(self.shell.stdin.take());
-        // Whether it could write, nobody can be told any more.
+        // Nobody can be told any more whether it succeeded.
         let _ = self.shell.wait();
     }
+}
+
+/// A file of the system that was changed, and has its old content again when this is dropped or the
+/// process ends, by SIGKILL too.
+///
+/// Several processes may need the same setting of the kernel: the last of them to end restores it. What
+/// somebody else has written since is left alone. The old content is kept in a file in `/run/exm`, on
+/// which each process that needs the change holds a lock (`flock(2)`) through the shell that waits for
+/// it to end; restoring takes util-linux's `flock`. If process and shell are both killed, the next
+/// process to make the same change finds the old content there, and restores that.
+#[derive(Debug)]
+pub struct Restore {
+    _at_exit: AtExit,
+    file: PathBuf,
+    content: String,
+    saved: PathBuf,
+}
+
+/// Who may make the same change to a file at the same time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sharing {
+    Shared,
+    Exclusive,
+}
+
+impl Restore {
+    /// Sets what the kernel calls `net.NAME`, its name in the form `ipv4/tcp_ecn`, of the network that
+    /// this thread is in, to `value` for as long as this or another process needs it. None where it
+    /// has that value without us.
+    ///
+    /// # Errors
+    /// There is no such setting, it cannot be set, or there is no `/bin/sh`; the error names the file.
+    pub fn setting(name: &str, value: &str) -> io::Result<Option<Restore>> {
+        Restore::hold(Path::new(&format!("{SETTINGS}{name}")), value, Sharing::Shared)
+    }
+
+    /// Writes `content` to `file`. The first line of `content` must be one that only this program
+    /// writes.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, another process holds it so, or there is no `/bin/sh`; the
+    /// error names the file.
+    pub fn file(file: &Path, content: &str) -> io::Result<Restore> {
+        let restore = Restore::hold(file, content, Sharing::Exclusive)?;
+        restore.ok_or_else(|| named(file, &io::Error::from(io::ErrorKind::AlreadyExists)))
+    }
+
+    fn hold(file: &Path, content: &str, sharing: Sharing) -> io::Result<Option<Restore>> {
+        let failed = |error: io::Error| named(file, &error);
+        let saved = saved(file, content).map_err(failed)?;
+        loop {
+            let (lock, is_first) = lock(&saved, sharing).map_err(failed)?;
+            let before = fs::read_to_string(file).map_err(failed)?;
+            if is_first && !is_known(&lock, &before, content)? {
+                if sharing == Sharing::Shared && before.trim_end() == content {
+                    fs::remove_file(&saved).map_err(failed)?;
+                    return Ok(None);
+                }
+                save(&lock, &before).map_err(failed)?;
+            }
+            if sharing == Sharing::Shared {
+                lock.lock_shared().map_err(failed)?;
+            }
+            // Whoever held it before may have removed it meanwhile.
+            if !is_at(&lock, &saved) {
+                continue;
+            }
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", &format!("{WAIT} {RESTORE}"), "exm-restore"]);
+            command.arg(file).arg(content.trim_end()).arg(&saved).stdout(lock);
+            let _at_exit = AtExit::wait(&mut command).map_err(failed)?;
+            let restore =
+                Restore { _at_exit, file: file.to_owned(), content: content.to_owned(), saved };
+            if before.trim_end() != content.trim_end() {
+                fs::write(file, content).map_err(failed)?;
+            }
+            return Ok(Some(restore));
+        }
+    }
+
+    /// Where somebody else has rewritten the file, it gets our content again, and what they wrote is
+    /// what will be restored. Returns whether that was so.
+    ///
+    /// # Errors
+    /// The file cannot be read or written; the error names it.
+    pub fn renew(&self) -> io::Result<bool> {
+        let failed = |error: io::Error| named(&self.file, &error);
+        let found = fs::read_to_string(&self.file).map_err(failed)?;
+        if found.trim_end() == self.content.trim_end() {
+            return Ok(false);
+        }
+        let kept = OpenOptions::new().write(true).open(&self.saved).map_err(failed)?;
+        save(&kept, &found).map_err(failed)?;
+        fs::write(&self.file, &self.content).map_err(failed)?;
+        Ok(true)
+    }
+}
+
+/// An exclusive lock of this process's, called `name`, until this is dropped or the process ends.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// None where another process has it.
+    ///
+    /// # Errors
+    /// It cannot be had; the error names the file.
+    pub(crate) fn acquire(name: &str) -> io::Result<Option<Lock>> {
+        let path = PathBuf::from(format!("{FOLDER}/{}-{name}", namespace("net")?));
+        let failed = |error: io::Error| named(&path, &error);
+        let _file = folder().and_then(|()| open(&path)).map_err(failed)?;
+        match _file.try_lock() {
+            Ok(()) => Ok(Some(Lock { _file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+}
+
+fn named(file: &Path, error: &io::Error) -> io::Error {
+    let problem = match error.kind() {
+        io::ErrorKind::AlreadyExists => "another exm on this machine has changed it".to_owned(),
+        _ => error.to_string(),
+    };
+    io::Error::new(error.kind(), format!("{} cannot be changed: {problem}", file.display()))
+}
+
+/// Where the old content of `file` is kept: settings are of a network namespace, and other files of a
+/// namespace of mounts. Slashes become exclamation marks, as in sysfs. The content to come is part of
+/// the name of a setting's, whose values are words, as those who want different values share nothing.
+fn saved(file: &Path, content: &str) -> io::Result<PathBuf> {
+    folder()?;
+    let name = file.display().to_string().replace('/', "!");
+    Ok(match file.starts_with(SETTINGS) {
+        true => format!("{FOLDER}/{}-{name}={content}", namespace("net")?).into(),
+        false => format!("{FOLDER}/{}-{name}", namespace("mnt")?).into(),
+    })
+}
+
+fn folder() -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(FOLDER)
+}
+
+/// What tells the calling thread's namespace of `kind` from others.
+fn namespace(kind: &str) -> io::Result<String> {
+    let inode = fs::metadata(format!("/proc/thread-self/ns/{kind}"))?.ino();
+    Ok(format!("{kind}-{inode}"))
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Opens and locks the file at `path`, and whether nobody else has a lock on it.
+fn lock(path: &Path, sharing: Sharing) -> io::Result<(File, bool)> {
+    loop {
+        let file = open(path)?;
+        let is_first = match file.try_lock() {
+            Ok(()) => true,
+            Err(TryLockError::WouldBlock) if sharing == Sharing::Shared => {
+                file.lock_shared()?;
+                false
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        };
+        if is_at(&file, path) {
+            return Ok((file, is_first));
+        }
+    }
+}
+
+/// Whether `file` is what is found at `path`.
+fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
+}
+
+/// Whether `kept` has the old content already: left by a process that was killed with its shell, while
+/// the file still has what that wrote.
+fn is_known(kept: &File, before: &str, content: &str) -> io::Result<bool> {
+    let is_ours = before.lines().next() == content.lines().next();
+    Ok(is_ours && kept.metadata()?.len() > 0)
+}
+
+/// Has `kept` hold `content` and nothing else. Nobody reads it but a shell once we have ended.
+fn save(mut kept: &File, content: &str) -> io::Result<()> {
+    kept.write_all(content.as_bytes())?;
+    kept.set_len(content.len() as u64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Whether it can be tested here.
+    #[track_caller]
+    fn possible() -> bool {
+        let possible = exm_testing::is_root();
+        if !possible {
+            exm_testing::skip("without root's rights");
+        }
+        possible
+    }
+
+    fn file(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("exm-restore-{name}-{}", std::process::id()))
+    }
+
+    fn read(file: &Path) -> String {
+        fs::read_to_string(file).unwrap()
+    }
+
+    const BEFORE: &str = "nameserver 192.0.2.1\nsearch \"$(false)\" % \\n\n";
+
     #[test]
     fn the_old_content_comes_back() {
-        let file = std::env::temp_dir().join(format!("exm-restore-{}", std::process::id()));
-        let before = "nameserver 192.0.2.1\nsearch \"$(false)\" % \\n\n";
-        fs::write(&file, before).unwrap();
-        let restore = Restore::after_writing(&file, "else").unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "else");
+        if !possible() {
+            return;
+        }
+        let file = file("back");
+        fs::write(&file, BEFORE).unwrap();
+        let restore = Restore::file(&file, "ours\n").unwrap();
+        assert_eq!(read(&file), "ours\n");
+        let busy = Restore::file(&file, "ours\n").unwrap_err();
+        assert!(busy.to_string().contains("another exm on this machine"), "{busy}");
         drop(restore);
-        assert_eq!(fs::read_to_string(&file).unwrap(), before);
+        assert_eq!(read(&file), BEFORE);
+        fs::remove_file(&file).unwrap();
+        assert!(Restore::file(&file, "ours\n").is_err(), "it is not there");
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_stays() {
+        if !possible() {
+            return;
+        }
+        let file = file("else");
+        fs::write(&file, BEFORE).unwrap();
+        let restore = Restore::file(&file, "ours\n").unwrap();
+        assert!(!restore.renew().unwrap());
+        fs::write(&file, "another network's\n").unwrap();
+        assert!(restore.renew().unwrap());
+        assert_eq!(read(&file), "ours\n");
+        drop(restore);
+        assert_eq!(read(&file), "another network's\n", "not that of the first network");
+        let restore = Restore::file(&file, "ours\n").unwrap();
+        fs::write(&file, "a third's\n").unwrap();
+        drop(restore);
+        assert_eq!(read(&file), "a third's\n");
+        fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn the_last_of_several_restores() {
+        if !possible() {
+            return;
+        }
+        let file = file("several");
+        fs::write(&file, "0").unwrap();
+        let hold = || Restore::hold(&file, "1", Sharing::Shared).unwrap();
+        let holders: Vec<_> = (0..3).map(|_| hold().expect("it is changed")).collect();
+        for holder in holders {
+            assert_eq!(read(&file), "1");
+            drop(holder);
+        }
+        assert_eq!(read(&file), "0");
+        // Where it is so already, nobody has to restore anything.
+        fs::write(&file, "1").unwrap();
+        assert!(hold().is_none());
+        assert_eq!(read(&file), "1");
+        fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn what_was_saved_outlives_even_the_shell() {
+        if !possible() {
+            return;
+        }
+        let file = file("killed");
+        fs::write(&file, "0").unwrap();
+        let hold = || Restore::hold(&file, "1", Sharing::Shared).unwrap();
+        let mut killed = hold().expect("it is changed");
+        killed._at_exit.shell.kill().unwrap();
+        drop(killed);
+        assert_eq!(read(&file), "1", "nobody was left to restore it");
+        drop(hold().expect("it was changed by us"));
+        assert_eq!(read(&file), "0");
         fs::remove_file(&file).unwrap();
     }
 }

@@ -98,10 +98,13 @@ fn become_in_new_namespace(outside: Identity, inside: Identity) -> Result<(), Ri
     write("/proc/self/uid_map", format!("{} {} 1", inside.user, outside.user))
 }
 
-/// Has the calling thread run before others, as far as that is allowed: before all that are not so
-/// urgent (`SCHED_FIFO`), or else only with more weight. What it starts is like any other program.
-/// Returns whether it is urgent.
-pub fn be_first_in_line() -> bool {
+/// Gives the calling thread real-time priority (`SCHED_FIFO`) where that is allowed, and otherwise the
+/// largest share of the processor (a nice value of -20). What it starts has neither. Returns whether
+/// it has real-time priority.
+///
+/// A thread with real-time priority takes a whole processor if it has enough to do: none should have it
+/// whose work strangers can make by sending packets.
+pub fn set_realtime_priority() -> bool {
     if sys::be_urgent(1).is_ok() {
         return true;
     }

@@ -1,13 +1,15 @@
-//! [`Waiter`]: waiting until something can be read, or until a time, to the microsecond.
+//! [`Waiter`]: waiting until something can be read, or until a time, to the microsecond; [`AnyOf`]:
+//! several files as one.
 
 use crate::Clock;
 use exm_units::{Instant, Span};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::time::TimeSpec;
 use std::cell::Cell;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// By how much later the kernel is expected to wake this one after each time it was later than
@@ -77,6 +79,30 @@ impl Waiter {
     }
 }
 
+/// Several files as one, which can be read where one of them can. A file that is closed is out of it.
+#[derive(Debug)]
+pub struct AnyOf(Epoll);
+
+impl AnyOf {
+    /// Of `files`.
+    ///
+    /// # Errors
+    /// The process has no more file descriptors, or one of the files cannot be waited for.
+    pub fn new(files: &[BorrowedFd]) -> io::Result<AnyOf> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        for file in files {
+            epoll.add(file, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+        }
+        Ok(AnyOf(epoll))
+    }
+}
+
+impl AsFd for AnyOf {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.0.as_fd()
+    }
+}
+
 /// Whether any can be read within `time`.
 fn poll_for(polled: &mut [PollFd], time: Span) -> io::Result<bool> {
     // A wait for ever is one of a day: the kernel takes no more seconds than fit its own type.
@@ -92,7 +118,6 @@ fn poll_for(polled: &mut [PollFd], time: Span) -> io::Result<bool> {
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
     #[test]
@@ -107,6 +132,12 @@ mod tests {
         assert_eq!(waiter.wait([a.as_fd(), b.as_fd()], Instant::MAX).unwrap(), [false, true]);
         // What can be read is told of even where the time has come already.
         assert_eq!(waiter.wait([a.as_fd(), b.as_fd()], Instant::ZERO).unwrap(), [false, true]);
+        let any_of = |files: &[BorrowedFd]| {
+            let any = AnyOf::new(files).unwrap();
+            waiter.wait([any.as_fd()], Instant::ZERO).unwrap()
+        };
+        assert_eq!(any_of(&[a.as_fd(), b.as_fd()]), [true]);
+        assert_eq!(any_of(&[a.as_fd()]), [false]);
     }
 
     #[test]

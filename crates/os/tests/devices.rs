@@ -145,10 +145,10 @@ fn masquerading_is_there_and_gone_again() {
         });
         list.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).ok()
     };
-    let network = Ipv4Addr::new(100, 64, 0, 9);
-    let masquerade = namespace.run(|| Masquerade::without_strays("exm-test", network, 24)).unwrap();
-    let network6: Ipv6Addr = "fd65:1::7".parse().unwrap();
-    let masquerade6 = namespace.run(|| Masquerade::new("exm-test", network6, 64)).unwrap();
+    let network = Address { ip: Ipv4Addr::new(100, 64, 0, 9).into(), prefix: 24 };
+    let masquerade = namespace.run(|| Masquerade::new("exm-test", network)).unwrap();
+    let network6 = Address { ip: "fd65:1::7".parse().unwrap(), prefix: 64 };
+    let masquerade6 = namespace.run(|| Masquerade::new("exm-test", network6)).unwrap();
     let Some(rules) = listed() else {
         return exm_testing::skip("without nft");
     };

@@ -92,7 +92,7 @@ fn set_up_and_wait() {
     let route = Route { destination, ..Route::default_by(index, None, ip.into()) };
     netlink.add_route(&route).unwrap();
     let name = format!("exm-{}", std::process::id());
-    let _masquerade = Masquerade::new(&name, ip, 24).unwrap();
+    let _masquerade = Masquerade::new(&name, Address { ip: ip.into(), prefix: 24 }).unwrap();
     let loopback = netlink.index("lo").unwrap();
     let _socket = PacketSocket::open(loopback, 1 << 16).unwrap();
     let confined = Confined { network: Some(&namespace), resolv_conf: None, identity: None };

@@ -3,12 +3,12 @@
 
 pub mod checksum;
 mod flow;
+mod icmp_error;
 mod mss;
-mod too_big;
 
 pub use flow::Flow;
+pub use icmp_error::{no_route, too_big};
 pub use mss::clamp_mss;
-pub use too_big::too_big;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -4,7 +4,7 @@ use crate::Scenario;
 use crate::bottleneck::{self, Queue};
 use crate::record::{Record, Window};
 use exm_emulator::{End, Ends, EndsError, Live, World, emulate};
-use exm_os::{Clock, be_first_in_line, set_net};
+use exm_os::{Clock, set_net, set_realtime_priority};
 use exm_units::{Instant, Span};
 use rustix::net::sockopt::Timeout;
 use rustix::net::{self, AddressFamily, SocketType};
@@ -149,11 +149,11 @@ fn run(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let receiver = scope.spawn(|| {
-            be_first_in_line();
+            set_realtime_priority();
             receive(listening, clock, &stop)
         });
         let sender = scope.spawn(|| {
-            be_first_in_line();
+            set_realtime_priority();
             send(sending, address, clock, &stop)
         });
         let sampler = scope.spawn(|| from.namespace.run(|| sample(clock, &stop)));

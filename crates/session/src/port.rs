@@ -68,6 +68,11 @@ impl Port {
         SockRef::from(&self.socket).bind_device(device.map(str::as_bytes))
     }
 
+    /// Gives what it sends this mark (`SO_MARK`).
+    pub(crate) fn set_mark(&self, mark: u32) -> io::Result<()> {
+        SockRef::from(&self.socket).set_mark(mark)
+    }
+
     /// Where it is.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr().map(canonical)

@@ -86,6 +86,8 @@ pub struct Session {
     hops: Option<HopPlan>,
     /// By which device alone it sends and receives, where it was told.
     device: Option<String>,
+    /// The mark of what it sends, where it has one.
+    mark: Option<u32>,
     buffer: Buffer,
     /// What the system had no room for, and when it was put together.
     unsent: Option<(Instant, Path)>,
@@ -156,6 +158,7 @@ impl Session {
             ready,
             hops,
             device: None,
+            mark: None,
             buffer: Buffer::new(),
             unsent: None,
             more: false,
@@ -201,11 +204,25 @@ impl Session {
         Ok(())
     }
 
+    /// From now on what it sends has this mark (`SO_MARK`), by which routing rules and firewalls of the
+    /// machine can tell it from other packets.
+    ///
+    /// # Errors
+    /// This process may not: it takes `CAP_NET_ADMIN`.
+    pub fn set_mark(&mut self, mark: u32) -> io::Result<()> {
+        self.ports.iter().try_for_each(|port| port.set_mark(mark))?;
+        self.mark = Some(mark);
+        Ok(())
+    }
+
     /// Another socket of the client's.
     fn open(&self) -> io::Result<Port> {
         let port = Port::anywhere()?;
         if let Some(device) = &self.device {
             port.use_device(Some(device))?;
+        }
+        if let Some(mark) = self.mark {
+            port.set_mark(mark)?;
         }
         Ok(port)
     }

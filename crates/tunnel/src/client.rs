@@ -1,13 +1,14 @@
 //! [`Client`]: the end whose traffic is carried.
 
 use crate::device::{Device, End};
+use crate::dns::DnsOverride;
 use crate::error::TunnelError;
 use crate::exit::Exit;
-use crate::names::Names;
 use crate::network::{Cidr, Network};
 use crate::pipe::Pipe;
+use crate::unreachable::Unreachable;
 use crate::wire::{Message, NoMessage, VERSION};
-use exm_os::Netlink;
+use exm_os::{AnyOf, KillSwitch, Netlink};
 use exm_packet::Packet;
 use exm_session::{Errand, Session, Sink, Source, State};
 use exm_units::{Instant, Span};
@@ -31,20 +32,24 @@ pub struct ClientPlan {
     pub device: String,
     /// Where packets go that are carried.
     pub routes: Vec<Cidr>,
-    /// Whom the machine asks for names meanwhile; where there is none, whom it asks already.
-    pub names: Vec<IpAddr>,
-    /// The file that says whom to ask.
+    /// The resolvers that the machine asks meanwhile; where there are none, its own.
+    pub dns: Vec<IpAddr>,
+    /// Where programs find the resolvers.
     pub resolv_conf: PathBuf,
+    /// Whether what goes to the routes' addresses is blocked wherever it does not go by the tunnel:
+    /// from the start, and even after the process is killed. See [`Client::lift_kill_switch`].
+    pub kill_switch: bool,
 }
 
 impl Default for ClientPlan {
-    /// All traffic, and names as before.
+    /// All traffic, the machine's own resolvers, and no kill switch.
     fn default() -> ClientPlan {
         ClientPlan {
             device: "exm%d".to_owned(),
             routes: ClientPlan::everything(),
-            names: Vec::new(),
-            resolv_conf: Names::file(),
+            dns: Vec::new(),
+            resolv_conf: DnsOverride::file(),
+            kill_switch: false,
         }
     }
 }
@@ -66,10 +71,11 @@ impl ClientPlan {
 
 /// The end whose traffic is carried. Once a server has answered, it makes a network device and sends
 /// into it what [`ClientPlan::routes`] say; all of it is gone when this is dropped or the process
-/// ends, however it ends.
+/// ends, however it ends, but for a kill switch.
 #[derive(Debug)]
 pub struct Client {
     plan: ClientPlan,
+    kill_switch: Option<KillSwitch>,
     /// The largest datagram of the session.
     largest: u16,
     joined: Option<Joined>,
@@ -92,15 +98,30 @@ struct Joined {
     pipe: Pipe,
     network: Network,
     exit: Exit,
-    _names: Option<Names>,
+    dns: Option<DnsOverride>,
+    unreachable: Option<Unreachable>,
+    /// Readable where one of the devices is.
+    ready: AnyOf,
 }
 
 impl Client {
-    /// A client over `session`, to which nobody has answered yet.
-    pub fn new(session: &Session, plan: ClientPlan) -> Client {
+    /// A client over `session`, to which nobody has answered yet. Where a kill switch was left by
+    /// another process, it is taken over, whatever the plan says.
+    ///
+    /// # Errors
+    /// There is to be a kill switch, and there can be none.
+    pub fn new(session: &mut Session, plan: ClientPlan) -> Result<Client, TunnelError> {
         let largest = u16::try_from(session.settings().max_payload()).unwrap_or(u16::MAX);
-        Client {
+        let mut kill_switch = None;
+        if plan.kill_switch || KillSwitch::is_engaged() {
+            session.set_mark(KillSwitch::MARK).map_err(TunnelError::KillSwitch)?;
+            let networks = plan.routes.iter().map(|&route| route.into()).collect();
+            let engaged = KillSwitch::engage(networks).map_err(TunnelError::KillSwitch)?;
+            kill_switch = Some(engaged.ok_or(TunnelError::KillSwitchHeld)?);
+        }
+        Ok(Client {
             plan,
+            kill_switch,
             largest,
             joined: None,
             welcome: None,
@@ -110,7 +131,7 @@ impl Client {
             session: 0,
             look_at: Instant::ZERO,
             failed: None,
-        }
+        })
     }
 
     /// What carries packets, once there is something to carry them to.
@@ -123,6 +144,26 @@ impl Client {
         self.joined.as_ref().map(|joined| joined.network)
     }
 
+    /// Whether traffic past the tunnel is blocked by a kill switch.
+    pub fn has_kill_switch(&self) -> bool {
+        self.kill_switch.is_some()
+    }
+
+    /// Lifts the kill switch, if there is one: without this, it stays when the process ends.
+    ///
+    /// # Errors
+    /// It is not there any more.
+    pub fn lift_kill_switch(&mut self) -> io::Result<()> {
+        self.kill_switch.take().map_or(Ok(()), KillSwitch::lift)
+    }
+
+    /// Whether the plan's IPv6 routes are unreachable, as the tunnel's packets are smaller than IPv6
+    /// requires (RFC 8200, section 5).
+    pub fn is_v6_unreachable(&self) -> bool {
+        let joined = self.joined.as_ref();
+        joined.is_some_and(|joined| joined.unreachable.is_some() && !joined.pipe.has_six())
+    }
+
     /// Looks after what may have changed since the last time.
     fn look(&mut self, session: &mut Session, now: Instant) -> Result<(), TunnelError> {
         let stats = session.stats();
@@ -132,6 +173,9 @@ impl Client {
         }
         if let (Some(joined), Some(peer)) = (&mut self.joined, stats.peer) {
             joined.keep_out(session, peer.ip())?;
+        }
+        if let Some(dns) = self.joined.as_ref().and_then(|joined| joined.dns.as_ref()) {
+            dns.renew();
         }
         if self.asking && stats.state == State::Established {
             let since = *self.asked_at.get_or_insert(now);
@@ -154,7 +198,7 @@ impl Client {
         self.asking = false;
         let mtu = mtu.min(self.largest);
         if let Some(joined) = &mut self.joined {
-            return joined.change(mtu, network);
+            return joined.change(mtu, network, &self.plan.routes);
         }
         let used = Netlink::open()?.all_addresses()?;
         if let Some(used) = used.iter().find(|address| network.contains(address.ip)) {
@@ -162,17 +206,27 @@ impl Client {
         }
         let mut device = Device::new(&self.plan.device, mtu)?;
         device.set_addresses(network.addresses(End::Client))?;
+        let unreachable = Unreachable::new(&self.plan.routes)?;
         let exit = Exit::new(self.plan.routes.clone());
         let pipe = Pipe::new(device, usize::from(self.largest));
-        let mut joined = Joined { pipe, network, exit, _names: None };
+        let files: Vec<_> = [Some(pipe.as_fd()), unreachable.as_ref().map(AsFd::as_fd)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let ready = AnyOf::new(&files).map_err(TunnelError::Gone)?;
+        let mut joined = Joined { pipe, network, exit, dns: None, unreachable, ready };
         if let Some(peer) = session.stats().peer {
             joined.keep_out(session, peer.ip())?;
+        }
+        if let Some(kill_switch) = &self.kill_switch {
+            let allowed = kill_switch.allow(joined.pipe.device_name());
+            allowed.map_err(TunnelError::KillSwitch)?;
         }
         for route in &self.plan.routes {
             joined.pipe.device().add_route(*route)?;
         }
         let device = joined.pipe.device_name();
-        joined._names = Names::ask(&self.plan.names, device, &self.plan.resolv_conf)?;
+        joined.dns = DnsOverride::new(&self.plan.dns, device, &self.plan.resolv_conf)?;
         self.joined = Some(joined);
         Ok(())
     }
@@ -182,16 +236,32 @@ impl Joined {
     /// Keeps the session's own packets out of the tunnel.
     fn keep_out(&mut self, session: &mut Session, server: IpAddr) -> Result<(), TunnelError> {
         let device = self.pipe.device();
-        self.exit.keep(session, server, device.netlink(), device.index())
+        let mut own = vec![device.index()];
+        own.extend(self.unreachable.as_ref().map(Unreachable::index));
+        self.exit.keep(session, server, device.netlink(), &own)
     }
 
-    /// The server says something new.
-    fn change(&mut self, mtu: u16, network: Network) -> Result<(), TunnelError> {
+    /// The server says something new; `routes` are the plan's.
+    fn change(&mut self, mtu: u16, network: Network, routes: &[Cidr]) -> Result<(), TunnelError> {
         let device = self.pipe.device_mut();
-        device.set_mtu(mtu)?;
+        let has_v6_again = device.set_mtu(mtu)?;
         device.set_addresses(network.addresses(End::Client))?;
         self.network = network;
+        if has_v6_again {
+            for route in routes.iter().filter(|route| route.ip().is_ipv6()) {
+                self.pipe.device().add_route(*route)?;
+            }
+        }
         Ok(())
+    }
+
+    /// Whether the server may send `packet`: from where the routes lead, or the server itself, to this
+    /// end of the tunnel.
+    fn accepts(&self, packet: &Packet, routes: &[Cidr]) -> bool {
+        let (from, to) = (packet.flow.from.0, packet.flow.to.0);
+        let is_to_us = self.network.addresses(End::Client).iter().any(|own| own.ip == to);
+        let is_routed = || routes.iter().any(|route| route.contains(from));
+        is_to_us && (self.network.contains(from) || is_routed())
     }
 }
 
@@ -209,12 +279,15 @@ impl Errand for Client {
         }
         if let Some(joined) = &mut self.joined {
             joined.pipe.read(now, session.deliverable())?;
+            if let Some(unreachable) = &mut joined.unreachable {
+                unreachable.answer(joined.network.server6())?;
+            }
         }
         Ok(())
     }
 
     fn file(&self) -> Option<BorrowedFd<'_>> {
-        self.joined.as_ref().map(|joined| joined.pipe.as_fd())
+        self.joined.as_ref().map(|joined| joined.ready.as_fd())
     }
 
     fn next_wake(&self) -> Instant {
@@ -244,8 +317,12 @@ impl Source for Client {
 impl Sink for Client {
     fn deliver(&mut self, now: Instant, payload: &[u8]) {
         if let Ok(packet) = Packet::parse(payload) {
-            if let Some(joined) = &mut self.joined {
-                joined.pipe.write(now, &packet, payload);
+            match &mut self.joined {
+                Some(joined) if joined.accepts(&packet, &self.plan.routes) => {
+                    joined.pipe.write(now, &packet, payload);
+                }
+                Some(joined) => joined.pipe.count_foreign(),
+                None => {}
             }
             return;
         }

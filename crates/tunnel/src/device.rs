@@ -50,14 +50,20 @@ impl Device {
         let netlink = Netlink::open()?;
         let index = netlink.index(tun.name())?;
         netlink.set_mtu(index, u32::from(mtu))?;
+        let device = Device { tun, netlink, index, mtu, addresses: Vec::new() };
+        device.silence();
+        device.netlink.set_up(index)?;
+        Ok(device)
+    }
+
+    /// Nothing goes out that no program sent.
+    fn silence(&self) {
         for (setting, value) in
             [("addr_gen_mode", "1"), ("router_solicitations", "0"), ("accept_ra", "0")]
         {
-            // Nothing goes out that no program sent; a kernel without IPv6 has none of these.
-            let _ = set_net(&format!("ipv6/conf/{}/{setting}", tun.name()), value);
+            // A kernel without IPv6 has none of these.
+            let _ = set_net(&format!("ipv6/conf/{}/{setting}", self.tun.name()), value);
         }
-        netlink.set_up(index)?;
-        Ok(Device { tun, netlink, index, mtu, addresses: Vec::new() })
     }
 
     pub(crate) fn index(&self) -> u32 {
@@ -73,14 +79,21 @@ impl Device {
     }
 
     /// From now on it carries packets of up to `mtu` bytes. From a device that becomes too small for
-    /// IPv6 the kernel takes its addresses, and they are to be set again.
-    pub(crate) fn set_mtu(&mut self, mtu: u16) -> Result<(), TunnelError> {
-        if mtu != self.mtu {
+    /// IPv6 the kernel takes all that it has of that, addresses, routes and settings, and they are to
+    /// be set again once it is large enough. Returns whether that is so now.
+    pub(crate) fn set_mtu(&mut self, mtu: u16) -> Result<bool, TunnelError> {
+        let before = std::mem::replace(&mut self.mtu, mtu);
+        if mtu != before {
             self.netlink.set_mtu(self.index, u32::from(mtu))?;
-            self.mtu = mtu;
-            self.addresses.retain(|address| address.ip.is_ipv4() || mtu >= LEAST_MTU6);
         }
-        Ok(())
+        if mtu < LEAST_MTU6 {
+            self.addresses.retain(|address| address.ip.is_ipv4());
+        }
+        let is_new = before < LEAST_MTU6 && mtu >= LEAST_MTU6;
+        if is_new {
+            self.silence();
+        }
+        Ok(is_new)
     }
 
     /// Gives it these addresses, and takes all others away.
@@ -112,14 +125,14 @@ impl Device {
     }
 
     /// What is sent to `destination` goes through it. Where that is of IPv6 and it has no address of
-    /// that, nothing is done.
+    /// that, nothing is done: see [`Unreachable`](crate::unreachable::Unreachable).
     pub(crate) fn add_route(&self, destination: Cidr) -> Result<(), TunnelError> {
         let ip = destination.ip();
         if self.address(ip).is_none() {
             return Ok(());
         }
-        let destination = Address { ip, prefix: destination.prefix() };
-        let route = Route { destination, ..Route::default_by(self.index, None, ip) };
+        let route =
+            Route { destination: destination.into(), ..Route::default_by(self.index, None, ip) };
         Ok(self.netlink.add_route(&route)?)
     }
 }

@@ -1,7 +1,7 @@
 //! [`TunnelError`]: why there is no tunnel.
 
 use crate::network::Network;
-use exm_os::NetlinkError;
+use exm_os::{ForwardingError, NetlinkError};
 use std::io;
 use std::net::IpAddr;
 
@@ -64,15 +64,21 @@ pub enum TunnelError {
         /// What this one speaks.
         ours: u8,
     },
-    /// No masquerading.
+    /// What the client sends cannot be forwarded.
+    #[error("what the client sends cannot be forwarded: {0}")]
+    Forwarding(#[from] ForwardingError),
+    /// The settings of the tunnel's device cannot be set again.
+    #[error("packets cannot be forwarded any more: {0}")]
+    Renewal(io::Error),
+    /// The kill switch cannot be engaged.
     #[error(
-        "what the client sends cannot go on as this machine's ({0}): it takes nftables with \
-         masquerading (modprobe nft_masq); or let it reach this machine alone (--private)"
+        "traffic past the tunnel cannot be blocked: {0}; load the modules of nftables \
+         (modprobe nft_ct nft_reject_inet)"
     )]
-    Masquerade(io::Error),
-    /// No forwarding.
-    #[error("packets cannot be forwarded: {0}")]
-    Forward(io::Error),
+    KillSwitch(io::Error),
+    /// Another tunnel has the kill switch.
+    #[error("another tunnel of this machine has the kill switch: end that first")]
+    KillSwitchHeld,
     /// The device by which the server is reached cannot be used.
     #[error(
         "the session cannot keep to the device \"{device}\", as it must beside its own routes: \
@@ -84,10 +90,10 @@ pub enum TunnelError {
         /// What the system said.
         source: io::Error,
     },
-    /// The machine's resolver cannot be changed.
-    #[error("names cannot be asked of {}: {source}", list(servers))]
-    Names {
-        /// Whom they were to be asked.
+    /// The machine's resolvers cannot be changed.
+    #[error("the resolvers cannot be set to {}: {source}", list(servers))]
+    Dns {
+        /// What they were to be.
         servers: Vec<IpAddr>,
         /// What the system said.
         source: io::Error,

@@ -6,7 +6,6 @@ use exm_os::{Netlink, NetlinkError, Restore, Route, read_net};
 use exm_session::Session;
 use std::cmp::Reverse;
 use std::net::IpAddr;
-use std::path::Path;
 
 /// The kernel takes a packet only where it would send the answer by the same device...
 const STRICT: &str = "1";
@@ -34,8 +33,8 @@ impl Exit {
         Exit { routes, device: None, _loosened: None }
     }
 
-    /// Has `session` keep to the device by which `server` is reached beside that of number `tunnel`.
-    /// Where none is for the moment, it stays as it was.
+    /// Has `session` keep to the device by which `server` is reached beside those of the numbers
+    /// `tunnel`. Where none is for the moment, it stays as it was.
     ///
     /// # Errors
     /// The routes cannot be read, or this process may not choose devices.
@@ -44,7 +43,7 @@ impl Exit {
         session: &mut Session,
         server: IpAddr,
         netlink: &Netlink,
-        tunnel: u32,
+        tunnel: &[u32],
     ) -> Result<(), TunnelError> {
         if !self.routes.iter().any(|route| route.contains(server)) || is_here(netlink, server)? {
             return Ok(());
@@ -75,12 +74,12 @@ fn is_here(netlink: &Netlink, ip: IpAddr) -> Result<bool, NetlinkError> {
     Ok(own || ip.is_loopback())
 }
 
-/// The device of the best route to `ip` that does not lead into the device of number `tunnel`: of
-/// those that fit the most closely, the one of least metric.
-fn best(routes: &[Route], ip: IpAddr, tunnel: u32) -> Option<u32> {
+/// The device of the best route to `ip` that does not lead into one of the numbers `tunnel`: of those
+/// that fit the most closely, the one of least metric.
+fn best(routes: &[Route], ip: IpAddr, tunnel: &[u32]) -> Option<u32> {
     let fitting = routes.iter().filter(|route| {
         let cidr = Cidr::new(route.destination.ip, route.destination.prefix);
-        route.device != tunnel && cidr.is_some_and(|cidr| cidr.contains(ip))
+        !tunnel.contains(&route.device) && cidr.is_some_and(|cidr| cidr.contains(ip))
     });
     let best = fitting.max_by_key(|route| (route.destination.prefix, Reverse(route.metric)));
     best.map(|route| route.device)
@@ -95,8 +94,7 @@ fn loosen(device: &str) -> std::io::Result<Option<Restore>> {
     if settings.iter().max().is_none_or(|setting| setting != STRICT) {
         return Ok(None);
     }
-    let file = format!("/proc/sys/net/{}", of(device));
-    Restore::after_writing(Path::new(&file), LOOSE).map(Some)
+    Restore::setting(&of(device), LOOSE)
 }
 
 #[cfg(test)]
@@ -118,11 +116,11 @@ mod tests {
             route("0.0.0.0/1", 9, 0),
             route("192.0.2.0/24", 4, 100),
         ];
-        let to = |ip: &str| best(&routes, ip.parse().expect("an address"), 9);
+        let to = |ip: &str| best(&routes, ip.parse().expect("an address"), &[9]);
         assert_eq!(to("198.51.100.1"), Some(3));
         assert_eq!(to("192.0.2.1"), Some(4));
         assert_eq!(to("10.0.0.1"), Some(3), "not into the tunnel");
-        assert_eq!(best(&routes[2..3], [10, 0, 0, 1].into(), 9), None);
+        assert_eq!(best(&routes[2..3], [10, 0, 0, 1].into(), &[9]), None);
         assert_eq!(to("2001:db8::1"), None);
     }
 }

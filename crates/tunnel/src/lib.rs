@@ -16,23 +16,23 @@ mod client;
 #[cfg(target_os = "linux")]
 mod device;
 #[cfg(target_os = "linux")]
+mod dns;
+#[cfg(target_os = "linux")]
 mod error;
 #[cfg(target_os = "linux")]
 mod exit;
 pub mod flows;
 #[cfg(target_os = "linux")]
 mod ledger;
-#[cfg(target_os = "linux")]
-mod names;
 mod network;
 #[cfg(target_os = "linux")]
 mod pipe;
 #[cfg(target_os = "linux")]
 mod server;
 #[cfg(target_os = "linux")]
-mod wire;
+mod unreachable;
 #[cfg(target_os = "linux")]
-mod world;
+mod wire;
 
 #[cfg(target_os = "linux")]
 pub use client::{Client, ClientPlan};
@@ -47,5 +47,3 @@ pub use network::{Cidr, Network, NoCidr};
 pub use pipe::{Counters, Pipe};
 #[cfg(target_os = "linux")]
 pub use server::{Server, ServerPlan};
-#[cfg(target_os = "linux")]
-pub use world::World;

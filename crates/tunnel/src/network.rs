@@ -49,6 +49,13 @@ impl Cidr {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl From<Cidr> for exm_os::Address {
+    fn from(cidr: Cidr) -> exm_os::Address {
+        exm_os::Address { ip: cidr.ip, prefix: cidr.prefix }
+    }
+}
+
 impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.ip, self.prefix)

@@ -24,7 +24,8 @@ pub struct Counters {
     pub received: Tally,
     /// Packets that came by the session and this machine did not take.
     pub refused: u64,
-    /// Packets that came by the session from addresses that the other end does not have.
+    /// Packets that came by the session from addresses that the other end may not send from, or to
+    /// others than this end's.
     pub foreign: u64,
     /// What is no IP packet, from either side.
     pub malformed: u64,

@@ -2,17 +2,17 @@
 
 use crate::device::{Device, End};
 use crate::error::TunnelError;
-use crate::network::Network;
+use crate::network::{Cidr, Network};
 use crate::pipe::Pipe;
 use crate::wire::{Message, NoMessage, VERSION};
-use crate::world::World;
-use exm_os::Netlink;
+use exm_os::{Egress, Forwarding, Netlink};
 use exm_packet::Packet;
 use exm_session::{Errand, Session, Sink, Source};
 use exm_units::Instant;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
 /// What a server is to do.
 #[derive(Clone, Debug)]
@@ -23,12 +23,16 @@ pub struct ServerPlan {
     pub network: Option<Network>,
     /// Whether the client reaches this machine alone, and nothing beyond.
     pub is_private: bool,
+    /// Networks that the client reaches besides those behind this machine's uplink, where it is not
+    /// private.
+    pub allowed: Vec<Cidr>,
 }
 
 impl Default for ServerPlan {
-    /// Addresses of its choice, and the world beyond.
+    /// Addresses of its choice, and what is behind the uplink.
     fn default() -> ServerPlan {
-        ServerPlan { device: "exm%d".to_owned(), network: None, is_private: false }
+        let device = "exm%d".to_owned();
+        ServerPlan { device, network: None, is_private: false, allowed: Vec::new() }
     }
 }
 
@@ -36,13 +40,14 @@ impl Default for ServerPlan {
 /// and the answers back. It serves one client, the one that came last of those that have the key;
 /// several clients take several servers, each with a key and a port of its own.
 ///
-/// It makes a network device, and has the machine pass packets on between that and the world; all of
-/// it is gone when this is dropped or the process ends, however it ends.
+/// It makes a network device, and has the machine forward packets from that to its uplink, and replies
+/// back ([`Forwarding`]); all of it is gone when this is dropped or the process ends, however it ends.
 #[derive(Debug)]
 pub struct Server {
     pipe: Pipe,
     network: Network,
-    world: World,
+    /// Of IPv4 and, where this machine has that, of IPv6.
+    forwarding: Vec<Forwarding>,
     /// The largest datagram of the session.
     largest: u16,
     /// What is to be said to the client.
@@ -61,12 +66,19 @@ impl Server {
         let mut device = Device::new(&plan.device, largest)?;
         device.set_addresses(network.addresses(End::Server))?;
         let pipe = Pipe::new(device, usize::from(largest));
-        let world = if plan.is_private {
-            World::cut_off()
+        let egress = if plan.is_private {
+            Egress::Nowhere
         } else {
-            World::connect(pipe.device_name(), &network)?
+            Egress::Uplink(plan.allowed.iter().map(|&cidr| cidr.into()).collect())
         };
-        Ok(Server { pipe, network, world, largest, welcome: None, failed: None })
+        let has_v6 = Path::new("/proc/sys/net/ipv6").exists();
+        let networks = [Some(network.cidr()), has_v6.then(|| network.cidr6())];
+        let forwarding = networks
+            .into_iter()
+            .flatten()
+            .map(|network| Forwarding::new(pipe.device_name(), network.into(), &egress));
+        let forwarding = forwarding.collect::<Result<_, _>>()?;
+        Ok(Server { pipe, network, forwarding, largest, welcome: None, failed: None })
     }
 
     /// What carries packets.
@@ -79,16 +91,19 @@ impl Server {
         self.network
     }
 
-    /// How the client reaches the world.
-    pub fn world(&self) -> &World {
-        &self.world
+    /// The devices by which what the client sends leaves this machine for the world: that of IPv4 and
+    /// that of IPv6, where there are any.
+    pub fn uplinks(&self) -> impl Iterator<Item = &str> {
+        self.forwarding.iter().filter_map(Forwarding::uplink)
     }
 
     /// A client has come that carries packets of up to `mtu` bytes.
     fn welcome(&mut self, mtu: u16) -> Result<(), TunnelError> {
         let mtu = mtu.min(self.largest);
         let device = self.pipe.device_mut();
-        device.set_mtu(mtu)?;
+        if device.set_mtu(mtu)? {
+            self.forwarding.iter().try_for_each(Forwarding::renew).map_err(TunnelError::Renewal)?;
+        }
         device.set_addresses(self.network.addresses(End::Server))?;
         self.welcome = Some(Message::Welcome { mtu, network: self.network }.encode());
         Ok(())

@@ -1,7 +1,7 @@
 //! [`Caller`]: one end of a call.
 
 use super::{Place, Times};
-use exm_os::{Waiter, be_first_in_line};
+use exm_os::{Waiter, set_realtime_priority};
 use exm_trace::delay::{EndToEnd, Scores};
 use exm_units::{Bytes, Instant, Span};
 use std::io;
@@ -37,7 +37,7 @@ impl Caller {
     /// Sends at the call's rate; how many bytes of it count. A packet that the system does not take is
     /// one that is lost.
     pub(super) fn send(&self, times: Times, stop: &AtomicBool) -> io::Result<u64> {
-        be_first_in_line();
+        set_realtime_priority();
         let waiter = Waiter::new(times.clock, Span::ZERO);
         let mut payload = [0; (PACKET - HEADERS) as usize];
         let (mut at, mut bytes) = (times.begin, 0);
@@ -56,7 +56,7 @@ impl Caller {
 
     /// Listens; what came, and how late.
     pub(super) fn receive(&self, times: Times, stop: &AtomicBool) -> io::Result<Scores> {
-        be_first_in_line();
+        set_realtime_priority();
         let mut scores = EndToEnd::new(times.from, times.until);
         let mut payload = [0; 2048];
         while !stop.load(Ordering::Relaxed) {

@@ -5,7 +5,7 @@ use crate::flows::FlowState;
 use crate::{Client, ClientPlan, Network, Pipe, Server, ServerPlan};
 use exm_datagram::{Key, PortRange};
 use exm_emulator::Ends;
-use exm_os::{Clock, Namespace, be_first_in_line};
+use exm_os::{Clock, Namespace, set_realtime_priority};
 use exm_session::{Errand, Look, Session, Settings, drive};
 use exm_units::{Instant, Span};
 use std::io::{self, Read};
@@ -56,8 +56,8 @@ impl Tunnel {
             })?;
         let open = move || {
             let servers = vec![SocketAddr::new(ip.into(), address.port())];
-            let session = Session::connect(Clock::start(), key, settings, servers)?;
-            let client = Client::new(&session, ClientPlan::default());
+            let mut session = Session::connect(Clock::start(), key, settings, servers)?;
+            let client = Client::new(&mut session, ClientPlan::default())?;
             Ok((session, client))
         };
         let (client, network) = End::run(&ends.inside.namespace, open, |_, client: &Client| {
@@ -95,7 +95,7 @@ impl End {
         let (sender, told) = channel();
         let thread = thread::spawn(move || {
             network.enter().map_err(BenchError::Broken)?;
-            be_first_in_line();
+            set_realtime_priority();
             let (session, errand) = open()?;
             carry(session, errand, &stopped, &ready, &sender)
         });

@@ -63,9 +63,9 @@ pub(crate) struct LinkFlags {
     #[arg(long, value_name = "SPAN", help_heading = "Precision")]
     #[arg(default_value_t = Timing::default().gather)]
     gather: Span,
-    /// Do not run before other programs, and let processors sleep
-    #[arg(long, help_heading = "Precision")]
-    calm: bool,
+    /// Do not run at real-time priority (SCHED_FIFO), and let processors sleep: less precise
+    #[arg(long, alias = "calm", help_heading = "Precision")]
+    no_realtime: bool,
 }
 
 /// A value for both ways, or one for up and one for down.
@@ -104,7 +104,7 @@ impl LinkFlags {
         let (up, down) = (self.one_way(true), self.one_way(false));
         let memory = Bytes::new(1 << 30);
         let (seed, warm_up) = (self.seed, self.warm_up);
-        let timing = Timing { spin: self.spin, gather: self.gather, urgent: !self.calm };
+        let timing = Timing { spin: self.spin, gather: self.gather, urgent: !self.no_realtime };
         let (up_path, down_path) = (up.path()?, down.path()?);
         let setup = Setup { up: up_path, down: down_path, seed, timing, warm_up, memory };
         Ok((setup, [up.described(), down.described()]))

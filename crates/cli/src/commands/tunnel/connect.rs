@@ -1,9 +1,9 @@
 //! `exm tunnel connect`: the end whose traffic is carried.
 
 use super::RISK;
-use super::run::{TunnelFlags, run};
+use super::run::{TunnelFlags, check_rights, run};
 use crate::sessions::{KeyFlags, SproutFlags, servers};
-use crate::shell::{Failure, Printing};
+use crate::shell::{Failure, Printing, note};
 use exm_os::Clock;
 use exm_session::Session;
 use exm_tunnel::{Cidr, Client, ClientPlan};
@@ -12,11 +12,19 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Networks that this machine is in itself are reached as before. It may move from one network to another
-meanwhile: connections go on. Nothing is changed here before the server has answered.
+meanwhile: connections go on. Nothing is changed here before the server has answered, unless there is a
+kill switch.
+
+What the tunnel should carry and cannot is unreachable, and never sent past it: IPv6 takes --mtu 1428 or
+more at both ends. When this command ends, its routes are gone, and traffic goes past the tunnel again.
+--kill-switch prevents that: from the start on, other traffic to the carried addresses is blocked, on
+local networks too, and stays so if this command fails or is killed. Ctrl-C and SIGTERM lift it, and so
+does \"exm tunnel unblock\". While it blocks, give the server's address instead of its name.
 
 Examples:
   EXM_KEY=... exm tunnel connect example.org
   exm tunnel connect example.org:60002 --key-file key --dns 9.9.9.9
+  exm tunnel connect 192.0.2.1 --key-file key --kill-switch --dns 9.9.9.9
   exm tunnel connect 192.0.2.1 --key-file key --route 10.0.0.0/8 --route 2001:db8::/32";
 
 /// Carry this machine's traffic to a server that has the key, and on from there
@@ -29,9 +37,12 @@ pub(crate) struct Args {
     /// Carry what goes to these addresses, and nothing else; may be given several times
     #[arg(long = "route", value_name = "ADDRESS/BITS")]
     routes: Vec<Cidr>,
-    /// Ask this resolver for names meanwhile; may be given several times
-    #[arg(long = "dns", value_name = "ADDRESS")]
-    names: Vec<IpAddr>,
+    /// Use this DNS resolver meanwhile; may be given several times
+    #[arg(long, value_name = "ADDRESS")]
+    dns: Vec<IpAddr>,
+    /// Block what would go past the tunnel, even after this command is killed
+    #[arg(long)]
+    kill_switch: bool,
     #[command(flatten)]
     tunnel: TunnelFlags,
     #[command(flatten)]
@@ -44,19 +55,23 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        self.tunnel.check_rights()?;
+        check_rights()?;
         let key = self.key.key()?;
         let servers = servers(&self.server)?;
-        let session = Session::connect(Clock::start(), key, self.sprout.settings()?, servers)?;
+        let mut session = Session::connect(Clock::start(), key, self.sprout.settings()?, servers)?;
         let mut plan = ClientPlan {
             device: self.tunnel.device.clone(),
-            names: self.names,
+            dns: self.dns,
+            kill_switch: self.kill_switch,
             ..ClientPlan::default()
         };
         if !self.routes.is_empty() {
             plan.routes = self.routes;
         }
-        let client = Client::new(&session, plan);
+        let client = Client::new(&mut session, plan)?;
+        if client.has_kill_switch() && !self.kill_switch {
+            note("the kill switch of an earlier tunnel is engaged: this tunnel keeps it");
+        }
         let display = self.tunnel.display("tunnel connect", self.printing).awaiting(&self.server);
         run(session, client, display, &self.tunnel, self.printing)
     }

@@ -6,6 +6,7 @@ mod flows;
 mod run;
 mod serve;
 mod summary;
+mod unblock;
 mod view;
 
 use crate::commands::commands;
@@ -17,8 +18,8 @@ A host with a good connection serves; a machine on a cellular or other moody lin
 the latter sends and receives goes by a Sprout session between the two, encrypted. Each flow of packets
 has a queue of its own, they take turns, who took fewer before comes first, and none holds more than
 will be delivered soon: a call stays smooth beside a download. Both must be run as root. Everything
-that they set up, devices, routes, rules and names, is taken down again when they end, however they
-end.
+that they set up, devices, routes, rules and resolvers, is taken down again when they end, however they
+end; only the kill switch of --kill-switch stays when the client is killed.
 
 A server serves one client at a time, the one that came last of those that have its key; for several
 clients run several, each with a key and a port of its own.
@@ -47,6 +48,7 @@ commands! {
         Serve(serve),
         Connect(connect),
         Bench(bench),
+        Unblock(unblock),
     }
 }
 
@@ -55,7 +57,7 @@ impl Args {
     pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
         match &mut self.command {
             Command::Bench(args) => args.prepare(),
-            Command::Serve(_) | Command::Connect(_) => Ok(()),
+            Command::Serve(_) | Command::Connect(_) | Command::Unblock(_) => Ok(()),
         }
     }
 

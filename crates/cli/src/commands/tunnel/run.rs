@@ -4,9 +4,10 @@ use super::summary::Summary;
 use super::view::TunnelView;
 use crate::sessions::{Display, DisplayFlags, carry, code_of};
 use crate::shell::{Failure, Printing};
-use exm_os::{Rights, be_first_in_line};
+use exm_os::{Rights, set_realtime_priority};
 use exm_session::{Errand, Session};
 use exm_tunnel::{Client, Network, Pipe, Server};
+use std::io;
 use std::process::ExitCode;
 
 /// What both ends of a tunnel are told.
@@ -15,8 +16,12 @@ pub(super) struct TunnelFlags {
     /// What the tunnel's network device is called; %d becomes the first number that is free
     #[arg(long, value_name = "NAME", default_value = "exm%d", value_parser = device)]
     pub(super) device: String,
-    /// Do not run before other programs
+    /// Run at real-time priority (SCHED_FIFO), for when other programs keep the processors busy; then
+    /// a flood of packets from outside can starve them
     #[arg(long)]
+    realtime: bool,
+    /// Without effect: what it asked for is the default
+    #[arg(long, hide = true)]
     calm: bool,
     #[command(flatten)]
     pub(super) display: DisplayFlags,
@@ -32,16 +37,16 @@ fn device(text: &str) -> Result<String, String> {
     }
 }
 
-impl TunnelFlags {
-    /// Whether this process may change the machine's network.
-    pub(super) fn check_rights(&self) -> Result<(), Failure> {
-        if Rights::are_there() {
-            return Ok(());
-        }
-        let problem = "a tunnel changes this machine's devices and routes, which only root may";
-        Err(Failure::new(problem).with_tip("run it as root, by sudo for instance"))
+/// Whether this process may change the machine's network.
+pub(super) fn check_rights() -> Result<(), Failure> {
+    if Rights::are_there() {
+        return Ok(());
     }
+    let problem = "a tunnel changes this machine's devices and routes, which only root may";
+    Err(Failure::new(problem).with_tip("run it as root, by sudo for instance"))
+}
 
+impl TunnelFlags {
     /// How the tunnel is shown; `title` is the command.
     pub(super) fn display(&self, title: &str, printing: Printing) -> Display<TunnelView> {
         Display::new(title, self.display, !printing.is_json(), TunnelView::default())
@@ -54,6 +59,18 @@ pub(super) trait Tunnel: Errand {
     fn pipe(&self) -> Option<&Pipe>;
     /// The addresses of both ends, once they are known.
     fn network(&self) -> Option<Network>;
+    /// Whether IPv6 is unreachable, as the tunnel's packets are too small for it.
+    fn is_v6_unreachable(&self) -> bool {
+        false
+    }
+    /// Whether traffic past the tunnel stays blocked when the process ends.
+    fn has_kill_switch(&self) -> bool {
+        false
+    }
+    /// Lifts the kill switch, where there is one.
+    fn lift_kill_switch(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Tunnel for Client {
@@ -63,6 +80,18 @@ impl Tunnel for Client {
 
     fn network(&self) -> Option<Network> {
         Client::network(self)
+    }
+
+    fn is_v6_unreachable(&self) -> bool {
+        Client::is_v6_unreachable(self)
+    }
+
+    fn has_kill_switch(&self) -> bool {
+        Client::has_kill_switch(self)
+    }
+
+    fn lift_kill_switch(&mut self) -> io::Result<()> {
+        Client::lift_kill_switch(self)
     }
 }
 
@@ -85,10 +114,17 @@ pub(super) fn run<T: Tunnel>(
     flags: &TunnelFlags,
     printing: Printing,
 ) -> Result<ExitCode, Failure> {
-    if !flags.calm {
-        be_first_in_line();
+    if flags.realtime {
+        set_realtime_priority();
     }
-    let ended = carry(&mut session, &mut tunnel, display)?;
+    let carried = carry(&mut session, &mut tunnel, display);
+    let ended = carried.map_err(|failure| match tunnel.has_kill_switch() {
+        true => {
+            failure.with_tip("traffic stays blocked: \"exm tunnel unblock\" lifts the kill switch")
+        }
+        false => failure,
+    })?;
+    tunnel.lift_kill_switch()?;
     let summary = tunnel.pipe().map(|pipe| Summary::new(&session, pipe, tunnel.network()));
     if let Some(summary) = summary.filter(|_| !flags.display.quiet || printing.is_json()) {
         printing.print(&summary)?;

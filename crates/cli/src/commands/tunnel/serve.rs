@@ -1,7 +1,7 @@
 //! `exm tunnel serve`: the end with the good connection.
 
 use super::RISK;
-use super::run::{TunnelFlags, run};
+use super::run::{TunnelFlags, check_rights, run};
 use crate::sessions::{ServerFlags, SproutFlags};
 use crate::shell::{Failure, Printing, note};
 use exm_os::Clock;
@@ -10,12 +10,14 @@ use exm_tunnel::{Cidr, Network, Server, ServerPlan};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-What the client sends goes on from here as this machine's own (masquerading). A firewall of this
-machine's must let its UDP port in, and let packets from the tunnel's device through.
+What the client sends goes on from here as this machine's own (masquerading): by the device of this
+machine's default route, and to the networks of --allow. Only replies come back: nobody can open a
+connection to the client. A firewall of this machine must admit the UDP port, and forward packets from
+the tunnel's device.
 
 Examples:
   exm tunnel serve --new-key --key-file key
-  exm tunnel serve --key-file key --port 60002
+  exm tunnel serve --key-file key --port 60002 --allow 10.5.0.0/16
   exm tunnel serve --key-file key --network 10.77.0.0/24 --private";
 
 /// Carry the traffic of a client that has the key to the world, and the answers back
@@ -29,8 +31,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS/BITS", value_parser = network)]
     network: Option<Network>,
     /// Let the client reach this machine alone, and nothing beyond
-    #[arg(long)]
+    #[arg(long, conflicts_with = "allowed")]
     private: bool,
+    /// Also forward to these addresses, by whichever device leads there; may be given several times
+    #[arg(long = "allow", value_name = "ADDRESS/BITS")]
+    allowed: Vec<Cidr>,
     #[command(flatten)]
     tunnel: TunnelFlags,
     #[command(flatten)]
@@ -49,18 +54,18 @@ fn network(text: &str) -> Result<Network, String> {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        self.tunnel.check_rights()?;
+        check_rights()?;
         let key = self.server.key()?;
         let settings = self.sprout.settings()?;
         let ServerFlags { bind, port, .. } = self.server;
         let session = Session::listen(Clock::start(), key.clone(), settings, bind, port)
             .map_err(|error| ServerFlags::refused(&error))?;
         let (device, is_private) = (self.tunnel.device.clone(), self.private);
-        let plan = ServerPlan { device, network: self.network, is_private };
+        let plan = ServerPlan { device, network: self.network, is_private, allowed: self.allowed };
         let server = Server::new(&session, &plan)?;
         self.server.tell(session.local_address()?.port(), &key, self.tunnel.display.quiet)?;
-        if !self.private && !server.world().has_four() {
-            note("this machine has no way to the world: the client reaches it alone");
+        if !is_private && server.uplinks().next().is_none() {
+            note("this machine has no default route: the client reaches no other machines");
         }
         let display = self.tunnel.display("tunnel serve", self.printing);
         run(session, server, display, &self.tunnel, self.printing)

@@ -23,13 +23,18 @@ pub(super) struct TunnelView {
     flows: Flows,
     /// Whether the user was told that it is up.
     is_up: bool,
+    /// Whether the user was told last that IPv6 is unreachable.
+    is_v6_unreachable: bool,
 }
 
 impl<T: Tunnel> View<T> for TunnelView {
     fn look(&mut self, moment: &Moment<'_, T>) -> Option<String> {
         let pipe = moment.errand.pipe()?;
         self.flows.update(moment.now, pipe);
-        let network = moment.errand.network().filter(|_| !self.is_up)?;
+        let network = moment.errand.network()?;
+        if self.is_up {
+            return self.v6_changed(moment.errand, pipe);
+        }
         self.is_up = true;
         Some(format!(
             "the tunnel is up: device {}, server {}, client {}, packets of up to {} bytes",
@@ -61,6 +66,24 @@ impl<T: Tunnel> View<T> for TunnelView {
             draw_rates(frame, rates, moment.history);
             draw_rtts(frame, rtts, moment.history);
         }
+    }
+}
+
+impl TunnelView {
+    /// What the user is told where IPv6 has become unreachable, or is carried again.
+    fn v6_changed(&mut self, tunnel: &impl Tunnel, pipe: &Pipe) -> Option<String> {
+        let is_v6_unreachable = tunnel.is_v6_unreachable();
+        if std::mem::replace(&mut self.is_v6_unreachable, is_v6_unreachable) == is_v6_unreachable {
+            return None;
+        }
+        Some(match is_v6_unreachable {
+            true => format!(
+                "IPv6 is unreachable: it takes packets of 1280 bytes, the tunnel carries {}; give --mtu \
+                 1428 or more at both ends",
+                pipe.mtu()
+            ),
+            false => "IPv6 is carried again".to_owned(),
+        })
     }
 }
 

@@ -1,5 +1,4 @@
 //! Networks for tests: a client, a server, and a host beyond it, connected by pairs of devices.
-#![expect(unreachable_pub, reason = "each test file uses it as a module of its own")]
 
 use exm_datagram::{Key, PortRange};
 use exm_os::{Clock, Namespace};
@@ -15,16 +14,16 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Where the server listens.
-pub const SERVER: &str = "10.9.0.1:60001";
+pub(crate) const SERVER: &str = "10.9.0.1:60001";
 
 /// Whether it can be tested here.
 #[track_caller]
-pub fn possible() -> bool {
+pub(crate) fn possible() -> bool {
     exm_testing::can_make_networks(&["ip", "nft", "ping"])
 }
 
 /// What a command in a network prints.
-pub fn shell(network: &Namespace, script: &str) -> String {
+pub(crate) fn shell(network: &Namespace, script: &str) -> String {
     let output = network.run(|| {
         let mut command = Command::new("sh");
         command.args(["-ec", script]).output()
@@ -36,14 +35,14 @@ pub fn shell(network: &Namespace, script: &str) -> String {
 }
 
 /// A client with two devices to a server, which has another to a host beyond.
-pub struct Networks {
-    pub client: Namespace,
-    pub server: Namespace,
-    pub host: Namespace,
+pub(crate) struct Networks {
+    pub(crate) client: Namespace,
+    pub(crate) server: Namespace,
+    pub(crate) host: Namespace,
 }
 
 impl Networks {
-    pub fn new() -> Networks {
+    pub(crate) fn new() -> Networks {
         let new = || Namespace::new().expect("it is possible");
         let networks = Networks { client: new(), server: new(), host: new() };
         let [server, host] =
@@ -90,7 +89,7 @@ impl Networks {
 }
 
 /// An end of a tunnel that runs in a thread of its own until it is dropped.
-pub struct End<T> {
+pub(crate) struct End<T> {
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<io::Result<()>>>,
     told: Receiver<T>,
@@ -98,12 +97,12 @@ pub struct End<T> {
 
 impl<T> End<T> {
     /// What it tells next, within a few seconds.
-    pub fn told(&self) -> T {
+    pub(crate) fn told(&self) -> T {
         self.told.recv_timeout(Duration::from_secs(20)).expect("it tells something")
     }
 
     /// How it fails, within a few seconds.
-    pub fn failed(&mut self) -> io::Error {
+    pub(crate) fn failed(&mut self) -> io::Error {
         let failed = (0..1000).any(|_| {
             thread::sleep(Duration::from_millis(20));
             self.thread.as_ref().is_some_and(JoinHandle::is_finished)
@@ -114,12 +113,12 @@ impl<T> End<T> {
     }
 
     /// Waits as long as it runs.
-    pub fn end_of_time(mut self) -> io::Result<()> {
+    pub(crate) fn end_of_time(mut self) -> io::Result<()> {
         self.thread.take().expect("it runs").join().expect("it does not panic")
     }
 
     /// Ends it; how it went.
-    pub fn end(mut self) -> io::Result<()> {
+    pub(crate) fn end(mut self) -> io::Result<()> {
         self.stop = None;
         self.thread.take().expect("it runs").join().expect("it does not panic")
     }
@@ -163,12 +162,12 @@ fn run<E: Errand, T: Send + 'static>(
     End { stop: Some(ours), thread: Some(thread), told }
 }
 
-pub fn key() -> Key {
+pub(crate) fn key() -> Key {
     Key::from_bytes([7; 16])
 }
 
 /// A server in its network; it tells its tunnel's device.
-pub fn server(network: &Namespace, plan: ServerPlan, settings: Settings) -> End<String> {
+pub(crate) fn server(network: &Namespace, plan: ServerPlan, settings: Settings) -> End<String> {
     let open = move || {
         let ports = PortRange::single(60001);
         let session = Session::listen(Clock::start(), key(), settings, None, ports)
@@ -186,19 +185,19 @@ pub fn server(network: &Namespace, plan: ServerPlan, settings: Settings) -> End<
 
 /// What a client tells, again and again.
 #[derive(Debug)]
-pub struct View {
-    pub device: String,
-    pub mtu: u16,
-    pub has_six: bool,
+pub(crate) struct View {
+    pub(crate) device: String,
+    pub(crate) mtu: u16,
+    pub(crate) has_six: bool,
 }
 
 /// A client in its network.
-pub fn client(network: &Namespace, plan: ClientPlan, settings: Settings) -> End<View> {
+pub(crate) fn client(network: &Namespace, plan: ClientPlan, settings: Settings) -> End<View> {
     let open = move || {
         let servers = vec![SERVER.parse().expect("an address")];
-        let session =
+        let mut session =
             Session::connect(Clock::start(), key(), settings, servers).map_err(io::Error::other)?;
-        let client = Client::new(&session, plan);
+        let client = Client::new(&mut session, plan)?;
         Ok((session, client))
     };
     run(network, open, |_, client: &Client, sender| {

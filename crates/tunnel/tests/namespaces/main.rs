@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+mod leaks;
 
 use common::{Networks, client, possible, server, shell};
 use exm_os::Namespace;
@@ -233,8 +234,8 @@ fn run_an_end_until_it_is_killed() {
         let _ = server.end_of_time();
     } else {
         let resolv_conf = std::env::var_os(RESOLV_CONF).expect("it is set").into();
-        let names = vec![IpAddr::from([9, 9, 9, 9])];
-        let plan = ClientPlan { names, resolv_conf, ..ClientPlan::default() };
+        let dns = vec![IpAddr::from([9, 9, 9, 9])];
+        let plan = ClientPlan { dns, resolv_conf, ..ClientPlan::default() };
         let client = client(&network, plan, Settings::default());
         client.told();
         eprintln!("ready");
@@ -293,7 +294,10 @@ fn nothing_is_left_of_a_tunnel_that_is_killed() {
             wait_until_ready(&mut client);
             let during = seen();
             assert!(during.0[0].contains("128.0.0.0/1 dev exm0"), "{}", during.0[0]);
-            assert_eq!(during.1, "# As long as exm tunnel runs.\nnameserver 9.9.9.9\n");
+            assert_eq!(
+                during.1,
+                "# Written by exm tunnel, for as long as it runs.\nnameserver 9.9.9.9\n"
+            );
         }
         client.kill().expect("it runs");
         client.wait().expect("it ended");

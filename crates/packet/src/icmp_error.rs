@@ -1,4 +1,4 @@
-//! [`too_big`]: telling a sender how large its packets may be.
+//! ICMP errors: [`too_big`] tells a sender how large its packets may be, [`no_route`] that there is no route.
 
 use crate::checksum::{fold, sum, write_ipv4};
 use crate::{ICMP, ICMP6, IPV4_HEADER, IPV6_HEADER, Packet};
@@ -15,27 +15,46 @@ const HOP_LIMIT: u8 = 64;
 /// tells its sender so (RFC 1191, section 4; RFC 4443, section 3.2). Nothing where there is nobody to
 /// tell, or where one who tells might be told in turn (RFC 1122, section 3.2.2).
 pub fn too_big(bytes: &[u8], packet: &Packet, mtu: u16, from: IpAddr) -> Option<Vec<u8>> {
+    let [high, low] = mtu.to_be_bytes();
+    // Destination unreachable, fragmentation needed; packet too big.
+    answer(bytes, packet, from, [[3, 4, 0, 0, 0, 0, high, low], [2, 0, 0, 0, 0, 0, high, low]])
+}
+
+/// What a router at `from` answers to `bytes`, which are `packet`, where it has no route for it: network
+/// unreachable (RFC 792), or no route to destination (RFC 4443, section 3.1). None where there is
+/// nobody to tell, as of [`too_big`].
+pub fn no_route(bytes: &[u8], packet: &Packet, from: IpAddr) -> Option<Vec<u8>> {
+    answer(bytes, packet, from, [[3, 0, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]])
+}
+
+/// An ICMP error with one of these headers, of IPv4 and of IPv6, whose checksum is yet to be computed.
+fn answer(
+    bytes: &[u8],
+    packet: &Packet,
+    from: IpAddr,
+    [header4, header6]: [[u8; ICMP_HEADER]; 2],
+) -> Option<Vec<u8>> {
     let is_first = packet.fragment.is_none_or(|fragment| fragment.is_first);
     if !is_first || is_error(bytes, packet) {
         return None;
     }
     match (from, packet.flow.from.0, packet.flow.to.0) {
         (IpAddr::V4(from), IpAddr::V4(to), IpAddr::V4(destination))
-            if is_somebody4(to) && is_somebody4(destination) =>
+            if is_unicast(to) && is_unicast(destination) =>
         {
-            Some(answer4(bytes, mtu, from, to))
+            Some(answer4(bytes, header4, from, to))
         }
         // What goes to a group is answered too, as by few errors (RFC 4443, section 2.4 (e.3)).
         (IpAddr::V6(from), IpAddr::V6(to), IpAddr::V6(_))
             if !to.is_unspecified() && !to.is_multicast() =>
         {
-            Some(answer6(bytes, mtu, from, to))
+            Some(answer6(bytes, header6, from, to))
         }
         _ => None,
     }
 }
 
-fn is_somebody4(ip: Ipv4Addr) -> bool {
+fn is_unicast(ip: Ipv4Addr) -> bool {
     !(ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast())
 }
 
@@ -49,7 +68,7 @@ fn is_error(bytes: &[u8], packet: &Packet) -> bool {
     }
 }
 
-fn answer4(bytes: &[u8], mtu: u16, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
+fn answer4(bytes: &[u8], header: [u8; ICMP_HEADER], from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
     let quoted = &bytes[..bytes.len().min(ANSWER4 - IPV4_HEADER - ICMP_HEADER)];
     let total = (IPV4_HEADER + ICMP_HEADER + quoted.len()) as u16;
     let mut answer = vec![0x45, 0];
@@ -58,16 +77,14 @@ fn answer4(bytes: &[u8], mtu: u16, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
     answer.extend_from_slice(&from.octets());
     answer.extend_from_slice(&to.octets());
     write_ipv4(&mut answer);
-    // Destination unreachable, fragmentation needed.
-    answer.extend_from_slice(&[3, 4, 0, 0, 0, 0]);
-    answer.extend_from_slice(&mtu.to_be_bytes());
+    answer.extend_from_slice(&header);
     answer.extend_from_slice(quoted);
     let check = !fold(sum(&answer[IPV4_HEADER..]));
     answer[IPV4_HEADER + 2..IPV4_HEADER + 4].copy_from_slice(&check.to_be_bytes());
     answer
 }
 
-fn answer6(bytes: &[u8], mtu: u16, from: Ipv6Addr, to: Ipv6Addr) -> Vec<u8> {
+fn answer6(bytes: &[u8], header: [u8; ICMP_HEADER], from: Ipv6Addr, to: Ipv6Addr) -> Vec<u8> {
     let quoted = &bytes[..bytes.len().min(ANSWER6 - IPV6_HEADER - ICMP_HEADER)];
     let length = (ICMP_HEADER + quoted.len()) as u16;
     let mut answer = vec![0x60, 0, 0, 0];
@@ -75,8 +92,7 @@ fn answer6(bytes: &[u8], mtu: u16, from: Ipv6Addr, to: Ipv6Addr) -> Vec<u8> {
     answer.extend_from_slice(&[ICMP6, HOP_LIMIT]);
     answer.extend_from_slice(&from.octets());
     answer.extend_from_slice(&to.octets());
-    answer.extend_from_slice(&[2, 0, 0, 0, 0, 0]);
-    answer.extend_from_slice(&mtu.to_be_bytes());
+    answer.extend_from_slice(&header);
     answer.extend_from_slice(quoted);
     // The addresses, the length and the protocol count, too (RFC 8200, section 8.1).
     let pseudo = sum(&answer[8..IPV6_HEADER]) + u32::from(length) + u32::from(ICMP6);
@@ -120,6 +136,18 @@ mod tests {
         assert_eq!(answer[48..], big[..1232]);
         let pseudo = sum(&answer[8..40]) + 1240 + 58;
         assert_eq!(fold(pseudo + sum(&answer[40..])), 0xffff);
+    }
+
+    #[test]
+    fn a_sender_learns_that_there_is_no_route() {
+        let packet = ip6(UDP, &[7; 100]);
+        let parsed = Packet::parse(&packet).expect("a packet");
+        let answer = no_route(&packet, &parsed, ROUTER6).expect("an answer");
+        assert_eq!((&answer[40..42], &answer[44..48]), (&[1, 0][..], &[0; 4][..]));
+        assert_eq!(answer[48..], packet);
+        assert!(Packet::parse(&answer).is_ok());
+        let length = answer.len() as u32 - 40;
+        assert_eq!(fold(sum(&answer[8..40]) + length + 58 + sum(&answer[40..])), 0xffff);
     }
 
     #[test]

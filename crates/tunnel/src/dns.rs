@@ -1,0 +1,160 @@
+//! [`DnsOverride`]: the resolvers that the machine asks while there is a tunnel.
+
+use crate::error::TunnelError;
+use exm_os::{AtExit, Restore};
+use std::fs;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where programs find the resolvers.
+pub(crate) const RESOLV_CONF: &str = "/etc/resolv.conf";
+/// The first line of what we write there.
+const HEADER: &str = "# Written by exm tunnel, for as long as it runs.";
+/// Where systemd-resolved answers, and so what it has written to the file.
+const RESOLVED: &str = "127.0.0.53";
+
+/// The resolvers that the machine asks; its own again when this is dropped or the process ends.
+///
+/// Where systemd-resolved answers, or resolvconf (resolvconf(8)) writes the file, they are given the
+/// resolvers with the tunnel's device. Otherwise the file is rewritten, again whenever a DHCP client has
+/// rewritten it, and has at the end what was written by others last.
+#[derive(Debug)]
+pub(crate) enum DnsOverride {
+    /// The device's own, with which systemd-resolved forgets them.
+    Resolved,
+    Resolvconf {
+        _delete: AtExit,
+    },
+    File(Restore),
+}
+
+impl DnsOverride {
+    /// Has the machine ask `servers`, by the device called `device`; `file` is where programs find the
+    /// resolvers.
+    ///
+    /// # Errors
+    /// The file cannot be written, or another tunnel has done so.
+    pub(crate) fn new(
+        servers: &[IpAddr],
+        device: &str,
+        file: &Path,
+    ) -> Result<Option<DnsOverride>, TunnelError> {
+        if servers.is_empty() {
+            return Ok(None);
+        }
+        if is_resolved(file) && configure_resolved(servers, device).is_ok() {
+            return Ok(Some(DnsOverride::Resolved));
+        }
+        let failed = |source| TunnelError::Dns { servers: servers.to_vec(), source };
+        if file == Path::new(RESOLV_CONF) && is_installed("resolvconf") {
+            let _delete = configure_resolvconf(servers, device).map_err(failed)?;
+            return Ok(Some(DnsOverride::Resolvconf { _delete }));
+        }
+        let restore = Restore::file(file, &format!("{HEADER}\n{}", content(servers)));
+        Ok(Some(DnsOverride::File(restore.map_err(failed)?)))
+    }
+
+    /// Applies it again where somebody else has rewritten the file.
+    pub(crate) fn renew(&self) {
+        if let DnsOverride::File(restore) = self {
+            // A file that is just being replaced is there again the next time.
+            let _ = restore.renew();
+        }
+    }
+
+    /// Where programs find the resolvers.
+    pub(crate) fn file() -> PathBuf {
+        PathBuf::from(RESOLV_CONF)
+    }
+}
+
+fn content(servers: &[IpAddr]) -> String {
+    servers.iter().map(|server| format!("nameserver {server}\n")).collect()
+}
+
+/// Whether `file` says that systemd-resolved is asked.
+fn is_resolved(file: &Path) -> bool {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let mut servers = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
+    servers.any(|server| server.trim() == RESOLVED)
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Names of all domains are asked of `servers`.
+fn configure_resolved(servers: &[IpAddr], device: &str) -> io::Result<()> {
+    let servers = servers.iter().map(IpAddr::to_string).collect();
+    for (verb, values) in [("dns", servers), ("domain", vec!["~.".to_owned()])] {
+        let mut command = Command::new("resolvectl");
+        command.arg(verb).arg(device).args(values);
+        run(&mut command, "")?;
+    }
+    Ok(())
+}
+
+/// Adds `servers` to what resolvconf knows, before all others (`-m 0`) and exclusively (`-x`), and
+/// deletes them at the end.
+fn configure_resolvconf(servers: &[IpAddr], device: &str) -> io::Result<AtExit> {
+    // Debian's resolvconf goes by names, of which those of tunnels come early.
+    let name = format!("tun.{device}");
+    let delete = AtExit::run("resolvconf", &["-f", "-d", &name])?;
+    let mut command = Command::new("resolvconf");
+    command.args(["-a", &name, "-m", "0", "-x"]);
+    run(&mut command, &content(servers))?;
+    Ok(delete)
+}
+
+/// Runs `command` with `input`.
+fn run(command: &mut Command, input: &str) -> io::Result<()> {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(input.as_bytes())?;
+    }
+    let status = child.wait()?;
+    let program = command.get_program().display();
+    let failed = || io::Error::other(format!("{program} failed: {status}"));
+    status.success().then_some(()).ok_or_else(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_names_the_resolvers_for_a_while() {
+        if !exm_testing::is_root() {
+            return exm_testing::skip("without root's rights");
+        }
+        let file = std::env::temp_dir().join(format!("exm-dns-{}", std::process::id()));
+        let before = "search example.org\nnameserver 192.0.2.53\n";
+        fs::write(&file, before).expect("a temporary file");
+        let servers = [IpAddr::from([9, 9, 9, 9]), IpAddr::from([0x2620; 8])];
+        assert!(DnsOverride::new(&[], "exm0", &file).expect("nothing to do").is_none());
+        let dns = DnsOverride::new(&servers, "exm0", &file).expect("it can be written");
+        let ours = fs::read_to_string(&file).expect("it is there");
+        assert!(
+            ours.ends_with(
+                "nameserver 9.9.9.9\nnameserver 2620:2620:2620:2620:2620:2620:2620:2620\n"
+            )
+        );
+        assert!(!is_resolved(&file));
+        let second = DnsOverride::new(&servers, "exm1", &file).expect_err("there is one");
+        assert!(second.to_string().contains("another exm"), "{second}");
+        drop(dns);
+        assert_eq!(fs::read_to_string(&file).expect("it is there"), before);
+        fs::write(&file, "nameserver 127.0.0.53\noptions edns0\n").expect("a temporary file");
+        assert!(is_resolved(&file));
+        fs::remove_file(&file).expect("it is there");
+        let error = DnsOverride::new(&servers, "exm0", &file).expect_err("it is not there");
+        assert!(
+            error.to_string().starts_with("the resolvers cannot be set to 9.9.9.9, 2620:"),
+            "{error}"
+        );
+    }
+}

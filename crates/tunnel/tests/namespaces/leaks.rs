@@ -1,0 +1,254 @@
+//! Nothing goes past a tunnel that should go through it, and nothing comes through that should not.
+
+use crate::common::{End, Networks, View, client, possible, server, shell};
+use exm_os::{KillSwitch, Namespace};
+use exm_session::Settings;
+use exm_tunnel::{ClientPlan, ServerPlan};
+use std::io;
+
+const HOST4: &str = "203.0.113.2";
+const HOST6: &str = "2001:db8:1::2";
+
+/// The client's own way to the world, past the tunnel, with a count of what goes there.
+fn watch(networks: &Networks) {
+    shell(
+        &networks.client,
+        "ip address add 2001:db8:2::2/64 dev w0 nodad; ip -6 route add default via 2001:db8:2::1
+         nft add table inet seen
+         nft add chain inet seen out '{ type filter hook postrouting priority 300; }'
+         nft add rule inet seen out oifname 'w*' ip daddr 203.0.113.2 counter
+         nft add rule inet seen out oifname 'w*' ip6 daddr 2001:db8:1::2 counter",
+    );
+    shell(&networks.server, "ip address add 2001:db8:2::1/64 dev w0 nodad");
+}
+
+/// How many packets went past the tunnel.
+fn leaked(networks: &Networks) -> u64 {
+    let counters = "nft list table inet seen | sed -n 's/.*counter packets \\([0-9]*\\).*/\\1/p'";
+    shell(&networks.client, counters)
+        .lines()
+        .map(|line| line.parse::<u64>().expect("a count"))
+        .sum()
+}
+
+/// What ping says, and whether there was an answer.
+fn ping(from: &Namespace, to: &str) -> (bool, String) {
+    let said = shell(from, &format!("ping -n -c 1 -W 2 {to} 2>&1 || echo no answer"));
+    (!said.contains("no answer"), said)
+}
+
+fn answers(from: &Namespace, to: &str) {
+    let (answered, said) = ping(from, to);
+    assert!(answered, "{said}");
+}
+
+fn wide() -> Settings {
+    Settings::default()
+}
+
+fn narrow() -> Settings {
+    Settings::new(exm_sprout::Settings::default(), 700).expect("large enough")
+}
+
+/// Waits until the client carries IPv6, or does not.
+fn wait_for_six(client: &End<View>, has_six: bool) {
+    while client.told().has_six != has_six {}
+}
+
+#[test]
+fn ipv6_is_unreachable_while_the_tunnel_is_too_narrow_for_it() {
+    if !possible() {
+        return;
+    }
+    let networks = Networks::new();
+    watch(&networks);
+    ping(&networks.client, HOST6);
+    let before = leaked(&networks);
+    assert!(before > 0, "the way past the tunnel is counted");
+    let ends = [wide(), narrow(), wide()];
+    let mut client_end = None;
+    for settings in ends {
+        let server = server(&networks.server, ServerPlan::default(), settings);
+        server.told();
+        let client = client_end
+            .take()
+            .unwrap_or_else(|| client(&networks.client, ClientPlan::default(), wide()));
+        let has_six = settings.max_payload() == wide().max_payload();
+        wait_for_six(&client, has_six);
+        answers(&networks.client, HOST4);
+        let (answered, said) = ping(&networks.client, HOST6);
+        assert_eq!(answered, has_six, "{said}");
+        assert!(has_six || said.contains("No route"), "its sender is told: {said}");
+        assert_eq!(leaked(&networks), before);
+        client_end = Some(client);
+    }
+    drop(client_end);
+    ping(&networks.client, HOST6);
+    assert!(leaked(&networks) > before, "the routes are as before");
+}
+
+/// The server's device loses its IPv6 settings while a narrow client is there.
+#[test]
+fn a_server_carries_ipv6_again_after_a_narrow_client() {
+    if !possible() {
+        return;
+    }
+    let networks = Networks::new();
+    let server = server(&networks.server, ServerPlan::default(), wide());
+    server.told();
+    for settings in [narrow(), wide()] {
+        let client = client(&networks.client, ClientPlan::default(), settings);
+        wait_for_six(&client, settings.max_payload() == wide().max_payload());
+        answers(&networks.client, HOST4);
+    }
+    let client = client(&networks.client, ClientPlan::default(), wide());
+    wait_for_six(&client, true);
+    answers(&networks.client, HOST6);
+}
+
+#[test]
+fn a_kill_switch_blocks_until_it_is_lifted() {
+    if !possible() {
+        return;
+    }
+    let networks = Networks::new();
+    watch(&networks);
+    let server = server(&networks.server, ServerPlan::default(), wide());
+    server.told();
+    let plan = || ClientPlan { kill_switch: true, ..ClientPlan::default() };
+    let blocked = || {
+        for host in [HOST4, HOST6] {
+            let (answered, said) = ping(&networks.client, host);
+            assert!(
+                !answered && said.contains("not permitted") || said.contains("prohibited"),
+                "{said}"
+            );
+        }
+        assert_eq!(leaked(&networks), 0);
+    };
+    let first = client(&networks.client, plan(), wide());
+    first.told();
+    for host in [HOST4, HOST6] {
+        answers(&networks.client, host);
+    }
+    // A local network is blocked as well, but whoever connects to the client is answered.
+    assert!(!ping(&networks.client, "10.1.0.1").0);
+    answers(&networks.server, "10.1.0.2");
+    drop(first);
+    blocked();
+    answers(&networks.server, "10.1.0.2");
+    // Another tunnel takes it over, though it was not asked to.
+    let second = client(&networks.client, ClientPlan::default(), wide());
+    second.told();
+    answers(&networks.client, HOST6);
+    let mut third = client(&networks.client, plan(), wide());
+    assert!(third.failed().to_string().contains("another tunnel"));
+    drop(second);
+    blocked();
+    let lifted = networks.client.run(|| {
+        KillSwitch::adopt()?.expect("nobody has it").lift()?;
+        io::Result::Ok(())
+    });
+    lifted.expect("it can be lifted");
+    ping(&networks.client, HOST4);
+    assert!(leaked(&networks) > 0);
+}
+
+/// Another network of the server's machine.
+fn lan(networks: &Networks) -> Namespace {
+    let lan = Namespace::new().expect("it is possible");
+    shell(
+        &networks.server,
+        &format!(
+            "ip link add l0 type veth peer name l0 netns {}
+             ip address add 10.5.0.1/24 dev l0; ip link set l0 up",
+            lan.path().display()
+        ),
+    );
+    shell(
+        &lan,
+        "ip address add 10.5.0.2/24 dev l0; ip link set l0 up; ip route add default via 10.5.0.1
+         nft add table ip seen
+         nft add chain ip seen in '{ type filter hook prerouting priority 0; }'
+         nft add rule ip seen in ip saddr 203.0.113.2 counter
+         ",
+    );
+    shell(&networks.host, "ip route add 10.5.0.0/24 via 203.0.113.1");
+    shell(&networks.host, "ip route add 100.64.0.0/10 via 203.0.113.1");
+    lan
+}
+
+#[test]
+fn a_server_forwards_to_its_uplink_and_replies_back() {
+    if !possible() {
+        return;
+    }
+    let networks = Networks::new();
+    let lan = lan(&networks);
+    let seen = || shell(&lan, "nft list table ip seen").contains("packets 0 ");
+    let client_ip = "ip -4 -o addr show dev exm0 | sed 's/.*inet \\([0-9.]*\\).*/\\1/'";
+    for machine_forwards in [false, true] {
+        let server = server(&networks.server, ServerPlan::default(), wide());
+        server.told();
+        let client = client(&networks.client, ClientPlan::default(), wide());
+        client.told();
+        answers(&networks.client, HOST4);
+        // Neither into the client, nor by the server into its other networks.
+        let own = shell(&networks.client, client_ip);
+        assert!(!ping(&networks.host, own.trim()).0);
+        if machine_forwards {
+            break;
+        }
+        ping(&networks.host, "10.5.0.2");
+        assert!(seen(), "the server's machine became a router for its neighbours");
+        drop((client, server));
+        shell(&networks.server, "echo 1 > /proc/sys/net/ipv4/ip_forward");
+    }
+    // Where the machine forwards anyway, the client does not get there either, unless it may.
+    for allowed in [Vec::new(), vec!["10.5.0.0/24".parse().expect("a range")]] {
+        let may = !allowed.is_empty();
+        let plan = ServerPlan { allowed, ..ServerPlan::default() };
+        let server = server(&networks.server, plan, wide());
+        server.told();
+        let client = client(&networks.client, ClientPlan::default(), wide());
+        client.told();
+        assert_eq!(ping(&networks.client, "10.5.0.2").0, may);
+    }
+    let plan = ServerPlan { is_private: true, ..ServerPlan::default() };
+    let server = server(&networks.server, plan, wide());
+    server.told();
+    let client = client(&networks.client, ClientPlan::default(), wide());
+    client.told();
+    assert!(!ping(&networks.client, HOST4).0, "the client reaches the server's machine alone");
+    answers(&networks.client, "203.0.113.1");
+}
+
+#[test]
+fn a_client_accepts_what_its_routes_lead_to() {
+    if !possible() {
+        return;
+    }
+    let networks = Networks::new();
+    let server = server(&networks.server, ServerPlan::default(), wide());
+    server.told();
+    let routes = vec!["203.0.113.0/24".parse().expect("a range")];
+    let client = client(&networks.client, ClientPlan { routes, ..ClientPlan::default() }, wide());
+    client.told();
+    shell(
+        &networks.client,
+        "nft add table ip seen
+         nft add chain ip seen in '{ type filter hook prerouting priority 0; }'
+         nft add rule ip seen in iifname exm0 ip saddr 10.9.0.1 counter
+         nft add rule ip seen in iifname exm0 ip saddr 203.0.113.1 counter",
+    );
+    let own = "ip -4 -o addr show dev exm0 | sed 's/.*inet \\([0-9.]*\\).*/\\1/'";
+    let own = shell(&networks.client, own);
+    let own = own.trim();
+    answers(&networks.server, own);
+    answers(&networks.server, &format!("-I 203.0.113.1 {own}"));
+    assert!(!ping(&networks.server, &format!("-I 10.9.0.1 {own}")).0);
+    let seen = shell(&networks.client, "nft list table ip seen");
+    let of = |ip: &str| seen.lines().find(|line| line.contains(ip)).unwrap_or_default().to_owned();
+    assert!(of("10.9.0.1").contains("packets 0 "), "{seen}");
+    assert!(of("203.0.113.1").contains("packets 1 "), "{seen}");
+}
