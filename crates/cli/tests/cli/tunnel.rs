@@ -21,16 +21,30 @@ fn shell(folder: &Folder, script: &str) -> Output {
     command.output().expect("there is unshare")
 }
 
-/// Two networks with a link between them, the tunnel's ends in either: what is changed by them is as it
-/// was when both are killed.
-const KILLED: &str = r#"
+/// Two networks with a link between them, this one for a server, and `there` for a client.
+const NETWORKS: &str = r#"
+made() {
+    until [ "$(readlink /proc/$1/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.05; done
+}
+# Whether a command succeeds within ten seconds.
+soon() {
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        [ $tries = 200 ] && return 1
+        sleep 0.05; tries=$((tries + 1))
+    done
+}
 unshare --net sleep 60 & other=$!
 there() { nsenter --net=/proc/$other/ns/net "$@"; }
-until [ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.05; done
+made $other
 ip link add near type veth peer name far netns $other || exit 9
 ip addr add 192.0.2.1/24 dev near && ip link set near up && ip link set lo up
-ip route add default via 192.0.2.9
 there ip addr add 192.0.2.2/24 dev far && there ip link set far up && there ip link set lo up
+"#;
+
+/// What is changed by the tunnel's ends in two networks is as it was when both are killed.
+const KILLED: &str = r#"
+ip route add default via 192.0.2.9
 state() {
     for at in env there; do
         $at ip -o link | cut -d: -f2; $at ip -o addr show scope global; $at ip rule; $at ip route
@@ -62,13 +76,137 @@ fn nothing_is_left_when_both_ends_are_killed() {
         return;
     }
     let folder = folder("tunnel-killed");
-    let output = shell(&folder, KILLED);
+    let output = shell(&folder, &format!("{NETWORKS}{KILLED}"));
     if output.status.code() == Some(9) {
         return exm_testing::skip("no ip, or it cannot make devices");
     }
     let said = ["server", "client"].map(|end| std::fs::read_to_string(folder.path(end)));
     let left = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(left, "3\n", "{said:?} {}", error_of(&output));
+}
+
+/// Runs `script` between the two networks; what it prints, unless there can be none.
+#[track_caller]
+fn between_networks(name: &str, script: &str) -> Option<String> {
+    if !exm_testing::can_make_networks(&["ip", "nft", "ping"]) {
+        return None;
+    }
+    let folder = folder(name);
+    folder.write("key2", "BBECAwQFBgcICQoLDA0ODw");
+    let script = format!("{NETWORKS}{script}\nkill $(jobs -p) 2>/dev/null\n:");
+    let output = shell(&folder, &script);
+    if output.status.code() == Some(9) {
+        exm_testing::skip("no ip, or it cannot make devices");
+        return None;
+    }
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    Some(format!("{said}{}", error_of(&output)))
+}
+
+/// Forwarding is off again only when the second of two servers ends, however the first ended.
+const TWO_SERVERS: &str = r#"
+unshare --net sleep 60 & world=$!
+made $world
+ip link add up0 type veth peer name wan netns $world
+ip addr add 203.0.113.1/24 dev up0 && ip link set up0 up && ip route add default via 203.0.113.2
+nsenter --net=/proc/$world/ns/net sh -c 'ip addr add 203.0.113.2/24 dev wan; ip link set wan up'
+forwarding() { cat /proc/sys/net/ipv4/conf/up0/forwarding; }
+is_off() { [ "$(forwarding)" = 0 ]; }
+for signal in TERM KILL; do
+    $exm tunnel serve --key-file key >/dev/null 2>first & first=$!
+    $exm tunnel serve --key-file key2 --port 60002 >/dev/null 2>second & second=$!
+    nsenter --net=/proc/$other/ns/net \
+        $exm tunnel connect 192.0.2.1:60002 --key-file key2 >/dev/null 2>client & client=$!
+    soon there ping -c 1 -W 1 203.0.113.2 || cat first second client
+    kill -$signal $first; wait $first 2>/dev/null
+    soon sh -c '! ip link show dev exm0'; sleep 0.2
+    there ping -c 10 -i 0.05 -W 1 203.0.113.2 | grep -o '[0-9]*% packet loss'
+    forwarding
+    kill -$signal $second $client; wait $second $client 2>/dev/null
+    soon is_off; forwarding
+done
+"#;
+
+#[test]
+fn a_server_that_ends_leaves_another_one_working() {
+    let Some(said) = between_networks("tunnel-two-servers", TWO_SERVERS) else { return };
+    assert_eq!(said, "0% packet loss\n1\n0\n0% packet loss\n1\n0\n");
+}
+
+/// A DHCP client rewrites the resolvers while a tunnel has set them: the tunnel's are set again, and at
+/// the end, whichever it is, the new network's are there.
+const RESOLVERS: &str = r#"
+names() { grep -q "$1" /etc/resolv.conf; }
+for signal in TERM KILL; do
+    echo "nameserver 192.0.2.53" > /etc/resolv.conf
+    nsenter --net=/proc/$other/ns/net $exm tunnel connect 192.0.2.1 --key-file key \
+        --dns 192.0.2.7 >/dev/null 2>client & client=$!
+    soon names 192.0.2.7 || cat client
+    echo "nameserver 203.0.113.53" > /etc/resolv.conf
+    soon names 192.0.2.7 && cat /etc/resolv.conf
+    kill -$signal $client; wait $client 2>/dev/null
+    soon names 203.0.113.53; cat /etc/resolv.conf
+done
+# Where resolvconf writes the file, it is told.
+mkdir bin; printf '#!/bin/sh\necho "$@" >> calls; cat >> calls\n' > bin/resolvconf
+chmod +x bin/resolvconf
+nsenter --net=/proc/$other/ns/net env PATH="$PWD/bin:$PATH" $exm tunnel connect 192.0.2.1 \
+    --key-file key --dns 192.0.2.7 >/dev/null 2>client & client=$!
+soon grep -q nameserver calls || cat client
+kill -KILL $client; wait $client 2>/dev/null
+soon grep -q -- -d calls; cat calls /etc/resolv.conf
+"#;
+
+#[test]
+fn resolvers_survive_a_change_of_network() {
+    let script = format!("$exm tunnel serve --key-file key >/dev/null 2>server &\n{RESOLVERS}");
+    let Some(said) = between_networks("tunnel-resolvers", &script) else { return };
+    let ours = "# Written by exm tunnel, for as long as it runs.\nnameserver 192.0.2.7\n";
+    let new = "nameserver 203.0.113.53\n";
+    let told = "-a tun.exm0 -m 0 -x\nnameserver 192.0.2.7\n-f -d tun.exm0\n";
+    assert_eq!(said, format!("{ours}{new}{ours}{new}{told}{new}"));
+}
+
+/// A kill switch blocks when the client is killed, and not when it is ended; the client has the default
+/// scheduling policy, 0, unless it is asked for SCHED_FIFO, 1.
+const KILL_SWITCH: &str = r#"
+connect() {
+    nsenter --net=/proc/$other/ns/net $exm tunnel connect 192.0.2.1 --key-file key "$@" \
+        >/dev/null 2>client & client=$!
+}
+policy() { echo "policy $(awk '{ print $41 }' /proc/$client/stat)"; }
+reached() { there ping -c 1 -W 1 192.0.2.1 >/dev/null 2>&1 && echo reached || echo blocked; }
+is_up() { there ip route | grep -q exm0; }
+reached
+connect --kill-switch
+soon is_up || cat client
+policy
+kill -KILL $client; wait $client 2>/dev/null
+reached
+there $exm tunnel unblock
+reached
+connect --kill-switch --realtime
+soon is_up || cat client
+policy; reached
+there $exm tunnel unblock
+kill -TERM $client; wait $client
+reached
+there $exm tunnel unblock
+"#;
+
+#[test]
+fn a_kill_switch_blocks_when_the_client_is_killed() {
+    let script = format!("$exm tunnel serve --key-file key >/dev/null 2>server &\n{KILL_SWITCH}");
+    let Some(said) = between_networks("tunnel-kill-switch", &script) else { return };
+    let (printed, notes) = said.split_at(said.find("note:").unwrap_or(said.len()));
+    assert_eq!(
+        printed, "reached\npolicy 0\nblocked\nreached\npolicy 1\nblocked\nreached\n",
+        "{said}"
+    );
+    let lines: Vec<&str> = notes.lines().collect();
+    assert!(lines[0].contains("the kill switch is lifted"), "{notes}");
+    assert!(notes.contains("a tunnel that runs has the kill switch"), "{notes}");
+    assert!(lines.last().is_some_and(|line| line.contains("no kill switch is engaged")), "{notes}");
 }
 
 #[test]
@@ -85,6 +223,9 @@ fn what_is_wrong_is_told_with_the_way_out() {
         fails(&format!("serve --key-file key {words}"), code, parts);
     };
     serve("--network 10.9.0.0/16", 1, &["the address 10.9.8.7 already", "--network"]);
+    serve("--allow 10.9.0.0/33", 2, &["'10.9.0.0/33' for '--allow", "10.0.0.0/8"]);
+    serve("--allow 10.9.0.0/16 --private", 2, &["--private", "--allow"]);
+    serve("--allow 10.2.0.0/16", 1, &["the network 10.2.0.0/16 cannot be reached", "no route"]);
     serve("--network 10.9.0.0/33", 2, &["'10.9.0.0/33' for '--network", "10.77.0.0/24"]);
     serve("--device lo", 1, &["the TUN device lo cannot be made", "--device"]);
     serve("--device 'a b'", 2, &["'a b' for '--device", "such as exm0"]);
