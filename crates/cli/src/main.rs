@@ -9,6 +9,7 @@ mod commands;
 mod experiments;
 mod interrupt;
 mod options;
+mod outputs;
 mod progress;
 mod ranges;
 #[cfg(target_os = "linux")]

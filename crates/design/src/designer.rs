@@ -1,9 +1,11 @@
 //! [`Designer`]: a design that can be stopped, kept and gone on with at any step.
 
 use crate::model::{Model, ModelError};
-use crate::search::{Evolution, PaperSearch, Progress, SavedEvolution, SavedPaperSearch};
-use exm_remy::{JsonError, RuleTable, TableFile};
+use crate::search::{DOMAIN, Evolution, PaperSearch, Progress, SavedEvolution, SavedPaperSearch};
+use exm_remy::{JsonError, RuleTable, SignalsInUse, TableFile};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -74,6 +76,23 @@ struct Checkpoint {
     search: SavedState,
 }
 
+/// What every version of the file begins with.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+    version: u32,
+    /// The state of the search, under its name.
+    #[serde(default)]
+    search: BTreeMap<String, IgnoredAny>,
+}
+
+impl Head {
+    fn can_be_resumed(&self) -> bool {
+        let as_before = self.version == 1 && self.search.contains_key("evolve");
+        self.format == FORMAT && (self.version == VERSION || as_before)
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum SavedState {
@@ -82,7 +101,9 @@ enum SavedState {
 }
 
 const FORMAT: &str = "exmachina-design";
-const VERSION: u32 = 1;
+/// Version 1 redrew the specimens of the papers' search at every step; its checkpoints of the default
+/// search are those of version 2.
+const VERSION: u32 = 2;
 
 /// Why a checkpoint cannot be gone on with.
 #[derive(Debug, thiserror::Error)]
@@ -113,8 +134,27 @@ pub enum CheckpointError {
 }
 
 impl Designer {
-    /// A design for `model` that starts from `start`, or from nothing.
-    pub fn new(model: Model, search: SearchKind, seed: u64, start: Option<RuleTable>) -> Designer {
+    /// A design for `model` that starts from nothing.
+    pub fn new(model: Model, search: SearchKind, seed: u64) -> Designer {
+        Designer::begin(model, search, seed, None)
+    }
+
+    /// A design for `model` that starts from `table`, of which it uses the signals that the model
+    /// lets tables look at: no more of them, and no fewer.
+    ///
+    /// # Errors
+    /// [`SignalsInUse`] where rules of the table differ by other signals.
+    pub fn starting_from(
+        table: &RuleTable,
+        model: Model,
+        search: SearchKind,
+        seed: u64,
+    ) -> Result<Designer, SignalsInUse> {
+        let start = table.with_signals(model.design().signals, DOMAIN)?;
+        Ok(Designer::begin(model, search, seed, Some(start)))
+    }
+
+    fn begin(model: Model, search: SearchKind, seed: u64, start: Option<RuleTable>) -> Designer {
         let state = match search {
             SearchKind::Evolve => State::Evolve(Box::new(Evolution::new(&model, seed, start))),
             SearchKind::Paper => State::Paper(Box::new(PaperSearch::new(&model, start))),
@@ -206,18 +246,19 @@ impl Designer {
         serde_json::to_string(&checkpoint).expect("a checkpoint has no key that is not text")
     }
 
+    /// Whether `text` is a checkpoint, of whatever version: not something else that must not be lost.
+    pub fn is_checkpoint(text: &str) -> bool {
+        serde_json::from_str::<Head>(text).is_ok_and(|head| head.format == FORMAT)
+    }
+
     /// Goes on from a checkpoint.
     ///
     /// # Errors
     /// [`CheckpointError`] where the text is no checkpoint of this program's version.
     pub fn resume(text: &str) -> Result<Designer, CheckpointError> {
-        #[derive(Deserialize)]
-        struct Head {
-            format: String,
-            version: u32,
-        }
-        let Head { format, version } = serde_json::from_str(text)?;
-        if format != FORMAT || version != VERSION {
+        let head: Head = serde_json::from_str(text)?;
+        if !head.can_be_resumed() {
+            let Head { format, version, .. } = head;
             return Err(CheckpointError::Version { format, version });
         }
         let saved: Checkpoint = serde_json::from_str(text)?;
@@ -246,6 +287,7 @@ fn to_value(table: RuleTable) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluate::{self, Prepared};
 
     const MODEL: &str = r#"
         [network]
@@ -261,7 +303,7 @@ mod tests {
     "#;
 
     fn designer(search: SearchKind) -> Designer {
-        Designer::new(Model::parse(MODEL, "test").unwrap(), search, 3, None)
+        Designer::new(Model::parse(MODEL, "test").unwrap(), search, 3)
     }
 
     #[test]
@@ -280,10 +322,18 @@ mod tests {
     #[test]
     fn searching_helps() {
         for search in [SearchKind::Evolve, SearchKind::Paper] {
-            let mut designer = designer(search);
-            let first = designer.step().score;
-            let last = (0..40).map(|_| designer.step().score).last().unwrap();
-            assert!(last > first + 0.1, "{search}: from {first} to {last}");
+            let designer = designer(search);
+            // The same specimens for both tables, and none that the search draws.
+            let specimens = designer.model().specimens(3, 1 << 50, 16);
+            let score = |table: RuleTable| {
+                let objective = designer.model().objective();
+                evaluate::mean_scores(&specimens, objective, &[Prepared::new(&table)])[0]
+            };
+            let first = score(designer.current());
+            let mut last = designer.clone();
+            (0..40).for_each(|_| drop(last.step()));
+            let gain = score(last.finish()) - first;
+            assert!(gain > 0.1, "{search}: {gain}");
         }
     }
 
@@ -293,8 +343,14 @@ mod tests {
         let error = |text: &str| Designer::resume(text).unwrap_err().to_string();
         assert!(error("").starts_with("it is not a checkpoint"));
         assert!(error(&good[..good.len() / 2]).starts_with("it is not a checkpoint"));
-        let later = good.replace("\"version\":1,\"seed\"", "\"version\":2,\"seed\"");
-        assert!(error(&later).contains("version 2"), "{}", error(&later));
+        let version = |text: &str, number: u32| {
+            text.replace("\"version\":2,\"seed\"", &format!("\"version\":{number},\"seed\""))
+        };
+        let later = version(&good, 3);
+        assert!(error(&later).contains("of version 3, not"), "{}", error(&later));
+        let papers = version(&designer(SearchKind::Paper).checkpoint(), 1);
+        assert!(error(&papers).contains("of version 1, not"), "{}", error(&papers));
+        assert_eq!(Designer::resume(&version(&good, 1)).unwrap().checkpoint(), good);
         let cut = good.replace("\"generation\":0", "\"generation\":99");
         assert_eq!(error(&cut), CheckpointError::Mismatch.to_string());
     }

@@ -1,8 +1,8 @@
 //! [`Objective`]: what a design is to maximise.
 
-use crate::model::mean;
+mod omniscient;
+
 use exm_sim::dumbbell::{Dumbbell, Outcome};
-use exm_sim::traffic::OnFor;
 use std::fmt;
 
 /// The round-trip time that absolute units measure others by, ms: the original program's.
@@ -127,25 +127,20 @@ impl Objective {
 
     /// The score of senders that know all: from its first moment each sends at its equal share of
     /// the link, and none ever waits in a queue, so that a round trip takes the propagation delay
-    /// and one packet's service. It is a mark to measure tables by; with exponents of 1 and
-    /// [`Throughput::Share`] none does better for long.
+    /// and one packet's service. It is a bound to measure tables by, and leaves out nothing that the
+    /// simulator counts of any sender: a flow of an amount of data lasts until its last packet is
+    /// acknowledged, a propagation delay after it was transmitted, in which time others have the
+    /// link; and what is sent in a run's last propagation delay is not delivered in it.
     ///
-    /// With [`Throughput::Share`] throughput is the link's rate less its losses. With
-    /// [`Throughput::On`] it is a sender's expected share while it is on, over endless time. Flows
-    /// of an amount of data take as long as those they share the link with let them; the round
-    /// trip that ends them is not counted, so short ones fall short of this score.
+    /// It is an expectation: over many runs no sender that shares equally does better, in a single
+    /// one luck may.
     pub fn omniscient(&self, network: &Dumbbell) -> f64 {
-        let loss = network.loss.get();
         let service_ms = network.rate.service_time(network.packet).as_millis_f64();
-        let link = network.rate.as_packets_per_ms(network.packet) * (1.0 - loss);
-        let packets_per_ms = match self.throughput {
-            Throughput::Share => link,
-            Throughput::On => link * expected_share(network, link),
-        };
         average(network.delays.iter().map(|delay| {
             let delay_ms = delay.as_millis_f64();
-            let got = Got { packets_per_ms, rtt_ms: delay_ms + service_ms, loss };
-            self.value(network, delay_ms, got)
+            let packets_per_ms = omniscient::throughput(self, network, delay_ms);
+            let rtt_ms = delay_ms + service_ms;
+            self.value(network, delay_ms, Got { packets_per_ms, rtt_ms, loss: network.loss.get() })
         }))
     }
 
@@ -190,36 +185,6 @@ fn average(values: impl Iterator<Item = f64>) -> f64 {
 /// The utility of `x` with exponent `a`.
 fn utility(x: f64, a: f64) -> f64 {
     if a == 1.0 { libm::log2(x) } else { libm::pow(x, 1.0 - a) / (1.0 - a) }
-}
-
-/// The part of a link of `link` packets a millisecond that a sender has on average while it is on,
-/// if those on share it equally.
-fn expected_share(network: &Dumbbell, link: f64) -> f64 {
-    let senders = network.delays.len() as f64;
-    let off_ms = mean(&network.traffic.off) * 1e3;
-    match &network.traffic.on {
-        OnFor::Ever => 1.0 / senders,
-        OnFor::Time(time) => {
-            // Any of the others is on with probability p; the mean of 1 / (1 + how many are).
-            let on_ms = mean(time) * 1e3;
-            let p = on_ms / (on_ms + off_ms);
-            (1.0 - libm::pow(1.0 - p, senders)) / (senders * p)
-        }
-        OnFor::Packets(amount) | OnFor::Bytes(amount) => {
-            // Mean-value analysis of a closed network of one shared server and the senders' off
-            // times (Reiser & Lavenberg, J. ACM 1980): a flow finds the senders on as they are
-            // with one sender fewer.
-            let in_bytes = matches!(network.traffic.on, OnFor::Bytes(_));
-            let unit = if in_bytes { network.packet.get() as f64 } else { 1.0 };
-            let alone_ms = mean(amount) / unit / link;
-            let (mut takes_ms, mut on) = (alone_ms, 0.0);
-            for senders in 1..=network.delays.len() {
-                takes_ms = alone_ms * (1.0 + on);
-                on = senders as f64 * takes_ms / (off_ms + takes_ms);
-            }
-            alone_ms / takes_ms
-        }
-    }
 }
 
 /// As people write it: "log2(throughput/share) - 0.1 log2(RTT)".

@@ -3,7 +3,7 @@
 
 use exm_design::score::{Contender, HeldOut, Scheme, held_out};
 use exm_design::{Designer, Model, SearchKind};
-use exm_remy::{Action, Provenance, RuleTable, SignalSet, TableFile};
+use exm_remy::{Action, Provenance, Rule, RuleTable, Signal, SignalSet, TableFile};
 use exm_sim::network::Host;
 
 const MODEL: &str = r#"
@@ -25,7 +25,10 @@ const SEARCHES: [SearchKind; 2] = [SearchKind::Evolve, SearchKind::Paper];
 
 fn designer(search: SearchKind, start: Option<RuleTable>) -> Designer {
     let model = Model::parse(MODEL, "the test's model").expect("a sound model");
-    Designer::new(model, search, 1, start)
+    match start {
+        None => Designer::new(model, search, 1),
+        Some(table) => Designer::starting_from(&table, model, search, 1).expect("its signals"),
+    }
 }
 
 fn bytes(table: RuleTable) -> String {
@@ -81,6 +84,48 @@ fn a_design_starts_from_the_table_it_is_given() {
         assert_eq!(rule.action.increment, 3, "{search}");
         assert!((rule.action.multiple - 0.8).abs() < 1e-9, "{search}");
         assert!((rule.action.intersend_ms - 2.0).abs() < 1e-9, "{search}");
+    }
+}
+
+/// What is knocked out of the model is knocked out of the result, whatever the design started from;
+/// and what the model adds, the result may look at.
+#[test]
+fn a_design_looks_at_the_model_s_signals_whatever_it_starts_from() {
+    let set = |signals: &[Signal]| SignalSet::new(signals.iter().copied()).expect("some");
+    let ratio = set(&[Signal::RttRatio]);
+    let text = MODEL.replace("[design]", "[design]\nsignals = [\"rtt_ratio\"]");
+    let knocked_out = Model::parse(&text, "the test's model").expect("a sound model");
+    let whole = Model::parse(MODEL, "the test's model").expect("a sound model");
+    let action = Action { multiple: 0.8, increment: 3, intersend_ms: 2.0 };
+    for search in SEARCHES {
+        for (model, signals, expected) in
+            [(&knocked_out, SignalSet::FIRST_FOUR, ratio), (&whole, ratio, SignalSet::FIRST_FOUR)]
+        {
+            let start = RuleTable::single(signals, 16_384.0, action);
+            let designer = Designer::starting_from(&start, model.clone(), search, 1);
+            let mut designer = designer.expect("a single rule differs by nothing");
+            while designer.current().rules().len() < 16 {
+                designer.step();
+            }
+            // A signal by which no rule differs is none that the table looks at.
+            let table = designer.current();
+            let start_of = |signal: Signal| table.domain().lower[signal.index()];
+            let used: Vec<Signal> = Signal::ALL
+                .into_iter()
+                .filter(|signal| {
+                    let differs =
+                        |rule: &Rule| rule.domain.lower[signal.index()] != start_of(*signal);
+                    table.rules().iter().any(differs)
+                })
+                .collect();
+            assert_eq!(table.signals(), expected, "{search}");
+            assert!(used.iter().all(|&signal| expected.contains(signal)), "{search}: {used:?}");
+            assert_eq!(used.len() > 1, expected.len() > 1, "{search}: {used:?}");
+        }
+        let mut start = RuleTable::single(SignalSet::FIRST_FOUR, 16_384.0, action);
+        assert!(start.split(0, Signal::AckEwma, 9.0));
+        let refused = Designer::starting_from(&start, knocked_out.clone(), search, 1);
+        assert_eq!(refused.unwrap_err().to_string(), "its rules differ by ack_ewma");
     }
 }
 

@@ -1,5 +1,5 @@
-//! [`TableFile`]: a table and where it comes from, as a file; and files written whole or not at
-//! all.
+//! [`TableFile`]: a table and where it comes from, as a file; files written whole or not at all; and
+//! which files may be written.
 
 use crate::dna::{self, DnaError};
 use crate::json::JsonError;
@@ -9,6 +9,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+mod output;
+
+pub use output::{OutputError, check_output, remove_regular};
 
 /// A table and where it comes from.
 ///

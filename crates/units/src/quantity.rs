@@ -81,6 +81,19 @@ impl Rate {
             None => Span::MAX,
         }
     }
+
+    /// How many packets of `size` are `times` bandwidth-delay products of a path at this rate whose
+    /// round-trip propagation delay, of both directions together, is `rtt`: rounded up, and never
+    /// less than one. All buffers given in products are sized by this. `times` counts in steps of a
+    /// millionth; not-a-number and what is negative count as zero.
+    pub fn bandwidth_delay(self, rtt: Span, times: f64, size: Bytes) -> Packets {
+        const STEPS: f64 = 1e6;
+        // In bits, times 10^9 for the nanoseconds and 10^6 for the steps.
+        let product = (u128::from(self.0) * u128::from(rtt.as_nanos()))
+            .saturating_mul((times * STEPS).round() as u128);
+        let packet = u128::from(size.0.max(1)) * 8 * 1_000_000_000 * STEPS as u128;
+        Packets(u64::try_from(product.div_ceil(packet)).unwrap_or(u64::MAX).max(1))
+    }
 }
 
 impl RateText {

@@ -17,6 +17,30 @@ fn spans_convert() {
 }
 
 #[test]
+fn bandwidth_delay_products_are_whole_packets_rounded_up() {
+    let size = Bytes::new(1500);
+    for (mbps, rtt_ms, times, packets) in [
+        (15.0, 150, 1.0, 188),
+        (15.0, 150, 0.001, 1),
+        // 83 1/3 packets, one and a half times: no rounding of the third makes it 126.
+        (10.0, 100, 1.5, 125),
+        (10.0, 50, 1.2, 50),
+        (24.0, 100, 0.005, 1),
+        (12.0, 100, 0.5, 50),
+    ] {
+        let rtt = Span::from_millis(rtt_ms);
+        let product = Rate::from_mbps(mbps).bandwidth_delay(rtt, times, size);
+        assert_eq!(product, Packets::new(packets), "{times} BDP of {mbps} Mbps, {rtt_ms} ms");
+    }
+    let most = Rate::from_bps(u64::MAX).bandwidth_delay(Span::MAX, 1e12, Bytes::new(1));
+    assert_eq!(most, Packets::new(u64::MAX));
+    for bad in [f64::NAN, -1.0, 0.0] {
+        let product = Rate::from_mbps(10.0).bandwidth_delay(Span::from_millis(100), bad, size);
+        assert_eq!(product, Packets::new(1));
+    }
+}
+
+#[test]
 fn instants_and_spans_add_up() {
     let start = Instant::from_nanos(100);
     let later = start + Span::from_nanos(50);

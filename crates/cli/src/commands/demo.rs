@@ -1,12 +1,14 @@
 //! `exm demo`: the whole of it in a minute.
 
-use crate::commands::design::{self, Budget, End, Files, Run, write_file};
+use crate::commands::design::{self, Budget, End, Files, Run};
 use crate::commands::score::{self, Report};
+use crate::outputs::{check_output, write_file};
 use crate::shell::{self, Failure};
 use exm_cc::Aimd;
 use exm_design::score::{Contender, HeldOut, Scheme, Score, Scores, Trial};
 use exm_design::{Designer, Model, SearchKind};
 use exm_measure::figure::{self, Spread, Styles, ThroughputDelay};
+use exm_remy::file::remove_regular;
 use exm_remy::{Action, RuleTable, TableFile};
 use exm_sim::network::Host;
 use exm_units::Span;
@@ -16,6 +18,9 @@ use std::process::ExitCode;
 /// The model of the demonstration: `models/demo.toml`.
 const MODEL: &str = include_str!(concat!(env!("OUT_DIR"), "/demo.toml"));
 const SEED: u64 = 1;
+/// What is written into the folder.
+const FILES: [&str; 5] =
+    ["model.toml", "checkpoint", "design.log.jsonl", "remycc.json", "comparison.svg"];
 /// On how many networks the schemes are compared, and how: all three are made for the bare host.
 const HELD_OUT: HeldOut = HeldOut { seed: SEED, specimens: 400, host: Host::Bare };
 /// How often, and for how many steps at most, the search betters a single rule to compare with.
@@ -47,6 +52,7 @@ impl Args {
             Failure::new(format!("cannot make the folder {}: {error}", self.out.display()))
         })?;
         let model = Model::parse(MODEL, "the model of the demonstration")?;
+        self.check_files()?;
         write_file(&self.path("model.toml"), MODEL.as_bytes())?;
         shell::print(introduction(&model, self.cpu).as_bytes())?;
         let designer = self.design(model)?;
@@ -65,6 +71,16 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Refuses a folder that holds files of these names which no demonstration wrote.
+    fn check_files(&self) -> Result<(), Failure> {
+        let model = Model::load(&self.path("model.toml"));
+        let is_own = model.is_ok_and(|model| model.name() == Some("demo"));
+        FILES.iter().try_for_each(|name| {
+            check_output(&self.path(name), &[], is_own)
+                .map_err(|failure| failure.with_tip("name another folder by --out"))
+        })
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.out.join(name)
     }
@@ -73,11 +89,11 @@ impl Args {
     fn design(&self, model: Model) -> Result<Designer, Failure> {
         let files =
             Files { checkpoint: self.path("checkpoint"), log: self.path("design.log.jsonl") };
-        let designer = Designer::new(model, SearchKind::Evolve, SEED, None);
+        let designer = Designer::new(model, SearchKind::Evolve, SEED);
         let mut run = Run::new(designer, Budget::of_cpu(self.cpu), &files, false)?;
         let end = run.go()?;
         // The demonstration always starts over.
-        let _ = std::fs::remove_file(&files.checkpoint);
+        let _ = remove_regular(&files.checkpoint);
         if end == End::Interrupted {
             return Err(Failure::new("the demonstration was interrupted").with_code(130));
         }
@@ -179,7 +195,8 @@ impl Single {
         for round in 0..SINGLE_ROUNDS {
             let start = single.table(model);
             let seed = SEED + round;
-            let mut designer = Designer::new(model.clone(), SearchKind::Evolve, seed, Some(start));
+            let designer = Designer::starting_from(&start, model.clone(), SearchKind::Evolve, seed);
+            let mut designer = designer.expect("the start is of the model's signals");
             while designer.step().judged.is_none() && designer.steps() < SINGLE_STEPS {}
             // Just split: all parts do as the whole did.
             let table = designer.current();

@@ -1,6 +1,6 @@
 //! `exm report`: results on one page.
 
-use crate::commands::design::write_file;
+use crate::outputs::{check_output, write_file};
 use crate::shell::Failure;
 use exm_experiment::{Shown, page};
 use std::path::{Path, PathBuf};
@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// Where to write the page: .html, or .md for Markdown
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
+    /// Overwrite the page where it exists
+    #[arg(long, short)]
+    force: bool,
 }
 
 impl Args {
@@ -37,6 +40,7 @@ impl Args {
                 return Err(Failure::invalid_value(&value, "--output", problem));
             }
         };
+        check_output(&self.output, &[], self.force)?;
         let all: Vec<Shown> =
             self.folders.iter().map(|folder| load(folder)).collect::<Result<_, _>>()?;
         if !is_markdown {

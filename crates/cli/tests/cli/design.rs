@@ -4,7 +4,6 @@ use crate::common::{Folder, assert_fails, error_of};
 use exm_remy::{ArrivalTimes, TableFile};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 const MODEL: &str = r#"
@@ -144,8 +143,8 @@ fn what_is_asked_for_wrongly_is_refused_before_the_work() {
     fails("design none.toml -o x.json", 1, &["none.toml: the model cannot be read"]);
     fails(&format!("{DESIGN} -o x.txt"), 2, &["'--output'", ".json"]);
     fails(&format!("{DESIGN} -o none/x.json"), 1, &["cannot write none/x.json"]);
-    fails(&format!("{DESIGN} -o folder.json"), 1, &["cannot write folder.json"]);
-    fails(&format!("{DESIGN} -o x.json --log none/log"), 1, &["cannot write the log none/log"]);
+    fails(&format!("{DESIGN} -o folder.json"), 1, &["folder.json is a folder"]);
+    fails(&format!("{DESIGN} -o x.json --log none/log"), 1, &["cannot write none/log"]);
     fails(&format!("{DESIGN} -o x.json --start none.json"), 1, &["cannot read none.json"]);
     fails(&format!("{DESIGN} -o x.json --search paper --score -1"), 2, &["judges no tables"]);
     fails(&format!("{DESIGN} -o x.json --cpu 0s"), 2, &["--cpu"]);
@@ -159,17 +158,56 @@ fn what_is_asked_for_wrongly_is_refused_before_the_work() {
     folder.text(&format!("{DESIGN} -o cc.json --force --steps 2"));
 }
 
+/// The size limit of files stands for a full disk: beyond it, writing fails and making does not.
+#[cfg(unix)]
 #[test]
 fn a_full_disk_is_told_before_the_work() {
-    if !Path::new("/dev/full").exists() {
-        return;
-    }
     let folder = folder("full");
+    let exm = env!("CARGO_BIN_EXE_exm");
+    let script = format!("trap '' XFSZ; ulimit -f 0; exec '{exm}' {DESIGN} -o x.json");
+    let output = Command::new("sh").args(["-c", &script]).current_dir(&folder.0).output().unwrap();
+    assert_fails(&output, 1, &["cannot write x.json.checkpoint", "File too large"]);
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "the model alone is left");
+}
+
+#[test]
+fn a_design_replaces_no_file_but_its_own() {
+    let folder = folder("own");
+    let fails = |words: &str, parts: &[&str]| {
+        assert_fails(&folder.run(&format!("{DESIGN} {words}")), 1, parts);
+    };
+    folder.text(&format!("{DESIGN} -o cc.json --steps 2 --clean"));
+    let table = read(&folder, "cc.json");
+    let log = read(&folder, "cc.json.log.jsonl");
+    // The table is all that is left of hours of work, and its checkpoint is gone.
+    fails("-o cc.json --steps 1", &["cc.json exists already", "--force"]);
+    fails("-o new.json --log cc.json.log.jsonl", &["cc.json.log.jsonl exists already"]);
+    fails("-o new.json --checkpoint model.toml --force", &["model.toml is also model.toml"]);
+    fails("-o new.json --log ./model.toml --force", &["./model.toml is also model.toml"]);
+    fails("-o new.json --start cc.json --checkpoint cc.json --force", &["is also cc.json"]);
+    fails("-o cc.json --log cc.json --force", &["cc.json is also cc.json"]);
+    fails("-o new.json --checkpoint . --force --clean", &[". is a folder"]);
+    fails("-o new.json --checkpoint cc.json --resume", &["cannot go on from cc.json"]);
+    #[cfg(unix)]
     for file in ["--checkpoint", "--log"] {
-        let output = folder.run(&format!("{DESIGN} -o x.json {file} /dev/full"));
-        assert_fails(&output, 1, &["cannot write", "/dev/full", "No space left"]);
-        assert!(!folder.path("x.json").exists());
+        let words = format!("-o new.json {file} /dev/null --force --clean --steps 1");
+        fails(&words, &["/dev/null is a device"]);
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }
+    assert_eq!(read(&folder, "model.toml"), MODEL);
+    assert_eq!((read(&folder, "cc.json"), read(&folder, "cc.json.log.jsonl")), (table, log));
+    assert!(!folder.path("new.json").exists() && !folder.path("new.json.checkpoint").exists());
+    folder.text(&format!("{DESIGN} -o cc.json --steps 1 --force"));
+    // Going on, the files must be those of the design.
+    folder.write("cc.json.log.jsonl", "a diary");
+    fails("-o cc.json --steps 2 --resume", &["cc.json.log.jsonl exists already", "not of this"]);
+    assert_eq!(read(&folder, "cc.json.log.jsonl"), "a diary");
+    fs::remove_file(folder.path("cc.json.log.jsonl")).unwrap();
+    folder.write("cc.json", "{}");
+    fails("-o cc.json --steps 2 --resume", &["cc.json exists already", "not of this design"]);
+    fs::remove_file(folder.path("cc.json")).unwrap();
+    folder.text(&format!("{DESIGN} -o cc.json --steps 2 --resume"));
+    folder.text(&format!("{DESIGN} -o cc.json --steps 3 --resume"));
 }
 
 #[cfg(unix)]
@@ -320,6 +358,8 @@ fn the_demonstration_leaves_a_table_and_a_figure() {
     }
     assert!(!folder.path("tour/checkpoint").exists());
     assert_fails(&folder.run("demo --out model.toml --cpu 1s"), 1, &["cannot make the folder"]);
+    assert_fails(&folder.run("demo --out . --cpu 1s"), 1, &["model.toml exists already", "--out"]);
+    folder.text("demo --out tour --cpu 300ms");
     assert_fails(&folder.run("demo --cpu soon"), 2, &["--cpu"]);
     assert_fails(&folder.run("demo --cpu 0s"), 2, &["--cpu"]);
 }

@@ -310,6 +310,11 @@ fn words(value: &Value<'_>, what: &str, known: &[&str]) -> Result<Vec<usize>, Pr
     Ok(found)
 }
 
+/// `names` in quotes, as a list in a file has them.
+fn quoted(names: impl Iterator<Item = &'static str>) -> String {
+    names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+}
+
 /// A model without its name, as a file has it.
 struct Body<'a>(&'a Model);
 
@@ -322,9 +327,9 @@ impl fmt::Display for Body<'_> {
         writeln!(f, "\n[objective]\nalpha = {alpha}\nbeta = {beta}\ndelta = {delta}")?;
         writeln!(f, "loss_penalty = {loss_penalty}")?;
         writeln!(f, "throughput = \"{}\"\nunits = \"{}\"", throughput.name(), units.name())?;
-        let signals: Vec<_> = design.signals.iter().map(Signal::name).collect();
-        let action: Vec<_> = design.action.iter().map(|part| part.name()).collect();
-        writeln!(f, "\n[design]\nsignals = {signals:?}\naction = {action:?}")?;
+        let signals = quoted(design.signals.iter().map(Signal::name));
+        let action = quoted(design.action.iter().map(|part| part.name()));
+        writeln!(f, "\n[design]\nsignals = [{signals}]\naction = [{action}]")?;
         writeln!(f, "duration = \"{}\"\nspecimens = {}", design.duration, design.specimens)?;
         // Left out where it is the default: models from before there was a choice keep their hash.
         match design.host {

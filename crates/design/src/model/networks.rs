@@ -65,10 +65,7 @@ impl Buffer {
         match self {
             Buffer::Unlimited => None,
             Buffer::Packets(packets) => Some(Packets::new(packets)),
-            Buffer::Bdp(times) => {
-                let product = rate.as_packets_per_ms(packet) * rtt.as_millis_f64();
-                Some(Packets::new((times * product).ceil().max(1.0) as u64))
-            }
+            Buffer::Bdp(times) => Some(rate.bandwidth_delay(rtt, times, packet)),
         }
     }
 }

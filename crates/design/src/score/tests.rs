@@ -164,6 +164,42 @@ fn the_omniscient_column_is_that_of_the_specimens() {
     }
 }
 
+/// A sender that knows the link's rate, and sends at it from its first packet on, is as good as one
+/// can be alone: nothing is left to gain, whatever flows are made of.
+#[test]
+fn the_best_possible_sender_alone_has_nothing_left_to_gain() {
+    for on in ["exponential 100 kB", "exponential 1 s", "1 MB"] {
+        for throughput in ["share", "on"] {
+            let text = format!(
+                "[network]\nrate = \"15 Mbps\"\nrtt = \"150 ms\"\nsenders = 1\n\
+                 [traffic]\non = \"{on}\"\noff = \"exponential 500 ms\"\n\
+                 [objective]\nthroughput = \"{throughput}\"\n[design]\nduration = \"100 s\""
+            );
+            // A packet of 1500 bytes takes 0.8 ms.
+            let action = Action { multiple: 0.0, increment: 100_000, intersend_ms: 0.8 };
+            let ideal = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
+            let scores = scores(&text, 64, &[contender("ideal", Scheme::Table(ideal))]);
+            let gap = scores.contenders[0].to_omniscient;
+            assert!(gap.mean < 0.02, "{on} over {throughput}: {gap:?}");
+            assert!(gap.interval().1 > -0.002, "{on} over {throughput}: {gap:?}");
+        }
+    }
+}
+
+/// The same of several, each of which keeps to an equal share: what they do not use while others are
+/// off, the omniscient do, so that there the gap is wide; flows that never end leave none.
+#[test]
+fn the_best_possible_senders_together_have_nothing_left_to_gain() {
+    let text = "[network]\nrate = \"15 Mbps\"\nrtt = \"150 ms\"\nsenders = 4\n\
+                [traffic]\non = \"always\"\n[objective]\n\
+                [design]\nduration = \"100 s\"";
+    let action = Action { multiple: 0.0, increment: 100_000, intersend_ms: 3.2 };
+    let equal = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
+    let scores = scores(text, 4, &[contender("equal", Scheme::Table(equal))]);
+    let gap = scores.contenders[0].to_omniscient;
+    assert!((-0.002..0.05).contains(&gap.mean), "{gap:?}");
+}
+
 #[test]
 fn a_grid_is_taken_whole_and_every_network_as_often() {
     let model = model(GRID);
@@ -203,7 +239,7 @@ fn every_simulation_is_told_of() {
 
 #[test]
 fn a_design_scores_better_than_where_it_began() {
-    let mut designer = Designer::new(model(MODEL), crate::SearchKind::Evolve, 1, None);
+    let mut designer = Designer::new(model(MODEL), crate::SearchKind::Evolve, 1);
     let before = designer.current();
     for _ in 0..12 {
         designer.step();

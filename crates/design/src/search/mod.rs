@@ -11,7 +11,7 @@ pub(crate) use paper::{PaperSearch, Saved as SavedPaperSearch};
 
 /// Where the memory of a designed table ends on every axis, as in the first published tables:
 /// larger values count as this.
-const DOMAIN: f64 = 16_384.0;
+pub(crate) const DOMAIN: f64 = 16_384.0;
 
 /// The blocks of specimens from this number on are never drawn for candidates: one judges tables
 /// at the end of a stage, the next scores finished ones.

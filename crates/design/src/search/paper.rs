@@ -1,8 +1,8 @@
 //! The search the papers describe (SIGCOMM 2013, section 4.3), for comparison with the default.
 //!
 //! Every rule has an epoch. The rule of the present epoch that fires most is improved until
-//! nothing better is found, with every candidate in all senders on the same specimens; then its
-//! epoch is over. When no rule of the present epoch fires any more, the next one begins, and at
+//! nothing better is found, with every candidate in all senders, and on the same specimens with the
+//! same seeds until then (thesis, section 3.5.3); then its epoch is over, and others are drawn. When no rule of the present epoch fires any more, the next one begins, and at
 //! every fourth the rule that fires most is split at the median of its memories on every axis.
 
 use super::Progress;
@@ -31,8 +31,10 @@ pub(crate) struct PaperSearch {
 pub(crate) struct Saved {
     epochs: Vec<u32>,
     epoch: u32,
-    /// Counts the draws of specimens: each step has its own.
-    step: u64,
+    /// Counts the draws of specimens.
+    draw: u64,
+    /// The rule that is being improved on the specimens of the last draw.
+    improving: Option<usize>,
 }
 
 impl PaperSearch {
@@ -42,7 +44,7 @@ impl PaperSearch {
         let table =
             table.unwrap_or_else(|| RuleTable::single(signals, super::DOMAIN, Action::INITIAL));
         let epochs = vec![0; table.rules().len()];
-        PaperSearch { table, saved: Saved { epochs, epoch: 0, step: 0 } }
+        PaperSearch { table, saved: Saved { epochs, epoch: 0, draw: 0, improving: None } }
     }
 
     /// The table as it is now.
@@ -52,8 +54,11 @@ impl PaperSearch {
 
     /// Tries the candidates around one rule, or ends an epoch.
     pub(crate) fn step(&mut self, model: &Model, seed: u64) -> Progress {
-        let specimens = model.specimens(seed, self.saved.step, model.design().specimens);
-        self.saved.step += 1;
+        if let Some(rule) = self.saved.improving {
+            return self.improve(model, &self.specimens(model, seed), rule);
+        }
+        self.saved.draw += 1;
+        let specimens = self.specimens(model, seed);
         let present = Prepared::new(&self.table);
         let samples = Samples::collect(&specimens, &present);
         let fired = |rule: &usize| samples.fired(*rule);
@@ -61,25 +66,31 @@ impl PaperSearch {
         let rules = self.table.rules().len();
         // Of equals the first.
         let rule = (0..rules).rev().filter(due).max_by_key(fired);
-        let progress =
-            |score, what| Progress { score, judged: None, rules, what, left_in_stage: 0 };
         if let Some(rule) = rule {
-            let score = self.improve(model, &specimens, rule);
-            return progress(score, format!("improving rule {rule} in epoch {}", self.saved.epoch));
+            return self.improve(model, &specimens, rule);
         }
         let score = evaluate::mean_scores(&specimens, model.objective(), &[present])[0];
         self.saved.epoch += 1;
         if !self.saved.epoch.is_multiple_of(EPOCHS_PER_SPLIT) {
-            return progress(score, format!("beginning epoch {}", self.saved.epoch));
+            return self.progress(score, format!("beginning epoch {}", self.saved.epoch));
         }
         let most = (0..rules).rev().max_by_key(fired).expect("a table has a rule");
         self.split(most, &samples);
-        progress(score, format!("split rule {most} after epoch {}", self.saved.epoch))
+        let what = format!("split rule {most} after epoch {}", self.saved.epoch);
+        Progress { rules, ..self.progress(score, what) }
     }
 
-    /// Puts the best candidate around `rule` in its place, or ends its epoch where none is better;
-    /// returns the score of what is there then.
-    fn improve(&mut self, model: &Model, specimens: &[Specimen], rule: usize) -> f64 {
+    /// The specimens of the last draw.
+    fn specimens(&self, model: &Model, seed: u64) -> Vec<Specimen> {
+        model.specimens(seed, self.saved.draw, model.design().specimens)
+    }
+
+    fn progress(&self, score: f64, what: String) -> Progress {
+        Progress { score, judged: None, rules: self.table.rules().len(), what, left_in_stage: 0 }
+    }
+
+    /// Puts the best candidate around `rule` in its place, or ends its epoch where none is better.
+    fn improve(&mut self, model: &Model, specimens: &[Specimen], rule: usize) -> Progress {
         let action = self.table.rules()[rule].action;
         let candidates = around(action, &model.design().action);
         let base = Prepared::new(&self.table);
@@ -96,12 +107,15 @@ impl PaperSearch {
         // The first is the present action: it stays unless another is truly better.
         let best = (0..scores.len()).rev().max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
         let best = best.expect("the present action is a candidate");
+        let epoch = self.saved.epoch;
         if best == 0 {
-            self.saved.epochs[rule] = self.saved.epoch + 1;
-        } else {
-            self.table.set_action(rule, candidates[best]);
+            self.saved.improving = None;
+            self.saved.epochs[rule] = epoch + 1;
+            return self.progress(scores[best], format!("rule {rule} is done in epoch {epoch}"));
         }
-        scores[best]
+        self.saved.improving = Some(rule);
+        self.table.set_action(rule, candidates[best]);
+        self.progress(scores[best], format!("improving rule {rule} in epoch {epoch}"))
     }
 
     /// Splits a rule in two on every axis on which its memories differ.
@@ -128,7 +142,9 @@ impl PaperSearch {
     /// The state of a checkpoint, or nothing where its parts do not fit together.
     pub(crate) fn restore(tables: Vec<RuleTable>, saved: Saved) -> Option<PaperSearch> {
         let table = tables.into_iter().next()?;
-        (saved.epochs.len() == table.rules().len()).then_some(PaperSearch { table, saved })
+        let rules = table.rules().len();
+        let fits = saved.epochs.len() == rules && saved.improving.is_none_or(|rule| rule < rules);
+        fits.then_some(PaperSearch { table, saved })
     }
 }
 
@@ -154,4 +170,54 @@ fn around(action: Action, parts: &[ActionPart]) -> Vec<Action> {
         }
     }
     candidates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODEL: &str = r#"
+        [network]
+        rate = "5..20 Mbps"
+        rtt = "50..150 ms"
+        senders = "1..4"
+        [traffic]
+        on = "exp 1 s"
+        off = "exp 1 s"
+        [design]
+        duration = "4 s"
+        specimens = 4
+    "#;
+
+    #[test]
+    fn specimens_stay_until_no_candidate_is_better() {
+        let model = Model::parse(MODEL, "test").unwrap();
+        let mut search = PaperSearch::new(&model, None);
+        let (mut scores, mut improved) = (Vec::new(), 0);
+        for _ in 0..60 {
+            let (before, draw) = (search.current().clone(), search.saved.draw);
+            let progress = search.step(&model, 1);
+            if search.saved.draw != draw {
+                assert!(
+                    search.saved.draw == draw + 1 && scores.is_empty(),
+                    "drawn while improving"
+                );
+            }
+            // The score that is told is that of the table on the specimens that are kept.
+            let prepared = [Prepared::new(search.current())];
+            let specimens = search.specimens(&model, 1);
+            if search.saved.improving.is_some() {
+                let score = evaluate::mean_scores(&specimens, model.objective(), &prepared)[0];
+                assert_eq!(score, progress.score);
+                assert!(scores.last().is_none_or(|last| score > *last), "{scores:?}");
+                assert_ne!(&before, search.current());
+                scores.push(score);
+                improved += 1;
+            } else {
+                scores.clear();
+            }
+        }
+        assert!(improved > 20, "{improved}");
+        assert!(search.current().rules().len() > 1, "no rule was ever left, so none was split");
+    }
 }

@@ -31,6 +31,16 @@ impl Propagation {
             Propagation::Varying(schedule) => schedule.at(time),
         }
     }
+
+    /// How long a packet travels at most.
+    pub fn longest(&self) -> Span {
+        match self {
+            Propagation::Fixed(delay) => *delay,
+            Propagation::Varying(schedule) => {
+                schedule.steps.iter().map(|&(_, delay)| delay).max().unwrap_or(Span::ZERO)
+            }
+        }
+    }
 }
 
 /// A delay that changes in steps: each holds from its time on until the next, the last for ever.

@@ -216,11 +216,7 @@ impl Buffer {
     pub(super) fn limit(self, rate: Rate, rtt: Span, packet: Bytes) -> Limit {
         match self {
             Buffer::Limit(limit) => limit,
-            Buffer::Bdp(times) => {
-                let bytes = times * rate.as_bps() as f64 / 8.0 * rtt.as_nanos() as f64 / 1e9;
-                let packets = (bytes / packet.get().max(1) as f64).ceil().max(1.0);
-                Limit::Packets(Packets::new(packets as u64))
-            }
+            Buffer::Bdp(times) => Limit::Packets(rate.bandwidth_delay(rtt, times, packet)),
         }
     }
 }

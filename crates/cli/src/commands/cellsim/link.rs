@@ -31,7 +31,8 @@ pub(crate) struct LinkFlags {
     /// The queue discipline, and its settings, such as 'codel target=10ms'
     #[arg(long, value_name = "NAME", default_value = "drop-tail")]
     queue: Pair<String>,
-    /// How much may wait in the queue: 1000 packets, 250 kB, 5 BDP or unlimited
+    /// How much may wait in the queue: 1000 packets, 250 kB, 5 BDP (of the rate and both delays) or
+    /// unlimited
     #[arg(long, value_name = "SIZE", default_value = "unlimited")]
     buffer: Pair<String>,
     /// The chance that a packet is lost as it comes to the queue
@@ -105,7 +106,10 @@ impl LinkFlags {
         let memory = Bytes::new(1 << 30);
         let (seed, warm_up) = (self.seed, self.warm_up);
         let timing = Timing { spin: self.spin, gather: self.gather, urgent: !self.no_realtime };
-        let (up_path, down_path) = (up.path()?, down.path()?);
+        let (up_delay, down_delay) = (up.propagation()?, down.propagation()?);
+        // What a packet and its acknowledgement travel at most: buffers in BDP are sized by it.
+        let rtt = up_delay.longest() + down_delay.longest();
+        let (up_path, down_path) = (up.path(up_delay, rtt)?, down.path(down_delay, rtt)?);
         let setup = Setup { up: up_path, down: down_path, seed, timing, warm_up, memory };
         Ok((setup, [up.described(), down.described()]))
     }
@@ -128,9 +132,10 @@ impl LinkFlags {
 }
 
 impl OneWay<'_> {
-    fn path(&self) -> Result<PathSpec, Failure> {
-        let propagation = self.propagation()?;
-        let LinkSpec { service, queue, buffer, .. } = self.link(&propagation)?;
+    /// The path of this direction, on which packets travel as `propagation` says; with the other
+    /// direction that is `rtt` at most.
+    fn path(&self, propagation: Propagation, rtt: Span) -> Result<PathSpec, Failure> {
+        let LinkSpec { service, queue, buffer, .. } = self.link(rtt)?;
         if matches!(service, Service::Fixed(rate) if rate.as_bps() == 0) {
             let problem = "a rate of zero carries nothing";
             return Err(Failure::invalid_value(self.service, self.option, problem));
@@ -173,12 +178,10 @@ impl OneWay<'_> {
         })
     }
 
-    /// The link of a scenario with these options.
-    fn link(&self, propagation: &Propagation) -> Result<LinkSpec, Failure> {
-        let Propagation::Fixed(delay) = *propagation else {
-            return self.link(&Propagation::Fixed(Span::from_millis(20)));
-        };
-        let rtt = Span::from_nanos(delay.as_nanos().saturating_mul(2).max(1));
+    /// The link of a scenario with these options, whose flows have a round trip of `rtt`.
+    fn link(&self, rtt: Span) -> Result<LinkSpec, Failure> {
+        // A scenario has no round trips of no time.
+        let rtt = rtt.max(Span::from_nanos(1));
         let mut text = Text::default();
         text.line("duration = \"1 s\"");
         text.line("[[link]]");
@@ -269,6 +272,53 @@ mod tests {
             "lte-like, delay 30ms, drop-head, buffer unlimited, loss 0.01, \
                                   reordered 0.02"
         );
+    }
+
+    #[test]
+    fn a_bdp_is_of_both_directions() {
+        let file = std::env::temp_dir().join(format!("exm-cli-delays-{}", std::process::id()));
+        std::fs::write(&file, "0 20\n1000 200\n2000 100\n").expect("can write");
+        let delays = file.display().to_string();
+        // 5 Mbps are 0.41666 packets a millisecond.
+        for (delay, packets) in [("20ms", 17), ("5ms,45ms", 21), (delays.as_str(), 167), ("0s", 1)]
+        {
+            let (setup, _) = parsed(&["--buffer", "1 BDP", "--delay", delay]).unwrap();
+            assert_eq!(setup.up.limit, Limit::Packets(Packets::new(packets)), "{delay}");
+        }
+        std::fs::remove_file(&file).expect("it is there");
+    }
+
+    /// The designer, the simulator and the emulator hold the same number of packets.
+    #[test]
+    fn a_bdp_is_as_many_packets_everywhere() {
+        let words = |text: String| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for rate in ["1.5Mbps", "10Mbps", "15Mbps", "123456789bps"] {
+            for (delay, rtt) in [("5ms,45ms", "50ms"), ("50ms", "100ms"), ("1ms,332ms", "333ms")] {
+                for times in ["0.01", "0.1", "0.7", "1", "1.5", "3", "12.3"] {
+                    let options = words(format!("exm --up {rate} --down {rate} --delay {delay}"));
+                    let buffer = ["--buffer".to_owned(), format!("{times} BDP")];
+                    let emulated = Options::try_parse_from(options.into_iter().chain(buffer));
+                    let (setup, _) = emulated.expect("known options").link.setup().unwrap();
+                    let model = format!(
+                        "[network]\nrate = \"{rate}\"\nrtt = \"{rtt}\"\nsenders = 2\n\
+                         buffer = \"{times} BDP\"\n[traffic]\non = \"exp 1 s\"\noff = \"exp 1 s\""
+                    );
+                    let model = exm_design::Model::parse(&model, "test").expect("a model");
+                    let designed = model.specimens(1, 0, 1)[0].network.buffer;
+                    let scenario = format!(
+                        "duration = \"1 s\"\n[[link]]\nname = \"a\"\nrate = \"{rate}\"\n\
+                         buffer = \"{times} BDP\"\n[[flow]]\nrtt = \"{rtt}\"\n\
+                         controller = \"reno\"\ntraffic.on = \"ever\""
+                    );
+                    let scenario = Scenario::parse(&scenario, "test", Path::new("")).unwrap();
+                    let simulated =
+                        scenario.network(&mut |name, _| Err(name.to_owned())).expect("a network");
+                    let designed = Limit::Packets(designed.expect("it is limited"));
+                    let all = [setup.up.limit, setup.down.limit, simulated.links()[0].buffer];
+                    assert_eq!(all, [designed; 3], "{times} BDP of {rate}, {rtt}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -78,6 +78,12 @@ impl Log {
     }
 }
 
+/// Whether the file at `path` is the log of a design, or empty.
+pub(super) fn is_log(path: &Path) -> bool {
+    std::fs::read_to_string(path)
+        .is_ok_and(|text| text.is_empty() || complete_lines(&text).next().is_some())
+}
+
 /// The lines of `text` up to the first that is none of a log, such as a last one cut short.
 fn complete_lines(text: &str) -> impl Iterator<Item = (&str, OldLine)> {
     text.lines().map_while(|line| Some((line, serde_json::from_str(line).ok()?)))

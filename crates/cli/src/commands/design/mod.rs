@@ -2,12 +2,14 @@
 
 mod budget;
 mod display;
+mod files;
 mod log;
 mod run;
 mod summary;
 
 pub(crate) use budget::{Budget, End, cpu_time, spoken};
-pub(crate) use run::{Files, Run, write_file};
+pub(crate) use files::Files;
+pub(crate) use run::Run;
 
 use crate::commands::score;
 use crate::shell::{self, Failure, Printing};
@@ -15,8 +17,6 @@ use crate::tables;
 use exm_design::score::{Contender, HeldOut, Scheme, Scores};
 use exm_design::{Designer, Model, SearchKind};
 use exm_remy::{ArrivalTimes, Provenance, RuleTable, Score, TableFile, counted};
-use std::fs::OpenOptions;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use summary::Summary;
@@ -54,7 +54,8 @@ pub(crate) struct Args {
     /// What all chance in the search is drawn from [default: 1]
     #[arg(long, value_name = "N", help_heading = "Search")]
     seed: Option<u64>,
-    /// Start from this table, a file or a shipped one, instead of from nothing
+    /// Start from this table, a file or a shipped one, instead of from nothing; its rules may differ
+    /// by the model's signals only
     #[arg(long, value_name = "TABLE", help_heading = "Search", conflicts_with = "resume")]
     start: Option<PathBuf>,
     /// Score the finished table on so many held-out networks; 0 for none
@@ -88,8 +89,7 @@ impl Args {
         let model = Model::load(&self.model)?;
         let budget = self.budget.clone().or_default();
         let files = self.files();
-        check_output(&self.output)?;
-        let designer = self.designer(model, &files.checkpoint)?;
+        let designer = self.designer(model, &files)?;
         if budget.score.is_some() && designer.search() == SearchKind::Paper {
             let problem = "--score is never reached: the papers' search judges no tables";
             return Err(Failure::usage(problem).with_tip("end it by --cpu, --rules or --steps"));
@@ -122,26 +122,15 @@ impl Args {
             save(&file, &self.output)?;
         }
         if self.clean {
-            remove(&files.checkpoint)?;
+            files::remove(&files.checkpoint)?;
         }
         self.printing.print(&Summary::new(&self, designer, &file, scores.as_ref(), end))?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn files(&self) -> Files {
-        let beside = |end: &str| {
-            let mut name = self.output.clone().into_os_string();
-            name.push(end);
-            PathBuf::from(name)
-        };
-        Files {
-            checkpoint: self.checkpoint.clone().unwrap_or_else(|| beside(".checkpoint")),
-            log: self.log.clone().unwrap_or_else(|| beside(".log.jsonl")),
-        }
-    }
-
-    /// The design to go on with: new, or that of the checkpoint.
-    fn designer(&self, model: Model, checkpoint: &Path) -> Result<Designer, Failure> {
+    /// The design to go on with: new, or that of the checkpoint. None of its files is in the way.
+    fn designer(&self, model: Model, files: &Files) -> Result<Designer, Failure> {
+        let checkpoint = files.checkpoint.as_path();
         let path = checkpoint.display();
         // What is no file, such as a pipe, holds nothing to go on from.
         let old = if checkpoint.is_file() {
@@ -158,22 +147,35 @@ impl Args {
                 Err(Failure::new(format!("there is no checkpoint {path} to go on from"))
                     .with_tip("leave --resume out to begin a design"))
             }
-            Some(text) if self.resume => self.resumed(&model, checkpoint, &text),
-            Some(_) if !self.force => Err(Failure::new(format!("{path} holds a design already"))
-                .with_tip(
-                    "go on with it by --resume, start over by --force, or give another --output",
-                )),
+            Some(text) if self.resume => {
+                let designer = self.resumed(&model, checkpoint, &text)?;
+                self.check_files(files, Some(&designer))?;
+                Ok(designer)
+            }
+            Some(text) if !self.force && Designer::is_checkpoint(&text) => {
+                let tip =
+                    "go on with it by --resume, start over by --force, or give another --output";
+                Err(Failure::new(format!("{path} holds a design already")).with_tip(tip))
+            }
             _ => {
+                self.check_files(files, None)?;
                 let search = self.search.unwrap_or(SearchKind::Evolve);
                 let seed = self.seed.unwrap_or(DEFAULT_SEED);
-                Ok(Designer::new(model, search, seed, self.start()?))
+                self.begun(model, search, seed)
             }
         }
     }
 
-    fn start(&self) -> Result<Option<RuleTable>, Failure> {
-        let load = |path: &PathBuf| Ok(tables::load(path)?.table);
-        self.start.as_ref().map(load).transpose()
+    /// A new design, from nothing or from --start.
+    fn begun(&self, model: Model, search: SearchKind, seed: u64) -> Result<Designer, Failure> {
+        let Some(start) = &self.start else { return Ok(Designer::new(model, search, seed)) };
+        let table = tables::load(start)?.table;
+        Designer::starting_from(&table, model, search, seed).map_err(|error| {
+            let tip = "list them in signals under [design], or start from another table";
+            let path = start.display();
+            let text = format!("cannot start from {path}: {error}, which the model leaves out");
+            Failure::new(text).with_tip(tip)
+        })
     }
 
     fn resumed(&self, model: &Model, checkpoint: &Path, text: &str) -> Result<Designer, Failure> {
@@ -207,35 +209,10 @@ impl Args {
     }
 }
 
-/// Makes sure that a table can be written to `path`, before the work.
-fn check_output(path: &Path) -> Result<(), Failure> {
-    let end = path.extension().and_then(|end| end.to_str());
-    if !matches!(end, Some("json" | "dna")) {
-        let problem = "end its name in .json, or in .dna for Remy's own format";
-        return Err(Failure::invalid_value(&path.display().to_string(), "--output", problem));
-    }
-    let failure = |error| Failure::new(format!("cannot write {}: {error}", path.display()));
-    let made = match OpenOptions::new().write(true).create_new(true).open(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
-        file => file.map(|_| true).map_err(failure)?,
-    };
-    if made {
-        return std::fs::remove_file(path).map_err(failure);
-    }
-    OpenOptions::new().write(true).open(path).map(drop).map_err(failure)
-}
-
 fn save(file: &TableFile, path: &Path) -> Result<(), Failure> {
     crate::interrupt::shielded(|| file.save(path)).map_err(|error| {
         let tip = "the checkpoint holds the whole design: the same command with --resume writes it";
         Failure::from(error).with_tip(tip)
-    })
-}
-
-fn remove(checkpoint: &Path) -> Result<(), Failure> {
-    std::fs::remove_file(checkpoint).map_err(|error| {
-        let path = checkpoint.display();
-        Failure::new(format!("the design is finished, but {path} cannot be removed: {error}"))
     })
 }
 

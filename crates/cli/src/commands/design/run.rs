@@ -2,25 +2,19 @@
 
 use super::budget::{Budget, CpuClock, End};
 use super::display::Display;
+use super::files::Files;
 use super::log::Log;
 use crate::interrupt;
+use crate::outputs::write_file;
 use crate::shell::Failure;
 use exm_design::Designer;
 use exm_remy::counted;
-use exm_remy::file::write_atomically;
-use std::path::{Path, PathBuf};
+use exm_remy::file::remove_regular;
+use std::path::PathBuf;
 
 /// A checkpoint is written when so much CPU time has passed since the last, in seconds: no more is
 /// ever lost, and steps that are quick do not wait for the disk.
 const KEEP_EVERY: f64 = 1.0;
-
-/// Where a design is kept while it goes on.
-pub(crate) struct Files {
-    /// Its whole state.
-    pub(crate) checkpoint: PathBuf,
-    /// What each step did.
-    pub(crate) log: PathBuf,
-}
 
 /// A design that is going on.
 pub(crate) struct Run {
@@ -48,7 +42,7 @@ impl Run {
         let (log, scores) = Log::open(&files.log, kept_steps).inspect_err(|_| {
             if kept_steps == 0 {
                 // Nothing is begun: nothing is to be gone on with.
-                let _ = std::fs::remove_file(&checkpoint);
+                let _ = remove_regular(&checkpoint);
             }
         })?;
         let display = Display::new(quiet, budget.clone(), scores);
@@ -108,10 +102,4 @@ impl Run {
             counted(self.kept_steps as usize, "step", "steps")
         ))
     }
-}
-
-/// Writes a whole file or none, whatever the user interrupts.
-pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    interrupt::shielded(|| write_atomically(path, bytes))
-        .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
 }

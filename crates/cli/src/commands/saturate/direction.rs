@@ -46,7 +46,7 @@ impl Output {
 }
 
 /// A file is there already.
-pub(super) fn taken(path: &Path) -> Failure {
+fn taken(path: &Path) -> Failure {
     Failure::new(format!("{} exists already", path.display()))
         .with_tip("give --force to overwrite it")
 }

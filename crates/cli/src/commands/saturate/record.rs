@@ -1,9 +1,10 @@
 //! `exm saturate record`: the end under test.
 
-use super::direction::{COLUMNS, Direction, Output, Total, taken};
+use super::direction::{COLUMNS, Direction, Output, Total};
 use crate::columns::Columns;
 use crate::commands::duration;
 use crate::interrupt;
+use crate::outputs::check_output;
 use crate::sessions::{KeyFlags, servers};
 use crate::shell::{Failure, Printing, command_line, note};
 use exm_os::{Clock, Signal, Signals};
@@ -138,7 +139,6 @@ impl Args {
 
     /// Whether the files may be written, before anybody is asked for anything.
     fn check_files(&self) -> Result<(), Failure> {
-        let is_taken = |file: &PathBuf| !self.force && file.symlink_metadata().is_ok();
         let csv = self.file("csv");
         let folder = csv.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
@@ -146,10 +146,8 @@ impl Args {
                 format!("cannot write {}: there is no folder {}", csv.display(), folder.display());
             return Err(Failure::new(problem));
         }
-        match ["csv", "down", "up"].map(|end| self.file(end)).iter().find(|&file| is_taken(file)) {
-            Some(file) => Err(taken(file)),
-            None => Ok(()),
-        }
+        let files = ["csv", "down", "up"].map(|end| self.file(end));
+        files.iter().try_for_each(|file| check_output(file, &[], self.force))
     }
 
     /// Waits for the server's answer.

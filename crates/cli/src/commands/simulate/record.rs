@@ -1,6 +1,7 @@
 //! One run: watched for its progress and, where asked for, recorded.
 
 use crate::interrupt;
+use crate::outputs::check_output;
 use crate::progress::Progress;
 use crate::shell::{self, Failure};
 use exm_sim::engine::{self, FlowSample, LinkSample, Observer, Pace};
@@ -79,14 +80,10 @@ impl Recording {
             let folder = self.folder.display();
             Failure::new(format!("cannot make the folder {folder} for the series: {error}"))
         })?;
-        let mut files = seeds
+        seeds
             .iter()
-            .flat_map(|&seed| Recorder::paths(&self.spec, &self.stem(seed), self.format));
-        match files.find(|file| !self.force && file.exists()) {
-            Some(file) => Err(Failure::new(format!("{} exists already", file.display()))
-                .with_tip("give another folder, or --force to overwrite what is in it")),
-            None => Ok(()),
-        }
+            .flat_map(|&seed| Recorder::paths(&self.spec, &self.stem(seed), self.format))
+            .try_for_each(|file| check_output(&file, &[], self.force))
     }
 
     fn stem(&self, seed: u64) -> PathBuf {

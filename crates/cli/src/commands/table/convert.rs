@@ -1,6 +1,7 @@
 //! `exm table convert`: a table in another format.
 
 use crate::interrupt;
+use crate::outputs::check_output;
 use crate::shell::{self, Failure, Printing};
 use crate::tables;
 use exm_remy::{Provenance, counted};
@@ -51,11 +52,7 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let output = self.output.as_path();
         let file = tables::load(&self.input)?;
-        // A link that leads nowhere would be written through, too.
-        if !self.force && output.symlink_metadata().is_ok() {
-            let problem = format!("{} exists already", output.display());
-            return Err(Failure::new(problem).with_tip("give --force to overwrite it"));
-        }
+        check_output(output, &[&self.input], self.force)?;
         interrupt::shielded(|| file.save(output))?;
         let kept =
             Provenance { remy_file: file.provenance.remy_file.clone(), ..Default::default() };

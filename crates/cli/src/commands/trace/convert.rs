@@ -1,7 +1,7 @@
 //! `exm trace convert`: traces in other formats.
 
-use super::{check_free, check_window};
-use crate::commands::design::write_file;
+use super::check_window;
+use crate::outputs::{check_output, write_file};
 use crate::shell::{Failure, Printing};
 use exm_trace::{Origin, Trace};
 use exm_units::Span;
@@ -76,7 +76,7 @@ impl fmt::Display for Written<'_> {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let (input, output) = (self.input.as_path(), self.output.as_path());
-        check_free(output, self.force)?;
+        check_output(output, &[input], self.force)?;
         let trace = self.read()?;
         let is_table = output.extension().is_some_and(|end| end == "csv");
         let usual = if is_table { Format::Times } else { Format::Mahimahi };

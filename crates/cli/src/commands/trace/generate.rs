@@ -1,7 +1,7 @@
 //! `exm trace generate`: a trace of a link that is made up.
 
-use super::{check_free, synthetic};
-use crate::commands::design::write_file;
+use super::synthetic;
+use crate::outputs::{check_output, write_file};
 use crate::shell::{Failure, Printing, command_line};
 use exm_trace::Synthetic;
 use exm_units::{Rate, Span};
@@ -98,7 +98,7 @@ impl fmt::Display for Written<'_> {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let output = self.output.as_path();
-        check_free(output, self.force)?;
+        check_output(output, &[Path::new(&self.link)], self.force)?;
         let trace = synthetic(&self.link)?.generate(self.seed, self.duration)?;
         let text = if self.fine {
             // Mahimahi takes no comments, and no decimals either.

@@ -69,15 +69,6 @@ fn load(files: &[PathBuf]) -> Result<Vec<(String, Trace)>, Failure> {
     files.iter().map(|file| Ok((name(file), Trace::load(file)?))).collect()
 }
 
-/// Whether `output` may be written: a link that leads nowhere would be written through, too.
-fn check_free(output: &Path, force: bool) -> Result<(), Failure> {
-    if !force && output.symlink_metadata().is_ok() {
-        let problem = format!("{} exists already", output.display());
-        return Err(Failure::new(problem).with_tip("give --force to overwrite it"));
-    }
-    Ok(())
-}
-
 /// The most rates of a trace: a narrow window on a long one would fill the memory.
 const MOST_RATES: u64 = 10_000_000;
 

@@ -1,12 +1,12 @@
 //! `exm trace plot`: pictures of traces.
 
 use super::{check_window, load};
-use crate::commands::design::write_file;
+use crate::outputs::{check_output, write_file};
 use crate::shell::Failure;
 use exm_measure::figure::{Density, Line, Series, SeriesPanel, Style};
 use exm_trace::{InterArrivals, Statistics, Trace};
 use exm_units::{Instant, Span};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -31,6 +31,9 @@ pub(crate) struct Args {
     /// Over how much time capacity is averaged
     #[arg(long, value_name = "SPAN", default_value = "1s")]
     window: Span,
+    /// Overwrite the output where it exists
+    #[arg(long, short)]
+    force: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -55,6 +58,8 @@ impl Args {
                 return Err(Failure::invalid_value(&output, "--output", problem));
             }
         };
+        let files: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
+        check_output(&self.output, &files, self.force)?;
         let traces = load(&self.files)?;
         let svg = match self.kind {
             Kind::Capacity => self.capacity(&traces)?,

@@ -1,0 +1,107 @@
+//! The files of a design, and that none of them is another's.
+
+use super::Args;
+use super::log::is_log;
+use crate::outputs::check_output;
+use crate::shell::Failure;
+use exm_design::Designer;
+use exm_remy::TableFile;
+use exm_remy::file::remove_regular;
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Where a design is kept while it goes on.
+pub(crate) struct Files {
+    /// Its whole state.
+    pub(crate) checkpoint: PathBuf,
+    /// What each step did.
+    pub(crate) log: PathBuf,
+}
+
+impl Args {
+    pub(super) fn files(&self) -> Files {
+        let beside = |end: &str| {
+            let mut name = self.output.clone().into_os_string();
+            name.push(end);
+            PathBuf::from(name)
+        };
+        Files {
+            checkpoint: self.checkpoint.clone().unwrap_or_else(|| beside(".checkpoint")),
+            log: self.log.clone().unwrap_or_else(|| beside(".log.jsonl")),
+        }
+    }
+
+    /// Refuses a name that tells no format, and files that may not be written, before the work and
+    /// before any of them is touched. What exists is overwritten by --force, and by --resume what
+    /// `resumed`, the design to be gone on with, wrote itself.
+    pub(super) fn check_files(
+        &self,
+        files: &Files,
+        resumed: Option<&Designer>,
+    ) -> Result<(), Failure> {
+        let end = self.output.extension().and_then(|end| end.to_str());
+        if !matches!(end, Some("json" | "dna")) {
+            let value = self.output.display().to_string();
+            let problem = "end its name in .json, or in .dna for Remy's own format";
+            return Err(Failure::invalid_value(&value, "--output", problem));
+        }
+        let table_is_own = resumed.is_some_and(|designer| is_table_of(designer, &self.output));
+        let log_is_own = resumed.is_some() && is_log(&files.log);
+        let outputs = [
+            (files.checkpoint.as_path(), resumed.is_some()),
+            (self.output.as_path(), table_is_own),
+            (files.log.as_path(), log_is_own),
+        ];
+        let mut others: Vec<&Path> = vec![&self.model];
+        others.extend(self.start.as_deref());
+        for (path, is_own) in outputs {
+            let checked = check_output(path, &others, self.force || is_own);
+            if resumed.is_some() {
+                checked.map_err(|failure| {
+                    failure.with_tip(
+                        "it is not of this design: move it away, or give other files by --output, \
+                     --checkpoint and --log",
+                    )
+                })?;
+            } else {
+                checked?;
+            }
+            others.push(path);
+        }
+        outputs.iter().try_for_each(|(path, _)| check_writable(path))
+    }
+}
+
+/// Whether the file at `path` holds a table that `designer` may have written.
+fn is_table_of(designer: &Designer, path: &Path) -> bool {
+    TableFile::load(path).is_ok_and(|file| match file.provenance.model {
+        Some(model) => model == designer.model().text(),
+        // Remy's own format does not tell.
+        None => file.provenance.remy_file.is_some(),
+    })
+}
+
+/// Makes sure that the system lets `path` be written.
+fn check_writable(path: &Path) -> Result<(), Failure> {
+    let failure = |error| Failure::new(format!("cannot write {}: {error}", path.display()));
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(_) => fs::remove_file(path).map_err(failure),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            // A pipe without a reader would wait for one.
+            if !path.is_file() {
+                return Ok(());
+            }
+            OpenOptions::new().write(true).open(path).map(drop).map_err(failure)
+        }
+        Err(error) => Err(failure(error)),
+    }
+}
+
+/// Removes the checkpoint of a finished design.
+pub(super) fn remove(checkpoint: &Path) -> Result<(), Failure> {
+    remove_regular(checkpoint).map_err(|error| {
+        let path = checkpoint.display();
+        Failure::new(format!("the design is finished, but {path} cannot be removed: {error}"))
+    })
+}

@@ -1,0 +1,115 @@
+//! A table as one of other signals.
+
+use crate::signal::{Signal, SignalSet};
+use crate::table::{Cuboid, Node, RuleTable};
+
+/// A table cannot do without signals by which its rules differ.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its rules differ by {}", names(.0))]
+pub struct SignalsInUse(pub Vec<Signal>);
+
+fn names(signals: &[Signal]) -> String {
+    signals.iter().map(|signal| signal.name()).collect::<Vec<_>>().join(", ")
+}
+
+impl RuleTable {
+    /// The table that does the same and is one of `signals`: those it does not use yet count from 0 to
+    /// `end`, and its rules are alike on them; those it gives up are no bounds of any rule.
+    ///
+    /// # Errors
+    /// [`SignalsInUse`] where rules differ by signals that are to be given up: which of them should
+    /// then count is not for this function to guess.
+    pub fn with_signals(&self, signals: SignalSet, end: f64) -> Result<RuleTable, SignalsInUse> {
+        let whole = *self.domain();
+        let given_up = self.signals().iter().filter(|&signal| !signals.contains(signal));
+        let in_use: Vec<Signal> =
+            given_up.filter(|&signal| !self.is_alike_on(&whole, signal)).collect();
+        if !in_use.is_empty() {
+            return Err(SignalsInUse(in_use));
+        }
+        let mut replaced = Cuboid::EVERYTHING;
+        for signal in signals.iter().filter(|&signal| !self.signals().contains(signal)) {
+            replaced.lower[signal.index()] = 0.0;
+            replaced.upper[signal.index()] = end;
+        }
+        let kept = |signal: Signal| signals.contains(signal) && self.signals().contains(signal);
+        let project = |domain: &mut Cuboid| {
+            for signal in Signal::ALL.into_iter().filter(|&signal| !kept(signal)) {
+                domain.lower[signal.index()] = replaced.lower[signal.index()];
+                domain.upper[signal.index()] = replaced.upper[signal.index()];
+            }
+        };
+        let mut rules = self.rules().to_vec();
+        rules.iter_mut().for_each(|rule| project(&mut rule.domain));
+        let mut root = self.root().clone();
+        each_split(&mut root, &project);
+        Ok(RuleTable::new(signals, rules, root)
+            .expect("a partition stays one when an axis on which all is alike comes or goes"))
+    }
+
+    /// Whether every rule holds all of `whole` on the axis of `signal`.
+    fn is_alike_on(&self, whole: &Cuboid, signal: Signal) -> bool {
+        let axis = signal.index();
+        self.rules().iter().all(|rule| {
+            rule.domain.lower[axis] == whole.lower[axis]
+                && rule.domain.upper[axis] == whole.upper[axis]
+        })
+    }
+}
+
+fn each_split(node: &mut Node, change: &impl Fn(&mut Cuboid)) {
+    if let Node::Split { domain, children } = node {
+        change(domain);
+        children.iter_mut().for_each(|child| each_split(child, change));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::Action;
+
+    fn action(increment: i32) -> Action {
+        Action { multiple: 1.0, increment, intersend_ms: 1.0 }
+    }
+
+    /// Of all six signals, split by one.
+    fn table() -> RuleTable {
+        let all = SignalSet::new(Signal::ALL).unwrap();
+        let mut table = RuleTable::single(all, 100.0, action(1));
+        assert!(table.split(0, Signal::RttRatio, 2.0));
+        table.set_action(1, action(7));
+        table
+    }
+
+    #[test]
+    fn signals_that_make_no_difference_come_and_go() {
+        let one = SignalSet::new([Signal::RttRatio]).unwrap();
+        let small = table().with_signals(one, 100.0).unwrap();
+        assert_eq!(small.signals(), one);
+        assert_eq!(small.rules()[0].domain.upper[Signal::SendEwma.index()], f64::INFINITY);
+        let two = SignalSet::new([Signal::RttRatio, Signal::AckEwma]).unwrap();
+        let larger = small.with_signals(two, 50.0).unwrap();
+        assert_eq!(larger.domain().upper[Signal::AckEwma.index()], 50.0);
+        for ratio in [0.0, 1.9, 2.0, 99.0, 1e9] {
+            for other in [0.0, 60.0, 1e9] {
+                let memory = [other, other, ratio, other, other, other];
+                let rule = table().find(&memory);
+                assert_eq!((small.find(&memory), larger.find(&memory)), (rule, rule));
+            }
+        }
+        assert_eq!(table().with_signals(table().signals(), 1.0), Ok(table()));
+    }
+
+    #[test]
+    fn a_signal_that_makes_a_difference_is_not_given_up() {
+        let mut table = table();
+        assert!(table.split(1, Signal::SlowAckEwma, 9.0));
+        let ratio = SignalSet::new([Signal::RttRatio]).unwrap();
+        let error = table.with_signals(ratio, 100.0).unwrap_err();
+        assert_eq!(error.to_string(), "its rules differ by slow_ack_ewma");
+        let other = SignalSet::new([Signal::SendEwma]).unwrap();
+        let error = table.with_signals(other, 100.0).unwrap_err();
+        assert_eq!(error, SignalsInUse(vec![Signal::RttRatio, Signal::SlowAckEwma]));
+    }
+}
