@@ -16,20 +16,24 @@ const MINUTE: Span = Span::from_secs(60);
 const CURRENT_FILTER: usize = 4;
 /// RFC 6817, section 2.5: `ALLOWED_INCREASE`, packets beyond what was in flight.
 const ALLOWED_INCREASE: f64 = 1.0;
+/// libutp: slow start ends at this part of the target.
+const SLOW_START_END: f64 = 0.9;
 /// RFC 6817, section 2.5: `MIN_CWND`.
 const MIN_CWND: f64 = 2.0;
 /// RFC 6817, section 2.5: `INIT_CWND`.
 const INIT_CWND: Packets = Packets::new(2);
 
 /// LEDBAT, for what can wait: the window grows by the part of the target that is not yet filled,
-/// at most as fast as Reno's, and shrinks alike beyond it. There is no slow start. It works with
-/// one-way delays where the receiver tells when packets arrived, and with round-trip times
+/// at most as fast as Reno's, and shrinks alike beyond it. There is no slow start, unless by
+/// [`Ledbat::with_slow_start`]. It works with one-way delays where the receiver tells when packets arrived, and with round-trip times
 /// elsewhere; only differences of them count.
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     target: Span,
     window: Window,
     delays: Option<Delays>,
+    /// Whether flows begin with slow start.
+    slow_start: bool,
 }
 
 /// Delays of the flow, in nanoseconds; negative where the receiver's clock is behind.
@@ -47,7 +51,13 @@ struct Delays {
 impl Ledbat {
     /// A sender before its first flow, its target 100 ms.
     pub fn new() -> Ledbat {
-        Ledbat { target: TARGET, window: Window::of(INIT_CWND), delays: None }
+        Ledbat { target: TARGET, window: Window::of(INIT_CWND), delays: None, slow_start: false }
+    }
+
+    /// The same with slow start, which RFC 6817 permits (section 2.4.1) and libutp has: the window
+    /// doubles each round trip until the queueing delay comes near the target or a packet is lost.
+    pub fn with_slow_start(self) -> Ledbat {
+        Ledbat { slow_start: true, ..self }
     }
 
     /// The same with another `target`; the standard allows no more than 100 ms.
@@ -78,7 +88,14 @@ impl Ledbat {
             return;
         }
         let cwnd = self.window.cwnd;
-        let wanted = cwnd + GAIN * off_target * acked(ack) / cwnd;
+        if self.window.in_first_slow_start() && queueing > SLOW_START_END * target {
+            self.window.leave_slow_start();
+        }
+        let wanted = if self.slow_start && self.window.in_slow_start() {
+            cwnd + acked(ack).min(self.window.ssthresh - cwnd)
+        } else {
+            cwnd + GAIN * off_target * acked(ack) / cwnd
+        };
         let allowed = ack.in_flight.get() as f64 + acked(ack) + ALLOWED_INCREASE;
         self.window.set(wanted.min(allowed).max(MIN_CWND));
     }
@@ -128,7 +145,7 @@ impl Default for Ledbat {
 impl Controller for Ledbat {
     fn on_start(&mut self, start: &Start) -> Decision {
         let window = Window::of(INIT_CWND.min(start.initial_window));
-        *self = Ledbat { target: self.target, window, delays: None };
+        *self = Ledbat { window, delays: None, ..*self };
         self.window.decision()
     }
 
@@ -185,6 +202,25 @@ mod tests {
         assert!((95.0..103.0).contains(&mean), "{mean}");
         let mean = mean_queueing(Ledbat::new().with_target(Span::from_millis(25)));
         assert!((22.0..27.0).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn slow_start_doubles_until_near_the_target() {
+        let pipe = Pipe::new(1000.0, Span::from_millis(150), 1000);
+        let run = |mut cc: Ledbat| {
+            let mut most = 0.0_f64;
+            let run = pipe.run(&mut cc, Span::from_secs(3), |seen| {
+                most = most.max(seen.queueing.as_millis_f64());
+            });
+            (run.delivered, most)
+        };
+        let (without, _) = run(Ledbat::new());
+        let (with, most) = run(Ledbat::new().with_slow_start());
+        assert!(with > 5 * without && with > 2000, "{with} {without}");
+        // What is in flight as the delay comes near the target doubles once more at the most.
+        assert!((90.0..500.0).contains(&most), "{most}");
+        let mean = mean_queueing(Ledbat::new().with_slow_start());
+        assert!((90.0..103.0).contains(&mean), "{mean}");
     }
 
     fn acked(cc: &mut Ledbat, sent: u64, received: u64) -> f64 {

@@ -188,6 +188,7 @@ proptest! {
         behaves(Dctcp::new(), &events)?;
         behaves(Ledbat::new(), &events)?;
         behaves(Ledbat::new().with_target(Span::ZERO), &events)?;
+        behaves(Ledbat::new().with_slow_start(), &events)?;
         behaves(Xcp::new(), &events)?;
         behaves(Bbr::default(), &events)?;
         behaves(Bbr1::default(), &events)?;
@@ -217,6 +218,7 @@ proptest! {
         recovers(Compound::new(), &acks, lost)?;
         recovers(Dctcp::new(), &acks, lost)?;
         recovers(Ledbat::new(), &acks, lost)?;
+        recovers(Ledbat::new().with_slow_start(), &acks, lost)?;
         recovers(Xcp::new(), &acks, lost)?;
     }
 }

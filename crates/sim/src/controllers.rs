@@ -115,8 +115,11 @@ controllers! {
     Compound(Compound) { "compound" => Compound::new() },
     /// Data Center TCP.
     Dctcp(Dctcp) { "dctcp" => Dctcp::new() },
-    /// LEDBAT.
-    Ledbat(Ledbat) { "ledbat" => Ledbat::new() },
+    /// LEDBAT; without slow start, or with libutp's.
+    Ledbat(Ledbat) {
+        "ledbat" => Ledbat::new(),
+        "ledbat-slow-start" => Ledbat::new().with_slow_start()
+    },
     /// The sender's side of XCP.
     Xcp(Xcp) { "xcp" => Xcp::new() },
     /// BBR, version 1, as in Linux.

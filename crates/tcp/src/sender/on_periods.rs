@@ -1,0 +1,55 @@
+//! A connection that outlives the on-periods of its application.
+
+use super::{Sender, Setup};
+use crate::settings::IdleRestart;
+use exm_cc::{Congestion, CongestionKind, Controller};
+use exm_units::{Instant, Packets, Span};
+
+impl Sender {
+    /// The application has more to send on the connection it has: `data` segments, or without end.
+    /// Nothing is reset, save what the controller asks for ([`Needs::restart`]) and what
+    /// [`Settings::idle_restart`] says.
+    pub fn resume<C: Controller>(&mut self, now: Instant, data: Option<Packets>, cc: &mut C) {
+        self.end = data.map_or(u64::MAX, |data| self.end.saturating_add(data.get()));
+        if self.setup != Setup::Established {
+            return;
+        }
+        if self.needs.restart {
+            let srtt = Some(self.srtt()).filter(|srtt| !srtt.is_zero());
+            self.start_controller(now, srtt, self.settings.initial_window, cc);
+        } else if self.board.outstanding() == 0 {
+            self.restart_after_idle(now, cc);
+        }
+    }
+
+    /// The application has no more to send for now. What was sent is still retransmitted where it is
+    /// lost.
+    pub fn pause(&mut self) {
+        self.end = self.end.min(self.board.next());
+    }
+
+    /// Whether there is a connection, perhaps one being set up.
+    pub fn is_open(&self) -> bool {
+        self.setup != Setup::Closed
+    }
+
+    #[cold]
+    fn restart_after_idle<C: Controller>(&mut self, now: Instant, cc: &mut C) {
+        let idle = self.gate.last_send().map_or(Span::ZERO, |at| now.saturating_since(at));
+        let timeouts = idle.as_nanos() / self.timer.rto().as_nanos().max(1);
+        if timeouts == 0 {
+            return;
+        }
+        let cwnd = self.gate.cwnd().get();
+        let decayed = match self.settings.idle_restart {
+            IdleRestart::None => return,
+            IdleRestart::Rfc5681 => 0,
+            IdleRestart::Rfc2861 => cwnd >> timeouts.min(63),
+        };
+        let restart = decayed.max(self.settings.initial_window.get().min(cwnd));
+        let mut idle = Congestion::new(CongestionKind::Idle, now, now);
+        idle.packets = Packets::new(restart);
+        let decision = cc.on_congestion(&idle);
+        self.adopt_within(decision, self.is_governed());
+    }
+}
