@@ -36,7 +36,8 @@ pub struct FlowReport {
     pub timeouts: u64,
     /// Packets that came to the receiver.
     pub arrived: u64,
-    /// Packets acknowledged; of a transport that keeps order, those in order.
+    /// Packets acknowledged, also after the on-period in which they were sent; of a transport that
+    /// keeps order, those in order.
     pub delivered: u64,
     /// Bytes of its user's acknowledged so.
     pub bytes: Bytes,

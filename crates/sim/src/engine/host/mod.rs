@@ -242,7 +242,7 @@ impl Host {
         self.on = false;
         match &mut self.transport {
             Transport::Bare(bare) => bare.stop(),
-            Transport::Tcp(tcp) => tcp.stop(),
+            Transport::Tcp(tcp) => tcp.stop(self.epoch),
             Transport::Sprout(_) => {}
         }
         self.plan.switch = self.switch.next_start(now).as_nanos();
@@ -326,7 +326,13 @@ impl Host {
                 let complete = self.take(now, arrived);
                 return self.answer_with(now) || complete;
             }
-            Transport::Tcp(_) | Transport::Sprout(_) => None,
+            // What arrives after its on-period still counts, as with RemyCCs' bare sender.
+            Transport::Tcp(tcp) => tcp.receive_late(now, packet).map(Answer::Tcp),
+            Transport::Sprout(_) => {
+                let data = Bytes::new(u64::from(packet.size)) > SPROUT_EMPTY;
+                let late = Arrived { delivered: u64::from(data), ..Arrived::default() };
+                return self.take(now, late);
+            }
         };
         answer.is_some_and(|answer| self.answer(now, answer, packet.epoch))
     }
@@ -343,7 +349,7 @@ impl Host {
     #[inline]
     fn answer(&mut self, now: Instant, answer: Answer, epoch: u32) -> bool {
         if self.place.first_back.is_none() {
-            return self.hear_answer(now, &answer, self.is_current(epoch));
+            return self.hear_answer(now, &answer, epoch);
         }
         self.unsent.push_back((answer, epoch));
         false
@@ -369,14 +375,16 @@ impl Host {
     pub(super) fn hear(&mut self, now: Instant, packet: &Packet) -> bool {
         self.report.answers.arrived += 1;
         let answer = self.answers.take(packet.sequence).expect("what was sent is kept until heard");
-        self.hear_answer(now, &answer, self.is_current(packet.epoch))
+        self.hear_answer(now, &answer, packet.epoch)
     }
 
     #[inline]
-    fn hear_answer(&mut self, now: Instant, answer: &Answer, current: bool) -> bool {
+    fn hear_answer(&mut self, now: Instant, answer: &Answer, epoch: u32) -> bool {
+        let current = self.is_current(epoch);
         let arrived = match (&mut self.transport, answer) {
             (Transport::Bare(bare), Answer::Bare(heard)) => bare.hear(now, heard, current),
             (Transport::Tcp(tcp), Answer::Tcp(answer)) if current => tcp.hear(now, answer),
+            (Transport::Tcp(tcp), Answer::Tcp(answer)) => tcp.hear_late(now, epoch, answer),
             (Transport::Sprout(sprout), Answer::Sprout(header)) if current => {
                 sprout.hear(now, header);
                 return false;

@@ -7,6 +7,7 @@ use exm_cc::{Controller, Needs};
 use exm_link::{Ecn, Packet, XcpHeader};
 use exm_tcp::{Acknowledgement, Arrival, Job, Receiver, Segment, Sender, Settings};
 use exm_units::{Bytes, Instant, Packets, Span};
+use std::collections::VecDeque;
 
 /// The number of the packet that asks to begin.
 const SYN: u64 = u64::MAX;
@@ -23,9 +24,21 @@ pub(super) struct Tcp {
     propagation: Span,
     /// One above the highest segment this connection has sent.
     highest: u64,
+    /// Connections that ended with segments in flight, in order. They send nothing more, but what
+    /// arrives of theirs still counts.
+    ended: VecDeque<Ended>,
     /// Segments sent again, and times the timer ran out.
     pub(super) resent: u64,
     pub(super) timeouts: u64,
+}
+
+/// A connection that ended with segments in flight.
+#[derive(Debug)]
+struct Ended {
+    epoch: u32,
+    receiver: Receiver,
+    /// Segments acknowledged so far.
+    acknowledged: u64,
 }
 
 impl Tcp {
@@ -45,6 +58,7 @@ impl Tcp {
             packet_size: packet_size.get() as u32,
             propagation,
             highest: 0,
+            ended: VecDeque::new(),
             resent: 0,
             timeouts: 0,
         }
@@ -65,11 +79,17 @@ impl Tcp {
         self.sender.start(now, job, &mut self.cc);
     }
 
-    pub(super) fn stop(&mut self) {
+    /// On-period `epoch` ends.
+    pub(super) fn stop(&mut self, epoch: u32) {
         if self.settings.persistent {
-            self.sender.pause();
-        } else {
-            self.sender.stop();
+            return self.sender.pause();
+        }
+        self.sender.stop();
+        let acknowledged = self.sender.acknowledged();
+        if acknowledged < self.highest {
+            let fresh = Receiver::new(self.settings.delayed_acks);
+            let receiver = std::mem::replace(&mut self.receiver, fresh);
+            self.ended.push_back(Ended { epoch, receiver, acknowledged });
         }
     }
 
@@ -106,26 +126,61 @@ impl Tcp {
     /// `packet` arrives at the receiver. Returns its answer, if it gives one now.
     #[inline]
     pub(super) fn receive(&mut self, now: Instant, packet: &Packet) -> Option<Acknowledgement> {
+        self.receiver.receive(now, &self.arrival(packet))
+    }
+
+    /// `packet` of on-period `epoch`, which has ended, arrives at the receiver. It is answered at once.
+    pub(super) fn receive_late(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+    ) -> Option<Acknowledgement> {
+        let arrival = self.arrival(packet);
+        let ended = self.ended.iter_mut().find(|ended| ended.epoch == packet.epoch)?;
+        ended.receiver.receive(now, &arrival).or_else(|| ended.receiver.release())
+    }
+
+    #[inline]
+    fn arrival(&self, packet: &Packet) -> Arrival {
         let granted = self.needs.feedback && packet.header.feedback.is_finite();
         let sequence = packet.sequence;
-        let arrival = Arrival {
+        Arrival {
             segment: if sequence == SYN { Segment::Syn } else { Segment::Data(sequence) },
             sent_at: packet.sent_at,
             marked: packet.ecn == Ecn::Marked,
             feedback: granted.then_some(f64::from(packet.header.feedback)),
-        };
-        self.receiver.receive(now, &arrival)
+        }
     }
 
     /// The sender hears `answer`.
     #[inline]
     pub(super) fn hear(&mut self, now: Instant, answer: &Acknowledgement) -> Arrived {
+        if !self.ended.is_empty() {
+            self.ended.clear();
+        }
         let progress = self.sender.on_ack(now, answer, &mut self.cc);
         Arrived {
             delivered: progress.in_order,
             rtt: Some(now - answer.sent_at),
             complete: progress.finished,
         }
+    }
+
+    /// The sender hears `answer` to a packet of on-period `epoch`, which has ended. A flow's packets
+    /// stay in order, so all answers to packets of earlier ones have arrived or are lost.
+    pub(super) fn hear_late(
+        &mut self,
+        now: Instant,
+        epoch: u32,
+        answer: &Acknowledgement,
+    ) -> Arrived {
+        while self.ended.pop_front_if(|ended| ended.epoch < epoch).is_some() {}
+        let Some(ended) = self.ended.front_mut().filter(|ended| ended.epoch == epoch) else {
+            return Arrived::default();
+        };
+        let delivered = answer.cumulative.saturating_sub(ended.acknowledged);
+        ended.acknowledged += delivered;
+        Arrived { delivered, rtt: Some(now - answer.sent_at), complete: false }
     }
 
     #[inline]

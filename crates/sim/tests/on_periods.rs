@@ -1,0 +1,67 @@
+//! What becomes of on-periods' ends and beginnings, whatever the host.
+
+use exm_link::{Limit, Service};
+use exm_random::Distribution;
+use exm_sim::controllers::AnyController;
+use exm_sim::engine;
+use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
+use exm_sim::traffic::{OnFor, OnOff};
+use exm_tcp::{DelayedAcks, Settings};
+use exm_units::{Bytes, Rate, Span};
+
+fn ms(millis: u64) -> Span {
+    Span::from_millis(millis)
+}
+
+/// One flow over links of 25 ms there and, if ACKs cross a link, back. Returns the packets sent and
+/// delivered.
+fn timed(transport: Transport, crosses: bool) -> (u64, u64) {
+    let links = [(0, 1), (1, 0)].map(|ends| LinkSpec {
+        ends,
+        delay: ms(25),
+        ..LinkSpec::bottleneck(Service::Fixed(Rate::from_mbps(12.0)), Limit::Unlimited)
+    });
+    let flow = FlowSpec {
+        name: "timed".to_owned(),
+        path: vec![0],
+        back: if crosses { vec![1] } else { Vec::new() },
+        extra_delay: ms(if crosses { 0 } else { 25 }),
+        packet_size: Bytes::new(1500),
+        transport,
+        // On-periods of 120 ms every 150: the last round trip of each is in flight as it ends, and
+        // arrives as the next is on. The last ends at 900 ms, and all has arrived by 1000 ms.
+        traffic: OnOff {
+            on: OnFor::Time(Distribution::Fixed(0.120)),
+            off: Distribution::Fixed(0.030),
+        }
+        .into(),
+    };
+    let network = Network::new(links.to_vec(), vec![flow], ms(929)).expect("a sound network");
+    let report = engine::run(&network, 1);
+    (report.flows[0].sent, report.flows[0].delivered)
+}
+
+/// What is in flight as a timed on-period ends counts once its ACK has arrived, whatever the host and
+/// whether or not ACKs cross links. Only what is in flight at the end of the simulation does not, and
+/// of delayed ACKs one segment of each on-period.
+#[test]
+fn what_arrives_after_its_on_period_counts() {
+    let controller = AnyController::named("reno").expect("is built in");
+    let tcp = |settings| Transport::Tcp { controller: controller.clone(), settings };
+    let delayed = Settings { delayed_acks: Some(DelayedAcks::default()), ..Settings::default() };
+    let bare = Transport::Bare { controller: controller.clone(), timer: true };
+    for (name, transport, untold) in [
+        ("bare", bare, 0),
+        ("fresh", tcp(Settings::default()), 0),
+        ("delayed ACKs", tcp(delayed), 6),
+    ] {
+        for crosses in [false, true] {
+            let (sent, delivered) = timed(transport.clone(), crosses);
+            println!("{name} {crosses}: sent {sent}, delivered {delivered}");
+            // Of the sixth on-period the last round trip is still in flight.
+            let last = sent / 6 + 1;
+            assert!(delivered + untold + last >= sent, "{name} {crosses}: {sent} {delivered}");
+            assert!(delivered < sent, "{name} {crosses}: {sent} {delivered}");
+        }
+    }
+}
