@@ -1,14 +1,4 @@
-//! Remy's own files: any bytes are read or refused, and what is read survives being written.
+#![cfg_attr(fuzzing, no_main)]
+#![doc = "The fuzz target `dna`."]
 
-#![no_main]
-
-use exm_remy::dna;
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| {
-    let Ok((table, layout)) = dna::read_with_layout(bytes) else { return };
-    let written = dna::write_with_layout(&table, &layout);
-    let (again, told) = dna::read_with_layout(&written).expect("what was written is read");
-    assert_eq!(again, table);
-    assert_eq!(dna::write_with_layout(&again, &told), written);
-});
+exm_fuzz::target!(dna);

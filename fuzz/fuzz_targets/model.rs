@@ -1,20 +1,4 @@
-//! Models: any text is read or refused, and what is read survives being written and can be drawn.
+#![cfg_attr(fuzzing, no_main)]
+#![doc = "The fuzz target `model`."]
 
-#![no_main]
-
-use exm_design::Model;
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|text: &str| {
-    let Ok(model) = Model::parse(text, "fuzzed") else { return };
-    let written = model.to_string();
-    let again = Model::parse(&written, "written").expect("what was written is read");
-    assert_eq!(again.to_string(), written);
-    assert_eq!(again.fingerprint(), model.fingerprint());
-    let specimens = model.specimens(1, 0, 3);
-    assert_eq!(again.specimens(1, 0, 3), specimens);
-    for specimen in specimens {
-        assert!(!specimen.network.delays.is_empty());
-        assert!(model.objective().omniscient(&specimen.network).is_finite());
-    }
-});
+exm_fuzz::target!(model);

@@ -97,16 +97,23 @@ impl Key {
         }
     }
 
-    /// The key in the environment variable `name`.
+    /// The key in the environment variable `name`. It stays there, for every program that this one
+    /// starts to read.
     ///
     /// # Errors
     /// It is not set, or holds no key.
     pub fn from_env(name: &str) -> Result<Key, KeyError> {
-        let Some(value) = std::env::var_os(name) else {
-            return Err(KeyError::Unset { name: name.to_owned() });
-        };
-        let text = Zeroizing::new(value.into_encoded_bytes());
-        Key::decode(&text).ok_or_else(|| KeyError::Malformed {
+        let text = std::env::var_os(name).map(|value| Zeroizing::new(value.into_encoded_bytes()));
+        Key::from_variable(name, text.as_ref().map(|text| text.as_slice()))
+    }
+
+    /// The key in `text`, the value of the environment variable `name`, if that was set.
+    ///
+    /// # Errors
+    /// It was not set, or holds no key.
+    pub fn from_variable(name: &str, text: Option<&[u8]>) -> Result<Key, KeyError> {
+        let text = text.ok_or_else(|| KeyError::Unset { name: name.to_owned() })?;
+        Key::decode(text).ok_or_else(|| KeyError::Malformed {
             place: format!("the environment variable {name}"),
         })
     }
@@ -137,15 +144,21 @@ impl Key {
     /// Writes it to `file`, a new one, which only its owner may read.
     ///
     /// # Errors
-    /// There is such a file, perhaps with another key; or it cannot be written.
+    /// There is such a file, perhaps with another key; or it cannot be written, as where the disk is
+    /// full: there is no file then.
     pub fn to_new_file(&self, file: &Path) -> Result<(), KeyError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let written = options.open(file).and_then(|mut file| {
-            file.write_all(self.to_text().as_bytes())?;
-            file.write_all(b"\n")
+        let written = options.open(file).and_then(|mut opened| {
+            let line = Zeroizing::new(format!("{}\n", self.to_text().as_str()));
+            let written = opened.write_all(line.as_bytes()).and_then(|()| opened.sync_all());
+            if written.is_err() {
+                // The first error is the one to tell.
+                let _ = std::fs::remove_file(file);
+            }
+            written
         });
         let place = file.display().to_string();
         written.map_err(|source| KeyError::Write { place, source })

@@ -22,7 +22,7 @@
 //! 2014, on mosh. Times come as [`exm_units::Instant`] of a clock that never goes back.
 
 mod cipher;
-mod greeting;
+mod handshake;
 mod hop;
 mod key;
 mod ports;
@@ -31,7 +31,7 @@ mod roaming;
 mod rtt;
 mod session;
 
-pub use greeting::{Agreement, Question};
+pub use handshake::{Handshake, Initiator, Reply, Responder, Stranger};
 pub use hop::{HopPlan, PORT_HOP_INTERVAL};
 pub use key::{Key, KeyError};
 pub use ports::{ParsePortsError, PortRange};

@@ -5,7 +5,13 @@ use std::net::SocketAddr;
 
 /// Where to send. A server sends to where the newest authentic datagram came from; that has the
 /// highest sequence number so far, so one that was held back or is replayed moves nobody. A client
-/// sends to where it was told, always. Source: mosh paper, section 2.2.
+/// sends to where it was told, always. Source: mosh paper, section 2.2; WireGuard's rule is the same
+/// (J. Donenfeld, NDSS 2017, section 2.1).
+///
+/// The new address need not prove that it is the client's. So one on the path who copies the client's
+/// newest datagram and overtakes it, from an address of its choice, receives what the server sends until
+/// the client's next datagram arrives: all that it can do with it is to drop it, as it could before. A
+/// datagram serves for that once, and never after a newer one came.
 #[derive(Clone, Copy, Debug)]
 pub struct Roaming {
     follows: bool,

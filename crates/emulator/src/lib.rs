@@ -31,6 +31,8 @@ pub use account::{Account, Lateness, Tally};
 pub use ends::{End, Ends, EndsError, MTU, World};
 pub use exm_packet::Flow;
 pub use fingerprint::fingerprint;
+#[doc(hidden)]
+pub use frame::check_frame;
 pub use log::{Log, LogError, MahimahiLog, Origin, Rest, RowLog};
 pub use outside::{Outside, Reach};
 pub use path::{

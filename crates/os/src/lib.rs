@@ -41,6 +41,14 @@ mod tun;
 mod vnet;
 mod wait;
 
+/// Takes the variable `name` out of the environment, so that no program that is started from now on
+/// has it, and returns its value. It has to be called while this process has one thread: later the
+/// value is returned, and the variable stays. The kernel goes on showing what the process was started
+/// with, to its own user and to root alone (`/proc/PID/environ`, proc(5)).
+pub fn take_variable(name: &str) -> Option<std::ffi::OsString> {
+    sys::take_variable(name)
+}
+
 pub use awake::AwakeProcessors;
 pub use clock::Clock;
 pub use forwarding::{Egress, Forwarding, ForwardingError};

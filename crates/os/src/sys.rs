@@ -5,6 +5,7 @@
 //! no pointer at all; or, in [`before_exec`], the work is safe between `fork` and `exec`.
 #![expect(unsafe_code, reason = "no safe wrapper has these system calls")]
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -13,6 +14,19 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 /// What a device's name may have in bytes, its terminating zero among them.
 pub(crate) const NAME_SIZE: usize = libc::IFNAMSIZ;
+
+/// Takes the variable `name` out of the environment. Where this process has other threads, which may
+/// be reading it, the variable stays.
+pub(crate) fn take_variable(name: &str) -> Option<OsString> {
+    let value = std::env::var_os(name)?;
+    let threads = std::fs::read_dir("/proc/self/task").map_or(usize::MAX, Iterator::count);
+    if threads == 1 {
+        // SAFETY: this is the only thread, so none reads the environment meanwhile; and `name` is
+        // that of a variable that is set, so it has no '=' or zero in it.
+        unsafe { std::env::remove_var(name) };
+    }
+    Some(value)
+}
 
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }

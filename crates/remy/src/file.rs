@@ -5,10 +5,12 @@ use crate::dna::{self, DnaError};
 use crate::json::JsonError;
 use crate::provenance::Provenance;
 use crate::table::RuleTable;
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 mod output;
 
@@ -198,21 +200,52 @@ fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::
     written
 }
 
-/// A new file beside `path`.
+/// A new file beside `path`: its name, the number of this process and `.partial`. Those that
+/// killed processes left there are removed.
 fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
     loop {
-        let mut name = name.to_owned();
+        let mut partial = name.to_owned();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        name.push(format!(".{}-{count}.partial", std::process::id()));
-        let beside = path.with_file_name(name);
+        partial.push(format!(".{}-{count}.partial", std::process::id()));
+        let beside = path.with_file_name(partial);
         match OpenOptions::new().write(true).create_new(true).open(&beside) {
-            Ok(file) => return Ok((beside, file)),
+            Ok(file) => {
+                remove_abandoned(path, name, &file);
+                return Ok((beside, file));
+            }
             // Left there by a process of the same number that was killed.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// So old is what a killed process left, and not what one in another container is writing now.
+const ABANDONED: Duration = Duration::from_secs(60);
+
+/// Removes what [`beside`] made for `path`, whose file is called `name`, in processes that are no more,
+/// a minute before it made `new` or earlier. Where that cannot be told, or a file not be removed, it
+/// stays.
+fn remove_abandoned(path: &Path, name: &OsStr, new: &File) {
+    let Ok(now) = new.metadata().and_then(|new| new.modified()) else { return };
+    if !Path::new("/proc/self").exists() {
+        return;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else { return };
+    let is_abandoned = |entry: &DirEntry| {
+        let file = entry.file_name();
+        let middle = file.as_encoded_bytes().strip_prefix(name.as_encoded_bytes())?;
+        let middle = middle.strip_prefix(b".")?.strip_suffix(b".partial")?;
+        let (process, count) = std::str::from_utf8(middle).ok()?.split_once('-')?;
+        let (process, _) = (process.parse::<u32>().ok()?, count.parse::<u64>().ok()?);
+        let age = now.duration_since(entry.metadata().ok()?.modified().ok()?).ok()?;
+        Some(age >= ABANDONED && !Path::new("/proc").join(process.to_string()).exists())
+    };
+    for entry in entries.flatten().filter(|entry| is_abandoned(entry) == Some(true)) {
+        let _ = fs::remove_file(entry.path());
     }
 }
 

@@ -4,13 +4,13 @@ use crate::arrivals::{Arrival, ArrivalLog, Collector};
 use crate::message::Message;
 use crate::sending::{Paths, Sending};
 use crate::window::Window;
-use crate::wire::{AGREEMENT, ANSWER, Path, QUESTION, STATUS_EVERY, Settings};
-use exm_datagram::{Key, KeyError, Question, Role};
+use crate::wire::{COOKIE_REPLY, HANDSHAKE, INITIATION, Path, RESPONSE, STATUS_EVERY, Settings};
+use exm_datagram::{Initiator, Key, KeyError, Role};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 
-/// How often the server is asked until it answers.
-const ASK_EVERY: Span = Span::from_millis(500);
+/// How often an initiation is sent until the server responds.
+const INITIATE_EVERY: Span = Span::from_millis(500);
 /// How long what is still missing is waited for at the end, and how long it may be silent until
 /// then: the last packets may be lost.
 const LAST_WORDS: Span = Span::from_secs(12);
@@ -39,7 +39,7 @@ pub struct Client {
 
 #[derive(Debug)]
 enum State {
-    Asking { question: Box<Question>, next: Instant },
+    Connecting { initiator: Box<Initiator>, next: Instant },
     Running(Box<Running>),
 }
 
@@ -68,8 +68,8 @@ impl Client {
     /// # Errors
     /// The system has no randomness.
     pub fn new(now: Instant, key: &Key, settings: Settings) -> Result<Client, KeyError> {
-        let question = Box::new(AGREEMENT.ask(key)?);
-        let state = State::Asking { question, next: now };
+        let initiator = Box::new(HANDSHAKE.initiate(key)?);
+        let state = State::Connecting { initiator, next: now };
         Ok(Client { settings, state, events: VecDeque::new(), ending_since: None })
     }
 
@@ -77,12 +77,7 @@ impl Client {
     pub fn receive(&mut self, now: Instant, path: Path, datagram: &mut [u8]) {
         let Some((&mut tag, sealed)) = datagram.split_first_mut() else { return };
         match &mut self.state {
-            State::Asking { question, .. } if tag == ANSWER && path == Path::Control => {
-                let keys = question.answered(sealed);
-                if let Some(paths) = keys.and_then(|keys| Paths::new(&keys, Role::Client)) {
-                    self.state = State::Running(Box::new(Running::new(now, paths)));
-                }
-            }
+            State::Connecting { .. } if path == Path::Control => self.hear_reply(now, tag, sealed),
             State::Running(running) if tag == path.tag() => {
                 running.receive(now, path, sealed, &mut self.events);
             }
@@ -90,18 +85,31 @@ impl Client {
         }
     }
 
+    /// The server's reply to our initiation.
+    fn hear_reply(&mut self, now: Instant, tag: u8, reply: &[u8]) {
+        let State::Connecting { initiator, next } = &mut self.state else { return };
+        if tag == COOKIE_REPLY && initiator.retry(reply) {
+            *next = now;
+        } else if tag == RESPONSE
+            && let Some(keys) = initiator.finish(reply)
+            && let Some(paths) = Paths::new(&keys, Role::Client)
+        {
+            self.state = State::Running(Box::new(Running::new(now, paths)));
+        }
+    }
+
     /// Puts the next datagram to be sent at `now` into `out`, and says over which path; nothing
     /// where there is none for now.
     pub fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Path> {
         match &mut self.state {
-            State::Asking { question, next } => {
+            State::Connecting { initiator, next } => {
                 if now < *next {
                     return None;
                 }
-                *next = now + ASK_EVERY;
+                *next = now + INITIATE_EVERY;
                 out.clear();
-                out.push(QUESTION);
-                out.extend_from_slice(question.message());
+                out.push(INITIATION);
+                out.extend_from_slice(initiator.initiation());
                 Some(Path::Control)
             }
             State::Running(running) => {
@@ -115,7 +123,7 @@ impl Client {
     /// When it is to be woken, unless something comes before.
     pub fn next_wake(&self) -> Instant {
         match &self.state {
-            State::Asking { next, .. } => *next,
+            State::Connecting { next, .. } => *next,
             State::Running(running) => {
                 let data = match self.ending_since {
                     None => running.up.window().next_send(),
@@ -146,7 +154,7 @@ impl Client {
     pub fn is_done(&self, now: Instant) -> bool {
         let Some(since) = self.ending_since else { return false };
         match &self.state {
-            State::Asking { .. } => true,
+            State::Connecting { .. } => true,
             State::Running(running) => {
                 // What was under way when it ended still arrives, and is told of.
                 let is_told = running.up.window().in_flight() == 0
@@ -165,7 +173,7 @@ impl Client {
     /// How long nothing was heard from the server; nothing before it answered.
     pub fn silence(&self, now: Instant) -> Option<Span> {
         match &self.state {
-            State::Asking { .. } => None,
+            State::Connecting { .. } => None,
             State::Running(running) => Some(now.saturating_since(running.heard_at)),
         }
     }
@@ -173,7 +181,7 @@ impl Client {
     /// Our window; nothing before the server answered.
     pub fn window(&self) -> Option<&Window> {
         match &self.state {
-            State::Asking { .. } => None,
+            State::Connecting { .. } => None,
             State::Running(running) => Some(running.up.window()),
         }
     }
@@ -181,7 +189,7 @@ impl Client {
     /// How many arrivals at the server we were never told of, or not truly.
     pub fn given_up(&self) -> u64 {
         match &self.state {
-            State::Asking { .. } => 0,
+            State::Connecting { .. } => 0,
             State::Running(running) => running.collector.given_up() + running.implausible,
         }
     }

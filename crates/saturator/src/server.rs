@@ -4,16 +4,17 @@ use crate::arrivals::{Arrival, ArrivalLog};
 use crate::message::Message;
 use crate::sending::{Paths, Sending};
 use crate::wire::{
-    AGREEMENT, ANSWER, OVER_CONTROL, OVER_DATA, Path, QUESTION, STATUS_EVERY, Settings,
+    COOKIE_REPLY, HANDSHAKE, INITIATION, OVER_CONTROL, OVER_DATA, Path, RESPONSE, STATUS_EVERY,
+    Settings,
 };
-use exm_datagram::{Key, Role};
+use exm_datagram::{Key, Reply, Responder, Role};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// How many questions may wait for their askers to go on. One who has recorded an old question can
-/// ask it again, but not go on.
-const MOST_PENDING: usize = 8;
+/// How many replies to handshakes may wait to be sent: as many as are read at a time, so that a flood
+/// displaces nobody.
+const MOST_REPLIES: usize = 64;
 /// How many messages may wait to be sent that were asked for.
 const MOST_QUEUED: usize = 64;
 /// Without a word over the control path for so long, no more data is sent.
@@ -23,10 +24,10 @@ const SILENCE: Span = Span::from_secs(5);
 /// the client full, and tells what arrives from there. Its user owns the socket and the clock.
 #[derive(Debug)]
 pub struct Server {
-    key: Key,
+    responder: Responder,
     live: Option<Box<Live>>,
-    pending: VecDeque<Live>,
-    answers: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// Replies to handshakes.
+    replies: VecDeque<(SocketAddr, Vec<u8>)>,
     copy: Vec<u8>,
 }
 
@@ -51,10 +52,9 @@ impl Server {
     /// Serves those who have `key`.
     pub fn new(key: Key) -> Server {
         Server {
-            key,
+            responder: Responder::new(HANDSHAKE, key),
             live: None,
-            pending: VecDeque::new(),
-            answers: VecDeque::new(),
+            replies: VecDeque::new(),
             copy: Vec::new(),
         }
     }
@@ -63,7 +63,7 @@ impl Server {
     pub fn receive(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8]) {
         let Some((&mut tag, sealed)) = datagram.split_first_mut() else { return };
         match tag {
-            QUESTION => self.asked(now, from, sealed),
+            INITIATION => self.initiated(now, from, sealed),
             OVER_CONTROL => self.heard(now, from, sealed),
             OVER_DATA => {
                 if let Some(live) = &mut self.live {
@@ -74,19 +74,18 @@ impl Server {
         }
     }
 
-    fn asked(&mut self, now: Instant, from: SocketAddr, question: &[u8]) {
-        let Some((answer, keys)) = AGREEMENT.answer(&self.key, question) else { return };
-        let Some(paths) = Paths::new(&keys, Role::Server) else { return };
-        if self.pending.len() == MOST_PENDING {
-            self.pending.pop_front();
-        }
-        self.pending.push_back(Live::new(now, paths));
-        if self.answers.len() < MOST_PENDING {
-            self.answers.push_back((from, answer));
+    fn initiated(&mut self, now: Instant, from: SocketAddr, initiation: &[u8]) {
+        let Ok(Some(reply)) = self.responder.reply(now, from, initiation) else { return };
+        let (kind, message) = match reply {
+            Reply::Response(response) => (RESPONSE, response),
+            Reply::Cookie(cookie) => (COOKIE_REPLY, cookie),
+        };
+        if self.replies.len() < MOST_REPLIES {
+            self.replies.push_back((from, [&[kind], &message[..]].concat()));
         }
     }
 
-    /// The client of the present recording, or one that goes on after its question and is the new
+    /// The client of the present recording, or one that has finished its handshake and is the new
     /// one.
     fn heard(&mut self, now: Instant, from: SocketAddr, sealed: &mut [u8]) {
         // What fails to open is spoilt.
@@ -97,23 +96,22 @@ impl Server {
         {
             return;
         }
-        for index in 0..self.pending.len() {
-            sealed.copy_from_slice(&self.copy);
-            if self.pending[index].receive(now, Path::Control, from, sealed) {
-                self.live = self.pending.remove(index).map(Box::new);
-                self.pending.clear();
-                return;
-            }
+        let Server { responder, copy, .. } = self;
+        let begun = responder.accept(now, |keys| {
+            let mut live = Live::new(now, Paths::new(keys, Role::Server)?);
+            sealed.copy_from_slice(copy);
+            live.receive(now, Path::Control, from, sealed).then_some(live)
+        });
+        if let Some(live) = begun {
+            self.live = Some(Box::new(live));
         }
     }
 
     /// Puts the next datagram to be sent at `now` into `out`, and says where to; nothing where there
     /// is none for now.
     pub fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<SocketAddr> {
-        if let Some((to, answer)) = self.answers.pop_front() {
-            out.clear();
-            out.push(ANSWER);
-            out.extend_from_slice(&answer);
+        if let Some((to, reply)) = self.replies.pop_front() {
+            *out = reply;
             return Some(to);
         }
         let live = self.live.as_mut()?;

@@ -1,17 +1,19 @@
 //! What a datagram of a saturator begins with, and how large data packets are.
 
 use crate::message::DATA_HEADER;
-use exm_datagram::{Agreement, OVERHEAD};
+use exm_datagram::{Handshake, OVERHEAD};
 use exm_units::Span;
 
-/// What both ends agree on: a key for each path, the data's first.
-pub(crate) const AGREEMENT: Agreement = Agreement::new("exm saturate 1", 2);
+/// What both ends agree on: a key for each path, the data's first. Its number is the version of the
+/// protocol: ends of different versions do not answer each other.
+pub(crate) const HANDSHAKE: Handshake = Handshake::new("exm saturate 2", 2);
 
 /// The first byte of a datagram.
 pub(crate) const OVER_DATA: u8 = 1;
 pub(crate) const OVER_CONTROL: u8 = 2;
-pub(crate) const QUESTION: u8 = 3;
-pub(crate) const ANSWER: u8 = 4;
+pub(crate) const INITIATION: u8 = 3;
+pub(crate) const RESPONSE: u8 = 4;
+pub(crate) const COOKIE_REPLY: u8 = 5;
 
 /// How often each end tells where it stands.
 pub(crate) const STATUS_EVERY: Span = Span::from_millis(200);

@@ -291,23 +291,44 @@ fn strangers_and_the_past_change_nothing() {
     assert_eq!(asker.transmit(at(0), &mut out), Some(Path::Control));
     pair.server.receive(at(0), stranger, &mut out);
     assert_eq!(pair.server.transmit(at(0), &mut out), None);
-    // A question that is answered makes it send nothing else: no more than was asked.
+    // A handshake makes it send one reply, no longer than what was sent.
     assert_eq!(pair.client.transmit(at(0), &mut out), Some(Path::Control));
-    let question = out.clone();
-    pair.server.receive(at(0), stranger, &mut question.clone());
+    let initiation = out.clone();
+    pair.server.receive(at(0), stranger, &mut initiation.clone());
     assert_eq!(pair.server.transmit(at(0), &mut out), Some(stranger));
-    assert_eq!((out.len(), pair.server.transmit(at(0), &mut Vec::new())), (question.len(), None));
+    assert_eq!((out.len(), pair.server.transmit(at(0), &mut Vec::new())), (initiation.len(), None));
     assert!(!pair.client.is_connected());
-    // A recording is not disturbed by what is asked again.
+}
+
+/// Before a recording and during it, a stranger replays recorded handshakes.
+#[test]
+fn replayed_handshakes_disturb_no_recording() {
+    let trace = link("lte-like", 1);
     let mut pair = Pair::new(&trace, &trace, 0.0);
-    pair.run(at(5_000));
-    let arrivals = pair.recorded[0].arrivals.len();
-    let later = at(5_100) + AHEAD;
-    for _ in 0..100 {
-        pair.server.receive(later, stranger, &mut question.clone());
-        while pair.server.transmit(later, &mut out).is_some() {}
+    let key = Key::from_bytes([7; 16]);
+    let recorded: Vec<Vec<u8>> = std::iter::repeat_with(|| {
+        let mut client = Client::new(at(0), &key, Settings::default()).expect("randomness");
+        let mut out = Vec::new();
+        client.transmit(at(0), &mut out).map(|_| out).expect("an initiation")
+    })
+    .take(20)
+    .collect();
+    let stranger: SocketAddr = "203.0.113.9:9".parse().expect("an address");
+    let mut out = Vec::new();
+    let mut now = Instant::ZERO;
+    while now < at(3_000) {
+        for initiation in &recorded {
+            pair.server.receive(now + AHEAD, stranger, &mut initiation.clone());
+            // What goes to the stranger reaches nobody.
+            assert_eq!(pair.server.transmit(now + AHEAD, &mut out), Some(stranger));
+            assert!(out.len() <= initiation.len());
+        }
+        pair.deliver(now);
+        pair.transmit(now);
+        now += Span::from_millis(1);
     }
-    assert!(pair.server.counts().0 as usize >= arrivals && arrivals > 1000, "{arrivals}");
+    let (sent, received) = pair.server.counts();
+    assert!(pair.client.is_connected() && sent > 1000 && received > 100, "{sent} {received}");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! | Sprout's header: how far the sender is, when to expect more, a forecast | `exm_sprout` |
 //! | at most one datagram of the user's | a [`Source`] |
 //!
-//! A session begins with a greeting in which the two ends, who share a key, agree on one of their
+//! A session begins with a handshake in which the two ends, who share a key, agree on one of their
 //! own; it ends when either is closed, and survives everything else: a change of the client's
 //! address, silence of any length, a restart of the other end. Nothing is sent again, nothing is put
 //! in order: that is for whoever needs it.
@@ -19,7 +19,7 @@
 pub mod bench;
 mod errand;
 mod forward;
-mod greeting;
+mod handshake;
 mod lines;
 mod live;
 mod party;

@@ -1,40 +1,34 @@
 //! [`Party`]: all that an end of a session does but the sockets. It is told of the time and of what
 //! came, and asked what to send.
 
-use crate::greeting::{self, ANSWER, Greeting, Message, QUESTION};
+use crate::handshake::{COOKIE_REPLY, HANDSHAKE, INITIATION, RESPONSE, framed};
 use crate::live::{Heard, Live, Outgoing, Sent};
 use crate::settings::Settings;
 use crate::stats::{Counters, State, Stats};
 use crate::traffic::Source;
-use exm_datagram::{Key, OpenError, Roaming, Role};
+use exm_datagram::{Initiator, Key, OpenError, Reply, Responder, Roaming, Role, Stranger};
 use exm_sprout::Forecast;
 use exm_units::{Bytes, Instant, Span};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-/// A question without an answer is asked again after so long, and then after twice as long each time.
+/// An initiation without a reply is sent again after so long, and then after twice as long each time.
 const FIRST_WAIT: Span = Span::from_millis(200);
 const LONGEST_WAIT: Span = Span::from_secs(2);
-/// For so long a server remembers whom it answered.
-const REMEMBERED: Span = Span::from_secs(30);
-/// No more answers are remembered, nor wait to be sent.
-const MOST_ANSWERS: usize = 4;
-/// No more new questions are answered in a second: an answer takes a tenth of a millisecond, and
-/// whoever recorded questions can ask them again.
-const ANSWERS_A_SECOND: u32 = 20;
+/// No more replies wait to be sent: as many as are read at a time, so that a flood displaces nobody.
+const MOST_REPLIES: usize = 256;
 
 /// Where a datagram comes from or goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
     /// The other end.
     pub(crate) remote: SocketAddr,
-    /// This end, where it is known and matters: answers are to come from where was asked.
+    /// This end, where it is known and matters: replies are to come from the address that was spoken to.
     pub(crate) local: Option<IpAddr>,
 }
 
 /// One end, without its sockets.
 pub(crate) struct Party {
-    key: Key,
     settings: Settings,
     part: Part,
     live: Option<Live>,
@@ -54,28 +48,19 @@ enum Part {
 }
 
 struct Client {
-    /// The server's addresses, of which each is asked in turn.
+    key: Key,
+    /// The server's addresses, each of which is tried in turn.
     servers: Vec<SocketAddr>,
-    asked: usize,
-    greeting: Option<Greeting>,
-    next_question: Instant,
+    /// How many initiations were sent.
+    tried: usize,
+    initiator: Option<Initiator>,
+    next_try: Instant,
     wait: Span,
 }
 
-#[derive(Default)]
 struct Server {
-    answered: VecDeque<Answered>,
-    to_send: VecDeque<(Path, Message)>,
-    /// How many answers were made in the second that began then.
-    lately: (Instant, u32),
-}
-
-/// Whom a server has answered, who has not yet been heard under the new key.
-struct Answered {
-    at: Instant,
-    question: Message,
-    answer: Message,
-    key: Key,
+    responder: Responder,
+    replies: VecDeque<(Path, Vec<u8>)>,
 }
 
 impl Party {
@@ -87,20 +72,21 @@ impl Party {
         servers: Vec<SocketAddr>,
     ) -> Party {
         let roaming = Roaming::client(servers[0]);
-        let client =
-            Client { servers, asked: 0, greeting: None, next_question: now, wait: FIRST_WAIT };
-        Party::new(key, settings, Part::Client(client), roaming)
+        let (tried, initiator, wait) = (0, None, FIRST_WAIT);
+        let client = Client { key, servers, tried, initiator, next_try: now, wait };
+        Party::new(settings, Part::Client(client), roaming)
     }
 
     /// A server for the client that has `key`.
     pub(crate) fn server(key: Key, settings: Settings) -> Party {
-        Party::new(key, settings, Part::Server(Server::default()), Roaming::server())
+        let server = Server { responder: Responder::new(HANDSHAKE, key), replies: VecDeque::new() };
+        Party::new(settings, Part::Server(server), Roaming::server())
     }
 
-    fn new(key: Key, settings: Settings, part: Part, roaming: Roaming) -> Party {
+    fn new(settings: Settings, part: Part, roaming: Roaming) -> Party {
         let outgoing = Outgoing::new(settings.max_payload());
         let (live, path, rtt, counters) = (None, None, None, Counters::default());
-        Party { key, settings, part, live, roaming, path, rtt, counters, outgoing }
+        Party { settings, part, live, roaming, path, rtt, counters, outgoing }
     }
 
     /// `datagram` came at `now`. What it delivers, if anything.
@@ -110,45 +96,60 @@ impl Party {
         path: Path,
         datagram: &'a mut [u8],
     ) -> Option<&'a [u8]> {
-        match datagram.first() {
-            Some(&QUESTION) => {
-                self.hear_question(now, path, datagram);
+        match datagram.split_first() {
+            Some((&INITIATION, initiation)) => {
+                self.hear_initiation(now, path, initiation);
                 None
             }
-            Some(&ANSWER) => {
-                self.hear_answer(now, path, datagram);
+            Some((&kind @ (RESPONSE | COOKIE_REPLY), reply)) => {
+                self.hear_reply(now, path, kind, reply);
                 None
             }
             _ => self.hear_datagram(now, path, datagram),
         }
     }
 
-    fn hear_question(&mut self, now: Instant, path: Path, question: &[u8]) {
-        let (Part::Server(server), Ok(question)) = (&mut self.part, question.try_into()) else {
-            self.counters.strangers += 1;
-            return;
+    fn hear_initiation(&mut self, now: Instant, path: Path, initiation: &[u8]) {
+        let reply = match &mut self.part {
+            Part::Server(server) => server.responder.reply(now, path.remote, initiation),
+            Part::Client(_) => Err(Stranger),
         };
-        match server.answer(now, &self.key, question) {
-            Ok(Some(answer)) if server.to_send.len() < MOST_ANSWERS => {
-                server.to_send.push_back((path, answer));
+        let message = match reply {
+            Ok(Some(Reply::Response(response))) => framed(RESPONSE, &response),
+            Ok(Some(Reply::Cookie(cookie))) => framed(COOKIE_REPLY, &cookie),
+            Ok(None) => return,
+            Err(Stranger) => {
+                self.counters.strangers += 1;
+                return;
             }
-            Ok(_) => {}
-            Err(Stranger) => self.counters.strangers += 1,
+        };
+        if let Part::Server(server) = &mut self.part
+            && server.replies.len() < MOST_REPLIES
+        {
+            server.replies.push_back((path, message));
         }
     }
 
-    fn hear_answer(&mut self, now: Instant, path: Path, answer: &[u8]) {
+    fn hear_reply(&mut self, now: Instant, path: Path, kind: u8, reply: &[u8]) {
         let Part::Client(client) = &mut self.part else {
             self.counters.strangers += 1;
             return;
         };
-        // One to a question that is settled.
-        let Some(greeting) = &mut client.greeting else { return };
-        let Some(key) = greeting.answered(answer) else {
+        // One to a handshake that is over.
+        let Some(initiator) = &mut client.initiator else { return };
+        if kind == COOKIE_REPLY {
+            if initiator.retry(reply) {
+                client.try_at_once(now, path.remote);
+            } else {
+                self.counters.strangers += 1;
+            }
+            return;
+        }
+        let Some(key) = initiator.finish(reply).and_then(|mut keys| keys.pop()) else {
             self.counters.strangers += 1;
             return;
         };
-        client.greeting = None;
+        client.initiator = None;
         self.live = Some(Live::new(now, &key, Role::Client, &self.settings));
         self.counters.sessions += 1;
         self.roaming = Roaming::client(path.remote);
@@ -181,7 +182,7 @@ impl Party {
         self.counters.received += 1;
         self.counters.received_bytes += Bytes::new(length);
         if let Part::Client(client) = &mut self.part {
-            client.greeting = None;
+            client.initiator = None;
         } else if opened.newest {
             let before = self.roaming.moves();
             self.roaming.heard(&opened, path.remote);
@@ -192,11 +193,16 @@ impl Party {
         (!payload.is_empty()).then_some(payload)
     }
 
-    /// Where `datagram` is the first under a key that was given in an answer, the session of that key
+    /// Where `datagram` is the first under a key that was sent in a response, the session of that key
     /// begins.
     fn adopt(&mut self, now: Instant, datagram: &[u8]) {
         let Part::Server(server) = &mut self.part else { return };
-        let Some(key) = server.key_of(now, datagram) else { return };
+        let opens = |keys: &[Key]| {
+            let key = keys.first()?;
+            let mut session = exm_datagram::Session::new(key, Role::Server);
+            session.open(now, &mut datagram.to_vec()).is_ok().then(|| key.clone())
+        };
+        let Some(key) = server.responder.accept(now, opens) else { return };
         self.live = Some(Live::new(now, &key, Role::Server, &self.settings));
         self.roaming = Roaming::server();
         self.counters.sessions += 1;
@@ -205,13 +211,12 @@ impl Party {
     /// Puts the next datagram to send at `now` together, which is then in [`Party::datagram`], and
     /// tells where to send it; nowhere once all is sent that may be.
     pub(crate) fn transmit(&mut self, now: Instant, source: &mut impl Source) -> Option<Path> {
-        let greeting = match &mut self.part {
-            Part::Client(client) => client.question(now, &self.key, self.live.as_ref()),
-            Part::Server(server) => server.to_send.pop_front(),
+        let handshake = match &mut self.part {
+            Part::Client(client) => client.initiation(now, self.live.as_ref()),
+            Part::Server(server) => server.replies.pop_front(),
         };
-        if let Some((path, message)) = greeting {
-            self.outgoing.datagram.clear();
-            self.outgoing.datagram.extend_from_slice(&message);
+        if let Some((path, message)) = handshake {
+            self.outgoing.datagram = message;
             return Some(path);
         }
         let (live, path) = (self.live.as_mut()?, self.path?);
@@ -224,7 +229,7 @@ impl Party {
                 self.counters.carried += u64::from(sent == Sent::Payload);
                 Some(path)
             }
-            // Its key is worn out: the client asks for another once it hears nothing.
+            // Its key is worn out: the client begins another session once it hears nothing.
             Err(_) => {
                 self.live = None;
                 None
@@ -247,10 +252,10 @@ impl Party {
         let live = self.live.as_ref().filter(|_| self.path.is_some());
         let wake = live.map_or(Instant::MAX, |live| live.next_wake(now));
         match &self.part {
-            Part::Client(client) if client.is_asking(now, self.live.as_ref()) => {
-                wake.min(client.next_question)
+            Part::Client(client) if client.is_trying(now, self.live.as_ref()) => {
+                wake.min(client.next_try)
             }
-            Part::Server(server) if !server.to_send.is_empty() => now,
+            Part::Server(server) if !server.replies.is_empty() => now,
             _ => wake,
         }
     }
@@ -304,85 +309,37 @@ impl Party {
 }
 
 impl Client {
-    /// Whether a question is to be asked at `now` or later: there is no session, or silence in it.
-    fn is_asking(&self, now: Instant, live: Option<&Live>) -> bool {
+    /// Whether initiations are sent at `now`: there is no session, or silence in it.
+    fn is_trying(&self, now: Instant, live: Option<&Live>) -> bool {
         live.is_none_or(|live| live.is_silent(now))
     }
 
-    /// The question that is to be asked at `now`, if one is, and whom.
-    fn question(
-        &mut self,
-        now: Instant,
-        key: &Key,
-        live: Option<&Live>,
-    ) -> Option<(Path, Message)> {
-        if now < self.next_question || !self.is_asking(now, live) {
+    /// The next initiation goes to `server` and is due.
+    fn try_at_once(&mut self, now: Instant, server: SocketAddr) {
+        if let Some(index) = self.servers.iter().position(|&known| known == server) {
+            self.tried = index;
+        }
+        self.next_try = now;
+    }
+
+    /// The initiation that is due at `now`, if one is, and where to send it.
+    fn initiation(&mut self, now: Instant, live: Option<&Live>) -> Option<(Path, Vec<u8>)> {
+        if now < self.next_try || !self.is_trying(now, live) {
             return None;
         }
-        if self.greeting.is_none() {
+        if self.initiator.is_none() {
             self.wait = FIRST_WAIT;
-            self.greeting = Greeting::new(key);
+            self.initiator = HANDSHAKE.initiate(&self.key).ok();
         }
-        let remote = self.servers[self.asked % self.servers.len()];
-        self.asked += 1;
-        self.next_question = now.saturating_add(self.wait);
-        if self.asked.is_multiple_of(self.servers.len()) {
+        let remote = self.servers[self.tried % self.servers.len()];
+        self.tried += 1;
+        self.next_try = now.saturating_add(self.wait);
+        if self.tried.is_multiple_of(self.servers.len()) {
             self.wait = (self.wait * 2).min(LONGEST_WAIT);
         }
         // Without randomness there is none, and it is tried again.
-        let question = *self.greeting.as_ref()?.question();
-        Some((Path { remote, local: None }, question))
-    }
-}
-
-/// One who asks and does not have the key.
-struct Stranger;
-
-impl Server {
-    /// The answer to `question`; nothing where there were too many of late.
-    fn answer(
-        &mut self,
-        now: Instant,
-        key: &Key,
-        question: &Message,
-    ) -> Result<Option<Message>, Stranger> {
-        self.forget(now);
-        let known = self.answered.iter().find(|answered| answered.question == *question);
-        if let Some(answered) = known {
-            return Ok(Some(answered.answer));
-        }
-        if now.saturating_since(self.lately.0) >= Span::from_secs(1) {
-            self.lately = (now, 0);
-        }
-        if self.lately.1 >= ANSWERS_A_SECOND {
-            return Ok(None);
-        }
-        let (answer, key) = greeting::answer(key, question).ok_or(Stranger)?;
-        self.lately.1 += 1;
-        if self.answered.len() == MOST_ANSWERS {
-            self.answered.pop_front();
-        }
-        self.answered.push_back(Answered { at: now, question: *question, answer, key });
-        Ok(Some(answer))
-    }
-
-    /// The key that was given in an answer, and under which `datagram` is authentic. It is given out
-    /// no more.
-    fn key_of(&mut self, now: Instant, datagram: &[u8]) -> Option<Key> {
-        self.forget(now);
-        let opens = |answered: &Answered| {
-            let mut session = exm_datagram::Session::new(&answered.key, Role::Server);
-            session.open(now, &mut datagram.to_vec()).is_ok()
-        };
-        let place = self.answered.iter().position(opens)?;
-        self.answered.remove(place).map(|answered| answered.key)
-    }
-
-    fn forget(&mut self, now: Instant) {
-        let is_old = |answered: &Answered| now.saturating_since(answered.at) >= REMEMBERED;
-        while self.answered.front().is_some_and(is_old) {
-            self.answered.pop_front();
-        }
+        let initiation = framed(INITIATION, self.initiator.as_ref()?.initiation());
+        Some((Path { remote, local: None }, initiation))
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Counters {
     pub malformed: u64,
     /// Datagrams of the user's that were empty or too large to be carried, and dropped.
     pub unfit: u64,
-    /// Greetings that were not of one who has the key.
+    /// Handshake messages that were not of one who has the key.
     pub strangers: u64,
     /// Sessions that were agreed on: more than one where an end was started again, or the two lost
     /// each other.

@@ -47,3 +47,5 @@ pub use network::{Cidr, Network, NoCidr};
 pub use pipe::{Counters, Pipe};
 #[cfg(target_os = "linux")]
 pub use server::{Server, ServerPlan};
+#[cfg(target_os = "linux")]
+pub use wire::{Message, NoMessage};

@@ -16,24 +16,33 @@ const LEAST_MTU: u16 = 68;
 
 /// What one end says to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Message {
+pub enum Message {
     /// From a client that has just come, and carries packets of up to so many bytes.
-    Hello { mtu: u16 },
+    Hello {
+        /// In bytes.
+        mtu: u16,
+    },
     /// A server's answer: the size of the largest packets that both carry, and their addresses.
-    Welcome { mtu: u16, network: Network },
+    Welcome {
+        /// In bytes.
+        mtu: u16,
+        /// Where both ends' addresses are from.
+        network: Network,
+    },
 }
 
 /// Why bytes are no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoMessage {
+pub enum NoMessage {
     /// They are of a version that is not spoken here.
     Version(u8),
+    /// They are nothing that either end says.
     Malformed,
 }
 
 impl Message {
     /// As bytes.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(16);
         match self {
             Message::Hello { mtu } => {
@@ -55,7 +64,7 @@ impl Message {
     ///
     /// # Errors
     /// They are none that is known here.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Message, NoMessage> {
+    pub fn decode(bytes: &[u8]) -> Result<Message, NoMessage> {
         match *bytes {
             [HELLO | WELCOME, version, ..] if version != VERSION => {
                 Err(NoMessage::Version(version))

@@ -1,19 +1,44 @@
 //! Options that the commands over sessions share.
 
-use crate::shell::{Failure, note};
+use crate::shell::{Failure, note, quoted};
 use exm_datagram::{Key, PortRange};
 use exm_session::Settings;
 use exm_sprout::{Method, Model};
 use exm_units::Probability;
 use std::error::Error;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
 
 /// Where a key is looked for unless told.
 const KEY: &str = "EXM_KEY";
+
+/// The environment variable that may hold the key, and what it held. It is taken out of the environment
+/// as the command line is read, before there are threads, and so no program that is started has it.
+#[derive(Clone)]
+struct KeyVariable {
+    name: String,
+    value: Option<Zeroizing<Vec<u8>>>,
+}
+
+impl From<&str> for KeyVariable {
+    fn from(name: &str) -> KeyVariable {
+        let value = exm_os::take_variable(name);
+        let value = value.map(|value| Zeroizing::new(value.into_encoded_bytes()));
+        KeyVariable { name: name.to_owned(), value }
+    }
+}
+
+impl fmt::Debug for KeyVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyVariable").field("name", &self.name).finish_non_exhaustive()
+    }
+}
 
 /// Where the key is.
 #[derive(Debug, clap::Args)]
@@ -22,9 +47,9 @@ pub(crate) struct KeyFlags {
     /// The file that holds the key
     #[arg(long, value_name = "FILE", group = "key")]
     key_file: Option<PathBuf>,
-    /// The environment variable that holds the key [default: EXM_KEY]
-    #[arg(long, value_name = "NAME", group = "key")]
-    key_env: Option<String>,
+    /// The environment variable that holds the key
+    #[arg(long, value_name = "NAME", group = "key", default_value = KEY)]
+    key_env: KeyVariable,
     /// Read the key from the first line of the standard input
     #[arg(long, group = "key")]
     key_stdin: bool,
@@ -34,13 +59,31 @@ impl KeyFlags {
     /// The key.
     pub(crate) fn key(&self) -> Result<Key, Failure> {
         let key = match &self.key_file {
-            Some(file) => Key::from_file(file),
+            Some(file) => {
+                warn_of_readers(file);
+                Key::from_file(file)
+            }
             None if self.key_stdin => Key::read(input()?, "the standard input"),
-            None => Key::from_env(self.key_env.as_deref().unwrap_or(KEY)),
+            None => {
+                let KeyVariable { name, value } = &self.key_env;
+                Key::from_variable(name, value.as_ref().map(|value| value.as_slice()))
+            }
         };
         let ways = "give it by --key-file, --key-env or --key-stdin; \
                     \"exm sprout listen --new-key\" makes one";
         key.map_err(|error| Failure::from(error).with_tip(ways))
+    }
+}
+
+/// Warns where the key in `file` is one that others can read, as wg(8) does.
+fn warn_of_readers(file: &Path) {
+    let Ok(metadata) = file.metadata() else { return };
+    if metadata.is_file() && metadata.mode() & 0o077 != 0 {
+        let (name, mode) = (file.display(), metadata.mode() & 0o777);
+        note(&format!(
+            "the key in {name} is not private, its mode is {mode:04o}: run chmod 600 {}",
+            quoted(&name.to_string())
+        ));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `exm cellsim` with real programs. Skipped, saying so, where this process may make no networks.
 
-use crate::common::{Folder, error_of};
+use crate::common::{Folder, assert_fails, error_of};
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -62,6 +62,20 @@ fn what_cannot_be_is_told() {
     assert!(error_of(&output).contains("cannot run no-such-program: "), "{}", error_of(&output));
     let output = run(&folder, &[&link[..], &["--log", "no/such/folder"]].concat(), "true");
     assert!(error_of(&output).contains("the log no/such/folder cannot be created"));
+    folder.write("lte.up", "1\n2\n");
+    folder.write("old.log", "mine");
+    for (words, part) in [
+        ("--log old.log", "the log old.log exists already"),
+        ("--log lte.up --force", "the log lte.up is lte.up, which is read"),
+        ("--mahimahi-log ./lte --force", "the log ./lte.up is lte.up, which is read"),
+        ("--log . --force", "the log . would be written to what is no regular file"),
+        ("--log /dev/null --force", "the log /dev/null would be written to"),
+    ] {
+        let output = folder.run(&format!("cellsim --up lte.up --down 1Mbps {words} -- true"));
+        assert_fails(&output, 1, &[part, "tip: "]);
+    }
+    let whole = ["old.log", "lte.up"].map(|name| std::fs::read(folder.path(name)).unwrap());
+    assert_eq!(whole, [&b"mine"[..], b"1\n2\n"]);
     let output = folder.run("cellsim --up 1Mbps --down 1Mbps --bridge lo no-such-device");
     assert!(error_of(&output).contains("there is no network device \"no-such-device\""));
     let output = folder.run("cellsim --up 1Mbps --down 1Mbps");
@@ -113,7 +127,7 @@ fn nothing_is_left_when_it_is_killed() {
         let script = format!(
             "ip link add way type veth peer name out && ip link set way up && ip link set out up \
              && ip addr add 192.0.2.2/24 dev way && ip route add default via 192.0.2.1 || exit 9
-             exm() {{ exec {exm} cellsim --up 1Mbps --down 1Mbps --log log -- \
+             exm() {{ exec {exm} cellsim --up 1Mbps --down 1Mbps --log log --force -- \
                  sh -c 'setsid sleep {mark} & sleep {mark}'; }}
              exm >/dev/null 2>&1 &
              sleep {after}; [ {after} != 0.5 ] || ip -o link | grep -c exm0

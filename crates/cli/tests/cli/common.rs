@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 use std::fs;
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -48,8 +50,11 @@ impl Folder {
         self.0.join(name)
     }
 
+    /// Writes a file that its owner alone may read: it may hold a key.
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         fs::write(self.path(name), bytes).expect(name);
+        #[cfg(unix)]
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o600)).expect(name);
     }
 }
 

@@ -395,3 +395,24 @@ fn every_shell_has_completions_and_every_command_a_manual_page() {
     assert_fails(&folder.run("man file"), 1, &["cannot write the manual pages into file"]);
     assert_fails(&folder.run("completions tcsh"), 2, &["'tcsh' for '<SHELL>'", "possible values"]);
 }
+
+/// A file called - is not made: a trace goes to the standard output, and nothing else goes there.
+#[test]
+fn a_dash_is_the_standard_output() {
+    let folder = Folder::new("dash");
+    let words = "trace generate lte --for 2s --fine";
+    let file = folder.text(&format!("{words} -o lte.trace"));
+    assert!(file.starts_with("lte.trace: "), "{file}");
+    let whole = std::fs::read_to_string(folder.path("lte.trace")).expect("it is there");
+    let printed = folder.text(&format!("{words} -o -"));
+    let times = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    assert!(times(&whole).len() > 10 && times(&whole) == times(&printed), "{printed}");
+    assert_eq!(
+        folder.text("trace convert lte.trace - --to fine").lines().count(),
+        times(&whole).len()
+    );
+    assert_fails(&folder.run("trace plot lte.trace -o -"), 2, &["'-' for '--output'", ".svg"]);
+    let words = "saturate record 127.0.0.1:9 --key-file key --device lo -o -";
+    assert_fails(&folder.run(words), 2, &["'-' for '--output'", "three files"]);
+    assert!(!folder.path("-").exists());
+}

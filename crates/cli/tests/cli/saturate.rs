@@ -2,7 +2,12 @@
 //! no networks.
 
 use crate::common::{Folder, assert_fails, error_of};
+use crate::running::Running;
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
 
@@ -50,4 +55,44 @@ fn what_is_wrong_is_told_before_anybody_is_asked() {
     fails("-o none/walk", 1, &["cannot write none/walk.csv: there is no folder none"]);
     fails("-o new --size 9", 2, &["'9' for '--size'", "50 to 8952"]);
     fails("-o new --control no-such", 1, &["the device no-such: No such device", "ip link"]);
+}
+
+/// Passes datagrams between a client and `server`, but none of data, whose first byte is 1.
+fn relay(socket: &UdpSocket, server: SocketAddr, is_over: &AtomicBool) {
+    socket.set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
+    let (mut client, mut buffer) = (None, [0; 2000]);
+    while !is_over.load(Ordering::Relaxed) {
+        let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
+        let to = if from == server { client } else { Some(server) };
+        if let (Some(to), true) = (to, buffer[0] != 1) {
+            socket.send_to(&buffer[..length], to).expect("it is sent");
+            client = if from == server { client } else { Some(from) };
+        }
+    }
+}
+
+#[test]
+fn an_empty_recording_is_an_error() {
+    let folder = Folder::new("saturate-empty");
+    folder.write("key", KEY);
+    let words = "saturate serve --bind 127.0.0.1 --port 62000:62999 --key-file key";
+    let mut server = Running::start(&mut folder.exm(words));
+    let mut said = BufReader::new(server.0.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says its port");
+    let port: u16 = line.trim().rsplit(' ').next().and_then(|p| p.parse().ok()).expect("a port");
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let place = socket.local_addr().expect("it is bound");
+    let is_over = AtomicBool::new(false);
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| relay(&socket, ([127, 0, 0, 1], port).into(), &is_over));
+        let words = format!(
+            "saturate record {place} --key-file key --device 127.0.0.2 --control 127.0.0.1 --for \
+             500ms -o walk --quiet"
+        );
+        let output = folder.run(&words);
+        is_over.store(true, Ordering::Relaxed);
+        output
+    });
+    assert_fails(&output, 1, &["no packet was recorded in walk.down and walk.up", "firewalls"]);
 }

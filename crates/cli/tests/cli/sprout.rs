@@ -3,6 +3,7 @@
 use crate::common::{Folder, assert_fails, error_of};
 use crate::running::Running;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::process::ChildStderr;
 use std::time::Duration;
 
@@ -136,6 +137,45 @@ fn what_is_wrong_is_told_with_the_way_out() {
     let words = format!("sprout listen --bind 127.0.0.1 --port {port} --key-file key");
     let taken = folder.run(&words);
     assert_fails(&taken, 1, &[&format!("cannot listen on UDP port {port} of 127.0.0.1"), "range"]);
+}
+
+#[test]
+fn a_key_that_others_can_read_is_told() {
+    let folder = Folder::new("sprout-mode");
+    folder.write("key", "AAECAwQFBgcICQoLDA0ODw");
+    for (mode, is_told) in [(0o644, true), (0o640, true), (0o600, false), (0o400, false)] {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(folder.path("key"), permissions).expect("it is ours");
+        let output = folder.run("sprout connect nowhere.invalid --key-file key");
+        let told = error_of(&output);
+        let note =
+            format!("the key in key is not private, its mode is {mode:04o}: run chmod 600 key");
+        assert_eq!(told.contains(&note), is_told, "{told}");
+    }
+}
+
+/// A limit on the size of files does what a full disk does.
+#[test]
+fn no_empty_key_is_left_on_a_full_disk() {
+    let folder = Folder::new("sprout-full");
+    let exm = env!("CARGO_BIN_EXE_exm");
+    let words = "sprout listen --bind 127.0.0.1 --port 61000:61999 --new-key --key-file key";
+    let script = format!("trap '' XFSZ; ulimit -f 0; exec {exm} {words}");
+    let mut command = std::process::Command::new("sh");
+    let output = command.args(["-c", &script]).current_dir(&folder.0).output().expect("a shell");
+    assert_fails(&output, 1, &["cannot write the key to key: ", "File too large"]);
+    assert!(!folder.path("key").exists());
+}
+
+#[test]
+fn a_benchmark_of_a_dead_server_gives_up() {
+    let folder = Folder::new("sprout-dead");
+    folder.write("key", "AAECAwQFBgcICQoLDA0ODw");
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let place = silent.local_addr().expect("it is bound");
+    // It takes 15 s.
+    let output = folder.run(&format!("sprout bench {place} --key-file key --quiet --json"));
+    assert_fails(&output, 1, &["the server does not take part: is it running, reachable"]);
 }
 
 /// It goes on trying, and says so.

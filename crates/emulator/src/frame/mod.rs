@@ -8,11 +8,13 @@
 //! after the other, are written as one again.
 
 mod arena;
+mod check;
 mod part;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use arena::{Arena, Place};
+pub use check::check_frame;
 pub(crate) use part::{HEADERS, Part, Written};
 
 use exm_link::Ecn;

@@ -62,16 +62,21 @@ impl Offered {
 }
 
 impl MahimahiLog {
+    /// The files that a log called `file` consists of, up first.
+    pub fn files(file: &Path) -> [PathBuf; 2] {
+        Direction::BOTH.map(|direction| {
+            let mut name = file.as_os_str().to_owned();
+            name.push(format!(".{}", direction.name()));
+            PathBuf::from(name)
+        })
+    }
+
     /// Begins a log in the files `file.up` and `file.down`, for links of these `services`, up first.
     ///
     /// # Errors
     /// A file cannot be written.
     pub fn create(file: &Path, origin: &Origin, services: [&Service; 2]) -> Result<Log, LogError> {
-        let paths = Direction::BOTH.map(|direction| {
-            let mut name = file.as_os_str().to_owned();
-            name.push(format!(".{}", direction.name()));
-            PathBuf::from(name)
-        });
+        let paths = MahimahiLog::files(file);
         let begin = |direction: Direction| {
             let path = &paths[direction as usize];
             let mut out = create(path)?;

@@ -1,7 +1,8 @@
 //! Logs of what became of each packet, in two formats: our own and mahimahi's.
 //!
 //! The thread that moves packets hands what happened to another one, which writes it: a disk that is
-//! slow makes no packet late.
+//! slow makes no packet late. What waits for the disk is bounded; beyond that, events are left out of
+//! the log and counted.
 
 mod mahimahi;
 mod rows;
@@ -16,11 +17,15 @@ use exm_units::Instant;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
 /// So many events are handed over at once.
 const BATCH: usize = 1024;
+/// So many batches wait for the disk at most: 256 000 events, about 30 MB.
+const MOST_WAITING: usize = 250;
 
 /// Where a log comes from, for its head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,6 +69,8 @@ pub struct Rest {
     pub inside: [u64; 2],
     /// How many found no room before the emulator could read them.
     pub missed: [u64; 2],
+    /// How many events were left out, both directions together, since too many waited for the disk.
+    pub left_out: u64,
 }
 
 type Batch = (Direction, Vec<Event>);
@@ -72,7 +79,8 @@ type Batch = (Direction, Vec<Event>);
 #[derive(Debug)]
 pub struct Log {
     files: Vec<PathBuf>,
-    sender: Sender<Batch>,
+    sender: SyncSender<Batch>,
+    left_out: Arc<AtomicU64>,
     writer: JoinHandle<Result<Box<dyn Unfinished>, LogError>>,
 }
 
@@ -112,10 +120,10 @@ pub enum LogError {
 impl Log {
     /// A thread that writes to `files` in `format`.
     fn start(files: Vec<PathBuf>, format: impl Format + 'static) -> Log {
-        let (sender, receiver) = channel();
+        let (sender, receiver) = sync_channel(MOST_WAITING);
         let first = files[0].clone();
         let writer = thread::spawn(move || write_all(receiver, format, &first));
-        Log { files, sender, writer }
+        Log { files, sender, left_out: Arc::default(), writer }
     }
 
     /// The files it writes.
@@ -125,21 +133,23 @@ impl Log {
 
     /// Who watches one direction for it.
     pub fn watch(&self, direction: Direction) -> Box<dyn Watch> {
-        let events = Vec::with_capacity(BATCH);
-        Box::new(Tap { direction, sender: self.sender.clone(), events })
+        let (sender, left_out) = (self.sender.clone(), self.left_out.clone());
+        Box::new(Tap { direction, sender, left_out, events: Vec::with_capacity(BATCH) })
     }
 
     /// Waits until all is written that those who watch for it, who are gone by now, saw up to `end`,
-    /// and writes what the `rest` is.
+    /// and writes what the `rest` is, but for [`Rest::left_out`], which it knows itself and returns.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn finish(self, end: Instant, rest: &Rest) -> Result<(), LogError> {
-        let Log { files, sender, writer } = self;
+    pub fn finish(self, end: Instant, rest: &Rest) -> Result<u64, LogError> {
+        let Log { files, sender, left_out, writer } = self;
         drop(sender);
         let mut log = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let left_out = left_out.load(Ordering::Relaxed);
         let failed = |source| LogError::Write { file: files[0].clone(), source };
-        log.finish(end, rest).map_err(failed)
+        log.finish(end, &Rest { left_out, ..*rest }).map_err(failed)?;
+        Ok(left_out)
     }
 }
 
@@ -171,7 +181,8 @@ fn create(file: &Path) -> Result<BufWriter<File>, LogError> {
 /// Hands what happens in one direction over to the thread that writes.
 struct Tap {
     direction: Direction,
-    sender: Sender<Batch>,
+    sender: SyncSender<Batch>,
+    left_out: Arc<AtomicU64>,
     events: Vec<Event>,
 }
 
@@ -187,7 +198,18 @@ impl Tap {
     fn send(&mut self) {
         let events = std::mem::replace(&mut self.events, Vec::with_capacity(BATCH));
         // Who wrote is gone only if it failed, which is told at the end.
-        let _ = self.sender.send((self.direction, events));
+        if let Err(TrySendError::Full((_, mut events))) =
+            self.sender.try_send((self.direction, events))
+        {
+            let before = events.len();
+            // What flows are is needed to read what follows, unless they are all there is.
+            events.retain(|event| matches!(event, Event::Flow(..)));
+            if events.len() == BATCH {
+                events.clear();
+            }
+            self.left_out.fetch_add((before - events.len()) as u64, Ordering::Relaxed);
+            self.events.append(&mut events);
+        }
     }
 }
 
@@ -210,8 +232,9 @@ impl Watch for Tap {
 }
 
 impl Drop for Tap {
+    /// The run is over, so that it may wait for the disk.
     fn drop(&mut self) {
-        self.send();
+        let _ = self.sender.send((self.direction, std::mem::take(&mut self.events)));
     }
 }
 

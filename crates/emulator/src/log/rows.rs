@@ -11,7 +11,8 @@ use std::path::Path;
 ///
 /// Lines that begin with `#` come first, and say where the log is from and what its columns are; the
 /// names of the columns follow. Before a flow's first packet such a line gives its number's meaning;
-/// the last say how many packets have no row, being on the link still or missed by the emulator.
+/// the last say how many packets have no row, being on the link still or missed by the emulator, and
+/// how many events were left out since the disk was too slow.
 #[derive(Debug)]
 pub struct RowLog {
     out: BufWriter<File>,
@@ -108,12 +109,15 @@ impl Format for RowLog {
     }
 
     fn finish(&mut self, end: Instant, rest: &Rest) -> io::Result<()> {
-        let Rest { inside, missed } = rest;
+        let Rest { inside, missed, left_out } = rest;
         writeln!(self.out, "# ended: {} ns", end.as_nanos())?;
         for direction in Direction::BOTH {
             let (name, place) = (direction.name(), direction as usize);
             let (inside, missed) = (inside[place], missed[place]);
             writeln!(self.out, "# {name}: {inside} packets on the link still, {missed} missed")?;
+        }
+        if *left_out > 0 {
+            writeln!(self.out, "# left out: {left_out} events, since the disk was too slow")?;
         }
         self.out.flush()
     }

@@ -39,7 +39,8 @@ fn watched(log: Log) {
     up.dropped(&packet(1, 100), at(40_000), Cause::Queue);
     down.dropped(&packet(0, 40), at(1200), Cause::Loss);
     drop((up, down));
-    log.finish(at(42_000), &Rest { inside: [3, 0], missed: [0, 2] }).unwrap();
+    let rest = Rest { inside: [3, 0], missed: [0, 2], left_out: 0 };
+    assert_eq!(log.finish(at(42_000), &rest).unwrap(), 0);
 }
 
 /// The file's text, the file being removed.
@@ -112,4 +113,53 @@ fn what_cannot_be_written_is_told() {
     let log = RowLog::create(Path::new("/dev/full"), &origin()).unwrap();
     let error = log.finish(at(0), &Rest::default()).unwrap_err().to_string();
     assert!(error.starts_with("the log /dev/full is incomplete: "), "{error}");
+}
+
+/// A disk that takes nothing until it is released.
+struct Stuck {
+    released: std::sync::mpsc::Receiver<()>,
+    flows: u64,
+    others: u64,
+    told: std::sync::mpsc::Sender<[u64; 3]>,
+}
+
+impl Format for Stuck {
+    fn write(&mut self, _: Direction, event: &Event) -> io::Result<()> {
+        let _ = self.released.recv();
+        match event {
+            Event::Flow(..) => self.flows += 1,
+            _ => self.others += 1,
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _: Instant, rest: &Rest) -> io::Result<()> {
+        self.told.send([self.flows, self.others, rest.left_out]).map_err(io::Error::other)
+    }
+}
+
+#[test]
+fn what_waits_for_a_slow_disk_is_bounded_and_the_rest_counted() {
+    const EVENTS: u64 = 600_000;
+    let ((release, released), (told, outcome)) =
+        (std::sync::mpsc::channel(), std::sync::mpsc::channel());
+    let log = Log::start(vec![file("stuck")], Stuck { released, flows: 0, others: 0, told });
+    let mut up = log.watch(Direction::Up);
+    let packet = Passage { number: 0, flow: 7, size: 40, sent_at: at(0), queued_at: at(0) };
+    for number in 0..EVENTS {
+        up.queued(&Passage { number, ..packet });
+    }
+    // After half of the room was used up: it is known all the same.
+    let flow = Flow { protocol: 6, from: ([10, 0, 0, 1].into(), 1), to: ([10, 0, 0, 2].into(), 2) };
+    up.flow(7, &flow);
+    for number in 0..EVENTS {
+        up.queued(&Passage { number, ..packet });
+    }
+    drop(release);
+    drop(up);
+    let left_out = log.finish(at(1), &Rest::default()).unwrap();
+    let [flows, others, told] = outcome.recv().unwrap();
+    assert_eq!((flows, others + left_out, told), (1, 2 * EVENTS, left_out));
+    let most = ((MOST_WAITING + 2) * BATCH) as u64;
+    assert!((1..=most).contains(&others), "{others} of {most} waited");
 }

@@ -126,6 +126,40 @@ fn what_is_no_plain_file_is_written_to_directly() {
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
 
+/// No process has this number: it is above the kernel's limit of 2^22.
+const NOBODY: &str = "4194305";
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_killed_processes_left_is_removed() {
+    let folder = Folder::new("abandoned");
+    let path = folder.0.join("table.json");
+    let long_ago = fs::metadata(&folder.0).unwrap().modified().unwrap() - 2 * ABANDONED;
+    let ours = std::process::id();
+    let leave = |name: String, is_old: bool| {
+        let file = File::create(folder.0.join(name)).unwrap();
+        if is_old {
+            file.set_modified(long_ago).unwrap();
+        }
+    };
+    leave(format!("table.json.{NOBODY}-0.partial"), true);
+    leave(format!("table.json.{NOBODY}-1.partial"), false);
+    leave(format!("table.json.{ours}-999999.partial"), true);
+    leave(format!("other.json.{NOBODY}-0.partial"), true);
+    leave(format!("table.json.{NOBODY}.partial"), true);
+    write_atomically(&path, b"whole").unwrap();
+    let kept = [
+        format!("other.json.{NOBODY}-0.partial"),
+        "table.json".to_owned(),
+        format!("table.json.{NOBODY}-1.partial"),
+        format!("table.json.{NOBODY}.partial"),
+        format!("table.json.{ours}-999999.partial"),
+    ];
+    let mut expected = kept.to_vec();
+    expected.sort();
+    assert_eq!(folder.names(), expected);
+}
+
 #[test]
 fn an_output_never_replaces_what_the_user_did_not_offer() {
     let folder = Folder::new("outputs");

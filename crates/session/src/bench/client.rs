@@ -17,7 +17,9 @@ use std::io;
 const AGAIN: Span = Span::from_millis(200);
 /// After the last datagram was sent, what is under way has so long to arrive.
 const DRAIN: Span = Span::from_secs(1);
-/// A server that has not answered for so long has failed. A link may be out for long.
+/// A server that has never answered for so long is not there.
+const FIRST_PATIENCE: Span = Span::from_secs(15);
+/// One that has, and is silent for so long, has failed. A link may be out for long.
 const PATIENCE: Span = Span::from_secs(60);
 
 /// Why there is no outcome.
@@ -26,10 +28,13 @@ const PATIENCE: Span = Span::from_secs(60);
 pub enum BenchError {
     /// There is no session yet, or the server says nothing.
     #[error(
-        "the server does not take part: is it running, reachable, with the same key, and by \
-         \"exm sprout listen --bench\"?"
+        "the server does not take part: is it running, reachable, of the same version, with the \
+         same key, and by \"exm sprout listen --bench\"?"
     )]
     NoAnswer,
+    /// The server was there, and is no more.
+    #[error("nothing has been heard of the server for {} s", PATIENCE.as_secs_f64())]
+    Silent,
     /// It was stopped.
     #[error("the measurement was stopped before its end")]
     Stopped,
@@ -49,8 +54,9 @@ pub struct Bench {
     one_clock: bool,
     rtts: PacketDelays,
     rtts_seen: u64,
+    received: u64,
     work: Span,
-    /// When the server was last heard of this run.
+    /// When the server was last heard in this run; before it has begun, when it was first asked to.
     heard_at: Instant,
 }
 
@@ -64,7 +70,7 @@ enum Stage {
     Ending,
     /// The server has reported.
     Done(Half, Span, Span),
-    Failed,
+    Failed(BenchError),
 }
 
 impl Bench {
@@ -85,6 +91,7 @@ impl Bench {
             one_clock: false,
             rtts: PacketDelays::new(Instant::ZERO, Instant::MAX),
             rtts_seen: 0,
+            received: 0,
             work: Span::ZERO,
             heard_at: now,
         }
@@ -104,8 +111,11 @@ impl Bench {
     /// The server did not take part, or it is not over.
     pub fn outcome(&self) -> Result<Outcome, BenchError> {
         let Stage::Done(theirs, their_work, our_work) = self.stage else {
-            let failed = matches!(self.stage, Stage::Failed | Stage::Asking);
-            return Err(if failed { BenchError::NoAnswer } else { BenchError::Stopped });
+            return Err(match self.stage {
+                Stage::Failed(error) => error,
+                Stage::Asking => BenchError::NoAnswer,
+                _ => BenchError::Stopped,
+            });
         };
         let span = (self.plan.duration + DRAIN).as_secs_f64();
         let up = self.plan.up.then_some(Half { sent: self.sending.sent(), ..theirs });
@@ -121,8 +131,17 @@ impl Bench {
         })
     }
 
+    /// When it fails, unless the server is heard before.
+    fn gives_up_at(&self) -> Instant {
+        match self.stage {
+            Stage::Asking => self.heard_at.saturating_add(FIRST_PATIENCE),
+            Stage::Running(_) | Stage::Ending => self.heard_at.saturating_add(PATIENCE),
+            Stage::Done(..) | Stage::Failed(_) => Instant::MAX,
+        }
+    }
+
     fn begin(&mut self, now: Instant, theirs: u128) {
-        self.one_clock = is_ours(theirs);
+        self.one_clock = is_ours(self.run, theirs);
         let until = now.saturating_add(self.plan.duration);
         let times = [now.saturating_add(self.plan.skip), until];
         let [from, to] = times.map(|at| machine_time(self.clock, at));
@@ -131,6 +150,7 @@ impl Bench {
             self.sending.begin(self.run, self.max_payload, self.plan.rate, [now, until]);
         }
         self.work = processor_time();
+        self.heard_at = now;
         self.stage = Stage::Running(until);
     }
 
@@ -140,7 +160,6 @@ impl Bench {
             Stage::Running(until) if now >= until.saturating_add(DRAIN) => {
                 self.stage = Stage::Ending;
                 self.say_at = now;
-                self.heard_at = now;
             }
             _ => {}
         }
@@ -149,7 +168,7 @@ impl Bench {
         }
         match self.stage {
             Stage::Asking => {
-                self.sending.say(&Message::Start { run, plan: self.plan, machine: machine() });
+                self.sending.say(&Message::Start { run, plan: self.plan, machine: machine(run) });
             }
             Stage::Ending => self.sending.say(&Message::End { run }),
             _ => return,
@@ -161,9 +180,16 @@ impl Bench {
 impl Errand for Bench {
     fn work(&mut self, session: &mut Session) -> io::Result<()> {
         let now = session.clock().now();
-        let rtts = session.counters().rtts;
-        if rtts > self.rtts_seen {
-            self.rtts_seen = rtts;
+        let counters = session.counters();
+        if counters.received > self.received {
+            self.received = counters.received;
+            // A server that is in session may not take part all the same.
+            if self.stage != Stage::Asking {
+                self.heard_at = now;
+            }
+        }
+        if counters.rtts > self.rtts_seen {
+            self.rtts_seen = counters.rtts;
             if let (Some(rtt), Stage::Running(_)) = (session.rtt(), self.stage) {
                 self.rtts.record(now, rtt);
             }
@@ -172,9 +198,10 @@ impl Errand for Bench {
         if self.sending.is_quiet() {
             self.say(now);
         }
-        let waits = matches!(self.stage, Stage::Asking | Stage::Ending);
-        if waits && now >= self.heard_at.saturating_add(PATIENCE) {
-            self.stage = Stage::Failed;
+        if now >= self.gives_up_at() {
+            let has_begun = self.stage != Stage::Asking;
+            let why = if has_begun { BenchError::Silent } else { BenchError::NoAnswer };
+            self.stage = Stage::Failed(why);
         }
         Ok(())
     }
@@ -183,14 +210,14 @@ impl Errand for Bench {
         let own = match self.stage {
             Stage::Running(until) => until.saturating_add(DRAIN),
             Stage::Asking | Stage::Ending if self.sending.is_quiet() => self.say_at,
-            Stage::Asking | Stage::Ending => self.heard_at.saturating_add(PATIENCE),
-            Stage::Done(..) | Stage::Failed => Instant::ZERO,
+            Stage::Asking | Stage::Ending => Instant::MAX,
+            Stage::Done(..) | Stage::Failed(_) => Instant::ZERO,
         };
-        own.min(self.sending.next_wake(self.clock.now()))
+        own.min(self.gives_up_at()).min(self.sending.next_wake(self.clock.now()))
     }
 
     fn is_done(&self, _now: Instant) -> bool {
-        matches!(self.stage, Stage::Done(..) | Stage::Failed)
+        matches!(self.stage, Stage::Done(..) | Stage::Failed(_))
     }
 }
 

@@ -14,7 +14,11 @@ mod wire;
 
 pub use client::{Bench, BenchError};
 pub use server::BenchServer;
+pub use wire::Message;
 
+use blake2::Blake2sMac;
+use blake2::digest::Mac;
+use blake2::digest::consts::U16;
 use exm_units::{Bytes, Rate, Span};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -92,16 +96,24 @@ fn processor_time() -> Span {
     seconds + Span::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// The name that the machine gave itself when it was started; nothing where it does not tell.
-fn machine() -> u128 {
-    let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let digits: String = name.chars().filter(char::is_ascii_hexdigit).collect();
-    u128::from_str_radix(&digits, 16).unwrap_or(0)
+/// A number by which this machine knows itself again in the run of this number, and which tells
+/// nobody else anything: a keyed hash (BLAKE2s, RFC 7693) of the run, by the boot ID, which stays here.
+/// 0 where the machine has none.
+fn machine(run: u32) -> u128 {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let hash = Blake2sMac::<U16>::new_from_slice(id.trim().replace('-', "").as_bytes());
+    match hash {
+        Ok(hash) if !id.is_empty() => {
+            let hash = hash.chain_update(b"exm bench").chain_update(run.to_be_bytes());
+            u128::from_be_bytes(hash.finalize().into_bytes().into())
+        }
+        _ => 0,
+    }
 }
 
-/// Whether `machine` is this one.
-fn is_ours(machine: u128) -> bool {
-    machine != 0 && machine == self::machine()
+/// Whether `machine` is what this one is called in `run`.
+fn is_ours(run: u32, machine: u128) -> bool {
+    machine != 0 && machine == self::machine(run)
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl BenchServer {
             let duration = plan.duration.min(LONGEST);
             let [from, until] = [plan.skip.min(duration), duration]
                 .map(|span| machine_time(self.clock, now.saturating_add(span)));
-            let arrivals = Arrivals::new(from, until, is_ours(theirs));
+            let arrivals = Arrivals::new(from, until, is_ours(number, theirs));
             let work = processor_time();
             self.run = Some(Run { number, plan, arrivals, work, report: None });
             self.sending = Sending::new(self.clock);
@@ -67,7 +67,7 @@ impl BenchServer {
                 self.sending.begin(number, self.max_payload, plan.rate, times);
             }
         }
-        self.sending.say(&Message::Started { run: number, machine: machine() });
+        self.sending.say(&Message::Started { run: number, machine: machine(number) });
     }
 
     fn end(&mut self, number: u32) {

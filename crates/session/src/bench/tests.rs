@@ -99,3 +99,13 @@ fn delays_are_true_by_one_clock_and_relative_by_two() {
         assert_eq!(millis(delays(false, difference)), Some(175.0), "clocks {difference} ms apart");
     }
 }
+
+#[test]
+fn a_machine_knows_itself_and_does_not_tell_its_boot_id() {
+    let name = machine(1);
+    assert!(name != 0 && is_ours(1, name) && !is_ours(2, name) && !is_ours(1, 0));
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux has one");
+    let digits: String = id.chars().filter(char::is_ascii_hexdigit).collect();
+    assert_ne!(format!("{name:032x}"), digits);
+    assert_ne!(name, machine(2), "runs cannot be told to be of one machine");
+}

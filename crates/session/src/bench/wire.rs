@@ -5,17 +5,47 @@ use exm_units::{Instant, Rate, Span};
 
 /// A datagram of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Message {
+pub enum Message {
     /// One of those that are measured: its number, and when it was sent by the sender's machine.
-    Data { run: u32, number: u64, sent_at: Instant },
-    /// Let it begin. The client's machine, to tell whether it is the server's as well.
-    Start { run: u32, plan: Plan, machine: u128 },
+    Data {
+        /// The run that it is of; the same below.
+        run: u32,
+        /// From 0.
+        number: u64,
+        /// By the clock of the sender's machine.
+        sent_at: Instant,
+    },
+    /// Let it begin. What the client's machine is called in this run, to tell whether it is the
+    /// server's as well.
+    Start {
+        /// A number that no other run has.
+        run: u32,
+        /// What is to be measured.
+        plan: Plan,
+        /// 0 where the machine has no name.
+        machine: u128,
+    },
     /// It has.
-    Started { run: u32, machine: u128 },
+    Started {
+        /// The run.
+        run: u32,
+        /// What the server's machine is called in it.
+        machine: u128,
+    },
     /// It is over.
-    End { run: u32 },
+    End {
+        /// The run.
+        run: u32,
+    },
     /// What the server has sent, what it got, and how long it was at work.
-    Report { run: u32, half: Half, work: Span },
+    Report {
+        /// The run.
+        run: u32,
+        /// What the server sent and received.
+        half: Half,
+        /// How long its thread was at work.
+        work: Span,
+    },
 }
 
 const DATA: u8 = 0;
@@ -29,7 +59,7 @@ pub(super) const DATA_LENGTH: usize = 1 + 4 + 8 + 8;
 
 impl Message {
     /// Appends it to `out`.
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         let mut put = |kind: u8, run: u32| {
             out.push(kind);
             out.extend_from_slice(&run.to_be_bytes());
@@ -65,8 +95,8 @@ impl Message {
         }
     }
 
-    /// The one that `datagram` is.
-    pub(super) fn decode(datagram: &[u8]) -> Option<Message> {
+    /// The one that `datagram` is, if it is one; what follows a message in it is without meaning.
+    pub fn decode(datagram: &[u8]) -> Option<Message> {
         let (&kind, mut rest) = datagram.split_first()?;
         let rest = &mut rest;
         let run = take(rest).map(u32::from_be_bytes)?;

@@ -114,6 +114,11 @@ impl LinkFlags {
         Ok((setup, [up.described(), down.described()]))
     }
 
+    /// The files that may be read: what is no name or number is one.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &Path> {
+        [&self.up, &self.down, &self.delay.up, &self.delay.down].into_iter().map(Path::new)
+    }
+
     fn one_way(&self, up: bool) -> OneWay<'_> {
         fn of<T>(pair: &Pair<T>, up: bool) -> &T {
             if up { &pair.up } else { &pair.down }

@@ -1,12 +1,14 @@
 //! The logs that a run is asked to write.
 
-use crate::shell::{self, Failure};
+use super::link::LinkFlags;
+use crate::shell::{self, Failure, note};
 use exm_emulator::{
-    Direction, Emulated, Log, LogError, MahimahiLog, Origin, Rest, RowLog, Setup, Watch,
-    fingerprint,
+    Direction, Emulated, Log, MahimahiLog, Origin, Rest, RowLog, Setup, Watch, fingerprint,
 };
 use exm_os::Clock;
-use std::path::PathBuf;
+use std::fs::Metadata;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
@@ -17,12 +19,48 @@ pub(super) struct LogFlags {
     /// Log in mahimahi's format into FILE.up and FILE.down, for its scripts
     #[arg(long, value_name = "FILE")]
     mahimahi_log: Option<PathBuf>,
+    /// Overwrite the logs where they exist
+    #[arg(long, short)]
+    force: bool,
 }
 
 /// The logs of a run.
 pub(super) struct Logs(Vec<Log>);
 
 impl LogFlags {
+    /// Whether the logs may be written, before anything else is done.
+    ///
+    /// # Errors
+    /// One exists already and is not to be overwritten, or is one of the files that `link` reads, or
+    /// no file that can be a log.
+    pub(super) fn check(&self, link: &LinkFlags) -> Result<(), Failure> {
+        let mahimahi = self.mahimahi_log.iter().flat_map(|file| MahimahiLog::files(file));
+        let same = |log: &Metadata, input: &Path| {
+            input.metadata().is_ok_and(|input| (input.dev(), input.ino()) == (log.dev(), log.ino()))
+        };
+        for log in self.log.iter().cloned().chain(mahimahi) {
+            let name = log.display();
+            let Ok(metadata) = log.metadata() else { continue };
+            if let Some(input) = link.inputs().find(|input| same(&metadata, input)) {
+                let problem = format!("the log {name} is {}, which is read", input.display());
+                return Err(Failure::new(problem).with_tip("give another file for the log"));
+            }
+            // What is written to a pipe replaces nothing.
+            if metadata.file_type().is_fifo() {
+                continue;
+            }
+            if !metadata.is_file() {
+                let problem = format!("the log {name} would be written to what is no regular file");
+                return Err(Failure::new(problem).with_tip("give a file for the log"));
+            }
+            if !self.force {
+                let failure = Failure::new(format!("the log {name} exists already"));
+                return Err(failure.with_tip("give --force to overwrite it"));
+            }
+        }
+        Ok(())
+    }
+
     /// Begins them.
     pub(super) fn begin(&self, setup: &Setup, paths: [String; 2]) -> Result<Logs, Failure> {
         let origin = Origin {
@@ -54,10 +92,23 @@ impl Logs {
         })
     }
 
-    /// Ends them, those that can be.
-    pub(super) fn finish(self, emulated: &Emulated, missed: [u64; 2]) -> Result<(), LogError> {
-        let rest = Rest { inside: emulated.inside, missed };
-        let ended: Vec<_> = self.0.into_iter().map(|log| log.finish(emulated.end, &rest)).collect();
-        ended.into_iter().collect()
+    /// Ends them, those that can be, and says what they do not contain.
+    pub(super) fn finish(self, emulated: &Emulated, missed: [u64; 2]) -> Result<(), Failure> {
+        let rest = Rest { inside: emulated.inside, missed, left_out: 0 };
+        let ended: Vec<_> = self
+            .0
+            .into_iter()
+            .map(|log| (log.files()[0].clone(), log.finish(emulated.end, &rest)))
+            .collect();
+        for (file, ended) in ended {
+            let left_out = ended?;
+            if left_out > 0 {
+                note(&format!(
+                    "the log {} lacks {left_out} events: the disk was slower than the link",
+                    file.display()
+                ));
+            }
+        }
+        Ok(())
     }
 }

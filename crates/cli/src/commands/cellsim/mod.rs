@@ -89,6 +89,7 @@ impl Args {
 
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let (setup, described) = self.link.setup()?;
+        self.logs.check(&self.link)?;
         match &self.bridge {
             Some(devices) => bridge::run(&self, devices, &setup, described),
             None => program::run(&self, &setup, described),

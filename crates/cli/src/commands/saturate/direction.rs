@@ -183,6 +183,11 @@ impl Total {
     pub(super) const HEADING: [&'static str; 7] =
         ["", "packets", "missing", "Mbps", "least", "most", "saturated seconds"];
 
+    /// Whether no packet was recorded.
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
     /// Whether a tenth of the seconds and more were not saturated.
     pub(super) fn is_doubtful(&self) -> bool {
         self.saturated_seconds * 10 < self.seconds * 9 || self.seconds == 0

@@ -84,6 +84,25 @@ struct Report {
     refused: u64,
 }
 
+impl Report {
+    /// A trace without packets is none.
+    ///
+    /// # Errors
+    /// Nothing arrived one way or both.
+    fn check(&self) -> Result<(), Failure> {
+        let empty = [&self.down, &self.up].into_iter().filter(|total| total.is_empty());
+        let files: Vec<String> = empty.map(|total| total.cells()[0].clone()).collect();
+        if files.is_empty() {
+            return Ok(());
+        }
+        let problem = format!("no packet was recorded in {}", files.join(" and "));
+        Err(Failure::new(problem).with_tip(
+            "see that the device under test reaches the server, that firewalls let its UDP port \
+             through, and that no other client took the server over",
+        ))
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut columns = Columns::new(1);
@@ -99,6 +118,10 @@ impl Args {
         let settings = Settings::new(self.size).map_err(|error| {
             Failure::invalid_value(&self.size.to_string(), "--size", &error.to_string())
         })?;
+        if self.output == "-" {
+            let problem = "a recording is three files: give a name for them";
+            return Err(Failure::invalid_value(&self.output, "--output", problem));
+        }
         let key = self.key.key()?;
         self.check_files()?;
         let clock = Clock::start();
@@ -124,6 +147,9 @@ impl Args {
         }
         let all = refused.full + refused.too_large + refused.other;
         let report = recording.finish(all)?;
+        if code == ExitCode::SUCCESS {
+            report.check()?;
+        }
         for total in [&report.down, &report.up].into_iter().filter(|total| total.is_doubtful()) {
             let file = &total.cells()[0];
             note(&format!("{file}: a tenth of the time and more was not saturated; see the .csv"));
@@ -166,8 +192,8 @@ impl Args {
             if clock.now() > end {
                 let problem = format!("{} does not answer", self.server);
                 return Err(Failure::new(problem).with_tip(
-                    "see that \"exm saturate serve\" runs there with the same key, and that the \
-                     control path and its firewalls let UDP through",
+                    "see that \"exm saturate serve\" of the same version runs there with the same key, \
+                     and that the control path and its firewalls let UDP through",
                 ));
             }
             ports.turn(&mut client, signals.as_fd(), end)?;

@@ -1,7 +1,7 @@
 //! `exm trace convert`: traces in other formats.
 
-use super::check_window;
-use crate::outputs::{check_output, write_file};
+use super::{check_window, is_stdout, write_output};
+use crate::outputs::check_output;
 use crate::shell::{Failure, Printing};
 use exm_trace::{Origin, Trace};
 use exm_units::Span;
@@ -29,7 +29,7 @@ Examples:
 pub(crate) struct Args {
     /// The file to read: a trace, a table (.csv) or a capture (.pcap)
     input: PathBuf,
-    /// The file to write
+    /// The file to write; - is the standard output
     output: PathBuf,
     /// What to write [default: times for .csv, else mahimahi]
     #[arg(long, value_enum)]
@@ -76,7 +76,9 @@ impl fmt::Display for Written<'_> {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let (input, output) = (self.input.as_path(), self.output.as_path());
-        check_output(output, &[input], self.force)?;
+        if !is_stdout(output) {
+            check_output(output, &[input], self.force)?;
+        }
         let trace = self.read()?;
         let is_table = output.extension().is_some_and(|end| end == "csv");
         let usual = if is_table { Format::Times } else { Format::Mahimahi };
@@ -89,9 +91,11 @@ impl Args {
                 trace.rates_to_csv(self.window)
             }
         };
-        write_file(output, text.as_bytes())?;
+        write_output(output, text.as_bytes())?;
         let opportunities = trace.times().len();
-        self.printing.print(&Written { input, output, opportunities })?;
+        if !is_stdout(output) {
+            self.printing.print(&Written { input, output, opportunities })?;
+        }
         Ok(ExitCode::SUCCESS)
     }
 

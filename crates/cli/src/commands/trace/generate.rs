@@ -1,7 +1,7 @@
 //! `exm trace generate`: a trace of a link that is made up.
 
-use super::synthetic;
-use crate::outputs::{check_output, write_file};
+use super::{is_stdout, synthetic, write_output};
+use crate::outputs::check_output;
 use crate::shell::{Failure, Printing, command_line};
 use exm_trace::Synthetic;
 use exm_units::{Rate, Span};
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// What chance is drawn from
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Where to write the trace
+    /// Where to write the trace; - is the standard output
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     /// Write times exact to the nanosecond, not in whole milliseconds as mahimahi reads them
@@ -98,7 +98,9 @@ impl fmt::Display for Written<'_> {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let output = self.output.as_path();
-        check_output(output, &[Path::new(&self.link)], self.force)?;
+        if !is_stdout(output) {
+            check_output(output, &[Path::new(&self.link)], self.force)?;
+        }
         let trace = synthetic(&self.link)?.generate(self.seed, self.duration)?;
         let text = if self.fine {
             // Mahimahi takes no comments, and no decimals either.
@@ -106,7 +108,7 @@ impl Args {
         } else {
             trace.in_whole_millis().to_text()
         };
-        write_file(output, text.as_bytes())?;
+        write_output(output, text.as_bytes())?;
         let written = Written {
             output,
             seed: self.seed,
@@ -114,7 +116,9 @@ impl Args {
             duration_s: trace.period().as_secs_f64(),
             mean: trace.mean_rate(),
         };
-        self.printing.print(&written)?;
+        if !is_stdout(output) {
+            self.printing.print(&written)?;
+        }
         Ok(ExitCode::SUCCESS)
     }
 }
