@@ -1,8 +1,9 @@
 //! The command line as a whole.
 
 use crate::commands::Command;
+use crate::help;
 use crate::shell::Failure;
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -11,23 +12,31 @@ Examples:
   exm table show RemyCC.dna
   exm completions bash > exm.bash
 
-Exit codes: 0 done, 1 failed, 2 asked for wrongly, 130 interrupted.";
+Exit codes: 0 the work is done, 1 it failed, 2 usage error (an unknown option, value or name),
+130 interrupted. Commands that differ say so in their help.";
 
 /// Transport protocols computed from stated assumptions and objectives
 #[derive(Debug, Parser)]
 #[command(name = "exm", version, propagate_version = true, after_help = EXAMPLES)]
 #[command(max_term_width = 100, subcommand_value_name = "COMMAND")]
 pub(crate) struct Cli {
-    /// Work on at most so many threads at once; one a core, unless given
-    ///
-    /// Results are the same on any number of threads.
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
     #[command(subcommand)]
     command: Command,
 }
 
 impl Cli {
+    /// The definition of the command line, with texts that flow to the width of the terminal.
+    pub(crate) fn definition() -> clap::Command {
+        help::flowing(Cli::command())
+    }
+
+    /// The command line that the program was given. Where it is wrong, or asks for help, the program
+    /// says so and ends here.
+    pub(crate) fn read() -> Cli {
+        let matches = Cli::definition().get_matches();
+        Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
     /// Does what must be done before the process has threads.
     pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
         self.command.prepare()
@@ -35,12 +44,6 @@ impl Cli {
 
     /// Does what was asked for.
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        if let Some(threads) = self.threads {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
-            pool.build_global().map_err(|error| {
-                Failure::new(format!("cannot start {threads} threads: {error}"))
-            })?;
-        }
         self.command.run()
     }
 }
@@ -48,22 +51,92 @@ impl Cli {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        Cli::definition().debug_assert();
+    }
+
+    /// Calls `check` with each command and its full name.
+    fn each(check: &mut impl FnMut(&str, &clap::Command)) {
+        fn visit(
+            name: &str,
+            command: &clap::Command,
+            check: &mut impl FnMut(&str, &clap::Command),
+        ) {
+            check(name, command);
+            for inner in command.get_subcommands().filter(|c| c.get_name() != "help") {
+                visit(&format!("{name} {}", inner.get_name()), inner, check);
+            }
+        }
+        let mut cli = Cli::definition();
+        cli.build();
+        visit("exm", &cli, check);
     }
 
     #[test]
     fn every_command_has_an_example() {
-        fn check(command: &clap::Command) {
+        each(&mut |name, command| {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains("\n  exm "), "{} has no example", command.get_name());
-            command.get_subcommands().filter(|c| c.get_name() != "help").for_each(check);
+            assert!(help.contains("\n  exm "), "{name} has no example");
+        });
+    }
+
+    /// A heading that a flattened group sets stays for what is declared after it.
+    #[test]
+    fn options_stand_under_headings_of_their_own() {
+        let headings = [
+            (&["json", "quiet", "plain", "meters", "log"][..], Some("Output")),
+            (&["key_file", "key_env", "key_stdin", "new_key"], Some("Key")),
+            (&["risk", "ewma", "mtu"], Some("Sprout")),
+            (&["bind", "port"], Some("Server")),
+            (&["threads", "help", "version", "out", "output", "network", "private"], None),
+            (&["routes", "names", "server", "to", "bench", "forward"], None),
+        ];
+        each(&mut |name, command| {
+            for argument in command.get_arguments() {
+                let id = argument.get_id().as_str();
+                let known = headings.iter().find(|(ids, _)| ids.contains(&id));
+                let heading = argument.get_help_heading();
+                // The log of a design is one of its files.
+                if let (Some((_, expected)), true) = (known, name != "exm design" || id != "log") {
+                    assert_eq!(heading, *expected, "--{id} of {name}");
+                }
+                assert!(!argument.is_positional() || heading.is_none(), "{id} of {name}");
+            }
+        });
+    }
+
+    #[test]
+    fn one_thing_has_one_name() {
+        let old = ["for", "skip", "output", "fresh"];
+        let values = ["SPAN", "CHANCE"];
+        each(&mut |name, command| {
+            for argument in command.get_arguments() {
+                let long = argument.get_long().unwrap_or_default();
+                assert!(!old.contains(&long), "--{long} of {name}");
+                assert!(
+                    long != "out" || argument.get_short() == Some('o'),
+                    "--out of {name} has no short form"
+                );
+                for value in argument.get_value_names().into_iter().flatten() {
+                    assert!(!values.iter().any(|old| value.contains(old)), "{value} of {name}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn old_names_are_still_understood() {
+        for words in [
+            "exm sprout listen --key-file k",
+            "exm sprout bench --here --for 3s --skip 1s",
+            "exm trace generate lte --for 3s --output t",
+            "exm design m.toml --output c.json",
+            "exm experiment run thesis-3-4 --fresh",
+        ] {
+            let parsed = Cli::definition().try_get_matches_from(words.split(' '));
+            assert!(parsed.is_ok(), "{words}: {}", parsed.unwrap_err());
         }
-        let mut cli = Cli::command();
-        cli.build();
-        check(&cli);
     }
 }

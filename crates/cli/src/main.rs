@@ -1,12 +1,13 @@
 //! The command `exm`: glue over the crates beside this one.
 //!
 //! A command is one file in `commands` and one line in the list there. It ends with 0 where it did
-//! its work, 1 where that failed, 2 where it was asked for wrongly, 130 where it was interrupted.
+//! its work, 1 where that failed, 2 after a usage error, 130 where it was interrupted.
 
 mod cli;
 mod columns;
 mod commands;
 mod experiments;
+mod help;
 mod interrupt;
 mod options;
 mod outputs;
@@ -16,12 +17,12 @@ mod ranges;
 mod sessions;
 mod shell;
 mod tables;
+mod threads;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut cli = cli::Cli::parse();
+    let mut cli = cli::Cli::read();
     if let Err(failure) = cli.prepare() {
         return failure.report();
     }

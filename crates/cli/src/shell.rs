@@ -73,6 +73,7 @@ impl<E: std::error::Error> From<E> for Failure {
 
 /// How a command prints its result.
 #[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct Printing {
     /// Print the result as JSON
     #[arg(long)]

@@ -36,7 +36,7 @@ pub enum KeyError {
     /// It is not one. What stands there is not shown: it may be nearly one.
     #[error(
         "{place} holds no key: a key is {CHARACTERS} letters, digits, '+' and '/', such as \
-         \"exm sprout listen --new-key\" prints"
+         \"exm sprout serve --new-key\" prints"
     )]
     Malformed {
         /// Where it was looked for.

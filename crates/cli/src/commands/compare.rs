@@ -9,6 +9,7 @@ use crate::options::{
 };
 use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
+use crate::threads::Threads;
 use exm_experiment::{Experiment, MAX_RUNS, Options, Plan, PlanError};
 use exm_link::QueueKind;
 use exm_sim::network::{Host, MAX_FLOWS};
@@ -56,11 +57,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RATE|FILE", help_heading = "Network")]
     back: Option<String>,
     /// How much to skip before throughput and delay at the receiver are measured
-    #[arg(long, value_name = "SPAN", requires = "back", default_value = "0 s")]
+    #[arg(long, value_name = "DURATION", requires = "back", default_value = "0 s")]
     #[arg(help_heading = "Network")]
     warm_up: Span,
     /// The round-trip propagation delay, such as 150ms
-    #[arg(long, value_name = "SPAN", help_heading = "Network")]
+    #[arg(long, value_name = "DURATION", help_heading = "Network")]
     rtt: Span,
     /// How many senders there are
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Network")]
@@ -72,8 +73,8 @@ pub(crate) struct Args {
     /// The queue discipline of schemes that name none
     #[arg(long, value_name = "NAME", default_value = DEFAULT_QUEUE, help_heading = "Network")]
     queue: String,
-    /// The chance that a packet is lost after the link, such as 1%
-    #[arg(long, value_name = "CHANCE", default_value = DEFAULT_LOSS, help_heading = "Network")]
+    /// The probability that a packet is lost after the link, such as 1%
+    #[arg(long, value_name = "PROBABILITY", default_value = DEFAULT_LOSS, help_heading = "Network")]
     loss: Probability,
     /// How long a flow lasts: a time or an amount, such as exp 5 s or 100 kB, or ever
     #[arg(long, value_name = "DISTRIBUTION", default_value = DEFAULT_ON, help_heading = "Network")]
@@ -103,24 +104,27 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CC")]
     reference: Option<String>,
     /// How much time to simulate
-    #[arg(long, value_name = "SPAN", value_parser = duration, default_value_t = DEFAULT_DURATION)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value_t = DEFAULT_DURATION)]
     duration: Span,
     /// How often to run each
     #[arg(long, value_name = "N", default_value_t = RUNS)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_RUNS))]
     runs: u64,
-    /// What chance is drawn from
+    /// The random seed
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     seed: u64,
     /// Where the results go
     #[arg(short, long, value_name = "FOLDER", default_value = "results/compare")]
     out: PathBuf,
     #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
     printing: Printing,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.threads.start()?;
         let mut ranges = DesignRanges::default();
         let plan = self.plan(&mut ranges)?;
         let work = Work {

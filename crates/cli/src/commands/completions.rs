@@ -2,7 +2,6 @@
 
 use crate::cli::Cli;
 use crate::shell::{self, Failure};
-use clap::CommandFactory;
 use clap_complete::Shell;
 use std::process::ExitCode;
 
@@ -23,7 +22,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "exm", &mut script);
+        clap_complete::generate(self.shell, &mut Cli::definition(), "exm", &mut script);
         shell::print(&script)?;
         Ok(ExitCode::SUCCESS)
     }

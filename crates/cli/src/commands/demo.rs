@@ -4,6 +4,7 @@ use crate::commands::design::{self, Budget, End, Files, Run};
 use crate::commands::score::{self, Report};
 use crate::outputs::{check_output, write_file};
 use crate::shell::{self, Failure};
+use crate::threads::Threads;
 use exm_cc::Aimd;
 use exm_design::score::{Contender, HeldOut, Scheme, Score, Scores, Trial};
 use exm_design::{Designer, Model, SearchKind};
@@ -39,15 +40,18 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The folder to write into; it is made if there is none
-    #[arg(long, value_name = "FOLDER", default_value = "demo")]
+    #[arg(short, long, value_name = "FOLDER", default_value = "demo")]
     out: PathBuf,
     /// How much CPU time of all threads to design for
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = design::cpu_time)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = design::cpu_time)]
     cpu: Span,
+    #[command(flatten)]
+    threads: Threads,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.threads.start()?;
         std::fs::create_dir_all(&self.out).map_err(|error| {
             Failure::new(format!("cannot make the folder {}: {error}", self.out.display()))
         })?;

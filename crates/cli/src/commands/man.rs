@@ -2,7 +2,6 @@
 
 use crate::cli::Cli;
 use crate::shell::Failure;
-use clap::CommandFactory;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,7 +21,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         std::fs::create_dir_all(&self.folder)
-            .and_then(|()| clap_mangen::generate_to(Cli::command(), &self.folder))
+            .and_then(|()| clap_mangen::generate_to(Cli::definition(), &self.folder))
             .map_err(|error| {
                 let folder = self.folder.display();
                 Failure::new(format!("cannot write the manual pages into {folder}: {error}"))

@@ -22,7 +22,13 @@ pub(crate) struct Args {
     #[arg(value_name = "FOLDER", required = true)]
     folders: Vec<PathBuf>,
     /// Where to write the page: .html, or .md for Markdown
-    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    #[arg(
+        short,
+        long = "out",
+        alias = "output",
+        value_name = "FILE",
+        default_value = "report.html"
+    )]
     output: PathBuf,
     /// Overwrite the page where it exists
     #[arg(long, short)]
@@ -37,7 +43,7 @@ impl Args {
             _ => {
                 let problem = "end its name in .html, or in .md for Markdown";
                 let value = self.output.display().to_string();
-                return Err(Failure::invalid_value(&value, "--output", problem));
+                return Err(Failure::invalid_value(&value, "--out", problem));
             }
         };
         check_output(&self.output, &[], self.force)?;

@@ -22,6 +22,7 @@ const PATIENCE: Span = Span::from_secs(5);
 
 /// How a session is shown.
 #[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct DisplayFlags {
     /// Print a line a second instead of a live display
     #[arg(long)]

@@ -70,7 +70,7 @@ impl KeyFlags {
             }
         };
         let ways = "give it by --key-file, --key-env or --key-stdin; \
-                    \"exm sprout listen --new-key\" makes one";
+                    \"exm sprout serve --new-key\" makes one";
         key.map_err(|error| Failure::from(error).with_tip(ways))
     }
 }
@@ -89,6 +89,7 @@ fn warn_of_readers(file: &Path) {
 
 /// Where a server is, and who may talk to it.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Server")]
 pub(crate) struct ServerFlags {
     /// The address to listen at [default: all that this machine has]
     #[arg(long, value_name = "ADDRESS")]
@@ -151,8 +152,8 @@ impl ServerFlags {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Sprout")]
 pub(crate) struct SproutFlags {
-    /// The chance taken that the link delivers less than forecast
-    #[arg(long, value_name = "CHANCE", default_value = "5%", value_parser = risk)]
+    /// The accepted probability that the link delivers less than forecast
+    #[arg(long, value_name = "PROBABILITY", default_value = "5%", value_parser = risk)]
     risk: Probability,
     /// Forecast by a moving average, without caution: Sprout-EWMA
     #[arg(long, conflicts_with = "risk")]

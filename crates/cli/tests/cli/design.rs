@@ -141,7 +141,7 @@ fn what_is_asked_for_wrongly_is_refused_before_the_work() {
     fails(&format!("{DESIGN} -o cc.json --resume --seed 2"), 1, &["is of another seed: 1"]);
     fails("design empty.toml -o x.json", 1, &["empty.toml"]);
     fails("design none.toml -o x.json", 1, &["none.toml: the model cannot be read"]);
-    fails(&format!("{DESIGN} -o x.txt"), 2, &["'--output'", ".json"]);
+    fails(&format!("{DESIGN} -o x.txt"), 2, &["'--out'", ".json"]);
     fails(&format!("{DESIGN} -o none/x.json"), 1, &["cannot write none/x.json"]);
     fails(&format!("{DESIGN} -o folder.json"), 1, &["folder.json is a folder"]);
     fails(&format!("{DESIGN} -o x.json --log none/log"), 1, &["cannot write none/log"]);

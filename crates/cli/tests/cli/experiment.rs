@@ -157,7 +157,7 @@ fn what_is_wrong_is_told_once_with_the_way_out() {
     fails("experiment run", 2, &["<EXPERIMENT>"]);
     fails("experiment show none", 1, &["cannot read none/results.json", "tip: give a folder"]);
     fails("report none", 1, &["cannot read none/results.json", "tip: give folders"]);
-    fails("report none -o page.pdf", 2, &["'page.pdf' for '--output'", "end its name in .html"]);
+    fails("report none -o page.pdf", 2, &["'page.pdf' for '--out'", "end its name in .html"]);
 }
 
 #[test]
@@ -165,8 +165,8 @@ fn results_of_another_version_or_setting_are_refused() {
     let folder = folder("stale");
     folder.text("experiment run two.toml --runs 1");
     let other = folder.run("experiment run two.toml --runs 1 --seed 2");
-    assert_fails(&other, 1, &["another scenario, seed or duration", "tip: ", "--fresh", "--out"]);
-    assert!(folder.run("experiment run two.toml --runs 1 --seed 2 --fresh").status.success());
+    assert_fails(&other, 1, &["another scenario, seed or duration", "tip: ", "--force", "--out"]);
+    assert!(folder.run("experiment run two.toml --runs 1 --seed 2 --force").status.success());
     let results = folder.path("results/two/results.json");
     let text = fs::read_to_string(&results).expect("is written");
     fs::write(&results, text.replacen("\"version\": 1", "\"version\": 0", 1)).expect("can write");

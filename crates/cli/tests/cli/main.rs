@@ -8,6 +8,7 @@ mod common;
 mod design;
 mod documents;
 mod experiment;
+mod help;
 mod program;
 #[cfg(target_os = "linux")]
 mod running;

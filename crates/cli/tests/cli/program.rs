@@ -295,7 +295,7 @@ fn simulations_of_what_there_is_not_are_refused() {
     flags("--cc aimd --on 5s --off 1kB", &["'1kB' for '--off'", "is no time"]);
     flags("--cc aimd --buffer 5", &["'5' for '--buffer'", "is no buffer"]);
     flags("--cc aimd --buffer 10B", &["for '--buffer'", "holds no packet"]);
-    flags("--cc aimd --loss 150%", &["'--loss <CHANCE>'", "is not a probability"]);
+    flags("--cc aimd --loss 150%", &["'--loss <PROBABILITY>'", "is not a probability"]);
     flags("--cc aimd --senders 0", &["0 is not in 1..=100000"]);
     flags("--cc aimd,aimd --senders 1", &["2 controllers need as many senders"]);
     flags("--cc aimd --seed 18446744073709551615 --runs 2", &["'--seed'", "give a smaller one"]);

@@ -22,7 +22,7 @@ fn a_link_is_recorded() {
     let exm = env!("CARGO_BIN_EXE_exm");
     let serve = format!("{exm} saturate serve --key-file key");
     let record = format!(
-        "{exm} saturate record $EXM_PEER --key-file key --device exm0 --for 4s -o walk --json"
+        "{exm} saturate record $EXM_PEER --key-file key --device exm0 --duration 4s -o walk --json"
     );
     let mut command = folder.exm("cellsim --up 6Mbps --down 8Mbps --world namespace --quiet");
     let output = command.args(["--peer", &serve, "--", "sh", "-c", &record]).output().unwrap();

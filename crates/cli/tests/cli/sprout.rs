@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A server at a free port, that port, its key, and what else it says.
 fn listen(folder: &Folder, words: &str) -> (Running, u16, String, BufReader<ChildStderr>) {
     // Between two tests at once the port of one may be taken by the other, so a range is given.
-    let words = format!("sprout listen --bind 127.0.0.1 --port 61000:61999 --new-key {words}");
+    let words = format!("sprout serve --bind 127.0.0.1 --port 61000:61999 --new-key {words}");
     let mut server = Running::start(&mut folder.exm(words.trim_end()));
     let mut said = BufReader::new(server.0.stderr.take().expect("it is piped"));
     let mut line = String::new();
@@ -62,7 +62,7 @@ fn lines_go_both_ways_and_the_key_comes_in_any_way() {
 #[test]
 fn a_new_key_is_written_where_the_client_finds_it() {
     let folder = Folder::new("sprout-new-key");
-    let words = "sprout listen --bind 127.0.0.1 --port 61000:61999 --new-key --key-file key";
+    let words = "sprout serve --bind 127.0.0.1 --port 61000:61999 --new-key --key-file key";
     let mut server = Running::start(&mut folder.exm(words));
     let mut said = BufReader::new(server.0.stderr.take().expect("it is piped"));
     let mut line = String::new();
@@ -97,7 +97,7 @@ fn signals_end_it_with_their_codes() {
 #[test]
 fn a_benchmark_is_told_as_text_and_as_json() {
     let folder = Folder::new("sprout-bench");
-    let short = "--for 2s --skip 500ms --rate 2Mbps --quiet";
+    let short = "--duration 2s --warm-up 500ms --rate 2Mbps --quiet";
     let told = folder.json(&format!("sprout bench --here --direction both {short} --json"));
     for half in ["up", "down"] {
         assert!(told[half]["throughput_mbps"].as_f64().is_some_and(|mbps| mbps > 0.2), "{told}");
@@ -122,19 +122,19 @@ fn what_is_wrong_is_told_with_the_way_out() {
     folder.write("bad", "AAECAwQFBgcICQoLDA0ODw==");
     let no_key = folder.exm("sprout connect 127.0.0.1:9").env_remove("EXM_KEY").output();
     assert_fails(&no_key.expect("it starts"), 1, &["EXM_KEY is not set", "--key-file"]);
-    let bad = folder.run("sprout listen --key-file bad");
+    let bad = folder.run("sprout serve --key-file bad");
     assert_fails(&bad, 1, &["bad holds no key: a key is 22 letters", "--new-key"]);
     assert!(!error_of(&bad).contains("AAEC"), "it is not shown");
     let none = folder.run("sprout connect 127.0.0.1:9 --key-file missing");
     assert_fails(&none, 1, &["cannot read the key from missing"]);
     let place = folder.run("sprout connect nowhere --key-file key");
     assert_fails(&place, 1, &["cannot find nowhere:60001", "HOST:PORT"]);
-    let skip = folder.run("sprout bench --here --for 1s --skip 1s");
-    assert_fails(&skip, 2, &["--skip"]);
-    let port = folder.run("sprout listen --key-file key --port 7:6");
+    let skip = folder.run("sprout bench --here --duration 1s --warm-up 1s");
+    assert_fails(&skip, 2, &["--warm-up"]);
+    let port = folder.run("sprout serve --key-file key --port 7:6");
     assert_fails(&port, 2, &["7:6", "60001:60010"]);
     let (_server, port, ..) = listen(&folder, "");
-    let words = format!("sprout listen --bind 127.0.0.1 --port {port} --key-file key");
+    let words = format!("sprout serve --bind 127.0.0.1 --port {port} --key-file key");
     let taken = folder.run(&words);
     assert_fails(&taken, 1, &[&format!("cannot listen on UDP port {port} of 127.0.0.1"), "range"]);
 }

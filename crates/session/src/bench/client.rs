@@ -29,7 +29,7 @@ pub enum BenchError {
     /// There is no session yet, or the server says nothing.
     #[error(
         "the server does not take part: is it running, reachable, of the same version, with the \
-         same key, and by \"exm sprout listen --bench\"?"
+         same key, and by \"exm sprout serve --bench\"?"
     )]
     NoAnswer,
     /// The server was there, and is no more.

@@ -26,7 +26,7 @@ pub(crate) struct LinkFlags {
     #[arg(long, value_name = "RATE|TRACE")]
     down: String,
     /// The propagation delay each way, or a file of delays: lines of a time and a delay, in ms
-    #[arg(long, value_name = "SPAN|FILE", default_value = "20ms")]
+    #[arg(long, value_name = "DURATION|FILE", default_value = "20ms")]
     delay: Pair<String>,
     /// The queue discipline, and its settings, such as 'codel target=10ms'
     #[arg(long, value_name = "NAME", default_value = "drop-tail")]
@@ -35,33 +35,33 @@ pub(crate) struct LinkFlags {
     /// unlimited
     #[arg(long, value_name = "SIZE", default_value = "unlimited")]
     buffer: Pair<String>,
-    /// The chance that a packet is lost as it comes to the queue
-    #[arg(long, value_name = "CHANCE", default_value = "0")]
+    /// The probability that a packet is lost as it comes to the queue
+    #[arg(long, value_name = "PROBABILITY", default_value = "0")]
     loss: Pair<Probability>,
     /// Lose so many packets in bursts, besides those of --loss
-    #[arg(long, value_name = "CHANCE", default_value = "0")]
+    #[arg(long, value_name = "PROBABILITY", default_value = "0")]
     burst_loss: Pair<Probability>,
     /// How many packets a burst loses on average
     #[arg(long, value_name = "N", default_value = "5", requires = "burst_loss")]
     burst_length: Pair<f64>,
-    /// The chance that a packet is held back, so that others overtake it
-    #[arg(long, value_name = "CHANCE", default_value = "0")]
+    /// The probability that a packet is held back, so that others overtake it
+    #[arg(long, value_name = "PROBABILITY", default_value = "0")]
     reorder: Pair<Probability>,
     /// For how much longer a packet that is held back travels
-    #[arg(long, value_name = "SPAN", default_value = "10ms", requires = "reorder")]
+    #[arg(long, value_name = "DURATION", default_value = "10ms", requires = "reorder")]
     reorder_delay: Pair<Span>,
-    /// What chance is drawn from
+    /// The random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Leave so much out of the summary, from the start
-    #[arg(long, value_name = "SPAN", default_value = "0s", help_heading = "Output")]
+    /// Leave this much out of the summary, from the start
+    #[arg(long, value_name = "DURATION", default_value = "0s", help_heading = "Output")]
     warm_up: Span,
-    /// Stay awake for so long at most before packets are due: precise, and as much of a processor
-    #[arg(long, value_name = "SPAN", help_heading = "Precision")]
+    /// Busy-wait up to this long before a packet is due (more precise, more CPU)
+    #[arg(long, value_name = "DURATION", help_heading = "Precision")]
     #[arg(default_value_t = Timing::default().spin)]
     spin: Span,
     /// Wait so long at least from one release of packets to the next
-    #[arg(long, value_name = "SPAN", help_heading = "Precision")]
+    #[arg(long, value_name = "DURATION", help_heading = "Precision")]
     #[arg(default_value_t = Timing::default().gather)]
     gather: Span,
     /// Do not run at real-time priority (SCHED_FIFO), and let processors sleep: less precise

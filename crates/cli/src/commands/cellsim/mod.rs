@@ -59,15 +59,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COMMAND", help_heading = "Ends")]
     peer: Option<String>,
     /// End after so long, whatever COMMAND does
-    #[arg(long, value_name = "SPAN", help_heading = "Ends")]
+    #[arg(long, value_name = "DURATION", help_heading = "Ends")]
     duration: Option<Span>,
+    /// By what right this process makes networks, once it has taken it.
+    #[arg(skip)]
+    rights: Option<Rights>,
     #[command(flatten)]
     logs: LogFlags,
     #[command(flatten)]
     show: Show,
-    /// By what right this process makes networks, once it has taken it.
-    #[arg(skip)]
-    rights: Option<Rights>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

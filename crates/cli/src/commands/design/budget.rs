@@ -15,7 +15,7 @@ pub(crate) struct Budget {
     /// End after so much CPU time of all threads [default: 10min where nothing else ends it]
     ///
     /// What a design had spent before it was interrupted counts.
-    #[arg(long, value_name = "SPAN", value_parser = cpu_time)]
+    #[arg(long, value_name = "DURATION", value_parser = cpu_time)]
     pub(crate) cpu: Option<Span>,
     /// End when a table of so many rules, or more, has been judged
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

@@ -14,6 +14,7 @@ pub(crate) use run::Run;
 use crate::commands::score;
 use crate::shell::{self, Failure, Printing};
 use crate::tables;
+use crate::threads::Threads;
 use exm_design::score::{Contender, HeldOut, Scheme, Scores};
 use exm_design::{Designer, Model, SearchKind};
 use exm_remy::{ArrivalTimes, Provenance, RuleTable, Score, TableFile, counted};
@@ -44,14 +45,16 @@ pub(crate) struct Args {
     #[arg(value_name = "MODEL.toml")]
     model: PathBuf,
     /// Where to write the table: .json, or .dna for Remy's own format, which keeps no provenance
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long = "out", alias = "output", value_name = "FILE")]
     output: PathBuf,
+    #[command(flatten)]
+    threads: Threads,
     #[command(flatten)]
     budget: Budget,
     /// How to search: evolve (all rules together) or paper (one rule at a time) [default: evolve]
     #[arg(long, value_name = "NAME", help_heading = "Search")]
     search: Option<SearchKind>,
-    /// What all chance in the search is drawn from [default: 1]
+    /// The random seed of the search [default: 1]
     #[arg(long, value_name = "N", help_heading = "Search")]
     seed: Option<u64>,
     /// Start from this table, a file or a shipped one, instead of from nothing; its rules may differ
@@ -78,7 +81,7 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Files")]
     clean: bool,
     /// Show no progress
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = "Output")]
     quiet: bool,
     #[command(flatten)]
     printing: Printing,
@@ -86,6 +89,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.threads.start()?;
         let model = Model::load(&self.model)?;
         let budget = self.budget.clone().or_default();
         let files = self.files();
@@ -154,7 +158,7 @@ impl Args {
             }
             Some(text) if !self.force && Designer::is_checkpoint(&text) => {
                 let tip =
-                    "go on with it by --resume, start over by --force, or give another --output";
+                    "go on with it by --resume, start over by --force, or give another --out";
                 Err(Failure::new(format!("{path} holds a design already")).with_tip(tip))
             }
             _ => {

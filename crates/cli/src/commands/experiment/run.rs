@@ -7,6 +7,7 @@ use crate::commands::duration;
 use crate::experiments;
 use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
+use crate::threads::Threads;
 use cpu_time::ProcessTime;
 use exm_experiment::{Live, MAX_RUNS, Options, PlanError, pairs};
 use exm_units::Span;
@@ -56,11 +57,11 @@ pub(crate) struct Args {
     /// Run each scheme four times only
     #[arg(long, conflicts_with = "runs")]
     quick: bool,
-    /// What chance is drawn from [default: as the experiment says]
+    /// The random seed [default: as the experiment says]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// How much time to simulate [default: as the experiment says]
-    #[arg(long, value_name = "SPAN", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     duration: Option<Span>,
     /// Run these schemes only
     #[arg(long, value_name = "SCHEME,...", value_delimiter = ',')]
@@ -89,8 +90,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Make all runs again, also those that are finished
-    #[arg(long)]
-    fresh: bool,
+    #[arg(long, alias = "fresh")]
+    force: bool,
+    #[command(flatten)]
+    threads: Threads,
     #[command(flatten)]
     printing: Printing,
 }
@@ -131,6 +134,7 @@ impl Args {
     }
 
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.threads.start()?;
         let shipped = || experiments::shipped_names().into_iter().map(str::to_owned).collect();
         let names: Vec<String> = if self.all { shipped() } else { self.names.clone() };
         if let (Some(out), true) = (&self.out, names.len() > 1) {
@@ -176,7 +180,7 @@ impl Args {
             plan: &plan,
             folder: &folder,
             command: self.command(name),
-            fresh: self.fresh,
+            fresh: self.force,
             stale: Stale::Refuse,
             live,
         };

@@ -71,7 +71,7 @@ impl Work<'_> {
                 Ok(Store::open(self.folder, self.plan, true)?)
             }
             Err(error @ StoreError::Stale { .. }) => Err(Failure::from(error)
-                .with_tip("make them all again by --fresh, or give another folder by --out")),
+                .with_tip("make them all again by --force, or give another folder by --out")),
             opened => Ok(opened?),
         }
     }

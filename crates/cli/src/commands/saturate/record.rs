@@ -33,7 +33,7 @@ that arrived had surely been waiting. Only what was saturated is what the link c
 
 Examples:
   exm saturate record example.org:60001 --device wwan0 --control eth0 -o walk
-  exm saturate record 192.0.2.7:60001 --key-file key --device usb0 --for 1h --fine -o train";
+  exm saturate record 192.0.2.7:60001 --key-file key --device usb0 --duration 1h --fine -o train";
 
 /// Record the traces of a link, both ways
 #[derive(Debug, clap::Args)]
@@ -49,10 +49,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DEVICE")]
     control: Option<Way>,
     /// What to call the files
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(short, long = "out", alias = "output", value_name = "NAME")]
     output: String,
     /// For how long
-    #[arg(long = "for", value_name = "SPAN", default_value = "10min", value_parser = duration)]
+    #[arg(long, alias = "for", value_name = "DURATION", default_value = "10min", value_parser = duration)]
     duration: Span,
     /// Write times exact to the nanosecond, not in whole milliseconds as mahimahi reads them
     #[arg(long)]
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     #[arg(long, short)]
     force: bool,
     /// Tell nothing while recording
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     quiet: bool,
     #[command(flatten)]
     printing: Printing,

@@ -9,6 +9,7 @@ use crate::options;
 use crate::progress::Progress;
 use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing};
+use crate::threads::Threads;
 use exm_design::Model;
 use exm_design::score::{self, Contender, HeldOut, ScoreError, Scores};
 use exm_sim::network::Host;
@@ -53,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1000)]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=MAX_SPECIMENS))]
     specimens: u32,
-    /// What the networks and all chance in them are drawn from
+    /// The random seed of the networks and their traffic
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// What all senders run on: tcp, or bare, where only rule tables and aimd can run [default: as the
@@ -61,11 +62,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST", value_parser = options::host())]
     host: Option<Host>,
     #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
     printing: Printing,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.threads.start()?;
         let model = Model::load(&self.model)?;
         let mut ranges = DesignRanges::default();
         let contenders = contenders::load(&self.contenders, &mut ranges)?;

@@ -22,7 +22,7 @@ pub(super) struct NetworkFlags {
     #[arg(long, value_name = "FILE", conflicts_with = "link")]
     trace: Option<String>,
     /// The round-trip propagation delay, such as 150ms
-    #[arg(long, value_name = "SPAN", required_unless_present = "scenario")]
+    #[arg(long, value_name = "DURATION", required_unless_present = "scenario")]
     rtt: Option<Span>,
     /// What runs the senders: a name such as cubic, a table's file, or a shipped table's name
     ///
@@ -44,8 +44,8 @@ pub(super) struct NetworkFlags {
     /// retransmit what is lost
     #[arg(long, value_name = "HOST", default_value = "tcp", value_parser = options::host())]
     host: Host,
-    /// The chance that a packet is lost after the link, such as 1%
-    #[arg(long, value_name = "CHANCE", default_value = DEFAULT_LOSS)]
+    /// The probability that a packet is lost after the link, such as 1%
+    #[arg(long, value_name = "PROBABILITY", default_value = DEFAULT_LOSS)]
     loss: Probability,
     /// How long a flow lasts: a time or an amount, such as exp 5 s or 100 kB, or ever
     ///

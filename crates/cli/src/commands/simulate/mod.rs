@@ -9,6 +9,7 @@ use crate::options::{DEFAULT_DURATION, DEFAULT_SEED, Setup};
 use crate::progress::Progress;
 use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
+use crate::threads::Threads;
 use exm_sim::network::{MAX_TIME, Network};
 use exm_sim::scenario::Scenario;
 use exm_units::Span;
@@ -48,15 +49,14 @@ pub(crate) struct Args {
     /// The network and its senders, described in a TOML file
     #[arg(value_name = "SCENARIO.toml", conflicts_with = "NetworkFlags")]
     scenario: Option<PathBuf>,
-    // Before those that stand under headings of their own.
     #[command(flatten)]
-    printing: Printing,
+    threads: Threads,
     #[command(flatten)]
     network: NetworkFlags,
     /// How much time to simulate [default: the scenario's, or 100 s]
-    #[arg(long, value_name = "SPAN", value_parser = duration, help_heading = "Simulation")]
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Simulation")]
     duration: Option<Span>,
-    /// What chance is drawn from [default: the scenario's, or 1]
+    /// The random seed [default: the scenario's, or 1]
     #[arg(long, value_name = "N", help_heading = "Simulation")]
     seed: Option<u64>,
     /// Simulate so many times, with seeds from the first on, and print means with 95 % intervals
@@ -65,6 +65,8 @@ pub(crate) struct Args {
     runs: u64,
     #[command(flatten)]
     series: SeriesFlags,
+    #[command(flatten)]
+    printing: Printing,
 }
 
 /// A span that can be simulated.
@@ -80,6 +82,7 @@ pub(crate) fn duration(text: &str) -> Result<Span, String> {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.threads.start()?;
         let mut ranges = DesignRanges::default();
         let (scenario, network) = self.described(&mut ranges)?;
         let seeds = self.seeds(scenario.seed)?;

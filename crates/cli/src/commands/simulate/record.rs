@@ -23,8 +23,8 @@ pub(super) struct SeriesFlags {
     /// Record time series of flows and links into this folder, seed-N.flows and seed-N.links
     #[arg(long, value_name = "FOLDER")]
     series: Option<PathBuf>,
-    /// How often: a span, or event for after each event [default: the scenario's, or 100 ms]
-    #[arg(long, value_name = "SPAN", requires = "series")]
+    /// How often: a duration, or event for after each event [default: the scenario's, or 100 ms]
+    #[arg(long, value_name = "DURATION", requires = "series")]
     every: Option<Pace>,
     /// The format of the series
     #[arg(long, value_enum, default_value_t = Format::Csv, requires = "series")]

@@ -18,15 +18,15 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-The server runs \"exm sprout listen --bench\" with the same key. Throughput counts whole IP packets.
+The server runs \"exm sprout serve --bench\" with the same key. Throughput counts whole IP packets.
 Delay is end to end: the time since the most recently sent of the packets that arrived was sent, the
 95th percentile over time. Between two machines, whose clocks differ, it is by how much that exceeds
 the least delay of a packet. CPU is that of each end, of one processor.
 
 Examples:
   exm sprout bench example.org:60001 --key-file key
-  exm sprout bench example.org:60001 --key-file key --direction both --for 60s --json
-  exm sprout bench --here --rate 10Mbps --for 10s";
+  exm sprout bench example.org:60001 --key-file key --direction both --duration 60s --json
+  exm sprout bench --here --rate 10Mbps --duration 10s";
 
 /// Measure throughput, delay, loss and CPU of a session
 #[derive(Debug, clap::Args)]
@@ -38,16 +38,12 @@ pub(crate) struct Args {
     /// Measure without a server: both ends in this program, over its own loopback device
     #[arg(long, conflicts_with_all = ["server", "key"])]
     here: bool,
-    #[command(flatten)]
-    printing: Printing,
-    #[command(flatten)]
-    display: DisplayFlags,
     /// How long to send
-    #[arg(long = "for", value_name = "SPAN", default_value = "30s", value_parser = duration)]
+    #[arg(long, alias = "for", value_name = "DURATION", default_value = "30s", value_parser = duration)]
     duration: Span,
-    /// How much of the beginning not to score
-    #[arg(long, value_name = "SPAN", default_value = "2s")]
-    skip: Span,
+    /// Leave this much out of the scores, from the start
+    #[arg(long, alias = "skip", value_name = "DURATION", default_value = "2s")]
+    warm_up: Span,
     /// Who sends: this end (up), the server (down), or both
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Direction::Down)]
     direction: Direction,
@@ -58,6 +54,10 @@ pub(crate) struct Args {
     key: KeyFlags,
     #[command(flatten)]
     sprout: SproutFlags,
+    #[command(flatten)]
+    printing: Printing,
+    #[command(flatten)]
+    display: DisplayFlags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -87,16 +87,16 @@ impl Args {
     }
 
     fn plan(&self) -> Result<Plan, Failure> {
-        if self.skip >= self.duration {
+        if self.warm_up >= self.duration {
             let problem = format!("nothing of the {} that are measured is left", self.duration);
-            return Err(Failure::invalid_value(&self.skip.to_string(), "--skip", &problem));
+            return Err(Failure::invalid_value(&self.warm_up.to_string(), "--warm-up", &problem));
         }
         if self.rate.is_some_and(|rate| rate.as_bps() == 0) {
             return Err(Failure::invalid_value("0", "--rate", "nothing would be sent"));
         }
         let up = self.direction != Direction::Down;
         let down = self.direction != Direction::Up;
-        let (duration, skip, rate) = (self.duration, self.skip, self.rate);
+        let (duration, skip, rate) = (self.duration, self.warm_up, self.rate);
         Ok(Plan { up, down, duration, skip, rate })
     }
 

@@ -28,11 +28,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local)]
     forward: Option<SocketAddr>,
     #[command(flatten)]
-    display: DisplayFlags,
-    #[command(flatten)]
     key: KeyFlags,
     #[command(flatten)]
     sprout: SproutFlags,
+    #[command(flatten)]
+    display: DisplayFlags,
 }
 
 /// A port of this machine, or an address with a port.

@@ -2,8 +2,8 @@
 
 mod bench;
 mod connect;
-mod listen;
 mod run;
+mod serve;
 
 use crate::commands::commands;
 use crate::shell::Failure;
@@ -16,9 +16,9 @@ while: the session goes on. A key is read from a file, from the environment or f
 input, never from the command line, where all users of the machine could see it.
 
 Examples:
-  exm sprout listen --new-key --key-file key --to 127.0.0.1:5000
+  exm sprout serve --new-key --key-file key --to 127.0.0.1:5000
   EXM_KEY=... exm sprout connect example.org:60001 --forward 5000
-  exm sprout listen --key-file key --bench
+  exm sprout serve --key-file key --bench
   exm sprout bench example.org:60001 --key-file key --direction both";
 
 /// Carry datagrams over a link of unknown rate, by Sprout, and measure it
@@ -32,7 +32,7 @@ pub(crate) struct Args {
 commands! {
     /// The commands on sessions.
     Command {
-        Listen(listen),
+        Serve(serve),
         Connect(connect),
         Bench(bench),
     }

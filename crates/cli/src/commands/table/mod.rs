@@ -19,7 +19,7 @@ Examples:
   exm table diff before.json after.json
   exm table convert RemyCC.dna RemyCC.json";
 
-/// Look at rule tables, compare them, and convert their files
+/// Show, compare and convert rule tables
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
 pub(crate) struct Args {

@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum)]
     to: Option<Format>,
     /// Over how much time rates are averaged
-    #[arg(long, value_name = "SPAN", default_value = "1s")]
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
     window: Span,
     /// Count the times of a table from the first of them, as where they are times of day
     #[arg(long)]

@@ -34,11 +34,11 @@ number of [[interruption]], each with every and lasts; and slot, at whose multip
   lasts = \"pareto xm=0.3 alpha=1.2 cap=30 s\"
 
 Examples:
-  exm trace generate lte --for 5min -o lte.trace
-  exm trace generate 5g --for 60s --fine --seed 7 -o 5g.trace
-  exm trace generate drive.toml --for 10min -o drive.trace";
+  exm trace generate lte --duration 5min -o lte.trace
+  exm trace generate 5g --duration 60s --fine --seed 7 -o 5g.trace
+  exm trace generate drive.toml --duration 10min -o drive.trace";
 
-/// Make up the trace of a link
+/// Generate a synthetic trace of a link
 #[derive(Debug, clap::Args)]
 #[command(after_help = help())]
 pub(crate) struct Args {
@@ -46,13 +46,13 @@ pub(crate) struct Args {
     #[arg(value_name = "LINK")]
     link: String,
     /// How long the trace is
-    #[arg(long = "for", value_name = "SPAN", default_value = "5min")]
+    #[arg(long, alias = "for", value_name = "DURATION", default_value = "5min")]
     duration: Span,
-    /// What chance is drawn from
+    /// The random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Where to write the trace; - is the standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(short, long = "out", alias = "output", value_name = "FILE")]
     output: PathBuf,
     /// Write times exact to the nanosecond, not in whole milliseconds as mahimahi reads them
     #[arg(long)]

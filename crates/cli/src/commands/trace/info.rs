@@ -33,16 +33,16 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The propagation delay that the omniscient delay is told with, one way
-    #[arg(long, value_name = "SPAN", default_value = "20ms")]
+    #[arg(long, value_name = "DURATION", default_value = "20ms")]
     delay: Span,
     /// What is longer without an opportunity counts as an outage
-    #[arg(long, value_name = "SPAN", default_value = "1s")]
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
     outage: Span,
     /// From when on capacity and omniscient delay are measured; needs --until
-    #[arg(long, value_name = "SPAN", requires = "until")]
+    #[arg(long, value_name = "DURATION", requires = "until")]
     from: Option<Span>,
     /// Until when; later than its end, the trace repeats
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "DURATION")]
     until: Option<Span>,
     #[command(flatten)]
     printing: Printing,

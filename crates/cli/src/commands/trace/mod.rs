@@ -19,12 +19,12 @@ A trace is a text with a line for each time at which its link could deliver 1500
 milliseconds: mahimahi's format. Times may have decimals, which make them exact to the nanosecond.
 
 Examples:
-  exm trace generate lte --for 5min -o lte.trace
+  exm trace generate lte --duration 5min -o lte.trace
   exm trace info lte.trace
   exm trace plot lte.trace --kind interarrivals -o figure-2-4.svg
   exm trace convert capture.pcap walk.trace";
 
-/// Make up traces of links, look at them, draw them, and convert their files
+/// Generate synthetic traces of links; inspect, draw and convert traces
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
 pub(crate) struct Args {

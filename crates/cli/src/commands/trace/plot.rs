@@ -23,13 +23,13 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Where to write the picture: .svg or .png
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(short, long = "out", alias = "output", value_name = "FILE")]
     output: PathBuf,
     /// What to draw
     #[arg(long, value_enum, default_value_t = Kind::Capacity)]
     kind: Kind,
     /// Over how much time capacity is averaged
-    #[arg(long, value_name = "SPAN", default_value = "1s")]
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
     window: Span,
     /// Overwrite the output where it exists
     #[arg(long, short)]
@@ -55,7 +55,7 @@ impl Args {
             Some("png") => true,
             _ => {
                 let problem = "end its name in .svg or .png";
-                return Err(Failure::invalid_value(&output, "--output", problem));
+                return Err(Failure::invalid_value(&output, "--out", problem));
             }
         };
         let files: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();

@@ -24,7 +24,7 @@ over time.
 
 Examples:
   exm tunnel bench --down lte --up lte
-  exm tunnel bench --down lte.down --up lte.up --warm-up 20s --for 60s --json";
+  exm tunnel bench --down lte.down --up lte.up --warm-up 20s --duration 60s --json";
 
 /// Measure what a tunnel does for a call beside a download, on an emulated link
 #[derive(Debug, clap::Args)]
@@ -34,14 +34,14 @@ Examples:
     mut_arg("risk", |arg| arg.default_value(RISK)),
 )]
 pub(crate) struct Args {
-    #[command(flatten)]
-    link: LinkFlags,
     /// How long to measure, with and without the tunnel
-    #[arg(long = "for", value_name = "SPAN", default_value = "60s", value_parser = duration)]
+    #[arg(long, alias = "for", value_name = "DURATION", default_value = "60s", value_parser = duration)]
     duration: Span,
     /// How the kernel's TCP controls congestion
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     congestion: String,
+    #[command(flatten)]
+    link: LinkFlags,
     #[command(flatten)]
     printing: Printing,
     #[command(flatten)]

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 /// What both ends of a tunnel are told.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Tunnel")]
 pub(super) struct TunnelFlags {
     /// What the tunnel's network device is called; %d becomes the first number that is free
     #[arg(long, value_name = "NAME", default_value = "exm%d", value_parser = device)]

@@ -24,8 +24,6 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_arg("risk", |arg| arg.default_value(RISK)))]
 pub(crate) struct Args {
-    #[command(flatten)]
-    server: ServerFlags,
     /// The tunnel's own addresses, of which this end has the first and the client the second
     /// [default: some within 100.96.0.0/11 that are free here]
     #[arg(long, value_name = "ADDRESS/BITS", value_parser = network)]
@@ -36,6 +34,8 @@ pub(crate) struct Args {
     /// Also forward to these addresses, by whichever device leads there; may be given several times
     #[arg(long = "allow", value_name = "ADDRESS/BITS")]
     allowed: Vec<Cidr>,
+    #[command(flatten)]
+    server: ServerFlags,
     #[command(flatten)]
     tunnel: TunnelFlags,
     #[command(flatten)]

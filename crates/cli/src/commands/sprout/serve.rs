@@ -1,4 +1,4 @@
-//! `exm sprout listen`: the end that is at a known address.
+//! `exm sprout serve`: the end that is at a known address.
 
 use super::run::run;
 use crate::sessions::{Charts, Display, DisplayFlags, ServerFlags, SproutFlags, addresses, input};
@@ -13,16 +13,14 @@ Of several clients that have the key, the one that came last is served. Without 
 lines of the standard input are sent as datagrams, and those that come are printed as lines.
 
 Examples:
-  exm sprout listen --new-key --key-file key
-  exm sprout listen --key-file key --port 60001:60010 --to 127.0.0.1:51820
-  exm sprout listen --key-file key --bench";
+  exm sprout serve --new-key --key-file key
+  exm sprout serve --key-file key --port 60001:60010 --to 127.0.0.1:51820
+  exm sprout serve --key-file key --bench";
 
 /// Wait for a client that has the key, and carry datagrams
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, alias = "listen")]
 pub(crate) struct Args {
-    #[command(flatten)]
-    server: ServerFlags,
     /// Send the UDP datagrams of the client's programs to this address, and its answers back
     #[arg(long, value_name = "HOST:PORT")]
     to: Option<String>,
@@ -30,9 +28,11 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "to")]
     bench: bool,
     #[command(flatten)]
-    display: DisplayFlags,
+    server: ServerFlags,
     #[command(flatten)]
     sprout: SproutFlags,
+    #[command(flatten)]
+    display: DisplayFlags,
 }
 
 impl Args {
@@ -45,7 +45,7 @@ impl Args {
         let session = Session::listen(Clock::start(), key.clone(), settings, bind, port)
             .map_err(|error| ServerFlags::refused(&error))?;
         self.server.tell(session.local_address()?.port(), &key, self.display.quiet)?;
-        let display = |free| Display::new("sprout listen", self.display, free, Charts);
+        let display = |free| Display::new("sprout serve", self.display, free, Charts);
         if self.bench {
             let errand = BenchServer::new(&session);
             return run(session, errand, display(true));
