@@ -44,7 +44,7 @@ impl Args {
         if !matches!(end, Some("json" | "dna")) {
             let value = self.output.display().to_string();
             let problem = "end its name in .json, or in .dna for Remy's own format";
-            return Err(Failure::invalid_value(&value, "--output", problem));
+            return Err(Failure::invalid_value(&value, "--out", problem));
         }
         let table_is_own = resumed.is_some_and(|designer| is_table_of(designer, &self.output));
         let log_is_own = resumed.is_some() && is_log(&files.log);

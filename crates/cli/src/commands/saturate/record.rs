@@ -120,7 +120,7 @@ impl Args {
         })?;
         if self.output == "-" {
             let problem = "a recording is three files: give a name for them";
-            return Err(Failure::invalid_value(&self.output, "--output", problem));
+            return Err(Failure::invalid_value(&self.output, "--out", problem));
         }
         let key = self.key.key()?;
         self.check_files()?;
