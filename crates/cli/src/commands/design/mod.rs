@@ -157,8 +157,7 @@ impl Args {
                 Ok(designer)
             }
             Some(text) if !self.force && Designer::is_checkpoint(&text) => {
-                let tip =
-                    "go on with it by --resume, start over by --force, or give another --out";
+                let tip = "go on with it by --resume, start over by --force, or give another --out";
                 Err(Failure::new(format!("{path} holds a design already")).with_tip(tip))
             }
             _ => {
