@@ -15,6 +15,9 @@ pub(crate) const STEPS: usize = 10;
 /// The last part of the time between two changes, which tells what the fair share is in the end.
 const LAST: usize = 5;
 
+/// The part of what a flow has in the end that makes what others freed its own.
+const CLAIMED: f64 = 0.9;
+
 /// How soon a flow came to its fair share, see [`METRICS`](crate::METRICS).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Convergence {
@@ -56,6 +59,51 @@ pub(crate) fn convergence(case: &Case, recording: &Recording) -> Vec<Option<Conv
         })
     };
     (0..network.flows().len()).map(of_flow).collect()
+}
+
+/// How many propagation RTTs each flow of `case` took to use what others freed by ending at set times, on
+/// average; nothing of flows beside which none did, or that had no more without them.
+pub(crate) fn claims(case: &Case, recording: &Recording) -> Vec<Option<f64>> {
+    let network = &case.network;
+    let changes = changes(network);
+    let groups = case.scenario.flows.iter();
+    let rtts = groups.flat_map(|group| std::iter::repeat_n(group.rtt, group.count));
+    let of_flow = |(flow, rtt): (usize, Span)| {
+        let others = (0..network.flows().len()).filter(|&other| other != flow);
+        let ends = others.flat_map(|other| visits(&network.flows()[other].traffic));
+        let ends = ends.filter_map(|(_, end)| end);
+        let spans = ends.filter_map(|end| {
+            let next = changes.iter().find(|&&change| change > end)?;
+            claimed(network, recording, flow, (end, *next))
+        });
+        let all: Vec<f64> = spans.map(|secs| secs / rtt.as_secs_f64()).collect();
+        (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+    };
+    rtts.enumerate().map(of_flow).collect()
+}
+
+/// How long after `end` a window of a flow's throughput first ended at [`CLAIMED`] of what the flow has
+/// by `next`, in seconds.
+fn claimed(
+    network: &Network,
+    recording: &Recording,
+    flow: usize,
+    (end, next): (Instant, Instant),
+) -> Option<f64> {
+    let samples = &recording.flows[flow];
+    let step = recording.pace.as_nanos();
+    let first = end.as_nanos().div_ceil(step) as usize;
+    let last = ((next.as_nanos() / step) as usize).min(samples.len().checked_sub(1)?);
+    if first < STEPS || last < first + STEPS || !samples[last - 1].is_on || !samples[first].is_on {
+        return None;
+    }
+    let rate = |from: usize, to: usize| rate(network, recording, flow, (from, to));
+    let whole = rate(last - STEPS.max((last - first) / LAST), last) * CLAIMED;
+    if rate(first - STEPS, first) >= whole {
+        return None;
+    }
+    let at = (first..=last).find(|&at| rate(at - STEPS, at) >= whole)?;
+    Some((at as u64 * step - end.as_nanos()) as f64 * 1e-9)
 }
 
 /// When flows of `traffic` are set to start and end; a sender that is always on starts at once.
@@ -198,6 +246,29 @@ mod tests {
         assert_eq!(all[2], None, "it starts by chance");
         let rate = rate(&plan.cases[0].network, &recording, 0, (30, 40));
         assert!((rate - 1000.0 * 1448.0 * 8e-6).abs() < 1e-9, "{rate}");
+    }
+
+    #[test]
+    fn the_time_to_use_what_was_freed_by_hand() {
+        let experiment = Experiment::parse(FILE, "a.toml", Path::new("")).expect("is sound");
+        let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
+        let plan = plan.expect("is sound");
+        // The second ends at 20 s; the first goes on with half for 1 s, then has it all: nine tenths
+        // of all are in the window of 1 s that ends 1.8 s after.
+        let recording = |after: &[(u64, u64)]| Recording {
+            flows: vec![
+                samples(&[&[(100, 100), (100, 50)], after].concat()),
+                samples(&[(100, 0), (100, 50), (100, 0)]),
+                samples(&[(300, 0)]),
+            ],
+            links: vec![Vec::new()],
+            pace: step(Span::from_secs(1)),
+        };
+        let told = claims(&plan.cases[0], &recording(&[(10, 50), (90, 100)]));
+        let first = told[0].expect("it claims it");
+        assert!((first - 1.8 / 0.05).abs() < 1e-9, "{first} RTTs");
+        assert_eq!(told[1..], [None, None], "beside them none ended");
+        assert_eq!(claims(&plan.cases[0], &recording(&[(100, 50)]))[0], None, "it has no more");
     }
 
     #[test]

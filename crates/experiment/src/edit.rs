@@ -118,6 +118,21 @@ pub(crate) fn traced_ways(document: &mut Table) -> Option<[String; 2]> {
     Some([crossed("path")?, crossed("back")?])
 }
 
+/// The trace that the first flow meets first on its path: its file or its synthetic link.
+pub(crate) fn first_trace(document: &mut Table) -> Option<String> {
+    let of = |table: &Table| table.get("trace").and_then(Value::as_str).map(str::to_owned);
+    if let Some(trace) = members(document, &["dumbbell"]).into_iter().find_map(|one| of(one)) {
+        return Some(trace);
+    }
+    let first = members(document, &["flow"]).into_iter().next()?.clone();
+    let path = first.get("path").and_then(Value::as_array).cloned();
+    let links = members(document, &["link"]);
+    let Some(path) = path else { return links.into_iter().find_map(|link| of(link)) };
+    path.iter().filter_map(Value::as_str).find_map(|name| {
+        links.iter().find(|link| name_of(link) == Some(name)).and_then(|link| of(link))
+    })
+}
+
 fn name_of(table: &Table) -> Option<&str> {
     table.get("name").and_then(Value::as_str)
 }
@@ -232,6 +247,17 @@ mod tests {
         assert_eq!(ways("path = [\"second\"]\nback = [\"first\"]"), both);
         assert_eq!(ways("path = [\"second\"]"), None);
         assert_eq!(traced_ways(&mut FILE.parse().expect("TOML")), None);
+    }
+
+    #[test]
+    fn the_first_trace_on_the_path_is_found() {
+        let of = |text: &str| first_trace(&mut text.parse().expect("TOML"));
+        assert_eq!(of(FILE).as_deref(), Some("a.pps"), "without a path, any link");
+        let on = |path: &str| FILE.replacen("[[flow]]", &format!("[[flow]]\npath = {path}"), 1);
+        assert_eq!(of(&on("[\"first\", \"second\"]")).as_deref(), Some("a.pps"));
+        assert_eq!(of(&on("[\"first\"]")), None);
+        assert_eq!(of("[dumbbell]\ntrace = \"lte\"").as_deref(), Some("lte"));
+        assert_eq!(of(""), None);
     }
 
     #[test]

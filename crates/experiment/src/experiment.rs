@@ -2,7 +2,7 @@
 
 use crate::edit::{Change, What};
 use crate::file::{
-    ExperimentTable, File, OneOrMore, SchemeTable, Settings, SweepTable, VariantTable,
+    AxesTable, ExperimentTable, File, OneOrMore, SchemeTable, Settings, SweepTable, VariantTable,
 };
 use crate::metric::{self, DELAY, DELAY_REDUCTION, Metric, SPEEDUP, THROUGHPUT, USUAL};
 use crate::sweep::{self, Point, Sweep};
@@ -41,6 +41,10 @@ pub struct Experiment {
     pub x: Metric,
     /// Which throughput they are of.
     pub y: Metric,
+    /// How many standard deviations an ellipse in a picture reaches.
+    pub sigma: f64,
+    /// The axes of the paper's picture: the ends of its delay and of its throughput.
+    pub paper_axes: Option<[[f64; 2]; 2]>,
     /// What the mean over all variants is called, where it is told.
     pub mean: Option<String>,
     /// What chance is drawn from.
@@ -81,13 +85,15 @@ pub enum FigureKind {
     Convergence,
     /// How flow completion times are distributed.
     Distribution,
+    /// How the lengths of flows are distributed, as the scenario's traffic draws them.
+    FlowLengths,
     /// None: a table tells it all.
     Table,
 }
 
 impl FigureKind {
     /// All kinds and their names in files.
-    pub(crate) const NAMED: [(&'static str, FigureKind); 10] = [
+    pub(crate) const NAMED: [(&'static str, FigureKind); 11] = [
         ("throughput-delay", FigureKind::ThroughputDelay),
         ("means", FigureKind::Means),
         ("rate-and-delay", FigureKind::RateAndDelay),
@@ -97,6 +103,7 @@ impl FigureKind {
         ("series", FigureKind::Series),
         ("convergence", FigureKind::Convergence),
         ("distribution", FigureKind::Distribution),
+        ("flow-lengths", FigureKind::FlowLengths),
         ("table", FigureKind::Table),
     ];
 
@@ -124,6 +131,8 @@ pub struct Scheme {
     pub designed_for: Option<(f64, f64)>,
     /// What it shares with the schemes that a line joins it with.
     pub curve: Option<String>,
+    /// Which efficient frontier it takes part in, where not in all.
+    pub frontier: Option<String>,
     pub(crate) changes: Vec<Change>,
     /// Where its controller stands, or else its name.
     pub(crate) place: Place,
@@ -132,7 +141,8 @@ pub struct Scheme {
 /// A number that a paper gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaperNumber {
-    /// The group of flows that it is about; nothing for those that the scheme runs.
+    /// The group of flows that it is about; nothing for those that the scheme runs. Of a ratio, the
+    /// reference that it is to; nothing where it is to each.
     pub group: Option<String>,
     /// The name of a metric, or "speedup" or "delay_reduction".
     pub metric: String,
@@ -248,6 +258,7 @@ impl Reader<'_> {
                            to [experiment]";
             return Err(self.source.error(scheme.place, problem));
         }
+        self.check_ratios(&schemes, &references)?;
         let variants = table.variant.into_iter().map(|variant| self.variant(variant.into_inner()));
         let mut variants: Vec<Variant> = variants.collect::<Result<_, _>>()?;
         if variants.is_empty() {
@@ -267,6 +278,8 @@ impl Reader<'_> {
             window: self.window(table.window.as_ref(), scenario.duration)?,
             x: self.axis(table.x.as_ref(), DELAY)?,
             y: self.axis(table.y.as_ref(), THROUGHPUT)?,
+            sigma: self.sigma(table.sigma)?,
+            paper_axes: self.paper_axes(table.paper_axes)?,
             mean,
             seed: scenario.seed,
             references,
@@ -358,6 +371,54 @@ impl Reader<'_> {
         Ok(metric)
     }
 
+    fn sigma(&self, sigma: Option<Spanned<f64>>) -> Result<f64, ScenarioError> {
+        match sigma {
+            None => Ok(1.0),
+            Some(sigma) if *sigma.as_ref() > 0.0 && *sigma.as_ref() <= 5.0 => {
+                Ok(sigma.into_inner())
+            }
+            Some(sigma) => {
+                let problem = format!(
+                    "an ellipse of {} standard deviations cannot be drawn: give more than 0, and at \
+                     most 5",
+                    sigma.as_ref()
+                );
+                Err(self.source.error(place(&sigma), problem))
+            }
+        }
+    }
+
+    fn paper_axes(
+        &self,
+        axes: Option<Spanned<AxesTable>>,
+    ) -> Result<Option<[[f64; 2]; 2]>, ScenarioError> {
+        let Some(axes) = axes else { return Ok(None) };
+        let AxesTable { x, y } = axes.as_ref();
+        let is_sound = |[low, high]: &[f64; 2]| low < high && high.is_finite();
+        if is_sound(x) && is_sound(y) && x[0] > 0.0 && y[0] >= 0.0 {
+            return Ok(Some([*x, *y]));
+        }
+        let problem = "axes need their low end first, delays above 0: { x = [8, 32], y = [1, 3] }";
+        Err(self.source.error(place(&axes), problem))
+    }
+
+    /// Refuses a ratio to a scheme that is no reference.
+    fn check_ratios(&self, schemes: &[Scheme], references: &[usize]) -> Result<(), ScenarioError> {
+        let names: Vec<&str> = references.iter().map(|&one| schemes[one].name.as_str()).collect();
+        for scheme in schemes {
+            let mut groups =
+                scheme.paper.iter().filter(|one| one.is_ratio()).flat_map(|one| &one.group);
+            if let Some(group) = groups.find(|group| !names.contains(&group.as_str())) {
+                let problem = format!(
+                    "a ratio is to a reference, and \"{group}\" is none: {}",
+                    suggest(group, &names)
+                );
+                return Err(self.source.error(scheme.place, problem));
+            }
+        }
+        Ok(())
+    }
+
     fn mean(&self, mean: Spanned<String>, variants: &[Variant]) -> Result<String, ScenarioError> {
         let is_taken = variants.iter().any(|variant| variant.name == *mean.as_ref());
         if is_taken || mean.as_ref().trim().is_empty() {
@@ -414,6 +475,7 @@ impl Reader<'_> {
             paper: self.paper(&table.paper, points)?,
             designed_for: designed_for.transpose()?,
             curve: table.curve,
+            frontier: table.frontier,
             changes,
             place: at,
         })
@@ -459,7 +521,7 @@ impl Reader<'_> {
         (value, at): (&Value, Place),
         points: usize,
     ) -> Result<PaperNumber, ScenarioError> {
-        let is_ratio = group.is_none() && [SPEEDUP, DELAY_REDUCTION].contains(&metric);
+        let is_ratio = [SPEEDUP, DELAY_REDUCTION].contains(&metric);
         if !is_ratio && Metric::named(metric).is_none() {
             let mut known = metric::keys();
             known.extend([SPEEDUP, DELAY_REDUCTION]);
@@ -493,10 +555,14 @@ impl Reader<'_> {
 impl Scheme {
     /// Whether the papers compare it with a reference.
     fn is_compared(&self) -> bool {
-        let is_ratio = |number: &PaperNumber| {
-            number.group.is_none() && [SPEEDUP, DELAY_REDUCTION].contains(&number.metric.as_str())
-        };
-        self.paper.iter().any(is_ratio)
+        self.paper.iter().any(PaperNumber::is_ratio)
+    }
+}
+
+impl PaperNumber {
+    /// Whether it is a ratio to a reference.
+    pub(crate) fn is_ratio(&self) -> bool {
+        [SPEEDUP, DELAY_REDUCTION].contains(&self.metric.as_str())
     }
 }
 

@@ -13,6 +13,8 @@ use exm_measure::figure::{
     Reference, Run, Sample as Values, Scale, Scheme, Sequence, Series, SeriesPanel, Spread, Style,
     Styles, Sweep, ThroughputDelay,
 };
+use exm_random::{Purpose, Stream};
+use exm_sim::traffic::OnFor;
 use exm_units::Span;
 
 /// A picture and what it is called.
@@ -20,6 +22,10 @@ pub(crate) struct Drawn {
     pub(crate) picture: Picture,
     pub(crate) svg: String,
 }
+
+/// How many lengths are drawn for a picture of flow lengths, and how many of them are shown, in order.
+const LENGTHS: usize = 20_000;
+const SHOWN: usize = 400;
 
 /// Draws all pictures of the runs `rows` of `plan`.
 pub(crate) fn draw(plan: &Plan, rows: &Rows, results: &Results) -> Vec<Drawn> {
@@ -66,9 +72,10 @@ struct Words {
 impl Artist<'_> {
     /// A picture of a variant, or of the mean over all of them.
     fn drawn(&self, kind: FigureKind, variant: Option<usize>, point: Option<usize>) -> Drawn {
-        let words = self.words(variant, point);
         let cases = self.cases(variant, point);
-        let picture = Picture { file: self.file(kind, variant, point), title: words.title.clone() };
+        let words = self.words(kind, (variant, point), &cases);
+        let caption = format!("{}: {}", words.title, words.subtitle);
+        let picture = Picture { file: self.file(kind, variant, point), title: caption };
         let svg = match kind {
             FigureKind::ThroughputDelay => self.throughput_delay(words, &cases),
             FigureKind::Means => self.means(words, &cases),
@@ -78,6 +85,7 @@ impl Artist<'_> {
             FigureKind::Sequence => self.sequence(words, &cases),
             FigureKind::Convergence => self.convergence(words, &cases),
             FigureKind::Distribution => self.distribution(words, &cases),
+            FigureKind::FlowLengths => self.flow_lengths(words, &cases),
             FigureKind::Series | FigureKind::Table => self.series(words, &cases),
         };
         Drawn { picture, svg }
@@ -92,9 +100,19 @@ impl Artist<'_> {
         (0..self.plan.cases.len()).filter(is_shown).collect()
     }
 
-    fn words(&self, variant: Option<usize>, point: Option<usize>) -> Words {
+    fn words(
+        &self,
+        kind: FigureKind,
+        (variant, point): (Option<usize>, Option<usize>),
+        cases: &[usize],
+    ) -> Words {
         let experiment = &self.plan.experiment;
-        let mut title = experiment.title.clone().unwrap_or_else(|| experiment.name.clone());
+        // The mean is over all variants, each of which may have a trace of its own.
+        let shown = cases.iter().map(|&case| &self.plan.cases[case]);
+        let mut title = match variant {
+            Some(_) => self.plan.title(shown),
+            None => self.plan.title(self.plan.cases.iter()),
+        };
         let points = experiment.points();
         if let Some(point) = point.filter(|_| points.len() > 1) {
             let label = &points[point].label;
@@ -112,7 +130,25 @@ impl Artist<'_> {
         let Results { runs, duration, .. } = self.results;
         let plural = if *runs == 1 { "run" } else { "runs" };
         parts.push(format!("{runs} {plural} of {duration}"));
+        parts.extend(self.spread_in_words(kind));
         Words { title, subtitle: parts.join(", ") }
+    }
+
+    /// How the scatter of runs is shown in pictures of this kind, where it could be.
+    fn spread_in_words(&self, kind: FigureKind) -> Option<String> {
+        let words = match (kind, self.results.runs) {
+            (FigureKind::Means, _) => "means over all links, without their spread".to_owned(),
+            (FigureKind::ThroughputDelay | FigureKind::Sweep | FigureKind::Bars, 1) => {
+                "a single run of each, which has no spread".to_owned()
+            }
+            (FigureKind::ThroughputDelay, _) => {
+                let sigma = self.plan.experiment.sigma;
+                format!("medians, and ellipses of {sigma} standard deviation")
+            }
+            (FigureKind::Sweep | FigureKind::Bars, _) => "with 95 % intervals".to_owned(),
+            _ => return None,
+        };
+        Some(words)
     }
 
     /// The name of a picture: "figure", and what sets it apart from others.
@@ -146,14 +182,26 @@ impl Artist<'_> {
     }
 
     fn throughput_delay(&self, words: Words, cases: &[usize]) -> String {
-        let runs = |case: usize| -> Vec<Run> {
-            let sample = self.sample(case);
-            sample.points().map(|(throughput, delay_ms)| Run { delay_ms, throughput }).collect()
-        };
         let description =
             format!("Throughput against {} of each sender in each run.", self.delay());
         let y_axis = self.plan.experiment.y.words.to_owned();
-        self.scatter(words, y_axis, description, cases.iter().map(|&case| (case, runs(case))))
+        let marks: Vec<Mark> = cases.iter().flat_map(|&case| self.marks(case)).collect();
+        self.scatter(words, (y_axis, description), &marks)
+    }
+
+    /// A mark for each group of flows that a scheme runs: unlike ones have no median in common.
+    fn marks(&self, case: usize) -> Vec<Mark> {
+        let of_plan = &self.plan.cases[case];
+        let own: Vec<usize> =
+            (0..of_plan.is_own.len()).filter(|&group| of_plan.is_own[group]).collect();
+        let mark = |group: &usize| {
+            let groups = (0..of_plan.is_own.len()).map(|other| other == *group).collect();
+            let sample = Sample::new(rows_of(self.rows, case), self.plan, case, groups);
+            let run = |(throughput, delay_ms)| Run { delay_ms, throughput };
+            let name = (own.len() > 1).then(|| of_plan.scenario.flows[*group].name.clone());
+            Mark { case, group: name, runs: sample.points().map(run).collect() }
+        };
+        own.iter().map(mark).collect()
     }
 
     /// The means over all variants of the schemes of `cases`, which are of the first of them.
@@ -169,11 +217,13 @@ impl Artist<'_> {
             let values = own.map(|one| &one.own.values);
             let value = |key: &str| values.and_then(|values| values.get(key)).copied();
             let run = value(y.key).map(|throughput| Run { delay_ms: value(x.key), throughput });
-            (case, run.into_iter().collect())
+            Mark { case, group: None, runs: run.into_iter().collect() }
         };
         let description =
             format!("The mean throughput against the mean {} of each scheme.", self.delay());
-        self.scatter(words, format!("mean {}", y.words), description, cases.iter().map(mean))
+        let y_axis = format!("mean {}", y.words);
+        let marks: Vec<Mark> = cases.iter().map(mean).collect();
+        self.scatter(words, (y_axis, description), &marks)
     }
 
     /// Which delay is drawn.
@@ -185,27 +235,69 @@ impl Artist<'_> {
     fn scatter(
         &self,
         words: Words,
-        y_axis: String,
-        description: String,
-        runs: impl Iterator<Item = (usize, Vec<Run>)>,
+        (y_axis, description): (String, String),
+        marks: &[Mark],
     ) -> String {
-        let schemes = runs.map(|(case, runs)| Scheme {
-            name: self.name(case),
-            style: self.style(case),
-            on_frontier: self.plan.cases[case].is_computed(),
-            curve: self.plan.experiment.schemes[self.plan.cases[case].scheme].curve.clone(),
-            runs,
-        });
+        let experiment = &self.plan.experiment;
+        let is_single = marks.iter().all(|mark| mark.runs.len() < 2) || self.results.runs == 1;
+        let mut groups = Styles::new();
+        let scheme = |mark: &Mark| {
+            let scheme = &experiment.schemes[self.plan.cases[mark.case].scheme];
+            let name = match &mark.group {
+                Some(group) => format!("{}, {group}", scheme.name),
+                None => scheme.name.clone(),
+            };
+            let style = match &mark.group {
+                Some(_) => groups.of(&name),
+                None => self.style(mark.case),
+            };
+            Scheme {
+                style,
+                frontiers: self.frontiers(marks, mark),
+                curve: scheme.curve.clone().filter(|_| mark.group.is_none()),
+                runs: mark.runs.clone(),
+                name,
+            }
+        };
+        let schemes = marks.iter().map(scheme).collect();
         let figure = ThroughputDelay {
             title: words.title,
             subtitle: words.subtitle,
             description,
             y_axis,
             delay: self.delay().to_owned(),
-            spread: Spread::Ellipse,
-            schemes: schemes.collect(),
+            spread: if is_single { Spread::None } else { Spread::Ellipse(experiment.sigma) },
+            original: experiment.paper_axes,
+            schemes,
         };
         figure.svg()
+    }
+
+    /// The efficient frontiers that `mark`, one of `marks`, takes part in: among all schemes, or, where
+    /// some name a frontier of theirs, in each of these among its own and those that name none; among
+    /// flows of the same group in any case. One scheme at several settings has its curve instead.
+    fn frontiers(&self, marks: &[Mark], mark: &Mark) -> Vec<String> {
+        let scheme = |mark: &Mark| &self.plan.experiment.schemes[self.plan.cases[mark.case].scheme];
+        if marks.iter().any(|mark| scheme(mark).curve.is_some()) {
+            return Vec::new();
+        }
+        let mut names: Vec<Option<&String>> = Vec::new();
+        for name in marks.iter().filter_map(|mark| scheme(mark).frontier.as_ref()).map(Some) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if names.is_empty() {
+            names.push(None);
+        }
+        let own = scheme(mark).frontier.as_ref();
+        names.retain(|&name| own.is_none() || own == name);
+        let told = |name: Option<&String>| {
+            let with = name.map_or(String::new(), |name| format!(" with {name}"));
+            let group = mark.group.as_ref().map_or(String::new(), |group| format!(", {group}"));
+            format!("efficient frontier{with}{group}")
+        };
+        names.into_iter().map(told).collect()
     }
 
     /// What each scheme's first flow received over time and with which delay, beside what there was.
@@ -307,7 +399,8 @@ impl Artist<'_> {
             let estimate = Estimate::of_any(&shares.collect::<Vec<f64>>())?;
             let reach = if estimate.error.is_finite() { estimate.reach() } else { 0.0 };
             let value = estimate.mean;
-            Some(Bar { value, low: value - reach, high: value + reach })
+            // A share is neither below nothing nor above all.
+            Some(Bar { value, low: (value - reach).max(0.0), high: (value + reach).min(100.0) })
         };
         let bars = groups.iter().enumerate().map(|(group, flows)| BarGroup {
             name: flows.name.clone(),
@@ -455,6 +548,31 @@ impl Artist<'_> {
         figure.svg()
     }
 
+    /// How the lengths of the schemes' first flows are distributed, as their traffic draws them.
+    fn flow_lengths(&self, words: Words, cases: &[usize]) -> String {
+        let sample = |&case: &usize| {
+            let flow = first_own(&self.plan.cases[case]);
+            let spec = &self.plan.cases[case].network.flows()[flow];
+            let payload = spec.transport.payload(spec.packet_size).get() as f64;
+            let stream = Stream::new(self.plan.seed, Purpose::Traffic, flow);
+            Values {
+                name: self.name(case),
+                style: self.style(case),
+                values: lengths(spec.traffic.on(), payload, stream),
+            }
+        };
+        let figure = Distribution {
+            title: words.title,
+            subtitle: format!("{LENGTHS} flows of each, as the simulator draws their lengths"),
+            description: "The part of all flows that are no longer than each length.".to_owned(),
+            x_axis: "flow length, bytes".to_owned(),
+            x_scale: Scale::Log,
+            is_tail: false,
+            samples: cases.iter().map(sample).collect(),
+        };
+        figure.svg()
+    }
+
     /// How the completion times of all flows of all runs are distributed.
     fn distribution(&self, words: Words, cases: &[usize]) -> String {
         let sample = |&case: &usize| {
@@ -476,6 +594,29 @@ impl Artist<'_> {
         };
         figure.svg()
     }
+}
+
+/// [`LENGTHS`] flow lengths of `on`, in bytes, drawn from `stream`, of which [`SHOWN`] are left, evenly over
+/// their order; none of flows that last for a time.
+fn lengths(on: &OnFor, payload: f64, mut stream: Stream) -> Vec<f64> {
+    let mut all: Vec<f64> = (0..LENGTHS)
+        .filter_map(|_| match on {
+            OnFor::Bytes(bytes) => Some(bytes.draw(&mut stream)),
+            OnFor::Packets(packets) => Some(packets.draw(&mut stream) * payload),
+            OnFor::Time(_) | OnFor::Ever => None,
+        })
+        .collect();
+    all.sort_unstable_by(f64::total_cmp);
+    let step = LENGTHS / SHOWN;
+    all.into_iter().skip(step / 2).step_by(step).collect()
+}
+
+/// What becomes a point of a picture.
+struct Mark {
+    case: usize,
+    /// The group of flows that it is of, where the scheme runs several.
+    group: Option<String>,
+    runs: Vec<Run>,
 }
 
 /// A metric over all runs of a case, with its interval.
@@ -502,6 +643,27 @@ fn slug(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use exm_random::Distribution;
+
+    /// The closed form: the published fit of the ICSI's flow lengths, x + 40 of a Pareto distribution
+    /// with Xm = 147 and alpha = 0.5, has 1 - (147 / (x + 40))^0.5 of its flows below x.
+    #[test]
+    fn lengths_are_those_of_the_published_fit() {
+        let pareto = |shift| {
+            OnFor::Bytes(Distribution::Pareto { scale: 147.0, shape: 0.5, shift, cap: 3.3e9 })
+        };
+        let draw = |shift| lengths(&pareto(shift), 1448.0, Stream::new(1, Purpose::Traffic, 0));
+        let fit = draw(-40.0);
+        assert_eq!(fit.len(), SHOWN);
+        for (index, &length) in fit.iter().enumerate() {
+            let part = 1.0 - (147.0 / (length + 40.0)).sqrt();
+            let drawn = (index as f64 + 0.5) / SHOWN as f64;
+            assert!((part - drawn).abs() < 0.012, "{length} B: {part} and {drawn}");
+        }
+        let longer = draw(15_960.0);
+        assert!(fit.iter().zip(&longer).all(|(a, b)| a + 16_000.0 >= *b && *b > 16_000.0));
+        assert!(lengths(&OnFor::Ever, 1448.0, Stream::new(1, Purpose::Traffic, 0)).is_empty());
+    }
 
     #[test]
     fn names_of_files_are_plain() {

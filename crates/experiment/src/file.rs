@@ -21,6 +21,8 @@ pub(super) struct ExperimentTable {
     pub(super) window: Option<Spanned<String>>,
     pub(super) x: Option<Spanned<String>>,
     pub(super) y: Option<Spanned<String>>,
+    pub(super) sigma: Option<Spanned<f64>>,
+    pub(super) paper_axes: Option<Spanned<AxesTable>>,
     pub(super) mean: Option<Spanned<String>>,
     pub(super) reference: Option<Spanned<OneOrMore>>,
     #[serde(default)]
@@ -28,6 +30,14 @@ pub(super) struct ExperimentTable {
     #[serde(default)]
     pub(super) variant: Vec<Spanned<VariantTable>>,
     pub(super) sweep: Option<Spanned<SweepTable>>,
+}
+
+/// The ends of two axes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AxesTable {
+    pub(super) x: [f64; 2],
+    pub(super) y: [f64; 2],
 }
 
 /// A word or several.
@@ -67,6 +77,7 @@ pub(super) struct SchemeTable {
     pub(super) optional_file: bool,
     pub(super) designed_for: Option<Spanned<String>>,
     pub(super) curve: Option<String>,
+    pub(super) frontier: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

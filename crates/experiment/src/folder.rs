@@ -25,7 +25,7 @@ pub struct FolderError {
 
 /// Sums up the runs `rows` of `plan`, which `command` makes, and writes all there is to show of them
 /// into `folder`: `results.json`, `results.csv` (flows), `links.csv`, both as Parquet too, and pictures
-/// as SVG and PNG. Each file is written whole or not at all.
+/// as SVG, PNG and PDF. Each file is written whole or not at all.
 ///
 /// # Errors
 /// [`FolderError`] where a file cannot be written.
@@ -47,6 +47,11 @@ pub fn write(
             source: io::Error::other(error),
         })?;
         put(&format!("{}.png", figure.picture.file), &png)?;
+        let pdf = exm_measure::pdf(&figure.svg).map_err(|error| FolderError {
+            path: folder.join(format!("{}.pdf", figure.picture.file)),
+            source: io::Error::other(error),
+        })?;
+        put(&format!("{}.pdf", figure.picture.file), &pdf)?;
         results.pictures.push(figure.picture);
     }
     put("results.csv", csv::text(sheet::flows(plan, rows), &results).as_bytes())?;

@@ -6,11 +6,13 @@
 //! |---|---|---|
 //! | `source` | where it was published | |
 //! | `notes` | what differs from there and why, to stand below the tables: a text, or a list of texts | |
-//! | `figure` | its pictures: `"throughput-delay"`, `"means"`, `"rate-and-delay"`, `"sequence"`, `"sweep"`, `"bars"`, `"series"`, `"convergence"`, `"distribution"`, `"table"`, or a list of them | `"throughput-delay"` |
+//! | `figure` | its pictures: `"throughput-delay"`, `"means"`, `"rate-and-delay"`, `"sequence"`, `"sweep"`, `"bars"`, `"series"`, `"convergence"`, `"distribution"`, `"flow-lengths"`, `"table"`, or a list of them | `"throughput-delay"` |
 //! | `columns` | what the tables tell: a list of names of [`METRICS`] | the usual |
 //! | `runs` | how often each scheme is run | 128 |
 //! | `window` | the time over which throughput is told where it changes, as it does on the way to the fair share | `"1 s"` |
 //! | `x`, `y` | which metrics are the delay and the throughput of pictures and ratios | `"queueing"`, `"throughput"` |
+//! | `sigma` | how many standard deviations the ellipses in pictures reach | 1 |
+//! | `paper_axes` | the axes of the paper's picture, `{ x = [8, 32], y = [1, 3] }`: drawn as a frame, and notes say which schemes lie inside | none |
 //! | `mean` | what the mean over all variants is called, which the papers' numbers then stand beside | none is told |
 //! | `reference` | the scheme that all others are compared with, or a list of such | none |
 //!
@@ -23,10 +25,11 @@
 //! | `queue` | the discipline of every link: its name, or a table of its name and settings |
 //! | `tcp` | settings that are put into the scenario's `[tcp]` |
 //! | `set` | other keys of the scenario, by their paths: `{ "dumbbell.buffer" = "5 BDP" }` |
-//! | `paper` | what the papers say of it: `{ speedup = 2.1, mean_rtt = 7.5 }`; lists where there is a sweep; tables for groups of flows |
+//! | `paper` | what the papers say of it: `{ speedup = 2.1, mean_rtt = 7.5 }`; lists where there is a sweep; tables for groups of flows, or for ratios to a reference |
 //! | `optional_file` | the scheme is left out, and that is said, where its table is absent |
 //! | `designed_for` | the range of the sweep that it was designed for |
-//! | `curve` | a name that it shares with the schemes that a line joins it with, in the order of the file |
+//! | `curve` | a name that it shares with the schemes that a line joins it with, in the order of the file; with curves no efficient frontier is drawn |
+//! | `frontier` | what the efficient frontier is called that it takes part in; the schemes without one take part in all |
 //!
 //! For each `[[experiment.variant]]`, with `name`, `tcp`, `set` and a `note`, all is run once. A table
 //! `[experiment.sweep]` lets the `key` of the scenario take each of its `values`, or so many `points`

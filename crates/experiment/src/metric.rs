@@ -36,11 +36,15 @@ pub(crate) const DELAY: Metric = metric("queueing", ["queueing", "ms"], "queuein
 /// a window stays within 20 % of its fair share to the next set start or end of any flow; the median,
 /// where a flow that does not come to that took for ever. `converged` is the part that does.
 ///
+/// `claim_rtts` is of flows beside which others end at set times: how many propagation RTTs each takes
+/// from such an end until its throughput over a window first comes to 90 % of what it has in the last
+/// fifth of the time to the next set start or end.
+///
 /// From `received` on they are measured at the receiver, as section 2.4.1 of the thesis has it, of flows
 /// whose answers cross links, after the warm-up: see [`exm_trace::delay`]. `capacity_used` and what
 /// follows from the omniscient protocol are of a path that follows a trace. `queued_within` counts
 /// packets from the start on.
-pub const METRICS: [Metric; 31] = [
+pub const METRICS: [Metric; 32] = [
     THROUGHPUT,
     metric("mean_throughput", ["throughput", "mean"], "mean throughput, Mbps", 3),
     metric("sd_throughput", ["±", "Mbps"], "standard deviation of throughput, Mbps", 3),
@@ -68,6 +72,7 @@ pub const METRICS: [Metric; 31] = [
     metric("rtt_exponent", ["RTT", "exponent"], "exponent k of throughput ~ 1 / RTT^k", 2),
     metric("convergence", ["convergence", "s"], "time to the fair share, s", 1),
     metric("converged", ["converged", "%"], "starts after which the fair share was reached, %", 0),
+    metric(CLAIM, ["claim", "RTTs"], "time to use what another flow has freed, RTTs", 1),
     metric("utilisation", ["link", "%"], "utilisation of the busiest link, %", 1),
     metric("objective", ["objective", ""], "log2(throughput/share) - log2(RTT/propagation RTT)", 3),
     metric("received", ["received", "Mbps"], "throughput at the receiver, Mbps", 3),
@@ -97,6 +102,9 @@ pub(crate) const COMPLETIONS: [&str; 2] = ["median_completion", "p99_completion"
 /// And of the way to the fair share.
 pub(crate) const CONVERGENCES: [&str; 2] = ["convergence", "converged"];
 
+/// And how soon flows use what others have freed.
+pub(crate) const CLAIM: &str = "claim_rtts";
+
 /// How many times the reference's throughput a scheme's is, told as a paper's number.
 pub(crate) const SPEEDUP: &str = "speedup";
 /// How many times the reference's delay a scheme's is, told as a paper's number.
@@ -122,6 +130,7 @@ pub(crate) fn of_flow(key: &str) -> Option<OfFlow> {
         "queueing" => |flow| flow.queueing_ms,
         "rtt" => |flow| flow.rtt_ms,
         "completion" => |flow| flow.completion_ms,
+        CLAIM => |flow| flow.claim_rtts,
         "received" => |flow| end_to_end(flow, |told| Some(told.received_mbps)),
         "capacity_used" => |flow| end_to_end(flow, EndToEndRow::capacity_used),
         "delay_95" => |flow| end_to_end(flow, |told| told.delay_95_ms),

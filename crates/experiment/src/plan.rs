@@ -5,18 +5,18 @@ use crate::edit::{self, Change, What};
 use crate::experiment::{Experiment, FigureKind, Scheme, Variant};
 use crate::fingerprint::Fingerprint;
 use crate::lab::{Lab, Likeness};
-use crate::metric::{COMPLETIONS, CONVERGENCES};
+use crate::metric::{CLAIM, COMPLETIONS, CONVERGENCES};
 use crate::sweep::Point;
 use crate::traces::Pair;
 use exm_link::Service;
 use exm_random::{Purpose, Stream};
 use exm_sim::controllers::AnyController;
 use exm_sim::network::Network;
-use exm_sim::scenario::{Load, Scenario, ScenarioError, Traces, suggest};
+use exm_sim::scenario::{Load, Scenario, ScenarioError, Traces, is_synthetic, suggest};
 use exm_trace::Trace;
 use exm_units::Span;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::{Table, Value};
 
@@ -68,6 +68,8 @@ pub(crate) struct Asked {
     pub(crate) course: Option<Span>,
     /// How flow completion times are distributed.
     pub(crate) completions: bool,
+    /// How soon flows use what others have freed, by their throughput over such a window.
+    pub(crate) claims: Option<Span>,
 }
 
 /// One network: a scheme under the settings of a variant at a point of the sweep.
@@ -85,6 +87,8 @@ pub struct Case {
     pub network: Network,
     /// For each group of flows, whether its controller is the scheme's.
     pub is_own: Vec<bool>,
+    /// What the trace is called that the first flow meets: the name of its file, or "synthetic lte".
+    pub trace: Option<String>,
     /// Where it is run by a [`Lab`], what is the same in the simulator.
     likeness: Option<Likeness>,
     pub(crate) name: String,
@@ -156,7 +160,7 @@ pub enum PlanError {
 impl Asked {
     /// The time between samples of a run, where some are asked for.
     pub(crate) fn step(&self) -> Option<Span> {
-        self.convergence.or(self.course).map(convergence::step)
+        self.convergence.or(self.course).or(self.claims).map(convergence::step)
     }
 }
 
@@ -254,6 +258,19 @@ impl Plan {
         Stream::new(self.seed, Purpose::Specimen, run as usize).seed() >> 11
     }
 
+    /// The experiment's title, or its name, and the trace that all of `cases` have, where they have one.
+    pub(crate) fn title<'a>(&self, mut cases: impl Iterator<Item = &'a Case>) -> String {
+        let title = self.experiment.title.as_ref().unwrap_or(&self.experiment.name);
+        let trace = cases.next().and_then(|case| case.trace.as_ref());
+        let trace = trace.filter(|trace| cases.all(|case| case.trace.as_ref() == Some(*trace)));
+        match trace {
+            Some(trace) if !title.contains(trace.trim_start_matches(SYNTHETIC)) => {
+                format!("{title}, trace {trace}")
+            }
+            _ => title.clone(),
+        }
+    }
+
     /// About how much work a run of `case` is: thousands of packets that its links could carry; in
     /// real time, each as much.
     pub fn work(&self, case: &Case) -> u64 {
@@ -267,6 +284,18 @@ impl Plan {
     }
 }
 
+/// What stands before the names of synthetic links in titles.
+const SYNTHETIC: &str = "synthetic ";
+
+/// What a trace is called in titles.
+fn shown_trace(trace: &str) -> String {
+    if is_synthetic(trace) {
+        return format!("{SYNTHETIC}{trace}");
+    }
+    let name = Path::new(trace).file_name();
+    name.map_or_else(|| trace.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
 /// What the runs of `experiment` must tell for its tables and pictures.
 fn asked(experiment: &Experiment) -> Asked {
     let tells = |keys: &[&str]| keys.iter().any(|key| experiment.tells(key));
@@ -274,6 +303,7 @@ fn asked(experiment: &Experiment) -> Asked {
     Asked {
         convergence: tells(&CONVERGENCES).then_some(experiment.window),
         course: is_drawn(FigureKind::RateAndDelay).then_some(experiment.window),
+        claims: tells(&[CLAIM]).then_some(experiment.window),
         completions: tells(&COMPLETIONS) || is_drawn(FigureKind::Distribution),
     }
 }
@@ -399,6 +429,7 @@ impl Maker<'_> {
         let name = format!("{}/{}/{}", of_variant.name, value.label, of_scheme.name);
         let hash = self.hash(&text, &scenario, &network);
         let (is_own, likeness, scheme_name) = (own.collect(), None, of_scheme.name.clone());
+        let trace = edit::first_trace(&mut document).map(|trace| shown_trace(&trace));
         Ok(Case {
             variant,
             scheme,
@@ -406,6 +437,7 @@ impl Maker<'_> {
             scenario,
             network,
             is_own,
+            trace,
             likeness,
             name,
             scheme_name,

@@ -195,9 +195,9 @@ pub struct Simulated {
 /// A picture in the folder of results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
-    /// The name of its file, without ".svg" or ".png".
+    /// The name of its file, without ".svg", ".png" or ".pdf".
     pub file: String,
-    /// What it shows.
+    /// What it shows, under which settings and in how many runs.
     pub title: String,
 }
 
@@ -211,6 +211,12 @@ pub enum ResultsError {
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// Runs are kept there, and no results yet.
+    #[error("{} is unfinished: some of its runs are made, and no results are written", folder.display())]
+    Unfinished {
+        /// The folder.
+        folder: PathBuf,
     },
     /// It is something else.
     #[error("{} {problem}", path.display())]
@@ -242,6 +248,12 @@ impl Results {
         let path = folder.join(FILE);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
+            Err(error)
+                if error.kind() == std::io::ErrorKind::NotFound
+                    && folder.join(crate::store::FILE).exists() =>
+            {
+                return Err(ResultsError::Unfinished { folder: folder.to_owned() });
+            }
             Err(source) => return Err(ResultsError::Read { path, source }),
         };
         let other = |problem: String| ResultsError::Other { path: path.clone(), problem };

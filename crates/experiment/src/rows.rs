@@ -59,6 +59,10 @@ pub struct FlowRow {
     /// How soon it came to its fair share, where an experiment asks for it and it starts at set times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convergence: Option<Convergence>,
+    /// How many RTTs it took to use what another flow had freed, where an experiment asks for it and
+    /// others end at set times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_rtts: Option<f64>,
     /// What was measured at the receiver, where answers cross links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_to_end: Option<EndToEndRow>,
@@ -115,6 +119,10 @@ impl RunRow {
         if asked.convergence.is_some() {
             let told = convergence::convergence(case, &recording);
             row.flows.iter_mut().zip(told).for_each(|(flow, told)| flow.convergence = told);
+        }
+        if asked.claims.is_some() {
+            let told = convergence::claims(case, &recording);
+            row.flows.iter_mut().zip(told).for_each(|(flow, told)| flow.claim_rtts = told);
         }
         if asked.course.is_some() {
             let told = Course::of(case, &recording);
@@ -175,6 +183,7 @@ impl FlowRow {
             completion_ms: mean_ms(&flow.completion),
             completions: Vec::new(),
             convergence: None,
+            claim_rtts: None,
             end_to_end: None,
             course: None,
         }

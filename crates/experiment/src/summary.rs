@@ -22,8 +22,8 @@ pub struct Summary {
     pub values: BTreeMap<String, f64>,
     /// The 95 % intervals of some of them, by a bootstrap over runs.
     pub intervals: BTreeMap<String, [f64; 2]>,
-    /// The one-sigma ellipse of the most likely Gaussian; x is the delay in ms, y the throughput, as
-    /// pictures are drawn of them.
+    /// The one-sigma ellipse of the most likely Gaussian; x is the delay in ms, y the throughput.
+    /// Pictures, whose delay is on a logarithmic axis, draw that of the delay's logarithm.
     pub ellipse: Option<Shape>,
 }
 
@@ -277,6 +277,7 @@ mod tests {
             completion_ms: None,
             completions: Vec::new(),
             convergence: None,
+            claim_rtts: None,
             end_to_end: None,
             course: None,
         }

@@ -77,13 +77,19 @@ impl Results {
             }));
         let mut rows = Vec::new();
         for case in cases {
+            // Unlike flows have no median in common.
+            let is_pooled = case.groups.iter().filter(|group| group.is_own).count() > 1;
             let row = |flows: &str, summary: &Summary| {
                 let mut cells = self.first_cells(&case.point, &case.scheme);
                 cells.extend(is_grouped.then(|| Cell::text(flows)));
                 cells.extend(told.iter().map(|metric| cell(summary, metric)));
                 cells
             };
-            if case.groups.iter().filter(|group| group.is_own).count() != 1 {
+            if is_pooled {
+                let mut all = case.own.clone();
+                all.values.retain(|key, _| crate::metric::of_flow(key).is_none());
+                rows.push(row("all", &all));
+            } else if case.groups.is_empty() {
                 rows.push(row("all", &case.own));
             }
             rows.extend(case.groups.iter().map(|group| row(&group.name, &group.summary)));

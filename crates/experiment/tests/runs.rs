@@ -113,12 +113,16 @@ fn threads_and_interruptions_change_no_byte() {
     work(&resumed, &plan, 2, u64::MAX);
     let names: Vec<String> = whole.files().into_iter().map(|(name, _)| name).collect();
     let expected = [
+        "figure-bars.pdf",
         "figure-bars.png",
         "figure-bars.svg",
+        "figure-sequence.pdf",
         "figure-sequence.png",
         "figure-sequence.svg",
+        "figure-series.pdf",
         "figure-series.png",
         "figure-series.svg",
+        "figure.pdf",
         "figure.png",
         "figure.svg",
         "links.csv",
@@ -135,6 +139,110 @@ fn threads_and_interruptions_change_no_byte() {
     let results = Results::load(&whole.0).expect("can be read");
     let ratio = results.comparisons[0].speedup.expect("both were measured");
     assert_eq!((ratio.paper, ratio.over_paper), (Some(1.5), Some(ratio.ours / 1.5)));
+}
+
+/// A fast and a slow flow of the same scheme.
+const UNLIKE: &str = r#"
+title = "Two kinds of flows"
+duration = "4 s"
+[[link]]
+name = "fast link"
+from = "server"
+to = "router"
+rate = "10 Mbps"
+buffer = "20 packets"
+[[link]]
+name = "slow link"
+from = "router"
+to = "phone"
+trace = "lte"
+buffer = "20 packets"
+[[flow]]
+name = "fast"
+path = ["fast link"]
+rtt = "20 ms"
+controller = "scheme"
+traffic = { on = "exp 50 kB", off = "exp 0.1 s" }
+[[flow]]
+name = "slow"
+path = ["fast link", "slow link"]
+rtt = "200 ms"
+controller = "scheme"
+traffic = { on = "exp 50 kB", off = "exp 0.1 s" }
+[experiment]
+runs = 3
+columns = ["throughput", "share"]
+reference = ["Reno", "Cubic"]
+paper_axes = { x = [1, 5], y = [1, 20] }
+[[experiment.scheme]]
+name = "Reno"
+controller = "reno"
+[[experiment.scheme]]
+name = "Cubic"
+controller = "cubic"
+[[experiment.scheme]]
+name = "Vegas"
+controller = "vegas"
+paper = { Reno = { speedup = 2.5 }, Cubic = { speedup = 1.5 } }
+"#;
+
+#[test]
+fn unlike_flows_have_a_point_each() {
+    let folder = Folder::new("unlike");
+    work(&folder, &plan(UNLIKE, &Options::default()), 2, u64::MAX);
+    let svg = fs::read_to_string(folder.0.join("figure.svg")).expect("is drawn");
+    for name in ["Reno, fast", "Reno, slow", "Vegas, fast", "Vegas, slow"] {
+        assert!(svg.contains(&format!(">{name}</text>")), "{name} is not in {svg}");
+    }
+    assert!(!svg.contains(">Reno</text>"), "there is no point of both");
+    // Of the fast flows one scheme is the best on both axes; no line joins them with the slow ones.
+    assert!(svg.contains(">efficient frontier, slow<") && !svg.contains(">efficient frontier<"));
+    let results = Results::load(&folder.0).expect("can be read");
+    let table = &results.tables()[0];
+    let all = table.rows.iter().find(|row| row[1] == exm_measure::report::Cell::text("all"));
+    // A share can be told of both together, a median throughput cannot.
+    let all = all.expect("a row of all flows");
+    assert_eq!(all[2], exm_measure::report::Cell::Empty);
+    assert!(matches!(all[3], exm_measure::report::Cell::Number { .. }));
+}
+
+#[test]
+fn ratios_and_axes_stand_beside_the_papers() {
+    let folder = Folder::new("axes");
+    work(&folder, &plan(UNLIKE, &Options::default()), 2, u64::MAX);
+    let results = Results::load(&folder.0).expect("can be read");
+    let of = |reference: &str| {
+        let is =
+            |one: &&exm_experiment::Comparison| one.reference == reference && one.scheme == "Vegas";
+        results.comparisons.iter().find(is).and_then(|one| one.speedup?.paper)
+    };
+    assert_eq!((of("Reno"), of("Cubic")), (Some(2.5), Some(1.5)));
+    let note = results.notes.last().expect("a note on the axes");
+    assert!(
+        note.starts_with("inside the axes of the paper's figure (queueing delay, ms 1 to 5"),
+        "{note}"
+    );
+    let schemes = ["Reno", "Cubic", "Vegas"];
+    assert!(schemes.iter().all(|name| note.matches(name).count() == 1), "{note}");
+    let svg = fs::read_to_string(folder.0.join("figure.svg")).expect("is drawn");
+    assert!(svg.contains("the paper's axes</text>"));
+}
+
+#[test]
+fn a_figure_says_what_it_shows() {
+    let text = UNLIKE.replace("[\"fast link\"]", "[\"slow link\"]");
+    let folder = Folder::new("words");
+    work(&folder, &plan(&text, &Options { runs: Some(1), ..Options::default() }), 1, u64::MAX);
+    let results = Results::load(&folder.0).expect("can be read");
+    let title = "Two kinds of flows, trace synthetic lte";
+    assert_eq!(results.title.as_deref(), Some(title));
+    let caption = &results.pictures[0].title;
+    assert_eq!(
+        *caption,
+        format!("{title}: 1 run of 4 s, a single run of each, which has no spread")
+    );
+    let svg = fs::read_to_string(folder.0.join("figure.svg")).expect("is drawn");
+    assert!(!svg.contains("fill-opacity"), "no ellipse over the senders of one run: {svg}");
 }
 
 /// One flow, whose answers cross a link as well.

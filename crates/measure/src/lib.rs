@@ -5,12 +5,16 @@
 
 mod escape;
 pub mod figure;
+#[cfg(feature = "pdf")]
+mod pdf;
 #[cfg(feature = "png")]
 mod png;
 pub mod report;
 pub mod stats;
 mod svg;
 
+#[cfg(feature = "pdf")]
+pub use pdf::{PdfError, pdf};
 #[cfg(feature = "png")]
 pub use png::{PngError, png};
 

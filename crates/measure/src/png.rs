@@ -35,9 +35,7 @@ pub enum PngError {
 /// # Errors
 /// If it is no SVG, or the picture is larger than 20 000 pixels either way.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PngError> {
-    let options =
-        Options { font_family: FAMILY.to_owned(), fontdb: Arc::new(fonts()), ..Options::default() };
-    let tree = Tree::from_str(svg, &options).map_err(PngError::Svg)?;
+    let tree = tree(svg).map_err(PngError::Svg)?;
     let (width, height) =
         ((tree.size().width() * scale).ceil(), (tree.size().height() * scale).ceil());
     let is_drawn = |length: f32| (1.0..=LARGEST).contains(&length);
@@ -47,6 +45,13 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PngError> {
     let mut pixels = pixels.ok_or(PngError::Size { width, height })?;
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     pixels.encode_png().map_err(|error| PngError::Encoding(error.to_string()))
+}
+
+/// What is drawn of `svg`, its text in the embedded font.
+pub(crate) fn tree(svg: &str) -> Result<Tree, usvg::Error> {
+    let options =
+        Options { font_family: FAMILY.to_owned(), fontdb: Arc::new(fonts()), ..Options::default() };
+    Tree::from_str(svg, &options)
 }
 
 const FAMILY: &str = "Noto Sans";

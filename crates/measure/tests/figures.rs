@@ -52,7 +52,7 @@ fn scheme(index: usize, name: &str, mbps: f64, ms: f64) -> Scheme {
     Scheme {
         name: name.to_owned(),
         style: Style::nth(index),
-        on_frontier: name.starts_with("RemyCC"),
+        frontiers: vec!["efficient frontier".to_owned()],
         curve: None,
         runs: (0..128).map(|_| run(&mut stream)).collect(),
     }
@@ -77,7 +77,8 @@ fn throughput_and_delay() {
         description: "Throughput and queueing delay of nine schemes.".to_owned(),
         y_axis: "throughput, Mbps".to_owned(),
         delay: "queueing delay".to_owned(),
-        spread: Spread::Ellipse,
+        spread: Spread::Ellipse(1.0),
+        original: None,
         schemes: schemes
             .into_iter()
             .enumerate()
@@ -91,14 +92,98 @@ fn throughput_and_delay() {
     );
 }
 
+/// The points of the lines in `svg` that are told to be `name`.
+fn lines_of(svg: &str, name: &str) -> Vec<Vec<(f64, f64)>> {
+    let title = format!("<title>{name}</title>");
+    let told = svg.split(&title).skip(1);
+    let lines = told.filter_map(|rest| rest.split("points=\"").nth(1)?.split('"').next());
+    let point = |pair: &str| {
+        let (x, y) = pair.split_once(',').expect("x and y");
+        (x.parse().expect("a number"), y.parse().expect("a number"))
+    };
+    lines.map(|line| line.split(' ').map(point).collect()).collect()
+}
+
+#[test]
+fn no_frontier_joins_two_families() {
+    let of = |index: usize, name: &str, at: (f64, f64), frontiers: &[&str]| Scheme {
+        frontiers: frontiers.iter().map(|name| format!("frontier with {name}")).collect(),
+        runs: vec![Run { delay_ms: Some(at.1), throughput: at.0 }],
+        ..scheme(index, name, 1.0, 1.0)
+    };
+    let both = &["ours", "theirs"];
+    let figure = ThroughputDelay {
+        title: "Two families of tables and what people designed".to_owned(),
+        subtitle: "15 Mbps, 150 ms".to_owned(),
+        description: "Two frontiers.".to_owned(),
+        y_axis: "throughput, Mbps".to_owned(),
+        delay: "queueing delay".to_owned(),
+        spread: Spread::None,
+        original: Some([[8.0, 32.0], [1.0, 3.0]]),
+        schemes: vec![
+            of(0, "ours, fast", (2.8, 22.0), &["ours"]),
+            of(1, "ours, slow", (1.4, 1.3), &["ours"]),
+            of(2, "theirs, fast", (1.9, 5.0), &["theirs"]),
+            of(3, "theirs, slow", (1.3, 0.2), &["theirs"]),
+            of(4, "Vegas", (1.6, 3.0), both),
+            of(5, "Cubic", (1.5, 12.0), both),
+        ],
+    };
+    let svg = figure.svg();
+    check("frontiers", &svg);
+    let (ours, theirs) =
+        (lines_of(&svg, "frontier with ours"), lines_of(&svg, "frontier with theirs"));
+    // From the least delay: Vegas, which no table of either beats, is on both; Cubic on neither.
+    assert_eq!((ours.len(), ours[0].len(), theirs.len(), theirs[0].len()), (1, 3, 1, 3));
+    assert_eq!(ours[0][1], theirs[0][1], "Vegas");
+    assert!(ours[0].iter().filter(|point| theirs[0].contains(point)).count() == 1);
+    assert!(svg.contains("the paper's axes</text>"), "{svg}");
+}
+
+#[test]
+fn ellipses_are_whole_and_around_their_points() {
+    // A spread as wide as its middle: a Gaussian of it reaches below zero on a linear axis.
+    let mut wide = scheme(0, "wide", 1.0, 10.0);
+    for (index, run) in wide.runs.iter_mut().enumerate() {
+        run.delay_ms = Some(10.0 * libm::exp2(index as f64 % 9.0 - 4.0));
+    }
+    let figure = |spread| ThroughputDelay {
+        title: "Wide".to_owned(),
+        subtitle: String::new(),
+        description: String::new(),
+        y_axis: "throughput, Mbps".to_owned(),
+        delay: "queueing delay".to_owned(),
+        spread,
+        original: None,
+        schemes: vec![wide.clone()],
+    };
+    let ends = |spread| {
+        let svg = figure(spread).svg();
+        let outline = svg.split("<polygon points=\"").find(|part| part.contains("fill-opacity"));
+        let outline = outline.and_then(|part| part.split('"').next()).expect("an ellipse");
+        let xs = outline.split(' ').filter_map(|pair| pair.split_once(',')?.0.parse::<f64>().ok());
+        let xs: Vec<f64> = xs.collect();
+        let circle = svg.split("<circle cx=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let centre: f64 = circle.expect("a point").parse().expect("a number");
+        let (low, high) = xs.iter().fold((f64::MAX, f64::MIN), |(l, h), &x| (l.min(x), h.max(x)));
+        (centre - low, high - centre)
+    };
+    for spread in [Spread::Ellipse(1.0), Spread::Ellipse(0.5)] {
+        let (left, right) = ends(spread);
+        assert!((left - right).abs() < 0.3 && left > 50.0, "{left} and {right}");
+    }
+}
+
 #[test]
 fn a_curve() {
     let one = |index: usize, name: &str, mbps: f64, ms: f64| Scheme {
         runs: vec![Run { delay_ms: Some(ms), throughput: mbps }],
+        frontiers: Vec::new(),
         ..scheme(index, name, mbps, ms)
     };
     let of_curve = |name: &str, mbps: f64, ms: f64| Scheme {
         curve: Some("Sprout".to_owned()),
+        frontiers: Vec::new(),
         ..one(0, name, mbps, ms)
     };
     let figure = ThroughputDelay {
@@ -107,7 +192,8 @@ fn a_curve() {
         description: "Less certainty is more throughput and more delay.".to_owned(),
         y_axis: "throughput at the receiver, Mbps".to_owned(),
         delay: "self-inflicted delay".to_owned(),
-        spread: Spread::Ellipse,
+        spread: Spread::None,
+        original: None,
         schemes: vec![
             of_curve("95 %", 0.31, 120.0),
             of_curve("75 %", 0.42, 260.0),
@@ -357,6 +443,7 @@ fn figures_of_nothing_and_of_extremes_are_drawn_too() {
         y_axis: text(),
         delay: text(),
         spread,
+        original: None,
         schemes,
     };
     let extreme = |ms, throughput| Scheme {
@@ -373,7 +460,8 @@ fn figures_of_nothing_and_of_extremes_are_drawn_too() {
     let lines = [vec![], vec![line(vec![])], vec![line(vec![(1.0, f64::NAN), (2.0, 0.0)])]];
     let mut figures: Vec<String> = Vec::new();
     for list in lists {
-        figures.push(td(list.clone(), Spread::Ellipse).svg());
+        figures.push(td(list.clone(), Spread::Ellipse(1.0)).svg());
+        figures.push(td(list.clone(), Spread::None).svg());
         figures.push(td(list, Spread::Quartiles).svg());
     }
     for lines in lines {

@@ -104,6 +104,7 @@ impl Args {
             delay: "queueing delay".to_owned(),
             // The networks differ, so the ellipse of a Gaussian would say little.
             spread: Spread::Quartiles,
+            original: None,
             schemes: schemes.collect(),
         };
         write_file(&self.path("comparison.svg"), figure.svg().as_bytes())
@@ -162,7 +163,7 @@ fn scheme(score: &Score, styles: &mut Styles) -> figure::Scheme {
     figure::Scheme {
         name: score.name.clone(),
         style: styles.of(&score.name),
-        on_frontier: false,
+        frontiers: Vec::new(),
         curve: None,
         runs: score.trials.iter().map(run).collect(),
     }

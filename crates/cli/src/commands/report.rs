@@ -1,18 +1,19 @@
 //! `exm report`: results on one page.
 
 use crate::commands::design::write_file;
-use crate::shell::Failure;
-use exm_experiment::{Shown, page};
+use crate::shell::{Failure, note};
+use exm_experiment::{ResultsError, ShowError, Shown, page};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 An HTML page holds its pictures and needs nothing else. The pictures of a page in Markdown lie in a
-folder beside it that is named like it.
+folder beside it that is named like it. Folders whose runs are unfinished are left out, with a note.
 
 Examples:
   exm report results/thesis-3-4 -o report.html
-  exm report results/thesis-3-4 results/thesis-3-7 -o docs/results.md";
+  exm report results/thesis-3-4 results/thesis-3-7 -o docs/results.md
+  exm report results/*";
 
 /// Write the results of any number of experiments as one page
 #[derive(Debug, clap::Args)]
@@ -37,8 +38,13 @@ impl Args {
                 return Err(Failure::invalid_value(&value, "--output", problem));
             }
         };
-        let all: Vec<Shown> =
+        let all: Vec<Option<Shown>> =
             self.folders.iter().map(|folder| load(folder)).collect::<Result<_, _>>()?;
+        let all: Vec<Shown> = all.into_iter().flatten().collect();
+        if all.is_empty() {
+            return Err(Failure::new("no folder holds finished results".to_owned())
+                .with_tip("finish one by giving its exm experiment run again"));
+        }
         if !is_markdown {
             write_file(&self.output, page(&all, "").html().as_bytes())?;
             return Ok(ExitCode::SUCCESS);
@@ -51,11 +57,17 @@ impl Args {
     }
 }
 
-fn load(folder: &Path) -> Result<Shown, Failure> {
-    Shown::load(folder).map_err(|error| {
-        Failure::from(error)
-            .with_tip("give folders that exm experiment run or exm compare has written")
-    })
+/// The results in `folder`; nothing, which is said, where they are unfinished.
+fn load(folder: &Path) -> Result<Option<Shown>, Failure> {
+    match Shown::load(folder) {
+        Ok(shown) => Ok(Some(shown)),
+        Err(error @ ShowError::Results(ResultsError::Unfinished { .. })) => {
+            note(&format!("left out: {error}"));
+            Ok(None)
+        }
+        Err(error) => Err(Failure::from(error)
+            .with_tip("give folders that exm experiment run or exm compare has written")),
+    }
 }
 
 /// Writes the pictures of a page in Markdown into the folder `beside` it.

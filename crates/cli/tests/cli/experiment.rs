@@ -57,7 +57,7 @@ fn an_experiment_leaves_tables_and_pictures() {
         "note: packets are longer\n",
         "note: one: as it was\n",
         "absent was left out: the table absent.dna is not there",
-        "picture: results/two/figure.svg, .png",
+        "picture: results/two/figure.svg, .png, .pdf",
     ] {
         assert!(text.contains(part), "\"{part}\" is not in {text}");
     }
@@ -94,6 +94,7 @@ fn the_same_command_goes_on_and_gives_the_same() {
         "runs.jsonl",
         "figure.svg",
         "figure.png",
+        "figure.pdf",
     ];
     for name in files {
         assert!(read("a", name) == read("b", name), "{name} differs");
@@ -274,6 +275,17 @@ fn a_report_is_one_page() {
     ] {
         assert!(html.contains(part), "{part}");
     }
+    // A folder whose runs go on is left out, and that is said; nothing else is forgiven.
+    fs::create_dir(folder.path("results/going")).expect("can be made");
+    folder.write("results/going/runs.jsonl", b"");
+    let output = folder.run("report results/going results/two -o page.html");
+    assert!(output.status.success(), "{}", error_of(&output));
+    let error = error_of(&output);
+    assert!(error.contains("note: left out: results/going is unfinished"), "{error}");
+    assert_eq!(fs::read_to_string(folder.path("page.html")).expect("is written"), html);
+    let alone = folder.run("report results/going -o none.html");
+    assert!(!alone.status.success() && !folder.path("none.html").exists());
+    assert!(!folder.run("report results/two results/nothing -o none.html").status.success());
     assert!(folder.run("report results/two -o results.md").status.success());
     let text = fs::read_to_string(folder.path("results.md")).expect("is written");
     assert!(text.contains("](results/two-figure.svg)"), "{text}");

@@ -73,6 +73,17 @@ fn a_file_is_understood() {
 }
 
 #[test]
+fn ratios_axes_and_ellipses_are_checked() {
+    let with = |line: &str| refusal("runs = 3", &format!("runs = 3\n{line}"));
+    assert!(with("sigma = 0.0").contains("ellipse of 0 standard deviations"));
+    assert!(with("paper_axes = { x = [8, 2], y = [1, 3] }").contains("their low end first"));
+    assert!(with("paper_axes = { x = [0, 2], y = [1, 3] }").contains("delays above 0"));
+    assert!(with("paper_axes = { x = [1, 2] }").contains("the key \"y\" is missing"));
+    let error = refusal("speedup = 1.5", "Rino = { speedup = 1.5 }");
+    assert!(error.contains("\"Rino\" is none: did you mean \"Reno\"?"), "{error}");
+}
+
+#[test]
 fn notes_are_paragraphs() {
     let with = |notes: &str| {
         let text = FILE.replacen("runs = 3", &format!("runs = 3\nnotes = {notes}"), 1);

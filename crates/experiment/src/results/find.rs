@@ -73,9 +73,9 @@ impl Results {
             host: exm_sim::network::hosts(plan.cases.iter().map(|case| &case.network)),
             is_live: plan.is_live,
             experiment: experiment.name.clone(),
-            title: experiment.title.clone(),
+            title: experiment.title.as_ref().map(|_| plan.title(plan.cases.iter())),
             source: experiment.source.clone(),
-            notes: notes(experiment),
+            notes: notes(experiment).chain(inside(experiment, &found.cases)).collect(),
             columns: experiment.columns.iter().map(|column| column.key.to_owned()).collect(),
             sweep: experiment.sweep.as_ref().map(|sweep| sweep.title.clone()),
             schemes: schemes.collect(),
@@ -159,6 +159,7 @@ impl Finder<'_> {
         let is_reference = |other: &Case| {
             (other.variant, other.point, other.scheme) == (case.variant, case.point, reference)
         };
+        let base_scheme = &experiment.schemes[reference];
         let base = self.plan.cases.iter().position(is_reference)?;
         let own = self.sample(number, case.is_own.clone());
         let base = self.sample(base, self.plan.cases[base].is_own.clone());
@@ -173,7 +174,7 @@ impl Finder<'_> {
             let ours = statistic(&all)?;
             // The paper's is that of the mean, where there is one.
             let is_beside = experiment.mean.is_none() || experiment.variants.len() == 1;
-            let paper = scheme.ratio(name, case.point).filter(|_| is_beside);
+            let paper = scheme.ratio(name, &base_scheme.name, case.point).filter(|_| is_beside);
             Some(Ratio::new(ours, own.interval(self.plan.seed, statistic), paper))
         };
         Some(Comparison {
@@ -216,7 +217,9 @@ impl Finder<'_> {
         let experiment = &self.plan.experiment;
         let scheme = experiment.schemes.iter().find(|scheme| scheme.name == one.scheme);
         let point = experiment.points().iter().position(|point| point.label == one.point);
-        let paper = |name: &str| scheme.zip(point).and_then(|(s, point)| s.ratio(name, point));
+        let paper = |name: &str| {
+            scheme.zip(point).and_then(|(s, point)| s.ratio(name, &one.reference, point))
+        };
         let same = |other: &&Comparison| {
             (&other.reference, &other.scheme, &other.point)
                 == (&one.reference, &one.scheme, &one.point)
@@ -287,10 +290,7 @@ impl Finder<'_> {
         // The mean over variants has the cases of the first of them.
         for (case, result) in self.plan.cases.iter().zip(results) {
             let scheme = &self.plan.experiment.schemes[case.scheme];
-            let is_ratio = |number: &&PaperNumber| {
-                [SPEEDUP, DELAY_REDUCTION].contains(&number.metric.as_str())
-            };
-            for number in scheme.paper.iter().filter(|number| !is_ratio(number)) {
+            for number in scheme.paper.iter().filter(|number| !number.is_ratio()) {
                 let of_group = |name: &String| {
                     let group = result.groups.iter().find(|group| group.name == *name);
                     group.map(|group| &group.summary)
@@ -348,11 +348,46 @@ fn mean_summary<'a>(all: impl Iterator<Item = &'a Summary>) -> Summary {
 }
 
 /// The notes of an experiment, and those of its variants with their names before them.
-fn notes(experiment: &Experiment) -> Vec<String> {
+fn notes(experiment: &Experiment) -> impl Iterator<Item = String> {
     let of_variant =
         |variant: &Variant| Some(format!("{}: {}", variant.name, variant.note.as_ref()?));
     let variants = experiment.variants.iter().filter_map(of_variant);
-    experiment.notes.iter().cloned().chain(variants).collect()
+    experiment.notes.iter().cloned().chain(variants)
+}
+
+/// Which schemes lie inside the axes of the paper's picture: a note for each of the settings.
+fn inside(experiment: &Experiment, cases: &[CaseResult]) -> Vec<String> {
+    let Some([x, y]) = experiment.paper_axes else { return Vec::new() };
+    let mut all: Vec<(String, [Vec<&str>; 2])> = Vec::new();
+    for case in cases {
+        let name =
+            [case.variant.as_str(), case.point.as_str()].into_iter().filter(|n| !n.is_empty());
+        let name = name.collect::<Vec<_>>().join(", ");
+        let value = |key: &str| case.own.values.get(key).copied().unwrap_or(f64::NAN);
+        let is_in = |[low, high]: [f64; 2], value: f64| (low..=high).contains(&value);
+        let is_inside = is_in(x, value(experiment.x.key)) && is_in(y, value(experiment.y.key));
+        if all.last().is_none_or(|last| last.0 != name) {
+            all.push((name, Default::default()));
+        }
+        if let Some((_, lists)) = all.last_mut() {
+            lists[usize::from(!is_inside)].push(&case.scheme);
+        }
+    }
+    let listed =
+        |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let note = |(name, [inside, outside]): (String, [Vec<&str>; 2])| {
+        let colon = if name.is_empty() { "" } else { ": " };
+        let axes = format!(
+            "{} {} to {}, {} {} to {}",
+            experiment.x.words, x[0], x[1], experiment.y.words, y[0], y[1]
+        );
+        format!(
+            "{name}{colon}inside the axes of the paper's figure ({axes}) lie {}; outside {}.",
+            listed(&inside),
+            listed(&outside)
+        )
+    };
+    all.into_iter().map(note).collect()
 }
 
 impl Ratio {
@@ -363,9 +398,11 @@ impl Ratio {
 }
 
 impl Scheme {
-    /// What the papers say of its ratio called `name` to a reference.
-    fn ratio(&self, name: &str, point: usize) -> Option<f64> {
-        let number = self.paper.iter().find(|one| one.group.is_none() && one.metric == name);
+    /// What the papers say of its ratio called `name` to the scheme `reference`.
+    fn ratio(&self, name: &str, reference: &str, point: usize) -> Option<f64> {
+        let ratios = || self.paper.iter().filter(|one| one.metric == name);
+        let own = ratios().find(|one| one.group.as_deref() == Some(reference));
+        let number = own.or_else(|| ratios().find(|one| one.group.is_none()));
         number.map(|number| number.at(point))
     }
 }

@@ -1,10 +1,12 @@
 //! How schemes are told apart: by colour, and by shape, dashes or hatching as well.
 
 use crate::svg::{Drawing, Frame};
+use std::borrow::Cow;
 
-/// The colours of Okabe and Ito, which the colour-blind tell apart too, without the yellow that
-/// white paper swallows; beside each the darker one that text in it is written in.
-const COLOURS: [(&str, &str); 7] = [
+/// Colours, and beside each the darker one that text in it is written in. First those of Okabe and Ito,
+/// which the colour-blind tell apart too, without the yellow that white paper swallows; then others that
+/// differ from them and from one another, mostly of Paul Tol's schemes.
+const COLOURS: [(&str, &str); 16] = [
     ("#0072b2", "#0072b2"),
     ("#d55e00", "#b04d00"),
     ("#009e73", "#007a59"),
@@ -12,7 +14,18 @@ const COLOURS: [(&str, &str); 7] = [
     ("#cc79a7", "#a3447a"),
     ("#e69f00", "#8f6200"),
     ("#56b4e9", "#1a75aa"),
+    ("#882255", "#882255"),
+    ("#999933", "#6b6b1f"),
+    ("#5e3cd0", "#4a2bb0"),
+    ("#7a4a2a", "#7a4a2a"),
+    ("#1f5c1f", "#1f5c1f"),
+    ("#ff3355", "#c4102f"),
+    ("#44cccc", "#0f7a7a"),
+    ("#b04ad8", "#8a2bb0"),
+    ("#8fd03f", "#4f7a14"),
 ];
+/// The angle between the hues of further colours: no number of turns brings one back.
+const GOLDEN_ANGLE: f64 = 137.508;
 const DASHES: [&str; 5] = ["none", "8 3", "2 3", "10 3 2 3", "5 2 1 2 1 2"];
 const HATCHES: usize = 6;
 /// How far a marker reaches from its middle.
@@ -26,25 +39,35 @@ impl Style {
     /// Grey, without markers: of what is no scheme, such as what a link offered.
     pub const BACKGROUND: Style = Style(usize::MAX);
 
-    /// The style of this number. The first seven differ in colour, the first eight in shape, the
-    /// first fifty-six in one or the other.
+    /// The style of this number. All differ in colour, the first eight in shape.
     pub const fn nth(number: usize) -> Style {
         Style(number)
     }
 
-    pub(super) fn colour(self) -> &'static str {
-        if self == Style::BACKGROUND {
-            return "#999";
-        }
-        COLOURS[self.0 % COLOURS.len()].0
+    pub(super) fn colour(self) -> Cow<'static, str> {
+        self.of_number("#999", |(colour, _)| colour)
     }
 
     /// The colour of text.
-    pub(super) fn ink(self) -> &'static str {
+    pub(super) fn ink(self) -> Cow<'static, str> {
+        self.of_number("#555", |(_, ink)| ink)
+    }
+
+    fn of_number(
+        self,
+        background: &'static str,
+        of: fn((&'static str, &'static str)) -> &'static str,
+    ) -> Cow<'static, str> {
         if self == Style::BACKGROUND {
-            return "#555";
+            return background.into();
         }
-        COLOURS[self.0 % COLOURS.len()].1
+        COLOURS.get(self.0).map_or_else(
+            || {
+                let hue = self.0 as f64 * GOLDEN_ANGLE % 360.0;
+                format!("hsl({hue:.2}, 60%, 35%)").into()
+            },
+            |&both| of(both).into(),
+        )
     }
 
     /// The attributes of a line.
@@ -174,5 +197,19 @@ impl Styles {
             self.names.push(name.to_owned());
             self.names.len() - 1
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_styles_have_one_colour() {
+        let styles = || (0..500).map(Style::nth).chain([Style::BACKGROUND]);
+        let colours: BTreeSet<String> = styles().map(|style| style.colour().into_owned()).collect();
+        let inks: BTreeSet<String> = styles().map(|style| style.ink().into_owned()).collect();
+        assert_eq!((colours.len(), inks.len()), (501, 501));
     }
 }

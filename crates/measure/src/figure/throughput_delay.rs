@@ -2,7 +2,7 @@
 //! right corner is best.
 
 use super::axis::{Axis, Scale, extent, number};
-use super::label::{Obstacles, Placed, place};
+use super::label::{Obstacles, Placed, SIZE, place, width};
 use super::lines::HALO;
 use super::panel::{EDGE, Heading, Panel, WIDTH, left_margin};
 use super::style::{MARKER, Style};
@@ -13,12 +13,16 @@ use std::fmt::Write;
 const HEIGHT: f64 = 380.0;
 /// Delays below this, in ms, are drawn there: a logarithmic axis has no zero.
 const LEAST_MS: f64 = 0.01;
-/// How far to the right of a median an ellipse is followed: to delays of so much of it.
-const FOLLOWED: f64 = 0.3;
+/// The height of what names the lines below the axis.
+const LEGEND: f64 = 24.0;
+/// The line of the frame of the original's axes.
+const ORIGINAL: &str = "stroke=\"#777\" stroke-width=\"1.5\" stroke-dasharray=\"2 4\"";
+/// The lines of frontiers, where there are several.
+const FRONTIERS: [&str; 3] = ["none", "7 4", "2 3"];
 
 /// Throughput against delay: a point at the medians of each scheme, an ellipse or bars for how its runs
-/// scatter, the line that joins those that no other beats, lines that join schemes of one curve, and an
-/// arrow to where schemes are better.
+/// scatter, efficient frontiers, lines that join schemes of one curve, and an arrow to where schemes are
+/// better.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThroughputDelay {
     /// What it shows, in a few words.
@@ -33,18 +37,23 @@ pub struct ThroughputDelay {
     pub delay: String,
     /// How the scatter of a scheme's runs is shown.
     pub spread: Spread,
+    /// The axes of the figure that this one reproduces, drawn as a dotted frame: the ends of its delay,
+    /// ms, and of its throughput.
+    pub original: Option<[[f64; 2]; 2]>,
     /// The schemes. Those to which nothing was ever delivered are left out.
     pub schemes: Vec<Scheme>,
 }
 
 /// How the scatter of runs is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
-    /// By the one-sigma ellipse of the most likely Gaussian, as in the papers: for many runs on one
-    /// network.
-    Ellipse,
+    /// By the ellipse of so many standard deviations of the most likely Gaussian of throughput and the
+    /// logarithm of delay, around the medians, as in the papers: for many runs on one network.
+    Ellipse(f64),
     /// By bars from the lower to the upper quartile: for networks that differ.
     Quartiles,
+    /// Not at all: for a single run.
+    None,
 }
 
 /// What one scheme got.
@@ -54,11 +63,11 @@ pub struct Scheme {
     pub name: String,
     /// How it looks.
     pub style: Style,
-    /// Whether the frontier may run through it: the papers draw that of the RemyCCs. With no such
-    /// scheme, or one, there is no line.
-    pub on_frontier: bool,
+    /// The names of the efficient frontiers that it takes part in. Each is a line through those of its
+    /// schemes that no other of them beats on both axes.
+    pub frontiers: Vec<String>,
     /// What it shares with the schemes that a line joins it with, in their order: one scheme at
-    /// several settings. It is no part of the frontier.
+    /// several settings.
     pub curve: Option<String>,
     /// Its runs, or its senders in all runs.
     pub runs: Vec<Run>,
@@ -109,12 +118,17 @@ impl Mark<'_> {
         let pairs = scheme.runs.iter().filter_map(|run| Some((run.delay_ms?, run.throughput)));
         let pairs: Vec<(f64, f64)> = pairs.collect();
         let outline = match spread {
-            Spread::Ellipse => Ellipse::of(&pairs).map_or(Vec::new(), |one| one.outline(96)),
-            Spread::Quartiles => Vec::new(),
+            Spread::Ellipse(sigmas) => {
+                // In the coordinates of the drawing, in which its centre is where the medians are.
+                let drawn: Vec<(f64, f64)> =
+                    pairs.iter().map(|&(ms, mbps)| (libm::log(ms.max(LEAST_MS)), mbps)).collect();
+                let centre = (libm::log(delay.middle), throughput.middle);
+                let ellipse = Ellipse::of(&drawn).map(|one| one.scaled(sigmas).moved_to(centre));
+                ellipse.map_or(Vec::new(), |one| one.outline(96))
+            }
+            Spread::Quartiles | Spread::None => Vec::new(),
         };
-        // As far as the axis is drawn for: an ellipse may reach to delays below zero.
-        let least = (delay.middle * FOLLOWED).max(LEAST_MS);
-        let outline = outline.into_iter().map(|(ms, mbps)| (ms.max(least), mbps.max(0.0)));
+        let outline = outline.into_iter().map(|(log_ms, mbps)| (libm::exp(log_ms), mbps));
         Some(Mark { scheme, delay, throughput, outline: outline.collect() })
     }
 
@@ -124,19 +138,19 @@ impl Mark<'_> {
 
     fn delays(&self, spread: Spread) -> Vec<f64> {
         match spread {
-            Spread::Ellipse => {
+            Spread::Quartiles => vec![self.delay.low, self.delay.high],
+            Spread::Ellipse(_) | Spread::None => {
                 self.outline.iter().map(|at| at.0).chain([self.delay.middle]).collect()
             }
-            Spread::Quartiles => vec![self.delay.low, self.delay.high],
         }
     }
 
     fn throughputs(&self, spread: Spread) -> Vec<f64> {
         match spread {
-            Spread::Ellipse => {
+            Spread::Quartiles => vec![self.throughput.low, self.throughput.high],
+            Spread::Ellipse(_) | Spread::None => {
                 self.outline.iter().map(|at| at.1).chain([self.throughput.middle]).collect()
             }
-            Spread::Quartiles => vec![self.throughput.low, self.throughput.high],
         }
     }
 }
@@ -148,26 +162,37 @@ impl ThroughputDelay {
         let marks: Vec<Mark<'_>> = marks.collect();
         let heading = Heading::new(&self.title, &self.subtitle);
         let panel = self.panel(&marks, heading.bottom());
-        let mut drawing = Drawing::new(WIDTH, panel.frame.bottom + 48.0 + EDGE / 2.0);
+        let frontiers = frontiers(&marks);
+        let below = if frontiers.len() > 1 || self.original.is_some() { LEGEND } else { 0.0 };
+        let mut drawing = Drawing::new(WIDTH, panel.frame.bottom + 48.0 + below + EDGE / 2.0);
         heading.draw(&mut drawing);
         let x_axis = format!("{}, ms (logarithmic, less to the right)", self.delay);
         panel.draw(&mut drawing, Some(&x_axis), &self.y_axis);
         let (arrow, at) = arrow_place(&panel, &marks);
         drawing.within(&panel.frame, |drawing| {
+            self.original.iter().for_each(|axes| draw_original(drawing, &panel, axes));
             draw_arrow(drawing, at);
-            marks.iter().for_each(|mark| draw_spread(drawing, &panel, mark));
-            draw_frontier(drawing, &panel, &marks);
+            if self.spread != Spread::None {
+                marks.iter().for_each(|mark| draw_spread(drawing, &panel, mark));
+            }
+            draw_frontiers(drawing, &panel, &frontiers);
             curves(&marks).iter().for_each(|curve| draw_curve(drawing, &panel, curve));
         });
         panel.draw_frame(&mut drawing);
         marks.iter().for_each(|mark| draw_point(&mut drawing, &panel, mark, &self.delay));
-        draw_names(&mut drawing, &panel, &marks, arrow);
+        draw_names(&mut drawing, &panel, &marks, (arrow, self.spread));
+        if below > 0.0 {
+            self.draw_legend(&mut drawing, panel.frame.bottom + 66.0, &frontiers);
+        }
         drawing.finish(&self.title, &self.told(&marks))
     }
 
     fn panel(&self, marks: &[Mark<'_>], top: f64) -> Panel {
-        let delays = extent(marks.iter().flat_map(|mark| mark.delays(self.spread)));
-        let throughputs = extent(marks.iter().flat_map(|mark| mark.throughputs(self.spread)));
+        let original = |axis: usize| self.original.into_iter().flat_map(move |axes| axes[axis]);
+        let delays = marks.iter().flat_map(|mark| mark.delays(self.spread));
+        let delays = extent(delays.chain(original(0)));
+        let throughputs = marks.iter().flat_map(|mark| mark.throughputs(self.spread));
+        let throughputs = extent(throughputs.chain(original(1)));
         // Some room for names above and below.
         let roomy = throughputs.map(|(low, high)| {
             let room = ((high - low) * 0.06).max(high.abs() * 0.02);
@@ -178,6 +203,22 @@ impl ThroughputDelay {
         let left = left_margin(&y, &self.y_axis, HEIGHT);
         let frame = Frame { left, right: WIDTH - EDGE, top, bottom: top + HEIGHT };
         Panel { frame, x, y }
+    }
+
+    /// What the lines are, where there is more than one frontier, or a frame.
+    fn draw_legend(&self, drawing: &mut Drawing, y: f64, frontiers: &[Frontier]) {
+        let mut x = EDGE + 28.0;
+        let mut entry = |drawing: &mut Drawing, line: &str, name: &str| {
+            drawing.line(&[(x, y - 4.5), (x + 30.0, y - 4.5)], line);
+            drawing.text((x + 36.0, y), Anchor::Start, "", name);
+            x += 36.0 + width(name, SIZE) + 20.0;
+        };
+        for frontier in frontiers {
+            entry(drawing, &frontier.line, &frontier.name);
+        }
+        if self.original.is_some() {
+            entry(drawing, ORIGINAL, "the paper's axes");
+        }
     }
 
     /// The description, and the medians in words.
@@ -225,21 +266,50 @@ fn along(from: (f64, f64), to: (f64, f64)) -> impl Iterator<Item = (f64, f64)> {
     })
 }
 
-/// The line through the schemes of the frontier that no other of them beats.
-fn draw_frontier(drawing: &mut Drawing, panel: &Panel, marks: &[Mark<'_>]) {
-    let medians = frontier(marks);
-    if medians.len() > 1 {
-        let line: Vec<(f64, f64)> = medians.into_iter().map(|medians| panel.at(medians)).collect();
-        drawing.told("efficient frontier", |drawing| {
-            drawing.line(&line, "stroke=\"#000\" stroke-width=\"1.5\" stroke-opacity=\"0.75\"");
-        });
+/// An efficient frontier as it is drawn.
+struct Frontier {
+    name: String,
+    /// The attributes of its line.
+    line: String,
+    /// The medians that it runs through.
+    medians: Vec<(f64, f64)>,
+}
+
+/// The frontiers of more than one scheme, in the order in which schemes name them.
+fn frontiers(marks: &[Mark<'_>]) -> Vec<Frontier> {
+    let mut names: Vec<&String> = Vec::new();
+    for name in marks.iter().flat_map(|mark| &mark.scheme.frontiers) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let frontier = |(index, name): (usize, &String)| {
+        let own = marks.iter().filter(|mark| mark.scheme.frontiers.contains(name));
+        let own: Vec<(f64, f64)> = own.map(Mark::medians).collect();
+        let medians = efficient_frontier(&own).into_iter().map(|index| own[index]).collect();
+        let dashes = match FRONTIERS[index % FRONTIERS.len()] {
+            "none" => String::new(),
+            dashes => format!(" stroke-dasharray=\"{dashes}\""),
+        };
+        let line = format!("stroke=\"#000\" stroke-width=\"1.5\" stroke-opacity=\"0.75\"{dashes}");
+        Frontier { name: name.clone(), line, medians }
+    };
+    let all = names.into_iter().enumerate().map(frontier);
+    all.filter(|frontier| frontier.medians.len() > 1).collect()
+}
+
+fn draw_frontiers(drawing: &mut Drawing, panel: &Panel, frontiers: &[Frontier]) {
+    for Frontier { name, line, medians } in frontiers {
+        let points: Vec<(f64, f64)> = medians.iter().map(|&medians| panel.at(medians)).collect();
+        drawing.told(name, |drawing| drawing.line(&points, line));
     }
 }
 
-fn frontier(marks: &[Mark<'_>]) -> Vec<(f64, f64)> {
-    let own = marks.iter().filter(|mark| mark.scheme.on_frontier && mark.scheme.curve.is_none());
-    let medians: Vec<(f64, f64)> = own.map(Mark::medians).collect();
-    efficient_frontier(&medians).into_iter().map(|index| medians[index]).collect()
+/// The frame of the axes of the figure that this one reproduces.
+fn draw_original(drawing: &mut Drawing, panel: &Panel, [delays, throughputs]: &[[f64; 2]; 2]) {
+    let corners = [(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)];
+    let frame = corners.map(|(x, y)| panel.at((delays[x], throughputs[y])));
+    drawing.told("axes of the paper's figure", |drawing| drawing.line(&frame, ORIGINAL));
 }
 
 /// The marks of each curve of more than one.
@@ -283,7 +353,12 @@ fn draw_point(drawing: &mut Drawing, panel: &Panel, mark: &Mark<'_>, which: &str
     });
 }
 
-fn draw_names(drawing: &mut Drawing, panel: &Panel, marks: &[Mark<'_>], arrow: Frame) {
+fn draw_names(
+    drawing: &mut Drawing,
+    panel: &Panel,
+    marks: &[Mark<'_>],
+    (arrow, spread): (Frame, Spread),
+) {
     let reach = MARKER * 1.3 + 2.0;
     let around = |(x, y): (f64, f64)| Frame { left: x, right: x, top: y, bottom: y }.grown(reach);
     let points: Vec<(f64, f64)> = marks.iter().map(|mark| panel.at(mark.medians())).collect();
@@ -291,13 +366,15 @@ fn draw_names(drawing: &mut Drawing, panel: &Panel, marks: &[Mark<'_>], arrow: F
     boxes.push(arrow);
     let mut soft: Vec<(f64, f64)> =
         marks.iter().flat_map(|mark| mark.outline.iter().map(|&at| panel.at(at))).collect();
-    let line: Vec<(f64, f64)> = frontier(marks).into_iter().map(|at| panel.at(at)).collect();
-    soft.extend(line.windows(2).flat_map(|pair| along(pair[0], pair[1])));
+    for Frontier { medians, .. } in frontiers(marks) {
+        let line: Vec<(f64, f64)> = medians.into_iter().map(|at| panel.at(at)).collect();
+        soft.extend(line.windows(2).flat_map(|pair| along(pair[0], pair[1])));
+    }
     for curve in curves(marks) {
         let line = course(panel, &curve);
         soft.extend(line.windows(2).flat_map(|pair| along(pair[0], pair[1])));
     }
-    for mark in marks.iter().filter(|mark| mark.outline.is_empty()) {
+    for mark in marks.iter().filter(|_| spread == Spread::Quartiles) {
         soft.extend(bars(panel, mark).into_iter().flat_map(|[from, to]| along(from, to)));
     }
     let obstacles = Obstacles { frame: panel.frame, boxes, points: soft };

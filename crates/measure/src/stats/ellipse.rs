@@ -40,6 +40,19 @@ impl Ellipse {
         })
     }
 
+    /// The same with axes of so many times the length: 0.5 makes that of half a sigma.
+    #[must_use]
+    pub fn scaled(self, times: f64) -> Ellipse {
+        let (long, short) = self.semi_axes;
+        Ellipse { semi_axes: (long * times, short * times), ..self }
+    }
+
+    /// The same around another centre.
+    #[must_use]
+    pub fn moved_to(self, centre: (f64, f64)) -> Ellipse {
+        Ellipse { centre, ..self }
+    }
+
     /// `count` points along it, evenly turned, from the end of the longer axis.
     pub fn outline(&self, count: usize) -> Vec<(f64, f64)> {
         let (sin, cos) = libm::sincos(self.angle);
@@ -84,6 +97,10 @@ mod tests {
         assert!((ellipse.angle - 2.0 * FRAC_PI_4).abs() < 1e-12);
         let top = ellipse.outline(4)[0];
         assert!(top.0.abs() < 1e-12 && (top.1 - 3.0 * FRAC_1_SQRT_2).abs() < 1e-12, "{top:?}");
+        let half = ellipse.scaled(0.5).moved_to((1.0, 2.0));
+        let top = half.outline(4)[0];
+        assert!((top.0 - 1.0).abs() < 1e-12, "{top:?}");
+        assert!((top.1 - 2.0 - 1.5 * FRAC_1_SQRT_2).abs() < 1e-12, "{top:?}");
     }
 
     #[test]

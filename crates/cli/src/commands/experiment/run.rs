@@ -21,7 +21,7 @@ const QUICK: u64 = 4;
 
 const EXAMPLES: &str = "\
 The folder of results holds results.csv (each flow of each run), links.csv, the same as Parquet,
-results.json (what the tables tell), pictures as SVG and PNG, and runs.jsonl, from which a run
+results.json (what the tables tell), pictures as SVG, PNG and PDF, and runs.jsonl, from which a run
 that was interrupted goes on: give the same command again. The same experiment and seed give the
 same bytes, on any number of threads and however often it was interrupted. Of several
 experiments, the processor time that each took is told at the end.

@@ -93,7 +93,7 @@ impl fmt::Display for Shown<'_> {
         }
         for picture in &results.pictures {
             let path = folder.join(&picture.file);
-            writeln!(f, "picture: {}.svg, .png", path.display())?;
+            writeln!(f, "picture: {}.svg, .png, .pdf", path.display())?;
         }
         writeln!(f, "results: {}", folder.display())
     }

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// The traces
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Where to write the picture: .svg or .png
+    /// Where to write the picture: .svg, .png or .pdf
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     /// What to draw
@@ -47,20 +47,21 @@ const PIXELS: f32 = 2.0;
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let output = self.output.display().to_string();
-        let is_png = match self.output.extension().and_then(|end| end.to_str()) {
-            Some("svg") => false,
-            Some("png") => true,
-            _ => {
-                let problem = "end its name in .svg or .png";
-                return Err(Failure::invalid_value(&output, "--output", problem));
-            }
-        };
+        let format = self.output.extension().and_then(|end| end.to_str()).unwrap_or_default();
+        if !["svg", "png", "pdf"].contains(&format) {
+            let problem = "end its name in .svg, .png or .pdf";
+            return Err(Failure::invalid_value(&output, "--output", problem));
+        }
         let traces = load(&self.files)?;
         let svg = match self.kind {
             Kind::Capacity => self.capacity(&traces)?,
             Kind::Interarrivals => inter_arrivals(&traces),
         };
-        let picture = if is_png { exm_measure::png(&svg, PIXELS)? } else { svg.into_bytes() };
+        let picture = match format {
+            "png" => exm_measure::png(&svg, PIXELS)?,
+            "pdf" => exm_measure::pdf(&svg)?,
+            _ => svg.into_bytes(),
+        };
         write_file(&self.output, &picture)?;
         Ok(ExitCode::SUCCESS)
     }
