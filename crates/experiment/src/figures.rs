@@ -185,8 +185,8 @@ impl Artist<'_> {
         let description =
             format!("Throughput against {} of each sender in each run.", self.delay());
         let y_axis = self.plan.experiment.y.words.to_owned();
-        let marks = cases.iter().flat_map(|&case| self.marks(case)).collect();
-        self.scatter(words, (y_axis, description), marks)
+        let marks: Vec<Mark> = cases.iter().flat_map(|&case| self.marks(case)).collect();
+        self.scatter(words, (y_axis, description), &marks)
     }
 
     /// A mark for each group of flows that a scheme runs: unlike ones have no median in common.
@@ -222,7 +222,8 @@ impl Artist<'_> {
         let description =
             format!("The mean throughput against the mean {} of each scheme.", self.delay());
         let y_axis = format!("mean {}", y.words);
-        self.scatter(words, (y_axis, description), cases.iter().map(mean).collect())
+        let marks: Vec<Mark> = cases.iter().map(mean).collect();
+        self.scatter(words, (y_axis, description), &marks)
     }
 
     /// Which delay is drawn.
@@ -235,7 +236,7 @@ impl Artist<'_> {
         &self,
         words: Words,
         (y_axis, description): (String, String),
-        marks: Vec<Mark>,
+        marks: &[Mark],
     ) -> String {
         let experiment = &self.plan.experiment;
         let is_single = marks.iter().all(|mark| mark.runs.len() < 2) || self.results.runs == 1;
@@ -252,7 +253,7 @@ impl Artist<'_> {
             };
             Scheme {
                 style,
-                frontiers: self.frontiers(&marks, mark),
+                frontiers: self.frontiers(marks, mark),
                 curve: scheme.curve.clone().filter(|_| mark.group.is_none()),
                 runs: mark.runs.clone(),
                 name,
