@@ -93,7 +93,7 @@ fn between_networks(name: &str, script: &str) -> Option<String> {
     }
     let folder = folder(name);
     folder.write("key2", "BBECAwQFBgcICQoLDA0ODw");
-    let script = format!("{NETWORKS}{script}\nkill $(jobs -p) 2>/dev/null\n:");
+    let script = format!("{NETWORKS}{script}\nkill $server $other $world 2>/dev/null\n:");
     let output = shell(&folder, &script);
     if output.status.code() == Some(9) {
         exm_testing::skip("no ip, or it cannot make devices");
@@ -159,7 +159,8 @@ soon grep -q -- -d calls; cat calls /etc/resolv.conf
 
 #[test]
 fn resolvers_survive_a_change_of_network() {
-    let script = format!("$exm tunnel serve --key-file key >/dev/null 2>server &\n{RESOLVERS}");
+    let script =
+        format!("$exm tunnel serve --key-file key >/dev/null 2>server & server=$!\n{RESOLVERS}");
     let Some(said) = between_networks("tunnel-resolvers", &script) else { return };
     let ours = "# Written by exm tunnel, for as long as it runs.\nnameserver 192.0.2.7\n";
     let new = "nameserver 203.0.113.53\n";
@@ -196,7 +197,8 @@ there $exm tunnel unblock
 
 #[test]
 fn a_kill_switch_blocks_when_the_client_is_killed() {
-    let script = format!("$exm tunnel serve --key-file key >/dev/null 2>server &\n{KILL_SWITCH}");
+    let script =
+        format!("$exm tunnel serve --key-file key >/dev/null 2>server & server=$!\n{KILL_SWITCH}");
     let Some(said) = between_networks("tunnel-kill-switch", &script) else { return };
     let (printed, notes) = said.split_at(said.find("note:").unwrap_or(said.len()));
     assert_eq!(
