@@ -3,7 +3,9 @@
 use crate::commands::Command;
 use crate::help;
 use crate::shell::Failure;
+use crate::visible::visible;
 use clap::{CommandFactory, FromArgMatches, Parser};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -33,8 +35,11 @@ impl Cli {
     /// The command line that the program was given. Where it is wrong, or asks for help, the program
     /// says so and ends here.
     pub(crate) fn read() -> Cli {
-        let matches = Cli::definition().get_matches();
-        Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        let words: Vec<OsString> = std::env::args_os().collect();
+        match Cli::definition().try_get_matches_from(&words) {
+            Ok(matches) => Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),
+            Err(error) => told(&words).unwrap_or(error).exit(),
+        }
     }
 
     /// Does what must be done before the process has threads.
@@ -46,6 +51,13 @@ impl Cli {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.command.run()
     }
+}
+
+/// What is wrong with `words`, as it may be shown: what clap has styled can no longer be told from what
+/// the words bring along, so it is given words without control characters.
+fn told(words: &[OsString]) -> Option<clap::Error> {
+    let shown = words.iter().map(|word| visible(&word.to_string_lossy()).into_owned());
+    Cli::definition().try_get_matches_from(shown).err()
 }
 
 #[cfg(test)]

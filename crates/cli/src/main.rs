@@ -18,6 +18,7 @@ mod sessions;
 mod shell;
 mod tables;
 mod threads;
+mod visible;
 
 use std::process::ExitCode;
 

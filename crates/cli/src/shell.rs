@@ -1,5 +1,6 @@
 //! What all commands share: how results are printed and how failures are told.
 
+use crate::visible::{visible, visible_json};
 use clap::builder::styling::AnsiColor;
 use serde::Serialize;
 use std::fmt::Display;
@@ -55,9 +56,9 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         let (red, green) =
             (AnsiColor::Red.on_default().bold(), AnsiColor::Green.on_default().bold());
-        let mut text = format!("{red}error:{red:#} {}\n", self.message);
+        let mut text = format!("{red}error:{red:#} {}\n", visible(&self.message));
         if let Some(tip) = self.tip {
-            text.push_str(&format!("  {green}tip:{green:#} {tip}\n"));
+            text.push_str(&format!("  {green}tip:{green:#} {}\n", visible(&tip)));
         }
         // Where even that cannot be written, the code must do.
         let _ = anstream::stderr().write_all(text.as_bytes());
@@ -111,8 +112,7 @@ impl Printing {
         text: impl FnOnce() -> String,
         json: impl FnOnce() -> Result<String, serde_json::Error>,
     ) -> Result<(), Failure> {
-        let output = if self.json { json()? } else { text() };
-        print(output.as_bytes())
+        if self.json { print_json(&json()?) } else { print(&text()) }
     }
 }
 
@@ -138,8 +138,18 @@ pub(crate) fn json(
     Ok(serde_json::to_string_pretty(&envelope)? + "\n")
 }
 
-/// Writes to the standard output. A reader that has seen enough is no failure.
-pub(crate) fn print(output: &[u8]) -> Result<(), Failure> {
+/// Prints `text`, whole lines for people to read.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    write_out(visible(text).as_bytes())
+}
+
+/// Prints a `text` in JSON.
+pub(crate) fn print_json(text: &str) -> Result<(), Failure> {
+    write_out(visible_json(text).as_bytes())
+}
+
+/// Writes data for programs, as it is, to the standard output. A reader that has seen enough is no failure.
+pub(crate) fn write_out(output: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(output).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -147,6 +157,12 @@ pub(crate) fn print(output: &[u8]) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes `text`, whole lines for people to read, beside the result.
+pub(crate) fn tell(text: &str) {
+    // What cannot be shown is not worth failing for.
+    let _ = io::stderr().write_all(visible(text).as_bytes());
 }
 
 /// Tells the user something beside the result.
@@ -162,7 +178,7 @@ fn warn(text: &str) {
 fn remark(kind: &str, text: &str) {
     let style = AnsiColor::Yellow.on_default().bold();
     // A remark that cannot be written is not worth failing for.
-    let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {text}");
+    let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {}", visible(text));
 }
 
 /// The command as typed, for files to tell where they come from.

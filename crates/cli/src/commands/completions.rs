@@ -23,7 +23,7 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::definition(), "exm", &mut script);
-        shell::print(&script)?;
+        shell::write_out(&script)?;
         Ok(ExitCode::SUCCESS)
     }
 }

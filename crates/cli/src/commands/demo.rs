@@ -58,7 +58,7 @@ impl Args {
         let model = Model::parse(MODEL, "the model of the demonstration")?;
         self.check_files()?;
         write_file(&self.path("model.toml"), MODEL.as_bytes())?;
-        shell::print(introduction(&model, self.cpu).as_bytes())?;
+        shell::print(&introduction(&model, self.cpu))?;
         let designer = self.design(model)?;
         let single = Single::search(designer.model());
         let table = designer.finish();
@@ -71,7 +71,7 @@ impl Args {
         let scores = score::held_out(designer.model(), &HELD_OUT, &contenders)?;
         self.write(&designer, table, &scores)?;
         let report = Report::new(designer.model(), &scores);
-        shell::print(format!("\n{report}\n{}", self.explanation(&scores, &single)).as_bytes())?;
+        shell::print(&format!("\n{report}\n{}", self.explanation(&scores, &single)))?;
         Ok(ExitCode::SUCCESS)
     }
 

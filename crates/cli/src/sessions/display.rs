@@ -3,7 +3,7 @@
 use super::history::History;
 use super::screen::Screen;
 use crate::interrupt;
-use crate::shell::{Failure, note};
+use crate::shell::{Failure, note, tell};
 use exm_os::{Signal, Signals};
 use exm_session::{Errand, Look, Session, State, Stats, drive};
 use exm_units::{Instant, Span};
@@ -132,8 +132,7 @@ impl<V> Display<V> {
                 self.next = now + LINE;
                 let line = self.history.line(&stats) + &self.view.line(errand);
                 self.tell(now, &stats, news);
-                // What cannot be shown is not worth failing for.
-                let _ = writeln!(std::io::stderr(), "{line}");
+                tell(&(line + "\n"));
             }
             Kind::Live(screen) => {
                 let view = &self.view;

@@ -7,6 +7,7 @@ mod cellsim;
 mod common;
 mod design;
 mod documents;
+mod escapes;
 mod experiment;
 mod help;
 mod program;

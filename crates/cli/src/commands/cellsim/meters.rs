@@ -1,12 +1,12 @@
 //! How the link is doing, while it does.
 
 use super::screen::Screen;
-use crate::shell::Failure;
+use crate::shell::{self, Failure};
 use exm_emulator::{Direction, Live, Setup, Snapshot};
 use exm_link::Service;
 use exm_os::Running;
 use exm_units::{Instant, Rate, Span};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::{Command, Stdio};
 
 /// How often a line is printed.
@@ -114,9 +114,7 @@ impl Meters {
         match &mut self.kind {
             Kind::Nothing => {}
             Kind::Lines => {
-                let text = line(now, &readings);
-                // A display that cannot be written is not worth failing for.
-                let _ = std::io::stderr().write_all(text.as_bytes());
+                shell::tell(&line(now, &readings));
             }
             Kind::Screen(screen) => screen.draw(now, readings)?,
         }

@@ -123,11 +123,11 @@ impl Args {
     fn report(&self, setup: &Setup, emulated: &Emulated, missed: [u64; 2]) -> Result<(), Failure> {
         let report = Report::new(setup, emulated, missed);
         if self.show.json {
-            return shell::print(shell::json(&report, None)?.as_bytes());
+            return shell::print_json(&shell::json(&report, None)?);
         }
         if !self.show.quiet {
             // Beside what COMMAND prints, which may go elsewhere.
-            eprint!("{report}");
+            shell::tell(&report.to_string());
         }
         Ok(())
     }

@@ -2,10 +2,12 @@
 
 use super::budget::{Budget, spoken};
 use crate::progress;
+use crate::shell;
+use crate::visible::visible;
 use exm_design::{Designer, Progress};
 use exm_remy::counted;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::Duration;
 
 /// How wide the curve of scores is, in letters.
@@ -57,8 +59,7 @@ impl Display {
                 if cpu >= *due || progress.judged.is_some() {
                     let least = self.budget.cpu.map_or(0.0, |cpu| cpu.as_secs_f64() / 60.0);
                     *due = cpu + LINE_EVERY.max(least);
-                    // What cannot be shown is not worth failing for.
-                    let _ = writeln!(std::io::stderr(), "{}", line(designer, progress));
+                    shell::tell(&(line(designer, progress) + "\n"));
                 }
             }
             Kind::Live(bar) => {
@@ -66,7 +67,8 @@ impl Display {
                 let head = format!("{name}: step {}, {}", designer.steps(), progress.what);
                 let judged = self.judged.map_or(String::new(), |j| format!(", judged {j:.3}"));
                 let curve = curve(&self.scores, WIDTH);
-                bar.set_message(format!("{head}\n{curve} {:.3}{judged}", progress.score));
+                let text = format!("{head}\n{curve} {:.3}{judged}", progress.score);
+                bar.set_message(visible(&text).into_owned());
                 let spent = self.budget.part_spent(cpu, designer.steps()).unwrap_or(0.0);
                 bar.set_position((spent * PARTS as f64) as u64);
                 bar.set_prefix(format!("{} of CPU time", spoken(cpu)));
@@ -79,8 +81,7 @@ impl Display {
         let Kind::Live(bar) = &self.kind else { return };
         progress::take_away(bar);
         if !bar.message().is_empty() {
-            // What cannot be shown is not worth failing for.
-            let _ = writeln!(std::io::stderr(), "{}", bar.message());
+            shell::tell(&(bar.message() + "\n"));
         }
     }
 }

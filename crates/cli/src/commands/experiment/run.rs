@@ -12,7 +12,6 @@ use cpu_time::ProcessTime;
 use exm_experiment::{Live, MAX_RUNS, Options, PlanError, pairs};
 use exm_units::Span;
 use std::fmt;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -149,7 +148,7 @@ impl Args {
         }
         // Beside the results, not among them: it is another each time.
         if names.len() > 1 {
-            let _ = write!(anstream::stderr(), "{spent}");
+            shell::tell(&spent.to_string());
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -6,7 +6,7 @@ use crate::commands::duration;
 use crate::interrupt;
 use crate::outputs::check_output;
 use crate::sessions::{KeyFlags, servers};
-use crate::shell::{Failure, Printing, command_line, note};
+use crate::shell::{Failure, Printing, command_line, note, tell};
 use exm_os::{Clock, Signal, Signals};
 use exm_saturator::net::{ClientPorts, NetError, Way};
 use exm_saturator::{Client, Event, Precision, Settings};
@@ -310,8 +310,7 @@ impl Recording<'_> {
             }
             None => format!("{seconds:5.0} s  {} | {}", self.down.told(), self.up.told()),
         };
-        // What cannot be shown is not worth failing for.
-        let _ = writeln!(std::io::stderr(), "{line}");
+        tell(&(line + "\n"));
         Ok(())
     }
 

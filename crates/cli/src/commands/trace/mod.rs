@@ -7,7 +7,7 @@ mod plot;
 
 use crate::commands::commands;
 use crate::outputs::write_file;
-use crate::shell::{Failure, print};
+use crate::shell::{Failure, write_out};
 use exm_sim::scenario::{load_synthetic, suggest};
 use exm_trace::{Synthetic, Trace};
 use exm_units::Span;
@@ -77,7 +77,7 @@ fn is_stdout(output: &Path) -> bool {
 
 /// Writes `bytes` to the file or the standard output.
 fn write_output(output: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    if is_stdout(output) { print(bytes) } else { write_file(output, bytes) }
+    if is_stdout(output) { write_out(bytes) } else { write_file(output, bytes) }
 }
 
 /// The most rates of a trace: a narrow window on a long one would fill the memory.
