@@ -9,7 +9,7 @@ use exm_session::{Errand, Look, Session, State, Stats, drive};
 use exm_units::{Instant, Span};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 

@@ -13,7 +13,6 @@ use exm_saturator::{Client, Event, Precision, Settings};
 use exm_units::{Instant, Span};
 use serde::Serialize;
 use std::fmt;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
