@@ -272,6 +272,16 @@ mod tests {
         assert!((cc.curve.w_max - 490.0).abs() < 1.0, "{}", cc.curve.w_max);
     }
 
+    /// Linux 6.18 leaves slow start at 256 packets (`TCPHystartTrainCwnd`) over 15 Mbps and 150 ms with an
+    /// acknowledgement for every packet, where the link is on time.
+    #[test]
+    fn leaves_slow_start_by_hystart_where_linux_does() {
+        let pipe = Pipe::new(1250.0, Span::from_millis(150), 1000);
+        let mut cc = Cubic::new().with_slow_start(SlowStart::HyStart);
+        pipe.run(&mut cc, Span::from_secs(2), |_| {});
+        assert!((254.0..=258.0).contains(&cc.window.ssthresh), "{}", cc.window.ssthresh);
+    }
+
     #[test]
     fn fills_a_long_fat_pipe_and_saws_by_three_tenths() {
         let pipe = Pipe::new(10_000.0, Span::from_millis(100), 500);

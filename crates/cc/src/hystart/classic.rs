@@ -50,11 +50,18 @@ impl Classic {
             self.samples += 1;
         }
         let over = cwnd >= LOW_WINDOW && (train || self.delay && self.has_risen());
-        if ack.sent_at > self.round_began {
+        if self.ends_round(ack) {
             (self.round_began, self.train_end) = (ack.now, ack.now);
             (self.least_of_round, self.samples) = (Span::MAX, 0);
         }
         over
+    }
+
+    /// Whether `ack` is of a packet sent in this round. Linux counts what the first acknowledgement of a
+    /// round released (`end_seq`); without it each round would begin twice as many packets later than
+    /// the one before. The train of a whole round trip leaves it out, and is held to ns-3 as it is.
+    fn ends_round(&self, ack: &Ack) -> bool {
+        if self.delay { ack.sent_at >= self.round_began } else { ack.sent_at > self.round_began }
     }
 
     fn extends_train(&mut self, now: Instant) -> bool {
