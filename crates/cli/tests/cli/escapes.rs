@@ -10,7 +10,7 @@ const SHOWN: &str = r"x\x1b[2J\x1b]0;owned\x07\x9b31m\u{202e}\x7f";
 /// Runs the program as on a terminal with colours: otherwise escapes are removed for another reason.
 fn run(folder: &Folder, words: &[&str]) -> Output {
     let mut command = folder.exm(words[0]);
-    command.args(&words[1..]).env("CLICOLOR_FORCE", "1").env("TERM", "xterm-256color");
+    command.args(&words[1..]).env("CLICOLOR_FORCE", "1").env_remove("NO_COLOR");
     command.output().expect("the program starts")
 }
 
@@ -67,7 +67,10 @@ fn what_files_say_is_shown() {
     folder.write("key.toml", format!("\"{toml}\" = 1\n"));
     folder.write("value.toml", format!("[network]\nrate = \"{toml}\"\n"));
     folder.write("excerpt.toml", format!("title = {HOSTILE}\n"));
-    folder.write("key.json", format!("{{\"{toml}\": 1}}"));
+    folder.write(
+        "key.json",
+        format!("{{\"format\": \"exmachina-remycc\", \"version\": 1, \"{toml}\": 1}}"),
+    );
     for (words, shown) in [
         (&["simulate", "key.toml"][..], SHOWN),
         (&["score", "aimd", "--model", "value.toml"], r"\x1b[2J"),
@@ -89,7 +92,8 @@ fn titles_and_json_are_shown() {
         "two.toml",
         format!(
             "title = \"{title}\"\nduration = \"2 s\"\n[dumbbell]\nrate = \"5 Mbps\"\n\
-             rtt = \"50 ms\"\nsenders = 1\n[[flow]]\ncontroller = \"scheme\"\n[experiment]\n\
+             rtt = \"50 ms\"\nbuffer = \"50 packets\"\nsenders = 1\ncontroller = \"scheme\"\n\
+             traffic = {{ on = \"ever\" }}\n[experiment]\n\
              [[experiment.scheme]]\nname = \"aimd\"\ncontroller = \"aimd\"\n"
         ),
     );

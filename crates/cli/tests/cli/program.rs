@@ -299,7 +299,7 @@ fn simulations_of_what_there_is_not_are_refused() {
     flags("--cc aimd --senders 0", &["0 is not in 1..=100000"]);
     flags("--cc aimd,aimd --senders 1", &["2 controllers need as many senders"]);
     flags("--cc aimd --seed 18446744073709551615 --runs 2", &["'--seed'", "give a smaller one"]);
-    flags("--cc aimd --every 0s --series x", &["'--every <SPAN>'", "is no pace"]);
+    flags("--cc aimd --every 0s --series x", &["'--every <DURATION>'", "is no pace"]);
     fails(
         "simulate --link 0bps --rtt 1ms --cc aimd",
         2,
@@ -411,8 +411,8 @@ fn a_dash_is_the_standard_output() {
         folder.text("trace convert lte.trace - --to fine").lines().count(),
         times(&whole).len()
     );
-    assert_fails(&folder.run("trace plot lte.trace -o -"), 2, &["'-' for '--output'", ".svg"]);
+    assert_fails(&folder.run("trace plot lte.trace -o -"), 2, &["'-' for '--out'", ".svg"]);
     let words = "saturate record 127.0.0.1:9 --key-file key --device lo -o -";
-    assert_fails(&folder.run(words), 2, &["'-' for '--output'", "three files"]);
+    assert_fails(&folder.run(words), 2, &["'-' for '--out'", "three files"]);
     assert!(!folder.path("-").exists());
 }
