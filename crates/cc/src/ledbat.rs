@@ -88,7 +88,7 @@ impl Ledbat {
             return;
         }
         let cwnd = self.window.cwnd;
-        if self.window.in_first_slow_start() && queueing > SLOW_START_END * target {
+        if self.window.in_slow_start() && queueing > SLOW_START_END * target {
             self.window.leave_slow_start();
         }
         let wanted = if self.slow_start && self.window.in_slow_start() {
