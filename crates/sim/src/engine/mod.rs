@@ -6,7 +6,7 @@
 //! its flows; each knows the next event of each of its kinds, and the agenda the earliest of them. No
 //! event or packet is ever allocated by itself.
 //!
-//! What happens at one and the same instant takes turns in this order ([`Turn`]): transmissions end (by link), packets arrive at further links (by link), packets
+//! What happens at one and the same instant takes turns in this order (`Turn`): transmissions end (by link), packets arrive at further links (by link), packets
 //! arrive at receivers (by flow), answers that crossed links arrive at senders (by flow), timers run out (by flow), senders switch on or off (by flow),
 //! senders send, each all it may at that instant (by flow); last, the observer looks. A sender that
 //! switches off at an instant sends nothing at it.

@@ -7,8 +7,8 @@ use exm_units::{Instant, Packets, Span};
 
 impl Sender {
     /// The application has more to send on the connection it has: `data` segments, or without end.
-    /// Nothing is reset, save what the controller asks for ([`Needs::restart`]) and what
-    /// [`Settings::idle_restart`] says.
+    /// Nothing is reset, save what the controller asks for ([`restart`](exm_cc::Needs::restart)) and what
+    /// [`idle_restart`](crate::Settings::idle_restart) says.
     pub fn resume<C: Controller>(&mut self, now: Instant, data: Option<Packets>, cc: &mut C) {
         self.end = data.map_or(u64::MAX, |data| self.end.saturating_add(data.get()));
         if self.setup != Setup::Established {
