@@ -1,5 +1,6 @@
 //! The command line as a whole.
 
+use crate::codes;
 use crate::commands::Command;
 use crate::help;
 use crate::shell::Failure;
@@ -13,13 +14,12 @@ Examples:
   exm simulate --link 15Mbps --rtt 150ms --senders 8 --cc aimd
   exm table show RemyCC.dna
   exm completions bash > exm.bash
-
-Exit codes: 0 the work is done, 1 it failed, 2 usage error (an unknown option, value or name),
-130 interrupted. Commands that differ say so in their help.";
+";
 
 /// Transport protocols computed from stated assumptions and objectives
 #[derive(Debug, Parser)]
-#[command(name = "exm", version, propagate_version = true, after_help = EXAMPLES)]
+#[command(name = "exm", version, propagate_version = true)]
+#[command(after_help = format!("{EXAMPLES}\n{}", codes::TABLE))]
 #[command(max_term_width = 100, subcommand_value_name = "COMMAND")]
 pub(crate) struct Cli {
     #[command(subcommand)]

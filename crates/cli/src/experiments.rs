@@ -27,7 +27,7 @@ pub(crate) fn load(name: &str) -> Result<Experiment, Failure> {
     }
     match SHIPPED.iter().find(|(known, _)| *known == name) {
         Some((_, text)) => Ok(Experiment::parse(text, &format!("{name}.toml"), Path::new(FOLDER))?),
-        None => Err(Failure::new(format!(
+        None => Err(Failure::usage(format!(
             "there is no experiment \"{name}\": {}",
             suggest(name, &shipped_names())
         ))

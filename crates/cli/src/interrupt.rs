@@ -1,5 +1,6 @@
 //! What happens when the user interrupts: nothing is left half written.
 
+use crate::codes::INTERRUPTED;
 use crate::progress;
 use crate::shell::note;
 use std::path::PathBuf;
@@ -16,9 +17,6 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the command itself answers interrupts.
 static HANDED_OVER: AtomicBool = AtomicBool::new(false);
-
-/// What a shell reports of a command that ended by an interrupt: 128 + SIGINT.
-const INTERRUPTED: i32 = 130;
 
 /// An interrupt so soon after another is the same: some programs pass it on to those they started, who have
 /// it from the terminal already.
@@ -39,7 +37,7 @@ pub(crate) fn watch() {
             // It may be complete by now, and have another name.
             let _ = std::fs::remove_file(path);
         }
-        progress::after_bar(|| std::process::exit(INTERRUPTED));
+        progress::after_bar(|| std::process::exit(i32::from(INTERRUPTED)));
     });
 }
 

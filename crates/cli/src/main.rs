@@ -1,9 +1,10 @@
 //! The command `exm`: glue over the crates beside this one.
 //!
 //! A command is one file in `commands` and one line in the list there. It ends with 0 where it did
-//! its work, 1 where that failed, 2 after a usage error, 130 where it was interrupted.
+//! its work, else with one of [`codes`].
 
 mod cli;
+mod codes;
 mod columns;
 mod commands;
 mod experiments;

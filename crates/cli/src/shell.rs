@@ -1,5 +1,6 @@
 //! What all commands share: how results are printed and how failures are told.
 
+use crate::codes::{self, FAILED, USAGE};
 use crate::visible::{visible, visible_json};
 use clap::builder::styling::AnsiColor;
 use serde::Serialize;
@@ -19,13 +20,13 @@ pub(crate) struct Failure {
 impl Failure {
     /// The work failed.
     pub(crate) fn new(message: impl Into<String>) -> Failure {
-        Failure { code: 1, message: message.into(), tip: None }
+        Failure { code: FAILED, message: message.into(), tip: None }
     }
 
-    /// The command line asks for what there is not.
+    /// What was asked for is not known, not there or not possible.
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
         let tip = Some("for more information, try '--help'".to_owned());
-        Failure { code: 2, message: message.into(), tip }
+        Failure { code: USAGE, message: message.into(), tip }
     }
 
     /// As clap says it of the values that it checks itself.
@@ -66,9 +67,9 @@ impl Failure {
     }
 }
 
-impl<E: std::error::Error> From<E> for Failure {
+impl<E: std::error::Error + 'static> From<E> for Failure {
     fn from(error: E) -> Failure {
-        Failure::new(error.to_string())
+        Failure::new(error.to_string()).with_code(codes::of(&error))
     }
 }
 

@@ -1,13 +1,19 @@
 //! Rule tables, by the path of a file or by the name of one shipped in the program.
 
+use crate::codes;
 use crate::shell::Failure;
+use exm_link::QueueKind;
 use exm_remy::{LoadError, TableFile};
 use exm_sim::controllers::AnyController;
-use exm_sim::scenario::suggest;
+use exm_sim::scenario::{SPROUT_NAMES, nearest, suggest};
+use std::ffi::OsStr;
 use std::path::Path;
 
-/// The names and texts of the tables shipped in the program: `remyccs/NAME.json`.
-const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+/// Names and texts of tables.
+type Shipped = &'static [(&'static str, &'static str)];
+
+/// The tables shipped in the program: `remyccs/NAME.json`.
+const SHIPPED: Shipped = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 
 /// The names of the tables shipped in the program.
 pub(crate) fn shipped_names() -> Vec<&'static str> {
@@ -16,38 +22,111 @@ pub(crate) fn shipped_names() -> Vec<&'static str> {
 
 /// The table in the file `name` or, where there is no such file, the shipped one of that name.
 pub(crate) fn load(name: &Path) -> Result<TableFile, Failure> {
-    load_from(name, SHIPPED)
+    load_from(name, name, &Wanted::table(SHIPPED))
 }
 
-/// As [`load`], where `path` is where a file of the name would be.
-pub(crate) fn load_at(name: &str, path: &Path) -> Result<TableFile, Failure> {
-    match shipped(name, SHIPPED) {
-        Some(text) if !path.exists() => parse(name, text),
-        _ => load(path),
-    }
+/// As [`load`], where the name may be meant for that of a controller.
+pub(crate) fn load_contender(name: &str) -> Result<TableFile, Failure> {
+    load_from(Path::new(name), Path::new(name), &Wanted::controller(SHIPPED))
 }
 
 /// The table that a scenario calls `name`, which is at `path` if it is a file's name.
 pub(crate) fn for_controller(name: &str, path: &Path) -> Result<TableFile, String> {
-    let is_word = !name.contains(['.', '/', '\\']);
-    let names: Vec<&str> = AnyController::NAMES.iter().copied().chain(shipped_names()).collect();
-    if is_word && !path.exists() && !names.contains(&name) {
-        return Err(format!(
-            "there is no controller \"{name}\": {} A rule table may also be given by its path, \
-             such as \"general.dna\"",
-            ended(suggest(name, &names))
-        ));
+    load_from(Path::new(name), path, &Wanted::controller(SHIPPED)).map_err(Failure::into_text)
+}
+
+/// What a name may be that of.
+struct Wanted {
+    shipped: Shipped,
+    /// What else it may be, and needs no table.
+    others: Vec<&'static str>,
+}
+
+impl Wanted {
+    fn table(shipped: Shipped) -> Wanted {
+        Wanted { shipped, others: Vec::new() }
     }
-    load_at(name, path).map_err(Failure::into_text)
+
+    fn controller(shipped: Shipped) -> Wanted {
+        let others = AnyController::NAMES.iter().copied().chain(SPROUT_NAMES).collect();
+        Wanted { shipped, others }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.others.iter().copied().chain(self.shipped.iter().map(|&(name, _)| name)).collect()
+    }
+
+    /// What is wrong with `name`, which is no known one, and nothing is at `path`; nothing where it
+    /// may be the name of a file.
+    fn unknown(&self, name: &str, path: &Path) -> Option<Failure> {
+        if let Some(problem) = self.wrong_scheme(name, path) {
+            return Some(Failure::usage(problem));
+        }
+        // A version is no file's ending: "general-delta0.1".
+        let is_ending = |end: &OsStr| !end.to_string_lossy().starts_with(|c: char| c.is_numeric());
+        let is_file = name.contains(['/', '\\']) || path.extension().is_some_and(is_ending);
+        if is_file || self.names().is_empty() {
+            return None;
+        }
+        let what = if self.others.is_empty() { "table" } else { "controller" };
+        let suggestion = suggest(name, &self.names());
+        let failure = Failure::usage(format!("there is no {what} \"{name}\": {suggestion}"));
+        Some(failure.with_tip(if self.others.is_empty() {
+            "exm table list lists the shipped ones; a table may also be given by its path, such as \
+             general.dna"
+        } else {
+            "a rule table may also be given by its path, such as general.dna"
+        }))
+    }
+
+    /// What is wrong with `name` where it is meant for CONTROLLER/QUEUE.
+    fn wrong_scheme(&self, name: &str, path: &Path) -> Option<String> {
+        let (controller, queue) = name.rsplit_once('/')?;
+        if path.parent().is_some_and(Path::is_dir) {
+            return None;
+        }
+        let (queue, settings) = match queue.split_once(' ') {
+            Some((queue, settings)) => (queue, format!(" {settings}")),
+            None => (queue, String::new()),
+        };
+        let names = self.names();
+        let near = nearest(controller, &names);
+        let near_queue = nearest(queue, QueueKind::NAMES);
+        let known = names.contains(&controller) || path.parent().is_some_and(Path::is_file);
+        let known_queue = QueueKind::NAMES.contains(&queue);
+        let meant = |controller: &str, queue: &str| {
+            format!("did you mean \"{controller}/{queue}{settings}\"?")
+        };
+        match (known, known_queue) {
+            (true, true) => Some(format!(
+                "\"{name}\" names a controller and a queue discipline: give \"{controller}\" here, and \
+                 the queue by --queue, or as queue = \"{queue}{settings}\" in a file"
+            )),
+            (true, false) => Some(format!(
+                "there is no queue discipline \"{queue}\": {}",
+                match near_queue {
+                    Some(near) => meant(controller, near),
+                    None => suggest(queue, QueueKind::NAMES),
+                }
+            )),
+            (false, true) => Some(format!(
+                "there is no controller \"{controller}\": {}",
+                match near {
+                    Some(near) => meant(near, queue),
+                    None => suggest(controller, &names),
+                }
+            )),
+            (false, false) => Some(format!(
+                "there is no controller \"{controller}\" and no queue discipline \"{queue}\": {}",
+                meant(near?, near_queue?)
+            )),
+        }
+    }
 }
 
-/// `sentence` with an end, if it has none.
-fn ended(sentence: String) -> String {
-    if sentence.ends_with(['?', '.']) { sentence } else { sentence + "." }
-}
-
-fn load_from(name: &Path, shipped_tables: &[(&str, &str)]) -> Result<TableFile, Failure> {
-    let error = match TableFile::load(name) {
+/// The table called `name`, which is at `path` if it is a file's name.
+fn load_from(name: &Path, path: &Path, wanted: &Wanted) -> Result<TableFile, Failure> {
+    let error = match TableFile::load(path) {
         Ok(file) => return Ok(file),
         Err(error) => error,
     };
@@ -55,17 +134,19 @@ fn load_from(name: &Path, shipped_tables: &[(&str, &str)]) -> Result<TableFile, 
         let tip = "a table is a whole file in JSON as exm writes it, or a .dna file of Remy's";
         return Err(Failure::from(error).with_tip(tip));
     };
-    if source.kind() != std::io::ErrorKind::NotFound {
+    if !codes::is_absent(source) {
         return Err(error.into());
     }
     let word = name.to_str().unwrap_or_default();
-    match shipped(word, shipped_tables) {
+    match shipped(word, wanted.shipped) {
         Some(text) => parse(word, text),
-        None => Err(Failure::from(error).with_tip(remedy(word, shipped_tables))),
+        None => Err(wanted
+            .unknown(word, path)
+            .unwrap_or_else(|| Failure::from(error).with_tip(remedy(word, wanted.shipped)))),
     }
 }
 
-fn shipped<'a>(name: &str, shipped_tables: &[(&str, &'a str)]) -> Option<&'a str> {
+fn shipped(name: &str, shipped_tables: Shipped) -> Option<&'static str> {
     shipped_tables.iter().find(|(known, _)| *known == name).map(|&(_, text)| text)
 }
 
@@ -75,7 +156,7 @@ fn parse(name: &str, text: &str) -> Result<TableFile, Failure> {
 }
 
 /// What to give instead of `name`, which is neither a file nor shipped.
-fn remedy(name: &str, shipped_tables: &[(&str, &str)]) -> String {
+fn remedy(name: &str, shipped_tables: Shipped) -> String {
     let names: Vec<&str> = shipped_tables.iter().map(|&(name, _)| name).collect();
     if names.is_empty() {
         return "give the path of a table, .json or .dna (none are shipped with this build)".into();
@@ -91,10 +172,19 @@ mod tests {
     use super::*;
     use exm_remy::{Action, Provenance, RuleTable, SignalSet};
 
+    /// Tables shipped for a test.
+    fn shipping(tables: &[(&'static str, &str)]) -> Shipped {
+        tables
+            .iter()
+            .map(|&(name, text)| (name, &*text.to_owned().leak()))
+            .collect::<Vec<_>>()
+            .leak()
+    }
+
     #[test]
     fn shipped_tables_are_sound() {
         for name in shipped_names() {
-            let file = load_at(name, Path::new("no/such/file"));
+            let file = load_from(Path::new(name), Path::new("no/such"), &Wanted::table(SHIPPED));
             assert!(file.is_ok(), "{name}: {file:?}");
         }
     }
@@ -103,12 +193,15 @@ mod tests {
     fn names_resolve_where_there_is_no_such_file() {
         let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, Action::INITIAL);
         let file = TableFile { table, provenance: Provenance::default() };
-        let text = file.to_json();
-        let tables = [("general-delta0.1", text.as_str()), ("broken", "{")];
-        let load = |name: &str| load_from(Path::new(name), &tables);
+        let tables = shipping(&[("general-delta0.1", &file.to_json()), ("broken", "{")]);
+        let load = |name| load_from(Path::new(name), Path::new(name), &Wanted::table(tables));
         assert_eq!(load("general-delta0.1").expect("is shipped"), file);
-        let unknown = load("general-delta").unwrap_err().into_text();
-        assert!(unknown.contains("did you mean \"general-delta0.1\"?"), "{unknown}");
+        for name in ["general-delta", "general-delta0.2"] {
+            let unknown = load(name).unwrap_err().into_text();
+            let expected =
+                format!("there is no table \"{name}\": did you mean \"general-delta0.1\"?");
+            assert_eq!(unknown, expected);
+        }
         assert!(load("broken").unwrap_err().into_text().contains("is damaged: line 1"));
         // A file comes first.
         assert!(load("Cargo.toml").unwrap_err().into_text().contains("Cargo.toml is not a table"));
@@ -116,8 +209,40 @@ mod tests {
 
     #[test]
     fn without_shipped_tables_a_path_is_asked_for() {
-        let error = load_from(Path::new("general"), &[]).unwrap_err().into_text();
+        let name = Path::new("general");
+        let error = load_from(name, name, &Wanted::table(&[])).unwrap_err().into_text();
         assert!(error.starts_with("cannot read general: "), "{error}");
         assert!(error.ends_with("(none are shipped with this build)"), "{error}");
+    }
+
+    #[test]
+    fn a_word_of_a_scheme_that_is_unknown_is_named() {
+        let load = |name: &str| for_controller(name, Path::new(name)).unwrap_err();
+        for (name, expected) in [
+            ("amid", "there is no controller \"amid\": did you mean \"aimd\"?"),
+            (
+                "sprout-emwa",
+                "there is no controller \"sprout-emwa\": did you mean \"sprout-ewma\"?",
+            ),
+            ("cubic/codl", "there is no queue discipline \"codl\": did you mean \"cubic/codel\"?"),
+            ("cubic/x y", "there is no queue discipline \"x\": give one of \"drop-tail\", "),
+            ("cubci/codel", "there is no controller \"cubci\": did you mean \"cubic/codel\"?"),
+            (
+                "cubci/codl target=1ms",
+                "there is no controller \"cubci\" and no queue discipline \"codl\": did you mean \
+                 \"cubic/codel target=1ms\"?",
+            ),
+            (
+                "cubic/codel",
+                "\"cubic/codel\" names a controller and a queue discipline: give \"cubic\" here, ",
+            ),
+            // What is like no scheme is a file's name.
+            ("tables/mine", "cannot read tables/mine: No such file"),
+            ("src/codl", "cannot read src/codl: No such file"),
+            ("mine.dna", "cannot read mine.dna: No such file"),
+        ] {
+            let error = load(name);
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `exm demo`: the whole of it in a minute.
 
+use crate::codes::INTERRUPTED;
 use crate::commands::design::{self, Budget, End, Files, Run};
 use crate::commands::score::{self, Report};
 use crate::outputs::{check_output, write_file};
@@ -99,7 +100,7 @@ impl Args {
         // The demonstration always starts over.
         let _ = remove_regular(&files.checkpoint);
         if end == End::Interrupted {
-            return Err(Failure::new("the demonstration was interrupted").with_code(130));
+            return Err(Failure::new("the demonstration was interrupted").with_code(INTERRUPTED));
         }
         Ok(run.designer().clone())
     }

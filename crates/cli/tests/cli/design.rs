@@ -134,18 +134,18 @@ fn what_is_asked_for_wrongly_is_refused_before_the_work() {
     fails(&format!("{DESIGN} -o cc.json"), 1, &["holds a design already", "--resume", "--force"]);
     fails(
         &format!("{DESIGN} -o x.json --resume"),
-        1,
+        2,
         &["there is no checkpoint x.json.checkpoint"],
     );
     fails("design other.toml -o cc.json --resume", 1, &["is of another model", "--force"]);
     fails(&format!("{DESIGN} -o cc.json --resume --seed 2"), 1, &["is of another seed: 1"]);
-    fails("design empty.toml -o x.json", 1, &["empty.toml"]);
-    fails("design none.toml -o x.json", 1, &["none.toml: the model cannot be read"]);
+    fails("design empty.toml -o x.json", 2, &["empty.toml"]);
+    fails("design none.toml -o x.json", 2, &["none.toml: the model cannot be read"]);
     fails(&format!("{DESIGN} -o x.txt"), 2, &["'--out'", ".json"]);
     fails(&format!("{DESIGN} -o none/x.json"), 1, &["cannot write none/x.json"]);
     fails(&format!("{DESIGN} -o folder.json"), 1, &["folder.json is a folder"]);
     fails(&format!("{DESIGN} -o x.json --log none/log"), 1, &["cannot write none/log"]);
-    fails(&format!("{DESIGN} -o x.json --start none.json"), 1, &["cannot read none.json"]);
+    fails(&format!("{DESIGN} -o x.json --start none.json"), 2, &["cannot read none.json"]);
     fails(&format!("{DESIGN} -o x.json --search paper --score -1"), 2, &["judges no tables"]);
     fails(&format!("{DESIGN} -o x.json --cpu 0s"), 2, &["--cpu"]);
     let left = fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
@@ -318,8 +318,8 @@ fn scores_stand_side_by_side() {
     assert!((mean(aimd, "difference") - difference).abs() < 1e-9);
     let omniscient = result["omniscient"]["score"].as_f64().unwrap();
     assert!((mean(cc, "gap") - (omniscient - mean(cc, "score"))).abs() < 1e-9);
-    assert_fails(&folder.run("score none.json --model model.toml"), 1, &["cannot read none.json"]);
-    assert_fails(&folder.run("score aimd --model none.toml"), 1, &["the model cannot be read"]);
+    assert_fails(&folder.run("score none.json --model model.toml"), 2, &["cannot read none.json"]);
+    assert_fails(&folder.run("score aimd --model none.toml"), 2, &["the model cannot be read"]);
     assert_fails(&folder.run("score aimd --model model.toml --specimens 1"), 2, &["2..=1000000"]);
 }
 

@@ -141,22 +141,22 @@ fn what_is_wrong_is_told_once_with_the_way_out() {
     folder.write("trace.toml", FILE.replace("rate = \"5 Mbps\"", "trace = \"empty.trace\""));
     folder.write("small.toml", FILE.replace("50 packets", "10 B"));
     folder.write("empty.trace", "# nothing\n");
-    fails("experiment run key.toml", 1, &["key.toml:8:", "did you mean \"senders\"?"]);
-    fails("experiment run zero.toml", 1, &["zero.toml:8:", "0 senders cannot be simulated"]);
-    fails("experiment run unit.toml", 1, &["unit.toml:5:", "is not a rate"]);
-    fails("experiment run trace.toml", 1, &["trace.toml:5:", "empty.trace"]);
-    fails("experiment run small.toml", 1, &["small.toml", "holds no packet"]);
-    fails("experiment run none.toml", 1, &["none.toml: the experiment cannot be read"]);
-    fails("experiment run thesis-3-44", 1, &["did you mean \"thesis-3-4\"?", "experiment list"]);
+    fails("experiment run key.toml", 2, &["key.toml:8:", "did you mean \"senders\"?"]);
+    fails("experiment run zero.toml", 2, &["zero.toml:8:", "0 senders cannot be simulated"]);
+    fails("experiment run unit.toml", 2, &["unit.toml:5:", "is not a rate"]);
+    fails("experiment run trace.toml", 2, &["trace.toml:5:", "empty.trace"]);
+    fails("experiment run small.toml", 2, &["small.toml", "holds no packet"]);
+    fails("experiment run none.toml", 2, &["none.toml: the experiment cannot be read"]);
+    fails("experiment run thesis-3-44", 2, &["did you mean \"thesis-3-4\"?", "experiment list"]);
     fails("experiment run two.toml --only Ren", 2, &["'Ren' for '--only'", "\"Reno\""]);
     fails("experiment run two.toml --trace empty.trace", 2, &["no link with a trace"]);
-    fails("experiment run two.toml --trace no.trace", 1, &["cannot read the trace no.trace"]);
+    fails("experiment run two.toml --trace no.trace", 2, &["cannot read the trace no.trace"]);
     let short = ["'60 s' for '--duration'", "within the experiment's warm-up of 60 s"];
     fails("experiment run thesis-2-9 --duration 60s", 2, &short);
     fails("experiment run a b --out x", 2, &["'x' for '--out'", "one folder cannot hold"]);
     fails("experiment run", 2, &["<EXPERIMENT>"]);
-    fails("experiment show none", 1, &["cannot read none/results.json", "tip: give a folder"]);
-    fails("report none", 1, &["cannot read none/results.json", "tip: give folders"]);
+    fails("experiment show none", 2, &["cannot read none/results.json", "tip: give a folder"]);
+    fails("report none", 2, &["cannot read none/results.json", "tip: give folders"]);
     fails("report none -o page.pdf", 2, &["'page.pdf' for '--out'", "end its name in .html"]);
 }
 

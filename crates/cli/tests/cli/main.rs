@@ -10,6 +10,7 @@ mod documents;
 mod escapes;
 mod experiment;
 mod help;
+mod missing;
 mod program;
 #[cfg(target_os = "linux")]
 mod running;

@@ -121,12 +121,12 @@ fn what_is_wrong_is_told_with_the_way_out() {
     folder.write("key", "AAECAwQFBgcICQoLDA0ODw");
     folder.write("bad", "AAECAwQFBgcICQoLDA0ODw==");
     let no_key = folder.exm("sprout connect 127.0.0.1:9").env_remove("EXM_KEY").output();
-    assert_fails(&no_key.expect("it starts"), 1, &["EXM_KEY is not set", "--key-file"]);
+    assert_fails(&no_key.expect("it starts"), 2, &["EXM_KEY is not set", "--key-file"]);
     let bad = folder.run("sprout serve --key-file bad");
     assert_fails(&bad, 1, &["bad holds no key: a key is 22 letters", "--new-key"]);
     assert!(!error_of(&bad).contains("AAEC"), "it is not shown");
     let none = folder.run("sprout connect 127.0.0.1:9 --key-file missing");
-    assert_fails(&none, 1, &["cannot read the key from missing"]);
+    assert_fails(&none, 2, &["cannot read the key from missing"]);
     let place = folder.run("sprout connect nowhere --key-file key");
     assert_fails(&place, 1, &["cannot find nowhere:60001", "HOST:PORT"]);
     let skip = folder.run("sprout bench --here --duration 1s --warm-up 1s");

@@ -232,7 +232,7 @@ fn what_is_wrong_is_told_with_the_way_out() {
     serve("--device lo", 1, &["the TUN device lo cannot be made", "--device"]);
     serve("--device 'a b'", 2, &["'a b' for '--device", "such as exm0"]);
     serve("--bind 192.0.2.1", 1, &["of 192.0.2.1: Cannot assign", "--bind"]);
-    fails("serve --key-file none", 1, &["cannot read the key from none", "--new-key"]);
+    fails("serve --key-file none", 2, &["cannot read the key from none", "--new-key"]);
     fails("connect 10.9.8.7 --key-file key --dns x", 2, &["'x' for '--dns"]);
     fails(
         "connect 10.9.8.7 --key-file key --route 10.0.0.0/99",

@@ -90,15 +90,20 @@ pub fn explain(message: &str) -> String {
     message.trim_end().replace('\n', "; ").replace('`', "\"")
 }
 
+/// The one of `known` that `unknown` may have been meant for, where one is so near.
+pub fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
+    known
+        .iter()
+        .map(|name| (strsim::osa_distance(unknown, name), *name))
+        .filter(|&(distance, name)| distance <= 1 + unknown.len().min(name.len()) / 3)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, name)| name)
+}
+
 /// "did you mean ...?" where one of `known` is near `unknown`, or the list of them.
 pub fn suggest(unknown: &str, known: &[&str]) -> String {
-    let nearest = known
-        .iter()
-        .map(|name| (strsim::osa_distance(unknown, name), name))
-        .filter(|&(distance, name)| distance <= 1 + unknown.len().min(name.len()) / 3)
-        .min_by_key(|&(distance, _)| distance);
-    match (nearest, known) {
-        (Some((_, name)), _) => format!("did you mean \"{name}\"?"),
+    match (nearest(unknown, known), known) {
+        (Some(name), _) => format!("did you mean \"{name}\"?"),
         (None, []) => "nothing can stand here".to_owned(),
         (None, _) => {
             let known: Vec<String> = known.iter().map(|name| format!("\"{name}\"")).collect();

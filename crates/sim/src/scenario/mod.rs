@@ -78,7 +78,7 @@ mod synthetic;
 mod traces;
 mod transports;
 
-pub use error::{Place, ScenarioError, Source, explain, suggest};
+pub use error::{Place, ScenarioError, Source, explain, nearest, suggest};
 pub use synthetic::{is_synthetic, load_synthetic, parse_synthetic};
 pub use traces::Traces;
 

@@ -48,7 +48,9 @@ pub(super) fn run(
 
 fn open(device: &str) -> Result<Port, Failure> {
     let netlink = Netlink::open()?;
-    let index = netlink.index(device)?;
+    let index = netlink
+        .index(device)
+        .map_err(|error| Failure::invalid_value(device, "--bridge", &error.to_string()))?;
     if !netlink.link(index)?.is_up {
         let failure = Failure::new(format!("the network device {device} is down"));
         return Err(failure.with_tip(format!("set it up first: ip link set {device} up")));

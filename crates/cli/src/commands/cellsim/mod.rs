@@ -35,7 +35,7 @@ Examples:
       'sleep 1; iperf3 -c $EXM_PEER'
   exm cellsim --up lte --down lte --bridge eth1 eth2
 
-Exit codes: COMMAND's, or 1 failed, 2 asked for wrongly.";
+Exit codes: COMMAND's, or 1 failed, 2 usage error.";
 
 /// Run a program inside an emulated link: traces, delay, queues, loss
 ///

@@ -11,6 +11,7 @@ pub(crate) use budget::{Budget, End, cpu_time, spoken};
 pub(crate) use files::Files;
 pub(crate) use run::Run;
 
+use crate::codes::INTERRUPTED;
 use crate::commands::score;
 use crate::shell::{self, Failure, Printing};
 use crate::tables;
@@ -24,8 +25,6 @@ use summary::Summary;
 
 /// The seed unless told.
 const DEFAULT_SEED: u64 = 1;
-/// What the program ends with when it was interrupted.
-const INTERRUPTED: u8 = 130;
 
 const EXAMPLES: &str = "\
 The same model, seed, search, start and number of steps make the same table, on any number of
@@ -148,7 +147,7 @@ impl Args {
         };
         match old {
             None if self.resume => {
-                Err(Failure::new(format!("there is no checkpoint {path} to go on from"))
+                Err(Failure::usage(format!("there is no checkpoint {path} to go on from"))
                     .with_tip("leave --resume out to begin a design"))
             }
             Some(text) if self.resume => {

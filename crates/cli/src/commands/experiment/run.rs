@@ -2,6 +2,7 @@
 
 use super::show::Shown;
 use super::work::{Stale, Work};
+use crate::codes;
 use crate::columns::Columns;
 use crate::commands::duration;
 use crate::experiments;
@@ -205,7 +206,8 @@ impl Args {
     fn options(&self, runs: u64) -> Result<Options, Failure> {
         let trace = self.trace.as_ref().map(|trace| {
             trace.canonicalize().map_err(|error| {
-                Failure::new(format!("cannot read the trace {}: {error}", trace.display()))
+                let problem = format!("cannot read the trace {}: {error}", trace.display());
+                Failure::new(problem).with_code(codes::of_input(&error))
             })
         });
         Ok(Options {

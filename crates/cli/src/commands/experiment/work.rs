@@ -1,14 +1,12 @@
 //! [`Work`]: a plan carried out, with its progress shown and its results written.
 
+use crate::codes::INTERRUPTED;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::shell::{Failure, note};
 use exm_experiment::{Live, LiveError, Plan, Results, Rows, Store, StoreError, Watch, is_complete};
 use exm_remy::counted;
 use std::path::Path;
-
-/// What the program ends with when it was interrupted.
-const INTERRUPTED: u8 = 130;
 
 /// What to do with runs that are there already and are of something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,6 @@ use crate::shell::Failure;
 use crate::tables;
 use exm_design::score::{Contender, Scheme};
 use exm_sim::controllers::AnyController;
-use std::path::Path;
 
 /// The contenders called `words`, each by its short name, or all by their words where short names
 /// are the same. What tables were designed for is remembered in `ranges`.
@@ -18,7 +17,7 @@ pub(super) fn load(words: &[String], ranges: &mut DesignRanges) -> Result<Vec<Co
         let scheme = match AnyController::named(word) {
             Some(controller) => Scheme::Controller(controller),
             None => {
-                let file = tables::load(Path::new(word))?;
+                let file = tables::load_contender(word)?;
                 ranges.note(name, &file);
                 Scheme::Table(file.table)
             }

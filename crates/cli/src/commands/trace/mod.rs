@@ -56,7 +56,7 @@ fn synthetic(name: &str) -> Result<Synthetic, Failure> {
     Synthetic::named(name).ok_or_else(|| {
         let names: Vec<&str> = Synthetic::names().collect();
         let problem = format!("there is no link \"{name}\": {}", suggest(name, &names));
-        Failure::new(problem).with_tip("name a link, or the model of one in a .toml file")
+        Failure::usage(problem).with_tip("name a link, or the model of one in a .toml file")
     })
 }
 

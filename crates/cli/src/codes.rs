@@ -1,0 +1,99 @@
+//! What the program ends with.
+
+#[cfg(target_os = "linux")]
+use exm_datagram::KeyError;
+use exm_design::ModelError;
+#[cfg(target_os = "linux")]
+use exm_emulator::ScheduleError;
+use exm_experiment::{PlanError, ResultsError, ShowError, TracesError};
+use exm_remy::LoadError;
+use exm_sim::scenario::ScenarioError;
+use exm_trace::TraceError;
+use std::error::Error;
+use std::io;
+
+/// The work failed.
+pub(crate) const FAILED: u8 = 1;
+/// What was asked for is not known, not there, or not possible.
+pub(crate) const USAGE: u8 = 2;
+/// The user interrupted it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// The codes, as `exm --help` and the README list them.
+pub(crate) const TABLE: &str = "\
+Exit codes:
+  0    the work is done
+  1    it failed
+  2    usage error: an unknown option, value or name, or an input file that does
+       not exist; also of what a scenario, experiment or model says or names
+  130  interrupted
+Commands that differ say so in their help.";
+
+/// What the program ends with after `error`.
+pub(crate) fn of(error: &(dyn Error + 'static)) -> u8 {
+    if is_usage(error) { USAGE } else { FAILED }
+}
+
+/// Whether `error` is in what was asked for: in a file that describes a network, which may name what is
+/// not there, or that a file to be read is not there.
+fn is_usage(error: &(dyn Error + 'static)) -> bool {
+    error.is::<ScenarioError>()
+        || error.is::<ModelError>()
+        || error.is::<PlanError>()
+        || matches!(
+            error.downcast_ref(),
+            Some(TracesError::NoPair { .. } | TracesError::Single { .. } | TracesError::Count(_))
+        )
+        || is_of_no_key(error)
+        || of_reading(error).is_some_and(is_absent)
+}
+
+/// Whether `error` is that a key is looked for in a variable that is not set.
+fn is_of_no_key(error: &(dyn Error + 'static)) -> bool {
+    #[cfg(target_os = "linux")]
+    return matches!(error.downcast_ref(), Some(KeyError::Unset { .. }));
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = error;
+        false
+    }
+}
+
+/// What the system said of a file that was to be read, where `error` is that.
+fn of_reading<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
+    if let Some(LoadError::Read { source, .. }) = error.downcast_ref() {
+        return Some(source);
+    }
+    if let Some(TraceError::Read { source, .. }) = error.downcast_ref() {
+        return Some(source);
+    }
+    if let Some(TracesError::Read { source, .. }) = error.downcast_ref() {
+        return Some(source);
+    }
+    if let Some(ResultsError::Read { source, .. }) = error.downcast_ref() {
+        return Some(source);
+    }
+    if let Some(ShowError::Results(ResultsError::Read { source, .. })) = error.downcast_ref() {
+        return Some(source);
+    }
+    #[cfg(target_os = "linux")]
+    {
+        if let Some(ScheduleError::Read { source, .. }) = error.downcast_ref() {
+            return Some(source);
+        }
+        if let Some(KeyError::Read { source, .. }) = error.downcast_ref() {
+            return Some(source);
+        }
+    }
+    None
+}
+
+/// What the program ends with where a file that was asked for cannot be read, as `error` says.
+pub(crate) fn of_input(error: &io::Error) -> u8 {
+    if is_absent(error) { USAGE } else { FAILED }
+}
+
+/// Whether the system said that there is no such thing.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

@@ -1,0 +1,171 @@
+//! What is not there is told in one way by every command, and ends them with one code.
+
+use crate::common::{Folder, assert_fails};
+
+const MODEL: &str = "[network]\nrate = \"5 Mbps\"\nrtt = \"100 ms\"\nsenders = 2\n\
+                     [traffic]\non = \"exp 1 s\"\noff = \"exp 1 s\"\n[objective]\n";
+
+/// A scenario with these keys in place of the usual ones of the link and of the flow.
+fn scenario(link: &str, controller: &str) -> String {
+    format!(
+        "duration = \"1 s\"\n[[link]]\nname = \"a\"\n{link}\n[[flow]]\nrtt = \"10 ms\"\n\
+         controller = \"{controller}\"\ntraffic.on = \"ever\"\n"
+    )
+}
+
+/// Checks each command line against a part of its error. An underscore is a space within a word.
+fn check(folder: &Folder, cases: &[(&str, &str)]) {
+    for (words, part) in cases {
+        assert_fails(&folder.run(words), 2, &[part]);
+    }
+}
+
+const LINK: &str = "--link 5Mbps --rtt 10ms --duration 1s";
+
+#[test]
+fn unknown_names_end_every_command_alike() {
+    let folder = Folder::new("unknown-names");
+    folder.write("model.toml", MODEL);
+    folder.write("queue.toml", scenario("rate = \"5 Mbps\"\nqueue = \"codl\"", "cubic"));
+    folder.write("controller.toml", scenario("rate = \"5 Mbps\"", "cubci"));
+    folder.write("scheme.toml", scenario("rate = \"5 Mbps\"", "cubic/codl"));
+    folder.write("unit.toml", scenario("rate = \"5 Mbs\"", "cubic"));
+    let experiment = scenario("rate = \"5 Mbps\"", "scheme")
+        + "[experiment]\n[[experiment.scheme]]\nname = \"a\"\ncontroller = \"cubci\"\n";
+    folder.write("experiment.toml", experiment);
+    let queue = "there is no queue discipline \"codl\": did you mean \"";
+    let controller = "there is no controller \"cubci\": did you mean \"cubic\"?";
+    let simulate = format!("simulate {LINK}");
+    let compare = format!("compare {LINK} --runs 1");
+    check(
+        &folder,
+        &[
+            (&format!("{simulate} --cc cubci"), controller),
+            (&format!("{simulate} --cc cubic/codl"), &format!("{queue}cubic/codel\"?")),
+            (&format!("{simulate} --cc cubic --queue codl"), &format!("{queue}codel\"?")),
+            (&format!("{simulate} --cc 2x"), "there is no controller \"2x\": did you mean \"1x\"?"),
+            (&format!("{compare} --cc cubci"), controller),
+            (&format!("{compare} --cc cubic/codl"), &format!("{queue}cubic/codel\"?")),
+            (&format!("{compare} --cc cubci/codel"), controller),
+            (&format!("{compare} --cc cubic --queue codl"), &format!("{queue}codel\"?")),
+            (&format!("{compare} --cc cubic --reference reno"), "there is no scheme \"reno\""),
+            ("simulate queue.toml", queue),
+            ("simulate controller.toml", controller),
+            ("simulate scheme.toml", &format!("{queue}cubic/codel\"?")),
+            ("simulate unit.toml", "\"5 Mbs\" is not a rate"),
+            ("simulate --trace ltte --rtt 10ms --cc cubic", "cannot read the trace ltte"),
+            ("score cubci --model model.toml", controller),
+            ("score cubic/codl --model model.toml", &format!("{queue}cubic/codel\"?")),
+            ("table show coexits", "there is no table \"coexits\": did you mean \"coexist\"?"),
+            ("table stats coexits", "there is no table \"coexits\""),
+            ("table diff coexist coexits", "there is no table \"coexits\""),
+            ("table convert coexits a.json", "there is no table \"coexits\""),
+            ("design model.toml -o a.json --start coexits", "there is no table \"coexits\""),
+            ("experiment run thesis-3-44", "there is no experiment \"thesis-3-44\": did you mean"),
+            ("experiment run experiment.toml", controller),
+            ("experiment run thesis-3-4 --only cubci", "for '--only': there is no such scheme"),
+            ("trace generate ltte -o a.trace", "there is no link \"ltte\": did you mean \"lte\"?"),
+            ("completions bsh", "invalid value 'bsh'"),
+            ("tabel", "unrecognized subcommand 'tabel'"),
+            ("table list --jsn", "unexpected argument '--jsn'"),
+        ],
+    );
+}
+
+#[test]
+fn missing_files_end_every_command_alike() {
+    let folder = Folder::new("missing-files");
+    folder.write("model.toml", MODEL);
+    folder.write("table.toml", scenario("rate = \"5 Mbps\"", "no.dna"));
+    folder.write("trace.toml", scenario("trace = \"no.trace\"", "cubic"));
+    let no_file = "No such file";
+    check(
+        &folder,
+        &[
+            ("simulate no.toml", no_file),
+            ("simulate table.toml", "cannot read no.dna"),
+            ("simulate trace.toml", "cannot read the trace no.trace"),
+            ("simulate --trace no.trace --rtt 10ms --cc cubic", no_file),
+            (&format!("simulate {LINK} --cc no.dna"), no_file),
+            (&format!("compare {LINK} --cc no.dna"), no_file),
+            ("score aimd --model no.toml", no_file),
+            ("score no.dna --model model.toml", no_file),
+            ("design no.toml -o a.json", no_file),
+            ("design model.toml -o a.json --start no.dna", no_file),
+            ("design model.toml -o a.json --resume", "there is no checkpoint"),
+            ("table show no.dna", no_file),
+            ("table stats no/a.json", no_file),
+            ("table diff no.dna coexist", no_file),
+            ("table convert no.dna a.json", no_file),
+            ("experiment run no.toml", no_file),
+            ("experiment run thesis-2-1 --trace no.trace", no_file),
+            ("experiment run thesis-2-10 --traces no", no_file),
+            ("experiment show no", no_file),
+            ("report no", no_file),
+            ("trace info no.trace", no_file),
+            ("trace plot no.trace -o a.svg", no_file),
+            ("trace convert no.trace a.csv --to rates", no_file),
+            ("trace convert no.pcap a.trace", no_file),
+            ("trace generate no.toml -o a.trace", no_file),
+        ],
+    );
+}
+
+/// What is there and cannot be used is a failure, not a missing thing.
+#[test]
+fn what_is_damaged_is_a_failure() {
+    let folder = Folder::new("damaged");
+    for name in ["a.json", "a.dna", "a.trace"] {
+        folder.write(name, "garbage");
+    }
+    for (words, part) in [
+        ("table show a.json", "is not a table in JSON"),
+        ("table stats a.dna", "is not a table in Remy's format"),
+        ("trace info a.trace", "is not a time in milliseconds"),
+        ("table show .", "cannot read .: Is a directory"),
+    ] {
+        assert_fails(&folder.run(words), 1, &[part]);
+    }
+}
+
+/// Where commands use the network, too.
+#[cfg(target_os = "linux")]
+#[test]
+fn commands_on_the_network_tell_it_alike() {
+    let folder = Folder::new("missing-network");
+    let link = "cellsim --up 1Mbps --down 1Mbps";
+    for server in ["sprout serve", "tunnel serve", "saturate serve"] {
+        let missing = folder.run(&format!("{server} --key-file no"));
+        assert_fails(&missing, 2, &["cannot read the key from no", "No such file"]);
+    }
+    if !exm_testing::can_make_networks(&[]) {
+        return;
+    }
+    check(
+        &folder,
+        &[
+            ("cellsim --up no.trace --down 1Mbps -- true", "No such file"),
+            ("cellsim --up 1Mbps --down ltte -- true", "cannot read the trace ltte"),
+            (&format!("{link} --delay no.delays -- true"), "there is no such file"),
+            (&format!("{link} --queue codl -- true"), "did you mean \"codel\"?"),
+            (&format!("{link} --bridge lo no-such-device"), "there is no network device"),
+        ],
+    );
+}
+
+/// The README lists the codes as the help does.
+#[test]
+fn exit_codes_are_documented() {
+    let folder = Folder::new("exit-codes");
+    let mut command = folder.exm("--help");
+    let help = command.env("COLUMNS", "100").output().expect("the program starts");
+    let help = String::from_utf8(help.stdout).expect("text");
+    let table = help.split("Exit codes:\n").nth(1).expect("it has the table");
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(readme).expect("it is there");
+    let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with(' ')).collect();
+    assert!(rows.len() >= 4, "{table}");
+    for row in rows {
+        assert!(readme.contains(&format!("{row}\n")), "README.md lacks: {row}");
+    }
+}
