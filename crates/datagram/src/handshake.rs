@@ -179,6 +179,8 @@ pub struct Responder {
 #[derive(Debug)]
 struct Pending {
     at: Instant,
+    /// Where the response went; nothing where that is more than one address.
+    to: Option<SocketAddr>,
     initiation: Vec<u8>,
     response: Vec<u8>,
     keys: Vec<Key>,
@@ -202,8 +204,9 @@ impl Responder {
         initiation: &[u8],
     ) -> Result<Option<Reply>, Stranger> {
         self.forget(now);
-        let known = self.pending.iter().find(|pending| pending.initiation == initiation);
+        let known = self.pending.iter_mut().find(|pending| pending.initiation == initiation);
         if let Some(pending) = known {
+            pending.to = pending.to.filter(|&to| to == from);
             return Ok(Some(Reply::Response(pending.response.clone())));
         }
         let (state, cookie) = self.read(initiation).ok_or(Stranger)?;
@@ -214,25 +217,28 @@ impl Responder {
             reply.extend_from_slice(&tag.finalize().into_bytes());
             return Ok(Some(Reply::Cookie(reply)));
         }
-        Ok(self.respond(now, initiation, state).map(Reply::Response))
+        Ok(self.respond(now, from, initiation, state).map(Reply::Response))
     }
 
     /// Hands the keys of each response that waits to `open`, the newest first, until it returns
     /// something: that is a session that begins. Responses that are older than its own are void
     /// from then on, and so are all cookies: whoever was sent them has been overtaken.
+    ///
+    /// With it comes the address where its response was sent, which the peer is thereby proven to have;
+    /// nothing where that was sent to several, as an initiation came from several.
     pub fn accept<T>(
         &mut self,
         now: Instant,
         mut open: impl FnMut(&[Key]) -> Option<T>,
-    ) -> Option<T> {
+    ) -> Option<(T, Option<SocketAddr>)> {
         self.forget(now);
         let newest_first = self.pending.iter().enumerate().rev();
         let (index, opened) = newest_first
             .filter_map(|(index, pending)| Some((index, open(&pending.keys)?)))
             .next()?;
-        self.pending.drain(..=index);
+        let to = self.pending.drain(..=index).next_back().and_then(|pending| pending.to);
         self.secret = None;
-        Some(opened)
+        Some((opened, to))
     }
 
     /// The handshake that `initiation` begins, and the cookie in it.
@@ -265,6 +271,7 @@ impl Responder {
     fn respond(
         &mut self,
         now: Instant,
+        from: SocketAddr,
         initiation: &[u8],
         mut state: HandshakeState,
     ) -> Option<Vec<u8>> {
@@ -277,8 +284,8 @@ impl Responder {
         if self.pending.len() == MOST_PENDING {
             self.pending.pop_front();
         }
-        let (at, initiation) = (now, initiation.to_vec());
-        self.pending.push_back(Pending { at, initiation, response: response.clone(), keys });
+        let (at, to, initiation) = (now, Some(from), initiation.to_vec());
+        self.pending.push_back(Pending { at, to, initiation, response: response.clone(), keys });
         Some(response)
     }
 

@@ -38,4 +38,4 @@ pub use ports::{ParsePortsError, PortRange};
 pub use replay::{Freshness, ReplayWindow};
 pub use roaming::Roaming;
 pub use rtt::RttEstimate;
-pub use session::{Dropped, OVERHEAD, OpenError, Opened, Role, SealError, Session};
+pub use session::{Dropped, Mark, OVERHEAD, OpenError, Opened, Role, SealError, Session};

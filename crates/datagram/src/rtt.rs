@@ -4,12 +4,12 @@ use exm_units::Span;
 
 /// The shortest timeout. RFC 6298 has one second, lest one is sent again in vain; a layer that sends
 /// small datagrams and recovers by newer ones can afford to be quicker (mosh paper, section 2.2).
-const SHORTEST: Span = Span::from_millis(50);
+pub(crate) const SHORTEST: Span = Span::from_millis(50);
 /// The longest timeout, and what holds before the first measurement (RFC 6298, rule 2.1).
 const LONGEST: Span = Span::from_millis(1000);
 /// Measurements from here on are ignored: the far end was suspended, or the 16 bits of the timestamp
 /// have come round.
-const IGNORED: Span = Span::from_millis(5000);
+pub(crate) const IGNORED: Span = Span::from_millis(5000);
 
 /// The round-trip time and its variation, estimated as in RFC 6298, section 2.
 #[derive(Clone, Copy, Debug, Default)]

@@ -21,7 +21,7 @@ const TO_CLIENT: u64 = 1 << 63;
 /// No timestamp. A sender whose clock shows this says zero.
 const NO_TIME: u16 = u16::MAX;
 /// A timestamp held longer is not echoed: a round trip that long tells little (mosh paper, 2.2).
-const HELD: Span = Span::from_millis(1000);
+pub(crate) const HELD: Span = Span::from_millis(1000);
 /// Blocks that are encrypted under one key at most: half of what RFC 7253, section 5, allows.
 const BLOCKS: u64 = 1 << 47;
 
@@ -133,6 +133,43 @@ pub struct Opened<'a> {
     pub newest: bool,
     /// The round-trip time that it tells, if it does.
     pub rtt: Option<Span>,
+    /// The timestamp that it echoes, advanced by how long the peer held it.
+    pub(crate) echoed: Option<u16>,
+}
+
+impl Opened<'_> {
+    /// Whether it echoes, at `now`, a timestamp with `mark` that was sent no longer than `within` ago.
+    pub(crate) fn echoes(&self, now: Instant, mark: Mark, within: Span) -> bool {
+        self.echoed.is_some_and(|echoed| {
+            let ago = timestamp(now).wrapping_sub(echoed.wrapping_sub(mark.0));
+            // Each end rounds to a millisecond.
+            Span::from_millis(u64::from(ago)) <= within + Span::from_millis(1)
+        })
+    }
+}
+
+/// What a challenge's timestamp is shifted by, so that its echo is known from those of other datagrams:
+/// see [`Roaming`](crate::Roaming).
+///
+/// It is 10 s to 55 s. The echo of an unmarked timestamp is taken for a marked one of less than 5 s ago
+/// only if it took more than 10 s; that of a marked one tells a round trip of more than 10 s, which no
+/// [`RttEstimate`] believes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(u16);
+
+impl Mark {
+    /// That of datagrams that are no challenges.
+    pub const NONE: Mark = Mark(0);
+
+    const LEAST: u16 = 10_000;
+    const MOST: u16 = 55_000;
+
+    /// One that nobody can foresee; nothing where the system has no randomness.
+    pub(crate) fn random() -> Option<Mark> {
+        let choices = u32::from(Mark::MOST - Mark::LEAST) + 1;
+        let drawn = getrandom::u32().ok()? % choices;
+        Some(Mark(Mark::LEAST + drawn as u16))
+    }
 }
 
 /// One party's end of a session: numbers, times and authenticates. It has no socket, and all times
@@ -178,6 +215,21 @@ impl Session {
         parts: &[&[u8]],
         datagram: &mut Vec<u8>,
     ) -> Result<(), SealError> {
+        self.seal_marked(now, Mark::NONE, parts, datagram)
+    }
+
+    /// As [`Session::seal`], with a timestamp that is shifted by `mark`: the datagram is a challenge of
+    /// [`Roaming`](crate::Roaming)'s, to be sent to the address that came with the mark and nowhere else.
+    ///
+    /// # Errors
+    /// The payload is too long, or the key worn out.
+    pub fn seal_marked(
+        &mut self,
+        now: Instant,
+        mark: Mark,
+        parts: &[&[u8]],
+        datagram: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
         datagram.clear();
         let length = parts.iter().map(|part| part.len()).sum();
         if length > LONGEST {
@@ -192,7 +244,7 @@ impl Session {
         let nonce = self.next | self.direction();
         self.next += 1;
         datagram.extend_from_slice(&nonce.to_be_bytes());
-        datagram.extend_from_slice(&timestamp(now).to_be_bytes());
+        datagram.extend_from_slice(&told(timestamp(now).wrapping_add(mark.0)).to_be_bytes());
         datagram.extend_from_slice(&self.reply(now).to_be_bytes());
         parts.iter().for_each(|part| datagram.extend_from_slice(part));
         let tag = self.cipher.seal(nonce, &mut datagram[NONCE..]);
@@ -214,9 +266,10 @@ impl Session {
             Ok((sequence, newest)) => {
                 let text = &datagram[NONCE..datagram.len() - TAG];
                 let (times, payload) = text.split_at(TIMES);
-                let rtt = if newest { self.read_times(now, times) } else { None };
+                let echoed = if newest { self.read_times(now, times) } else { None };
+                let rtt = echoed.and_then(|echoed| self.measure(now, echoed));
                 self.opened += 1;
-                Ok(Opened { payload, sequence, newest, rtt })
+                Ok(Opened { payload, sequence, newest, rtt, echoed })
             }
             Err(why) => {
                 self.dropped.count(why);
@@ -287,14 +340,18 @@ impl Session {
         Ok((sequence, newest))
     }
 
-    /// Keeps the timestamp of the newest datagram; the round-trip time that its reply tells.
-    fn read_times(&mut self, now: Instant, times: &[u8]) -> Option<Span> {
+    /// Keeps the timestamp of the newest datagram; its reply to ours.
+    fn read_times(&mut self, now: Instant, times: &[u8]) -> Option<u16> {
         let [time, reply] = [0, 2].map(|at| u16::from_be_bytes([times[at], times[at + 1]]));
         if time != NO_TIME {
             self.heard = Some((time, now));
         }
-        let millis = (reply != NO_TIME).then(|| timestamp(now).wrapping_sub(reply))?;
-        let rtt = Span::from_millis(u64::from(millis));
+        (reply != NO_TIME).then_some(reply)
+    }
+
+    /// The round-trip time that the reply `echoed` tells.
+    fn measure(&mut self, now: Instant, echoed: u16) -> Option<Span> {
+        let rtt = Span::from_millis(u64::from(timestamp(now).wrapping_sub(echoed)));
         self.rtt.measure(rtt).then_some(rtt)
     }
 
@@ -319,10 +376,12 @@ impl fmt::Debug for Session {
 
 /// Milliseconds modulo 2^16.
 fn timestamp(now: Instant) -> u16 {
-    match (now.as_nanos() / 1_000_000) as u16 {
-        NO_TIME => 0,
-        time => time,
-    }
+    told((now.as_nanos() / 1_000_000) as u16)
+}
+
+/// `time`, or the one after it where that is how none is told.
+fn told(time: u16) -> u16 {
+    if time == NO_TIME { 0 } else { time }
 }
 
 #[cfg(test)]

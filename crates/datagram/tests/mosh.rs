@@ -3,7 +3,7 @@
 //! Where mosh or a pseudo-terminal is missing, this is skipped, and says so.
 #![cfg(unix)]
 
-use exm_datagram::{Key, Roaming, Role, Session};
+use exm_datagram::{Key, OVERHEAD, Roaming, Role, Session};
 use exm_testing::{has, skip};
 use exm_units::{Instant, Span};
 use std::io;
@@ -55,19 +55,28 @@ impl End {
         Ok(End { session: Session::new(key, roaming.role()), socket, roaming })
     }
 
+    /// Sends to the peer, or, before that is proven, to where it may be.
     fn send(&mut self, now: Instant, payload: &[u8]) -> io::Result<()> {
-        let Some(peer) = self.roaming.peer() else { return Ok(()) };
         let mut datagram = Vec::new();
-        self.session.seal(now, &[payload], &mut datagram).expect("the key is fresh");
-        self.socket.send_to(&datagram, peer).map(drop)
+        let challenge = self.roaming.challenge(now, OVERHEAD + payload.len());
+        let (sealed, to) = match (challenge, self.roaming.peer()) {
+            (Some((to, mark)), _) => {
+                (self.session.seal_marked(now, mark, &[payload], &mut datagram), to)
+            }
+            (None, Some(peer)) => (self.session.seal(now, &[payload], &mut datagram), peer),
+            (None, None) => return Ok(()),
+        };
+        sealed.expect("the key is fresh");
+        self.socket.send_to(&datagram, to).map(drop)
     }
 
     /// The next payload that is authentic and whether it told a round-trip time, if one came.
     fn receive(&mut self, now: impl Fn() -> Instant) -> Option<(Vec<u8>, Option<Span>)> {
         let mut buffer = [0; 2048];
         let (length, from) = self.socket.recv_from(&mut buffer).ok()?;
-        let opened = self.session.open(now(), &mut buffer[..length]).expect("mosh's own");
-        self.roaming.heard(&opened, from);
+        let now = now();
+        let opened = self.session.open(now, &mut buffer[..length]).expect("mosh's own");
+        self.roaming.heard(now, &opened, from);
         Some((opened.payload.to_vec(), opened.rtt))
     }
 }
@@ -149,7 +158,8 @@ fn mosh_client_talks_to_us() -> io::Result<()> {
             measured = measured.or(rtt);
             heard += 1;
         }
-        if heard >= 2 && measured.is_some() {
+        // Its echo of the challenge is what proves where it is.
+        if heard >= 2 && measured.is_some() && end.roaming.peer().is_some() {
             break;
         }
         // Ten times a second: the client, which speaks every three seconds when it has nothing new,

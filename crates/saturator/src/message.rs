@@ -20,6 +20,8 @@ const STATUS: u8 = 4;
 
 /// The bytes of a data packet before its zeros.
 pub(crate) const DATA_HEADER: usize = 21;
+/// The bytes of a status.
+pub(crate) const STATUS_LENGTH: usize = 12;
 /// The bytes of an arrival.
 const ARRIVAL: usize = 24;
 /// What is counted stays below this, so that whoever counts on needs no care.

@@ -3,7 +3,7 @@
 use crate::message::Message;
 use crate::window::Window;
 use crate::wire::{Path, Settings};
-use exm_datagram::{Key, Role, Session};
+use exm_datagram::{Key, Mark, Opened, Role, Session};
 use exm_units::Instant;
 
 /// The zeros that make data packets as large as they are to be.
@@ -70,6 +70,17 @@ impl Paths {
         settings: Settings,
         out: &mut Vec<u8>,
     ) -> Option<Path> {
+        self.seal_marked(now, Mark::NONE, (message, settings), out)
+    }
+
+    /// As [`Paths::seal`], of a challenge with `mark`.
+    pub(crate) fn seal_marked(
+        &mut self,
+        now: Instant,
+        mark: Mark,
+        (message, settings): (&Message, Settings),
+        out: &mut Vec<u8>,
+    ) -> Option<Path> {
         let is_data = matches!(message, Message::Data { .. });
         let path = if is_data { Path::Data } else { Path::Control };
         let zeros = if is_data { &ZEROS[..settings.padding()] } else { &[] };
@@ -79,21 +90,21 @@ impl Paths {
             Path::Data => &mut self.data,
             Path::Control => &mut self.control,
         };
-        session.seal(now, &[&self.text, zeros], &mut self.sealed).ok()?;
+        session.seal_marked(now, mark, &[&self.text, zeros], &mut self.sealed).ok()?;
         out.clear();
         out.push(path.tag());
         out.extend_from_slice(&self.sealed);
         Some(path)
     }
 
-    /// The message in `datagram`, less its first byte, which came over `path`, and whether it is
-    /// the newest there; nothing where it is forged, replayed or none.
-    pub(crate) fn open(
+    /// The message in `datagram`, less its first byte, which came over `path`, and what the datagram
+    /// layer tells of it; nothing where it is forged, replayed or none.
+    pub(crate) fn open<'a>(
         &mut self,
         now: Instant,
         path: Path,
-        datagram: &mut [u8],
-    ) -> Option<(Message, bool)> {
+        datagram: &'a mut [u8],
+    ) -> Option<(Message, Opened<'a>)> {
         let session = match path {
             Path::Data => &mut self.data,
             Path::Control => &mut self.control,
@@ -102,6 +113,6 @@ impl Paths {
         let message = Message::decode(opened.payload).ok()?;
         // Data fills the path it is sent over, and nothing else does.
         let fits = matches!(message, Message::Data { .. }) == (path == Path::Data);
-        fits.then_some((message, opened.newest))
+        fits.then_some((message, opened))
     }
 }

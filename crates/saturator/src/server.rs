@@ -1,13 +1,13 @@
 //! [`Server`]: the end with a good connection.
 
 use crate::arrivals::{Arrival, ArrivalLog};
-use crate::message::Message;
+use crate::message::{Message, STATUS_LENGTH};
 use crate::sending::{Paths, Sending};
 use crate::wire::{
     COOKIE_REPLY, HANDSHAKE, INITIATION, OVER_CONTROL, OVER_DATA, Path, RESPONSE, STATUS_EVERY,
     Settings,
 };
-use exm_datagram::{Key, Reply, Responder, Role};
+use exm_datagram::{Key, OVERHEAD, Reply, Responder, Roaming, Role};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -35,9 +35,9 @@ pub struct Server {
 #[derive(Debug)]
 struct Live {
     paths: Paths,
-    /// Where the newest of the client's datagrams came from, over each path.
-    data_at: Option<SocketAddr>,
-    control_at: Option<SocketAddr>,
+    /// Where the client is, over each path.
+    data_at: Roaming,
+    control_at: Roaming,
     settings: Settings,
     down: Sending,
     /// What arrived here, to be told.
@@ -102,7 +102,8 @@ impl Server {
             sealed.copy_from_slice(copy);
             live.receive(now, Path::Control, from, sealed).then_some(live)
         });
-        if let Some(live) = begun {
+        if let Some((mut live, proven)) = begun {
+            live.control_at = proven.map_or_else(Roaming::server, Roaming::server_of);
             self.live = Some(Box::new(live));
         }
     }
@@ -114,12 +115,7 @@ impl Server {
             *out = reply;
             return Some(to);
         }
-        let live = self.live.as_mut()?;
-        let message = live.next(now)?;
-        match live.paths.seal(now, &message, live.settings, out)? {
-            Path::Data => live.data_at,
-            Path::Control => live.control_at,
-        }
+        self.live.as_mut()?.transmit(now, out)
     }
 
     /// When it is to be woken, unless something comes before.
@@ -138,7 +134,7 @@ impl Server {
     /// none, it is over, or nothing was heard for 5 s.
     pub fn client(&self, now: Instant) -> Option<SocketAddr> {
         let live = self.live.as_ref().filter(|live| !live.is_over && !live.is_silent(now))?;
-        live.control_at
+        live.control_at.peer()
     }
 
     /// How many data packets of the present or last recording were sent, and how many arrived.
@@ -151,8 +147,8 @@ impl Live {
     fn new(now: Instant, paths: Paths) -> Live {
         Live {
             paths,
-            data_at: None,
-            control_at: None,
+            data_at: Roaming::server(),
+            control_at: Roaming::server(),
             settings: Settings::default(),
             down: Sending::default(),
             up: ArrivalLog::new(),
@@ -169,17 +165,18 @@ impl Live {
 
     /// Whether data is to be sent at all, were there room for it.
     fn may_send(&self) -> bool {
-        !self.is_over && self.data_at.is_some()
+        !self.is_over && self.data_at.peer().is_some()
     }
 
     /// Whether the datagram is one of this recording's client.
     fn receive(&mut self, now: Instant, path: Path, from: SocketAddr, sealed: &mut [u8]) -> bool {
-        let Some((message, is_newest)) = self.paths.open(now, path, sealed) else { return false };
-        if is_newest {
-            match path {
-                Path::Data => self.data_at = Some(from),
-                Path::Control => (self.control_at, self.heard_at) = (Some(from), now),
-            }
+        let Some((message, opened)) = self.paths.open(now, path, sealed) else { return false };
+        match path {
+            Path::Data => self.data_at.heard(now, &opened, from),
+            Path::Control => self.control_at.heard(now, &opened, from),
+        };
+        if opened.newest && path == Path::Control {
+            self.heard_at = now;
         }
         match message {
             Message::Data { number, sent_at, .. } => {
@@ -198,18 +195,52 @@ impl Live {
         true
     }
 
-    /// The next message to be sent.
-    fn next(&mut self, now: Instant) -> Option<Message> {
+    /// Puts the next datagram into `out`, and says where to.
+    fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<SocketAddr> {
         if self.is_silent(now) {
             return None;
         }
+        if let Some(to) = self.challenge(now, out) {
+            return Some(to);
+        }
+        self.control_at.peer()?;
+        let message = self.next(now)?;
+        match self.paths.seal(now, &message, self.settings, out)? {
+            Path::Data => self.data_at.peer(),
+            Path::Control => self.control_at.peer(),
+        }
+    }
+
+    /// What is sent to an address that is still to be proven: where it stands over the control path,
+    /// and data over the other, which is what that is for.
+    fn challenge(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<SocketAddr> {
+        let size = usize::from(self.settings.size());
+        let data = |live: &mut Live| {
+            let may_send = !live.is_over && live.down.window().is_open(now);
+            let challenge = may_send.then(|| live.data_at.challenge(now, size))??;
+            Some((challenge, live.down.next(now)?))
+        };
+        let ((to, mark), message) = data(self).or_else(|| {
+            let status = self.status();
+            Some((self.control_at.challenge(now, 1 + OVERHEAD + STATUS_LENGTH)?, status))
+        })?;
+        self.paths.seal_marked(now, mark, (&message, self.settings), out)?;
+        Some(to)
+    }
+
+    fn status(&self) -> Message {
+        let (arrivals, size, is_over) = (self.up.count(), self.settings.size(), self.is_over);
+        Message::Status { arrivals, size, is_over }
+    }
+
+    /// The next message to be sent.
+    fn next(&mut self, now: Instant) -> Option<Message> {
         if let Some(message) = self.up.tell().or_else(|| self.asked.pop_front()) {
             return Some(message);
         }
         if now >= self.status_at {
             self.status_at = now + STATUS_EVERY;
-            let (arrivals, size, is_over) = (self.up.count(), self.settings.size(), self.is_over);
-            return Some(Message::Status { arrivals, size, is_over });
+            return Some(self.status());
         }
         if self.may_send() { self.down.next(now) } else { None }
     }

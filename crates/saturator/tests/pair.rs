@@ -354,3 +354,44 @@ fn a_client_that_is_gone_is_sent_nothing_more() {
     assert_eq!(pair.server.client(at(60_000) + AHEAD), None);
     assert_eq!(pair.server.next_wake(at(60_000) + AHEAD), Instant::MAX);
 }
+
+/// Somebody copies what the client sends over the path under test and overtakes it, from elsewhere: what
+/// fills the way back still goes to the client, and next to nothing there.
+#[test]
+fn copies_from_elsewhere_draw_no_data() {
+    let key = Key::from_bytes([1; 16]);
+    let mut client = Client::new(at(0), &key, Settings::default()).expect("randomness");
+    let mut server = Server::new(key);
+    let [data, control] = PLACES.map(|(place, _)| place.parse().expect("an address"));
+    let victim: SocketAddr = "203.0.113.9:9".parse().expect("an address");
+    let mut datagram = Vec::new();
+    let (mut copied, mut astray, mut honest) = (0, 0, [0; 2]);
+    for millis in 0..4000 {
+        let now = at(millis);
+        let is_copied = millis >= 1000;
+        // Few at a time: without a link between them they would never end.
+        for _ in 0..4 {
+            let Some(path) = client.transmit(now, &mut datagram) else { break };
+            let (place, is_data) =
+                (if path == Path::Data { data } else { control }, path == Path::Data);
+            if is_copied && is_data {
+                copied += datagram.len();
+                server.receive(now, victim, &mut datagram.clone());
+            }
+            server.receive(now, place, &mut datagram);
+        }
+        for _ in 0..12 {
+            let Some(to) = server.transmit(now, &mut datagram) else { break };
+            if to == victim {
+                astray += datagram.len();
+                continue;
+            }
+            honest[usize::from(is_copied)] += u64::from(to == data);
+            let path = if to == data { Path::Data } else { Path::Control };
+            client.receive(now, path, &mut datagram);
+        }
+    }
+    assert!(0 < astray && astray <= 3 * copied, "{astray} bytes for {copied}");
+    assert!(astray <= 3 * 21 * 1400, "challenges only: {astray} bytes");
+    assert!(honest[0] > 100 && honest[1] > 2 * honest[0], "{honest:?} data packets");
+}

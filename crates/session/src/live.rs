@@ -3,7 +3,7 @@
 use crate::settings::{Settings, counted};
 use crate::stats::Counters;
 use crate::traffic::Source;
-use exm_datagram::{Key, OpenError, Opened, Role, SealError};
+use exm_datagram::{Key, Mark, OpenError, Opened, Role, SealError};
 use exm_sprout::{Endpoint, Header};
 use exm_units::{Instant, Span};
 
@@ -127,6 +127,26 @@ impl Live {
         header.encode(&mut out.header);
         self.crypto.seal(now, &[&out.header, &out.payload], &mut out.datagram)?;
         Ok(if out.payload.is_empty() { Sent::Word } else { Sent::Payload })
+    }
+
+    /// Puts a challenge with `mark` into `out.datagram`: what is sent where there is nothing of the user's
+    /// to send.
+    ///
+    /// # Errors
+    /// The key is worn out.
+    pub(crate) fn challenge(
+        &mut self,
+        now: Instant,
+        mark: Mark,
+        source: &mut impl Source,
+        out: &mut Outgoing,
+    ) -> Result<Sent, SealError> {
+        let pending = next(now, source, out).map(counted);
+        let header = self.endpoint.send_aside(now, counted(0), pending);
+        out.header.clear();
+        header.encode(&mut out.header);
+        self.crypto.seal_marked(now, mark, &[&out.header], &mut out.datagram)?;
+        Ok(Sent::Word)
     }
 
     /// When it is to be woken next, unless something comes before.

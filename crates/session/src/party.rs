@@ -33,8 +33,10 @@ pub(crate) struct Party {
     part: Part,
     live: Option<Live>,
     roaming: Roaming,
-    /// Where to send, once there is a session.
+    /// Where to send, once there is a session and a client has proven where it is.
     path: Option<Path>,
+    /// Where the client's newest datagram came from, if that is not proven.
+    unproven: Option<Path>,
     /// The round-trip time measured last.
     rtt: Option<Span>,
     counters: Counters,
@@ -85,8 +87,9 @@ impl Party {
 
     fn new(settings: Settings, part: Part, roaming: Roaming) -> Party {
         let outgoing = Outgoing::new(settings.max_payload());
-        let (live, path, rtt, counters) = (None, None, None, Counters::default());
-        Party { settings, part, live, roaming, path, rtt, counters, outgoing }
+        let (live, rtt, counters) = (None, None, Counters::default());
+        let (path, unproven) = (None, None);
+        Party { settings, part, live, roaming, path, unproven, rtt, counters, outgoing }
     }
 
     /// `datagram` came at `now`. What it delivers, if anything.
@@ -185,9 +188,10 @@ impl Party {
             client.initiator = None;
         } else if opened.newest {
             let before = self.roaming.moves();
-            self.roaming.heard(&opened, path.remote);
+            self.roaming.heard(now, &opened, path.remote);
             self.counters.moves += self.roaming.moves() - before;
-            self.path = Some(path);
+            let is_proven = self.roaming.peer() == Some(path.remote);
+            *(if is_proven { &mut self.path } else { &mut self.unproven }) = Some(path);
         }
         self.counters.delivered += u64::from(!payload.is_empty());
         (!payload.is_empty()).then_some(payload)
@@ -202,9 +206,11 @@ impl Party {
             let mut session = exm_datagram::Session::new(key, Role::Server);
             session.open(now, &mut datagram.to_vec()).is_ok().then(|| key.clone())
         };
-        let Some(key) = server.responder.accept(now, opens) else { return };
+        let Some((key, proven)) = server.responder.accept(now, opens) else { return };
         self.live = Some(Live::new(now, &key, Role::Server, &self.settings));
-        self.roaming = Roaming::server();
+        self.roaming = proven.map_or_else(Roaming::server, Roaming::server_of);
+        self.path = proven.map(|remote| Path { remote, local: None });
+        self.unproven = None;
         self.counters.sessions += 1;
     }
 
@@ -219,9 +225,17 @@ impl Party {
             self.outgoing.datagram = message;
             return Some(path);
         }
-        let (live, path) = (self.live.as_mut()?, self.path?);
+        let live = self.live.as_mut()?;
         live.advance(now);
-        match live.transmit(now, source, &mut self.outgoing) {
+        let challenge = self.unproven.and_then(|path| {
+            let (to, mark) = self.roaming.challenge(now, Settings::HEARTBEAT)?;
+            (to == path.remote).then_some((path, mark))
+        });
+        let (path, sent) = match challenge {
+            Some((path, mark)) => (path, live.challenge(now, mark, source, &mut self.outgoing)),
+            None => (self.path?, live.transmit(now, source, &mut self.outgoing)),
+        };
+        match sent {
             Ok(Sent::Nothing) => None,
             Ok(sent) => {
                 self.counters.sent += 1;

@@ -59,6 +59,9 @@ impl Settings {
     /// What is put around a datagram, as the forecast counts it.
     pub const OVERHEAD: Bytes = Bytes::new(20 + 8 + exm_datagram::OVERHEAD as u64 + 15);
 
+    /// The longest datagram, in bytes of UDP payload, that carries nothing of the user's.
+    pub(crate) const HEARTBEAT: usize = exm_datagram::OVERHEAD + HEADER as usize;
+
     /// The largest datagram that is carried, in bytes.
     pub fn max_payload(&self) -> usize {
         usize::from(self.mtu - AROUND_PAYLOAD)

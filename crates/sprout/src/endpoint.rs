@@ -159,6 +159,19 @@ impl Endpoint {
         header
     }
 
+    /// As [`Endpoint::send`], of a packet without data that goes where the other end may be, beside those
+    /// that go where it was last: both tell the same, and should this one be lost, no other is missing
+    /// anything.
+    pub fn send_aside(&mut self, now: Instant, size: Bytes, pending: Option<Bytes>) -> Header {
+        let mut header = self.sender.send(now, size);
+        header.satisfied = pending.is_none();
+        let silence = self.silent_until.saturating_since(now);
+        header.time_to_next = Span::from_micros(silence.as_nanos().div_ceil(1000));
+        header.forecast = Some(*self.receiver.forecast());
+        header.echo = self.receiver.echo(now);
+        header
+    }
+
     /// For how long there will be nothing to send: until there is room for what is pending.
     fn silence(&self, now: Instant, pending: Option<Bytes>) -> Span {
         let room_at = pending.and_then(|size| self.sender.room_at(size));

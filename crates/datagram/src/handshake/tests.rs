@@ -38,6 +38,19 @@ fn cookie(reply: Reply) -> Vec<u8> {
     cookie
 }
 
+#[test]
+fn a_response_that_is_used_proves_where_it_was_sent() {
+    for (sources, expected) in [(&[1, 1][..], Some(1)), (&[1, 2], None), (&[2, 1, 1], None)] {
+        let (mut initiator, mut responder) = (initiator(), responder());
+        let replies =
+            sources.iter().map(|&port| response(reply(&mut responder, 0, port, &initiator)));
+        let said = replies.last().expect("there is one");
+        let keys = initiator.finish(&said).expect("its response");
+        let accepted = responder.accept(at(1), |pending| (pending == keys).then_some(()));
+        assert_eq!(accepted, Some(((), expected.map(from))));
+    }
+}
+
 /// Begins the session that `keys` are of, if that is pending.
 fn accept(responder: &mut Responder, secs: u64, keys: &[Key]) -> bool {
     responder.accept(at(secs), |pending| (pending == keys).then_some(())).is_some()

@@ -89,6 +89,11 @@ struct World {
     free_at: [Instant; 2],
     faults: Faults,
     chance: Stream,
+    /// From where somebody copies what the client sends, and overtakes it, if anybody does.
+    copied_from: Option<SocketAddr>,
+    /// The bytes of his copies, and of what the server sends there.
+    copies: usize,
+    astray: usize,
 }
 
 const CLIENT: usize = 0;
@@ -110,6 +115,9 @@ impl World {
             free_at: [now; 2],
             faults,
             chance: Stream::new(1, Purpose::Loss, 0),
+            copied_from: None,
+            copies: 0,
+            astray: 0,
         }
     }
 
@@ -123,6 +131,8 @@ impl World {
             let receiver = 1 - index;
             if path.remote == self.sides[receiver].address {
                 self.launch(receiver, from, datagram);
+            } else {
+                self.astray += datagram.len();
             }
         }
         panic!("it sends without end");
@@ -148,6 +158,13 @@ impl World {
             let size = Bytes::new(copy.len() as u64 + 28);
             *free_at = (*free_at).max(self.now) + Rate::from_bps(5_000_000).service_time(size);
             let at = *free_at + Span::from_millis(20) + late;
+            if let Some(thief) = self.copied_from.filter(|_| receiver == THE_SERVER) {
+                self.copies += copy.len();
+                self.air.insert(
+                    (at - Span::from_micros(1), self.count),
+                    (receiver, thief, copy.clone()),
+                );
+            }
             self.air.insert((at, self.count), (receiver, from, copy));
         }
         self.recorded.push((receiver, datagram));
@@ -353,6 +370,49 @@ fn the_server_follows_its_client() {
     assert_eq!((stats.peer, stats.counters.moves), (Some(address(AWAY)), 1));
     assert_eq!(stats.counters.sessions, 1);
     assert!(world.delivered(CLIENT) > before + 10);
+}
+
+#[test]
+fn the_server_follows_within_a_round_trip_or_so() {
+    let mut world = talking();
+    world.sides[CLIENT].address = address(AWAY);
+    // Of 40 ms, and one datagram at least in each 20 ms, behind up to 50 ms of queue.
+    world.run(Span::from_millis(130));
+    let stats = world.sides[THE_SERVER].party.stats(world.now);
+    assert_eq!((stats.peer, stats.counters.moves), (Some(address(AWAY)), 1));
+    let astray = world.astray;
+    world.run(secs(1));
+    assert_eq!(world.astray, astray, "nothing goes to where it was");
+}
+
+/// Somebody copies all that the client sends, and is always first.
+#[test]
+fn copies_from_elsewhere_redirect_and_amplify_nothing() {
+    for length in [0, 1000] {
+        let mut world = talking();
+        world.sides[CLIENT].traffic.length = length;
+        let delivered_in = |world: &mut World| {
+            let before = world.delivered(CLIENT);
+            world.run(secs(5));
+            world.delivered(CLIENT) - before
+        };
+        world.copied_from = Some(address(HOME));
+        let undisturbed = delivered_in(&mut world);
+        world.copies = 0;
+        world.copied_from = Some(address(AWAY));
+        let disturbed = delivered_in(&mut world);
+        let World { copies, astray, .. } = world;
+        assert!(0 < astray && astray <= 3 * copies, "{astray} bytes for {copies}");
+        assert!(disturbed * 100 > undisturbed * 95, "{disturbed} of {undisturbed} datagrams");
+        let stats = world.sides[THE_SERVER].party.stats(world.now);
+        assert_eq!((stats.peer, stats.counters.moves), (Some(address(HOME)), 0));
+        // The honest client roams all the same once some of its datagrams are first.
+        world.copied_from = None;
+        world.sides[CLIENT].address = "203.0.113.77:50000".parse().expect("an address");
+        world.run(secs(1));
+        let stats = world.sides[THE_SERVER].party.stats(world.now);
+        assert_eq!((stats.peer, stats.counters.moves), (Some(world.sides[CLIENT].address), 1));
+    }
 }
 
 #[test]
