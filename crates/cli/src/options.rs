@@ -3,6 +3,7 @@
 
 use crate::shell::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use exm_link::QueueKind;
 use exm_sim::network::Host;
 use exm_units::Span;
 use serde::{Serialize, Serializer};
@@ -22,6 +23,11 @@ pub(crate) const DEFAULT_ON: &str = "ever";
 pub(crate) const DEFAULT_DURATION: Span = Span::from_secs(100);
 /// The seed unless given.
 pub(crate) const DEFAULT_SEED: u64 = 1;
+
+/// Reads a queue, as a scenario has it.
+pub(crate) fn queue(text: &str) -> Result<QueueKind, String> {
+    exm_sim::scenario::parse_queue(text)
+}
 
 /// Reads the name of a host.
 pub(crate) fn host() -> impl TypedValueParser<Value = Host> {
@@ -129,16 +135,6 @@ impl Text {
         let quoted = serde_json::Value::from(value).to_string();
         self.text += &format!("{key} = {quoted}\n");
         self.options.push((option, value.to_owned()));
-    }
-
-    /// The line of `key`, whose value is a number, a truth, or else text.
-    pub(crate) fn value(&mut self, option: &'static str, key: &str, value: &str) {
-        if value.parse::<f64>().is_ok_and(f64::is_finite) || value.parse::<bool>().is_ok() {
-            self.text += &format!("{key} = {value}\n");
-            self.options.push((option, value.to_owned()));
-        } else {
-            self.option(option, key, value);
-        }
     }
 
     /// The text so far.

@@ -22,7 +22,7 @@
 //! |---|---|
 //! | `name` | what it is called |
 //! | `controller` | what stands wherever the scenario has `controller = "scheme"` |
-//! | `queue` | the discipline of every link: its name, or a table of its name and settings |
+//! | `queue` | the queue of every link, as a scenario has it: `"codel target=5ms"`, or a table of its `name` and parameters |
 //! | `tcp` | settings that are put into the scenario's `[tcp]` |
 //! | `set` | other keys of the scenario, by their paths: `{ "dumbbell.buffer" = "5 BDP" }` |
 //! | `paper` | what the papers say of it: `{ speedup = 2.1, mean_rtt = 7.5 }`; lists where there is a sweep; tables for groups of flows, or for ratios to a reference |

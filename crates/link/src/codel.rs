@@ -2,9 +2,9 @@
 
 use crate::backlog::Backlog;
 use crate::dropper::{Dropper, INTERVAL, Law, MTU, Root, TARGET};
+use crate::parameters::parameters;
 use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
 use exm_units::{Bytes, Instant, Span};
-use serde::Deserialize;
 
 /// CoDel (RFC 8289; Nichols & Jacobson, ACM Queue 2012): first in, first out, where packets that
 /// waited too long for too long are dropped, or marked, as they leave. What does not fit is dropped
@@ -17,8 +17,7 @@ pub struct CoDel {
 }
 
 /// The parameters of [`CoDel`], by default those of RFC 8289.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoDelSettings {
     /// The sojourn time that may stand: 5 ms (section 4).
     pub target: Span,
@@ -32,6 +31,8 @@ pub struct CoDelSettings {
     /// packet counts as a drop, and goes on.
     pub ecn: bool,
 }
+
+parameters!(CoDelSettings { target, interval, mtu, ecn });
 
 impl Default for CoDelSettings {
     fn default() -> CoDelSettings {

@@ -2,8 +2,8 @@
 
 use crate::backlog::Backlog;
 use crate::fifo::{Admission, Fifo};
+use crate::parameters::parameters;
 use crate::{Packet, Verdict};
-use serde::Deserialize;
 
 /// First in, first out; a packet that finds the queue full takes the place of the oldest ones.
 ///
@@ -16,9 +16,10 @@ pub type DropHead = Fifo<ForgetOldest>;
 pub struct ForgetOldest;
 
 /// It has no parameters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DropHeadSettings {}
+
+parameters!(DropHeadSettings {});
 
 impl Admission for ForgetOldest {
     const NAME: &'static str = "drop-head";

@@ -2,8 +2,8 @@
 
 use crate::backlog::Backlog;
 use crate::fifo::{Admission, Fifo};
+use crate::parameters::parameters;
 use crate::{Packet, Verdict};
-use serde::Deserialize;
 
 /// First in, first out; a packet that finds the queue full is dropped.
 pub type DropTail = Fifo<RefuseNewest>;
@@ -13,9 +13,10 @@ pub type DropTail = Fifo<RefuseNewest>;
 pub struct RefuseNewest;
 
 /// It has no parameters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DropTailSettings {}
+
+parameters!(DropTailSettings {});
 
 impl Admission for RefuseNewest {
     const NAME: &'static str = "drop-tail";

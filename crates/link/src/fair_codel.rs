@@ -2,9 +2,9 @@
 
 use crate::bins::{Bins, Order, Plan};
 use crate::dropper::{INTERVAL, Law, MTU, Root, TARGET};
+use crate::parameters::parameters;
 use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
 use exm_units::{Bytes, Instant, Span};
-use serde::Deserialize;
 use std::marker::PhantomData;
 
 /// FQ-CoDel (RFC 8290): flows are hashed into bins, each with a queue under CoDel of its own. Bins
@@ -59,8 +59,7 @@ impl Turns for AllAlike {
 }
 
 /// The parameters of [`FqCoDel`] and [`SfqCoDel`], by default those of RFC 8290.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairCoDelSettings {
     /// How many bins: 1024 (section 5.2.5).
     pub bins: u32,
@@ -76,6 +75,8 @@ pub struct FairCoDelSettings {
     /// 5.2.6).
     pub ecn: bool,
 }
+
+parameters!(FairCoDelSettings { bins, quantum, target, interval, mtu, ecn });
 
 /// The parameters of [`FqCoDel`].
 pub type FqCoDelSettings = FairCoDelSettings;

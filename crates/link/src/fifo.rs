@@ -1,9 +1,8 @@
 //! [`Fifo`]: the disciplines that are one queue and a rule for what comes.
 
 use crate::backlog::Backlog;
-use crate::{Discipline, Packet, Site, Verdict};
+use crate::{Discipline, Packet, Parameters, Site, Verdict};
 use exm_units::Instant;
-use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
 /// What a first-in-first-out queue does with a packet that comes.
@@ -12,7 +11,7 @@ pub trait Admission: Clone {
     const NAME: &'static str;
 
     /// Its parameters.
-    type Settings: Clone + Debug + Default + PartialEq + DeserializeOwned;
+    type Settings: Clone + Debug + Default + PartialEq + Parameters;
 
     /// The rule of these settings.
     fn new(settings: &Self::Settings) -> Self;

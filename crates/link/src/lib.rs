@@ -13,6 +13,7 @@ mod dropper;
 mod fair_codel;
 mod fifo;
 mod packet;
+mod parameters;
 mod pie;
 mod queue;
 mod red;
@@ -32,6 +33,7 @@ pub use fair_codel::{
 };
 pub use fifo::Fifo;
 pub use packet::{Ecn, Packet, XcpHeader};
+pub use parameters::{Parameters, QueueError};
 pub use pie::{Pie, PieSettings};
 pub use queue::{Discipline, Limit, Queue, QueueKind, Site, Verdict};
 pub use red::{Red, RedSettings};

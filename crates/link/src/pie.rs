@@ -1,10 +1,10 @@
 //! [`Pie`]: the proportional integral controller, enhanced.
 
 use crate::backlog::Backlog;
+use crate::parameters::parameters;
 use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
 use exm_random::Stream;
 use exm_units::{Bytes, Instant, Probability, Span};
-use serde::Deserialize;
 
 /// Below this probability, and with little delay, nothing is dropped (RFC 8033, section 4.1).
 const SAFE: f64 = 0.2;
@@ -66,8 +66,7 @@ pub struct Pie {
 }
 
 /// The parameters of [`Pie`], by default those of RFC 8033.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieSettings {
     /// The queueing delay to be near: 15 ms (section 4.2, `QDELAY_REF`).
     pub target: Span,
@@ -89,6 +88,8 @@ pub struct PieSettings {
     /// `MEAN_PKTSIZE`).
     pub mean_packet: Bytes,
 }
+
+parameters!(PieSettings { target, update, burst, alpha, beta, ecn, mark_below, mean_packet });
 
 impl Default for PieSettings {
     fn default() -> PieSettings {

@@ -1,12 +1,11 @@
 //! [`Discipline`]: which packets wait, in what order they leave, and which are dropped or marked.
 
 use crate::{
-    CoDel, DropHead, DropTail, Ecn, FqCoDel, ImpossibleSetting, Packet, Pie, Red, SfqCoDel, Step,
-    Xcp,
+    CoDel, DropHead, DropTail, Ecn, FqCoDel, ImpossibleSetting, Packet, Parameters, Pie, Red,
+    SfqCoDel, Step, Xcp,
 };
 use exm_random::Stream;
 use exm_units::{Bytes, Instant, Packets, Rate};
-use serde::de::{DeserializeOwned, Deserializer, Error};
 use std::fmt;
 
 /// How much may wait in a queue, besides the packet that the link is transmitting.
@@ -70,9 +69,8 @@ pub trait Discipline: Clone {
     /// Its name in files.
     const NAME: &'static str;
 
-    /// Its parameters, as a file may give them; by default as its source recommends. Unknown ones
-    /// are refused.
-    type Settings: Clone + fmt::Debug + Default + PartialEq + DeserializeOwned;
+    /// Its parameters, as a file may give them; by default as its source recommends.
+    type Settings: Clone + fmt::Debug + Default + PartialEq + Parameters;
 
     /// Whether a queue can be built from `settings`.
     ///
@@ -179,22 +177,14 @@ macro_rules! queues {
                 }
             }
 
-            /// The discipline called `name`, its parameters read from `settings`.
-            ///
-            /// # Errors
-            /// Whatever reading them gives; an unknown name or impossible settings too.
-            pub fn configured<'de, D: Deserializer<'de>>(
-                name: &str,
-                settings: D,
-            ) -> Result<QueueKind, D::Error> {
-                let kind = match name {
-                    $($name::NAME => {
-                        serde::Deserialize::deserialize(settings).map(QueueKind::$name)
-                    })*
-                    _ => Err(D::Error::unknown_variant(name, QueueKind::NAMES)),
-                }?;
-                kind.check().map_err(D::Error::custom)?;
-                Ok(kind)
+            /// Its parameters.
+            pub(crate) fn settings(&self) -> &dyn Parameters {
+                match self { $(QueueKind::$name(settings) => settings,)* }
+            }
+
+            /// The same, to be changed.
+            pub(crate) fn settings_mut(&mut self) -> &mut dyn Parameters {
+                match self { $(QueueKind::$name(settings) => settings,)* }
             }
 
             /// Whether a queue can be built of it.

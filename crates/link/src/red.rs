@@ -1,10 +1,10 @@
 //! [`Red`]: random early detection.
 
 use crate::backlog::Backlog;
+use crate::parameters::parameters;
 use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
 use exm_random::Stream;
 use exm_units::{Bytes, Instant, Packets, Probability};
-use serde::Deserialize;
 
 /// An average that is as good as none: what decays for ever would end in numbers that processors
 /// are slow with.
@@ -33,8 +33,7 @@ pub struct Red {
 
 /// The parameters of [`Red`]: by default the paper's thresholds and weight (section 5), and the
 /// probability and gentleness that Floyd recommended later.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedSettings {
     /// The average below which nothing is chosen: 5 packets.
     pub min: Packets,
@@ -56,6 +55,8 @@ pub struct RedSettings {
     /// asks for (section 4).
     pub idle_packet: Bytes,
 }
+
+parameters!(RedSettings { min, max, max_p, weight, gentle, ecn, idle_packet });
 
 impl Default for RedSettings {
     fn default() -> RedSettings {

@@ -2,9 +2,9 @@
 
 use crate::backlog::Backlog;
 use crate::fifo::{Admission, Fifo};
+use crate::parameters::parameters;
 use crate::{Packet, Verdict};
 use exm_units::Packets;
-use serde::Deserialize;
 
 /// A drop-tail queue that marks each packet that finds more than a threshold waiting (Alizadeh et
 /// al., "Data Center TCP", SIGCOMM 2010, section 3.1).
@@ -20,13 +20,14 @@ pub struct MarkAbove {
 }
 
 /// The parameters of [`Step`].
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepSettings {
     /// A packet that finds more than so many is marked: K. By default 65 packets, the paper's for a
     /// link of 10 Gbps; for 1 Gbps it has 20 (section 3.5).
     pub threshold: Packets,
 }
+
+parameters!(StepSettings { threshold });
 
 impl Default for StepSettings {
     fn default() -> StepSettings {

@@ -3,7 +3,7 @@
 use crate::{
     CoDelSettings, FqCoDelSettings, PieSettings, RedSettings, SfqCoDelSettings, XcpSettings,
 };
-use crate::{Ecn, Limit, Packet, Queue, QueueKind, Site, Verdict, XcpHeader};
+use crate::{Ecn, Limit, Packet, Queue, QueueError, QueueKind, Site, Verdict, XcpHeader};
 use exm_random::{Purpose, Stream};
 use exm_units::{Bytes, Instant, Packets, Rate, Span};
 use proptest::prelude::*;
@@ -18,8 +18,8 @@ fn named(name: &str) -> QueueKind {
     QueueKind::named(name).expect("a name from the list")
 }
 
-fn configured(name: &str, settings: &str) -> Result<QueueKind, serde_json::Error> {
-    QueueKind::configured(name, &mut serde_json::Deserializer::from_str(settings))
+fn configured(text: &str) -> Result<QueueKind, QueueError> {
+    text.parse()
 }
 
 /// A step in a queue's life, after a pause.
@@ -192,14 +192,15 @@ fn overload(kind: &QueueKind, ecn: Ecn, limit: Limit) -> (usize, u64) {
 #[test]
 fn what_may_be_marked_is_not_dropped() {
     let deciders = [
-        ("codel", "{}", r#"{"ecn": false}"#),
-        ("fq-codel", "{}", r#"{"ecn": false}"#),
-        ("sfq-codel", "{}", r#"{"ecn": false}"#),
-        ("red", "{}", r#"{"ecn": false}"#),
-        ("pie", r#"{"mark_below": "1"}"#, r#"{"ecn": false}"#),
+        ("codel", "codel"),
+        ("fq-codel", "fq-codel"),
+        ("sfq-codel", "sfq-codel"),
+        ("red", "red"),
+        ("pie", "pie mark_below=1"),
     ];
-    for (name, on, off) in deciders {
-        let (on, off) = (configured(name, on).expect(name), configured(name, off).expect(name));
+    for (name, on) in deciders {
+        let off = configured(&format!("{name} ecn=false")).expect(name);
+        let on = configured(on).expect(name);
         let (dropped, marked) = overload(&on, Ecn::Capable, Limit::Unlimited);
         assert!(dropped == 0 && marked > 20, "{name}: {dropped} {marked}");
         let (dropped, marked) = overload(&off, Ecn::Capable, Limit::Unlimited);
@@ -230,64 +231,43 @@ fn every_name_is_its_own_and_its_defaults_will_do() {
         let kind = named(name);
         assert_eq!(kind.name(), *name);
         assert_eq!(kind.check(), Ok(()));
-        assert_eq!(configured(name, "{}").expect(name), kind);
-        let error = configured(name, r#"{"colour": 1}"#).expect_err(name).to_string();
-        assert!(error.contains("unknown field `colour`"), "{error}");
+        assert_eq!(configured(name).expect(name), kind);
+        let error = configured(&format!("{name} colour=1")).expect_err(name).to_string();
+        assert!(error.contains("has no parameter \"colour\": it has "), "{error}");
     }
     assert!(QueueKind::named("no-such").is_none());
-    assert!(configured("no-such", "{}").is_err());
-}
-
-#[test]
-fn settings_are_read_in_their_units() {
-    let kind = configured("codel", r#"{"target": "1 ms", "interval": "20 ms", "ecn": false}"#);
-    let QueueKind::CoDel(settings) = kind.expect("settings") else { panic!("another queue") };
-    assert_eq!((settings.target, settings.interval), (Span::from_millis(1), Span::from_millis(20)));
-    assert!(!settings.ecn && settings.mtu == Bytes::new(1500));
-    let kind = configured("red", r#"{"min": "10 packets", "max": "30 packets", "max_p": "2 %"}"#);
-    let QueueKind::Red(settings) = kind.expect("settings") else { panic!("another queue") };
-    assert_eq!((settings.min.get(), settings.max.get(), settings.max_p.get()), (10, 30, 0.02));
 }
 
 #[test]
 fn the_impossible_is_refused_with_a_way_out() {
     let cases = [
         (
-            "codel",
-            r#"{"interval": "0 ms"}"#,
+            "codel interval=0 ms",
             "the queue codel cannot have interval = 0 ns: it must be longer than zero, such as \
              \"5 ms\" or \"100 ms\"",
         ),
         (
-            "fq-codel",
-            r#"{"bins": 0}"#,
+            "fq-codel bins=0",
             "the queue fq-codel cannot have bins = 0: it must be from 1 to 65536, such as 1024",
         ),
         (
-            "sfq-codel",
-            r#"{"quantum": "0 B"}"#,
+            "sfq-codel quantum=0 B",
             "the queue sfq-codel cannot have quantum = 0 B: it must be from 1 B to 2 GB, such as \
              \"1514 B\"",
         ),
         (
-            "red",
-            r#"{"min": "20 packets"}"#,
+            "red min=20 packets",
             "the queue red cannot have max = 15 packets: it must be above min = 20 packets, best \
              three times as much",
         ),
         (
-            "pie",
-            r#"{"update": "0 s"}"#,
+            "pie update=0 s",
             "the queue pie cannot have update = 0 ns: it must be at least 1 us, such as \"15 ms\"",
         ),
-        (
-            "xcp",
-            r#"{"alpha": -1}"#,
-            "the queue xcp cannot have alpha = -1: it must be above 0, such as 0.4",
-        ),
+        ("xcp alpha=-1", "the queue xcp cannot have alpha = -1: it must be above 0, such as 0.4"),
     ];
-    for (name, settings, expected) in cases {
-        let error = configured(name, settings).expect_err(name).to_string();
+    for (text, expected) in cases {
+        let error = configured(text).expect_err(text).to_string();
         assert!(error.starts_with(expected), "{error}");
     }
 }

@@ -1,9 +1,9 @@
 //! [`Xcp`]: a router that tells senders how much to send.
 
 use crate::backlog::Backlog;
+use crate::parameters::parameters;
 use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
 use exm_units::{Instant, Probability, Span};
-use serde::Deserialize;
 
 /// No control interval is shorter; nothing in the paper, but an estimate of zero would be no
 /// interval.
@@ -40,8 +40,7 @@ pub struct Xcp {
 }
 
 /// The parameters of [`Xcp`], by default the paper's (section 3.5).
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct XcpSettings {
     /// The share of the spare bandwidth that is given out in an interval: 0.4.
     pub alpha: f64,
@@ -52,6 +51,8 @@ pub struct XcpSettings {
     /// flows become equal: 0.1.
     pub shuffle: Probability,
 }
+
+parameters!(XcpSettings { alpha, beta, shuffle });
 
 impl Default for XcpSettings {
     fn default() -> XcpSettings {

@@ -81,11 +81,10 @@ fn short(controller: &'static str, settings: Settings) -> Bottleneck {
 
 /// A discipline with settings of its own.
 fn queue(name: &str, settings: &str) -> QueueKind {
-    let table: toml::Table = settings.parse().expect("TOML");
-    QueueKind::configured(name, toml::Value::Table(table)).expect("a sound queue")
+    format!("{name} {settings}").parse().expect("a sound queue")
 }
 
-const DROPPING: &str = "ecn = false";
+const DROPPING: &str = "ecn=false";
 
 #[test]
 fn codel_and_fq_codel_do_as_in_ns_3() {
@@ -183,10 +182,7 @@ fn drop_tail_under_loss_does_as_in_ns_3() {
 /// than 65 packets, as `step` does.
 #[test]
 fn dctcp_at_ten_gigabits_does_as_in_ns_3() {
-    let red = queue(
-        "red",
-        "min = \"65 packets\"\nmax = \"66 packets\"\nmax_p = \"1\"\nweight = \"1\"\ngentle = false",
-    );
+    let red = queue("red", "min=65packets,max=66packets,max_p=1,weight=1,gentle=false");
     let step = QueueKind::named("step").expect("a discipline");
     let settings = Settings { floor: Floor::Timer(Span::from_millis(10)), ..Settings::default() };
     let run = |queue| {

@@ -41,7 +41,8 @@ Examples:
 pub(crate) struct Args {
     /// What is compared: names such as cubic, tables' files, or shipped tables' names
     ///
-    /// After a slash may stand the queue discipline that goes with it: cubic/sfq-codel.
+    /// After a slash may stand the queue discipline that goes with it, and its parameters:
+    /// cubic/sfq-codel, 'cubic/codel target=10ms,interval=50ms'.
     #[arg(long, value_name = "CC,...", value_delimiter = ',', required = true)]
     cc: Vec<String>,
     /// The rate of the link, such as 15Mbps
@@ -70,9 +71,11 @@ pub(crate) struct Args {
     /// How much may wait at the link: 1000 packets, 250 kB, 5 BDP or unlimited
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_BUFFER, help_heading = "Network")]
     buffer: String,
-    /// The queue discipline of schemes that name none
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_QUEUE, help_heading = "Network")]
-    queue: String,
+    /// The queue discipline of schemes that name none, and its parameters, such as 'codel
+    /// target=10ms,interval=50ms'
+    #[arg(long, value_name = "QUEUE", default_value = DEFAULT_QUEUE, help_heading = "Network")]
+    #[arg(value_parser = options::queue)]
+    queue: QueueKind,
     /// The probability that a packet is lost after the link, such as 1%
     #[arg(long, value_name = "PROBABILITY", default_value = DEFAULT_LOSS, help_heading = "Network")]
     loss: Probability,
@@ -189,7 +192,7 @@ impl Args {
         if let Some(reference) = &self.reference {
             text.option("--reference", "reference", &shown_name(reference));
         }
-        for cc in &self.cc {
+        for cc in &schemes(&self.cc) {
             let (controller, queue) = parts(cc);
             text.line("[[experiment.scheme]]");
             text.option("--cc", "name", &shown_name(cc));
@@ -232,7 +235,7 @@ impl Args {
             text.option("--trace", "trace", trace);
         }
         text.option("--buffer", "buffer", &self.buffer);
-        text.option("--queue", "queue", &self.queue);
+        text.option("--queue", "queue", &self.queue.to_string());
         text.option("--loss", "loss", &self.loss.to_string());
     }
 
@@ -297,7 +300,7 @@ impl Args {
         option("--rtt", &self.rtt.to_string());
         option("--senders", &self.senders.to_string());
         option("--buffer", &self.buffer);
-        option("--queue", &self.queue);
+        option("--queue", &self.queue.to_string());
         option("--loss", &self.loss.to_string());
         option("--on", &self.on);
         if let Some(off) = &self.off {
@@ -330,21 +333,41 @@ fn columns(of_trace: bool) -> &'static str {
     }
 }
 
-/// A controller and the queue discipline that stands after it, if one does.
-fn parts(cc: &str) -> (&str, Option<&str>) {
-    match cc.rsplit_once('/') {
-        Some((controller, queue))
-            if QueueKind::NAMES.contains(&queue) && !controller.is_empty() =>
-        {
-            (controller, Some(queue))
+/// The schemes that `words`, which were separated by commas, name: the parameters of a queue have
+/// commas between them, too.
+fn schemes(words: &[String]) -> Vec<String> {
+    let mut schemes: Vec<String> = Vec::new();
+    for word in words {
+        let is_parameter = word.contains('=') && !word.contains('/');
+        match schemes.last_mut() {
+            Some(last) if is_parameter && parts(last).1.is_some() => {
+                last.push(',');
+                last.push_str(word);
+            }
+            _ => schemes.push(word.clone()),
         }
-        _ => (cc, None),
+    }
+    schemes
+}
+
+/// A controller and the queue that stands after it, if one does.
+fn parts(cc: &str) -> (&str, Option<&str>) {
+    let Some((controller, queue)) = cc.rsplit_once('/') else { return (cc, None) };
+    let name = queue.split_whitespace().next().unwrap_or_default();
+    if QueueKind::NAMES.contains(&name) && !controller.is_empty() {
+        (controller, Some(queue))
+    } else {
+        (cc, None)
     }
 }
 
 fn shown_name(cc: &str) -> String {
     match parts(cc) {
-        (controller, Some(queue)) => format!("{}/{queue}", short_name(controller)),
+        (controller, Some(queue)) => {
+            let queue =
+                queue.parse().map_or_else(|_| queue.to_owned(), |q: QueueKind| q.to_string());
+            format!("{}/{queue}", short_name(controller))
+        }
         (controller, None) => short_name(controller),
     }
 }
@@ -359,5 +382,14 @@ mod tests {
         assert_eq!(parts("a/b.json/codel"), ("a/b.json", Some("codel")));
         assert_eq!(parts("a/b.json"), ("a/b.json", None));
         assert_eq!(shown_name("a/b.json/codel"), "b/codel");
+        assert_eq!(shown_name("cubic/codel target=1 ms"), "cubic/codel target=1ms");
+    }
+
+    #[test]
+    fn the_parameters_of_a_queue_have_commas_too() {
+        let of = |text: &str| schemes(&text.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let queue = "cubic/codel target=1ms,interval=20ms";
+        assert_eq!(of(&format!("bbr,{queue},reno")), ["bbr", queue, "reno"]);
+        assert_eq!(of("cubic,a=b.json"), ["cubic", "a=b.json"]);
     }
 }

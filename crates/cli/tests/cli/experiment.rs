@@ -198,7 +198,7 @@ fn schemes_are_compared_by_options() {
         assert_fails(&folder.run(&format!("compare {network} {words}")), 2, parts);
     };
     fails("--cc renu", &["'renu' for '--cc'", "did you mean \"reno\"?"]);
-    fails("--cc reno --queue codl", &["'codl' for '--queue'", "did you mean \"codel\"?"]);
+    fails("--cc reno --queue codl", &["'codl' for '--queue <QUEUE>'", "did you mean \"codel\"?"]);
     fails("--cc reno,reno", &["two schemes \"reno\""]);
     fails("--cc reno --on 5s", &["'5s' for '--on'", "give --off as well"]);
     fails("--cc reno --buffer 5", &["'5' for '--buffer'", "is no buffer"]);

@@ -50,6 +50,14 @@ fn unknown_names_end_every_command_alike() {
             (&format!("{compare} --cc cubic --queue codl"), &format!("{queue}codel\"?")),
             (&format!("{compare} --cc cubic --reference reno"), "there is no scheme \"reno\""),
             ("simulate queue.toml", queue),
+            (
+                &format!("{simulate} --cc cubic --queue codel_targt=1ms"),
+                "no parameter \"targt\": it has",
+            ),
+            (
+                &format!("{compare} --cc cubic/codel_targt=1ms"),
+                "no parameter \"targt\": it has target",
+            ),
             ("simulate controller.toml", controller),
             ("simulate scheme.toml", &format!("{queue}cubic/codel\"?")),
             ("simulate unit.toml", "\"5 Mbs\" is not a rate"),
@@ -148,6 +156,10 @@ fn commands_on_the_network_tell_it_alike() {
             ("cellsim --up 1Mbps --down ltte -- true", "cannot read the trace ltte"),
             (&format!("{link} --delay no.delays -- true"), "there is no such file"),
             (&format!("{link} --queue codl -- true"), "did you mean \"codel\"?"),
+            (
+                &format!("{link} --queue pie,codel_targt=1ms -- true"),
+                "no parameter \"targt\": it has",
+            ),
             (&format!("{link} --bridge lo no-such-device"), "there is no network device"),
         ],
     );

@@ -61,11 +61,11 @@ pub(super) struct SproutTable {
     pub(super) learns: Option<bool>,
 }
 
-/// A queue's discipline, by its name or with settings.
+/// A queue, as text or as a table of its name and parameters.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum QueueTable {
-    Name(String),
+    Text(String),
     Settings(toml::Table),
 }
 

@@ -14,7 +14,7 @@
 use super::error::suggest;
 use crate::engine::Pace;
 use crate::traffic::OnFor;
-use exm_link::Limit;
+use exm_link::{Limit, QueueError, QueueKind};
 use exm_random::Distribution;
 use exm_tcp::Floor;
 use exm_units::{Bytes, Instant, Packets, Rate, Span};
@@ -244,6 +244,25 @@ impl std::str::FromStr for Buffer {
                  or \"unlimited\""
             )),
         }
+    }
+}
+
+/// A queue, as written: "codel", or "codel target=5ms,interval=50ms".
+///
+/// # Errors
+/// What is wrong, with the nearest name where one is misspelt.
+pub fn parse_queue(text: &str) -> Result<QueueKind, String> {
+    text.parse().map_err(|error| tell_queue(&error))
+}
+
+/// What is wrong with a queue, with the nearest name where one is misspelt.
+pub(super) fn tell_queue(error: &QueueError) -> String {
+    match error {
+        QueueError::UnknownDiscipline(name) => {
+            let suggestion = suggest(name, QueueKind::NAMES);
+            format!("there is no queue discipline \"{name}\": {suggestion}")
+        }
+        error => error.to_string(),
     }
 }
 

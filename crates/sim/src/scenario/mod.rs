@@ -24,7 +24,7 @@
 //! | `traffic.every` | instead of `off`: a flow at each multiple of such a time, all senders at once | |
 //! | `traffic.at` | instead of `off`: a list of set times, `"10 s"` or `"10 s..20 s"` | |
 //! | `buffer` | `"1000 packets"`, `"250 kB"`, `"5 BDP"` or `"unlimited"` | `"unlimited"` |
-//! | `queue` | the queue's discipline, or a table of its `name` and settings | `"drop-tail"` |
+//! | `queue` | the queue's discipline and parameters, `"codel target=5ms,interval=50ms"`, or a table of its `name` and parameters | `"drop-tail"` |
 //! | `loss` | the chance of random loss: `0.01` or `"1 %"` | 0 |
 //! | `host` | what the controllers run on, RemyCCs too: `"tcp"`, or `"bare"` for the sender without loss recovery that RemyCCs are trained on | `"tcp"` |
 //! | `tcp` | a table of settings for TCP hosts, see below | |
@@ -79,6 +79,7 @@ mod traces;
 mod transports;
 
 pub use error::{Place, ScenarioError, Source, explain, nearest, suggest};
+pub use grammar::parse_queue;
 pub use synthetic::{is_synthetic, load_synthetic, parse_synthetic};
 pub use traces::Traces;
 

@@ -1,12 +1,11 @@
 //! From the tables of a file to a [`Scenario`].
 
-use super::error::explain;
 use super::error::{Place, ScenarioError, Source, suggest};
 use super::file::{
     DumbbellTable, File, FlowTable, LinkTable, QueueTable, SeriesTable, SproutTable, TcpTable,
     TrafficTable,
 };
-use super::grammar::{Buffer, parse_off, parse_on, parse_visit};
+use super::grammar::{Buffer, parse_off, parse_on, parse_queue, parse_visit, tell_queue};
 use super::traces::Traces;
 use super::{DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, LinkPlaces, Places, Scenario, SeriesSpec};
 use crate::network::{Host, LinkSpec, MAX_FLOWS};
@@ -219,20 +218,24 @@ impl Reader<'_> {
     fn queue(&self, table: Option<&Spanned<QueueTable>>) -> Result<QueueKind, ScenarioError> {
         let Some(table) = table else { return Ok(QueueKind::default()) };
         let fail = |problem: String| self.source.error(place(table), problem);
-        let (name, settings) = match table.as_ref() {
-            QueueTable::Name(name) => (name.clone(), toml::Table::new()),
-            QueueTable::Settings(settings) => {
-                let mut settings = settings.clone();
-                let name = settings.remove("name").and_then(|name| Some(name.as_str()?.to_owned()));
-                let problem = "the queue has no name: give one, such as { name = \"codel\" }";
-                (name.ok_or_else(|| fail(problem.to_owned()))?, settings)
-            }
+        let settings = match table.as_ref() {
+            QueueTable::Text(text) => return parse_queue(text).map_err(fail),
+            QueueTable::Settings(settings) => settings,
         };
-        if !QueueKind::NAMES.contains(&name.as_str()) {
-            let suggestion = suggest(&name, QueueKind::NAMES);
-            return Err(fail(format!("there is no queue discipline \"{name}\": {suggestion}")));
-        }
-        QueueKind::configured(&name, settings).map_err(|error| fail(explain(error.message())))
+        let name = settings.get("name").and_then(toml::Value::as_str).ok_or_else(|| {
+            let problem = "the queue has no name: give one, such as { name = \"codel\" }";
+            fail(problem.to_owned())
+        })?;
+        let parameters: Vec<(&str, String)> = settings
+            .iter()
+            .filter(|(parameter, _)| *parameter != "name")
+            .map(|(parameter, value)| {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                (parameter.as_str(), text)
+            })
+            .collect();
+        let parameters = parameters.iter().map(|(name, value)| (*name, value.as_str()));
+        QueueKind::with_parameters(name, parameters).map_err(|error| fail(tell_queue(&error)))
     }
 
     fn flow(

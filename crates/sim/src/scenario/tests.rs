@@ -66,6 +66,24 @@ traffic.off = "1 s"
 "#;
 
 #[test]
+fn a_queue_is_written_as_text_or_as_a_table() {
+    let queue = |queue: &str| {
+        let text = DUMBBELL.replace("senders", &format!("queue = {queue}\nsenders"));
+        parse(&text).expect(queue).links[0].queue.to_string()
+    };
+    let text = "codel interval=50ms,ecn=false";
+    for same in [
+        "\"codel interval=50ms,ecn=false\"",
+        "\"codel target=5 ms ecn=false interval=50 ms\"",
+        "{ name = \"codel\", interval = \"50 ms\", ecn = false }",
+    ] {
+        assert_eq!(queue(same), text);
+    }
+    assert_eq!(queue("{ name = \"fq-codel\", bins = 17 }"), "fq-codel bins=17");
+    assert_eq!(queue("{ name = \"pie\", alpha = 0.25 }"), "pie alpha=0.25");
+}
+
+#[test]
 fn a_dumbbell_is_read_as_by_numbers() {
     let read = parse(DUMBBELL).expect("a sound scenario");
     let made = Scenario::dumbbell(
@@ -212,6 +230,15 @@ fn every_bad_value_gives_one_clear_error() {
         ("10 s", "0 s", 2, "a duration of 0 ns cannot be simulated"),
         ("10 s", "ten", 2, "\"ten\" is not a span of time"),
         ("senders", "queue = \"cudel\"\nsenders", 7, "no queue discipline \"cudel\""),
+        ("senders", "queue = \"codel targt=1ms\"\nsenders", 7, "it has target, interval, mtu, ecn"),
+        (
+            "senders",
+            "queue = { name = \"codel\", targt = 1 }\nsenders",
+            7,
+            "it has target, interval",
+        ),
+        ("senders", "queue = { name = \"codel\", mtu = [1] }\nsenders", 7, "cannot have mtu = [1]"),
+        ("senders", "queue = { target = \"1 ms\" }\nsenders", 7, "the queue has no name: give one"),
         ("senders", "loss = 1.5\nsenders", 7, "\"1.5\" is not a probability such as"),
         ("senders", "loss = \"101 %\"\nsenders", 7, "\"101 %\" is not a probability"),
         ("senders = 3", "senders = 3 4", 7, ""),

@@ -4,9 +4,9 @@
 use crate::options::Text;
 use crate::shell::Failure;
 use exm_emulator::{Bursts, PathSpec, Propagation, Reordering, Schedule, Setup, Timing};
-use exm_link::Service;
+use exm_link::{QueueKind, Service};
 use exm_sim::network::LinkSpec;
-use exm_sim::scenario::Scenario;
+use exm_sim::scenario::{Scenario, parse_queue};
 use exm_trace::Synthetic;
 use exm_units::{Bytes, Probability, Rate, Span};
 use std::path::Path;
@@ -28,9 +28,9 @@ pub(crate) struct LinkFlags {
     /// The propagation delay each way, or a file of delays: lines of a time and a delay, in ms
     #[arg(long, value_name = "DURATION|FILE", default_value = "20ms")]
     delay: Pair<String>,
-    /// The queue discipline, and its settings, such as 'codel target=10ms'
-    #[arg(long, value_name = "NAME", default_value = "drop-tail")]
-    queue: Pair<String>,
+    /// The queue discipline, and its parameters, such as 'codel target=10ms,interval=50ms'
+    #[arg(long, value_name = "QUEUE", default_value = "drop-tail", value_parser = queues)]
+    queue: Pair<QueueKind>,
     /// How much may wait in the queue: 1000 packets, 250 kB, 5 BDP (of the rate and both delays) or
     /// unlimited
     #[arg(long, value_name = "SIZE", default_value = "unlimited")]
@@ -87,12 +87,27 @@ impl<T: FromStr + Clone> FromStr for Pair<T> {
     }
 }
 
+/// The queues of both ways, or of each. Parameters have commas between them, too.
+fn queues(text: &str) -> Result<Pair<QueueKind>, String> {
+    let begins_queue = |part: &str| {
+        let first = part.split_whitespace().next().unwrap_or_default();
+        !first.is_empty() && !first.contains('=')
+    };
+    let comma = text.match_indices(',').find(|&(at, _)| begins_queue(&text[at + 1..]));
+    match comma {
+        Some((at, _)) => {
+            Ok(Pair { up: parse_queue(&text[..at])?, down: parse_queue(&text[at + 1..])? })
+        }
+        None => parse_queue(text).map(|both| Pair { up: both.clone(), down: both }),
+    }
+}
+
 /// The options of one direction.
 struct OneWay<'a> {
     option: &'static str,
     service: &'a str,
     delay: &'a str,
-    queue: &'a str,
+    queue: &'a QueueKind,
     buffer: &'a str,
     loss: Probability,
     burst: (Probability, f64),
@@ -127,7 +142,7 @@ impl LinkFlags {
             option: if up { "--up" } else { "--down" },
             service: if up { &self.up } else { &self.down },
             delay: of(&self.delay, up).as_str(),
-            queue: of(&self.queue, up).as_str(),
+            queue: of(&self.queue, up),
             buffer: of(&self.buffer, up).as_str(),
             loss: *of(&self.loss, up),
             burst: (*of(&self.burst_loss, up), *of(&self.burst_length, up)),
@@ -200,15 +215,7 @@ impl OneWay<'_> {
         let kind = if is_rate { "rate" } else { "trace" };
         text.option(self.option, kind, self.service);
         text.option("--buffer", "buffer", self.buffer);
-        let (name, settings) = self.queue.split_once(' ').unwrap_or((self.queue, ""));
-        text.option("--queue", "queue.name", name);
-        for setting in settings.split_whitespace() {
-            let Some((key, value)) = setting.split_once('=') else {
-                let problem = "settings are written NAME=VALUE, such as target=10ms";
-                return Err(Failure::invalid_value(self.queue, "--queue", problem));
-            };
-            text.value("--queue", &format!("queue.{key}"), value);
-        }
+        text.option("--queue", "queue", &self.queue.to_string());
         text.line("[[flow]]");
         text.option("--delay", "rtt", &rtt.to_string());
         text.line("controller = \"reno\"");
@@ -241,7 +248,7 @@ impl OneWay<'_> {
 mod tests {
     use super::*;
     use clap::Parser;
-    use exm_link::{Limit, QueueKind};
+    use exm_link::Limit;
     use exm_units::{Instant, Packets};
 
     #[derive(Debug, Parser)]
@@ -257,7 +264,7 @@ mod tests {
 
     #[test]
     fn one_value_is_for_both_ways_and_two_for_each() {
-        let words = ["--delay", "5ms,30ms", "--queue", "codel target=10ms ecn=false,drop-head"];
+        let words = ["--delay", "5ms,30ms", "--queue", "codel target=10ms,ecn=false,drop-head"];
         let more = ["--buffer", "100 packets,unlimited", "--loss", "1%", "--reorder", "0,2%"];
         let (setup, described) = parsed(&[&words[..], &more].concat()).unwrap();
         assert_eq!(setup.up.service.rate(), Rate::from_mbps(5.0));
@@ -277,6 +284,25 @@ mod tests {
             "lte-like, delay 30ms, drop-head, buffer unlimited, loss 0.01, \
                                   reordered 0.02"
         );
+    }
+
+    #[test]
+    fn queues_of_both_ways_are_told_apart_by_their_names() {
+        let of = |text: &str| {
+            let Pair { up, down } = queues(text).expect(text);
+            [up.to_string(), down.to_string()]
+        };
+        assert_eq!(of("codel target=1ms,interval=20ms"), ["codel target=1ms,interval=20ms"; 2]);
+        let two = "codel target=1ms, interval=20 ms,pie alpha=1,ecn=false";
+        assert_eq!(of(two), ["codel target=1ms,interval=20ms", "pie alpha=1,ecn=false"]);
+        for (text, part) in [
+            ("cudel", "there is no queue discipline \"cudel\": did you mean \"codel\"?"),
+            ("codel target", "settings are written NAME=VALUE"),
+            ("codel targt=1ms", "it has target, interval, mtu, ecn"),
+            ("codel,pie,red", "there is no queue discipline \"pie,red\""),
+        ] {
+            assert!(queues(text).unwrap_err().contains(part), "{text}");
+        }
     }
 
     #[test]
@@ -329,9 +355,6 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_of_its_option() {
         for (words, expected) in [
-            (["--queue", "cudel"], "invalid value 'cudel' for '--queue'"),
-            (["--queue", "codel target"], "invalid value 'codel target' for '--queue': settings"),
-            (["--queue", "codel target=1"], "for '--queue'"),
             (["--buffer", "many"], "invalid value 'many' for '--buffer'"),
             (["--delay", "3x"], "invalid value '3x' for '--delay'"),
             (["--delay", "86401s"], "invalid value '86401s' for '--delay': a packet travels for"),

@@ -7,6 +7,7 @@ use crate::options::{
 };
 use crate::ranges::DesignRanges;
 use crate::shell::Failure;
+use exm_link::QueueKind;
 use exm_sim::network::{Host, MAX_FLOWS, Network};
 use exm_sim::scenario::Scenario;
 use exm_units::{Probability, Rate, Span};
@@ -37,9 +38,9 @@ pub(super) struct NetworkFlags {
     /// How much may wait at the link: 1000 packets, 250 kB, 5 BDP or unlimited
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_BUFFER)]
     buffer: String,
-    /// The queue discipline, such as codel or fq-codel
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_QUEUE)]
-    queue: String,
+    /// The queue discipline, and its parameters, such as 'codel target=10ms,interval=50ms'
+    #[arg(long, value_name = "QUEUE", default_value = DEFAULT_QUEUE, value_parser = options::queue)]
+    queue: QueueKind,
     /// What all senders run on: TCP, or the bare host that RemyCCs are trained on, which does not
     /// retransmit what is lost
     #[arg(long, value_name = "HOST", default_value = "tcp", value_parser = options::host())]
@@ -123,7 +124,7 @@ impl NetworkFlags {
         text.line("name = \"bottleneck\"");
         text.option(option, key, &link);
         text.option("--buffer", "buffer", &self.buffer);
-        text.option("--queue", "queue", &self.queue);
+        text.option("--queue", "queue", &self.queue.to_string());
         text.option("--loss", "loss", &self.loss.to_string());
         for (cc, count) in self.cc.iter().zip(counts) {
             text.line("[[flow]]");
@@ -165,7 +166,7 @@ mod tests {
             senders,
             trace: None,
             buffer: "1000 packets".to_owned(),
-            queue: "drop-tail".to_owned(),
+            queue: QueueKind::default(),
             host: Host::Tcp,
             loss: Probability::ZERO,
             on: "exp 5 s".to_owned(),
@@ -185,9 +186,6 @@ mod tests {
         let described = |flags: &NetworkFlags| flags.described(None, &mut DesignRanges::default());
         let failure = described(&flags(&["aimd"], None)).unwrap_err().into_text();
         assert!(failure.starts_with("invalid value 'exp \"5\" s' for '--off': "), "{failure}");
-        let queue = NetworkFlags { queue: "cudel".to_owned(), ..flags(&["aimd"], None) };
-        let failure = described(&queue).unwrap_err().into_text();
-        assert!(failure.starts_with("invalid value 'cudel' for '--queue': "), "{failure}");
         let failure = described(&flags(&["a/b.json"], None)).unwrap_err().into_text();
         assert!(failure.contains("for '--off'"), "{failure}");
     }
