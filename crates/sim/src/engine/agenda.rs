@@ -1,12 +1,10 @@
 //! [`Agenda`]: what happens next.
 
-use crate::network::MAX_TIME;
+use crate::network::EVENT_KINDS;
+use exm_units::Instant;
 
-/// How many children a node of the tree has: four keys are a line of the cache.
+/// How many children a node of the tree has.
 const FAN: usize = 4;
-
-/// The time of what never happens.
-pub(super) const NEVER: u64 = u64::MAX;
 
 /// Whose turn it is; at one instant, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +43,7 @@ impl Turn {
 /// When an event is due, and whose turn it is then. Events come in the order of their times; at one
 /// instant, of their turns; of one kind of turn, of their sources' numbers.
 ///
-/// One number: the time in nanoseconds, above three bits for the turn. Times that need more than 61
-/// bits are cut to the largest, which is beyond the end of the longest simulation.
+/// One number: the time in nanoseconds, above three bits for the turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Due(u64);
 
@@ -54,16 +51,21 @@ impl Due {
     const TURN_BITS: u32 = 3;
     const LATEST: u64 = u64::MAX >> Due::TURN_BITS;
 
-    /// At `time`, in nanoseconds, it is the turn of `turn`.
+    /// What never happens.
+    pub(super) const NEVER: Due = Due(u64::MAX);
+
+    /// It is the turn of `turn` at `time`; at [`Instant::MAX`], never. Times that need more than 61
+    /// bits are cut to the largest, which is beyond the end of the longest simulation.
     #[inline]
-    pub(super) const fn new(time: u64, turn: Turn) -> Due {
+    pub(super) const fn new(time: Instant, turn: Turn) -> Due {
+        let time = time.as_nanos();
         let time = if time > Due::LATEST { Due::LATEST } else { time };
         Due(time << Due::TURN_BITS | turn as u64)
     }
 
     #[inline]
-    pub(super) const fn time(self) -> u64 {
-        self.0 >> Due::TURN_BITS
+    pub(super) const fn time(self) -> Instant {
+        Instant::from_nanos(self.0 >> Due::TURN_BITS)
     }
 
     #[inline]
@@ -72,41 +74,25 @@ impl Due {
     }
 }
 
-// The end of the longest simulation can be told from never.
-const _: () = assert!(MAX_TIME.as_nanos() < Due::LATEST);
 const _: () = assert!(Turn::ALL.len() == 1 << Due::TURN_BITS);
+const _: () = assert!(Turn::ALL.len() as u64 == EVENT_KINDS);
 
 /// The next event of each of a fixed set of sources, and the earliest of them all.
 ///
-/// A tournament tree: each node holds the least of its children, so a change costs three
-/// comparisons a level and the earliest is at hand.
+/// A tournament tree of keys: the time, the turn and the source in one number. Each node is the least
+/// of its children, so a change costs three comparisons a level and the earliest is at hand.
 #[derive(Debug)]
 pub(super) struct Agenda {
     /// First come the root's children; the children of the node at `n` start at `FAN * (n + 1)`;
     /// the sources are last.
-    nodes: Vec<Node>,
+    families: Vec<[u64; FAN]>,
     /// Where the first source is.
     leaves: usize,
-    root: Node,
-}
-
-/// The next event of a source.
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    due: Due,
-    source: usize,
-}
-
-impl Node {
-    /// The earlier of two, this one if neither is.
-    #[inline]
-    fn or(self, other: Node) -> Node {
-        let later = other.due < self.due;
-        Node {
-            due: if later { other.due } else { self.due },
-            source: if later { other.source } else { self.source },
-        }
-    }
+    /// How many bits of a key tell the source.
+    source_bits: u32,
+    /// What is due then or later never happens: it is beyond the end.
+    latest: Due,
+    root: u64,
 }
 
 impl Agenda {
@@ -118,39 +104,57 @@ impl Agenda {
             width *= FAN;
         }
         let filled = (leaves + sources).next_multiple_of(FAN);
-        let idle = Node { due: Due::new(NEVER, Turn::Observer), source: 0 };
-        Agenda { nodes: vec![idle; filled], leaves, root: idle }
+        let source_bits = source_bits(sources);
+        Agenda {
+            families: vec![[u64::MAX; FAN]; filled / FAN],
+            leaves,
+            source_bits,
+            latest: Due(u64::MAX >> source_bits),
+            root: u64::MAX,
+        }
     }
 
     /// The earliest event, and its source.
     #[inline]
     pub(super) fn first(&self) -> (Due, usize) {
-        (self.root.due, self.root.source)
+        let source = self.root & ((1 << self.source_bits) - 1);
+        (Due(self.root >> self.source_bits), source as usize)
     }
 
     /// From now on the next event of `source` is due at `due`.
     #[inline]
     pub(super) fn set(&mut self, source: usize, due: Due) {
+        let mut key = due.min(self.latest).0 << self.source_bits | source as u64;
         let mut node = self.leaves + source;
-        let mut least = Node { due, source };
         loop {
-            self.nodes[node] = least;
-            let family = node / FAN;
-            let [a, b, c, d]: &[Node; FAN] = &self.nodes.as_chunks().0[family];
-            least = a.or(*b).or(c.or(*d));
-            if family == 0 {
+            let family = &mut self.families[node / FAN];
+            family[node % FAN] = key;
+            let [a, b, c, d] = *family;
+            key = a.min(b).min(c.min(d));
+            if node < FAN {
                 break;
             }
-            node = family - 1;
+            node = node / FAN - 1;
         }
-        self.root = least;
+        self.root = key;
     }
+}
+
+/// How many bits it takes to tell `sources` sources apart.
+const fn source_bits(sources: usize) -> u32 {
+    usize::BITS - sources.saturating_sub(1).leading_zeros()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::longest_duration;
     use proptest::prelude::*;
+
+    /// The end of the longest simulation of `sources` sources.
+    fn latest(sources: usize) -> Instant {
+        Instant::ZERO + longest_duration(0, sources - 1)
+    }
 
     proptest! {
         #[test]
@@ -159,14 +163,24 @@ mod tests {
             changes in prop::collection::vec((0usize..70, 0u64..50, 0usize..8), 1..300),
         ) {
             let mut agenda = Agenda::new(sources);
-            let mut plain = vec![(Due::LATEST, 7, 0); sources];
+            let never = (Due::NEVER.time(), 7);
+            let mut plain: Vec<_> = (0..sources).map(|source| (never, source)).collect();
             for (source, time, turn) in changes {
-                let (source, time) = (source % sources, if time == 49 { NEVER } else { time });
-                agenda.set(source, Due::new(time, Turn::ALL[turn]));
-                plain[source] = (time.min(Due::LATEST), turn, source);
+                let source = source % sources;
+                let due = match time {
+                    49 => Due::NEVER,
+                    48 => Due::new(latest(sources), Turn::ALL[turn]),
+                    time => Due::new(Instant::from_nanos(time), Turn::ALL[turn]),
+                };
+                agenda.set(source, due);
+                plain[source] = ((due.time(), due.turn() as usize), source);
+                let least = plain.iter().min().copied();
                 let (first, source) = agenda.first();
-                let least = plain.iter().copied().min();
-                prop_assert_eq!(Some((first.time(), first.turn() as usize, source)), least);
+                if least.is_some_and(|(least, _)| least == never) {
+                    prop_assert!(first.time() > latest(sources));
+                } else {
+                    prop_assert_eq!(Some(((first.time(), first.turn() as usize), source)), least);
+                }
             }
         }
     }

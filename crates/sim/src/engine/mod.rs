@@ -15,6 +15,7 @@
 //! with the time simulated.
 
 mod agenda;
+mod ahead;
 mod host;
 mod observer;
 mod share;
@@ -24,14 +25,14 @@ pub use observer::{FlowSample, LinkSample, Observer, Pace};
 
 use crate::metrics::Report;
 use crate::network::{FlowSpec, Network};
-use agenda::{Agenda, Due, NEVER, Turn};
+use agenda::{Agenda, Due, Turn};
 use exm_link::{Packet, Service, Verdict};
 use exm_trace::delay::Scores;
 use exm_units::{Instant, Rate, Span};
 use host::{Host, Place};
 use share::Sharing;
 use std::collections::VecDeque;
-use transmitter::Transmitter;
+use transmitter::{Transmitter, Work};
 
 /// Where a path ends, in the list of hops, and where a way back does.
 const RECEIVER: u32 = u32::MAX;
@@ -89,14 +90,19 @@ impl<'a, O: Observer> Simulation<'a, O> {
             hosts.push(host);
         }
         let pace = observer.pace();
+        let kind = (Instant::ZERO + network.duration(), pace == Pace::EachEvent);
         if let Pace::Every(_) = pace {
-            agenda.set(links.len() + flows.len(), Due::new(0, Turn::Observer));
+            agenda.set(links.len() + flows.len(), Due::new(Instant::ZERO, Turn::Observer));
         }
         Simulation {
             now: Instant::ZERO,
             end: Instant::ZERO + network.duration(),
             agenda,
-            links: links.iter().enumerate().map(|(i, l)| Transmitter::new(l, seed, i)).collect(),
+            links: links
+                .iter()
+                .enumerate()
+                .map(|(i, l)| Transmitter::new(l, seed, i, kind))
+                .collect(),
             hosts,
             hops,
             sharing: Sharing::default(),
@@ -111,7 +117,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     fn run(&mut self) {
         loop {
             let (due, source) = self.agenda.first();
-            self.now = Instant::from_nanos(due.time());
+            self.now = due.time();
             if self.now >= self.end {
                 break;
             }
@@ -143,7 +149,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
         if lost {
             self.hosts[packet.flow as usize].count_loss(packet.tag);
         } else {
-            self.forward(link, packet);
+            self.forward(link, packet, self.now);
         }
         self.tell_of_link(link);
     }
@@ -155,7 +161,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
         self.plan_transmission(link, next);
         self.read_verdict(link);
         for packet in departed.drain(..) {
-            self.forward(link, packet);
+            self.forward(link, packet, self.now);
         }
         self.departed = departed;
         self.tell_of_link(link);
@@ -164,7 +170,8 @@ impl<'a, O: Observer> Simulation<'a, O> {
     /// The next transmission of `link` ends at `finish`, if there is one.
     #[inline]
     fn plan_transmission(&mut self, link: usize, finish: Option<Instant>) {
-        self.links[link].transmission_at = finish.map_or(NEVER, Instant::as_nanos);
+        self.links[link].transmission_at =
+            finish.map_or(Due::NEVER, |at| Due::new(at, Turn::Transmission));
         self.agenda.set(link, self.links[link].first());
     }
 
@@ -174,37 +181,38 @@ impl<'a, O: Observer> Simulation<'a, O> {
         self.agenda.set(self.links.len() + flow, self.hosts[flow].plan.first());
     }
 
-    /// `packet` leaves `link` for the next one, or for its receiver.
+    /// `packet` leaves `link` at `at`, for the next one or for its receiver.
     #[inline]
-    fn forward(&mut self, link: usize, mut packet: Packet) {
+    fn forward(&mut self, link: usize, mut packet: Packet, at: Instant) {
         let flow = packet.flow as usize;
         packet.tag += 1;
         let host = &mut self.hosts[flow];
-        let (pipe, planned, delay) = match self.hops[packet.tag as usize] {
-            RECEIVER => (&mut host.arriving, &mut host.plan.arrival, host.last_delay),
-            SENDER => (&mut host.returning, &mut host.plan.comeback, host.back_delay),
-            _ => return self.cross_wire(link, packet),
+        let plan = &mut host.plan;
+        let (pipe, planned, delay, turn) = match self.hops[packet.tag as usize] {
+            RECEIVER => (&mut host.arriving, &mut plan.arrival, host.last_delay, Turn::Arrival),
+            SENDER => (&mut host.returning, &mut plan.comeback, host.back_delay, Turn::Return),
+            _ => return self.cross_wire(link, packet, at),
         };
-        packet.at = self.now + delay;
+        packet.at = at + delay;
         let alone = pipe.is_empty();
         pipe.push_back(packet);
         if alone {
-            *planned = packet.at.as_nanos();
+            *planned = Due::new(packet.at, turn);
             self.set_flow(flow);
         }
     }
 
-    /// `packet` propagates from `link` to a further one.
-    fn cross_wire(&mut self, link: usize, mut packet: Packet) {
+    /// `packet` propagates from `link` to a further one from `at` on.
+    fn cross_wire(&mut self, link: usize, mut packet: Packet, at: Instant) {
         let transmitter = &mut self.links[link];
-        packet.at = self.now + transmitter.delay;
+        packet.at = at + transmitter.delay;
         transmitter.wire.push_back(packet);
         self.agenda.set(link, self.links[link].first());
     }
 
     /// A packet comes to the end of a link's propagation delay, where a further link begins.
     fn leave_wire(&mut self, link: usize) {
-        let (packet, _) = take_first(&mut self.links[link].wire);
+        let (packet, _) = take_first(&mut self.links[link].wire, Turn::Wire);
         self.agenda.set(link, self.links[link].first());
         self.arrive(packet);
     }
@@ -214,6 +222,9 @@ impl<'a, O: Observer> Simulation<'a, O> {
     fn arrive(&mut self, packet: Packet) {
         let link = self.hops[packet.tag as usize] as usize;
         let transmitter = &mut self.links[link];
+        if let Work::Ahead(_) = transmitter.work {
+            return self.look_ahead(link, packet);
+        }
         if transmitter.loses() {
             return self.hosts[packet.flow as usize].count_loss(packet.tag);
         }
@@ -223,6 +234,27 @@ impl<'a, O: Observer> Simulation<'a, O> {
         }
         self.read_verdict(link);
         self.tell_of_link(link);
+    }
+
+    /// `packet` arrives at a link that knows ahead what becomes of it.
+    #[inline]
+    fn look_ahead(&mut self, link: usize, mut packet: Packet) {
+        let transmitter = &mut self.links[link];
+        let Work::Ahead(ahead) = &mut transmitter.work else { return };
+        transmitter.report.arrived += 1;
+        let Some(finish) = ahead.take_in(self.now, &mut packet) else {
+            transmitter.report.dropped += 1;
+            return self.hosts[packet.flow as usize].count_drop(packet.tag);
+        };
+        // What is transmitted after the end is still under way then.
+        if finish < self.end {
+            self.events += 1;
+            transmitter.report.count_transmission(&packet);
+            if transmitter.next_is_lost() {
+                return self.hosts[packet.flow as usize].count_loss(packet.tag);
+            }
+        }
+        self.forward(link, packet, finish);
     }
 
     #[inline]
@@ -245,7 +277,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     #[inline]
     fn deliver(&mut self, flow: usize) {
         let host = &mut self.hosts[flow];
-        let (packet, next) = take_first(&mut host.arriving);
+        let (packet, next) = take_first(&mut host.arriving, Turn::Arrival);
         host.plan.arrival = next;
         let complete = host.arrive(self.now, &packet);
         self.follow_up(flow, complete);
@@ -254,7 +286,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     /// An answer arrives at its sender.
     fn come_back(&mut self, flow: usize) {
         let host = &mut self.hosts[flow];
-        let (packet, next) = take_first(&mut host.returning);
+        let (packet, next) = take_first(&mut host.returning, Turn::Return);
         host.plan.comeback = next;
         let complete = host.hear(self.now, &packet);
         self.follow_up(flow, complete);
@@ -266,7 +298,9 @@ impl<'a, O: Observer> Simulation<'a, O> {
         if complete {
             self.switch_off(flow);
         }
-        self.send_answers(flow);
+        if self.hosts[flow].has_answers() {
+            self.send_answers(flow);
+        }
         self.plan(flow);
         if self.pace == Pace::EachEvent {
             self.observer.flow(&self.hosts[flow].sample(self.now, flow));
@@ -274,7 +308,6 @@ impl<'a, O: Observer> Simulation<'a, O> {
     }
 
     /// Sends what `flow`'s receiver has to say.
-    #[inline]
     fn send_answers(&mut self, flow: usize) {
         while let Some(packet) = self.hosts[flow].send_answer(self.now, flow) {
             self.arrive(packet);
@@ -284,7 +317,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     fn wake(&mut self, flow: usize) {
         let host = &mut self.hosts[flow];
         // Plans are not put off as long as their time has not come: it may be too early.
-        host.plan.wake = NEVER;
+        host.plan.wake = Due::NEVER;
         if self.now >= host.next_wake() && host.wake(self.now) {
             self.switch_off(flow);
         }
@@ -346,12 +379,12 @@ impl<'a, O: Observer> Simulation<'a, O> {
             Pace::Never | Pace::EachEvent => Instant::MAX,
         };
         let source = self.links.len() + self.hosts.len();
-        self.agenda.set(source, Due::new(next.as_nanos(), Turn::Observer));
+        self.agenda.set(source, Due::new(next, Turn::Observer));
     }
 
     fn report(mut self, network: &Network, seed: u64) -> Report {
         let share = self.sharing.until(self.end);
-        let held: u64 = self.links.iter().map(Transmitter::holds).sum();
+        let held: u64 = self.links.iter().map(|link| link.holds(self.end)).sum();
         let coming: usize =
             self.hosts.iter().map(|host| host.arriving.len() + host.returning.len()).sum();
         let flows = self.hosts.into_iter().zip(network.flows()).map(|(mut host, spec)| {
@@ -375,11 +408,11 @@ impl<'a, O: Observer> Simulation<'a, O> {
     }
 }
 
-/// Takes the first packet of a pipe whose turn has come, and tells when the next one's is.
+/// Takes the first packet of a pipe whose `turn` has come, and tells when the next one's is.
 #[inline]
-fn take_first(pipe: &mut VecDeque<Packet>) -> (Packet, u64) {
+fn take_first(pipe: &mut VecDeque<Packet>, turn: Turn) -> (Packet, Due) {
     let packet = pipe.pop_front().expect("a pipe's turn comes only when it holds a packet");
-    (packet, pipe.front().map_or(NEVER, |packet| packet.at.as_nanos()))
+    (packet, pipe.front().map_or(Due::NEVER, |packet| Due::new(packet.at, turn)))
 }
 
 /// What a protocol would score on the path of `flow` that knew the trace of its first link that

@@ -1,23 +1,23 @@
 //! [`Transmitter`]: a link at work.
 
-use super::agenda::{Due, NEVER, Turn};
+use super::agenda::{Due, Turn};
+use super::ahead::Ahead;
 use super::observer::LinkSample;
 use crate::metrics::LinkReport;
 use crate::network::LinkSpec;
-use exm_link::{Packet, Queue, Server, Service, Site, TraceServer, Verdict};
+use exm_link::{Packet, Queue, QueueKind, Server, Service, Site, TraceServer, Verdict};
 use exm_random::{Losses, Purpose, Stream};
-use exm_units::{Instant, Span};
+use exm_units::{Bytes, Instant, Span};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(super) struct Transmitter {
     queue: Queue,
-    work: Work,
+    pub(super) work: Work,
     losses: Losses,
     pub(super) delay: Span,
-    /// When the transmission under way ends, or the next opportunity of the trace is; [`NEVER`]
-    /// where there is none.
-    pub(super) transmission_at: u64,
+    /// When the transmission under way ends, or the next opportunity of the trace is.
+    pub(super) transmission_at: Due,
     /// Packets in propagation to a further link, by time of arrival.
     pub(super) wire: VecDeque<Packet>,
     /// Packets that wait in the queue.
@@ -30,7 +30,10 @@ pub(super) struct Transmitter {
 
 /// The service at work.
 #[derive(Debug)]
-enum Work {
+pub(super) enum Work {
+    /// At a fixed rate from a drop-tail queue, where nobody watches each event: all is known ahead,
+    /// and the queue is left empty.
+    Ahead(Ahead),
     /// At a fixed rate: the packet in transmission with the end of that, and the time spent
     /// transmitting so far.
     Fixed { server: Server, serving: Option<(Packet, Instant)>, busy: u128 },
@@ -39,10 +42,20 @@ enum Work {
 }
 
 impl Transmitter {
-    pub(super) fn new(spec: &LinkSpec, seed: u64, index: usize) -> Transmitter {
+    /// The link of number `index`, for a simulation that ends at `end`; `watched` where each of its
+    /// events is to be observed.
+    pub(super) fn new(
+        spec: &LinkSpec,
+        seed: u64,
+        index: usize,
+        (end, watched): (Instant, bool),
+    ) -> Transmitter {
         let stream = Stream::new(seed, Purpose::Queue, index);
         let site = Site { limit: spec.buffer, rate: spec.service.rate(), stream };
         let work = match &spec.service {
+            Service::Fixed(rate) if matches!(spec.queue, QueueKind::DropTail(_)) && !watched => {
+                Work::Ahead(Ahead::new(*rate, spec.buffer, end))
+            }
             Service::Fixed(rate) => {
                 Work::Fixed { server: Server::new(*rate), serving: None, busy: 0 }
             }
@@ -55,7 +68,7 @@ impl Transmitter {
             work,
             losses: Losses::new(spec.loss.get(), Stream::new(seed, Purpose::Loss, index)),
             delay: spec.delay,
-            transmission_at: NEVER,
+            transmission_at: Due::NEVER,
             wire: VecDeque::new(),
             waiting: 0,
             queued: 0,
@@ -67,9 +80,8 @@ impl Transmitter {
     /// Its next event.
     #[inline]
     pub(super) fn first(&self) -> Due {
-        let transmission = Due::new(self.transmission_at, Turn::Transmission);
-        let wire = self.wire.front().map_or(NEVER, |packet| packet.at.as_nanos());
-        transmission.min(Due::new(wire, Turn::Wire))
+        let wire = self.wire.front();
+        self.transmission_at.min(wire.map_or(Due::NEVER, |packet| Due::new(packet.at, Turn::Wire)))
     }
 
     /// Whether a packet that comes to the link is lost before its queue, which a link driven by a
@@ -82,7 +94,7 @@ impl Transmitter {
     }
 
     #[inline]
-    fn next_is_lost(&mut self) -> bool {
+    pub(super) fn next_is_lost(&mut self) -> bool {
         let lost = self.losses.next_is_lost();
         self.report.lost += u64::from(lost);
         lost
@@ -165,30 +177,41 @@ impl Transmitter {
         self.counted_at = now;
     }
 
-    /// Whether a packet is in transmission, or part of one is.
-    fn is_busy(&self) -> bool {
+    /// Whether a packet is in transmission at `now`, or part of one is.
+    fn is_busy(&self, now: Instant) -> bool {
         match &self.work {
+            Work::Ahead(ahead) => ahead.is_busy(now),
             Work::Fixed { serving, .. } => serving.is_some(),
             Work::Trace { server, .. } => server.partly_carried().is_some(),
         }
     }
 
-    /// How many packets are in the queue, in transmission and in propagation to a further link.
-    pub(super) fn holds(&self) -> u64 {
-        (self.waiting + self.wire.len()) as u64 + u64::from(self.is_busy())
+    /// How many packets are in the queue, in transmission and in propagation to a further link, at the
+    /// end. Those of which all is known ahead are on their way already.
+    pub(super) fn holds(&self, end: Instant) -> u64 {
+        let busy = !matches!(self.work, Work::Ahead(_)) && self.is_busy(end);
+        (self.waiting + self.wire.len()) as u64 + u64::from(busy)
     }
 
     /// The link as it is at `now`.
     pub(super) fn sample(&self, now: Instant, link: usize) -> LinkSample {
-        let (packets, bytes) = (self.waiting as u64, self.queue.bytes());
-        LinkSample { at: now, link, packets, bytes, busy: self.is_busy() }
+        let (packets, bytes) = match &self.work {
+            Work::Ahead(ahead) => ahead.waiting(now),
+            _ => (self.waiting as u64, Bytes::new(self.queue.bytes())),
+        };
+        LinkSample { at: now, link, packets, bytes: bytes.get(), busy: self.is_busy(now) }
     }
 
     /// Closes the books at `end`.
     pub(super) fn finish(mut self, end: Instant, spec: &LinkSpec) -> LinkReport {
         self.count_queue(end);
         let nanos = end.as_nanos() as f64;
+        if let Work::Ahead(ahead) = &self.work {
+            self.queued = ahead.waited;
+            self.report.max_queue = ahead.longest;
+        }
         self.report.utilisation = match (&self.work, &spec.service) {
+            (Work::Ahead(ahead), _) => ahead.busy as f64 / nanos,
             (Work::Fixed { serving, busy, .. }, _) => {
                 let finish = serving.map_or(end, |(_, finish)| finish);
                 (busy - u128::from(finish.saturating_since(end).as_nanos())) as f64 / nanos
@@ -197,7 +220,7 @@ impl Transmitter {
                 let capacity = trace.capacity(Instant::ZERO, end).get().max(1);
                 self.report.bytes.get() as f64 / capacity as f64
             }
-            (Work::Trace { .. }, _) => 0.0,
+            (Work::Trace { .. }, Service::Fixed(_)) => 0.0,
         };
         self.report.mean_queue = self.queued as f64 / nanos;
         self.report

@@ -21,6 +21,18 @@ pub const MAX_PACKET: Bytes = Bytes::new(1_000_000);
 /// The longest simulation and the longest delay: 31 years, a ninth of what 64 bits hold.
 pub const MAX_TIME: Span = Span::from_secs(1_000_000_000);
 
+/// The longest time that can be simulated of a network of `links` links and `flows` senders: the engine
+/// tells the time of an event, its kind and its source in one number of 64 bits. That is 18 years for
+/// two senders and a link, and 2 hours for the largest networks.
+pub const fn longest_duration(links: usize, flows: usize) -> Span {
+    let sources = (links + flows + 1).next_power_of_two() as u64;
+    let latest = u64::MAX / EVENT_KINDS / sources - 1;
+    if latest < MAX_TIME.as_nanos() { Span::from_nanos(latest) } else { MAX_TIME }
+}
+
+/// How many kinds of events the engine knows.
+pub(crate) const EVENT_KINDS: u64 = 8;
+
 /// A one-way link from one node to another.
 #[derive(Clone, Debug)]
 pub struct LinkSpec {
@@ -173,9 +185,14 @@ pub enum NetworkError {
     /// More than [`MAX_LINKS`].
     #[error("{0} links are too many: give at most {MAX_LINKS}")]
     TooManyLinks(usize),
-    /// No time, or more than [`MAX_TIME`].
-    #[error("a duration of {0} cannot be simulated: give one between 1 ns and {MAX_TIME}")]
-    BadDuration(Span),
+    /// No time, or more than [`longest_duration`].
+    #[error("a duration of {duration} cannot be simulated: give one between 1 ns and {longest}")]
+    BadDuration {
+        /// What was given.
+        duration: Span,
+        /// What would be the most.
+        longest: Span,
+    },
     /// Nothing would be left to measure.
     #[error("a warm-up of {warm_up} leaves nothing of {duration} to measure: shorten it")]
     WarmUp {
@@ -386,8 +403,9 @@ impl Network {
         if self.links.len() > MAX_LINKS {
             return Err(NetworkError::TooManyLinks(self.links.len()));
         }
-        if self.duration.is_zero() || self.duration > MAX_TIME {
-            return Err(NetworkError::BadDuration(self.duration));
+        let longest = longest_duration(self.links.len(), self.flows.len());
+        if self.duration.is_zero() || self.duration > longest {
+            return Err(NetworkError::BadDuration { duration: self.duration, longest });
         }
         for (index, link) in self.links.iter().enumerate() {
             check_link(index, link)?;

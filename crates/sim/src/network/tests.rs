@@ -104,6 +104,9 @@ fn impossible_wholes_are_refused() {
         refused(vec![flow(&[0]); MAX_FLOWS + 1], Span::from_secs(1)),
         NetworkError::TooManyFlows(MAX_FLOWS + 1)
     );
-    assert_eq!(refused(vec![flow(&[0])], Span::ZERO), NetworkError::BadDuration(Span::ZERO));
-    assert_eq!(refused(vec![flow(&[0])], Span::MAX), NetworkError::BadDuration(Span::MAX));
+    let longest = longest_duration(1, 1);
+    for duration in [Span::ZERO, Span::MAX, longest + Span::from_nanos(1)] {
+        let error = NetworkError::BadDuration { duration, longest };
+        assert_eq!(refused(vec![flow(&[0])], duration), error);
+    }
 }

@@ -394,7 +394,7 @@ impl Scenario {
         let of_flow = |flow| self.places.flow(self.group_of(flow));
         match *error {
             E::NoFlows | E::TooManyFlows(_) | E::TooManyLinks(_) => None,
-            E::BadDuration(_) => self.places.duration,
+            E::BadDuration { .. } => self.places.duration,
             E::WarmUp { .. } => self.places.warm_up,
             E::ZeroRate { link } => self.places.link(link).rate,
             E::NoBuffer { link, .. } | E::EmptyBuffer { link } => self.places.link(link).buffer,

@@ -10,7 +10,7 @@ mod carried;
 mod sprout;
 mod tcp;
 
-use super::agenda::{Due, NEVER, Turn};
+use super::agenda::{Due, Turn};
 use super::observer::FlowSample;
 use super::share::Share;
 use crate::metrics::FlowReport;
@@ -61,26 +61,21 @@ pub(super) struct Host {
     pub(super) returning: VecDeque<Packet>,
 }
 
-/// When the next event of each kind is due, in nanoseconds; [`NEVER`] where none is.
+/// When the next event of each kind is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
-    pub(super) arrival: u64,
-    pub(super) comeback: u64,
-    pub(super) wake: u64,
-    pub(super) switch: u64,
-    pub(super) send: u64,
+    pub(super) arrival: Due,
+    pub(super) comeback: Due,
+    pub(super) wake: Due,
+    pub(super) switch: Due,
+    pub(super) send: Due,
 }
 
 impl Plan {
     /// The first of them.
     #[inline]
     pub(super) fn first(&self) -> Due {
-        let arrival = Due::new(self.arrival, Turn::Arrival);
-        let comeback = Due::new(self.comeback, Turn::Return);
-        let wake = Due::new(self.wake, Turn::Timer);
-        let switch = Due::new(self.switch, Turn::Switch);
-        let send = Due::new(self.send, Turn::Send);
-        arrival.min(comeback).min(wake.min(switch)).min(send)
+        self.arrival.min(self.comeback).min(self.wake.min(self.switch)).min(self.send)
     }
 }
 
@@ -154,7 +149,7 @@ impl Host {
         let last_delay =
             |path: &[usize]| path.last().map_or(Span::ZERO, |&link| network.links()[link].delay);
         let own_delay = if spec.back.is_empty() { spec.extra_delay } else { Span::ZERO };
-        let start = switch.next_start(Instant::ZERO).as_nanos();
+        let start = Due::new(switch.next_start(Instant::ZERO), Turn::Switch);
         Host {
             transport,
             on: false,
@@ -173,7 +168,13 @@ impl Host {
             report: FlowReport { dropped: vec![0; spec.path.len()], ..FlowReport::default() },
             last_delay: last_delay(&spec.path) + own_delay,
             back_delay: last_delay(&spec.back) + spec.extra_delay,
-            plan: Plan { arrival: NEVER, comeback: NEVER, wake: NEVER, switch: start, send: NEVER },
+            plan: Plan {
+                arrival: Due::NEVER,
+                comeback: Due::NEVER,
+                wake: Due::NEVER,
+                switch: start,
+                send: Due::NEVER,
+            },
             arriving: VecDeque::new(),
             returning: VecDeque::new(),
         }
@@ -232,7 +233,7 @@ impl Host {
             Transport::Tcp(tcp) => tcp.start(now, data),
             Transport::Sprout(sprout) => sprout.start(now, data),
         }
-        self.plan.switch = end.as_nanos();
+        self.plan.switch = Due::new(end, Turn::Switch);
     }
 
     /// The flow ends, and the next one's start is planned.
@@ -245,7 +246,7 @@ impl Host {
             Transport::Tcp(tcp) => tcp.stop(self.epoch),
             Transport::Sprout(_) => {}
         }
-        self.plan.switch = self.switch.next_start(now).as_nanos();
+        self.plan.switch = Due::new(self.switch.next_start(now), Turn::Switch);
     }
 
     /// Closes the books at the end of the simulation.
@@ -270,15 +271,15 @@ impl Host {
             Transport::Tcp(tcp) => tcp.next_send(now),
             Transport::Sprout(sprout) => sprout.next_send(now),
         };
-        self.plan.send = send.as_nanos();
+        self.plan.send = Due::new(send, Turn::Send);
         // A time to be woken is not put off before it has come: it may be too early.
-        self.plan.wake = self.plan.wake.min(self.next_wake().max(now).as_nanos());
+        self.plan.wake = self.plan.wake.min(Due::new(self.next_wake().max(now), Turn::Timer));
     }
 
     /// Whether what is planned may be sent at `now`.
     #[inline]
     pub(super) fn may_send(&self, now: Instant) -> bool {
-        self.plan.send == now.as_nanos()
+        self.plan.send.time() == now
             && match &self.transport {
                 Transport::Bare(_) | Transport::Tcp(_) => true,
                 // What it forecasts depends on when it is asked.
@@ -353,6 +354,12 @@ impl Host {
         }
         self.unsent.push_back((answer, epoch));
         false
+    }
+
+    /// Whether answers wait to be sent.
+    #[inline]
+    pub(super) fn has_answers(&self) -> bool {
+        !self.unsent.is_empty()
     }
 
     /// Sends an answer that waits, if one does.

@@ -223,6 +223,25 @@ proptest! {
         prop_assert_eq!(run(&network, seed), run(&network, seed));
     }
 
+    /// Watching each event, for which links take one event after the other instead of looking ahead,
+    /// changes nothing; and links that look ahead are, whenever they are looked at, as those are.
+    #[test]
+    fn links_that_look_ahead_are_as_those_that_do_not(
+        network in networks(),
+        seed in any::<u64>(),
+    ) {
+        let mut each = Links { pace: Pace::EachEvent, seen: Vec::new() };
+        prop_assert_eq!(run_observed(&network, seed, &mut each), run(&network, seed));
+        let mut every = Links { pace: Pace::Every(Span::from_millis(37)), seen: Vec::new() };
+        run_observed(&network, seed, &mut every);
+        for sample in &every.seen {
+            let before = |seen: &&LinkSample| seen.link == sample.link && seen.at <= sample.at;
+            let last = each.seen.iter().rev().find(before);
+            let last = last.map_or((0, 0, false), |s| (s.packets, s.bytes, s.busy));
+            prop_assert_eq!((sample.packets, sample.bytes, sample.busy), last);
+        }
+    }
+
     /// Flows on links of their own fare the same whatever their numbers.
     #[test]
     fn flows_that_share_nothing_do_not_notice_each_other(
@@ -240,5 +259,23 @@ proptest! {
         prop_assert_eq!(&one.flows[0], &other.flows[1]);
         prop_assert_eq!(&one.flows[1], &other.flows[0]);
         prop_assert_eq!(one.links, other.links);
+    }
+}
+
+/// Keeps what it is told of links.
+struct Links {
+    pace: Pace,
+    seen: Vec<LinkSample>,
+}
+
+impl Observer for Links {
+    fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    fn flow(&mut self, _sample: &FlowSample) {}
+
+    fn link(&mut self, sample: &LinkSample) {
+        self.seen.push(*sample);
     }
 }
