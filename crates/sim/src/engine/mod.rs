@@ -182,7 +182,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     }
 
     /// `packet` leaves `link` at `at`, for the next one or for its receiver.
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, link: usize, mut packet: Packet, at: Instant) {
         let flow = packet.flow as usize;
         packet.tag += 1;

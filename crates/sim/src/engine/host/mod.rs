@@ -321,7 +321,14 @@ impl Host {
                 }
                 Some(Answer::Bare(heard))
             }
-            Transport::Tcp(tcp) if current => tcp.receive(now, packet).map(Answer::Tcp),
+            Transport::Tcp(tcp) if current => {
+                let Some(answer) = tcp.receive(now, packet) else { return false };
+                if self.place.first_back.is_none() {
+                    let arrived = tcp.hear(now, &answer);
+                    return self.take(now, arrived);
+                }
+                Some(Answer::Tcp(answer))
+            }
             Transport::Sprout(sprout) if current => {
                 let arrived = sprout.receive(now, packet);
                 let complete = self.take(now, arrived);
@@ -402,7 +409,7 @@ impl Host {
     }
 
     /// Counts what came of an arrival.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, now: Instant, arrived: Arrived) -> bool {
         self.report.delivered += arrived.delivered;
         if let Some(rtt) = arrived.rtt {
