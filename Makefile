@@ -15,8 +15,9 @@ SKIPPED = $(CURDIR)/target/skipped
 # Property tests draw their cases from it here, so that a run can be repeated; `cargo test` draws new
 # ones each time.
 SEED ?= 1
-# The program as the tests build it: optimised enough, and built already.
-EXM = $(CARGO) run --quiet --locked --
+# The program as the tests build it: optimised enough, and built already. `cargo run` would build it
+# once more, since its libraries have other features without the tests beside them.
+EXM = $${CARGO_TARGET_DIR:-target}/debug/exm
 
 .PHONY: all build demo test format lint peers tests instructions renew-instructions docs smoke clean
 
@@ -81,6 +82,7 @@ docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 smoke:
+	$(CARGO) test --workspace --locked --no-run --quiet
 	@echo "== Designing, stopping, going on, scoring and comparing with the program itself"
 	rm -rf $(SMOKE) && mkdir -p $(SMOKE)
 	$(EXM) design models/demo.toml -o $(SMOKE)/whole.json --steps 40 --specimens 16 --quiet

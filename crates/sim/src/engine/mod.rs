@@ -6,10 +6,14 @@
 //! its flows; each knows the next event of each of its kinds, and the agenda the earliest of them. No
 //! event or packet is ever allocated by itself.
 //!
-//! What happens at one and the same instant takes turns in this order (`Turn`): transmissions end (by link), packets arrive at further links (by link), packets
-//! arrive at receivers (by flow), answers that crossed links arrive at senders (by flow), timers run out (by flow), senders switch on or off (by flow),
-//! senders send, each all it may at that instant (by flow); last, the observer looks. A sender that
-//! switches off at an instant sends nothing at it.
+//! When a link of fixed rate has transmitted a packet is known when it takes it up, and of a drop-tail
+//! queue when it comes (`ahead.rs`); so packets are handed on then, with the time at which they leave.
+//!
+//! What happens at one and the same instant takes turns in this order (`Turn`): transmissions end (by
+//! link), packets arrive at further links (by link), packets arrive at receivers (by flow), answers that
+//! crossed links arrive at senders (by flow), timers run out (by flow), senders switch on or off (by
+//! flow), senders send, each all it may at that instant (by flow); last, the observer looks. A sender
+//! that switches off at an instant sends nothing at it.
 //!
 //! Results depend on the network and the seed alone. Memory grows with the packets under way, never
 //! with the time simulated.
@@ -136,22 +140,35 @@ impl<'a, O: Observer> Simulation<'a, O> {
         }
     }
 
-    /// A transmission ends: the packet goes on its way and the next is taken up.
+    /// A transmission ends, and the next packet is taken up.
     #[inline]
     fn depart(&mut self, link: usize) {
-        let transmitter = &mut self.links[link];
-        let Some((packet, lost)) = transmitter.depart() else {
+        if let Work::Trace { .. } = self.links[link].work {
             return self.use_opportunity(link);
-        };
-        let finish = transmitter.serve(self.now, &mut self.verdict);
-        self.plan_transmission(link, finish);
-        self.read_verdict(link);
-        if lost {
-            self.hosts[packet.flow as usize].count_loss(packet.tag);
-        } else {
-            self.forward(link, packet, self.now);
         }
+        self.serve(link);
         self.tell_of_link(link);
+    }
+
+    /// `link` takes up the next packet, if there is one. When its transmission ends is known now.
+    #[inline]
+    fn serve(&mut self, link: usize) {
+        let served = self.links[link].serve(self.now, &mut self.verdict);
+        self.plan_transmission(link, served.map(|(_, finish)| finish));
+        self.read_verdict(link);
+        if let Some((packet, finish)) = served {
+            self.transmit(link, packet, finish);
+        }
+    }
+
+    /// `packet` has been transmitted at a fixed rate when it is `finish`. What is transmitted after the
+    /// end is still under way then.
+    #[inline(always)]
+    fn transmit(&mut self, link: usize, packet: Packet, finish: Instant) {
+        if finish < self.end && self.links[link].loses_transmitted(&packet) {
+            return self.hosts[packet.flow as usize].count_loss(packet.tag);
+        }
+        self.forward(link, packet, finish);
     }
 
     /// A trace lets packets through.
@@ -176,7 +193,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     }
 
     /// What `flow` plans has changed.
-    #[inline]
+    #[inline(always)]
     fn set_flow(&mut self, flow: usize) {
         self.agenda.set(self.links.len() + flow, self.hosts[flow].plan.first());
     }
@@ -228,9 +245,10 @@ impl<'a, O: Observer> Simulation<'a, O> {
         if transmitter.loses() {
             return self.hosts[packet.flow as usize].count_loss(packet.tag);
         }
-        let finish = transmitter.arrive(self.now, packet, &mut self.verdict);
-        if finish.is_some() {
-            self.plan_transmission(link, finish);
+        if transmitter.enqueue(self.now, packet, &mut self.verdict) {
+            self.serve(link);
+        } else if let Some(at) = transmitter.first_opportunity(self.now) {
+            self.plan_transmission(link, Some(at));
         }
         self.read_verdict(link);
         self.tell_of_link(link);
@@ -246,15 +264,8 @@ impl<'a, O: Observer> Simulation<'a, O> {
             transmitter.report.dropped += 1;
             return self.hosts[packet.flow as usize].count_drop(packet.tag);
         };
-        // What is transmitted after the end is still under way then.
-        if finish < self.end {
-            self.events += 1;
-            transmitter.report.count_transmission(&packet);
-            if transmitter.next_is_lost() {
-                return self.hosts[packet.flow as usize].count_loss(packet.tag);
-            }
-        }
-        self.forward(link, packet, finish);
+        self.events += u64::from(finish < self.end);
+        self.transmit(link, packet, finish);
     }
 
     #[inline]
@@ -293,7 +304,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     }
 
     /// What follows on an arrival, that perhaps has completed the flow.
-    #[inline]
+    #[inline(always)]
     fn follow_up(&mut self, flow: usize, complete: bool) {
         if complete {
             self.switch_off(flow);
@@ -354,7 +365,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     }
 
     /// Brings the agenda up to date with what `flow` plans.
-    #[inline]
+    #[inline(always)]
     fn plan(&mut self, flow: usize) {
         self.hosts[flow].plan(self.now);
         self.set_flow(flow);
@@ -384,7 +395,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
 
     fn report(mut self, network: &Network, seed: u64) -> Report {
         let share = self.sharing.until(self.end);
-        let held: u64 = self.links.iter().map(|link| link.holds(self.end)).sum();
+        let held: u64 = self.links.iter().map(Transmitter::holds).sum();
         let coming: usize =
             self.hosts.iter().map(|host| host.arriving.len() + host.returning.len()).sum();
         let flows = self.hosts.into_iter().zip(network.flows()).map(|(mut host, spec)| {

@@ -34,9 +34,9 @@ pub(super) enum Work {
     /// At a fixed rate from a drop-tail queue, where nobody watches each event: all is known ahead,
     /// and the queue is left empty.
     Ahead(Ahead),
-    /// At a fixed rate: the packet in transmission with the end of that, and the time spent
-    /// transmitting so far.
-    Fixed { server: Server, serving: Option<(Packet, Instant)>, busy: u128 },
+    /// At a fixed rate: when what was taken out of the queue has been transmitted, and the time that
+    /// all of it takes, in nanoseconds.
+    Fixed { server: Server, free_at: Instant, busy: u128 },
     /// By a trace; `waits` while an opportunity is on the agenda.
     Trace { server: TraceServer, waits: bool },
 }
@@ -57,7 +57,7 @@ impl Transmitter {
                 Work::Ahead(Ahead::new(*rate, spec.buffer, end))
             }
             Service::Fixed(rate) => {
-                Work::Fixed { server: Server::new(*rate), serving: None, busy: 0 }
+                Work::Fixed { server: Server::new(*rate), free_at: Instant::ZERO, busy: 0 }
             }
             Service::Trace(trace) => {
                 Work::Trace { server: TraceServer::new(trace.clone()), waits: false }
@@ -94,28 +94,29 @@ impl Transmitter {
     }
 
     #[inline]
-    pub(super) fn next_is_lost(&mut self) -> bool {
+    fn next_is_lost(&mut self) -> bool {
         let lost = self.losses.next_is_lost();
         self.report.lost += u64::from(lost);
         lost
     }
 
-    /// `packet` arrives at `now`. Returns when the next transmission ends, if it is news.
+    /// `packet` arrives at `now`, and waits. Returns whether a link of fixed rate is free to take it.
     #[inline]
-    pub(super) fn arrive(
-        &mut self,
-        now: Instant,
-        packet: Packet,
-        verdict: &mut Verdict,
-    ) -> Option<Instant> {
+    pub(super) fn enqueue(&mut self, now: Instant, packet: Packet, verdict: &mut Verdict) -> bool {
         self.report.arrived += 1;
         self.count_queue(now);
         self.queue.enqueue(now, packet, verdict);
         self.waiting = self.queue.packets();
-        if let Work::Fixed { serving: None, .. } = self.work {
-            return self.serve(now, verdict);
+        let free = self.transmission_at == Due::NEVER && matches!(self.work, Work::Fixed { .. });
+        if !free {
+            self.report.max_queue = self.report.max_queue.max(self.waiting as u64);
         }
-        self.report.max_queue = self.report.max_queue.max(self.waiting as u64);
+        free
+    }
+
+    /// The next opportunity of a trace, where something has begun to wait for it.
+    #[inline]
+    pub(super) fn first_opportunity(&mut self, now: Instant) -> Option<Instant> {
         match &mut self.work {
             Work::Trace { server, waits } if !*waits && self.waiting > 0 => {
                 *waits = true;
@@ -125,29 +126,29 @@ impl Transmitter {
         }
     }
 
-    /// The packet in transmission at a fixed rate is through: it comes back, unless the link lost
-    /// it, with that. Of a trace there is none.
+    /// Takes the next packet into transmission at a fixed rate, and returns it with the end of that.
     #[inline]
-    pub(super) fn depart(&mut self) -> Option<(Packet, bool)> {
-        let Work::Fixed { serving, .. } = &mut self.work else { return None };
-        let (packet, _) = serving.take()?;
-        self.report.count_transmission(&packet);
-        Some((packet, self.next_is_lost()))
-    }
-
-    /// Takes the next packet into transmission at a fixed rate, and returns when that ends.
-    #[inline]
-    pub(super) fn serve(&mut self, now: Instant, verdict: &mut Verdict) -> Option<Instant> {
+    pub(super) fn serve(
+        &mut self,
+        now: Instant,
+        verdict: &mut Verdict,
+    ) -> Option<(Packet, Instant)> {
         self.count_queue(now);
-        let Work::Fixed { server, serving, busy } = &mut self.work else { return None };
+        let Work::Fixed { server, free_at, busy } = &mut self.work else { return None };
         let dequeued = self.queue.dequeue(now, verdict);
         self.waiting = self.queue.packets();
         let mut packet = dequeued?;
         packet.waited += now - packet.at;
-        let finish = server.finish(now, packet.size);
-        *busy += u128::from((finish - now).as_nanos());
-        *serving = Some((packet, finish));
-        Some(finish)
+        *free_at = server.finish(now, packet.size);
+        *busy += u128::from((*free_at - now).as_nanos());
+        Some((packet, *free_at))
+    }
+
+    /// `packet` has been transmitted at a fixed rate. Returns whether it is lost thereafter.
+    #[inline]
+    pub(super) fn loses_transmitted(&mut self, packet: &Packet) -> bool {
+        self.report.count_transmission(packet);
+        self.next_is_lost()
     }
 
     /// An opportunity of the trace has come: what it carries goes to `departed`. Returns when the next
@@ -181,16 +182,19 @@ impl Transmitter {
     fn is_busy(&self, now: Instant) -> bool {
         match &self.work {
             Work::Ahead(ahead) => ahead.is_busy(now),
-            Work::Fixed { serving, .. } => serving.is_some(),
+            Work::Fixed { free_at, .. } => *free_at > now,
             Work::Trace { server, .. } => server.partly_carried().is_some(),
         }
     }
 
-    /// How many packets are in the queue, in transmission and in propagation to a further link, at the
-    /// end. Those of which all is known ahead are on their way already.
-    pub(super) fn holds(&self, end: Instant) -> u64 {
-        let busy = !matches!(self.work, Work::Ahead(_)) && self.is_busy(end);
-        (self.waiting + self.wire.len()) as u64 + u64::from(busy)
+    /// How many packets are in the queue, in part transmitted and in propagation to a further link. What
+    /// is in transmission at a fixed rate is on its way already.
+    pub(super) fn holds(&self) -> u64 {
+        let partly = match &self.work {
+            Work::Trace { server, .. } => server.partly_carried().is_some(),
+            Work::Ahead(_) | Work::Fixed { .. } => false,
+        };
+        (self.waiting + self.wire.len()) as u64 + u64::from(partly)
     }
 
     /// The link as it is at `now`.
@@ -212,9 +216,8 @@ impl Transmitter {
         }
         self.report.utilisation = match (&self.work, &spec.service) {
             (Work::Ahead(ahead), _) => ahead.busy as f64 / nanos,
-            (Work::Fixed { serving, busy, .. }, _) => {
-                let finish = serving.map_or(end, |(_, finish)| finish);
-                (busy - u128::from(finish.saturating_since(end).as_nanos())) as f64 / nanos
+            (Work::Fixed { free_at, busy, .. }, _) => {
+                (busy - u128::from(free_at.saturating_since(end).as_nanos())) as f64 / nanos
             }
             (_, Service::Trace(trace)) => {
                 let capacity = trace.capacity(Instant::ZERO, end).get().max(1);

@@ -263,7 +263,7 @@ impl Host {
     }
 
     /// Plans the next send and the next time to be woken.
-    #[inline]
+    #[inline(always)]
     pub(super) fn plan(&mut self, now: Instant) {
         let send = match &self.transport {
             _ if !self.is_open() => Instant::MAX,
