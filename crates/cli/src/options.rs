@@ -5,7 +5,8 @@ use crate::shell::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use exm_link::QueueKind;
 use exm_sim::network::Host;
-use exm_units::Span;
+use exm_sim::scenario::is_synthetic;
+use exm_units::{Rate, Span};
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::Path;
@@ -23,6 +24,14 @@ pub(crate) const DEFAULT_ON: &str = "ever";
 pub(crate) const DEFAULT_DURATION: Span = Span::from_secs(100);
 /// The seed unless given.
 pub(crate) const DEFAULT_SEED: u64 = 1;
+
+/// The key of a scenario's link that `text` is the value of: a rate, or the file or name of a trace.
+/// What begins as a number is meant for a rate, unless it is one of these.
+pub(crate) fn service_key(text: &str) -> &'static str {
+    let begins_as_number = text.starts_with(|c: char| c.is_ascii_digit());
+    let is_trace = is_synthetic(text) || Path::new(text).exists();
+    if text.parse::<Rate>().is_ok() || (begins_as_number && !is_trace) { "rate" } else { "trace" }
+}
 
 /// Reads a queue, as a scenario has it.
 pub(crate) fn queue(text: &str) -> Result<QueueKind, String> {
@@ -170,6 +179,15 @@ mod tests {
     fn names_are_short() {
         let names = ["aimd", "a/b.json", "general-delta0.1", "x/"].map(short_name);
         assert_eq!(names, ["aimd", "b", "general-delta0.1", "x"]);
+    }
+
+    #[test]
+    fn what_begins_as_a_number_is_meant_for_a_rate() {
+        for (text, key) in
+            [("5Mbps", "rate"), ("5Mbs", "rate"), ("5g", "trace"), ("lte, seed 2", "trace")]
+        {
+            assert_eq!(service_key(text), key, "{text}");
+        }
     }
 
     #[test]

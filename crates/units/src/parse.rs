@@ -2,42 +2,62 @@
 
 use std::fmt;
 
-/// A text that is not the quantity it should be.
+/// A text that is not the quantity it should be. It says what should stand there, and in which units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseUnitError {
     text: String,
     expected: &'static str,
+    units: &'static [&'static str],
 }
 
 impl ParseUnitError {
-    pub(crate) fn new(text: &str, expected: &'static str) -> ParseUnitError {
-        ParseUnitError { text: text.chars().take(60).collect(), expected }
+    /// `text` is not what is `expected`, a number and one of the `units` where there are any.
+    pub(crate) fn new(
+        text: &str,
+        expected: &'static str,
+        units: &'static [&'static str],
+    ) -> ParseUnitError {
+        ParseUnitError { text: text.chars().take(60).collect(), expected, units }
     }
 }
 
 impl fmt::Display for ParseUnitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\" is not {}", self.text, self.expected)
+        write!(f, "\"{}\" is not {}", self.text, self.expected)?;
+        match self.units {
+            [] => Ok(()),
+            units => write!(f, ": give a number from 0 up and one of {}", units.join(", ")),
+        }
     }
 }
 
 impl std::error::Error for ParseUnitError {}
 
+/// The names alone of units and their sizes.
+pub(crate) const fn names<const N: usize>(units: &[(&'static str, f64); N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut index = 0;
+    while index < N {
+        names[index] = units[index].0;
+        index += 1;
+    }
+    names
+}
+
 /// Reads "NUMBER UNIT", the unit one of `names`, into a whole number of the smallest unit.
 /// Refuses what is negative, not finite, or too large for 64 bits.
 pub(crate) fn parse_scaled(
     text: &str,
-    expected: &'static str,
+    error: impl Fn() -> ParseUnitError,
     names: &[(&str, f64)],
 ) -> Result<u64, ParseUnitError> {
-    let error = || ParseUnitError::new(text, expected);
     let trimmed = text.trim();
     let (number, scale) = names
         .iter()
         .filter_map(|&(name, scale)| Some((trimmed.strip_suffix(name)?, scale, name.len())))
         .max_by_key(|&(_, _, length)| length)
         .map(|(number, scale, _)| (number.trim_end(), scale))
-        .ok_or_else(error)?;
+        .ok_or_else(&error)?;
     let value = number.parse::<f64>().map_err(|_| error())? * scale;
     // 2^63 keeps sums of two quantities from overflowing.
     if !(0.0..9.2e18).contains(&value) {

@@ -1,6 +1,6 @@
 //! [`Rate`], [`Bytes`], [`Packets`] and [`Probability`].
 
-use crate::parse::{ParseUnitError, display_scaled, parse_scaled, text_serde};
+use crate::parse::{ParseUnitError, display_scaled, names, parse_scaled, text_serde};
 use crate::time::Span;
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
@@ -24,7 +24,7 @@ pub struct Rate(u64);
 pub enum RateText {
     /// Such as "15 Mbps".
     Bits(Rate),
-    /// Such as "1.25 packets/ms", Remy's unit of rate.
+    /// Such as "1.25 packets/ms", Remy's unit of rate, or "1250 packets/s".
     PacketsPerMs(f64),
 }
 
@@ -199,7 +199,7 @@ counted!(Packets);
 
 const RATE_UNITS: &[(&str, f64)] = &[("Gbps", 1e9), ("Mbps", 1e6), ("kbps", 1e3), ("bps", 1.0)];
 const BYTE_UNITS: &[(&str, f64)] = &[("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)];
-const BYTE_NAMES: &[(&str, f64)] = &[
+const BYTE_NAMES: [(&str, f64); 10] = [
     ("B", 1.0),
     ("byte", 1.0),
     ("bytes", 1.0),
@@ -214,7 +214,7 @@ const BYTE_NAMES: &[(&str, f64)] = &[
 const RATE: &str = "a rate such as \"15 Mbps\"";
 /// So many packets of any size still make a rate of 64 bits.
 const MOST_PACKETS_PER_MS: f64 = 1e9;
-const RATE_NAMES: &[(&str, f64)] = &[
+const RATE_NAMES: [(&str, f64); 10] = [
     ("bps", 1.0),
     ("kbps", 1e3),
     ("Mbps", 1e6),
@@ -223,21 +223,45 @@ const RATE_NAMES: &[(&str, f64)] = &[
     ("kbit/s", 1e3),
     ("Mbit/s", 1e6),
     ("Gbit/s", 1e9),
+    // In packets a millisecond.
+    ("packets/s", 1e-3),
+    ("packets/ms", 1.0),
 ];
-const PACKET_NAMES: &[(&str, f64)] = &[("packet", 1.0), ("packets", 1.0), ("pkt", 1.0)];
+/// How many of them count bits.
+const BIT_RATES: usize = 8;
+const PACKET_NAMES: [(&str, f64); 3] = [("packet", 1.0), ("packets", 1.0), ("pkt", 1.0)];
+
+impl Rate {
+    /// The units in which a rate may be written.
+    pub const UNITS: &'static [&'static str] = &names(&RATE_NAMES);
+}
+
+impl Bytes {
+    /// The units in which an amount of data may be written.
+    pub const UNITS: &'static [&'static str] = &names(&BYTE_NAMES);
+}
+
+impl Packets {
+    /// The units in which a number of packets may be written.
+    pub const UNITS: &'static [&'static str] = &names(&PACKET_NAMES);
+}
 
 impl FromStr for RateText {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<RateText, ParseUnitError> {
-        let Some(number) = text.trim().strip_suffix("packets/ms") else {
-            let bits = parse_scaled(text, RATE, RATE_NAMES)?;
+        let error = || ParseUnitError::new(text, RATE, Rate::UNITS);
+        let (of_bits, of_packets) = RATE_NAMES.split_at(BIT_RATES);
+        let number = |&(name, scale): &(&str, f64)| Some((text.trim().strip_suffix(name)?, scale));
+        let Some((number, scale)) = of_packets.iter().find_map(number) else {
+            let bits = parse_scaled(text, error, of_bits)?;
             return Ok(RateText::Bits(Rate(bits)));
         };
-        match number.trim().parse::<f64>() {
+        let packets = number.trim().parse::<f64>().map(|number| number * scale);
+        match packets {
             Ok(packets) if (0.0..MOST_PACKETS_PER_MS).contains(&packets) => {
                 Ok(RateText::PacketsPerMs(packets))
             }
-            _ => Err(ParseUnitError::new(text, RATE)),
+            _ => Err(error()),
         }
     }
 }
@@ -253,15 +277,18 @@ impl FromStr for Rate {
 impl FromStr for Bytes {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Bytes, ParseUnitError> {
-        parse_scaled(text, "an amount of data such as \"100 kB\"", BYTE_NAMES).map(Bytes)
+        let expected = "an amount of data such as \"100 kB\"";
+        let error = || ParseUnitError::new(text, expected, Bytes::UNITS);
+        parse_scaled(text, error, &BYTE_NAMES).map(Bytes)
     }
 }
 
 impl FromStr for Packets {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Packets, ParseUnitError> {
-        parse_scaled(text, "a number of packets such as \"1000 packets\"", PACKET_NAMES)
-            .map(Packets)
+        let expected = "a number of packets such as \"1000 packets\"";
+        let error = || ParseUnitError::new(text, expected, Packets::UNITS);
+        parse_scaled(text, error, &PACKET_NAMES).map(Packets)
     }
 }
 
@@ -273,10 +300,9 @@ impl FromStr for Probability {
             Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
             None => trimmed.parse::<f64>(),
         };
-        value
-            .ok()
-            .and_then(Probability::new)
-            .ok_or_else(|| ParseUnitError::new(text, "a probability such as \"0.01\" or \"1 %\""))
+        value.ok().and_then(Probability::new).ok_or_else(|| {
+            ParseUnitError::new(text, "a probability such as \"0.01\" or \"1 %\"", &[])
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Instant`] and [`Span`]: points and lengths of time, in nanoseconds.
 
-use crate::parse::{ParseUnitError, display_scaled, parse_scaled, text_serde};
+use crate::parse::{ParseUnitError, display_scaled, names, parse_scaled, text_serde};
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -196,7 +196,7 @@ impl Sub for Instant {
 
 /// Names of spans and their lengths in nanoseconds; the printed ones from long to short.
 const SPAN_UNITS: &[(&str, f64)] = &[("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
-const SPAN_NAMES: &[(&str, f64)] = &[
+const SPAN_NAMES: [(&str, f64); 8] = [
     ("ns", 1.0),
     ("us", 1e3),
     ("µs", 1e3),
@@ -207,10 +207,17 @@ const SPAN_NAMES: &[(&str, f64)] = &[
     ("h", 3600e9),
 ];
 
+impl Span {
+    /// The units in which a span may be written.
+    pub const UNITS: &'static [&'static str] = &names(&SPAN_NAMES);
+}
+
 impl FromStr for Span {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Span, ParseUnitError> {
-        parse_scaled(text, "a span of time such as \"150 ms\" or \"5 s\"", SPAN_NAMES).map(Span)
+        let expected = "a span of time such as \"150 ms\" or \"5 s\"";
+        let error = || ParseUnitError::new(text, expected, Span::UNITS);
+        parse_scaled(text, error, &SPAN_NAMES).map(Span)
     }
 }
 

@@ -63,25 +63,52 @@ fn rates_bytes_packets_and_probabilities_are_read() {
 
 #[test]
 fn what_is_no_quantity_is_refused_with_an_example() {
-    let span = "a span of time such as \"150 ms\" or \"5 s\"";
+    let span = "a span of time such as \"150 ms\" or \"5 s\": give a number from 0 up and one of ns, us, \
+                µs, ms, s, sec, min, h";
     for text in ["", "5", "s", "5 parsecs", "-1 s", "nan s", "inf s", "1e300 s", "1,5 s", "5 m"] {
         assert_eq!(error::<Span>(text), format!("\"{text}\" is not {span}"));
     }
-    assert_eq!(error::<Rate>("15 MB"), "\"15 MB\" is not a rate such as \"15 Mbps\"");
-    for text in ["packets/ms", "-1 packets/ms", "nan packets/ms", "1e300 packets/ms"] {
-        assert_eq!(error::<Rate>(text), format!("\"{text}\" is not a rate such as \"15 Mbps\""));
+    let rate = "a rate such as \"15 Mbps\": give a number from 0 up and one of bps, kbps, Mbps, Gbps, \
+                bit/s, kbit/s, Mbit/s, Gbit/s, packets/s, packets/ms";
+    for text in
+        ["15 MB", "15Mbs", "packets/ms", "-1 packets/s", "nan packets/ms", "1e300 packets/ms"]
+    {
+        assert_eq!(error::<Rate>(text), format!("\"{text}\" is not {rate}"));
     }
-    assert_eq!(error::<Bytes>("9 bits"), "\"9 bits\" is not an amount of data such as \"100 kB\"");
+    assert_eq!(
+        error::<Bytes>("9 bits"),
+        "\"9 bits\" is not an amount of data such as \"100 kB\": give a number from 0 up and one of \
+         B, byte, bytes, kB, KB, MB, GB, KiB, MiB, GiB"
+    );
     assert_eq!(
         error::<Packets>("many packets"),
-        "\"many packets\" is not a number of packets such as \"1000 packets\""
+        "\"many packets\" is not a number of packets such as \"1000 packets\": give a number from 0 \
+         up and one of packet, packets, pkt"
     );
     let probability = "a probability such as \"0.01\" or \"1 %\"";
     for text in ["1.01", "-0.1", "101 %", "nan", "likely"] {
         assert_eq!(error::<Probability>(text), format!("\"{text}\" is not {probability}"));
     }
     let long = "x".repeat(1000);
-    assert!(error::<Span>(&long).len() < 150, "only the beginning of a long text is repeated");
+    assert!(error::<Span>(&long).len() < 220, "only the beginning of a long text is repeated");
+}
+
+/// What errors list is understood.
+#[test]
+fn every_unit_is_accepted() {
+    for unit in Span::UNITS {
+        read::<Span>(&format!("1 {unit}"));
+    }
+    for unit in Rate::UNITS {
+        read::<Rate>(&format!("1 {unit}"));
+    }
+    for unit in Bytes::UNITS {
+        read::<Bytes>(&format!("1{unit}"));
+    }
+    for unit in Packets::UNITS {
+        read::<Packets>(&format!("1 {unit}"));
+    }
+    assert_eq!(read::<Rate>("1250 packets/s"), Rate::from_mbps(15.0));
 }
 
 #[test]

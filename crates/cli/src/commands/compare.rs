@@ -218,8 +218,7 @@ impl Args {
         self.service(text);
         text.option("--rtt", "delay", &half);
         text.line("[[link]]\nname = \"back\"\nfrom = \"receiver\"\nto = \"sender\"");
-        let key = if back.parse::<Rate>().is_ok() { "rate" } else { "trace" };
-        text.option("--back", key, back);
+        text.option("--back", options::service_key(back), back);
         text.option("--rtt", "delay", &half);
         text.line("[[flow]]\npath = [\"there\"]\nback = [\"back\"]");
         text.option("--rtt", "rtt", &self.rtt.to_string());

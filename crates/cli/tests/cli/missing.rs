@@ -119,6 +119,55 @@ fn missing_files_end_every_command_alike() {
     );
 }
 
+/// Wherever a quantity is misspelt, its units are listed.
+#[test]
+fn units_stand_in_the_error_of_a_unit() {
+    let folder = Folder::new("units");
+    folder.write("model.toml", MODEL.replace("5 Mbps", "5 Mbs"));
+    folder.write("rate.toml", scenario("rate = \"5 Mbs\"", "cubic"));
+    folder.write("buffer.toml", scenario("rate = \"5 Mbps\"\nbuffer = \"5 BPD\"", "cubic"));
+    folder.write("queue.toml", scenario("rate = \"5 Mbps\"\nqueue = \"pie target=5\"", "cubic"));
+    let rates = "bps, kbps, Mbps, Gbps, bit/s, kbit/s, Mbit/s, Gbit/s, packets/s, packets/ms";
+    let times = "ns, us, µs, ms, s, sec, min, h";
+    let sizes = "packet, packets, pkt, B, byte, bytes, kB, KB, MB, GB, KiB, MiB, GiB, BDP";
+    let simulate = "simulate --cc cubic --rtt 10ms --link 5Mbps";
+    check(
+        &folder,
+        &[
+            ("simulate --cc cubic --rtt 10ms --link 15Mbs", rates),
+            ("simulate --cc cubic --rtt 10 --link 15Mbps", times),
+            (&format!("{simulate} --duration 5sek"), times),
+            (&format!("{simulate} --buffer 5BPD"), sizes),
+            (&format!("{simulate} --on 5sek --off 5s"), times),
+            (&format!("{simulate} --on 5s --off 5kB"), times),
+            (&format!("{simulate} --every 5 --series x"), times),
+            (&format!("{simulate} --queue codel_target=5"), times),
+            ("compare --cc cubic --rtt 10ms --link 15Mbs", rates),
+            ("compare --cc cubic --rtt 10ms --link 15Mbps --back 15Mbs", rates),
+            ("design model.toml -o a.json", rates),
+            ("design model.toml -o a.json --cpu 5", times),
+            ("simulate rate.toml", rates),
+            ("simulate buffer.toml", sizes),
+            ("simulate queue.toml", times),
+            ("trace generate lte --duration 5 -o a.trace", times),
+            ("experiment run thesis-3-4 --duration 5", times),
+        ],
+    );
+    #[cfg(target_os = "linux")]
+    if exm_testing::can_make_networks(&[]) {
+        let link = "cellsim --up 1Mbps --down";
+        check(
+            &folder,
+            &[
+                (&format!("{link} 15Mbs -- true"), rates),
+                (&format!("{link} 15Mbps --delay 5 -- true"), times),
+                (&format!("{link} 15Mbps --buffer 5BPD -- true"), sizes),
+                ("sprout bench --here --rate 5Mbs", rates),
+            ],
+        );
+    }
+}
+
 /// What is there and cannot be used is a failure, not a missing thing.
 #[test]
 fn what_is_damaged_is_a_failure() {

@@ -110,6 +110,8 @@ pub(super) struct Grammar<'a, T> {
     pub(super) example: &'static str,
     /// Such as "10..20 Mbps".
     pub(super) range: &'static str,
+    /// The units that a number may have; none where it has none.
+    pub(super) units: Vec<&'static str>,
     /// Reads a single one, already trimmed; nothing where it has not the form.
     pub(super) parse: &'a dyn Fn(&str) -> Option<T>,
     /// Says what is wrong with one, if anything.
@@ -136,7 +138,12 @@ impl<T: Quantity> Grammar<'_, T> {
     }
 
     fn help(&self) -> String {
-        format!("give one such as {}, or a range such as \"{}\"", self.example, self.range)
+        let text =
+            format!("give one such as {}, or a range such as \"{}\"", self.example, self.range);
+        match &self.units[..] {
+            [] => text,
+            units => format!("{text}, in {}", units.join(", ")),
+        }
     }
 
     fn listed(&self, text: &str) -> Result<T, String> {

@@ -154,6 +154,7 @@ fn read_rate(section: Section<'_>, packet: Bytes) -> Result<Choice<Rate>, Proble
         what: "a rate",
         example: "\"15 Mbps\" or \"1.25 packets/ms\"",
         range: "10..20 Mbps",
+        units: Rate::UNITS.to_vec(),
         parse: &|text| text.parse().ok().map(|rate: RateText| rate.of(packet)),
         check: &|rate: Rate| {
             if rate.as_bps() == 0 {
@@ -176,6 +177,7 @@ fn read_rtt(section: Section<'_>) -> Result<Choice<Span>, Problem> {
         what: "a round-trip propagation delay",
         example: "\"150 ms\"",
         range: "100..200 ms",
+        units: Span::UNITS.to_vec(),
         parse: &|text| text.parse().ok(),
         check: &|rtt: Span| {
             if rtt.is_zero() {
@@ -195,6 +197,7 @@ fn read_senders(section: Section<'_>) -> Result<Choice<Senders>, Problem> {
         what: "a number of senders",
         example: "2",
         range: "1..16",
+        units: Vec::new(),
         parse: &|text| text.parse().ok().map(Senders),
         check: &|Senders(count)| {
             if (1..=MAX_SENDERS).contains(&count) {
@@ -215,6 +218,7 @@ fn read_buffer(section: Section<'_>, packet: Bytes) -> Result<Choice<Buffer>, Pr
         what: "a buffer",
         example: "\"unlimited\", \"1000 packets\", \"250 kB\" or \"5 BDP\"",
         range: "1..10 BDP",
+        units: [&["packet", "packets", "BDP"], Bytes::UNITS].concat(),
         parse: &|text| match (text, unit(text)) {
             ("unlimited", _) => Some(Buffer::Unlimited),
             (_, "BDP") => text.strip_suffix("BDP")?.trim().parse().ok().map(Buffer::Bdp),
@@ -247,6 +251,7 @@ fn read_loss(section: Section<'_>) -> Result<Choice<Probability>, Problem> {
         what: "a probability of loss",
         example: "0.01 or \"1 %\"",
         range: "0..1 %",
+        units: Vec::new(),
         parse: &|text| text.parse().ok(),
         check: &|loss: Probability| {
             if loss.get() < 1.0 {

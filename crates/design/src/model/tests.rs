@@ -144,7 +144,8 @@ fn traffic_is_read_in_every_form() {
 #[test]
 fn what_is_no_network_is_refused_with_a_remedy() {
     let rates = "give one such as \"15 Mbps\" or \"1.25 packets/ms\", or a range such as \
-                 \"10..20 Mbps\"";
+                 \"10..20 Mbps\", in bps, kbps, Mbps, Gbps, bit/s, kbit/s, Mbit/s, Gbit/s, packets/s, \
+                 packets/ms";
     for (line, expected) in [
         ("rate = \"15 Mbs\"", format!("\"15 Mbs\" is not a rate: {rates}")),
         ("rate = 15", format!("\"15\" is not a rate: {rates}")),
@@ -242,7 +243,8 @@ fn what_is_no_traffic_is_refused_with_a_remedy() {
         (
             "on = \"5\"\noff = \"1 s\"",
             "\"5\" is neither a time nor an amount of data: give one such as \"5 s\", \"100 kB\" or \
-             \"20 packets\"",
+             \"20 packets\", a number and one of ns, us, µs, ms, s, sec, min, h, B, byte, bytes, kB, KB, MB, GB, \
+             KiB, MiB, GiB, packet, packets",
         ),
         (
             "on = \"-5 s\"\noff = \"1 s\"",
@@ -310,7 +312,11 @@ fn what_is_no_objective_or_design_is_refused_with_a_remedy() {
              \"window_increment\", \"intersend\"",
         ),
         ("duration = \"0 s\"", "no time leaves nothing to simulate: give more than zero"),
-        ("duration = 100", "\"100\" is not a span of time such as \"150 ms\" or \"5 s\""),
+        (
+            "duration = 100",
+            "\"100\" is not a span of time such as \"150 ms\" or \"5 s\": give a number from 0 up and \
+             one of ns, us, µs, ms, s, sec, min, h",
+        ),
         ("duration = \"100 h\"", "360000 s is too long: give at most 100000 s"),
         (
             "duration = \"200 ms\"",

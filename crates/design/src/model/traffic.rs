@@ -116,7 +116,9 @@ fn amount(text: &str, packet: Bytes) -> Result<(f64, Kind), String> {
     let (scale, parts, kind) = scale(unit, packet).ok_or_else(|| {
         format!(
             "\"{text}\" is neither a time nor an amount of data: give one such as \"5 s\", \
-             \"100 kB\" or \"20 packets\""
+             \"100 kB\" or \"20 packets\", a number and one of {}, {}, packet, packets",
+            Span::UNITS.join(", "),
+            Bytes::UNITS.join(", ")
         )
     })?;
     let value = number.parse::<f64>().map_err(|_| format!("\"{number}\" is no number"))?;

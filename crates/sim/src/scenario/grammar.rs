@@ -50,7 +50,10 @@ pub(super) fn parse_on(text: &str, dir: &Path) -> Result<OnFor, String> {
 pub(super) fn parse_off(text: &str, dir: &Path) -> Result<Distribution, String> {
     match parse_distribution(text, dir)? {
         (distribution, Kind::Seconds) => Ok(distribution),
-        _ => Err(format!("\"{text}\" is no time: give one such as \"exp 5 s\"")),
+        _ => Err(format!(
+            "\"{text}\" is no time: give one such as \"exp 5 s\", in {}",
+            Span::UNITS.join(", ")
+        )),
     }
 }
 
@@ -73,7 +76,8 @@ pub(super) fn parse_floor(text: &str) -> Result<Floor, String> {
         (_, Ok(span)) => Ok(Floor::Timer(span)),
         _ => Err(format!(
             "\"{text}\" is no floor of the retransmission timer: give \"linux\" or a time such as \
-             \"1 s\""
+             \"1 s\", in {}",
+            Span::UNITS.join(", ")
         )),
     }
 }
@@ -112,7 +116,10 @@ fn amount(text: &str) -> Result<(f64, Kind), String> {
     }
     Err(format!(
         "\"{text}\" is neither a time nor an amount: give one such as \"5 s\", \"100 kB\" or \
-         \"20 packets\""
+         \"20 packets\", a number and one of {}, {}, {}",
+        Span::UNITS.join(", "),
+        Bytes::UNITS.join(", "),
+        Packets::UNITS.join(", ")
     ))
 }
 
@@ -241,7 +248,9 @@ impl std::str::FromStr for Buffer {
             Ok((count, Kind::Bytes)) => Ok(Buffer::Limit(Limit::Bytes(Bytes::new(count as u64)))),
             _ => Err(format!(
                 "\"{text}\" is no buffer: give one such as \"1000 packets\", \"250 kB\", \"5 BDP\" \
-                 or \"unlimited\""
+                 or \"unlimited\", a number in {}, {}, BDP",
+                Packets::UNITS.join(", "),
+                Bytes::UNITS.join(", ")
             )),
         }
     }
@@ -274,7 +283,10 @@ impl std::str::FromStr for Pace {
         match (text.trim(), text.parse::<Span>()) {
             ("event", _) => Ok(Pace::EachEvent),
             (_, Ok(span)) if !span.is_zero() => Ok(Pace::Every(span)),
-            _ => Err(format!("\"{text}\" is no pace: give a span such as \"10 ms\", or \"event\"")),
+            _ => Err(format!(
+                "\"{text}\" is no pace: give \"event\", or a span such as \"10 ms\", in {}",
+                Span::UNITS.join(", ")
+            )),
         }
     }
 }

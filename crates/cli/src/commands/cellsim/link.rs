@@ -1,14 +1,13 @@
 //! What the link is like, from options. Rates, traces, queues and their limits are read as those of
 //! a scenario, so that they are written in one way everywhere.
 
-use crate::options::Text;
+use crate::options::{self, Text};
 use crate::shell::Failure;
 use exm_emulator::{Bursts, PathSpec, Propagation, Reordering, Schedule, Setup, Timing};
 use exm_link::{QueueKind, Service};
 use exm_sim::network::LinkSpec;
 use exm_sim::scenario::{Scenario, parse_queue};
-use exm_trace::Synthetic;
-use exm_units::{Bytes, Probability, Rate, Span};
+use exm_units::{Bytes, Probability, Span};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -206,14 +205,7 @@ impl OneWay<'_> {
         text.line("duration = \"1 s\"");
         text.line("[[link]]");
         text.line("name = \"link\"");
-        // What begins as a number is meant for one, unless it is a file.
-        let begins_as_number = self.service.starts_with(|c: char| c.is_ascii_digit());
-        let is_rate = self.service.parse::<Rate>().is_ok()
-            || (begins_as_number
-                && Synthetic::named(self.service).is_none()
-                && !Path::new(self.service).exists());
-        let kind = if is_rate { "rate" } else { "trace" };
-        text.option(self.option, kind, self.service);
+        text.option(self.option, options::service_key(self.service), self.service);
         text.option("--buffer", "buffer", self.buffer);
         text.option("--queue", "queue", &self.queue.to_string());
         text.line("[[flow]]");
@@ -249,7 +241,7 @@ mod tests {
     use super::*;
     use clap::Parser;
     use exm_link::Limit;
-    use exm_units::{Instant, Packets};
+    use exm_units::{Instant, Packets, Rate};
 
     #[derive(Debug, Parser)]
     struct Options {
