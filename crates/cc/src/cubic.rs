@@ -31,8 +31,21 @@ pub struct Cubic {
     curve_before: Curve,
     /// Smoothed round-trip time, in seconds (RFC 6298, rules 2.2 and 2.3).
     srtt: Option<f64>,
+    /// The least round-trip time since the start or the last timeout, in seconds.
+    least_rtt: Option<f64>,
+    lookahead: Lookahead,
     /// Since when the application has had too little to send (section 5.8).
     idle_since: Option<Instant>,
+}
+
+/// Where on the curve the window is to be when what is sent now is acknowledged.
+#[derive(Clone, Copy, Debug)]
+enum Lookahead {
+    /// A smoothed round-trip time from now: RFC 9438, section 4.2.
+    Smoothed,
+    /// The least round-trip time from now: Linux (`delay_min`). In a deep buffer that is much less, and
+    /// the window follows the curve so much later.
+    Least,
 }
 
 /// The curve that the window follows, in the names of RFC 9438, section 4.1.2.
@@ -65,8 +78,17 @@ impl Cubic {
             curve: Curve::default(),
             curve_before: Curve::default(),
             srtt: None,
+            least_rtt: None,
+            lookahead: Lookahead::Smoothed,
             idle_since: None,
         }
+    }
+
+    /// A sender as Linux has it, where that is not as RFC 9438 has it: slow start ends by HyStart, and the
+    /// curve is looked up the least round-trip time ahead.
+    pub fn linux() -> Cubic {
+        let lookahead = Lookahead::Least;
+        Cubic { lookahead, ..Cubic::new().with_slow_start(SlowStart::HyStart) }
     }
 
     /// The same with another slow start.
@@ -91,7 +113,11 @@ impl Cubic {
         epoch.w_est = (epoch.w_est + ALPHA * acked / cwnd).min(MAX_WINDOW);
         // Section 4.2: where the curve will be in a round trip.
         let since_began = now.saturating_since(epoch.began).as_secs_f64();
-        let t = since_began + self.srtt.unwrap_or(0.0) - epoch.k;
+        let ahead = match self.lookahead {
+            Lookahead::Smoothed => self.srtt,
+            Lookahead::Least => self.least_rtt,
+        };
+        let t = since_began + ahead.unwrap_or(0.0) - epoch.k;
         let w_cubic = curve.w_max + (C * t * t * t).trunc();
         let target = w_cubic.min(MAX_GROWTH * cwnd).max(epoch.w_est);
         let mut each = if target > cwnd { cwnd / (target - cwnd) } else { f64::INFINITY };
@@ -114,6 +140,9 @@ impl Cubic {
         let capacity_known = congestion.kind != CongestionKind::Timeout;
         self.curve = Curve { w_max, capacity_known, epoch: None };
         self.idle_since = None;
+        if congestion.kind == CongestionKind::Timeout {
+            self.least_rtt = None;
+        }
         self.window.reduce(congestion, (cwnd * BETA).round());
     }
 }
@@ -126,8 +155,8 @@ impl Default for Cubic {
 
 impl Controller for Cubic {
     fn on_start(&mut self, start: &Start) -> Decision {
-        let beginning = self.beginning.again();
-        *self = Cubic { window: Window::new(start), beginning, ..Cubic::new() };
+        let (window, beginning) = (Window::new(start), self.beginning.again());
+        *self = Cubic { window, beginning, lookahead: self.lookahead, ..Cubic::new() };
         self.window.decision()
     }
 
@@ -137,6 +166,7 @@ impl Controller for Cubic {
         }
         let rtt = ack.rtt().as_secs_f64();
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| srtt + (rtt - srtt) / 8.0));
+        self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
         if self.window.may_grow(ack) {
             let mut acked = acked(ack);
             if self.window.in_slow_start() {
@@ -277,9 +307,31 @@ mod tests {
     #[test]
     fn leaves_slow_start_by_hystart_where_linux_does() {
         let pipe = Pipe::new(1250.0, Span::from_millis(150), 1000);
-        let mut cc = Cubic::new().with_slow_start(SlowStart::HyStart);
+        let mut cc = Cubic::linux();
         pipe.run(&mut cc, Span::from_secs(2), |_| {});
         assert!((254.0..=258.0).contains(&cc.window.ssthresh), "{}", cc.window.ssthresh);
+    }
+
+    /// Linux 6.18 in the same buffer, which it fills 15.4 s after the SYN: the window at each second
+    /// until then.
+    #[test]
+    fn fills_a_deep_buffer_when_linux_does() {
+        const LINUX: [u64; 14] =
+            [257, 317, 380, 442, 505, 567, 630, 692, 755, 818, 880, 942, 1005, 1077];
+        let handshake = Span::from_millis(150);
+        let pipe = Pipe::new(1250.0, handshake, 1000);
+        let (mut seen, mut windows) = (0, Vec::new());
+        pipe.run(&mut Cubic::linux(), Span::from_millis(14_500), |ack| {
+            let second = (ack.now + handshake).as_nanos() / 1_000_000_000;
+            if second > seen {
+                seen = second;
+                windows.push(ack.decision.cwnd.get());
+            }
+        });
+        for (ours, linux) in windows.iter().zip(LINUX) {
+            assert!(ours.abs_diff(linux) <= linux / 100 + 2, "{windows:?}");
+        }
+        assert_eq!(windows.len(), LINUX.len());
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The bottleneck between the ends, which is the emulator's, and what its queue was.
 
-use crate::{Record, Scenario};
+use crate::{Flow, Record, Scenario};
 use exm_emulator::{Cause, Delivery, Passage, PathSpec, Propagation, Setup, Watch};
 use exm_link::{Limit, Service};
 use exm_units::{Bytes, Instant, Rate, Span};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 /// As good as no transmission at all: the way back is only delayed.
@@ -30,7 +31,10 @@ pub(crate) struct Queue {
     rate: Rate,
     /// When, how many packets more, and how many bytes.
     changes: Vec<(Instant, i64, i64)>,
-    drops: u64,
+    /// The port that each flow, by its number, goes to.
+    ports: BTreeMap<u32, u16>,
+    /// When packets were dropped, and of which flow.
+    drops: Vec<(Instant, u32)>,
     waited: Span,
     transmitted: u64,
 }
@@ -62,7 +66,13 @@ impl Watch for Watching<'_> {
     fn dropped(&mut self, packet: &Passage, at: Instant, _cause: Cause) {
         self.note(|queue| {
             queue.changes.push((at, -1, -i64::from(packet.size)));
-            queue.drops += 1;
+            queue.drops.push((at, packet.flow));
+        });
+    }
+
+    fn flow(&mut self, number: u32, flow: &exm_emulator::Flow) {
+        self.note(|queue| {
+            queue.ports.insert(number, flow.to.1);
         });
     }
 }
@@ -70,20 +80,35 @@ impl Watch for Watching<'_> {
 impl Queue {
     /// That of a link of `rate`, empty.
     pub(crate) fn new(rate: Rate) -> Queue {
-        Queue { rate, changes: Vec::new(), drops: 0, waited: Span::ZERO, transmitted: 0 }
+        Queue {
+            rate,
+            changes: Vec::new(),
+            ports: BTreeMap::new(),
+            drops: Vec::new(),
+            waited: Span::ZERO,
+            transmitted: 0,
+        }
     }
 
-    /// What it was over time.
-    pub(crate) fn finish(mut self) -> Record {
+    /// What it was over time, and the drops of the flows to each of `ports`, those before `settled`
+    /// by themselves too.
+    pub(crate) fn finish(mut self, ports: &[u16], settled: Instant) -> Record {
         // Packets are told of when they leave the link, which is after others came to the queue.
         self.changes.sort_by_key(|&(at, ..)| at);
         let lengths = self.changes.iter().scan((0_i64, 0_i64), |(packets, bytes), change| {
             (*packets, *bytes) = (*packets + change.1, *bytes + change.2);
             Some((change.0, packets.unsigned_abs(), bytes.unsigned_abs()))
         });
+        let flow = |port: &u16| {
+            let of = |number: &u32| self.ports.get(number) == Some(port);
+            let drops = self.drops.iter().filter(|(_, number)| of(number));
+            let early = drops.clone().filter(|&&(at, _)| at < settled);
+            let (drops, early) = (drops.count() as u64, early.count() as u64);
+            Flow { drops, early_drops: early, ..Flow::default() }
+        };
         Record {
             queue: lengths.collect(),
-            drops: self.drops,
+            flows: ports.iter().map(flow).collect(),
             mean_wait: self.waited / self.transmitted.max(1),
             ..Record::default()
         }
@@ -106,6 +131,8 @@ mod tests {
         let packet =
             |number| Passage { number, flow: 0, size: 1500, sent_at: at(0), queued_at: at(500) };
         let [mut up, _] = watches(&queue);
+        let host = |port| (std::net::IpAddr::from([10, 0, 0, 1]), port);
+        up.flow(0, &exm_emulator::Flow { protocol: 6, from: host(4711), to: host(5001) });
         (0..3).for_each(|number| up.queued(&packet(number)));
         up.dropped(&packet(2), at(500), Cause::Queue);
         for (number, due) in [(0, 1500), (1, 2500)] {
@@ -114,8 +141,10 @@ mod tests {
             up.delivered(&Delivery { packet, due_at, received_at, marked: false });
         }
         drop(up);
-        let record = queue.into_inner().unwrap().finish();
-        assert_eq!((record.drops, record.mean_wait), (1, Span::from_micros(500)));
+        let record = queue.into_inner().unwrap().finish(&[5001, 5002], at(500));
+        assert_eq!((record.drops(), record.mean_wait), (1, Span::from_micros(500)));
+        assert_eq!((record.flows[0].drops, record.settled_drops()), (1, 1));
+        assert_eq!(record.flows[1].drops, 0);
         assert_eq!(record.queue.last(), Some(&(at(1500), 0, 0)));
         let at_500 = record.queue.iter().rfind(|&&(time, ..)| time == at(500));
         assert_eq!(at_500, Some(&(at(500), 1, 1500)));

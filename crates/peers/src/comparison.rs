@@ -2,7 +2,7 @@
 
 use crate::kernel::{Measured, TransferError, transfer};
 use crate::record::{Record, Summary};
-use crate::{Scenario, simulated};
+use crate::{ALONE, Scenario, simulated};
 use exm_sim::controllers::AnyController;
 use exm_units::{Instant, Packets, Rate, Span};
 use std::{fmt, thread};
@@ -46,6 +46,7 @@ pub const SCENARIOS: [Scenario; 2] = [
         rate: Rate::from_bps(12_000_000),
         rtt: Span::from_millis(40),
         buffer: Packets::new(40),
+        starts: ALONE,
         duration: Span::from_secs(24),
         settled: Span::from_secs(4),
     },
@@ -54,8 +55,40 @@ pub const SCENARIOS: [Scenario; 2] = [
         rate: Rate::from_bps(12_000_000),
         rtt: Span::from_millis(80),
         buffer: Packets::new(27),
+        starts: ALONE,
         duration: Span::from_secs(26),
         settled: Span::from_secs(4),
+    },
+];
+
+/// What several flows of one controller are compared on: two buffers, and flows that join one by one.
+pub const SEVERAL: [Scenario; 3] = [
+    Scenario {
+        name: "40 Mbps, 60 ms, 1 BDP",
+        rate: Rate::from_bps(40_000_000),
+        rtt: Span::from_millis(60),
+        buffer: Packets::new(200),
+        starts: &[Span::ZERO; 3],
+        duration: Span::from_secs(30),
+        settled: Span::from_secs(5),
+    },
+    Scenario {
+        name: "20 Mbps, 40 ms, 2 BDP",
+        rate: Rate::from_bps(20_000_000),
+        rtt: Span::from_millis(40),
+        buffer: Packets::new(133),
+        starts: &[Span::ZERO; 3],
+        duration: Span::from_secs(30),
+        settled: Span::from_secs(5),
+    },
+    Scenario {
+        name: "20 Mbps, 40 ms, 1 BDP, starts at 0, 2 and 4 s",
+        rate: Rate::from_bps(20_000_000),
+        rtt: Span::from_millis(40),
+        buffer: Packets::new(67),
+        starts: &[Span::ZERO, Span::from_secs(2), Span::from_secs(4)],
+        duration: Span::from_secs(30),
+        settled: Span::from_secs(8),
     },
 ];
 
@@ -90,8 +123,9 @@ impl Comparison {
         })
     }
 
-    /// What is compared, of the kernel's transfer and of ours. Reno and Cubic are averaged over
-    /// whole cycles of the window, BBR, whose cycles are of several lengths, over all of the time.
+    /// What is compared, of the kernel's transfer and of ours. One flow of Reno or Cubic is averaged over
+    /// whole cycles of the window; BBR, whose cycles are of several lengths, and several flows, over
+    /// all of the time.
     pub fn summaries(&self) -> [Summary; 2] {
         [&self.kernel.record, &self.simulated].map(|record| {
             let (from, to) = self.span(record);
@@ -102,7 +136,10 @@ impl Comparison {
     /// From when to when a record is compared.
     pub fn span(&self, record: &Record) -> (Instant, Instant) {
         let all = (Instant::ZERO + self.scenario.settled, Instant::ZERO + self.scenario.duration);
-        if !self.control.is_cut() { all } else { record.cycles(all.0, all.1).unwrap_or(all) }
+        match &record.flows[..] {
+            [flow] if self.control.is_cut() => flow.cycles(all.0, all.1).unwrap_or(all),
+            _ => all,
+        }
     }
 
     /// How late the bottleneck was, where that was too late for the comparison to mean much.
@@ -115,7 +152,7 @@ fn one(scenario: Scenario, control: Control) -> Result<Comparison, TransferError
     let kernel = transfer(&scenario, control.kernel)?;
     let controller = AnyController::named(control.ours).expect("we have what the kernel has");
     let settings = simulated::kernel_settings();
-    let simulated = simulated::transfer(&scenario, controller, settings);
+    let simulated = simulated::transfer(&scenario, &controller, settings, 1);
     let simulated = simulated.expect("the scenario is possible");
     Ok(Comparison { scenario, control, kernel, simulated })
 }

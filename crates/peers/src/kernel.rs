@@ -2,7 +2,7 @@
 
 use crate::Scenario;
 use crate::bottleneck::{self, Queue};
-use crate::record::{Record, Window};
+use crate::record::{Flow, Record, Window};
 use exm_emulator::{End, Ends, EndsError, Live, World, emulate};
 use exm_os::{Clock, set_net, set_realtime_priority};
 use exm_units::{Instant, Span};
@@ -18,9 +18,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The port of the receiver.
+/// The port of the first flow's receiver; the next flow's is the next.
 const PORT: u16 = 5001;
-/// How often the sender's window is read.
+/// How often the senders' windows are read.
 const SAMPLING: Duration = Duration::from_millis(20);
 /// How long a connection may take to come about.
 const CONNECTING: Duration = Duration::from_secs(5);
@@ -46,7 +46,7 @@ const SETTINGS: [(&str, &str); 10] = [
 pub struct Measured {
     /// What happened.
     pub record: Record,
-    /// How late the bottleneck was with the slowest thousandth of packets, either way.
+    /// How late the bottleneck was with the slowest thousandth of packets, in the worse direction.
     pub late: Span,
     /// What the sending kernel counted, by the names of `/proc/net/netstat`, without zeros.
     pub counters: BTreeMap<String, u64>,
@@ -113,28 +113,44 @@ pub fn transfer(scenario: &Scenario, control: &str) -> Result<Measured, Transfer
             .run(|| SETTINGS.iter().try_for_each(|(name, value)| set_net(name, value)));
         set.map_err(Unavailable::Setting)?;
     }
-    let sending = socket(from, control)?;
-    let address = SocketAddrV4::new(to.ip, PORT);
-    let listening = to.namespace.run(|| TcpListener::bind(address)).map_err(failed("listening"))?;
+    let flows = scenario.starts.iter().zip(PORT..).map(|(&start, port)| {
+        let address = SocketAddrV4::new(to.ip, port);
+        let listener = to.namespace.run(|| TcpListener::bind(address));
+        let listener = listener.map_err(failed("listening"))?;
+        Ok(Connection { start, sending: socket(from, control)?, address, listener })
+    });
+    let flows = flows.collect::<Result<Vec<_>, TransferError>>()?;
+    let ports: Vec<u16> = flows.iter().map(|flow| flow.address.port()).collect();
     let queue = Mutex::new(Queue::new(scenario.rate));
     let setup = bottleneck::setup(scenario);
     let watches = bottleneck::watches(&queue);
-    let work = |live: &Live| run(scenario, from, (sending, address), &listening, live.clock());
+    let work = |live: &Live| run(scenario, from, flows, live.clock());
     let (done, emulated) = emulate(&setup, ends.ports(), watches, work)
         .map_err(|error| failed("carrying packets")(io::Error::other(error)))?;
-    let Done { began, delivered, windows, counters } = done?;
-    let mut record = queue.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
-    (record.delivered, record.windows) = (delivered, windows);
+    let Done { began, flows, counters } = done?;
+    let queue = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut record = queue.finish(&ports, began + scenario.settled);
+    for (counted, seen) in record.flows.iter_mut().zip(flows) {
+        (counted.delivered, counted.windows) = (seen.delivered, seen.windows);
+    }
+    record.retransmissions = counters.get("RetransSegs").copied().unwrap_or(0);
     record.begin_at(began);
     let late = emulated.accounts.iter().map(|account| account.lateness.quantile(0.999)).max();
     Ok(Measured { record, late: late.unwrap_or_default(), counters })
 }
 
+/// A flow before it starts.
+struct Connection {
+    start: Span,
+    sending: OwnedFd,
+    address: SocketAddrV4,
+    listener: TcpListener,
+}
+
 /// What the ends of a transfer saw.
 struct Done {
     began: Instant,
-    delivered: Vec<(Instant, u64)>,
-    windows: Vec<Window>,
+    flows: Vec<Flow>,
     counters: BTreeMap<String, u64>,
 }
 
@@ -142,30 +158,41 @@ struct Done {
 fn run(
     scenario: &Scenario,
     from: &End,
-    (sending, address): (OwnedFd, SocketAddrV4),
-    listening: &TcpListener,
+    flows: Vec<Connection>,
     clock: Clock,
 ) -> Result<Done, TransferError> {
     let stop = AtomicBool::new(false);
+    let began = clock.now();
+    let count = flows.len();
     thread::scope(|scope| {
-        let receiver = scope.spawn(|| {
-            set_realtime_priority();
-            receive(listening, clock, &stop)
+        let stop = &stop;
+        let ends = flows.into_iter().map(|flow| {
+            let Connection { start, sending, address, listener } = flow;
+            let receiver = scope.spawn(move || {
+                set_realtime_priority();
+                receive(&listener, clock, stop)
+            });
+            let sender = scope.spawn(move || {
+                set_realtime_priority();
+                send(sending, address, start, stop)
+            });
+            (sender, receiver)
         });
-        let sender = scope.spawn(|| {
-            set_realtime_priority();
-            send(sending, address, clock, &stop)
-        });
-        let sampler = scope.spawn(|| from.namespace.run(|| sample(clock, &stop)));
+        let ends: Vec<_> = ends.collect();
+        let sampler = scope.spawn(|| from.namespace.run(|| sample(count, clock, stop)));
         thread::sleep(Duration::from_nanos(scenario.duration.as_nanos()));
         stop.store(true, Ordering::Relaxed);
-        let sent = sender.join().expect("the sender does not panic");
-        let received = receiver.join().expect("the receiver does not panic");
         let sampled = sampler.join().expect("the sampler does not panic");
-        let began = sent.map_err(failed("sending"))?;
-        let delivered = received.map_err(failed("receiving"))?;
         let (windows, counters) = sampled.map_err(failed("reading /proc/net"))?;
-        Ok(Done { began, delivered, windows, counters })
+        let flows = ends.into_iter().zip(windows).map(|((sender, receiver), windows)| {
+            let sent = sender.join().expect("the sender does not panic");
+            let received = receiver.join().expect("the receiver does not panic");
+            sent.map_err(failed("sending"))?;
+            let delivered = received.map_err(failed("receiving"))?;
+            Ok(Flow { delivered, windows, ..Flow::default() })
+        });
+        let flows = flows.collect::<Result<Vec<_>, TransferError>>()?;
+        Ok(Done { began, flows, counters })
     })
 }
 
@@ -179,14 +206,9 @@ fn socket(end: &End, control: &str) -> Result<OwnedFd, Unavailable> {
     made.map_err(|error| Unavailable::Control(control.to_owned(), error))
 }
 
-/// When it began.
-fn send(
-    socket: OwnedFd,
-    address: SocketAddrV4,
-    clock: Clock,
-    stop: &AtomicBool,
-) -> io::Result<Instant> {
-    let began = clock.now();
+/// Sends whatever it can, from `start` on.
+fn send(socket: OwnedFd, address: SocketAddrV4, start: Span, stop: &AtomicBool) -> io::Result<()> {
+    thread::sleep(Duration::from_nanos(start.as_nanos()));
     net::sockopt::set_socket_timeout(&socket, Timeout::Send, Some(CONNECTING))?;
     net::connect(&socket, &address)?;
     let mut stream = TcpStream::from(socket);
@@ -194,11 +216,14 @@ fn send(
     let data = [0; 65_536];
     while !stop.load(Ordering::Relaxed) {
         match stream.write(&data) {
-            Err(error) if !is_impatience(&error) => return Err(error),
+            // The receiver may have stopped first.
+            Err(error) if !is_impatience(&error) && !stop.load(Ordering::Relaxed) => {
+                return Err(error);
+            }
             _ => {}
         }
     }
-    Ok(began)
+    Ok(())
 }
 
 /// When how many bytes had been received in all.
@@ -234,14 +259,18 @@ fn is_impatience(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-type Samples = (Vec<Window>, BTreeMap<String, u64>);
+type Samples = (Vec<Vec<Window>>, BTreeMap<String, u64>);
 
-/// Reads the sender's window again and again, and what the kernel counted at the end.
-fn sample(clock: Clock, stop: &AtomicBool) -> io::Result<Samples> {
-    let mut windows = Vec::new();
+/// Reads the windows of so many `flows` again and again, and what the kernel counted at the end.
+fn sample(flows: usize, clock: Clock, stop: &AtomicBool) -> io::Result<Samples> {
+    let mut windows = vec![Vec::new(); flows];
     while !stop.load(Ordering::Relaxed) {
         let sockets = fs::read_to_string("/proc/thread-self/net/tcp")?;
-        windows.extend(sockets.lines().find_map(|line| read_window(line, clock.now())));
+        for line in sockets.lines() {
+            let Some((port, window)) = read_window(line, clock.now()) else { continue };
+            let flow = port.checked_sub(PORT).and_then(|flow| windows.get_mut(usize::from(flow)));
+            flow.into_iter().for_each(|windows| windows.push(window));
+        }
         thread::sleep(SAMPLING);
     }
     let mut counters = counters(&fs::read_to_string("/proc/thread-self/net/netstat")?);
@@ -249,17 +278,16 @@ fn sample(clock: Clock, stop: &AtomicBool) -> io::Result<Samples> {
     Ok((windows, counters))
 }
 
-/// The window in a line of `/proc/net/tcp`, if that is of the connection to the other end, and it is
-/// established. The kernel's documentation names the fields (`proc_net_tcp.rst`): the last two are
+/// The port at the other end and the window in a line of `/proc/net/tcp`, if that is of an
+/// established connection. The kernel's documentation names the fields (`proc_net_tcp.rst`): the last two are
 /// the window and the threshold, which is -1 until it is set.
-fn read_window(line: &str, at: Instant) -> Option<Window> {
+fn read_window(line: &str, at: Instant) -> Option<(u16, Window)> {
     const ESTABLISHED: &str = "01";
     let fields: Vec<&str> = line.split_whitespace().collect();
     let (cwnd, ssthresh) = (fields.get(15)?, fields.get(16)?);
-    let remote = fields[2].split_once(':')?.1;
-    let ours = u16::from_str_radix(remote, 16) == Ok(PORT) && fields[3] == ESTABLISHED;
-    let cwnd = cwnd.parse().ok().filter(|_| ours)?;
-    Some(Window { at, cwnd, ssthresh: ssthresh.parse().ok() })
+    let port = u16::from_str_radix(fields[2].split_once(':')?.1, 16).ok()?;
+    let cwnd = cwnd.parse().ok().filter(|_| fields[3] == ESTABLISHED)?;
+    Some((port, Window { at, cwnd, ssthresh: ssthresh.parse().ok() }))
 }
 
 /// The counters in a file of the form of `/proc/net/netstat`: a line of names, a line of values.
@@ -282,9 +310,10 @@ mod tests {
         let line = "   1: 01004D0A:C350 02004D0A:1389 01 00000000:00000000 01:0000001A 00000000     \
                     0        0 4711 3 0000000000000000 26 4 31 37 22";
         let at = Instant::from_nanos(5);
-        assert_eq!(read_window(line, at), Some(Window { at, cwnd: 37, ssthresh: Some(22) }));
+        let window = Window { at, cwnd: 37, ssthresh: Some(22) };
+        assert_eq!(read_window(line, at), Some((5001, window)));
         let unset = line.replace(" 22", " -1");
-        assert_eq!(read_window(&unset, at).map(|window| window.ssthresh), Some(None));
+        assert_eq!(read_window(&unset, at).map(|(_, window)| window.ssthresh), Some(None));
         assert_eq!(read_window(&line.replace(" 01 ", " 06 "), at), None);
         assert_eq!(read_window("  sl  local_address rem_address   st tx_queue", at), None);
     }

@@ -18,12 +18,12 @@ mod record;
 pub mod simulated;
 
 #[cfg(target_os = "linux")]
-pub use comparison::{CONTROLS, Comparison, Control, SCENARIOS};
-pub use record::{Record, Summary, Window};
+pub use comparison::{CONTROLS, Comparison, Control, SCENARIOS, SEVERAL};
+pub use record::{Flow, Record, Summary, Window};
 
 use exm_units::{Packets, Rate, Span};
 
-/// One long flow over one bottleneck.
+/// Long flows of one controller over one bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scenario {
     /// What it is called in reports.
@@ -34,11 +34,16 @@ pub struct Scenario {
     pub rtt: Span,
     /// Packets that may wait at the bottleneck, besides the one in transmission.
     pub buffer: Packets,
-    /// How long the flow lasts.
+    /// When each flow starts: as many flows as there are times.
+    pub starts: &'static [Span],
+    /// How long it lasts; no flow ends before.
     pub duration: Span,
-    /// From when on it is compared: the start is another matter.
+    /// From when on it is compared: slow start is another matter.
     pub settled: Span,
 }
+
+/// When a flow that is alone starts.
+pub const ALONE: &[Span] = &[Span::ZERO];
 
 /// The largest packet on the path, in bytes: the MTU.
 pub const MTU: u16 = 1500;

@@ -105,7 +105,7 @@ controllers! {
     /// Cubic; with HyStart as in Linux, with HyStart++, or with plain slow start.
     Cubic(Cubic) {
         "cubic" => Cubic::new(),
-        "cubic-linux" => Cubic::new().with_slow_start(SlowStart::HyStart),
+        "cubic-linux" => Cubic::linux(),
         "cubic-hystart++" => Cubic::new().with_slow_start(SlowStart::HyStartPlusPlus),
         "cubic-slow-start" => Cubic::new().with_slow_start(SlowStart::Plain)
     },

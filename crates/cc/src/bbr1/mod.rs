@@ -5,6 +5,7 @@
 //! are packets, all rates packets a second; where the draft speaks of bits, a packet has
 //! [`PACKET_BITS`]. What Linux does beyond the draft says so.
 
+mod long_term;
 mod model;
 #[cfg(test)]
 mod tests;
@@ -153,19 +154,30 @@ impl Bbr1 {
     fn update(&mut self, sample: &Sample) {
         self.recovery.packet_conservation.take_if(|until| sample.prior_delivered >= *until);
         self.model.update_btl_bw(sample);
+        if self.model.update_long_term(sample, matches!(self.state, State::ProbeBw(_))) {
+            self.enter_probe_bw(sample.now);
+        }
         self.model.update_ack_aggregation(sample, self.cwnd);
         self.check_cycle_phase(sample);
         self.check_full_pipe(sample);
         self.check_drain(sample);
         let rtprop_expired = self.model.update_rtprop(sample);
         self.check_probe_rtt(sample, rtprop_expired);
-        self.set_pacing_rate(self.state.pacing_gain());
+        self.set_pacing_rate(self.pacing_gain());
         self.set_cwnd(sample);
+    }
+
+    /// Linux: while a policer is suspected, ProbeBW does not probe.
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::ProbeBw(_) if self.model.is_policed() => 1.0,
+            state => state.pacing_gain(),
+        }
     }
 
     /// Section 4.2.1.
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = gain * self.model.btl_bw() * (1.0 - PACING_MARGIN);
+        let rate = gain * self.model.bw() * (1.0 - PACING_MARGIN);
         if rate > 0.0 && (self.filled_pipe || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
@@ -185,13 +197,13 @@ impl Bbr1 {
     /// Section 4.2.3.2: `BBRInflight`. Linux rounds up to an even number, since every second packet
     /// is acknowledged, and adds two while it probes, lest a small window does not probe at all.
     fn inflight(&self, gain: f64) -> f64 {
-        self.inflight_beyond(gain, 0.0)
+        self.inflight_at(self.model.btl_bw(), gain, 0.0)
     }
 
-    /// The same with room for `extra` packets.
-    fn inflight_beyond(&self, gain: f64, extra: f64) -> f64 {
+    /// The same at the bandwidth `bw` with room for `extra` packets.
+    fn inflight_at(&self, bw: f64, gain: f64, extra: f64) -> f64 {
         let Some(rtprop) = self.model.rtprop() else { return self.initial_cwnd };
-        let estimated_bdp = self.model.btl_bw() * rtprop.as_secs_f64();
+        let estimated_bdp = bw * rtprop.as_secs_f64();
         let inflight = gain * estimated_bdp + extra + QUANTA * self.send_quantum();
         let probing = if self.state == State::ProbeBw(0) { 2.0 } else { 0.0 };
         2.0 * (inflight / 2.0).ceil() + probing
@@ -201,7 +213,7 @@ impl Bbr1 {
     /// quantum away on average; and while it probes, the quantum then sent counts too.
     fn inflight_at_next_send(&self, inflight: f64) -> f64 {
         let half = self.send_quantum() / 2.0;
-        if self.state.pacing_gain() > 1.0 { inflight + half } else { inflight - half }
+        if self.pacing_gain() > 1.0 { inflight + half } else { inflight - half }
     }
 
     /// Section 4.2.3.6. Linux: with room for what is acknowledged at once, when the pipe is full.
@@ -212,7 +224,7 @@ impl Bbr1 {
             self.cwnd = self.cwnd.max(sample.inflight + sample.acked);
         } else {
             let extra = if self.filled_pipe { self.model.extra_acked() } else { 0.0 };
-            let target = self.inflight_beyond(self.state.cwnd_gain(), extra);
+            let target = self.inflight_at(self.model.bw(), self.state.cwnd_gain(), extra);
             let grown = self.cwnd + sample.acked;
             if self.filled_pipe {
                 self.cwnd = grown.min(target);
@@ -241,8 +253,15 @@ impl Bbr1 {
 
     /// Section 4.2.3.4: what is in flight, and what left with the acknowledgement that told of the
     /// loss, may be in flight, for a round trip.
+    ///
+    /// Linux looks at the state of the connection once an acknowledgement. Where the one that ends a
+    /// recovery tells of the next loss, it sees one recovery, and conserves no packets for the second.
+    /// Flows that overflow a buffer together are in that state most of the time.
     fn enter_fast_recovery(&mut self, congestion: &Congestion) {
         self.save_cwnd();
+        if self.recovery.active && self.recovery.timeout_at.is_none() {
+            return;
+        }
         self.recovery.active = true;
         self.recovery.packet_conservation = Some(self.model.delivered());
         self.cwnd = (congestion.in_flight.get() as f64).clamp(1.0, MAX_WINDOW);
@@ -309,7 +328,7 @@ impl Bbr1 {
             .model
             .rtprop()
             .is_some_and(|rtprop| sample.now.saturating_since(self.cycle_stamp) > rtprop);
-        let gain = self.state.pacing_gain();
+        let gain = self.pacing_gain();
         let inflight = self.inflight_at_next_send(sample.prior_inflight);
         let next = if gain > 1.0 {
             full_length && (sample.lost > 0.0 || inflight >= self.inflight(gain))
@@ -407,7 +426,10 @@ impl Controller for Bbr1 {
         match congestion.kind {
             CongestionKind::Lost => self.enter_fast_recovery(congestion),
             CongestionKind::Timeout => self.enter_timeout(congestion.now),
-            CongestionKind::Spurious => self.exit_recovery(),
+            CongestionKind::Spurious => {
+                self.model.forget_policer();
+                self.exit_recovery();
+            }
             // The draft knows of no marks; and it paces what follows an idle time, as in Linux.
             CongestionKind::Marked | CongestionKind::Idle => {}
         }

@@ -1,5 +1,7 @@
 //! The model of the path: section 4.1, and the round trips it is measured in.
 
+use super::PACKET_BITS;
+use super::long_term::{LongTerm, Seen};
 use crate::bbr::{Aggregation, Path};
 use crate::controller::{Ack, Delivery};
 use crate::window::acked;
@@ -45,6 +47,7 @@ pub(super) struct Model {
     round_start: bool,
     btl_bw_filter: BtlBwFilter,
     aggregation: Aggregation,
+    long_term: LongTerm,
     /// [`Span::MAX`] before the first sample.
     rtprop: Span,
     rtprop_stamp: Instant,
@@ -63,6 +66,7 @@ impl Model {
             round_start: false,
             btl_bw_filter: BtlBwFilter::default(),
             aggregation: Aggregation::new(now),
+            long_term: LongTerm::default(),
             rtprop: rtt.unwrap_or(Span::MAX),
             rtprop_stamp: now,
             limited: None,
@@ -101,6 +105,27 @@ impl Model {
         self.btl_bw_filter.max
     }
 
+    /// Linux: the bandwidth that pace and window follow, which is a policer's where one is suspected.
+    pub(super) fn bw(&self) -> f64 {
+        self.long_term.bw().unwrap_or(self.btl_bw())
+    }
+
+    /// A policer of the rate `bw` is suspected.
+    #[cfg(test)]
+    pub(super) fn police(&mut self, bw: f64) {
+        self.long_term = LongTerm::using(bw);
+    }
+
+    /// Linux: whether a policer is suspected.
+    pub(super) fn is_policed(&self) -> bool {
+        self.long_term.bw().is_some()
+    }
+
+    /// Linux: no policer is suspected.
+    pub(super) fn forget_policer(&mut self) {
+        self.long_term.reset();
+    }
+
     /// `BBR.RTprop`; nothing before the first sample.
     pub(super) fn rtprop(&self) -> Option<Span> {
         (self.rtprop != Span::MAX).then_some(self.rtprop)
@@ -128,16 +153,29 @@ impl Model {
         }
     }
 
+    /// Linux: looks for a policer. Returns whether one is no longer suspected, after a while.
+    pub(super) fn update_long_term(&mut self, sample: &Sample, probing_bw: bool) -> bool {
+        let seen = Seen {
+            now: sample.now,
+            delivered: sample.total,
+            lost: self.lost,
+            losses: sample.lost > 0.0,
+            is_app_limited: sample.is_app_limited,
+            round_start: self.round_start,
+        };
+        self.long_term.update(&seen, probing_bw, PACKET_BITS)
+    }
+
     /// Linux: as section 5.5.9 of draft-ietf-ccwg-bbr-06 has it, remembered for as long from the start.
     pub(super) fn update_ack_aggregation(&mut self, sample: &Sample, cwnd: f64) {
-        let (bw, round_count) = (self.btl_bw(), self.round_count);
+        let (bw, round_count) = (self.bw(), self.round_count);
         let path = Path { bw, cwnd, round_count, full_bw_reached: true };
         self.aggregation.update(sample.now, sample.acked, &path);
     }
 
     /// Linux: how many packets more than the bandwidth accounts for are acknowledged at once.
     pub(super) fn extra_acked(&self) -> f64 {
-        self.aggregation.extra_acked().min(self.btl_bw() * EXTRA_ACKED_MOST)
+        self.aggregation.extra_acked().min(self.bw() * EXTRA_ACKED_MOST)
     }
 
     /// Section 4.1.2.3. Returns whether the estimate was due for a refresh.

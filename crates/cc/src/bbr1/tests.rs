@@ -156,6 +156,44 @@ fn a_loss_has_it_conserve_packets_for_a_round_trip() {
 }
 
 #[test]
+fn a_recovery_that_follows_at_once_conserves_nothing() {
+    let mut cc = Bbr1::default();
+    pipe(1000).run(&mut cc, Span::from_secs(4), |_| {});
+    let delivered = cc.model.delivered();
+    let mut loss = Congestion::new(CongestionKind::Lost, at(4000), at(4100));
+    loss.in_flight = Packets::new(50);
+    cc.on_congestion(&loss);
+    let mut delivery = crate::Delivery::new(delivered + 1, Span::ZERO);
+    delivery.total_at_send = delivered;
+    let mut ack = Ack::new(0, at(4020), at(4200));
+    (ack.delivery, ack.recovering, ack.in_flight) = (Some(delivery), true, Packets::new(49));
+    let cwnd = cc.on_ack(&ack).cwnd;
+    assert!(cc.recovery.packet_conservation.is_none(), "a round trip later");
+    // The acknowledgement that ends the recovery tells of another loss.
+    assert_eq!(cc.on_congestion(&loss).cwnd, cwnd);
+    assert!(cc.recovery.active && cc.recovery.packet_conservation.is_none());
+    // One acknowledgement without a loss between the two makes two recoveries of them.
+    ack.recovering = false;
+    cc.on_ack(&ack);
+    assert_eq!(cc.on_congestion(&loss).cwnd.get(), 50);
+}
+
+#[test]
+fn a_policed_rate_is_kept_without_probing() {
+    let mut cc = watched(1);
+    pipe(1000).run(&mut cc, Span::from_secs(4), |_| {});
+    cc.bbr.state = State::ProbeBw(0);
+    assert_eq!(cc.bbr.pacing_gain(), 1.25);
+    let rate = cc.bbr.model.btl_bw() / 2.0;
+    cc.bbr.model.police(rate);
+    assert_eq!(cc.bbr.pacing_gain(), 1.0);
+    assert_eq!(cc.bbr.model.bw(), rate);
+    let spurious = Congestion::new(CongestionKind::Spurious, at(4000), at(4100));
+    cc.bbr.on_congestion(&spurious);
+    assert_eq!((cc.bbr.pacing_gain(), cc.bbr.model.is_policed()), (1.25, false));
+}
+
+#[test]
 fn a_timeout_leaves_one_packet_and_recovery_brings_the_window_back() {
     let mut cc = Bbr1::default();
     pipe(1000).run(&mut cc, Span::from_secs(4), |_| {});

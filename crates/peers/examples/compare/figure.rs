@@ -84,6 +84,6 @@ fn panel(svg: &mut String, comparison: &Comparison) {
 fn sample(record: &Record, duration: Span) -> Vec<(f64, f64)> {
     let steps = duration.as_nanos() / STEP.as_nanos();
     let times = (0..steps).map(|step| STEP * step);
-    let seen = times.filter_map(|time| Some((time, record.window(Instant::ZERO + time)?)));
+    let seen = times.filter_map(|time| Some((time, record.flows[0].window(Instant::ZERO + time)?)));
     seen.map(|(time, cwnd)| (time.as_secs_f64(), cwnd as f64)).collect()
 }

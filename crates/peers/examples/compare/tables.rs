@@ -73,7 +73,7 @@ fn averages(comparisons: &[Comparison]) -> String {
             format!("{:+.1} %", 100.0 * (queue[1] / queue[0] - 1.0)),
             format!("{:.1} / {:.1}", kernel.cwnd, ours.cwnd),
             format!("{} / {}", kernel.peak, ours.peak),
-            format!("{} / {}", comparison.kernel.record.drops, comparison.simulated.drops),
+            format!("{} / {}", comparison.kernel.record.drops(), comparison.simulated.drops()),
             format!("{:.1}", comparison.kernel.late.as_millis_f64()),
         ]);
         text += &row(&cells);
@@ -84,7 +84,7 @@ fn averages(comparisons: &[Comparison]) -> String {
 fn starts(comparisons: &[Comparison]) -> String {
     let mut text = String::from("The window in packets, by the time since the start:\n\n");
     windows(&mut text, comparisons, &START, |_, record, after| {
-        Some(record.window(Instant::ZERO + after)? as f64)
+        Some(record.flows[0].window(Instant::ZERO + after)? as f64)
     });
     text
 }
@@ -97,10 +97,11 @@ fn growth(comparisons: &[Comparison]) -> String {
     let cut: Vec<_> = comparisons.iter().filter(|c| c.control.is_cut()).cloned().collect();
     windows(&mut text, &cut, &AFTER_CUT, |comparison, record, after| {
         let (from, to) = comparison.span(record);
-        let cuts = record.cuts();
+        let cuts = record.flows[0].cuts();
         let cycles = cuts.windows(2).filter(|pair| pair[0] >= from && pair[1] <= to);
         let lasting = cycles.filter(|pair| pair[0] + after < pair[1]);
-        let windows: Vec<u64> = lasting.filter_map(|pair| record.window(pair[0] + after)).collect();
+        let windows: Vec<u64> =
+            lasting.filter_map(|pair| record.flows[0].window(pair[0] + after)).collect();
         let sum: u64 = windows.iter().sum();
         (!windows.is_empty()).then(|| sum as f64 / windows.len() as f64)
     });
@@ -157,7 +158,7 @@ fn version_3() -> String {
     ]));
     for scenario in SCENARIOS {
         let bbr = AnyController::named("bbr").expect("a known controller");
-        let record = simulated::transfer(&scenario, bbr, simulated::kernel_settings());
+        let record = simulated::transfer(&scenario, &bbr, simulated::kernel_settings(), 1);
         let record = record.expect("the scenario is possible");
         let (from, to) = (Instant::ZERO + scenario.settled, Instant::ZERO + scenario.duration);
         let summary = record.between(from, to);
@@ -167,7 +168,7 @@ fn version_3() -> String {
             format!("{:.2}", summary.queue),
             format!("{:.1}", summary.cwnd),
             summary.peak.to_string(),
-            record.drops.to_string(),
+            record.drops().to_string(),
         ]);
     }
     text
