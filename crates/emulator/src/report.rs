@@ -11,6 +11,10 @@ use std::fmt;
 /// A fixed rate offers the same all the time: so many opportunities are enough to know.
 const ENOUGH: u64 = 10_000;
 
+/// From which share of its capacity on a link counts as saturated: the end-to-end delay that is told is
+/// that of the worst 5 % of the time, and a link that idles for longer than that has it from idling.
+const SATURATED: f64 = 0.95;
+
 /// What a link did.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -51,12 +55,19 @@ pub struct OneWay {
     /// varies.
     #[serde(serialize_with = "millis")]
     pub omniscient_95_ms: Option<Span>,
-    /// The difference of the two, in ms.
+    /// The difference of the two, in ms. It tells of the sender only where the link was
+    /// [`saturated`](OneWay::saturated).
     #[serde(serialize_with = "millis")]
     pub self_inflicted_ms: Option<Span>,
+    /// Whether nearly all that the link offered was used. Elsewhere the end-to-end delay grows for want
+    /// of packets: it is that of the latest arrival, whose age grows until the next.
+    pub saturated: bool,
     /// How long packets were in the queue and in transmission on average, in ms.
     #[serde(serialize_with = "millis")]
     pub queueing_mean_ms: Option<Span>,
+    /// What half of them did not exceed, in ms.
+    #[serde(serialize_with = "millis")]
+    pub queueing_median_ms: Option<Span>,
     /// What 95 % of them did not exceed, in ms.
     #[serde(serialize_with = "millis")]
     pub queueing_95_ms: Option<Span>,
@@ -119,6 +130,8 @@ impl OneWay {
         let capacity = capacity(path, from, end);
         let lost = |cause| account.lost(cause).packets;
         let micros = |span: Span| span.as_nanos() as f64 / 1e3;
+        let throughput = scores.throughput.as_bps() as f64;
+        let utilisation = (capacity.as_bps() > 0).then(|| throughput / capacity.as_bps() as f64);
         let Tally { packets: max_queue_packets, bytes: max_queue_bytes } = account.max_queue;
         OneWay {
             arrived: account.arrived.packets,
@@ -136,11 +149,12 @@ impl OneWay {
             passed_by: account.passed_by,
             throughput_bps: scores.throughput.as_bps(),
             capacity_bps: capacity.as_bps(),
-            utilisation: (capacity.as_bps() > 0)
-                .then(|| scores.throughput.as_bps() as f64 / capacity.as_bps() as f64),
+            utilisation,
             delay_95_ms: scores.delay_95,
             omniscient_95_ms: best.as_ref().and_then(|best| best.delay_95),
             self_inflicted_ms: best.as_ref().and_then(|best| scores.self_inflicted(best)),
+            saturated: utilisation.is_some_and(|used| used >= SATURATED),
+            queueing_median_ms: account.queueing.percentile(50.0),
             queueing_mean_ms: account.queueing.mean(),
             queueing_95_ms: account.queueing.percentile(95.0),
             max_queue_packets,
@@ -204,11 +218,15 @@ impl fmt::Display for OneWay {
         if let Some(utilisation) = self.utilisation {
             write!(f, " ({:.1} %)", 100.0 * utilisation)?;
         }
-        if let Some(delay) = self.delay_95_ms {
-            write!(f, "; 95 % delay {:.1} ms", delay.as_millis_f64())?;
+        if let (Some(half), Some(most)) = (self.queueing_median_ms, self.queueing_95_ms) {
+            let (half, most) = (half.as_millis_f64(), most.as_millis_f64());
+            write!(f, "; queueing delay {half:.1} ms (median), {most:.1} ms (95 %)")?;
         }
-        if let Some(own) = self.self_inflicted_ms {
-            write!(f, ", {:.1} of it self-inflicted", own.as_millis_f64())?;
+        if let (true, Some(delay)) = (self.saturated, self.delay_95_ms) {
+            write!(f, "\n      saturated: 95 % end-to-end delay {:.1} ms", delay.as_millis_f64())?;
+            if let Some(own) = self.self_inflicted_ms {
+                write!(f, ", {:.1} ms of it self-inflicted", own.as_millis_f64())?;
+            }
         }
         let (arrived, delivered, inside) = (self.arrived, self.delivered, self.inside);
         write!(f, "\n      {arrived} packets came, {delivered} crossed, {inside} are inside")?;
@@ -238,5 +256,71 @@ impl OneWay {
             (self.passed_by, "passed by (ARP and the like)"),
         ];
         all.into_iter().filter(|&(count, _)| count > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Account, Delivery, Passage, Timing};
+    use exm_link::{Limit, QueueKind};
+    use exm_units::{Bytes, Probability};
+
+    const PROPAGATION: Span = Span::from_millis(20);
+
+    /// The report of a link of 12 Mbps, 1 ms a packet, over which packets came at these times, in ms.
+    fn report(times: impl Iterator<Item = u64>, seconds: u64) -> OneWay {
+        let path = PathSpec {
+            propagation: Propagation::Fixed(PROPAGATION),
+            reordering: None,
+            loss: Probability::ZERO,
+            bursts: None,
+            queue: QueueKind::default(),
+            limit: Limit::Unlimited,
+            service: Service::Fixed(Rate::from_mbps(12.0)),
+        };
+        let mut account = Account::new(Instant::ZERO);
+        let mut free = Instant::ZERO;
+        for (number, time) in (0..).zip(times) {
+            let sent_at = Instant::ZERO + Span::from_millis(time);
+            let queued_at = sent_at + PROPAGATION;
+            let due_at = queued_at.max(free) + Span::from_millis(1);
+            free = due_at;
+            let packet = Passage { number, flow: 1, size: 1500, sent_at, queued_at };
+            account.arrived.add(1500);
+            account.delivered(&Delivery { packet, due_at, received_at: due_at, marked: false });
+        }
+        let setup = Setup {
+            up: path.clone(),
+            down: path,
+            seed: 1,
+            timing: Timing::default(),
+            warm_up: Span::ZERO,
+            memory: Bytes::new(1 << 30),
+        };
+        let end = Instant::ZERO + Span::from_secs(seconds);
+        let emulated = Emulated { end, accounts: [account.clone(), account], inside: [0; 2] };
+        Report::new(&setup, &emulated, [0; 2]).up
+    }
+
+    /// Five pings are no congestion: each waits for its own transmission.
+    #[test]
+    fn a_link_that_idles_inflicts_nothing() {
+        let pings = report((0..5).map(|ping| ping * 200), 1);
+        assert!(!pings.saturated && pings.delay_95_ms.is_some());
+        let text = pings.to_string();
+        assert!(text.contains("; queueing delay 1.0 ms (median), 1.0 ms (95 %)\n"), "{text}");
+        assert!(!text.contains("self-inflicted") && !text.contains("end-to-end"), "{text}");
+    }
+
+    /// A hundred packets more than fit wait all the time.
+    #[test]
+    fn a_saturated_link_tells_of_its_sender() {
+        let bulk = report((0..100).map(|_| 0).chain(1..9900), 10);
+        assert!(bulk.saturated);
+        let text = bulk.to_string();
+        assert!(text.contains("queueing delay 100."), "{text}");
+        assert!(text.contains("saturated: 95 % end-to-end delay 12"), "{text}");
+        assert!(text.contains(" ms of it self-inflicted"), "{text}");
     }
 }

@@ -1,7 +1,9 @@
 //! `exm cellsim` with real programs. Skipped, saying so, where this process may make no networks.
 
 use crate::common::{Folder, assert_fails, error_of};
+use crate::running::Running;
 use serde_json::Value;
+use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -65,11 +67,12 @@ fn what_cannot_be_is_told() {
     folder.write("lte.up", "1\n2\n");
     folder.write("old.log", "mine");
     for (words, part) in [
-        ("--log old.log", "the log old.log exists already"),
-        ("--log lte.up --force", "the log lte.up is lte.up, which is read"),
-        ("--mahimahi-log ./lte --force", "the log ./lte.up is lte.up, which is read"),
-        ("--log . --force", "the log . would be written to what is no regular file"),
-        ("--log /dev/null --force", "the log /dev/null would be written to"),
+        ("--log old.log", "old.log exists already"),
+        ("--log lte.up --force", "lte.up is also lte.up"),
+        ("--mahimahi-log ./lte --force", "./lte.up is also lte.up"),
+        ("--log new.up --mahimahi-log new", "new.up is also new.up"),
+        ("--log . --force", ". is a folder, not a file"),
+        ("--log /dev/null --force", "/dev/null is a device or a socket"),
     ] {
         let output = folder.run(&format!("cellsim --up lte.up --down 1Mbps {words} -- true"));
         assert_fails(&output, 1, &[part, "tip: "]);
@@ -78,8 +81,8 @@ fn what_cannot_be_is_told() {
     assert_eq!(whole, [&b"mine"[..], b"1\n2\n"]);
     let output = folder.run("cellsim --up 1Mbps --down 1Mbps --bridge lo no-such-device");
     assert!(error_of(&output).contains("there is no network device \"no-such-device\""));
-    let output = folder.run("cellsim --up 1Mbps --down 1Mbps");
-    assert_eq!(output.status.code(), Some(2));
+    let output = folder.run("cellsim --up 1Mbps --down 1Mbps --meters");
+    assert_fails(&output, 2, &["give a COMMAND"]);
     folder.write("empty", "");
     let output = folder.run("cellsim --up empty --down 1Mbps -- true");
     assert!(error_of(&output).contains("for '--up': the trace empty is empty"));
@@ -107,9 +110,74 @@ fn a_duration_ends_it() {
     let folder = Folder::new("cellsim-duration");
     let link = ["--up", "10Mbps", "--down", "20Mbps", "--world", "namespace", "--quiet"];
     let options = [&link[..], &["--duration", "200ms"]].concat();
-    assert_eq!(run(&folder, &options, "sleep 100").status.code(), Some(128 + 15));
-    let script = "trap 'exit 4' TERM; while :; do sleep 0.05; done";
-    assert_eq!(run(&folder, &options, script).status.code(), Some(4));
+    let stubborn = "trap '' TERM; while :; do sleep 0.05; done";
+    for script in ["sleep 100", "trap 'exit 4' TERM; while :; do sleep 0.05; done", stubborn] {
+        assert_eq!(run(&folder, &options, script).status.code(), Some(0), "{script}");
+    }
+    // What ends by itself before has its own code.
+    let options = [&link[..], &["--duration", "100s"]].concat();
+    assert_eq!(run(&folder, &options, "exit 4").status.code(), Some(4));
+}
+
+/// Starts `exm` with `words` on a terminal of its own, types `input`, and returns what stands there.
+fn on_terminal(folder: &Folder, words: &str, input: &str) -> Option<(Option<i32>, String)> {
+    let exm = env!("CARGO_BIN_EXE_exm");
+    let mut command = Command::new("script");
+    command.args(["-qec", &format!("stty rows 24 cols 80; exec {exm} {words}"), "/dev/null"]);
+    command.current_dir(&folder.0).env("SHELL", "/bin/bash").env("HOME", &folder.0);
+    command.env("TERM", "xterm");
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = Running::spawn(piped) else {
+        exm_testing::skip("no script(1) to make a terminal");
+        return None;
+    };
+    let mut stdin = child.0.stdin.take().expect("it is piped");
+    stdin.write_all(input.as_bytes()).expect("it reads");
+    let mut text = Vec::new();
+    child.0.stdout.take().expect("it is piped").read_to_end(&mut text).expect("it prints");
+    Some((child.code(), String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// Without a command it is a shell: of what is typed, or of a script.
+#[test]
+fn without_a_command_it_is_a_shell() {
+    if !exm_testing::can_make_networks(&[]) {
+        return;
+    }
+    let folder = Folder::new("cellsim-shell");
+    let link = "cellsim --up 10Mbps --down 20Mbps --world namespace";
+    folder.write("script", "echo at $EXM_ADDRESS $PS1\nexit 3\n");
+    let mut command = folder.exm(link);
+    let script = std::fs::File::open(folder.path("script")).unwrap();
+    let output = command.env_remove("SHELL").env_remove("PS1").stdin(script).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", error_of(&output));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(text.starts_with("at 100.64.") && text.lines().count() == 1, "{text}");
+    assert!(!error_of(&output).contains("exit"), "{}", error_of(&output));
+    let Some((code, text)) = on_terminal(&folder, link, "echo $((6*7)) inside\nexit 5\n") else {
+        return;
+    };
+    assert_eq!(code, Some(5), "{text}");
+    assert!(text.contains("this shell is inside the link"), "{text}");
+    assert!(text.contains("[cellsim] ") && text.contains("42 inside\r\n"), "{text}");
+    assert!(text.contains("s emulated\r\n"), "{text}");
+}
+
+/// What programs print while meters cover the terminal stands there afterwards.
+#[test]
+fn meters_swallow_no_output() {
+    if !exm_testing::can_make_networks(&[]) {
+        return;
+    }
+    let folder = Folder::new("cellsim-meters");
+    let words = "cellsim --up 10Mbps --down 20Mbps --meters --peer 'echo peer here; sleep 9' -- \
+                 sh -c 'echo output; echo problem >&2; sleep 0.5; printf last'";
+    let Some((code, text)) = on_terminal(&folder, words, "") else { return };
+    assert_eq!(code, Some(0), "{text}");
+    let after = text.rsplit("\u{1b}[?1049l").next().unwrap();
+    for part in ["output\r\n", "problem\r\n", "peer here\r\n", "last", "s emulated\r\n"] {
+        assert!(after.contains(part), "{part:?} is not in {after:?}");
+    }
 }
 
 /// Killed at any moment, it leaves nothing in the network it was in, no program, and no setting.

@@ -11,6 +11,11 @@ impl Running {
         Running(piped.spawn().expect("the program starts"))
     }
 
+    /// A program with the pipes that `command` asks for.
+    pub(crate) fn spawn(command: &mut Command) -> std::io::Result<Running> {
+        command.spawn().map(Running)
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.0.id().to_string();
         let killed = Command::new("kill").args(["-s", name, &pid]).status();

@@ -1,13 +1,12 @@
 //! The logs that a run is asked to write.
 
 use super::link::LinkFlags;
+use crate::outputs::check_output;
 use crate::shell::{self, Failure, note};
 use exm_emulator::{
     Direction, Emulated, Log, MahimahiLog, Origin, Rest, RowLog, Setup, Watch, fingerprint,
 };
 use exm_os::Clock;
-use std::fs::Metadata;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -35,28 +34,11 @@ impl LogFlags {
     /// no file that can be a log.
     pub(super) fn check(&self, link: &LinkFlags) -> Result<(), Failure> {
         let mahimahi = self.mahimahi_log.iter().flat_map(|file| MahimahiLog::files(file));
-        let same = |log: &Metadata, input: &Path| {
-            input.metadata().is_ok_and(|input| (input.dev(), input.ino()) == (log.dev(), log.ino()))
-        };
-        for log in self.log.iter().cloned().chain(mahimahi) {
-            let name = log.display();
-            let Ok(metadata) = log.metadata() else { continue };
-            if let Some(input) = link.inputs().find(|input| same(&metadata, input)) {
-                let problem = format!("the log {name} is {}, which is read", input.display());
-                return Err(Failure::new(problem).with_tip("give another file for the log"));
-            }
-            // What is written to a pipe replaces nothing.
-            if metadata.file_type().is_fifo() {
-                continue;
-            }
-            if !metadata.is_file() {
-                let problem = format!("the log {name} would be written to what is no regular file");
-                return Err(Failure::new(problem).with_tip("give a file for the log"));
-            }
-            if !self.force {
-                let failure = Failure::new(format!("the log {name} exists already"));
-                return Err(failure.with_tip("give --force to overwrite it"));
-            }
+        let logs: Vec<PathBuf> = self.log.iter().cloned().chain(mahimahi).collect();
+        for (index, log) in logs.iter().enumerate() {
+            let earlier = logs[..index].iter().map(PathBuf::as_path);
+            let others: Vec<&Path> = link.inputs().chain(earlier).collect();
+            check_output(log, &others, self.force)?;
         }
         Ok(())
     }

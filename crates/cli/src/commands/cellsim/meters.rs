@@ -1,5 +1,6 @@
 //! How the link is doing, while it does.
 
+use super::output::Stream;
 use super::screen::Screen;
 use crate::shell::{self, Failure};
 use exm_emulator::{Direction, Live, Setup, Snapshot};
@@ -19,9 +20,9 @@ const DRAWING: Span = Span::from_millis(200);
 pub(super) struct Show {
     /// Show meters all over the terminal, and what COMMAND prints below them; q ends it
     ///
-    /// COMMAND then has no terminal. A bridge shows them unless told otherwise.
+    /// COMMAND then has no terminal; what it and --peer print is printed once more at the end.
     #[arg(long, conflicts_with_all = ["plain", "quiet"])]
-    meters: bool,
+    pub(super) meters: bool,
     /// Print a line of meters each second, beside what COMMAND prints
     #[arg(long, conflicts_with = "quiet")]
     plain: bool,
@@ -82,20 +83,31 @@ impl Meters {
         Ok(Meters { kind, every, next: Instant::ZERO + every, before, services })
     }
 
-    /// Where the whole terminal is shown on, the program's output goes elsewhere.
+    /// Where meters cover the terminal, what a program prints goes to them.
     pub(super) fn redirect(&self, command: &mut Command) {
         if let Kind::Screen(_) = self.kind {
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         }
     }
 
-    /// What the program prints is shown, where it was redirected.
+    /// What a program prints is shown, where it was redirected.
     pub(super) fn follow(&mut self, running: &mut Running) {
-        if let Kind::Screen(screen) = &self.kind {
+        if let Kind::Screen(screen) = &mut self.kind {
             let child = running.child();
-            screen.follow(child.stdout.take());
-            screen.follow(child.stderr.take());
+            screen.follow(Stream::Out, child.stdout.take());
+            screen.follow(Stream::Err, child.stderr.take());
         }
+    }
+
+    /// Gives the terminal back, once all programs have ended, and prints there what they printed.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        if let Kind::Screen(screen) = self.kind {
+            let left_out = screen.finish()?;
+            if left_out > 0 {
+                shell::note(&format!("{left_out} lines of output before these were not kept"));
+            }
+        }
+        Ok(())
     }
 
     /// Whether whoever watches has seen enough.

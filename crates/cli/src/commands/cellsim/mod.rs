@@ -1,9 +1,11 @@
 //! `exm cellsim`: an emulated link for real programs, in real time.
 
 mod bridge;
+mod inside;
 mod link;
 mod logs;
 mod meters;
+mod output;
 mod program;
 mod screen;
 
@@ -26,16 +28,17 @@ COMMAND runs in a network of its own, whose only way out is the link. As root th
 is this machine, at the address in EXM_PEER, and what COMMAND sends to the world goes on as this
 machine's. Without root both ends are in networks of the user's own, and pasta or slirp4netns, where
 one is installed, connects the other end to the world; the machine is then at EXM_HOST. A --peer
-runs at the other end. Nothing of this outlives the program, however it ends.
+runs at the other end. Nothing of this outlives the program, however it ends. Without a COMMAND it is
+the shell in SHELL, or /bin/sh, whose prompt then begins with [cellsim].
 
 Examples:
   exm cellsim --up 10Mbps --down 50Mbps -- curl -o /dev/null https://example.org/file
-  exm cellsim --up lte.up --down lte.down --queue codel --log run.csv -- bash
+  exm cellsim --up lte.up --down lte.down --queue codel --log run.csv
   exm cellsim --up 5Mbps --down 5Mbps --world namespace --peer 'iperf3 -s' -- sh -c \\
       'sleep 1; iperf3 -c $EXM_PEER'
   exm cellsim --up lte --down lte --bridge eth1 eth2
 
-Exit codes: COMMAND's, or 1 failed, 2 usage error.";
+Exit codes: COMMAND's, 0 where --duration ended it, 1 failed, 2 usage error.";
 
 /// Run a program inside an emulated link: traces, delay, queues, loss
 ///
@@ -43,8 +46,8 @@ Exit codes: COMMAND's, or 1 failed, 2 usage error.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What runs inside the link, and its arguments
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "bridge")]
+    /// What runs inside the link, and its arguments [default: a shell]
+    #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
     #[command(flatten)]
     link: LinkFlags,
@@ -58,7 +61,7 @@ pub(crate) struct Args {
     /// Run this by a shell at the other end as long as COMMAND runs
     #[arg(long, value_name = "COMMAND", help_heading = "Ends")]
     peer: Option<String>,
-    /// End after so long, whatever COMMAND does
+    /// End after so long, whatever COMMAND does, with code 0
     #[arg(long, value_name = "DURATION", help_heading = "Ends")]
     duration: Option<Span>,
     /// By what right this process makes networks, once it has taken it.
@@ -88,6 +91,11 @@ impl Args {
     }
 
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        if self.command.is_empty() && self.bridge.is_none() && self.show.meters {
+            let problem =
+                "--meters takes the terminal that a shell needs: give a COMMAND, or --plain";
+            return Err(Failure::usage(problem));
+        }
         let (setup, described) = self.link.setup()?;
         self.logs.check(&self.link)?;
         match &self.bridge {

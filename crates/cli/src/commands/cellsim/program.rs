@@ -1,6 +1,7 @@
 //! A program inside the link.
 
 use super::Args;
+use super::inside::Inside;
 use super::meters::Meters;
 use crate::interrupt;
 use crate::shell::{self, Failure, quoted};
@@ -29,8 +30,9 @@ pub(super) fn run(args: &Args, setup: &Setup, described: [String; 2]) -> Result<
     interrupt::hand_over();
     let mut meters = Meters::new(&args.show, setup)?;
     let work = |live: &Live| attend(args, (&ends, &outside), live, &signals, &mut meters);
-    let (ended, emulated) = emulate(setup, ends.ports(), logs.watches(), work)?;
-    drop(meters);
+    let done = emulate(setup, ends.ports(), logs.watches(), work);
+    meters.finish()?;
+    let (ended, emulated) = done?;
     let missed = ends.missed()?;
     logs.finish(&emulated, missed)?;
     let code = ended?;
@@ -61,17 +63,24 @@ fn attend(
     signals: &Signals,
     meters: &mut Meters,
 ) -> Result<ExitCode, Failure> {
-    let _peer = args.peer.as_ref().map(|peer| start_peer(args, ends, peer)).transpose()?;
+    let mut peer = match &args.peer {
+        Some(peer) => Some(start_peer(args, ends, peer, meters)?),
+        None => None,
+    };
+    if let Some(peer) = &mut peer {
+        meters.follow(peer);
+    }
     let mut running = start(args, ends, outside, meters)?;
     meters.follow(&mut running);
     let clock = live.clock();
     let waiter = Waiter::new(clock, Span::ZERO);
     let mut deadline = args.duration.map_or(Instant::MAX, |duration| clock.now() + duration);
     let mut asked = false;
+    let mut is_over = false;
     let mut interrupted: Option<Instant> = None;
     loop {
         if let Some(status) = running.ended()? {
-            return Ok(code(status));
+            return Ok(if is_over { ExitCode::SUCCESS } else { code(status) });
         }
         if live.has_stopped() {
             return Ok(ExitCode::FAILURE);
@@ -89,10 +98,12 @@ fn attend(
         };
         if asked && now >= deadline {
             // It is killed as it is dropped.
-            return Ok(ExitCode::from(128 + 9));
+            return Ok(if is_over { ExitCode::SUCCESS } else { ExitCode::from(128 + 9) });
         }
         if !asked && (to_end || meters.is_quitted() || now >= deadline) {
             asked = true;
+            // What was to take so long has done its work.
+            is_over = !to_end && !meters.is_quitted();
             deadline = now + GRACE;
             running.terminate()?;
         }
@@ -103,10 +114,11 @@ fn attend(
 
 /// Starts the program.
 fn start(args: &Args, ends: &Ends, outside: &Outside, meters: &Meters) -> Result<Running, Failure> {
-    let (program, arguments) =
-        args.command.split_first().ok_or_else(|| Failure::usage("give a COMMAND to run"))?;
-    let mut command = Command::new(program);
-    command.args(arguments);
+    let inside = Inside::new(&args.command);
+    if inside.is_interactive && !args.show.quiet {
+        shell::note("this shell is inside the link: leave it by exit");
+    }
+    let mut command = inside.command();
     command.env("EXM_PEER", ends.world.ip.to_string());
     command.env("EXM_PEER6", ends.world.ip6.to_string());
     command.env("EXM_ADDRESS", ends.inside.ip.to_string());
@@ -119,11 +131,11 @@ fn start(args: &Args, ends: &Ends, outside: &Outside, meters: &Meters) -> Result
         resolv_conf: outside.resolv_conf.as_deref(),
         identity: args.identity(),
     };
-    confined.run(command).map_err(|error| cannot_run(&args.command, &error))
+    confined.run(command).map_err(|error| cannot_run(&inside.words, &error))
 }
 
 /// Starts what runs at the other end.
-fn start_peer(args: &Args, ends: &Ends, peer: &str) -> Result<Running, Failure> {
+fn start_peer(args: &Args, ends: &Ends, peer: &str, meters: &Meters) -> Result<Running, Failure> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", peer]).env("EXM_PEER", ends.inside.ip.to_string());
     command.env("EXM_ADDRESS", ends.world.ip.to_string());
@@ -134,6 +146,7 @@ fn start_peer(args: &Args, ends: &Ends, peer: &str) -> Result<Running, Failure> 
         // Beside what COMMAND prints.
         command.stdout(io::stderr());
     }
+    meters.redirect(&mut command);
     let network = Some(&ends.world.namespace);
     let confined = Confined { network, resolv_conf: None, identity: args.identity() };
     confined.run(command).map_err(|error| cannot_run(&[peer.into()], &error))

@@ -1,6 +1,7 @@
 //! Meters all over the terminal.
 
 use super::meters::{Reading, described};
+use super::output::{Output, Stream};
 use exm_emulator::Direction;
 use exm_units::Instant;
 use ratatui::DefaultTerminal;
@@ -14,19 +15,17 @@ use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// For how many seconds rates are shown.
 const SECONDS: f64 = 30.0;
-/// How many lines of the program's output are kept, and how much of one.
-const LINES: usize = 200;
-const WIDTH: usize = 500;
 
 /// Meters all over the terminal, which is as it was when this is dropped.
 pub(super) struct Screen {
     terminal: DefaultTerminal,
-    output: Arc<Mutex<VecDeque<String>>>,
+    output: Arc<Mutex<Output>>,
+    readers: Vec<JoinHandle<()>>,
     history: [History; 2],
     quitted: bool,
 }
@@ -45,31 +44,38 @@ impl Screen {
         Ok(Screen {
             terminal: ratatui::try_init()?,
             output: Arc::default(),
+            readers: Vec::new(),
             history: Default::default(),
             quitted: false,
         })
     }
 
     /// Shows what is read from `pipe`, if there is one, line by line.
-    pub(super) fn follow(&self, pipe: Option<impl Read + Send + 'static>) {
+    pub(super) fn follow(&mut self, stream: Stream, pipe: Option<impl Read + Send + 'static>) {
         let Some(pipe) = pipe else { return };
         let output = self.output.clone();
         // It ends with the program, and at the latest with this process.
-        thread::spawn(move || {
+        self.readers.push(thread::spawn(move || {
             let mut lines = BufReader::new(pipe);
             let mut line = Vec::new();
             while matches!(lines.read_until(b'\n', &mut line), Ok(length) if length > 0) {
-                let text = String::from_utf8_lossy(&line);
-                let visible = |c: &char| !c.is_control() || *c == '\t';
-                let text = text.chars().filter(visible).take(WIDTH).collect();
-                let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-                output.push_back(text);
-                if output.len() > LINES {
-                    output.pop_front();
-                }
+                output.lock().unwrap_or_else(PoisonError::into_inner).add(stream, &line);
                 line.clear();
             }
-        });
+        }));
+    }
+
+    /// Gives the terminal back and prints what was read, once the programs have ended. Returns how many
+    /// lines are left out.
+    pub(super) fn finish(mut self) -> io::Result<u64> {
+        for reader in std::mem::take(&mut self.readers) {
+            // One that panicked has read all that it will.
+            let _ = reader.join();
+        }
+        let output = self.output.clone();
+        drop(self);
+        let output = output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.print(&mut io::stdout().lock(), &mut io::stderr().lock())
     }
 
     /// Whether q or an interrupt was typed.
@@ -83,7 +89,8 @@ impl Screen {
         for (history, reading) in self.history.iter_mut().zip(&readings) {
             history.add(now.as_secs_f64(), reading);
         }
-        let lines = self.output.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let room = usize::from(self.terminal.size()?.height);
+        let lines = self.output.lock().unwrap_or_else(PoisonError::into_inner).last(room);
         let history = &self.history;
         self.terminal.draw(|frame| {
             let rows = [Constraint::Fill(1), Constraint::Fill(1), Constraint::Fill(1)];
@@ -166,7 +173,7 @@ impl History {
     }
 }
 
-fn draw_output(frame: &mut Frame, area: Rect, lines: &VecDeque<String>) {
+fn draw_output(frame: &mut Frame, area: Rect, lines: &[String]) {
     let room = usize::from(area.height.saturating_sub(2));
     let last = lines.iter().skip(lines.len().saturating_sub(room));
     let lines: Vec<Line> = last.map(|line| Line::raw(line.as_str())).collect();

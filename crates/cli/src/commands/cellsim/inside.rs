@@ -1,0 +1,67 @@
+//! What runs inside the link: a command, or a shell.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::process::Command;
+
+/// The shell of users that name none.
+const SHELL: &str = "/bin/sh";
+
+/// What runs inside the link, as the command line names it.
+pub(super) struct Inside {
+    /// The program and its arguments.
+    pub(super) words: Vec<OsString>,
+    /// Whether it is a shell that somebody types into.
+    pub(super) is_interactive: bool,
+}
+
+impl Inside {
+    /// The program of `command`, or the user's shell where that is empty: it reads from a terminal what
+    /// is typed, and from anything else a script, as shells do.
+    pub(super) fn new(command: &[OsString]) -> Inside {
+        if !command.is_empty() {
+            return Inside { words: command.to_vec(), is_interactive: false };
+        }
+        let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
+        let words = vec![shell.unwrap_or_else(|| SHELL.into())];
+        Inside { words, is_interactive: io::stdin().is_terminal() }
+    }
+
+    /// The process it is to be.
+    pub(super) fn command(&self) -> Command {
+        let (program, arguments) = self.words.split_first().expect("it has a program");
+        let mut command = Command::new(program);
+        command.args(arguments);
+        if let (true, Some((name, value))) = (self.is_interactive, prompt(program)) {
+            command.env(name, value);
+        }
+        command
+    }
+}
+
+/// The variable by which the prompt of `shell` tells that it is inside, and its value. What a shell reads
+/// as it starts may set another prompt; bash is told to change the one that it has come to have.
+fn prompt(shell: &OsStr) -> Option<(&'static str, &'static str)> {
+    match Path::new(shell).file_name()?.to_str()? {
+        "bash" => Some(("PROMPT_COMMAND", r#"unset PROMPT_COMMAND; PS1="[cellsim] $PS1""#)),
+        "zsh" => Some(("PS1", "[cellsim] %m%# ")),
+        "sh" | "dash" | "ash" | "ksh" | "mksh" => Some(("PS1", "[cellsim] $ ")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_tell_that_they_are_inside() {
+        for shell in ["/bin/bash", "bash", "/usr/bin/zsh", "/bin/sh", "dash"] {
+            assert!(prompt(OsStr::new(shell)).unwrap().1.contains("[cellsim] "), "{shell}");
+        }
+        assert!(prompt(OsStr::new("/usr/bin/fish")).is_none());
+        let given = Inside::new(&["bash".into(), "-i".into()]);
+        assert!(!given.is_interactive && given.words.len() == 2);
+    }
+}

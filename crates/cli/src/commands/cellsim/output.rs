@@ -1,0 +1,90 @@
+//! What programs print while meters cover the terminal.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+
+/// How many bytes of it are kept, to be printed once the terminal is free again.
+const KEPT: usize = 4 << 20;
+/// How many characters of a line are shown beside the meters.
+const WIDTH: usize = 500;
+
+/// Where a program printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// On its standard output.
+    Out,
+    /// On its standard error.
+    Err,
+}
+
+/// What programs printed, line by line: the latest of it.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    lines: VecDeque<(Stream, Vec<u8>)>,
+    bytes: usize,
+    left_out: u64,
+}
+
+impl Output {
+    /// Adds a line with its end.
+    pub(super) fn add(&mut self, stream: Stream, line: &[u8]) {
+        self.bytes += line.len();
+        self.lines.push_back((stream, line.to_vec()));
+        while self.bytes > KEPT && self.lines.len() > 1 {
+            if let Some((_, line)) = self.lines.pop_front() {
+                self.bytes -= line.len();
+                self.left_out += 1;
+            }
+        }
+    }
+
+    /// The last lines, `count` at most, as they may be shown.
+    pub(super) fn last(&self, count: usize) -> Vec<String> {
+        let shown = |(_, line): &(Stream, Vec<u8>)| {
+            let text = String::from_utf8_lossy(line);
+            text.chars().filter(|c| !c.is_control() || *c == '\t').take(WIDTH).collect()
+        };
+        self.lines.iter().skip(self.lines.len().saturating_sub(count)).map(shown).collect()
+    }
+
+    /// Prints all that is kept where the programs printed it. Returns how many lines before are not.
+    pub(super) fn print(&self, out: &mut impl Write, err: &mut impl Write) -> io::Result<u64> {
+        for (stream, line) in &self.lines {
+            match stream {
+                Stream::Out => out.write_all(line)?,
+                Stream::Err => err.write_all(line)?,
+            }
+        }
+        out.flush()?;
+        Ok(self.left_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_was_printed_is_lost() {
+        let mut output = Output::default();
+        output.add(Stream::Out, b"one\x1b[2J\n");
+        output.add(Stream::Err, b"two\n");
+        output.add(Stream::Out, b"three");
+        assert_eq!(output.last(2), ["two", "three"]);
+        assert_eq!(output.last(9), ["one[2J", "two", "three"]);
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        assert_eq!(output.print(&mut out, &mut err).unwrap(), 0);
+        assert_eq!((&out[..], &err[..]), (&b"one\x1b[2J\nthree"[..], &b"two\n"[..]));
+    }
+
+    #[test]
+    fn the_latest_is_kept() {
+        let mut output = Output::default();
+        let line = vec![b'x'; KEPT / 2];
+        for _ in 0..5 {
+            output.add(Stream::Out, &line);
+        }
+        assert_eq!(output.print(&mut io::sink(), &mut io::sink()).unwrap(), 3);
+        assert_eq!(output.last(1)[0].len(), WIDTH);
+    }
+}
