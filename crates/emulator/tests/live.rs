@@ -11,6 +11,7 @@ use exm_trace::Trace;
 use exm_units::{Instant, Packets, Probability, Rate, Span};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -60,6 +61,19 @@ impl Watch for Noting<'_> {
 
     fn flow(&mut self, _number: u32, flow: &exm_emulator::Flow) {
         self.0.lock().unwrap().flows.push(flow.to_string());
+    }
+}
+
+/// Whoever tells of each packet that has crossed the link, or was lost: whether it has.
+struct Telling(Sender<bool>);
+
+impl Watch for Telling {
+    fn delivered(&mut self, _delivery: &Delivery) {
+        let _ = self.0.send(true);
+    }
+
+    fn dropped(&mut self, _packet: &Passage, _at: Instant, _cause: Cause) {
+        let _ = self.0.send(false);
     }
 }
 
@@ -129,16 +143,29 @@ fn nothing_is_lost_that_is_not_counted() {
     let setup = Setup::new(up, path(20.0, 5));
     let (inside, world) = sockets(&ends);
     const SENT: u64 = 20_000;
+    let (sender, told) = channel();
+    let watches: [Box<dyn Watch>; 2] = [Box::new(Telling(sender)), Box::new(())];
     let flood = |_: &Live| {
-        let received = thread::spawn(move || {
-            world.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-            let mut buffer = [0; 2000];
-            (0..).take_while(|_| world.recv(&mut buffer).is_ok()).count() as u64
-        });
-        (0..SENT).for_each(|_| assert_eq!(inside.send(&[0; 1172]).unwrap(), 1172));
-        received.join().unwrap()
+        let (mut received, mut delivered, mut buffer) = (0, 0, [0; 2000]);
+        world.set_nonblocking(true).unwrap();
+        let mut drain = || (0..).take_while(|_| world.recv(&mut buffer).is_ok()).count() as u64;
+        for _ in 0..SENT {
+            assert_eq!(inside.send(&[0; 1172]).unwrap(), 1172);
+            received += drain();
+        }
+        // Until it is known of each what became of it, and all are received that were delivered.
+        for _ in ends.missed().unwrap()[0]..SENT {
+            delivered += u64::from(told.recv_timeout(Duration::from_secs(5)).unwrap());
+            received += drain();
+        }
+        world.set_nonblocking(false).unwrap();
+        while received < delivered {
+            world.recv(&mut buffer).unwrap();
+            received += 1;
+        }
+        received
     };
-    let (received, emulated) = emulate(&setup, ends.ports(), nobody(), flood).unwrap();
+    let (received, emulated) = emulate(&setup, ends.ports(), watches, flood).unwrap();
     let up = &emulated.accounts[0];
     let missed = ends.missed().unwrap()[0];
     assert_eq!(missed + up.arrived.packets, SENT, "{missed}");

@@ -48,9 +48,11 @@ fn what_cannot_be_run_is_told_and_signals_are_codes() {
     assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     let mut killed = confined.run(shell("kill -9 $$")).unwrap();
     assert_eq!(killed.wait().unwrap().code(), Some(128 + 9));
-    let mut asked = confined.run(shell("trap 'exit 3' TERM; echo; while :; do sleep 0.01; done"));
-    let asked = asked.as_mut().unwrap();
-    std::thread::sleep(Duration::from_millis(200));
+    let mut patient = shell("trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done");
+    patient.stdout(Stdio::piped());
+    let mut asked = confined.run(patient).unwrap();
+    let mut told = BufReader::new(asked.child().stdout.take().unwrap()).lines();
+    assert_eq!(told.next().unwrap().unwrap(), "ready");
     asked.terminate().unwrap();
     assert_eq!(asked.wait().unwrap().code(), Some(3));
 }
@@ -74,31 +76,44 @@ fn a_program_can_be_somebody_else() {
 
 const MARK: &str = "EXM_TEST_SETS_UP";
 
-/// Sets up one of everything in the machine's own network and waits to be killed; run by the test
-/// below in a process of its own.
+/// What is set up, one after the other.
+const STAGES: [&str; 8] =
+    ["namespace", "device", "up", "address", "route", "masquerade", "socket", "programs"];
+
+/// Sets up one of everything in the machine's own network, telling of each, and waits to be killed; run
+/// by the test below in a process of its own.
 #[test]
 fn set_up_and_wait() {
     if std::env::var_os(MARK).is_none() {
         return;
     }
+    let mut stages = STAGES.iter();
+    let mut done = || eprintln!("{}", stages.next().unwrap());
     let namespace = Namespace::new().unwrap();
+    done();
     let tun = Tun::new(&TunOptions { name: "exmtest%d", ..TunOptions::default() }).unwrap();
+    done();
     let netlink = Netlink::open().unwrap();
     let index = netlink.index(tun.name()).unwrap();
     netlink.set_up(index).unwrap();
+    done();
     let ip = Ipv4Addr::new(100, 127, 7, 1);
     netlink.add_address(index, Address { ip: ip.into(), prefix: 24 }).unwrap();
+    done();
     let destination = Address { ip: Ipv4Addr::new(198, 51, 100, 0).into(), prefix: 24 };
     let route = Route { destination, ..Route::default_by(index, None, ip.into()) };
     netlink.add_route(&route).unwrap();
+    done();
     let name = format!("exm-{}", std::process::id());
     let _masquerade = Masquerade::new(&name, Address { ip: ip.into(), prefix: 24 }).unwrap();
+    done();
     let loopback = netlink.index("lo").unwrap();
     let _socket = PacketSocket::open(loopback, 1 << 16).unwrap();
+    done();
     let confined = Confined { network: Some(&namespace), resolv_conf: None, identity: None };
     // One that nobody waits for, beside the one that is run.
     let mut running = confined.run(shell("setsid sleep 1000.75 & sleep 1000.75")).unwrap();
-    eprintln!("ready");
+    done();
     running.wait().unwrap();
 }
 
@@ -121,31 +136,35 @@ fn seen() -> Vec<String> {
     lines.collect()
 }
 
-/// Killed at any moment, a process leaves nothing.
+/// Killed at any stage, a process leaves nothing.
 #[test]
 fn nothing_is_left_of_a_process_that_is_killed() {
     if !exm_testing::can_make_networks(&[]) {
         return;
     }
     assert_eq!(seen(), [""; 0]);
-    for after_ms in [0, 2, 4, 8, 12, 16, 24, 40, 10_000] {
+    // At once, and after each stage.
+    for stage in std::iter::once(None).chain(STAGES.map(Some)) {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "set_up_and_wait", "--nocapture"]).env(MARK, "1");
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        if after_ms < 1000 {
-            std::thread::sleep(Duration::from_millis(after_ms));
-        } else {
+        if let Some(stage) = stage {
             let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-            assert!(lines.map_while(Result::ok).any(|line| line == "ready"), "it was set up");
+            assert!(lines.map_while(Result::ok).any(|line| line == stage), "{stage} was set up");
+        }
+        if stage == STAGES.last().copied() {
             assert!(seen().len() >= 5, "it is seen while it is there: {:#?}", seen());
         }
         child.kill().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9));
-        // The kernel takes network namespaces down a moment later.
-        let gone = (0..100).any(|_| {
-            std::thread::sleep(Duration::from_millis(20));
-            seen().is_empty()
+        // The kernel takes network namespaces down a moment later, and tells nobody when.
+        let gone = (0..500).any(|_| {
+            let is_gone = seen().is_empty();
+            if !is_gone {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            is_gone
         });
-        assert!(gone, "{after_ms} ms: {:#?}", seen());
+        assert!(gone, "{stage:?}: {:#?}", seen());
     }
 }

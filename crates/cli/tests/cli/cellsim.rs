@@ -5,8 +5,6 @@ use crate::running::Running;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
-use std::thread;
-use std::time::Duration;
 
 /// The command line that runs `script` in a link with these options.
 fn cellsim(folder: &Folder, options: &[&str], script: &str) -> Command {
@@ -191,19 +189,24 @@ fn nothing_is_left_when_it_is_killed() {
     let folder = Folder::new("cellsim-kill");
     let exm = env!("CARGO_BIN_EXE_exm");
     let mark = format!("1000.{}", std::process::id());
-    for after in ["0", "0.005", "0.01", "0.02", "0.03", "0.05", "0.08", "0.5"] {
+    // Killed so long after its start, and once there is all that it makes.
+    for after in ["0", "0.005", "0.01", "0.02", "0.03", "0.05", "0.08", "ready"] {
         let script = format!(
             "ip link add way type veth peer name out && ip link set way up && ip link set out up \
              && ip addr add 192.0.2.2/24 dev way && ip route add default via 192.0.2.1 || exit 9
              exm() {{ exec {exm} cellsim --up 1Mbps --down 1Mbps --log log --force -- \
                  sh -c 'setsid sleep {mark} & sleep {mark}'; }}
+             soon() {{ tries=0; until \"$@\" || [ $tries = 200 ]; do
+                 sleep 0.05; tries=$((tries + 1)); done; }}
+             runs() {{ ps ax -o args | grep -q '^sleep {mark}'; }}
+             left() {{ ip -o link | grep exm; ip route | grep 100.64; nft list ruleset | grep exm
+                 ps ax -o args | grep -v grep | grep '^[a-z]* *sleep {mark}$'
+                 ps ax -o args | grep '^sleep {mark}'
+                 grep -v 0 /proc/sys/net/ipv4/conf/way/forwarding; }}
+             is_clean() {{ [ -z \"$(left)\" ]; }}
              exm >/dev/null 2>&1 &
-             sleep {after}; [ {after} != 0.5 ] || ip -o link | grep -c exm0
-             kill -9 $!; wait $!; sleep 0.3
-             ip -o link | grep exm; ip route | grep 100.64; nft list ruleset | grep exm
-             ps ax -o args | grep -v grep | grep '^[a-z]* *sleep {mark}$'
-             ps ax -o args | grep '^sleep {mark}'
-             grep -v 0 /proc/sys/net/ipv4/conf/way/forwarding; :"
+             if [ {after} = ready ]; then soon runs; ip -o link | grep -c exm0; else sleep {after}; fi
+             kill -9 $!; wait $!; soon is_clean; left; :"
         );
         let mut command = Command::new("unshare");
         command.args(["--net", "sh", "-c", &script]).current_dir(&folder.0).stdin(Stdio::null());
@@ -212,9 +215,7 @@ fn nothing_is_left_when_it_is_killed() {
             return exm_testing::skip("no ip, or it cannot make devices");
         }
         let left = String::from_utf8_lossy(&output.stdout).into_owned();
-        let expected = if after == "0.5" { "1\n" } else { "" };
-        assert_eq!(left, expected, "killed after {after} s: {}", error_of(&output));
+        let expected = if after == "ready" { "1\n" } else { "" };
+        assert_eq!(left, expected, "killed after {after}: {}", error_of(&output));
     }
-    // What restores settings may have been at work still.
-    thread::sleep(Duration::from_millis(100));
 }

@@ -1,15 +1,17 @@
 //! A download by the kernel's TCP: as much as it gets.
 
 use super::{BenchError, Place, Times};
+use exm_os::{Clock, Waiter};
+use exm_units::Span;
 use socket2::SockRef;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 /// How often it is looked whether to go on.
-const PATIENCE: Duration = Duration::from_millis(50);
+const PATIENCE: Span = Span::from_millis(50);
 /// A connection may take so long to come about: the link may be out.
 const CONNECTING: Duration = Duration::from_secs(30);
 
@@ -24,18 +26,19 @@ pub(super) fn listen(place: Place<'_>, congestion: &str) -> Result<TcpListener, 
 }
 
 /// Serves it to the first who comes.
-pub(super) fn serve(listener: &TcpListener, stop: &AtomicBool) -> io::Result<()> {
+pub(super) fn serve(listener: &TcpListener, clock: Clock, stop: &AtomicBool) -> io::Result<()> {
+    let waiter = Waiter::new(clock, Span::ZERO);
     let is_over = || stop.load(Ordering::Relaxed);
     let mut stream = loop {
         match listener.accept() {
             Ok((stream, _)) => break stream,
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
             Err(_) if is_over() => return Ok(()),
-            Err(_) => thread::sleep(PATIENCE),
+            Err(_) => waiter.wait([listener.as_fd()], clock.now() + PATIENCE).map(drop)?,
         }
     };
     stream.set_nonblocking(false)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(Duration::from_nanos(PATIENCE.as_nanos())))?;
     let block = vec![0; 1 << 16];
     while !is_over() {
         match stream.write(&block) {
@@ -53,11 +56,9 @@ pub(super) fn fetch(
     times: Times,
     stop: &AtomicBool,
 ) -> io::Result<u64> {
-    while times.clock.now() < times.begin && !stop.load(Ordering::Relaxed) {
-        thread::sleep(PATIENCE.min(Duration::from_millis(5)));
-    }
+    Waiter::new(times.clock, Span::ZERO).wait([], times.begin)?;
     let mut stream = place.network.run(|| TcpStream::connect_timeout(&address, CONNECTING))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(Duration::from_nanos(PATIENCE.as_nanos())))?;
     let (mut block, mut bytes) = (vec![0; 1 << 18], 0);
     while !stop.load(Ordering::Relaxed) {
         match stream.read(&mut block) {

@@ -24,7 +24,7 @@ use std::thread;
 use std::time::Duration;
 use tunnel::Tunnel;
 
-/// Traffic begins so long after the link: until then a tunnel has been set up.
+/// Traffic begins so long after the link, or once a tunnel has been set up where that takes longer.
 const SETTING_UP: Span = Span::from_secs(1);
 /// How often it is looked whether to go on.
 const LOOKING: Duration = Duration::from_millis(50);
@@ -181,12 +181,13 @@ fn carry(
     goes_on: &mut dyn FnMut(Span) -> bool,
 ) -> Result<Measured, BenchError> {
     let clock = live.clock();
-    let (from, begin) = (Instant::ZERO + plan.link.warm_up, Instant::ZERO + SETTING_UP);
-    let times = Times { clock, begin, from, until: from + plan.duration };
     let tunnel = match way {
         Way::Direct => None,
         Way::Tunnel => Some(Tunnel::open(ends, plan.settings)?),
     };
+    let from = Instant::ZERO + plan.link.warm_up;
+    let begin = (Instant::ZERO + SETTING_UP).max(clock.now());
+    let times = Times { clock, begin, from, until: from + plan.duration };
     let ips: [IpAddr; 2] = match &tunnel {
         None => [ends.inside.ip.into(), ends.world.ip.into()],
         Some(tunnel) => [tunnel.network().client().into(), tunnel.network().server().into()],
@@ -224,7 +225,7 @@ fn traffic(
             let sent = scope.spawn(move || from.send(times, stop));
             (sent, scope.spawn(move || to.receive(times, stop)))
         });
-        let served = scope.spawn(|| download::serve(&listener, stop));
+        let served = scope.spawn(|| download::serve(&listener, times.clock, stop));
         let address = listener.local_addr();
         let fetched = scope.spawn(move || download::fetch(near, address?, times, stop));
         let looked = looking();
