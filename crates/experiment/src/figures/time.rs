@@ -1,0 +1,177 @@
+//! How things went over time.
+
+use super::{Artist, Words, first_own};
+use crate::convergence;
+use crate::plan::Case;
+use crate::series::{self, Recording};
+use exm_measure::figure::{Event, Line, Scale, Sequence, Series, SeriesPanel, Style};
+use exm_units::Span;
+
+impl Artist<'_> {
+    /// What each scheme's first flow received over time and with which delay, beside what there was.
+    pub(super) fn rate_and_delay(&self, words: Words, cases: &[usize]) -> String {
+        let (mut rates, mut delays, mut offered) = (Vec::new(), Vec::new(), None);
+        for &case in cases {
+            let of_plan = &self.plan.cases[case];
+            let flow = first_own(of_plan);
+            let row = self.rows.get(&(case, 0)).and_then(|row| row.flows.get(flow));
+            let Some((row, course)) = row.and_then(|row| Some((row, row.course.as_ref()?))) else {
+                continue;
+            };
+            let line = |points| Line { name: self.name(case), style: self.style(case), points };
+            rates.push(line(course.throughput()));
+            delays.push(line(course.delay()));
+            offered = offered.or_else(|| course.offered(of_plan, row.group));
+        }
+        let back =
+            |name: &str, points| Line { name: name.to_owned(), style: Style::BACKGROUND, points };
+        let (capacity, least) = offered
+            .map(|all| (back("capacity", all.throughput), back("omniscient", all.delay)))
+            .unzip();
+        let panels = vec![
+            SeriesPanel { backdrop: capacity, ..SeriesPanel::new("throughput, Mbps", rates) },
+            SeriesPanel {
+                backdrop: least,
+                y_scale: Scale::Log,
+                ..SeriesPanel::new("end-to-end delay, ms", delays)
+            },
+        ];
+        let window = self.plan.experiment.window;
+        let figure = Series {
+            title: words.title,
+            subtitle: format!("{}; throughput over {window}, the first run", words.subtitle),
+            description: "Throughput and end-to-end delay at the receiver over time, and what the \
+                          link offered."
+                .to_owned(),
+            panels,
+            events: Vec::new(),
+        };
+        figure.svg()
+    }
+
+    /// The first run of a case.
+    fn recording(&self, case: usize, pace: impl Fn(&Case) -> Span) -> Recording {
+        let case = &self.plan.cases[case];
+        series::record(case, self.plan.seed_of(0), pace(case)).1
+    }
+
+    fn recordings(&self, cases: &[usize]) -> Vec<(usize, Recording)> {
+        let record = |&case: &usize| (case, self.recording(case, series::pace));
+        cases.iter().map(record).collect()
+    }
+
+    pub(super) fn sequence(&self, words: Words, cases: &[usize]) -> String {
+        let recordings = self.recordings(cases);
+        let line = |(case, recording): &(usize, Recording)| {
+            let flow = first_own(&self.plan.cases[*case]);
+            let spec = &self.plan.cases[*case].network.flows()[flow];
+            let megabytes = spec.transport.payload(spec.packet_size).get() as f64 * 1e-6;
+            let points = recording.flows[flow].iter();
+            Line {
+                name: self.name(*case),
+                style: self.style(*case),
+                points: points.map(|at| (at.time, at.delivered as f64 * megabytes)).collect(),
+            }
+        };
+        let figure = Sequence {
+            title: words.title,
+            subtitle: format!("{}; the first run", words.subtitle),
+            description: "What one flow had delivered up to each moment.".to_owned(),
+            y_axis: "delivered, MB".to_owned(),
+            lines: recordings.iter().map(line).collect(),
+            events: recordings
+                .first()
+                .map_or_else(Vec::new, |(case, recording)| self.events(*case, recording)),
+        };
+        figure.svg()
+    }
+
+    /// When flows other than the first of the scheme's started and ended.
+    fn events(&self, case: usize, recording: &Recording) -> Vec<Event> {
+        let own = first_own(&self.plan.cases[case]);
+        let flows = recording.flows.iter().enumerate().filter(|(flow, _)| *flow != own);
+        let mut events = Vec::new();
+        for (flow, samples) in flows {
+            let name = &self.plan.cases[case].network.flows()[flow].name;
+            let mut was_on = false;
+            for sample in samples {
+                if sample.is_on != was_on {
+                    was_on = sample.is_on;
+                    let word = if was_on { "starts" } else { "ends" };
+                    events.push(Event { time: sample.time, label: format!("{name} {word}") });
+                }
+            }
+        }
+        events.sort_by(|a, b| a.time.total_cmp(&b.time));
+        // Flows that come and go all the time are no events.
+        if events.len() > 12 { Vec::new() } else { events }
+    }
+
+    pub(super) fn series(&self, words: Words, cases: &[usize]) -> String {
+        let recordings = self.recordings(cases);
+        let line = |case: usize, points: Vec<(f64, f64)>| Line {
+            name: self.name(case),
+            style: self.style(case),
+            points,
+        };
+        let queues = recordings.iter().map(|(case, recording)| {
+            let link = recording.links.first().map_or(&[][..], Vec::as_slice);
+            line(*case, link.iter().map(|&(time, packets)| (time, packets as f64)).collect())
+        });
+        let flights = recordings.iter().map(|(case, recording)| {
+            let samples = &recording.flows[first_own(&self.plan.cases[*case])];
+            line(*case, samples.iter().map(|at| (at.time, at.in_flight as f64)).collect())
+        });
+        let panels = vec![
+            SeriesPanel::new("queue, packets", queues.collect()),
+            SeriesPanel::new("in flight, packets", flights.collect()),
+        ];
+        let figure = Series {
+            title: words.title,
+            subtitle: format!("{}; the first run", words.subtitle),
+            description: "The queue of the first link, and what the first flow has in flight."
+                .to_owned(),
+            panels,
+            events: recordings
+                .first()
+                .map_or_else(Vec::new, |(case, recording)| self.events(*case, recording)),
+        };
+        figure.svg()
+    }
+
+    /// The throughput of each flow over time, scheme by scheme.
+    pub(super) fn convergence(&self, words: Words, cases: &[usize]) -> String {
+        let window = self.plan.experiment.window;
+        let pace = convergence::step(window);
+        let record = |&case: &usize| (case, self.recording(case, |_| pace));
+        let recordings: Vec<(usize, Recording)> = cases.iter().map(record).collect();
+        let panel = |(case, recording): &(usize, Recording)| {
+            let network = &self.plan.cases[*case].network;
+            let line = |flow: usize| {
+                let samples = &recording.flows[flow];
+                let ends = (convergence::STEPS..samples.len()).map(|end| {
+                    let window = (end - convergence::STEPS, end);
+                    (samples[end].time, convergence::rate(network, recording, flow, window))
+                });
+                Line {
+                    name: network.flows()[flow].name.clone(),
+                    style: Style::nth(flow),
+                    points: ends.collect(),
+                }
+            };
+            let lines = (0..network.flows().len()).map(line).collect();
+            SeriesPanel::new(format!("{}, Mbps", self.name(*case)), lines)
+        };
+        let figure = Series {
+            title: words.title,
+            subtitle: format!("{}; throughput over {window}, the first run", words.subtitle),
+            description: "The throughput of each flow over time, one panel for each scheme."
+                .to_owned(),
+            panels: recordings.iter().map(panel).collect(),
+            events: recordings
+                .first()
+                .map_or_else(Vec::new, |(case, recording)| self.events(*case, recording)),
+        };
+        figure.svg()
+    }
+}
