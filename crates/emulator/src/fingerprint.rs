@@ -1,38 +1,93 @@
 //! A number that tells configurations of links apart.
+//!
+//! It is the 64-bit FNV-1a hash of text that has a line for each thing that changes what becomes of packets;
+//! first those of the path up, then those of the path down, each line beginning with `up` or `down`; last
+//! the seed.
+//!
+//! | line | then |
+//! |---|---|
+//! | `propagation` | the delay; or the times and delays of the schedule in turn |
+//! | `reordering` | the probability and how much longer it takes, or `none` |
+//! | `loss` | the probability |
+//! | `bursts` | the probabilities to turn bad, to turn good, of loss while good and while bad, or `none` |
+//! | `queue` | the discipline's name, and each of its parameters, such as `ecn=true` |
+//! | `limit` | so many `packets`, so many `bytes`, or `unlimited` |
+//! | `rate` or `trace` | in bits per second; or its opportunities |
+//! | `seed` | as it is |
+//!
+//! Times are in whole nanoseconds; probabilities are the shortest decimals that are read as the same number.
 
+use crate::path::Propagation;
 use crate::{PathSpec, Setup};
-use exm_link::Service;
+use exm_link::{Limit, Service};
+use exm_units::Fnv1a;
+use std::fmt::{self, Write};
 
 /// A number that tells configurations apart, in 16 digits: the same for the same paths, traces to the
 /// nanosecond, and seed. It tells apart what differs by accident, not what somebody makes alike.
 pub fn fingerprint(setup: &Setup) -> String {
-    // FNV-1a of 64 bits (Fowler, Noll & Vo).
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut add = |bytes: &[u8]| {
-        for &byte in bytes {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let mut hash = Fnv1a::new();
+    write(setup, &mut hash).expect("a hash takes any text");
+    hash.to_string()
+}
+
+fn write(setup: &Setup, out: &mut impl Write) -> fmt::Result {
+    write_path("up", &setup.up, out)?;
+    write_path("down", &setup.down, out)?;
+    writeln!(out, "seed {}", setup.seed)
+}
+
+fn write_path(name: &str, path: &PathSpec, out: &mut impl Write) -> fmt::Result {
+    let PathSpec { propagation, reordering, loss, bursts, queue, limit, service } = path;
+    write!(out, "{name} propagation")?;
+    match propagation {
+        Propagation::Fixed(delay) => write!(out, " {}", delay.as_nanos())?,
+        Propagation::Varying(schedule) => schedule
+            .steps()
+            .iter()
+            .try_for_each(|(at, delay)| write!(out, " {} {}", at.as_nanos(), delay.as_nanos()))?,
+    }
+    write!(out, "\n{name} reordering ")?;
+    match reordering {
+        Some(some) => write!(out, "{} {}", some.chance, some.extra.as_nanos())?,
+        None => out.write_str("none")?,
+    }
+    write!(out, "\n{name} loss {loss}\n{name} bursts ")?;
+    match bursts {
+        Some(some) => {
+            let (good, bad) = (some.loss_in_good, some.loss_in_bad);
+            write!(out, "{} {} {good} {bad}", some.to_bad, some.to_good)?;
         }
-    };
-    for path in [&setup.up, &setup.down] {
-        let PathSpec { propagation, reordering, loss, bursts, queue, limit, service } = path;
-        let text =
-            format!("{propagation:?} {reordering:?} {loss:?} {bursts:?} {queue:?} {limit:?}");
-        add(text.as_bytes());
-        match service {
-            Service::Fixed(rate) => add(&rate.as_bps().to_le_bytes()),
-            Service::Trace(trace) => {
-                trace.times().iter().for_each(|time| add(&time.as_nanos().to_le_bytes()));
-            }
+        None => out.write_str("none")?,
+    }
+    write!(out, "\n{name} queue {}", queue.name())?;
+    for (parameter, value) in queue.settings().parameters() {
+        write!(out, " {parameter}={value}")?;
+    }
+    write!(out, "\n{name} limit ")?;
+    match limit {
+        Limit::Packets(packets) => write!(out, "{} packets", packets.get())?,
+        Limit::Bytes(bytes) => write!(out, "{} bytes", bytes.get())?,
+        Limit::Unlimited => out.write_str("unlimited")?,
+    }
+    match service {
+        Service::Fixed(rate) => write!(out, "\n{name} rate {}", rate.as_bps())?,
+        Service::Trace(trace) => {
+            write!(out, "\n{name} trace")?;
+            trace.times().iter().try_for_each(|at| write!(out, " {}", at.as_nanos()))?;
         }
     }
-    add(&setup.seed.to_le_bytes());
-    format!("{hash:016x}")
+    out.write_char('\n')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use exm_units::{Probability, Rate};
+    use crate::path::{Bursts, Reordering, Schedule};
+    use exm_link::QueueKind;
+    use exm_trace::Trace;
+    use exm_units::{Instant, Packets, Probability, Rate, Span};
+    use std::sync::Arc;
 
     #[test]
     fn whatever_changes_packets_changes_it() {
@@ -44,5 +99,48 @@ mod tests {
         let lossy = PathSpec { loss: Probability::new(0.1).unwrap(), ..path.clone() };
         assert_ne!(of(&setup), of(&Setup::new(lossy.clone(), path.clone())));
         assert_ne!(of(&Setup::new(path.clone(), lossy.clone())), of(&Setup::new(lossy, path)));
+    }
+
+    /// Logs are compared by it for years: neither the text nor the hash may change unnoticed.
+    #[test]
+    fn the_text_and_its_hash_are_pinned() {
+        let ms = |ms| Instant::ZERO + Span::from_millis(ms);
+        let probability = |value| Probability::new(value).unwrap();
+        let steps = vec![(ms(0), Span::from_millis(5)), (ms(1000), Span::from_micros(7500))];
+        let trace = Trace::new([1, 2, 4].map(ms).into()).unwrap();
+        let up = PathSpec {
+            propagation: Propagation::Varying(Arc::new(Schedule::new(steps).unwrap())),
+            reordering: Some(Reordering { chance: probability(0.01), extra: Span::from_millis(3) }),
+            bursts: Bursts::of(probability(0.2), 4.0),
+            queue: QueueKind::named("codel").unwrap(),
+            limit: Limit::Packets(Packets::new(50)),
+            ..PathSpec::new(Service::Trace(Arc::new(trace)))
+        };
+        let down = PathSpec {
+            propagation: Propagation::Fixed(Span::from_millis(20)),
+            loss: probability(0.5),
+            ..PathSpec::new(Service::Fixed(Rate::from_mbps(1.5)))
+        };
+        let setup = Setup { seed: 7, ..Setup::new(up, down) };
+        let mut text = String::new();
+        write(&setup, &mut text).unwrap();
+        let expected = "up propagation 0 5000000 1000000000 7500000
+up reordering 0.01 3000000
+up loss 0
+up bursts 0.0625 0.25 0 1
+up queue codel target=5ms interval=100ms mtu=1.5kB ecn=true
+up limit 50 packets
+up trace 1000000 2000000 4000000
+down propagation 20000000
+down reordering none
+down loss 0.5
+down bursts none
+down queue drop-tail
+down limit unlimited
+down rate 1500000
+seed 7
+";
+        assert_eq!(text, expected);
+        assert_eq!(fingerprint(&setup), "97480dfa49fabe6b");
     }
 }

@@ -48,6 +48,7 @@
 //! number of threads, and however often the runs were interrupted: a [`Store`] keeps those that are
 //! finished.
 
+mod canonical;
 mod completions;
 mod convergence;
 mod course;
@@ -56,7 +57,6 @@ mod edit;
 mod experiment;
 mod figures;
 mod file;
-mod fingerprint;
 mod folder;
 mod lab;
 mod metric;

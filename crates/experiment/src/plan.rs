@@ -1,9 +1,9 @@
 //! [`Plan`]: which networks an experiment simulates, and how often.
 
+use crate::canonical;
 use crate::convergence;
 use crate::edit::{self, Change, What};
 use crate::experiment::{Experiment, FigureKind, Scheme, Variant};
-use crate::fingerprint::Fingerprint;
 use crate::lab::{Lab, Likeness};
 use crate::metric::{CLAIM, COMPLETIONS, CONVERGENCES};
 use crate::sweep::Point;
@@ -14,8 +14,7 @@ use exm_sim::controllers::AnyController;
 use exm_sim::network::Network;
 use exm_sim::scenario::{Load, Scenario, ScenarioError, Traces, is_synthetic, suggest};
 use exm_trace::Trace;
-use exm_units::Span;
-use std::fmt::Write;
+use exm_units::{Fnv1a, Span};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -56,7 +55,7 @@ pub struct Plan {
     /// Whether they are made in real time by a [`Lab`], and not in the simulator.
     pub is_live: bool,
     pub(crate) asked: Asked,
-    pub(crate) hash: Fingerprint,
+    pub(crate) hash: Fnv1a,
 }
 
 /// What the runs of a plan tell besides the usual, which costs time or room.
@@ -93,7 +92,7 @@ pub struct Case {
     likeness: Option<Likeness>,
     pub(crate) name: String,
     scheme_name: String,
-    pub(crate) hash: Fingerprint,
+    pub(crate) hash: Fnv1a,
 }
 
 impl Case {
@@ -203,15 +202,10 @@ impl Plan {
                 }
             }
         }
-        let mut hash = Fingerprint::of(&base.to_string());
-        hash.add(&seed.to_le_bytes());
-        if !options.traces.is_empty() {
-            experiment.variants.iter().for_each(|variant| hash.add(variant.name.as_bytes()));
-        }
         let asked = asked(&experiment);
-        if asked != Asked::default() {
-            write!(hash, "{asked:?}").expect("numbers take any text");
-        }
+        let recorded = experiment.variants.iter().filter(|_| !options.traces.is_empty());
+        let names = recorded.map(|variant| variant.name.as_str());
+        let hash = canonical::plan(&base, seed, names, &asked);
         Ok(Plan {
             runs: options.runs.unwrap_or(experiment.runs),
             seed,
@@ -396,7 +390,7 @@ struct Maker<'a> {
     seed: u64,
     traces: Traces,
     /// The fingerprints of those traces, made once each.
-    prints: Vec<(Arc<Trace>, Fingerprint)>,
+    prints: Vec<(Arc<Trace>, Fnv1a)>,
 }
 
 impl Maker<'_> {
@@ -427,7 +421,7 @@ impl Maker<'_> {
             .iter()
             .map(|group| of_scheme.controller.as_ref().is_none_or(|own| *own == group.controller));
         let name = format!("{}/{}/{}", of_variant.name, value.label, of_scheme.name);
-        let hash = self.hash(&text, &scenario, &network);
+        let hash = self.hash(&document, &scenario, &network);
         let (is_own, likeness, scheme_name) = (own.collect(), None, of_scheme.name.clone());
         let trace = edit::first_trace(&mut document).map(|trace| shown_trace(&trace));
         Ok(Case {
@@ -468,32 +462,29 @@ impl Maker<'_> {
         source.error(None, "the schemes' settings contradict one another")
     }
 
-    fn print(&mut self, trace: &Arc<Trace>) -> Fingerprint {
+    fn print(&mut self, trace: &Arc<Trace>) -> Fnv1a {
         if let Some((_, print)) = self.prints.iter().find(|(known, _)| Arc::ptr_eq(known, trace)) {
             return *print;
         }
-        let mut print = Fingerprint::new();
-        trace.times().iter().for_each(|at| print.add(&at.as_nanos().to_le_bytes()));
+        let print = canonical::trace(trace);
         self.prints.push((Arc::clone(trace), print));
         print
     }
 
-    /// All that the result depends on: the text, the tables and traces it names, the seed.
-    fn hash(&mut self, text: &str, scenario: &Scenario, network: &Network) -> Fingerprint {
-        let mut hash = Fingerprint::of(text);
-        let mut first = 0;
-        for group in &scenario.flows {
-            // Flows of a group are alike.
-            write!(hash, "{:?}", network.flows()[first]).expect("numbers take any text");
-            first += group.count;
-        }
+    /// All that the result depends on: the document, the tables, traces and values it names, the seed.
+    fn hash(&mut self, document: &Table, scenario: &Scenario, network: &Network) -> Fnv1a {
+        // Flows of a group are alike.
+        let firsts = scenario.flows.iter().scan(0, |next, group| {
+            let first = *next;
+            *next += group.count;
+            Some(&network.flows()[first])
+        });
+        let mut traces = Vec::new();
         for link in network.links() {
-            write!(hash, "{link:?}").expect("numbers take any text");
             if let Service::Trace(trace) = &link.service {
-                write!(hash, "{}", self.print(trace)).expect("numbers take any text");
+                traces.push(self.print(trace));
             }
         }
-        hash.add(&self.seed.to_le_bytes());
-        hash
+        canonical::case(document, self.seed, firsts, &traces)
     }
 }

@@ -1,13 +1,13 @@
 //! [`Store`]: runs that are finished, kept while others are still to be made.
 //!
 //! The file `runs.jsonl` begins with a line that tells what it is of; each further line is a run. At
-//! the end of each line, after a tab, stands the fingerprint of what is before it. A line that was
+//! the end of each line, after a tab, stands the 64-bit FNV-1a hash of what is before it. A line that was
 //! cut short, or damaged, is a run to be made again.
 
-use crate::fingerprint::Fingerprint;
 use crate::plan::{Case, Plan};
 use crate::rows::RunRow;
 use exm_remy::file::write_atomically;
+use exm_units::Fnv1a;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const FILE: &str = "runs.jsonl";
 const FORMAT: &str = "exmachina-runs";
 /// The version of the format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Header {
@@ -145,15 +145,15 @@ fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// A line, ended by its fingerprint.
+/// A line, ended by its hash.
 fn sealed(json: &str) -> String {
-    format!("{json}\t{}\n", Fingerprint::of(json))
+    format!("{json}\t{}\n", Fnv1a::of(json))
 }
 
 /// What a sealed line says, if it is whole.
 fn unsealed(line: &str) -> Option<&str> {
     let (json, seal) = line.rsplit_once('\t')?;
-    (Fingerprint::of(json).to_string() == seal).then_some(json)
+    (Fnv1a::of(json).to_string() == seal).then_some(json)
 }
 
 fn header(plan: &Plan) -> String {
@@ -223,7 +223,10 @@ fn check(path: &Path, header: &str, plan: &Plan) -> Result<(), StoreError> {
         return stale("no runs of an experiment".to_owned());
     }
     let ours = env!("CARGO_PKG_VERSION");
-    if header.version != VERSION || header.program != ours {
+    if header.version != VERSION {
+        return stale("runs of an older or newer format".to_owned());
+    }
+    if header.program != ours {
         return stale(format!("runs of exm {}, and this is exm {ours}", header.program));
     }
     if header.experiment != plan.experiment.name {

@@ -177,8 +177,8 @@ macro_rules! queues {
                 }
             }
 
-            /// Its parameters.
-            pub(crate) fn settings(&self) -> &dyn Parameters {
+            /// Its parameters, all of them.
+            pub fn settings(&self) -> &dyn Parameters {
                 match self { $(QueueKind::$name(settings) => settings,)* }
             }
 

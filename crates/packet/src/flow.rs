@@ -1,6 +1,7 @@
 //! [`Flow`]: whose packets they are.
 
 use crate::{ICMP, ICMP6, TCP, UDP};
+use exm_units::Fnv1a;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -24,21 +25,17 @@ impl Flow {
 
     /// A number of 32 bits that spreads flows evenly; the same for the same flow always.
     pub fn hash(&self) -> u32 {
-        // FNV-1a (Fowler, Noll & Vo) over the fields, and SplitMix64's finalizer.
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ u64::from(self.protocol);
-        let mut add = |bytes: &[u8]| {
-            for &byte in bytes {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-            }
-        };
+        let mut hash = Fnv1a::of([self.protocol]);
         for (ip, port) in [self.from, self.to] {
             match ip {
-                IpAddr::V4(ip) => add(&ip.octets()),
-                IpAddr::V6(ip) => add(&ip.octets()),
+                IpAddr::V4(ip) => hash.add(&ip.octets()),
+                IpAddr::V6(ip) => hash.add(&ip.octets()),
             }
-            add(&port.to_be_bytes());
+            hash.add(&port.to_be_bytes());
         }
-        hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        // SplitMix64's finalizer.
+        let hash = hash.get();
+        let hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         (hash ^ hash >> 32) as u32
     }
 }

@@ -2,6 +2,7 @@
 //! sender observed, a [`RuleTable`] that maps it to an [`Action`], and the files of such tables.
 
 mod action;
+mod canonical;
 mod diff;
 pub mod dna;
 pub mod file;

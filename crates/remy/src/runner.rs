@@ -23,6 +23,7 @@ pub struct RemyCc {
 
 #[derive(Debug)]
 struct Rules {
+    table: RuleTable,
     grid: Grid,
     actions: Vec<CompiledAction>,
 }
@@ -31,8 +32,13 @@ impl RemyCc {
     /// A sender run by `table`, before its first flow.
     pub fn new(table: &RuleTable) -> RemyCc {
         let actions = table.rules().iter().map(|rule| rule.action.compile()).collect();
-        let rules = Arc::new(Rules { grid: Grid::new(table), actions });
+        let rules = Arc::new(Rules { table: table.clone(), grid: Grid::new(table), actions });
         RemyCc { rules, memory: Memory::new(), window: 0, rule: 0 }
+    }
+
+    /// The table that it follows.
+    pub fn table(&self) -> &RuleTable {
+        &self.rules.table
     }
 
     /// What the controller remembers of its flow.

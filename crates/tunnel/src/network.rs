@@ -1,5 +1,6 @@
 //! [`Network`]: the addresses of the two ends of a tunnel.
 
+use exm_units::Fnv1a;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -108,12 +109,9 @@ impl Network {
     /// The first of the networks meant for tunnels, counted from a place that `name` says, in which
     /// there is none of `used`. Tunnels of different names are unlikely to have the same.
     pub fn choose(name: &str, used: &[IpAddr]) -> Option<Network> {
-        // FNV-1a (Fowler, Noll & Vo).
-        let hash = name
-            .bytes()
-            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let hash = (Fnv1a::of(name).get() >> 32) as u32;
         let networks = (0..COUNT).map(|step| {
-            let number = (hash >> 8).wrapping_add(step) % COUNT;
+            let number = hash.wrapping_add(step) % COUNT;
             Network { ip: Ipv4Addr::from(FIRST + (number << 8)), prefix: PREFIX }
         });
         let mut free = networks.filter(|network| !used.iter().any(|&ip| network.contains(ip)));

@@ -4,11 +4,15 @@
 //! computation on them is exact and the same on every machine. Each type reads and prints the
 //! way people write it: `"150 ms"`, `"15 Mbps"`, `"64 kB"`. With the feature `serde` they are
 //! read from and written to files as such strings.
+//!
+//! Beside them stands [`Fnv1a`], the one hash by which the program's files are told apart.
 
+mod hash;
 mod parse;
 mod quantity;
 mod time;
 
+pub use hash::Fnv1a;
 pub use parse::ParseUnitError;
 pub use quantity::{Bytes, Packets, Probability, Rate, RateText};
 pub use time::{Instant, Span};

@@ -16,7 +16,7 @@ use error::Problem;
 use exm_remy::{Signal, SignalSet};
 use exm_sim::network::Host;
 use exm_sim::traffic::OnOff;
-use exm_units::Span;
+use exm_units::{Fnv1a, Span};
 use section::{Section, Value, elements, parsed, word};
 use std::fmt;
 use std::path::Path;
@@ -168,10 +168,7 @@ impl Model {
     /// A number that tells models apart by what they say: not by name, comments or wording. It is
     /// the 64-bit FNV-1a hash of the printed model without its name.
     pub fn fingerprint(&self) -> u64 {
-        let body = Body(self).to_string();
-        body.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        })
+        Fnv1a::of(Body(self).to_string()).get()
     }
 }
 

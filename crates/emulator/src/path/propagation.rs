@@ -89,6 +89,11 @@ pub enum ScheduleError {
 }
 
 impl Schedule {
+    /// The times from which on each delay holds; never none, in their order.
+    pub fn steps(&self) -> &[(Instant, Span)] {
+        &self.steps
+    }
+
     /// A delay that from each time on is the one beside it.
     ///
     /// Nothing where there are none, or where time goes backwards.
