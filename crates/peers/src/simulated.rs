@@ -12,10 +12,9 @@ use exm_sim::traffic::{OnFor, Traffic};
 use exm_tcp::{DelayedAcks, Settings};
 use exm_units::{Bytes, Instant, Span};
 
-/// Within this after its time each flow but the first starts. Senders in a simulation that start at the
-/// same nanosecond stay in lockstep, and a shift of less than a few packets' transmission is undone by
-/// the queue; the kernel's are driven apart by whatever else the machine does.
-const START_JITTER: Span = Span::from_millis(10);
+/// Flows that are to start at one time start within this, as threads that a machine runs by turns do.
+/// Senders in a simulation that start at the same nanosecond would stay in lockstep.
+const START_JITTER: Span = Span::from_millis(1);
 
 /// What the kernel does unless it is told otherwise.
 pub fn kernel_settings() -> Settings {
@@ -23,7 +22,7 @@ pub fn kernel_settings() -> Settings {
 }
 
 /// Simulates `scenario` with senders of `settings`, each run by a `controller` of its own. What the
-/// controllers choose at random comes from `seed`, and by how many milliseconds, up to ten, each flow but
+/// controllers choose at random comes from `seed`, and by how much, up to a millisecond, each flow but
 /// the first starts later.
 ///
 /// # Errors
