@@ -10,6 +10,7 @@ pub mod dna;
 pub mod frame;
 pub mod handshake;
 pub mod model;
+pub mod roaming;
 pub mod saturator;
 pub mod scenario;
 pub mod sprout_header;
@@ -79,13 +80,14 @@ mod tests {
 
     #[test]
     fn no_target_fails_on_random_inputs() {
-        let targets: [(&str, Target); 14] = [
+        let targets: [(&str, Target); 15] = [
             ("bench_message", bench_message::run),
             ("datagram", datagram::run),
             ("dna", dna::run),
             ("frame", frame::run),
             ("handshake", handshake::run),
             ("model", model::run),
+            ("roaming", roaming::run),
             ("saturator", saturator::run),
             ("scenario", scenario::run),
             ("sprout_header", sprout_header::run),
