@@ -312,7 +312,7 @@ mod tests {
         assert!((254.0..=258.0).contains(&cc.window.ssthresh), "{}", cc.window.ssthresh);
     }
 
-    /// Linux 6.18 in the same buffer, which it fills 15.4 s after the SYN: the window at each second
+    /// Linux 6.18 in the same buffer, which it fills 14.8 s after the SYN: the window at each second
     /// until then.
     #[test]
     fn fills_a_deep_buffer_when_linux_does() {

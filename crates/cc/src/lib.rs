@@ -11,13 +11,13 @@
 //! |---|---|---|
 //! | [`Aimd`] | the papers' plain TCP-like sender | half the window at a loss, no recovery |
 //! | [`Reno`] | RFC 5681, RFC 6582 | plain slow start; [`Reno::with_slow_start`] |
-//! | [`Cubic`] | RFC 9438 | C 0.4, beta 0.7, fast convergence; slow start until a train of ACKs fills the path; [`Cubic::with_slow_start`] |
+//! | [`Cubic`] | RFC 9438 | C 0.4, beta 0.7, fast convergence; slow start until a train of ACKs fills the path; [`Cubic::with_slow_start`], [`Cubic::linux`] |
 //! | [`Vegas`] | Brakmo, O'Malley & Peterson, SIGCOMM 1994 | alpha 2, beta 4, gamma 1; slow start as in Linux |
 //! | [`Compound`] | Tan et al., INFOCOM 2006; draft-sridharan-tcpm-ctcp-02 | alpha 1/8, beta 1/2, k 3/4, gamma 30, zeta 1 |
 //! | [`Dctcp`] | RFC 8257 | g 1/16, alpha starts at 1 |
 //! | [`Ledbat`] | RFC 6817 | target 100 ms, gain 1, ten minutes of history; [`Ledbat::with_target`], [`Ledbat::with_slow_start`] |
 //! | [`Xcp`] | Katabi, Handley & Rohrs, SIGCOMM 2002 | none: the routers decide |
-//! | [`Bbr1`] | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1) | the draft's, and Linux's rounding and margin; seed 1, [`Bbr1::new`] |
+//! | [`Bbr1`] | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1) | the draft's, and Linux's rounding, margin and policer detection; seed 1, [`Bbr1::new`] |
 //! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`] |
 //!
 //! What each asks of its host, [`Controller::needs`] says.
