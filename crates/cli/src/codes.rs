@@ -7,6 +7,8 @@ use exm_design::ModelError;
 use exm_emulator::ScheduleError;
 use exm_experiment::{PlanError, ResultsError, ShowError, TracesError};
 use exm_remy::LoadError;
+#[cfg(target_os = "linux")]
+use exm_saturator::net::NetError;
 use exm_sim::scenario::ScenarioError;
 use exm_trace::TraceError;
 use std::error::Error;
@@ -45,6 +47,7 @@ fn is_usage(error: &(dyn Error + 'static)) -> bool {
             Some(TracesError::NoPair { .. } | TracesError::Single { .. } | TracesError::Count(_))
         )
         || is_of_no_key(error)
+        || is_of_no_device(error)
         || of_reading(error).is_some_and(is_absent)
 }
 
@@ -52,6 +55,22 @@ fn is_usage(error: &(dyn Error + 'static)) -> bool {
 fn is_of_no_key(error: &(dyn Error + 'static)) -> bool {
     #[cfg(target_os = "linux")]
     return matches!(error.downcast_ref(), Some(KeyError::Unset { .. }));
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = error;
+        false
+    }
+}
+
+/// Whether `error` is that a network device is not there.
+fn is_of_no_device(error: &(dyn Error + 'static)) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        /// What Linux says of a device that it does not have.
+        const ENODEV: i32 = 19;
+        let Some(NetError::Open { source, .. }) = error.downcast_ref() else { return false };
+        source.raw_os_error() == Some(ENODEV)
+    }
     #[cfg(not(target_os = "linux"))]
     {
         let _ = error;

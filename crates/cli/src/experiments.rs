@@ -36,16 +36,15 @@ pub(crate) fn load(name: &str) -> Result<Experiment, Failure> {
 }
 
 /// The plan of `experiment`. Each table is read once, however many networks it is put into, and what it
-/// was designed for is remembered in `ranges`.
-pub(crate) fn plan(
-    experiment: Experiment,
-    options: &Options,
-    ranges: &mut DesignRanges,
-) -> Result<Plan, PlanError> {
+/// was designed for is compared with the networks: the plan has the warnings.
+pub(crate) fn plan(experiment: Experiment, options: &Options) -> Result<Plan, PlanError> {
+    let mut ranges = DesignRanges::default();
     let mut known: BTreeMap<PathBuf, Result<AnyController, String>> = BTreeMap::new();
-    Plan::new(experiment, options, &mut |name, path| {
+    let mut plan = Plan::new(experiment, options, &mut |name, path| {
         known.entry(path.to_owned()).or_insert_with(|| ranges.controller(name, path)).clone()
-    })
+    })?;
+    plan.warnings = ranges.warnings(plan.cases.iter().map(|c| (&c.scenario, &c.network)));
+    Ok(plan)
 }
 
 #[cfg(test)]
@@ -58,7 +57,7 @@ mod tests {
         for name in shipped_names() {
             let experiment = load(name).unwrap_or_else(|error| panic!("{}", error.into_text()));
             assert!(experiment.title.is_some() && experiment.source.is_some(), "{name}");
-            let planned = plan(experiment, &Options::default(), &mut DesignRanges::default());
+            let planned = plan(experiment, &Options::default());
             assert!(planned.is_ok(), "{name}: {}", planned.unwrap_err());
         }
     }

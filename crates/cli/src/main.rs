@@ -7,6 +7,7 @@ mod cli;
 mod codes;
 mod columns;
 mod commands;
+mod complete;
 mod experiments;
 mod help;
 mod interrupt;
@@ -24,6 +25,7 @@ mod visible;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    complete::answer();
     let mut cli = cli::Cli::read();
     if let Err(failure) = cli.prepare() {
         return failure.report();

@@ -1,13 +1,32 @@
 //! The files that commands write: which may be written, and how.
 
 use crate::interrupt;
-use crate::shell::Failure;
+use crate::shell::{Failure, write_out};
 use exm_remy::file::{self, write_atomically};
 use std::path::Path;
+
+/// Whether `output` is the standard output, written `-`. Summaries are then left out.
+pub(crate) fn is_stdout(output: &Path) -> bool {
+    output == Path::new("-")
+}
+
+/// As [`check_output`], of a command's only output, which may be the standard output.
+pub(crate) fn check_only_output(path: &Path, others: &[&Path], force: bool) -> Result<(), Failure> {
+    if is_stdout(path) { Ok(()) } else { check_output(path, others, force) }
+}
+
+/// Writes `bytes` to the file or the standard output.
+pub(crate) fn write_output(output: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if is_stdout(output) { write_out(bytes) } else { write_file(output, bytes) }
+}
 
 /// Refuses to write `path` where something would be lost, see [`file::check_output`]: `others` are
 /// the files that the command reads or writes besides, `force` is its `--force`.
 pub(crate) fn check_output(path: &Path, others: &[&Path], force: bool) -> Result<(), Failure> {
+    if is_stdout(path) {
+        let problem = "this cannot be written to the standard output: name a file";
+        return Err(Failure::usage(problem).with_tip("a file of this name is written ./-"));
+    }
     file::check_output(path, others, force).map_err(|error| {
         let tip = if error.can_be_forced() {
             "give --force to overwrite it"

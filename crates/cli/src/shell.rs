@@ -172,7 +172,7 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Tells the user what may make the result other than expected.
-fn warn(text: &str) {
+pub(crate) fn warn(text: &str) {
     remark("warning", text);
 }
 

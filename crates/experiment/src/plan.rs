@@ -52,6 +52,8 @@ pub struct Plan {
     pub cases: Vec<Case>,
     /// What was left out, and why.
     pub skipped: Vec<Skipped>,
+    /// What may make results other than expected, to stand with them.
+    pub warnings: Vec<String>,
     /// Whether they are made in real time by a [`Lab`], and not in the simulator.
     pub is_live: bool,
     pub(crate) asked: Asked,
@@ -212,6 +214,7 @@ impl Plan {
             duration: cases[0].scenario.duration,
             cases,
             skipped,
+            warnings: Vec::new(),
             is_live: false,
             asked,
             hash,

@@ -86,6 +86,8 @@ fn section(shown: &Shown, beside: &str) -> Section {
     }
     blocks.extend(results.tables().into_iter().map(Block::Table));
     blocks.extend(results.notes.iter().cloned().map(Block::Prose));
+    let warnings = results.warnings.iter().map(|warning| format!("Warning: {warning}."));
+    blocks.extend(warnings.map(Block::Prose));
     for skipped in &results.skipped {
         let text = format!("{} was left out: {}.", skipped.scheme, skipped.reason);
         blocks.push(Block::Prose(text));

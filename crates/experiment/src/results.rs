@@ -49,6 +49,10 @@ pub struct Results {
     /// What differs from there, and why: of all, then of each of the settings.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// What may make them other than expected, such as tables outside the range that they were designed
+    /// for; missing in results that were written before it was told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The names of the metrics that tables tell.
     pub columns: Vec<String>,
     /// What is swept, with its unit.

@@ -2,12 +2,12 @@
 
 use crate::commands::duration;
 use crate::commands::experiment::{Shown, Stale, Work};
+use crate::complete;
 use crate::experiments;
 use crate::options::{
     self, DEFAULT_BUFFER, DEFAULT_DURATION, DEFAULT_LOSS, DEFAULT_ON, DEFAULT_QUEUE, DEFAULT_SEED,
     Setup, Text, short_name,
 };
-use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use exm_experiment::{Experiment, MAX_RUNS, Options, Plan, PlanError};
@@ -44,18 +44,20 @@ pub(crate) struct Args {
     /// After a slash may stand the queue discipline that goes with it, and its parameters:
     /// cubic/sfq-codel, 'cubic/codel target=10ms,interval=50ms'.
     #[arg(long, value_name = "CC,...", value_delimiter = ',', required = true)]
+    #[arg(add = complete::schemes())]
     cc: Vec<String>,
     /// The rate of the link, such as 15Mbps
     #[arg(long, value_name = "RATE", required_unless_present = "trace", help_heading = "Network")]
     link: Option<Rate>,
     /// Instead of a rate, a file of delivery opportunities, or a synthetic link such as lte
     #[arg(long, value_name = "FILE", conflicts_with = "link", help_heading = "Network")]
+    #[arg(add = complete::traces())]
     trace: Option<String>,
     /// A link that answers cross: its rate, or its trace as --trace has it
     ///
     /// Throughput and delay are then those at the receiver, after the warm-up; on a trace the delay
     /// is the self-inflicted one.
-    #[arg(long, value_name = "RATE|FILE", help_heading = "Network")]
+    #[arg(long, value_name = "RATE|FILE", help_heading = "Network", add = complete::traces())]
     back: Option<String>,
     /// How much to skip before throughput and delay at the receiver are measured
     #[arg(long, value_name = "DURATION", requires = "back", default_value = "0 s")]
@@ -74,7 +76,7 @@ pub(crate) struct Args {
     /// The queue discipline of schemes that name none, and its parameters, such as 'codel
     /// target=10ms,interval=50ms'
     #[arg(long, value_name = "QUEUE", default_value = DEFAULT_QUEUE, help_heading = "Network")]
-    #[arg(value_parser = options::queue)]
+    #[arg(value_parser = options::queue, add = complete::queues())]
     queue: QueueKind,
     /// The probability that a packet is lost after the link, such as 1%
     #[arg(long, value_name = "PROBABILITY", default_value = DEFAULT_LOSS, help_heading = "Network")]
@@ -104,7 +106,7 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Hosts")]
     persistent: bool,
     /// Compare all with this one
-    #[arg(long, value_name = "CC")]
+    #[arg(long, value_name = "CC", add = complete::schemes())]
     reference: Option<String>,
     /// How much time to simulate
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value_t = DEFAULT_DURATION)]
@@ -128,8 +130,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.threads.start()?;
-        let mut ranges = DesignRanges::default();
-        let plan = self.plan(&mut ranges)?;
+        let plan = self.plan()?;
         let work = Work {
             plan: &plan,
             folder: &self.out,
@@ -139,13 +140,12 @@ impl Args {
             live: None,
         };
         let results = work.carry_out()?;
-        let warnings = ranges.warnings(plan.cases.iter().map(|c| (&c.scenario, &c.network)));
         let shown = Shown::new(&results, &self.out).with_setup(self.setup());
-        self.printing.print_warned(&shown, &warnings)?;
+        self.printing.print_warned(&shown, &results.warnings)?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn plan(&self, ranges: &mut DesignRanges) -> Result<Plan, Failure> {
+    fn plan(&self) -> Result<Plan, Failure> {
         if self.on != DEFAULT_ON && self.off.is_none() {
             let problem = "flows end, and the time between them is missing: give --off as well";
             return Err(Failure::invalid_value(&self.on, "--on", problem));
@@ -154,7 +154,7 @@ impl Args {
         let experiment = Experiment::parse(text.as_str(), "compare.toml", Path::new(""))
             .map_err(|error| text.failure(error.line(), error.problem()))?;
         let options = Options { runs: Some(self.runs), ..Options::default() };
-        experiments::plan(experiment, &options, ranges).map_err(|error| match error {
+        experiments::plan(experiment, &options).map_err(|error| match error {
             PlanError::Experiment(error) => text.failure(error.line(), error.problem()),
             other => Failure::from(other),
         })

@@ -1,8 +1,9 @@
 //! `exm completions`: what shells need to complete the command line.
 
-use crate::cli::Cli;
+use crate::complete;
 use crate::shell::{self, Failure};
 use clap_complete::Shell;
+use clap_complete::env::Shells;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -12,6 +13,9 @@ Examples:
   exm completions fish > ~/.config/fish/completions/exm.fish";
 
 /// Print the completions of this command line for a shell
+///
+/// They name options, and tables, controllers, queues, traces and experiments: the script asks exm, which
+/// must be found in PATH, and suits the version that printed it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -21,8 +25,13 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let shells = Shells::builtins();
+        let name = self.shell.to_string();
+        let shell = shells.completer(&name).ok_or_else(|| {
+            Failure::usage(format!("there are no completions for the shell {name}"))
+        })?;
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::definition(), "exm", &mut script);
+        shell.write_registration(complete::VARIABLE, "exm", "exm", "exm", &mut script)?;
         shell::write_out(&script)?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,7 +1,7 @@
 //! `exm report`: results on one page.
 
-use crate::outputs::{check_output, write_file};
-use crate::shell::{Failure, note};
+use crate::outputs::{check_only_output, is_stdout, write_file, write_output};
+use crate::shell::{Failure, note, warn};
 use exm_experiment::{ResultsError, ShowError, Shown, page};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// The folders of results, in the order of the page
     #[arg(value_name = "FOLDER", required = true)]
     folders: Vec<PathBuf>,
-    /// Where to write the page: .html, or .md for Markdown
+    /// Where to write the page: .html, or .md for Markdown; - is the standard output, as HTML
     #[arg(
         short,
         long = "out",
@@ -41,13 +41,14 @@ impl Args {
         let is_markdown = match self.output.extension().and_then(|end| end.to_str()) {
             Some("html") => false,
             Some("md") => true,
+            _ if is_stdout(&self.output) => false,
             _ => {
                 let problem = "end its name in .html, or in .md for Markdown";
                 let value = self.output.display().to_string();
                 return Err(Failure::invalid_value(&value, "--out", problem));
             }
         };
-        check_output(&self.output, &[], self.force)?;
+        check_only_output(&self.output, &[], self.force)?;
         let all: Vec<Option<Shown>> =
             self.folders.iter().map(|folder| load(folder)).collect::<Result<_, _>>()?;
         let all: Vec<Shown> = all.into_iter().flatten().collect();
@@ -55,8 +56,12 @@ impl Args {
             return Err(Failure::new("no folder holds finished results".to_owned())
                 .with_tip("finish one by giving its exm experiment run again"));
         }
+        for shown in &all {
+            let warnings = shown.results.warnings.iter();
+            warnings.for_each(|warning| warn(&format!("{}: {warning}", shown.name)));
+        }
         if !is_markdown {
-            write_file(&self.output, page(&all, "").html().as_bytes())?;
+            write_output(&self.output, page(&all, "").html().as_bytes())?;
             return Ok(ExitCode::SUCCESS);
         }
         let beside = self.output.with_extension("");

@@ -1,6 +1,6 @@
 //! `exm cellsim` with real programs. Skipped, saying so, where this process may make no networks.
 
-use crate::common::{Folder, assert_fails, error_of};
+use crate::common::{Folder, assert_envelope, assert_fails, error_of};
 use crate::running::Running;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -95,8 +95,9 @@ fn nothing_is_mixed_into_what_a_program_prints() {
     let folder = Folder::new("cellsim-output");
     let link = "cellsim --up 10Mbps --down 20Mbps --world namespace";
     assert_eq!(folder.text(&format!("{link} -- echo hello")), "hello\n");
-    let report = folder.json(&format!("{link} --json -- true"));
-    assert_eq!(report["down"]["capacity_bps"], 20_000_000);
+    let words = format!("{link} --seed 7 --json -- true");
+    let report = assert_envelope(&folder.text(&words), &format!("exm {words}"), &["seed"]);
+    assert_eq!((&report["down"]["capacity_bps"], &report["seed"]), (&20_000_000.into(), &7.into()));
 }
 
 /// A program that does not end is ended with its duration, by SIGTERM and then for good.

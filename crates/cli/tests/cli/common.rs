@@ -79,3 +79,19 @@ pub(crate) fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
         assert!(error.contains(part), "\"{part}\" is not in: {error}");
     }
 }
+
+/// Asserts that `text` is a result in JSON that tells its version, the `command` that made it, and all
+/// that `tells` names, each key once. Returns it.
+pub(crate) fn assert_envelope(text: &str, command: &str, tells: &[&str]) -> Value {
+    let result: Value = serde_json::from_str(text).expect(command);
+    assert_eq!(result["version"], env!("CARGO_PKG_VERSION"), "{command}");
+    assert_eq!(result["command"], command);
+    for key in tells {
+        assert!(!result[key].is_null(), "{command} lacks {key}");
+    }
+    for key in result.as_object().expect("an object").keys() {
+        let count = text.matches(&format!("\n  \"{key}\": ")).count();
+        assert_eq!(count, 1, "{command} has {key} more than once");
+    }
+    result
+}

@@ -205,6 +205,27 @@ fn schemes_are_compared_by_options() {
     fails("--cc reno --trace lte-like", &["cannot be used with"]);
 }
 
+/// What a run warns of, all that shows its results warns of again.
+#[test]
+fn warnings_stay_with_results() {
+    let folder = Folder::new("warnings");
+    let words =
+        "compare --cc 1x,cubic --link 15Mbps --rtt 150ms --senders 8 --duration 2s --runs 1 -o c";
+    let warning = "outside the design range of 1x: senders 8 (designed for 2)";
+    for words in [words, "experiment show c", "report c -o page.html", "report c -o page.md"] {
+        let output = folder.run(words);
+        assert!(output.status.success(), "{}", error_of(&output));
+        assert!(error_of(&output).contains(warning), "{words}: {}", error_of(&output));
+    }
+    assert_eq!(folder.json("experiment show c --json")["warnings"][0], warning);
+    for page in ["page.html", "page.md"] {
+        let text = fs::read_to_string(folder.path(page)).expect("is written");
+        assert!(text.contains(&format!("Warning: {warning}.")), "{text}");
+    }
+    folder.text("compare --cc cubic --link 15Mbps --rtt 150ms --duration 2s --runs 1 -o d");
+    assert_eq!(error_of(&folder.run("experiment show d")), "");
+}
+
 #[test]
 fn cellular_links_are_synthetic_unless_traces_are_given() {
     let folder = folder("cellular");

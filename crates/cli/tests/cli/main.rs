@@ -5,6 +5,7 @@ mod browser;
 #[cfg(target_os = "linux")]
 mod cellsim;
 mod common;
+mod completions;
 mod design;
 mod documents;
 mod escapes;

@@ -1,7 +1,7 @@
 //! `exm saturate` from outside, over an emulated link. Skipped, saying so, where this process may make
 //! no networks.
 
-use crate::common::{Folder, assert_fails, error_of};
+use crate::common::{Folder, assert_envelope, assert_fails, error_of};
 use crate::running::Running;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -27,7 +27,11 @@ fn a_link_is_recorded() {
     let mut command = folder.exm("cellsim --up 6Mbps --down 8Mbps --world namespace --quiet");
     let output = command.args(["--peer", &serve, "--", "sh", "-c", &record]).output().unwrap();
     assert!(output.status.success(), "{}", error_of(&output));
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let server = serde_json::from_str::<Value>(&text).expect("JSON")["command"].clone();
+    let server = server.as_str().and_then(|command| command.split(' ').nth(3)).expect("an address");
+    let command = record.replace(exm, "exm").replace("$EXM_PEER", server);
+    let told = assert_envelope(&text, &command, &["down", "up"]);
     for (way, rate) in [("down", 8.0), ("up", 6.0)] {
         let number = |key: &str| told[way][key].as_f64().expect(key);
         assert!(number("mbps") > 0.2 * rate && number("mbps") < 1.05 * rate, "{told}");
@@ -54,7 +58,7 @@ fn what_is_wrong_is_told_before_anybody_is_asked() {
     fails("-o walk", 1, &["walk.up exists already", "--force"]);
     fails("-o none/walk", 1, &["cannot write none/walk.csv: there is no folder none"]);
     fails("-o new --size 9", 2, &["'9' for '--size'", "50 to 8952"]);
-    fails("-o new --control no-such", 1, &["the device no-such: No such device", "ip link"]);
+    fails("-o new --control no-such", 2, &["the device no-such: No such device", "ip link"]);
 }
 
 /// Passes datagrams between a client and `server`, but none of data, whose first byte is 1.

@@ -1,6 +1,6 @@
 //! `exm sprout` from outside: two programs that talk, what they say, and how they end.
 
-use crate::common::{Folder, assert_fails, error_of};
+use crate::common::{Folder, assert_envelope, assert_fails, error_of};
 use crate::running::Running;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -98,7 +98,8 @@ fn signals_end_it_with_their_codes() {
 fn a_benchmark_is_told_as_text_and_as_json() {
     let folder = Folder::new("sprout-bench");
     let short = "--duration 2s --warm-up 500ms --rate 2Mbps --quiet";
-    let told = folder.json(&format!("sprout bench --here --direction both {short} --json"));
+    let words = format!("sprout bench --here --direction both {short} --json");
+    let told = assert_envelope(&folder.text(&words), &format!("exm {words}"), &["seconds"]);
     for half in ["up", "down"] {
         assert!(told[half]["throughput_mbps"].as_f64().is_some_and(|mbps| mbps > 0.2), "{told}");
         assert!(told[half]["delay_95_ms"].as_f64().is_some_and(|delay| delay < 1000.0), "{told}");

@@ -1,7 +1,7 @@
 //! `exm tunnel` from outside, in networks of its own. Skipped, saying so, where this process may make
 //! none.
 
-use crate::common::{Folder, assert_fails, error_of};
+use crate::common::{Folder, assert_envelope, assert_fails, error_of};
 use std::process::{Command, Output, Stdio};
 
 /// A key, and the program as `$exm`, for [`shell`].
@@ -254,4 +254,16 @@ fn root_is_asked_for() {
         }
         _ => exm_testing::skip("without root's rights or setpriv"),
     }
+}
+
+#[test]
+fn a_benchmark_in_json_has_the_envelope() {
+    if !exm_testing::can_make_networks(&[]) {
+        return;
+    }
+    let folder = folder("tunnel-bench");
+    let words =
+        "tunnel bench --up 5Mbps --down 5Mbps --warm-up 200ms --duration 500ms --seed 3 --json";
+    let told = assert_envelope(&folder.text(words), &format!("exm {words}"), &["direct", "tunnel"]);
+    assert_eq!(told["seed"], 3);
 }

@@ -76,6 +76,7 @@ impl Results {
             title: experiment.title.as_ref().map(|_| plan.title(plan.cases.iter())),
             source: experiment.source.clone(),
             notes: notes(experiment).chain(inside(experiment, &found.cases)).collect(),
+            warnings: plan.warnings.clone(),
             columns: experiment.columns.iter().map(|column| column.key.to_owned()).collect(),
             sweep: experiment.sweep.as_ref().map(|sweep| sweep.title.clone()),
             schemes: schemes.collect(),

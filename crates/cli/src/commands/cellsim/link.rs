@@ -1,6 +1,7 @@
 //! What the link is like, from options. Rates, traces, queues and their limits are read as those of
 //! a scenario, so that they are written in one way everywhere.
 
+use crate::complete;
 use crate::options::{self, Text};
 use crate::shell::Failure;
 use exm_emulator::{Bursts, PathSpec, Propagation, Reordering, Schedule, Setup, Timing};
@@ -19,16 +20,17 @@ pub(crate) struct LinkFlags {
     ///
     /// A trace has a line for each opportunity to deliver 1500 bytes, its time in milliseconds with
     /// up to six decimals, and is repeated. `exm trace generate --help` names the synthetic links.
-    #[arg(long, value_name = "RATE|TRACE")]
+    #[arg(long, value_name = "RATE|TRACE", add = complete::traces())]
     up: String,
     /// The other way
-    #[arg(long, value_name = "RATE|TRACE")]
+    #[arg(long, value_name = "RATE|TRACE", add = complete::traces())]
     down: String,
     /// The propagation delay each way, or a file of delays: lines of a time and a delay, in ms
     #[arg(long, value_name = "DURATION|FILE", default_value = "20ms")]
     delay: Pair<String>,
     /// The queue discipline, and its parameters, such as 'codel target=10ms,interval=50ms'
     #[arg(long, value_name = "QUEUE", default_value = "drop-tail", value_parser = queues)]
+    #[arg(add = complete::queue_pairs())]
     queue: Pair<QueueKind>,
     /// How much may wait in the queue: 1000 packets, 250 kB, 5 BDP (of the rate and both delays) or
     /// unlimited

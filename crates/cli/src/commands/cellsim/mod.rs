@@ -16,6 +16,7 @@ use exm_units::Span;
 pub(crate) use link::LinkFlags;
 use logs::LogFlags;
 use meters::Show;
+use serde::Serialize;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -71,6 +72,14 @@ pub(crate) struct Args {
     logs: LogFlags,
     #[command(flatten)]
     show: Show,
+}
+
+/// What the link did, and the seed that it did so with.
+#[derive(Serialize)]
+struct Seeded {
+    seed: u64,
+    #[serde(flatten)]
+    report: Report,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -131,7 +140,8 @@ impl Args {
     fn report(&self, setup: &Setup, emulated: &Emulated, missed: [u64; 2]) -> Result<(), Failure> {
         let report = Report::new(setup, emulated, missed);
         if self.show.json {
-            return shell::print_json(&shell::json(&report, None)?);
+            let seeded = Seeded { seed: setup.seed, report };
+            return shell::print_json(&shell::json(&seeded, None)?);
         }
         if !self.show.quiet {
             // Beside what COMMAND prints, which may go elsewhere.

@@ -13,6 +13,7 @@ pub(crate) use run::Run;
 
 use crate::codes::INTERRUPTED;
 use crate::commands::score;
+use crate::complete;
 use crate::shell::{self, Failure, Printing};
 use crate::tables;
 use crate::threads::Threads;
@@ -58,7 +59,7 @@ pub(crate) struct Args {
     seed: Option<u64>,
     /// Start from this table, a file or a shipped one, instead of from nothing; its rules may differ
     /// by the model's signals only
-    #[arg(long, value_name = "TABLE", help_heading = "Search", conflicts_with = "resume")]
+    #[arg(long, value_name = "TABLE", help_heading = "Search", conflicts_with = "resume", add = complete::tables())]
     start: Option<PathBuf>,
     /// Score the finished table on so many held-out networks; 0 for none
     #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Search")]

@@ -2,7 +2,6 @@
 
 use crate::columns::Columns;
 use crate::experiments;
-use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing};
 use exm_experiment::{Options, Plan, total_work};
 use serde::Serialize;
@@ -49,8 +48,7 @@ impl Entry {
     fn new(name: &'static str) -> Result<Entry, Failure> {
         let experiment = experiments::load(name)?;
         let files = experiment.files();
-        let plan: Plan =
-            experiments::plan(experiment, &Options::default(), &mut DesignRanges::default())?;
+        let plan: Plan = experiments::plan(experiment, &Options::default())?;
         let runs = plan.runs * plan.cases.len() as u64;
         Ok(Entry {
             name,

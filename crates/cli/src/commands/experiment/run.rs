@@ -5,8 +5,8 @@ use super::work::{Stale, Work};
 use crate::codes;
 use crate::columns::Columns;
 use crate::commands::duration;
+use crate::complete;
 use crate::experiments;
-use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use cpu_time::ProcessTime;
@@ -46,7 +46,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The experiments: files, or names of shipped ones
-    #[arg(value_name = "EXPERIMENT", required_unless_present = "all")]
+    #[arg(value_name = "EXPERIMENT", required_unless_present = "all", add = complete::experiments())]
     names: Vec<String>,
     /// All that are shipped
     #[arg(long, conflicts_with = "names")]
@@ -159,8 +159,7 @@ impl Args {
         let options = self.options(experiment.runs)?;
         let folder = self.out.clone().unwrap_or_else(|| self.usual_folder(&experiment.name));
         let live = self.live();
-        let mut ranges = DesignRanges::default();
-        let planned = experiments::plan(experiment, &options, &mut ranges);
+        let planned = experiments::plan(experiment, &options);
         let planned = match live {
             Some(live) => planned.and_then(|plan| plan.live(live.lab)),
             None => planned,
@@ -185,8 +184,7 @@ impl Args {
             live,
         };
         let results = work.carry_out()?;
-        let warnings = ranges.warnings(plan.cases.iter().map(|c| (&c.scenario, &c.network)));
-        self.printing.print_warned(&Shown::new(&results, &folder), &warnings)
+        self.printing.print_warned(&Shown::new(&results, &folder), &results.warnings)
     }
 
     /// Where the results of the experiment of this `name` go: those on other traces, and those in real

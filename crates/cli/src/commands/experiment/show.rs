@@ -29,7 +29,7 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         for folder in &self.folders {
             let results = load(folder)?;
-            self.printing.print(&Shown::new(&results, folder))?;
+            self.printing.print_warned(&Shown::new(&results, folder), &results.warnings)?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -74,7 +74,6 @@ pub(crate) struct Args {
 /// What was recorded.
 #[derive(Serialize)]
 struct Report {
-    command: String,
     down: Total,
     up: Total,
     /// Arrivals at the server that we were never told of.
@@ -314,10 +313,10 @@ impl Recording<'_> {
     }
 
     fn finish(mut self, refused: u64) -> Result<Report, Failure> {
-        let (command, untold) = (command_line(), self.untold);
+        let untold = self.untold;
         let down = self.down.finish(&mut self.table)?;
         let up = self.up.finish(&mut self.table)?;
         self.table.flush()?;
-        Ok(Report { command, down, up, untold, refused })
+        Ok(Report { down, up, untold, refused })
     }
 }

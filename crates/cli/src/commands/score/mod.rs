@@ -5,6 +5,7 @@ mod report;
 
 pub(crate) use report::{Report, reach, signed};
 
+use crate::complete;
 use crate::options;
 use crate::progress::Progress;
 use crate::ranges::DesignRanges;
@@ -45,7 +46,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// What to score: tables' files, names of shipped tables, or of controllers such as aimd
-    #[arg(value_name = "CC", required = true)]
+    #[arg(value_name = "CC", required = true, add = complete::controllers())]
     contenders: Vec<String>,
     /// The model of networks, and the objective
     #[arg(long, value_name = "MODEL.toml")]

@@ -1,6 +1,7 @@
 //! A network of one link, described by options. They are read as the scenario they stand for, so
 //! that a quantity is written in one way everywhere.
 
+use crate::complete;
 use crate::options::{
     self, DEFAULT_BUFFER, DEFAULT_DURATION, DEFAULT_LOSS, DEFAULT_ON, DEFAULT_QUEUE, Setup, Text,
     short_name,
@@ -20,7 +21,7 @@ pub(super) struct NetworkFlags {
     #[arg(long, value_name = "RATE", required_unless_present_any = ["scenario", "trace"])]
     link: Option<Rate>,
     /// Instead of a rate, a file of delivery opportunities, or a synthetic link such as lte
-    #[arg(long, value_name = "FILE", conflicts_with = "link")]
+    #[arg(long, value_name = "FILE", conflicts_with = "link", add = complete::traces())]
     trace: Option<String>,
     /// The round-trip propagation delay, such as 150ms
     #[arg(long, value_name = "DURATION", required_unless_present = "scenario")]
@@ -29,7 +30,7 @@ pub(super) struct NetworkFlags {
     ///
     /// Several, separated by commas, share the senders out between them in blocks as equal as can
     /// be: of 8 senders, "a,b,c" runs 1 to 3 by a, 4 to 6 by b, 7 and 8 by c.
-    #[arg(long, value_name = "CC,...", value_delimiter = ',')]
+    #[arg(long, value_name = "CC,...", value_delimiter = ',', add = complete::controllers())]
     #[arg(required_unless_present = "scenario")]
     cc: Vec<String>,
     /// How many senders there are [default: one for each of --cc]
@@ -40,6 +41,7 @@ pub(super) struct NetworkFlags {
     buffer: String,
     /// The queue discipline, and its parameters, such as 'codel target=10ms,interval=50ms'
     #[arg(long, value_name = "QUEUE", default_value = DEFAULT_QUEUE, value_parser = options::queue)]
+    #[arg(add = complete::queues())]
     queue: QueueKind,
     /// What all senders run on: TCP, or the bare host that RemyCCs are trained on, which does not
     /// retransmit what is lost

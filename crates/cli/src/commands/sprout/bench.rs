@@ -3,7 +3,7 @@
 use crate::columns::Columns;
 use crate::commands::duration;
 use crate::sessions::{Charts, Display, DisplayFlags, KeyFlags, SproutFlags, carry, servers};
-use crate::shell::{Failure, Printing, command_line};
+use crate::shell::{Failure, Printing};
 use exm_datagram::{Key, PortRange};
 use exm_os::Clock;
 use exm_session::bench::{Bench, BenchServer, Half, Outcome, Plan};
@@ -161,7 +161,6 @@ fn serve(mut session: Session, stop: &UnixStream) -> std::io::Result<()> {
 
 #[derive(Serialize)]
 struct Report {
-    command: String,
     seconds: f64,
     /// Whether delays are true, or relative to the least.
     delay_is: &'static str,
@@ -194,7 +193,6 @@ impl Report {
             loss_percent: 100.0 * half.loss(),
         };
         Report {
-            command: command_line(),
             seconds: outcome.plan.duration.saturating_sub(outcome.plan.skip).as_secs_f64(),
             delay_is: if outcome.one_clock { "end to end" } else { "above the least" },
             up: outcome.up.as_ref().map(line),

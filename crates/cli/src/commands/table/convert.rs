@@ -1,8 +1,9 @@
 //! `exm table convert`: a table in another format.
 
+use crate::complete;
 use crate::interrupt;
-use crate::outputs::check_output;
-use crate::shell::{self, Failure, Printing};
+use crate::outputs::{check_only_output, is_stdout};
+use crate::shell::{self, Failure, Printing, write_out};
 use crate::tables;
 use exm_remy::{Provenance, counted};
 use serde::Serialize;
@@ -23,8 +24,9 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The table: a file, or the name of a shipped one
+    #[arg(add = complete::tables())]
     input: PathBuf,
-    /// The file to write
+    /// The file to write; - is the standard output, as JSON
     output: PathBuf,
     /// Overwrite the output where it exists
     #[arg(long, short)]
@@ -52,7 +54,11 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let output = self.output.as_path();
         let file = tables::load(&self.input)?;
-        check_output(output, &[&self.input], self.force)?;
+        check_only_output(output, &[&self.input], self.force)?;
+        if is_stdout(output) {
+            write_out(file.to_json().as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
         interrupt::shielded(|| file.save(output))?;
         let kept =
             Provenance { remy_file: file.provenance.remy_file.clone(), ..Default::default() };

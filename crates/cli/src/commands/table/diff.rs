@@ -1,5 +1,6 @@
 //! `exm table diff`: in what two tables differ.
 
+use crate::complete;
 use crate::shell::{Failure, Printing};
 use crate::tables;
 use std::path::PathBuf;
@@ -21,8 +22,10 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The one table: a file, or the name of a shipped one
+    #[arg(add = complete::tables())]
     first: PathBuf,
     /// The other
+    #[arg(add = complete::tables())]
     second: PathBuf,
     #[command(flatten)]
     printing: Printing,

@@ -1,5 +1,6 @@
 //! `exm table show`: a table for people to read.
 
+use crate::complete;
 use crate::ranges::model_of;
 use crate::shell::{Failure, Printing};
 use crate::tables;
@@ -21,6 +22,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The table: a file, or the name of a shipped one
+    #[arg(add = complete::tables())]
     table: PathBuf,
     /// Print the tree of the rules instead
     #[arg(long, conflicts_with = "json")]

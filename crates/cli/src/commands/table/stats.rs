@@ -1,5 +1,6 @@
 //! `exm table stats`: a table in a few numbers.
 
+use crate::complete;
 use crate::shell::{Failure, Printing};
 use crate::tables;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The table: a file, or the name of a shipped one
+    #[arg(add = complete::tables())]
     table: PathBuf,
     #[command(flatten)]
     printing: Printing,

@@ -1,7 +1,7 @@
 //! `exm trace convert`: traces in other formats.
 
-use super::{check_window, is_stdout, write_output};
-use crate::outputs::check_output;
+use super::check_window;
+use crate::outputs::{check_only_output, is_stdout, write_output};
 use crate::shell::{Failure, Printing};
 use exm_trace::{Origin, Trace};
 use exm_units::Span;
@@ -76,9 +76,7 @@ impl fmt::Display for Written<'_> {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let (input, output) = (self.input.as_path(), self.output.as_path());
-        if !is_stdout(output) {
-            check_output(output, &[input], self.force)?;
-        }
+        check_only_output(output, &[input], self.force)?;
         let trace = self.read()?;
         let is_table = output.extension().is_some_and(|end| end == "csv");
         let usual = if is_table { Format::Times } else { Format::Mahimahi };

@@ -1,7 +1,8 @@
 //! `exm trace generate`: a trace of a link that is made up.
 
-use super::{is_stdout, synthetic, write_output};
-use crate::outputs::check_output;
+use super::synthetic;
+use crate::complete;
+use crate::outputs::{check_only_output, is_stdout, write_output};
 use crate::shell::{Failure, Printing, command_line};
 use exm_trace::Synthetic;
 use exm_units::{Rate, Span};
@@ -43,7 +44,7 @@ Examples:
 #[command(after_help = help())]
 pub(crate) struct Args {
     /// The link: a name from the list below, or the model of one in a .toml file
-    #[arg(value_name = "LINK")]
+    #[arg(value_name = "LINK", add = complete::traces())]
     link: String,
     /// How long the trace is
     #[arg(long, alias = "for", value_name = "DURATION", default_value = "5min")]
@@ -98,9 +99,7 @@ impl fmt::Display for Written<'_> {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let output = self.output.as_path();
-        if !is_stdout(output) {
-            check_output(output, &[Path::new(&self.link)], self.force)?;
-        }
+        check_only_output(output, &[Path::new(&self.link)], self.force)?;
         let trace = synthetic(&self.link)?.generate(self.seed, self.duration)?;
         let text = if self.fine {
             // Mahimahi takes no comments, and no decimals either.

@@ -6,8 +6,7 @@ mod info;
 mod plot;
 
 use crate::commands::commands;
-use crate::outputs::write_file;
-use crate::shell::{Failure, write_out};
+use crate::shell::Failure;
 use exm_sim::scenario::{load_synthetic, suggest};
 use exm_trace::{Synthetic, Trace};
 use exm_units::Span;
@@ -68,16 +67,6 @@ fn load(files: &[PathBuf]) -> Result<Vec<(String, Trace)>, Failure> {
         short.unwrap_or(file).display().to_string()
     };
     files.iter().map(|file| Ok((name(file), Trace::load(file)?))).collect()
-}
-
-/// Whether `output` is the standard output, written `-`. Summaries are then left out.
-fn is_stdout(output: &Path) -> bool {
-    output == Path::new("-")
-}
-
-/// Writes `bytes` to the file or the standard output.
-fn write_output(output: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    if is_stdout(output) { write_out(bytes) } else { write_file(output, bytes) }
 }
 
 /// The most rates of a trace: a narrow window on a long one would fill the memory.

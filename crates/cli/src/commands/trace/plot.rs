@@ -1,7 +1,7 @@
 //! `exm trace plot`: pictures of traces.
 
 use super::{check_window, load};
-use crate::outputs::{check_output, write_file};
+use crate::outputs::{check_only_output, is_stdout, write_output};
 use crate::shell::Failure;
 use exm_measure::figure::{Density, Line, Series, SeriesPanel, Style};
 use exm_trace::{InterArrivals, Statistics, Trace};
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// The traces
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Where to write the picture: .svg, .png or .pdf
+    /// Where to write the picture: .svg, .png or .pdf; - is the standard output, as SVG
     #[arg(short, long = "out", alias = "output", value_name = "FILE")]
     output: PathBuf,
     /// What to draw
@@ -50,13 +50,14 @@ const PIXELS: f32 = 2.0;
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let output = self.output.display().to_string();
-        let format = self.output.extension().and_then(|end| end.to_str()).unwrap_or_default();
+        let ending = self.output.extension().and_then(|end| end.to_str()).unwrap_or_default();
+        let format = if is_stdout(&self.output) { "svg" } else { ending };
         if !["svg", "png", "pdf"].contains(&format) {
             let problem = "end its name in .svg, .png or .pdf";
             return Err(Failure::invalid_value(&output, "--out", problem));
         }
         let files: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
-        check_output(&self.output, &files, self.force)?;
+        check_only_output(&self.output, &files, self.force)?;
         let traces = load(&self.files)?;
         let svg = match self.kind {
             Kind::Capacity => self.capacity(&traces)?,
@@ -67,7 +68,7 @@ impl Args {
             "pdf" => exm_measure::pdf(&svg)?,
             _ => svg.into_bytes(),
         };
-        write_file(&self.output, &picture)?;
+        write_output(&self.output, &picture)?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -7,7 +7,7 @@ use crate::commands::duration;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::sessions::SproutFlags;
-use crate::shell::{Failure, Printing, command_line};
+use crate::shell::{Failure, Printing};
 use exm_os::Rights;
 use exm_tunnel::bench::{BenchError, BenchPlan, Call, Measured, Way, measure};
 use exm_units::Span;
@@ -92,7 +92,7 @@ impl Args {
 
 #[derive(Serialize)]
 struct Report {
-    command: String,
+    seed: u64,
     link_up: String,
     link_down: String,
     congestion: String,
@@ -131,7 +131,7 @@ impl Report {
             call_down: part(&measured.down),
         });
         Report {
-            command: command_line(),
+            seed: plan.link.seed,
             link_up: up,
             link_down: down,
             congestion: plan.congestion.clone(),

@@ -2,7 +2,6 @@
 
 use super::flows::rows;
 use crate::columns::Columns;
-use crate::shell::command_line;
 use exm_session::Session;
 use exm_tunnel::{Network, Pipe};
 use serde::Serialize;
@@ -15,7 +14,6 @@ const SHOWN: usize = 12;
 /// What a tunnel carried. Bytes are those on the link, with what is put around each packet.
 #[derive(Serialize)]
 pub(super) struct Summary {
-    command: String,
     seconds: f64,
     device: String,
     mtu: u16,
@@ -62,7 +60,6 @@ impl Summary {
             .collect();
         flows.sort_by_key(|flow| Reverse(flow.sent_bytes + flow.received_bytes));
         Summary {
-            command: command_line(),
             seconds: session.clock().now().as_secs_f64(),
             device: pipe.device_name().to_owned(),
             mtu: pipe.mtu(),

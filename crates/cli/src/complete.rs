@@ -1,0 +1,121 @@
+//! What shells are offered where a name is typed: what there is to name, and files.
+
+use crate::{experiments, tables};
+use clap_complete::engine::{
+    ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
+};
+use exm_link::QueueKind;
+use exm_sim::controllers::AnyController;
+use exm_sim::scenario::SPROUT_NAMES;
+use exm_trace::Synthetic;
+use std::ffi::OsStr;
+
+/// The variable by which the scripts of shells ask for completions, with the shell's name.
+pub(crate) const VARIABLE: &str = "EXM_COMPLETE";
+
+/// Answers the script of a shell and ends the program, where one asks.
+pub(crate) fn answer() {
+    clap_complete::CompleteEnv::with_factory(crate::cli::Cli::definition)
+        .var(VARIABLE)
+        .bin("exm")
+        .complete();
+}
+
+/// Tables: shipped ones and files.
+pub(crate) fn tables() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        [starting(current, tables::shipped_names()), table_files(current)]
+            .into_iter()
+            .flatten()
+            .collect()
+    })
+}
+
+/// What may run a sender: controllers, and tables.
+pub(crate) fn controllers() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        [starting(current, controller_names()), table_files(current)]
+            .into_iter()
+            .flatten()
+            .collect()
+    })
+}
+
+/// The same, with a queue after a slash.
+pub(crate) fn schemes() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let names = controller_names();
+        let controller = current.to_str().and_then(|text| text.rsplit_once('/'));
+        let queued: Vec<String> = match controller {
+            Some((controller, _)) if names.contains(&controller) => {
+                QueueKind::NAMES.iter().map(|queue| format!("{controller}/{queue}")).collect()
+            }
+            _ => Vec::new(),
+        };
+        [starting(current, names), starting(current, queued), table_files(current)]
+            .into_iter()
+            .flatten()
+            .collect()
+    })
+}
+
+/// Queue disciplines.
+pub(crate) fn queues() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| starting(current, QueueKind::NAMES))
+}
+
+/// Those of one direction or of two, with a comma between them.
+pub(crate) fn queue_pairs() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let before = current.to_str().and_then(|text| text.rsplit_once(','));
+        let prefix = before.map_or(String::new(), |(up, _)| format!("{up},"));
+        starting(current, QueueKind::NAMES.iter().map(|queue| format!("{prefix}{queue}")))
+    })
+}
+
+/// Links that follow traces: synthetic ones and files.
+pub(crate) fn traces() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        [starting(current, Synthetic::names()), PathCompleter::any().complete(current)]
+            .into_iter()
+            .flatten()
+            .collect()
+    })
+}
+
+/// Experiments: shipped ones and files.
+pub(crate) fn experiments() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        [starting(current, experiments::shipped_names()), files(current, &["toml"])]
+            .into_iter()
+            .flatten()
+            .collect()
+    })
+}
+
+fn controller_names() -> Vec<&'static str> {
+    let names = AnyController::NAMES.iter().copied().chain(SPROUT_NAMES);
+    names.chain(tables::shipped_names()).collect()
+}
+
+/// Those of `names` that begin with what is typed.
+fn starting(
+    current: &OsStr,
+    names: impl IntoIterator<Item = impl AsRef<str>>,
+) -> Vec<CompletionCandidate> {
+    let typed = current.to_string_lossy();
+    let fitting = names.into_iter().filter(|name| name.as_ref().starts_with(&*typed));
+    fitting.map(|name| CompletionCandidate::new(name.as_ref())).collect()
+}
+
+fn table_files(current: &OsStr) -> Vec<CompletionCandidate> {
+    files(current, &["json", "dna"])
+}
+
+/// Files whose names end so, and folders on the way to them.
+fn files(current: &OsStr, endings: &'static [&str]) -> Vec<CompletionCandidate> {
+    let is_one = |path: &std::path::Path| {
+        path.extension().and_then(OsStr::to_str).is_some_and(|end| endings.contains(&end))
+    };
+    PathCompleter::any().filter(is_one).complete(current)
+}
