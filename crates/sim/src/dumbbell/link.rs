@@ -31,19 +31,17 @@ impl Fifo {
         for &key in keys {
             let sent = start + merge::time(key);
             let sender = &mut senders[merge::sender(key)];
-            let sequence = sender.enqueued;
-            sender.enqueued += 1;
             if self.busy_until - sent > self.limit {
-                sender.lost += 1;
+                sender.miss(true);
                 continue;
             }
             self.busy_until = self.busy_until.max(sent) + self.service;
             if self.losses.next_is_lost() {
-                sender.lost += u64::from(self.busy_until < self.end);
+                sender.miss(self.busy_until < self.end);
                 continue;
             }
             let received = self.busy_until + sender.delay;
-            sender.push_arrival(Arrival { sent, received, sequence });
+            sender.arrive(Arrival { sent, received });
         }
     }
 }

@@ -5,6 +5,7 @@ use super::{Observer, Ready};
 use crate::traffic::{Job, Switch};
 use exm_remy::{Lookup, Memory};
 use exm_units::{Instant, Span};
+use std::collections::VecDeque;
 
 /// Before all time, yet far from overflow: the last send of a flow that has sent nothing.
 const NEVER_SENT: i64 = i64::MIN / 2;
@@ -16,13 +17,22 @@ const ENDLESS: u64 = u64::MAX;
 /// lost (the initial timeout of RFC 6298, section 2). Flows that last a time have no such timer,
 /// as in the original program.
 const STALL_TIMEOUT: i64 = 1_000_000_000;
+/// Room for so many arrivals, a megabyte, is kept whether or not it is needed again.
+const MUCH: usize = 65_536;
 
-/// A packet that will reach the receiver, and be acknowledged at once.
+/// A packet that will reach the receiver, and be acknowledged at once. There may be a million of a
+/// sender, so its number is left to be counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) sent: i64,
     pub(super) received: i64,
-    pub(super) sequence: u64,
+}
+
+/// Packets that will not reach the receiver: so many, from number `at` on.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    at: u64,
+    missing: u64,
 }
 
 /// When a sender switched on or off.
@@ -44,15 +54,21 @@ pub(super) struct Sender {
     /// Packets under way, those not yet acknowledged from `head` on, in order of arrival.
     arrivals: Vec<Arrival>,
     head: usize,
+    /// The number of the packet at `head`, or the first of those missing before it.
+    number: u64,
+    /// Which are missing from there on, but for those after the last arrival.
+    gaps: VecDeque<Gap>,
     /// When it sends, switches or gives up next, if no acknowledgement comes before.
     next_own_event: i64,
     delivered: u64,
     rtt_sum: i64,
     pub(super) toggles: Vec<Toggle>,
-    /// The packet number the link gives to the next packet it is handed.
-    pub(super) enqueued: u64,
+    /// The number of the packet that the link is handed next.
+    enqueued: u64,
+    /// How many before that the link has taken out.
+    missing: u64,
     /// Packets the link has dropped or lost.
-    pub(super) lost: u64,
+    lost: u64,
 }
 
 /// What every packet touches, the memory apart; small enough to be kept in registers.
@@ -133,16 +149,16 @@ impl Flow {
     }
 
     #[inline]
-    fn on_ack(&mut self, ack: &Arrival, memory: &mut Memory) {
-        if ack.sequence >= self.start {
-            let gap = (ack.sequence + 1).saturating_sub(self.acked);
+    fn on_ack(&mut self, ack: &Arrival, number: u64, memory: &mut Memory) {
+        if number >= self.start {
+            let gap = (number + 1).saturating_sub(self.acked);
             let (sent, received) = (at(ack.sent), at(ack.received));
             memory.on_ack(sent, received, received.saturating_since(sent), gap);
             self.last_ack = ack.received;
             // A flow that completed may still be owed packets it had given up.
             self.to_deliver = self.to_deliver.saturating_sub(1);
         }
-        self.acked = self.acked.max(ack.sequence + 1);
+        self.acked = self.acked.max(number + 1);
     }
 
     /// Applies the rule of `memory`.
@@ -186,11 +202,14 @@ impl Sender {
             flow: Flow::new(),
             arrivals: Vec::new(),
             head: 0,
+            number: 0,
+            gaps: VecDeque::new(),
             next_own_event: start,
             delivered: 0,
             rtt_sum: 0,
             toggles: Vec::new(),
             enqueued: 0,
+            missing: 0,
             lost: 0,
         }
     }
@@ -214,10 +233,28 @@ impl Sender {
         Span::from_nanos(self.rtt_sum as u64)
     }
 
-    /// A packet of this sender will arrive.
+    /// Packets that the link has dropped or lost.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// The next packet that the link is handed will arrive.
     #[inline]
-    pub(super) fn push_arrival(&mut self, arrival: Arrival) {
+    pub(super) fn arrive(&mut self, arrival: Arrival) {
+        if self.missing > 0 {
+            let (at, missing) = (self.enqueued - self.missing, std::mem::take(&mut self.missing));
+            self.gaps.push_back(Gap { at, missing });
+        }
+        self.enqueued += 1;
         self.arrivals.push(arrival);
+    }
+
+    /// The next packet that the link is handed will not arrive; it `counts` if that is before the end.
+    #[inline]
+    pub(super) fn miss(&mut self, counts: bool) {
+        self.enqueued += 1;
+        self.missing += 1;
+        self.lost += u64::from(counts);
     }
 
     /// Lives through everything before `horizon`: all arrivals until then are known.
@@ -262,13 +299,22 @@ impl Sender {
         if stalls_at < horizon {
             stretch = Stretch { start, acks: until(stalls_at), end: stalls_at, switches: false };
         }
-        let stale = waiting.partition_point(|a| a.sequence < self.flow.start);
-        let last = stale + self.flow.to_deliver as usize;
+        let last = self.stale(waiting.len()) + self.flow.to_deliver as usize;
         if last <= stretch.acks {
             stretch =
                 Stretch { start, acks: last, end: waiting[last - 1].received, switches: true };
         }
         stretch
+    }
+
+    /// How many of the `waiting` arrivals are of packets before the present flow.
+    fn stale(&self, waiting: usize) -> usize {
+        let start = self.flow.start;
+        let earlier = |gap: &&Gap| gap.at < start;
+        let missing =
+            self.gaps.iter().take_while(earlier).map(|gap| gap.missing.min(start - gap.at));
+        let numbers = start.saturating_sub(self.number);
+        ((numbers - missing.sum::<u64>()) as usize).min(waiting)
     }
 
     /// Handles the acknowledgements of a stretch and sends until its end; returns the time of the
@@ -285,12 +331,19 @@ impl Sender {
         let mut memory = self.memory.clone();
         let mut flow = self.flow;
         let mut rtt_sum = 0;
+        let mut number = self.number;
+        let mut gap_at = self.gaps.front().map_or(u64::MAX, |gap| gap.at);
         for ack in &self.arrivals[self.head..self.head + stretch.acks] {
+            if number == gap_at {
+                number += self.gaps.pop_front().map_or(0, |gap| gap.missing);
+                gap_at = self.gaps.front().map_or(u64::MAX, |gap| gap.at);
+            }
             if self.on {
                 flow.send_until(now, ack.received, sends);
             }
             rtt_sum += ack.received - ack.sent;
-            flow.on_ack(ack, &mut memory);
+            flow.on_ack(ack, number, &mut memory);
+            number += 1;
             flow.apply(&memory, rules, observer);
             now = ack.received;
         }
@@ -298,6 +351,7 @@ impl Sender {
             flow.send_until(now, stretch.end, sends);
         }
         (self.memory, self.flow) = (memory, flow);
+        self.number = number;
         self.rtt_sum += rtt_sum;
         self.head += stretch.acks;
         self.delivered += stretch.acks as u64;
@@ -332,11 +386,15 @@ impl Sender {
         self.switch_at.min(send).min(self.flow.stalls_at())
     }
 
-    /// Frees the room of what has been acknowledged, once that is twice what is left.
+    /// Frees the room of what has been acknowledged, once that is as much as what is left.
     fn discard_acknowledged(&mut self) {
-        if self.head >= 2 * (self.arrivals.len() - self.head) {
+        let left = self.arrivals.len() - self.head;
+        if self.head >= left {
             self.arrivals.drain(..self.head);
             self.head = 0;
+            if self.arrivals.capacity() > MUCH.max(4 * left) {
+                self.arrivals.shrink_to(2 * left);
+            }
         }
     }
 }

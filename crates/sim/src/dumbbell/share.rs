@@ -19,7 +19,7 @@ pub(super) fn outcomes(senders: &[Sender], end: Instant) -> Vec<Outcome> {
         .map(|sender| Outcome {
             sent: sender.sent(),
             delivered: sender.delivered(),
-            lost: sender.lost,
+            lost: sender.lost(),
             rtt_sum: sender.rtt_sum(),
             ..Outcome::default()
         })
