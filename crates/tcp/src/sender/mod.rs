@@ -1,9 +1,10 @@
 //! [`Sender`]: keeps a connection's data flowing.
 
 mod on_periods;
+mod probes;
 
 use crate::delivery::Sampler;
-use crate::probe::{Out, Probe};
+use crate::probe::Probe;
 use crate::prr::Prr;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acknowledgement, Segment};
@@ -450,57 +451,6 @@ impl Sender {
             let sign = Congestion::new(CongestionKind::Spurious, answer.sent_at, now);
             let decision = cc.on_congestion(&sign);
             self.adopt(decision);
-        }
-    }
-
-    /// Sends a probe: a new segment if there is one, or else the last one again (RFC 8985, section
-    /// 7.3). Returns its number.
-    #[cold]
-    fn send_probe(&mut self, now: Instant) -> u64 {
-        let again = self.is_blocked();
-        let segment = self.board.next() - u64::from(again);
-        if !again {
-            self.board.send(segment);
-        }
-        self.probe.sent(Out { segment, at: now, end: self.board.next(), again });
-        segment
-    }
-
-    /// A probe is due after a silence, as long as all is well and something is under way.
-    fn schedule_probe(&mut self, now: Instant) {
-        let calm = matches!(self.phase, Phase::Open | Phase::Reduction) && !self.board.any_sacked();
-        let outstanding = self.board.outstanding();
-        if !calm || outstanding == 0 {
-            self.probe.cancel();
-            return;
-        }
-        // The answer to one segment alone may be held back.
-        let delay = self.settings.delayed_acks.filter(|_| outstanding == 1);
-        let delay = delay.map_or(Span::ZERO, |delayed| delayed.wait);
-        self.probe.schedule(now, self.timer.srtt(), delay, self.timer.due());
-    }
-
-    /// What `answer` says of the probe under way. Where the probe arrived before what was sent long
-    /// before it, that is lost; where it made good a loss that nothing else will tell of, the
-    /// controller hears of that (RFC 8985, section 7.4).
-    #[cold]
-    fn judge_probe<C: Controller>(&mut self, now: Instant, answer: &Acknowledgement, cc: &mut C) {
-        let Some(out) = self.probe.out() else { return };
-        let answered = answer.sent_at >= out.at;
-        if self.board.una() >= out.end {
-            self.probe.settle();
-            if out.again && answered && !answer.duplicate {
-                let mut sign = Congestion::new(CongestionKind::Lost, out.at, now);
-                sign.in_flight = self.in_flight();
-                let decision = cc.on_congestion(&sign);
-                self.adopt(decision);
-            }
-        } else if answered && answer.sequence == out.segment && self.board.any_sacked() {
-            self.probe.settle();
-            let lost = self.board.lose_below(out.segment);
-            if let Some(sampler) = &mut self.sampler {
-                sampler.lose(lost);
-            }
         }
     }
 
