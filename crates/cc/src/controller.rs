@@ -190,7 +190,7 @@ pub struct Decision {
 /// A congestion controller. Cloning copies its whole state.
 ///
 /// Hosts keep the last [`Decision`] and ask again only when something happened, so a call through
-/// an enum or a trait object costs next to nothing.
+/// an enum or a trait object ([`DynController`](crate::DynController)) costs next to nothing.
 pub trait Controller: Clone {
     /// A flow starts: everything known of the last one is forgotten.
     fn on_start(&mut self, start: &Start) -> Decision;
@@ -208,6 +208,10 @@ pub trait Controller: Clone {
     fn needs(&self) -> Needs {
         Needs::default()
     }
+
+    /// What it chooses by chance comes from `seed` from now on; called before the first flow, by hosts
+    /// whose results depend on their seed alone. One that chooses nothing by chance pays it no heed.
+    fn seed(&mut self, _seed: u64) {}
 }
 
 /// What a [`Controller`] asks of its host.

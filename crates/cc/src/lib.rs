@@ -21,6 +21,9 @@
 //! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`] |
 //!
 //! What each asks of its host, [`Controller::needs`] says.
+//!
+//! A controller of one's own is a type that implements the trait; [`DynController`] is its object-safe
+//! form, for hosts that take any.
 
 mod aimd;
 mod bbr;
@@ -29,6 +32,7 @@ mod compound;
 mod controller;
 mod cubic;
 mod dctcp;
+mod dynamic;
 mod gate;
 mod hystart;
 mod ledbat;
@@ -51,6 +55,7 @@ pub use controller::{
 };
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+pub use dynamic::DynController;
 pub use gate::{Gate, MAX_WINDOW};
 pub use hystart::SlowStart;
 pub use ledbat::Ledbat;

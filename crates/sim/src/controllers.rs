@@ -1,8 +1,8 @@
 //! [`AnyController`]: every kind of controller the simulator can put into a sender.
 
 use exm_cc::{
-    Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Cubic, Dctcp, Decision, Ledbat, Needs,
-    Reno, SlowStart, Start, Vegas, Xcp,
+    Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Cubic, Dctcp, Decision, DynController,
+    Ledbat, Needs, Reno, SlowStart, Start, Vegas, Xcp,
 };
 use exm_remy::RemyCc;
 use exm_units::Instant;
@@ -62,6 +62,10 @@ macro_rules! controllers {
             fn needs(&self) -> Needs {
                 match self { $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.needs(),)* }
             }
+
+            fn seed(&mut self, seed: u64) {
+                match self { $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.seed(seed),)* }
+            }
         }
     };
 }
@@ -73,14 +77,52 @@ impl AnyController {
         !matches!(self, AnyController::Remy(_))
     }
 
+    /// A controller of one's own.
+    ///
+    /// ```
+    /// use exm_cc::{Ack, Congestion, Controller, Decision, Start};
+    /// use exm_sim::controllers::AnyController;
+    /// use exm_units::{Instant, Packets, Span};
+    ///
+    /// /// Keeps five packets in flight, whatever happens.
+    /// #[derive(Clone)]
+    /// struct Five;
+    ///
+    /// impl Five {
+    ///     fn decision() -> Decision {
+    ///         Decision { cwnd: Packets::new(5), intersend: Span::ZERO, wake_at: None }
+    ///     }
+    /// }
+    ///
+    /// impl Controller for Five {
+    ///     fn on_start(&mut self, _: &Start) -> Decision {
+    ///         Five::decision()
+    ///     }
+    ///     fn on_ack(&mut self, _: &Ack) -> Decision {
+    ///         Five::decision()
+    ///     }
+    ///     fn on_congestion(&mut self, _: &Congestion) -> Decision {
+    ///         Five::decision()
+    ///     }
+    ///     fn on_tick(&mut self, _: Instant) -> Decision {
+    ///         Five::decision()
+    ///     }
+    /// }
+    ///
+    /// let controller = AnyController::own(Five);
+    /// assert!(controller.keeps_timer());
+    /// ```
+    ///
+    /// A whole simulation with one is `examples/own_controller.rs`.
+    pub fn own(controller: impl Controller + Send + Sync + 'static) -> AnyController {
+        AnyController::Own(Box::new(controller))
+    }
+
     /// The same, what it chooses by chance drawn from `seed`.
     #[must_use]
-    pub fn seeded(self, seed: u64) -> AnyController {
-        match self {
-            AnyController::Bbr(_) => AnyController::Bbr(Box::new(Bbr::new(seed))),
-            AnyController::Bbr1(_) => AnyController::Bbr1(Box::new(Bbr1::new(seed))),
-            other => other,
-        }
+    pub fn seeded(mut self, seed: u64) -> AnyController {
+        self.seed(seed);
+        self
     }
 
     /// The RemyCC, where it is one: its memory and rule are worth recording.
@@ -126,6 +168,8 @@ controllers! {
     Bbr1(Box<Bbr1>) { "bbr1" => Box::default() },
     /// BBR, version 3.
     Bbr(Box<Bbr>) { "bbr" => Box::default() },
+    /// One of somebody's own: [`AnyController::own`].
+    Own(Box<dyn DynController>) {},
     /// One that decides nonsense, for tests of the hosts.
     Hostile(crate::engine::Hostile) if test {},
 }

@@ -26,6 +26,13 @@ pub struct OnOff {
     pub off: Distribution,
 }
 
+impl OnOff {
+    /// A sender that always has something to send.
+    pub const fn always() -> OnOff {
+        OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) }
+    }
+}
+
 /// When flows start, and how long they last.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {

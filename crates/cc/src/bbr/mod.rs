@@ -246,4 +246,8 @@ impl Controller for Bbr {
     fn needs(&self) -> Needs {
         Needs { own_recovery: true, delivery: true, ..Needs::default() }
     }
+
+    fn seed(&mut self, seed: u64) {
+        *self = Bbr::new(seed);
+    }
 }

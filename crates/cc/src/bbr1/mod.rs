@@ -443,4 +443,8 @@ impl Controller for Bbr1 {
     fn needs(&self) -> Needs {
         Needs { own_recovery: true, delivery: true, ..Needs::default() }
     }
+
+    fn seed(&mut self, seed: u64) {
+        *self = Bbr1::new(seed);
+    }
 }

@@ -61,7 +61,7 @@ fn flow(delay_ms: u64, controller: AnyController, traffic: OnOff) -> FlowSpec {
 }
 
 fn ever() -> OnOff {
-    OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) }
+    OnOff::always()
 }
 
 fn fixed_packets(count: f64, off_secs: f64) -> OnOff {

@@ -153,6 +153,21 @@ fn senders_act_in_the_order_of_their_numbers() {
 }
 
 #[test]
+fn a_controller_of_ones_own_does_as_the_built_in_one() {
+    let with = |controller| {
+        let transport = Transport::Tcp { controller, settings: exm_tcp::Settings::default() };
+        let sender = FlowSpec { transport, ..flow(50, window(1), fixed_time(1.0, 0.3)) };
+        let limit = Limit::Packets(Packets::new(20));
+        let link = link(Rate::from_mbps(10.0), limit, 0.01);
+        run(&network(vec![link], vec![sender; 2], ms(20_000)), 7)
+    };
+    let chance = exm_cc::Bbr::new(1);
+    let (own, built_in) =
+        (AnyController::own(chance.clone()), AnyController::from(Box::new(chance)));
+    assert_eq!(with(own), with(built_in), "its chances are drawn from the seed, too");
+}
+
+#[test]
 fn samples_come_at_their_pace_and_change_nothing() {
     let sender = flow(50, aimd(), fixed_time(1.0, 0.3));
     let limit = Limit::Packets(Packets::new(20));

@@ -1,0 +1,114 @@
+//! [`DynController`]: controllers whose kind is known only when the program runs.
+
+use crate::{Ack, Congestion, Controller, Decision, Needs, Start};
+use exm_units::Instant;
+use std::fmt;
+
+/// A [`Controller`] as a trait object. Every controller that can go to another thread is one; hosts
+/// that take any controller take a `Box<dyn DynController>`, which is a controller itself.
+///
+/// Its methods are called as those of [`Controller`]; their own names only keep the two apart.
+///
+/// A host calls its controller once an event and keeps the decision, so the indirect call is lost in
+/// what an event costs.
+///
+/// ```
+/// use exm_cc::{Controller, Cubic, DynController, Reno, Start};
+/// use exm_units::Instant;
+///
+/// let mut several: Vec<Box<dyn DynController>> = vec![Box::new(Reno::new()), Box::new(Cubic::new())];
+/// for controller in &mut several {
+///     let decision = controller.on_start(&Start::new(Instant::ZERO));
+///     assert_eq!(decision.cwnd.get(), 10);
+/// }
+/// ```
+pub trait DynController: Send + Sync {
+    /// [`Controller::on_start`].
+    fn dyn_on_start(&mut self, start: &Start) -> Decision;
+
+    /// [`Controller::on_ack`].
+    fn dyn_on_ack(&mut self, ack: &Ack) -> Decision;
+
+    /// [`Controller::on_congestion`].
+    fn dyn_on_congestion(&mut self, congestion: &Congestion) -> Decision;
+
+    /// [`Controller::on_tick`].
+    fn dyn_on_tick(&mut self, now: Instant) -> Decision;
+
+    /// [`Controller::needs`].
+    fn dyn_needs(&self) -> Needs;
+
+    /// [`Controller::seed`].
+    fn dyn_seed(&mut self, seed: u64);
+
+    /// A copy of it and its whole state.
+    fn dyn_clone(&self) -> Box<dyn DynController>;
+}
+
+impl<C: Controller + Send + Sync + 'static> DynController for C {
+    fn dyn_on_start(&mut self, start: &Start) -> Decision {
+        Controller::on_start(self, start)
+    }
+
+    fn dyn_on_ack(&mut self, ack: &Ack) -> Decision {
+        Controller::on_ack(self, ack)
+    }
+
+    fn dyn_on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        Controller::on_congestion(self, congestion)
+    }
+
+    fn dyn_on_tick(&mut self, now: Instant) -> Decision {
+        Controller::on_tick(self, now)
+    }
+
+    fn dyn_needs(&self) -> Needs {
+        Controller::needs(self)
+    }
+
+    fn dyn_seed(&mut self, seed: u64) {
+        Controller::seed(self, seed);
+    }
+
+    fn dyn_clone(&self) -> Box<dyn DynController> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn DynController> {
+    fn clone(&self) -> Box<dyn DynController> {
+        (**self).dyn_clone()
+    }
+}
+
+impl fmt::Debug for dyn DynController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DynController")
+    }
+}
+
+impl Controller for Box<dyn DynController> {
+    fn on_start(&mut self, start: &Start) -> Decision {
+        (**self).dyn_on_start(start)
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        (**self).dyn_on_ack(ack)
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        (**self).dyn_on_congestion(congestion)
+    }
+
+    fn on_tick(&mut self, now: Instant) -> Decision {
+        (**self).dyn_on_tick(now)
+    }
+
+    fn needs(&self) -> Needs {
+        (**self).dyn_needs()
+    }
+
+    fn seed(&mut self, seed: u64) {
+        (**self).dyn_seed(seed);
+    }
+}
