@@ -20,10 +20,7 @@ fn run(folder: &Folder, options: &[&str], script: &str) -> Output {
 /// What a program prints that finds its peer by the environment, and what it ends with.
 #[test]
 fn a_program_reaches_its_peer_through_the_link() {
-    if !exm_testing::can_make_networks(&[]) {
-        return;
-    }
-    let folder = Folder::new("cellsim-peer");
+    let Some(folder) = Folder::with_networks("cellsim-peer") else { return };
     let link = ["--up", "10Mbps", "--down", "20Mbps", "--delay", "25ms,15ms", "--json"];
     let options = [&link[..], &["--world", "namespace", "--log", "log.csv"]].concat();
     let script = "ping -q -c 4 -i 0.2 $EXM_PEER >&2; echo $?; test $EXM_ADDRESS && exit 7";
@@ -51,10 +48,7 @@ fn a_program_reaches_its_peer_through_the_link() {
 
 #[test]
 fn what_cannot_be_is_told() {
-    if !exm_testing::can_make_networks(&[]) {
-        return;
-    }
-    let folder = Folder::new("cellsim-errors");
+    let Some(folder) = Folder::with_networks("cellsim-errors") else { return };
     let link = ["--up", "10Mbps", "--down", "20Mbps", "--world", "namespace", "--quiet"];
     let mut command = folder.exm("cellsim");
     let output = command.args(link).args(["--", "no-such-program"]).output().unwrap();
@@ -89,10 +83,7 @@ fn what_cannot_be_is_told() {
 /// What a program prints is all that is printed, or the summary as JSON after it.
 #[test]
 fn nothing_is_mixed_into_what_a_program_prints() {
-    if !exm_testing::can_make_networks(&[]) {
-        return;
-    }
-    let folder = Folder::new("cellsim-output");
+    let Some(folder) = Folder::with_networks("cellsim-output") else { return };
     let link = "cellsim --up 10Mbps --down 20Mbps --world namespace";
     assert_eq!(folder.text(&format!("{link} -- echo hello")), "hello\n");
     let words = format!("{link} --seed 7 --json -- true");
@@ -103,10 +94,7 @@ fn nothing_is_mixed_into_what_a_program_prints() {
 /// A program that does not end is ended with its duration, by SIGTERM and then for good.
 #[test]
 fn a_duration_ends_it() {
-    if !exm_testing::can_make_networks(&[]) {
-        return;
-    }
-    let folder = Folder::new("cellsim-duration");
+    let Some(folder) = Folder::with_networks("cellsim-duration") else { return };
     let link = ["--up", "10Mbps", "--down", "20Mbps", "--world", "namespace", "--quiet"];
     let options = [&link[..], &["--duration", "200ms"]].concat();
     let stubborn = "trap '' TERM; while :; do sleep 0.05; done";
@@ -140,10 +128,7 @@ fn on_terminal(folder: &Folder, words: &str, input: &str) -> Option<(Option<i32>
 /// Without a command it is a shell: of what is typed, or of a script.
 #[test]
 fn without_a_command_it_is_a_shell() {
-    if !exm_testing::can_make_networks(&[]) {
-        return;
-    }
-    let folder = Folder::new("cellsim-shell");
+    let Some(folder) = Folder::with_networks("cellsim-shell") else { return };
     let link = "cellsim --up 10Mbps --down 20Mbps --world namespace";
     folder.write("script", "echo at $EXM_ADDRESS $PS1\nexit 3\n");
     let mut command = folder.exm(link);
@@ -165,10 +150,7 @@ fn without_a_command_it_is_a_shell() {
 /// What programs print while meters cover the terminal stands there afterwards.
 #[test]
 fn meters_swallow_no_output() {
-    if !exm_testing::can_make_networks(&[]) {
-        return;
-    }
-    let folder = Folder::new("cellsim-meters");
+    let Some(folder) = Folder::with_networks("cellsim-meters") else { return };
     let words = "cellsim --up 10Mbps --down 20Mbps --meters --peer 'echo peer here; sleep 9' -- \
                  sh -c 'echo output; echo problem >&2; sleep 0.5; printf last'";
     let Some((code, text)) = on_terminal(&folder, words, "") else { return };
@@ -184,10 +166,7 @@ fn meters_swallow_no_output() {
 /// That network is one of the test's own, with a way out that leads nowhere.
 #[test]
 fn nothing_is_left_when_it_is_killed() {
-    if !exm_testing::can_make_networks(&[]) {
-        return;
-    }
-    let folder = Folder::new("cellsim-kill");
+    let Some(folder) = Folder::with_networks("cellsim-kill") else { return };
     let exm = env!("CARGO_BIN_EXE_exm");
     let mark = format!("1000.{}", std::process::id());
     // Killed so long after its start, and once there is all that it makes.

@@ -21,6 +21,13 @@ impl Folder {
         Folder(path)
     }
 
+    /// The same for a test that makes networks; none, which is noted, where this process may make none.
+    #[cfg(target_os = "linux")]
+    #[track_caller]
+    pub(crate) fn with_networks(name: &str) -> Option<Folder> {
+        exm_testing::can_make_networks(&[]).then(|| Folder::new(name))
+    }
+
     /// The program with the command line `words`, split at spaces; an underscore is a space within
     /// a word.
     pub(crate) fn exm(&self, words: &str) -> Command {

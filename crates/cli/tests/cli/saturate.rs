@@ -14,10 +14,7 @@ const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
 /// The rates are those of the link, or somewhat less: acknowledgements wait behind the data here.
 #[test]
 fn a_link_is_recorded() {
-    if !exm_testing::can_make_networks(&[]) {
-        return;
-    }
-    let folder = Folder::new("saturate");
+    let Some(folder) = Folder::with_networks("saturate") else { return };
     folder.write("key", KEY);
     let exm = env!("CARGO_BIN_EXE_exm");
     let serve = format!("{exm} saturate serve --key-file key");

@@ -5,11 +5,12 @@ use crate::common::{Folder, assert_envelope, assert_fails, error_of};
 use std::process::{Command, Output, Stdio};
 
 /// A key, and the program as `$exm`, for [`shell`].
-fn folder(name: &str) -> Folder {
-    let folder = Folder::new(name);
+#[track_caller]
+fn folder(name: &str) -> Option<Folder> {
+    let folder = Folder::with_networks(name)?;
     folder.write("key", "AAECAwQFBgcICQoLDA0ODw");
     folder.write("resolv.conf", "nameserver 192.0.2.53\n");
-    folder
+    Some(folder)
 }
 
 /// What `script` prints in a network of its own, and with a resolver of its own.
@@ -72,10 +73,7 @@ kill $other 2>/dev/null
 
 #[test]
 fn nothing_is_left_when_both_ends_are_killed() {
-    if !exm_testing::can_make_networks(&[]) {
-        return;
-    }
-    let folder = folder("tunnel-killed");
+    let Some(folder) = folder("tunnel-killed") else { return };
     let output = shell(&folder, &format!("{NETWORKS}{KILLED}"));
     if output.status.code() == Some(9) {
         return exm_testing::skip("no ip, or it cannot make devices");
@@ -91,7 +89,7 @@ fn between_networks(name: &str, script: &str) -> Option<String> {
     if !exm_testing::can_make_networks(&["ip", "nft", "ping"]) {
         return None;
     }
-    let folder = folder(name);
+    let folder = folder(name)?;
     folder.write("key2", "BBECAwQFBgcICQoLDA0ODw");
     let script = format!("{NETWORKS}{script}\nkill $server $other $world 2>/dev/null\n:");
     let output = shell(&folder, &script);
@@ -101,6 +99,13 @@ fn between_networks(name: &str, script: &str) -> Option<String> {
     }
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     Some(format!("{said}{}", error_of(&output)))
+}
+
+/// The same, where a server runs from the beginning.
+#[track_caller]
+fn beside_server(name: &str, script: &str) -> Option<String> {
+    let serve = "$exm tunnel serve --key-file key >/dev/null 2>server & server=$!";
+    between_networks(name, &format!("{serve}\n{script}"))
 }
 
 /// Forwarding is off again only when the second of two servers ends, however the first ended.
@@ -159,9 +164,7 @@ soon grep -q -- -d calls; cat calls /etc/resolv.conf
 
 #[test]
 fn resolvers_survive_a_change_of_network() {
-    let script =
-        format!("$exm tunnel serve --key-file key >/dev/null 2>server & server=$!\n{RESOLVERS}");
-    let Some(said) = between_networks("tunnel-resolvers", &script) else { return };
+    let Some(said) = beside_server("tunnel-resolvers", RESOLVERS) else { return };
     let ours = "# Written by exm tunnel, for as long as it runs.\nnameserver 192.0.2.7\n";
     let new = "nameserver 203.0.113.53\n";
     let told = "-a tun.exm0 -m 0 -x\nnameserver 192.0.2.7\n-f -d tun.exm0\n";
@@ -197,9 +200,7 @@ there $exm tunnel unblock
 
 #[test]
 fn a_kill_switch_blocks_when_the_client_is_killed() {
-    let script =
-        format!("$exm tunnel serve --key-file key >/dev/null 2>server & server=$!\n{KILL_SWITCH}");
-    let Some(said) = between_networks("tunnel-kill-switch", &script) else { return };
+    let Some(said) = beside_server("tunnel-kill-switch", KILL_SWITCH) else { return };
     let (printed, notes) = said.split_at(said.find("note:").unwrap_or(said.len()));
     assert_eq!(
         printed, "reached\npolicy 0\nblocked\nreached\npolicy 1\nblocked\nreached\n",
@@ -213,10 +214,7 @@ fn a_kill_switch_blocks_when_the_client_is_killed() {
 
 #[test]
 fn what_is_wrong_is_told_with_the_way_out() {
-    if !exm_testing::can_make_networks(&[]) {
-        return;
-    }
-    let folder = folder("tunnel-errors");
+    let Some(folder) = folder("tunnel-errors") else { return };
     let fails = |words: &str, code: i32, parts: &[&str]| {
         let script = format!("ip addr add 10.9.8.7/24 dev lo; exec $exm tunnel {words}");
         assert_fails(&shell(&folder, &script), code, parts);
@@ -244,7 +242,7 @@ fn what_is_wrong_is_told_with_the_way_out() {
 /// Where it may not change the network, it says so at once.
 #[test]
 fn root_is_asked_for() {
-    let folder = folder("tunnel-rights");
+    let folder = Folder::new("tunnel-rights");
     let setpriv = ["--reuid", "65534", "--clear-groups", env!("CARGO_BIN_EXE_exm"), "tunnel"];
     let mut command = Command::new("setpriv");
     let output = command.args(setpriv).args(["serve", "--new-key"]).current_dir(&folder.0).output();
@@ -258,10 +256,7 @@ fn root_is_asked_for() {
 
 #[test]
 fn a_benchmark_in_json_has_the_envelope() {
-    if !exm_testing::can_make_networks(&[]) {
-        return;
-    }
-    let folder = folder("tunnel-bench");
+    let Some(folder) = folder("tunnel-bench") else { return };
     let words =
         "tunnel bench --up 5Mbps --down 5Mbps --warm-up 200ms --duration 500ms --seed 3 --json";
     let told = assert_envelope(&folder.text(words), &format!("exm {words}"), &["direct", "tunnel"]);
