@@ -27,7 +27,7 @@ pub(crate) struct DisplayFlags {
     /// Print a line a second instead of a live display
     #[arg(long)]
     pub(crate) plain: bool,
-    /// Show and tell nothing but errors
+    /// Print nothing but errors
     #[arg(long, conflicts_with = "plain")]
     pub(crate) quiet: bool,
 }
@@ -154,7 +154,7 @@ impl<V> Display<V> {
             match stats.state {
                 State::Waiting => at("waiting"),
                 State::Established => at(&format!("in session with {peer}")),
-                State::Silent => at(&format!("nothing heard from {peer} for 10 s")),
+                State::Silent => at(&format!("nothing received from {peer} for 10 s")),
             }
         }
         if stats.state != State::Waiting {

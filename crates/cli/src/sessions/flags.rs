@@ -163,14 +163,14 @@ pub(crate) struct SproutFlags {
     mtu: u16,
 }
 
-/// A chance that something can be forecast with.
+/// A probability that something can be forecast with.
 fn risk(text: &str) -> Result<Probability, String> {
     let risk: Probability =
         text.parse().map_err(|error: exm_units::ParseUnitError| error.to_string())?;
     if (0.0001..=0.5).contains(&risk.get()) {
         Ok(risk)
     } else {
-        Err("give a chance between 0.01% and 50%".to_owned())
+        Err("give a probability between 0.01% and 50%".to_owned())
     }
 }
 

@@ -103,7 +103,7 @@ pub(crate) fn words(history: &History, stats: &Stats) -> Vec<Line<'static>> {
     let state = match stats.state {
         State::Waiting => "waiting".bold().yellow(),
         State::Established => "in session".bold().green(),
-        State::Silent => "nothing heard".bold().red(),
+        State::Silent => "nothing received".bold().red(),
     };
     let mbps = history.newest().map_or([0.0; 2], |sample| sample.mbps);
     let rtt = stats.srtt.map_or("-".to_owned(), |rtt| format!("{:.0} ms", rtt.as_millis_f64()));

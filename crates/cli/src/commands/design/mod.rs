@@ -68,7 +68,7 @@ pub(crate) struct Args {
     /// Where the design is kept at every step [default: the output's name and .checkpoint]
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     checkpoint: Option<PathBuf>,
-    /// Where a line of JSON tells of every step [default: the output's name and .log.jsonl]
+    /// Where to write a line of JSON for every step [default: the output's name and .log.jsonl]
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     log: Option<PathBuf>,
     /// Go on from the checkpoint

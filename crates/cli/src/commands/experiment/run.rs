@@ -22,16 +22,16 @@ const QUICK: u64 = 4;
 
 const EXAMPLES: &str = "\
 The folder of results holds results.csv (each flow of each run), links.csv, the same as Parquet,
-results.json (what the tables tell), pictures as SVG, PNG and PDF, and runs.jsonl, from which a run
+results.json (the numbers of the tables), pictures as SVG, PNG and PDF, and runs.jsonl, from which a run
 that was interrupted goes on: give the same command again. The same experiment and seed give the
 same bytes, on any number of threads and however often it was interrupted. Of several
-experiments, the processor time that each took is told at the end.
+experiments, the CPU time that each took is shown at the end.
 
 Live runs take as long as they simulate, one after the other unless --at-once says more, and a
 process that may make network namespaces: root's, or a user's where the system lets users. Schemes
-that neither Sprout nor this kernel can run are left out. Over links that stand still now and then a
-run hangs on moments: make several, whose medians are told beside those of at least 24 simulated
-ones, each with another beginning and another delay of its hosts, and where most of these are.
+that neither Sprout nor this kernel can run are left out. Over links with outages,
+single runs differ widely: make several. Their medians are shown beside the median and the middle
+80 % of at least 24 simulated runs, which draw the start and the delays of the hosts at random.
 
 Examples:
   exm experiment run thesis-3-4 --quick
@@ -74,7 +74,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FOLDER|DOWN,UP", conflicts_with = "trace")]
     traces: Option<String>,
     /// Make the runs in real time, on emulated links with Sprout over UDP and the kernel's TCP, and
-    /// tell them beside the simulator's
+    /// show them beside the simulated ones
     #[cfg(target_os = "linux")]
     #[arg(long)]
     live: bool,

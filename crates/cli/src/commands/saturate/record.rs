@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Overwrite the files where they exist
     #[arg(long, short)]
     force: bool,
-    /// Tell nothing while recording
+    /// Print nothing while recording
     #[arg(long, help_heading = "Output")]
     quiet: bool,
     #[command(flatten)]
@@ -304,7 +304,7 @@ impl Recording<'_> {
         let silent = client.silence(now).filter(|&silence| silence > SILENCE);
         let line = match silent {
             Some(silence) => {
-                format!("{seconds:5.0} s  nothing heard for {:.0} s", silence.as_secs_f64())
+                format!("{seconds:5.0} s  nothing received for {:.0} s", silence.as_secs_f64())
             }
             None => format!("{seconds:5.0} s  {} | {}", self.down.told(), self.up.told()),
         };

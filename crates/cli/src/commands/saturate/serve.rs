@@ -15,8 +15,8 @@ use std::process::ExitCode;
 const LOOK: Span = Span::from_millis(500);
 
 const EXAMPLES: &str = "\
-It serves one recording at a time, of whoever has the key; a new one takes the place of the last.
-Strangers get no answer.
+It serves one recording at a time, for any client that has the key; a new recording replaces the last.
+Clients without the key get no reply.
 
 Examples:
   exm saturate serve --new-key --key-file key

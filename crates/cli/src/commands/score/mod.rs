@@ -97,7 +97,7 @@ pub(crate) fn held_out(
     progress.finish();
     scores.map_err(|error| match error {
         ScoreError::Unsuited { .. } => {
-            Failure::from(error).with_tip("score all contenders over TCP: --host tcp")
+            Failure::usage(error.to_string()).with_tip("score all contenders over TCP: --host tcp")
         }
         ScoreError::Network(_) => error.into(),
     })

@@ -30,7 +30,7 @@ const EXAMPLES: &str = "\
 Throughput is what was delivered over the time a sender was on; share is that over an equal share
 of the link, so 1 is the whole share. tp is the mean share, del the mean RTT over the propagation
 RTT: what the original Remy prints. Loss counts random losses and drops alike. Of flows whose
-answers cross links, what arrives after the warm-up and its end-to-end delay are told as well.
+ACKs cross links, what arrives after the warm-up and its end-to-end delay are shown as well.
 
 Examples:
   exm simulate scenarios/dumbbell.toml

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(value_name = "HOST[:PORT]")]
     server: String,
     /// Carry the UDP datagrams that programs send to this port of 127.0.0.1, or to this address, to
-    /// where the server is told to send them, and the answers back
+    /// the server's --to, and the replies back
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local)]
     forward: Option<SocketAddr>,
     #[command(flatten)]

@@ -21,7 +21,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, alias = "listen")]
 pub(crate) struct Args {
-    /// Send the UDP datagrams of the client's programs to this address, and its answers back
+    /// Send the UDP datagrams of the client's programs to this address, and its replies back
     #[arg(long, value_name = "HOST:PORT")]
     to: Option<String>,
     /// Take part in the measurements of "exm sprout bench"

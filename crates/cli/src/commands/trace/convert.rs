@@ -23,7 +23,7 @@ Examples:
 
 /// Convert traces from and to tables, and from captures of packets
 ///
-/// What is read is told by its name: .csv a table, .pcap a capture, all else a trace.
+/// The name of the input says what it is: .csv a table, .pcap a capture, anything else a trace.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// The traces
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The propagation delay that the omniscient delay is told with, one way
+    /// The one-way propagation delay that the omniscient delay includes
     #[arg(long, value_name = "DURATION", default_value = "20ms")]
     delay: Span,
     /// What is longer without an opportunity counts as an outage

@@ -14,10 +14,10 @@ use crate::shell::Failure;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-A host with a good connection serves; a machine on a cellular or other moody link connects. All that
-the latter sends and receives goes by a Sprout session between the two, encrypted. Each flow of packets
-has a queue of its own, they take turns, who took fewer before comes first, and none holds more than
-will be delivered soon: a call stays smooth beside a download. Both must be run as root. Everything
+A host with a good connection serves; a machine on a cellular or other variable-rate link connects. All
+that the latter sends and receives goes through an encrypted Sprout session between the two. Each flow
+has a queue of its own; the flow that has had fewer turns goes first, and no queue holds more than the
+link will soon deliver: a call stays smooth beside a download. Both must be run as root. Everything
 that they set up, devices, routes, rules and resolvers, is taken down again when they end, however they
 end; only the kill switch of --kill-switch stays when the client is killed.
 

@@ -20,7 +20,7 @@ Examples:
   exm tunnel serve --key-file key --port 60002 --allow 10.5.0.0/16
   exm tunnel serve --key-file key --network 10.77.0.0/24 --private";
 
-/// Carry the traffic of a client that has the key to the world, and the answers back
+/// Carry the traffic of a client that has the key to the world, and the replies back
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_arg("risk", |arg| arg.default_value(RISK)))]
 pub(crate) struct Args {
