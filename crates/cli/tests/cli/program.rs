@@ -121,7 +121,7 @@ fn scores_are_told_for_each_network_and_on_one_host() {
     let networks = bare["networks"].as_array().unwrap();
     assert!(networks.iter().all(|n| (5.0..=20.0).contains(&n["rate_mbps"].as_f64().unwrap())));
     let refused = folder.run(&score.replace("aimd", "bbr"));
-    assert_fails(&refused, 1, &["bbr is designed for TCP", "tip: score all contenders over TCP"]);
+    assert_fails(&refused, 2, &["bbr is designed for TCP", "tip: score all contenders over TCP"]);
     let tcp = folder.json(&score.replace("aimd", "bbr --host tcp"));
     assert_eq!(tcp["host"], "tcp");
     assert_ne!(tcp["contenders"][0]["trials"], bare["contenders"][0]["trials"]);
