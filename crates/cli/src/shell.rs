@@ -188,11 +188,24 @@ pub(crate) fn command_line() -> String {
     std::iter::once("exm".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// `word` as a shell would have to be given it.
+/// `word` as a shell would have to be given it, on one line: comments in files name commands. Control
+/// characters are written as bash, zsh and POSIX.1-2024 read them, `$'\n'`.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=,:+%@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
+    } else if word.contains(char::is_control) {
+        let escaped = word.chars().map(|c| match c {
+            '\n' => r"\n".to_owned(),
+            '\t' => r"\t".to_owned(),
+            '\'' | '\\' => format!(r"\{c}"),
+            // Of C1's characters in UTF-8, too: the bytes, three octal digits each.
+            c if c.is_control() => {
+                c.to_string().bytes().map(|byte| format!(r"\{byte:03o}")).collect()
+            }
+            c => c.to_string(),
+        });
+        format!("$'{}'", escaped.collect::<String>())
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
@@ -207,5 +220,12 @@ mod tests {
         let words = ["simulate", "exp 5 s", "", "it's", "1%", "a,b"];
         let quoted = words.map(quoted);
         assert_eq!(quoted, ["simulate", "'exp 5 s'", "''", r"'it'\''s'", "1%", "a,b"]);
+    }
+
+    /// A comment in a file stays on its line, and no terminal is steered by it.
+    #[test]
+    fn control_characters_are_quoted_on_one_line() {
+        assert_eq!(quoted("a\nb\t'c\\'"), r"$'a\nb\t\'c\\\''");
+        assert_eq!(quoted("\u{1b}[31m\r\u{9b}0"), r"$'\033[31m\015\302\2330'");
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn listen(place: Place<'_>, congestion: &str) -> Result<TcpListener, 
     Ok(listener)
 }
 
-/// Serves it to the first who comes.
+/// Serves it to the first client, until `stop` is set. The client may close the connection from then on.
 pub(super) fn serve(listener: &TcpListener, clock: Clock, stop: &AtomicBool) -> io::Result<()> {
     let waiter = Waiter::new(clock, Span::ZERO);
     let is_over = || stop.load(Ordering::Relaxed);
@@ -42,7 +42,7 @@ pub(super) fn serve(listener: &TcpListener, clock: Clock, stop: &AtomicBool) -> 
     let block = vec![0; 1 << 16];
     while !is_over() {
         match stream.write(&block) {
-            Err(error) if !is_passing(&error) => return Err(error),
+            Err(error) if !is_passing(&error) && !is_over() => return Err(error),
             _ => {}
         }
     }
@@ -60,8 +60,11 @@ pub(super) fn fetch(
     let mut stream = place.network.run(|| TcpStream::connect_timeout(&address, CONNECTING))?;
     stream.set_read_timeout(Some(Duration::from_nanos(PATIENCE.as_nanos())))?;
     let (mut block, mut bytes) = (vec![0; 1 << 18], 0);
-    while !stop.load(Ordering::Relaxed) {
+    let is_over = || stop.load(Ordering::Relaxed);
+    while !is_over() {
         match stream.read(&mut block) {
+            // At the end the server closes the connection, whichever of the two notices `stop` first.
+            _ if is_over() => break,
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(length) if times.counts(times.clock.now()) => bytes += length as u64,
             Err(error) if !is_passing(&error) => return Err(error),
@@ -74,4 +77,37 @@ pub(super) fn fetch(
 fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// A client that reads no more keeps the server in `write`; when it closes the connection, with
+    /// data unread, that fails. At the end of a measurement this is not an error.
+    #[test]
+    fn the_client_may_leave_first_at_the_end() {
+        for _ in 0..20 {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let (clock, stop) = (Clock::start(), AtomicBool::new(false));
+            thread::scope(|scope| {
+                let served = scope.spawn(|| serve(&listener, clock, &stop));
+                let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+                client.read_exact(&mut [0; 1 << 16]).unwrap();
+                stop.store(true, Ordering::Relaxed);
+                drop(client);
+                served.join().unwrap().unwrap();
+            });
+        }
+    }
+
+    /// Before the end it is one.
+    #[test]
+    fn a_client_that_leaves_too_early_is_an_error() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (clock, stop) = (Clock::start(), AtomicBool::new(false));
+        drop(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        assert!(serve(&listener, clock, &stop).is_err());
+    }
 }
