@@ -344,7 +344,7 @@ fn a_report_opens_in_a_browser() {
     }
     assert_eq!(count(second, "<tbody>"), 1);
     assert_eq!(count(second, "<th scope=\"row\">NewReno (timer 200 ms)</th>"), 1, "{second}");
-    assert!(first.contains("<p>initial window 1, handshake counted: the papers do not say"));
+    assert!(first.contains("<p>The papers ran ns-2, in which one connection carries"));
     // The page's own script has run to its end: marks have names instead of titles.
     assert!(document.contains("aria-label=\"Cubic") && document.contains("<div id=\"tip\""));
 }
