@@ -33,9 +33,9 @@ enum Kind {
     Packets,
 }
 
-/// How long a sender is on: "ever" or a distribution of times or amounts.
+/// How long a sender is on: "always" ("ever" too) or a distribution of times or amounts.
 pub(super) fn parse_on(text: &str, dir: &Path) -> Result<OnFor, String> {
-    if text.trim() == "ever" {
+    if matches!(text.trim(), "always" | "ever") {
         return Ok(OnFor::Ever);
     }
     let (distribution, kind) = parse_distribution(text, dir)?;
@@ -97,7 +97,7 @@ fn parse_distribution(text: &str, dir: &Path) -> Result<(Distribution, Kind), St
             amount(text).map(|(value, kind)| (Distribution::Fixed(value), kind))
         }
         _ => {
-            let known = ["fixed", "exp", "uniform", "pareto", "empirical", "ever"];
+            let known = ["fixed", "exp", "uniform", "pareto", "empirical", "always", "ever"];
             Err(format!("\"{word}\" is no distribution: {}", suggest(word, &known)))
         }
     }
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn flows_last_times_or_amounts() {
         let on = |text| parse_on(text, Path::new("")).expect(text);
-        assert_eq!(on("ever"), OnFor::Ever);
+        assert_eq!((on("always"), on("ever")), (OnFor::Ever, OnFor::Ever));
         assert_eq!(on("exp 5 s"), OnFor::Time(Distribution::Exponential { mean: 5.0 }));
         assert_eq!(on("fixed 15 kB"), OnFor::Bytes(Distribution::Fixed(15_000.0)));
         assert_eq!(on("20 packets"), OnFor::Packets(Distribution::Fixed(20.0)));

@@ -19,7 +19,7 @@
 //! | `rtt` | round-trip propagation delay | required |
 //! | `senders` | how many | required |
 //! | `controller` | a name such as `"cubic"`, or the path of a rule table, from where the file is | required |
-//! | `traffic.on` | `"ever"`, or a distribution of times or amounts of data | required |
+//! | `traffic.on` | `"always"` (or `"ever"`), or a distribution of times or amounts of data | required |
 //! | `traffic.off` | a distribution of times | required unless on for ever |
 //! | `traffic.every` | instead of `off`: a flow at each multiple of such a time, all senders at once | |
 //! | `traffic.at` | instead of `off`: a list of set times, `"10 s"` or `"10 s..20 s"` | |
