@@ -94,19 +94,17 @@ impl<'a, O: Observer> Simulation<'a, O> {
             hosts.push(host);
         }
         let pace = observer.pace();
-        let kind = (Instant::ZERO + network.duration(), pace == Pace::EachEvent);
+        let watched = pace == Pace::EachEvent;
         if let Pace::Every(_) = pace {
             agenda.set(links.len() + flows.len(), Due::new(Instant::ZERO, Turn::Observer));
         }
+        let end = Instant::ZERO + network.duration();
+        let transmitter = |(index, link)| Transmitter::new(link, seed, index, end, watched);
         Simulation {
             now: Instant::ZERO,
-            end: Instant::ZERO + network.duration(),
+            end,
             agenda,
-            links: links
-                .iter()
-                .enumerate()
-                .map(|(i, l)| Transmitter::new(l, seed, i, kind))
-                .collect(),
+            links: links.iter().enumerate().map(transmitter).collect(),
             hosts,
             hops,
             sharing: Sharing::default(),

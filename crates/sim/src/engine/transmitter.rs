@@ -48,7 +48,8 @@ impl Transmitter {
         spec: &LinkSpec,
         seed: u64,
         index: usize,
-        (end, watched): (Instant, bool),
+        end: Instant,
+        watched: bool,
     ) -> Transmitter {
         let stream = Stream::new(seed, Purpose::Queue, index);
         let site = Site { limit: spec.buffer, rate: spec.service.rate(), stream };
