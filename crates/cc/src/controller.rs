@@ -209,8 +209,8 @@ pub trait Controller: Clone {
         Needs::default()
     }
 
-    /// What it chooses by chance comes from `seed` from now on; called before the first flow, by hosts
-    /// whose results depend on their seed alone. One that chooses nothing by chance pays it no heed.
+    /// Its random choices are drawn from `seed` from now on. A host whose results depend on its seed
+    /// alone calls this before the first flow; a controller that makes no random choices ignores it.
     fn seed(&mut self, _seed: u64) {}
 }
 

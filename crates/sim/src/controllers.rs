@@ -118,7 +118,7 @@ impl AnyController {
         AnyController::Own(Box::new(controller))
     }
 
-    /// The same, what it chooses by chance drawn from `seed`.
+    /// The same, its random choices drawn from `seed`.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> AnyController {
         self.seed(seed);

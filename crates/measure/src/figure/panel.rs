@@ -16,9 +16,9 @@ const GRID: &str = "stroke=\"#ddd\" stroke-width=\"1\"";
 /// The attributes of text that is not about the data.
 pub(super) const MUTED: &str = "fill=\"#444\"";
 
-/// The part of a line that is filled: text is a tenth wider in DejaVu Sans than in Helvetica, Arial or
+/// How much of the width a line of a heading may take, by our estimate: text is a tenth wider in DejaVu Sans than in Helvetica, Arial or
 /// Noto Sans, and that is what browsers draw in where they have none of these.
-const SURE: f64 = 0.88;
+const LINE_FILL: f64 = 0.88;
 
 /// The heading of a figure.
 pub(super) struct Heading {
@@ -28,7 +28,7 @@ pub(super) struct Heading {
 
 impl Heading {
     pub(super) fn new(title: &str, subtitle: &str) -> Heading {
-        let room = (WIDTH - 2.0 * EDGE) * SURE;
+        let room = (WIDTH - 2.0 * EDGE) * LINE_FILL;
         Heading {
             title: wrapped(title, TITLE * BOLD, room),
             subtitle: wrapped(subtitle, 13.0, room),

@@ -17,8 +17,8 @@ const ENDLESS: u64 = u64::MAX;
 /// lost (the initial timeout of RFC 6298, section 2). Flows that last a time have no such timer,
 /// as in the original program.
 const STALL_TIMEOUT: i64 = 1_000_000_000;
-/// Room for so many arrivals, a megabyte, is kept whether or not it is needed again.
-const MUCH: usize = 65_536;
+/// Memory for this many arrivals, a megabyte, is never given back.
+const KEPT_CAPACITY: usize = 65_536;
 
 /// A packet that will reach the receiver, and be acknowledged at once. There may be a million of a
 /// sender, so its number is left to be counted.
@@ -392,7 +392,7 @@ impl Sender {
         if self.head >= left {
             self.arrivals.drain(..self.head);
             self.head = 0;
-            if self.arrivals.capacity() > MUCH.max(4 * left) {
+            if self.arrivals.capacity() > KEPT_CAPACITY.max(4 * left) {
                 self.arrivals.shrink_to(2 * left);
             }
         }

@@ -245,10 +245,12 @@ impl<'a, O: Observer> Simulation<'a, O> {
         }
         if transmitter.enqueue(self.now, packet, &mut self.verdict) {
             self.serve(link);
-        } else if let Some(at) = transmitter.first_opportunity(self.now) {
-            self.plan_transmission(link, Some(at));
+        } else {
+            if let Some(at) = transmitter.first_opportunity(self.now) {
+                self.plan_transmission(link, Some(at));
+            }
+            self.read_verdict(link);
         }
-        self.read_verdict(link);
         self.tell_of_link(link);
     }
 
