@@ -1,6 +1,8 @@
 # make demo   designs a small RemyCC in about a minute and compares it with simpler senders
 # make test   runs every check of the project
-# Both need cargo (https://rustup.rs) and nothing else; the first build fetches and compiles what
+# make docs   builds the manual as a site
+# make dist   packs a static program, as an archive and for Debian
+# The first two need cargo (https://rustup.rs) and nothing else; the first build fetches and compiles what
 # the program is made of. Tests meet real programs as well: as root on Debian they are installed, and
 # where they are missing those tests are skipped. What was skipped, and why, is listed at the end.
 
@@ -19,7 +21,15 @@ SEED ?= 1
 # once more, since its libraries have other features without the tests beside them.
 EXM = $${CARGO_TARGET_DIR:-target}/debug/exm
 
-.PHONY: all build demo test format lint peers tests instructions renew-instructions docs smoke clean
+# The crates of the simulator, the designer and the tables, which need no operating system.
+PORTABLE = exm-units exm-random exm-cc exm-remy exm-store exm-table exm-tcp exm-trace exm-grammar exm-link exm-sprout exm-sim exm-design exmachina
+# The oldest compiler that builds the project: rust-version in Cargo.toml.
+MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+# What `make dist` is for, and where it writes.
+TARGET ?= x86_64-unknown-linux-musl
+DIST = target/dist
+
+.PHONY: all build demo test format lint wasm peers tests instructions renew-instructions apidocs docs smoke msrv package deny dist clean
 
 all: build
 
@@ -31,7 +41,7 @@ demo: build
 	@echo "== Designing, and comparing"
 	$(CARGO) run --quiet --release --locked -- demo
 
-test: format lint tests instructions docs smoke
+test: format lint wasm tests instructions apidocs smoke
 	@if test -s $(SKIPPED); then \
 		echo "== All checks passed that ran; $$(sort -u $(SKIPPED) | wc -l) were skipped:"; \
 		sort -u $(SKIPPED) | sed 's/^/   /'; \
@@ -48,6 +58,14 @@ lint:
 	@echo "== Checking for warnings of the compiler and of clippy"
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+# The same code runs in a browser: it asks for no files, threads or clocks that are not there.
+wasm:
+	@echo "== Checking that the simulator and the designer build for WebAssembly"
+	test -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown)" || \
+		rustup target add wasm32-unknown-unknown
+	$(CARGO) check --locked --target wasm32-unknown-unknown --lib --no-default-features $(PORTABLE:%=-p %)
+	$(CARGO) check --locked --target wasm32-unknown-unknown --lib -p exmachina
 
 peers:
 	@for peer in $(PEERS); do command -v $$peer >/dev/null || missing="$$missing $$peer"; done; \
@@ -77,8 +95,26 @@ renew-instructions: peers
 	@echo "== Counting instructions anew"
 	$(INSTRUCTIONS) -- --renew
 
-docs:
-	@echo "== Building the documentation"
+# The manual as a site, by mdBook, which is built once and kept here. Without it the same pages are
+# shown by `exm help`; `make test` checks their links, commands and tables with tests of its own.
+MDBOOK_VERSION = 0.5.4
+TOOLS = $(CURDIR)/target/tools
+MDBOOK = $(TOOLS)/mdbook-$(MDBOOK_VERSION)/bin/mdbook
+SITE = $(CURDIR)/target/site
+
+$(MDBOOK):
+	@echo "== Building mdBook $(MDBOOK_VERSION) (only the first time)"
+	$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --quiet --debug \
+		--no-default-features --features search --root $(TOOLS)/mdbook-$(MDBOOK_VERSION)
+
+docs: $(MDBOOK)
+	@echo "== Building the manual"
+	$(MDBOOK) build crates/cli/docs --dest-dir $(SITE)
+	@echo "== Open $(SITE)/index.html"
+
+# The documentation of the libraries.
+apidocs:
+	@echo "== Building the documentation of the libraries"
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 smoke:
@@ -94,6 +130,40 @@ smoke:
 	$(EXM) experiment run thesis-3-7 --quick --out $(SMOKE)/thesis-3-7
 	$(EXM) experiment run thesis-2-9 --quick --duration 90s --only Sprout,Cubic/CoDel --out $(SMOKE)/thesis-2-9
 	$(EXM) report $(SMOKE)/thesis-3-4 $(SMOKE)/thesis-3-7 $(SMOKE)/thesis-2-9 -o $(SMOKE)/report.html
+
+# Not part of `make test`: it fetches another compiler and compiles everything by it.
+msrv:
+	@echo "== Checking with Rust $(MSRV), the oldest that is supported"
+	rustup toolchain install $(MSRV) --profile minimal
+	$(CARGO) +$(MSRV) check --workspace --locked --target-dir target/msrv
+
+# Every crate as a registry gets it, and each built from its package alone; those that are for tests only are
+# never published.
+package:
+	@echo "== Packing the crates, and building each from its package"
+	CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) package --workspace --locked \
+		--exclude exm-fuzz --exclude exm-testing $(PACKAGE_FLAGS)
+
+# Not part of `make test`: cargo-deny takes longer to install than all tests to run. The test "licences" of
+# the command checks licences, sources and bans of the same file.
+deny:
+	@echo "== Checking dependencies by deny.toml"
+	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install cargo-deny --locked
+	$(CARGO) deny check bans licenses sources
+	$(CARGO) deny check advisories || echo "the database of advisories cannot be reached"
+
+# A static program without symbols, in which no path of this machine is left: two builds of one commit by one
+# compiler give the same bytes, wherever they are made.
+dist:
+	@echo "== Building for $(TARGET) (takes minutes)"
+	@test -d "$$(rustc --print target-libdir --target $(TARGET))" || rustup target add $(TARGET)
+	CARGO_INCREMENTAL=0 RUSTFLAGS="--remap-path-prefix=$(CURDIR)=. \
+		--remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo --remap-path-prefix=$$(rustc --print sysroot)=rust" \
+		$(CARGO) build --profile dist --locked -p exm --target $(TARGET)
+	@mkdir -p $(DIST)
+	$(CARGO) run --quiet --locked -p exm --example third_party $(TARGET) > $(DIST)/third-party-licences
+	packaging/package $${CARGO_TARGET_DIR:-target}/$(TARGET)/dist/exm $(DIST)/third-party-licences \
+		$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1) $(TARGET) $(DIST)
 
 clean:
 	$(CARGO) clean

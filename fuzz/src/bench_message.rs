@@ -1,7 +1,7 @@
 //! What the two ends of a benchmark say to each other: any bytes are a message or none, and what is
 //! read survives being written.
 
-use exm_session::bench::Message;
+use exm_bench::session::Message;
 
 /// Runs the target on `bytes`.
 pub fn run(bytes: &[u8]) {

@@ -1,6 +1,6 @@
 //! Remy's own files: any bytes are read or refused, and what is read survives being written.
 
-use exm_remy::dna;
+use exm_table::dna;
 
 /// Runs the target on `bytes`.
 pub fn run(bytes: &[u8]) {

@@ -2,7 +2,8 @@
 //! sends is longer than what it replies to; an initiator takes no reply but its own; and whoever has
 //! the key gets through.
 
-use exm_datagram::{Handshake, Initiator, Key, Reply, Responder};
+use exm_datagram::Key;
+use exm_endpoint::{Handshake, Initiator, Reply, Responder};
 use exm_units::{Instant, Span};
 use std::net::SocketAddr;
 

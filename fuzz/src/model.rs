@@ -1,6 +1,7 @@
 //! Models: any text is read or refused, and what is read survives being written and can be drawn.
 
 use exm_design::Model;
+use exm_sim::dumbbell::Outcome;
 
 /// Runs the target on `bytes`.
 pub fn run(bytes: &[u8]) {
@@ -13,7 +14,9 @@ pub fn run(bytes: &[u8]) {
     let specimens = model.specimens(1, 0, 3);
     assert_eq!(again.specimens(1, 0, 3), specimens);
     for specimen in specimens {
-        assert!(!specimen.network.delays.is_empty());
-        assert!(model.objective().omniscient(&specimen.network).is_finite());
+        let best = exm_design::score::omniscient(&model, &specimen.network);
+        assert!(best.is_none_or(f64::is_finite));
+        let nobody = vec![Outcome::default(); specimen.network.senders()];
+        assert!(model.score(&specimen.network, &nobody).is_finite());
     }
 }

@@ -27,13 +27,13 @@ pub fn run(bytes: &[u8]) {
                 log.push(Arrival { number, sent_at, received_at: now });
             }
             Message::Arrivals { first, arrivals } => {
-                collector.told(now, first, &arrivals);
+                collector.reported(now, first, &arrivals);
                 for arrival in arrivals {
                     window.acknowledge(arrival.number, now.saturating_since(arrival.sent_at));
                 }
             }
             Message::Request { first, count } => {
-                assert!(log.tell_again(first, count).count() <= 10)
+                assert!(log.repeat(first, count).count() <= 10)
             }
             Message::Status { arrivals, .. } => collector.expect(arrivals),
         }
@@ -46,7 +46,7 @@ pub fn run(bytes: &[u8]) {
         if let Some(request) = collector.request(now) {
             assert!(matches!(request, Message::Request { count: 1..=450, .. }), "{request:?}");
         }
-        while log.tell().is_some() {}
+        while log.report().is_some() {}
         while window.is_open(now) {
             window.send(now);
         }

@@ -1,6 +1,6 @@
 //! Tables in JSON: any text is read or refused, and what is read survives being written.
 
-use exm_remy::TableFile;
+use exm_table::TableFile;
 
 /// Runs the target on `bytes`.
 pub fn run(bytes: &[u8]) {

@@ -11,7 +11,7 @@ use exm_units::{Instant, Packets, Span};
 pub struct Aimd {
     cwnd: f64,
     ssthresh: f64,
-    /// Losses of packets sent before this belong to the congestion already answered.
+    /// Losses of packets sent before this belong to the congestion event already responded to.
     recovered_at: Option<Instant>,
 }
 
@@ -48,7 +48,7 @@ impl Controller for Aimd {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
-        let answered = self.recovered_at.is_some_and(|at| congestion.sent_at < at);
+        let ongoing = self.recovered_at.is_some_and(|at| congestion.sent_at < at);
         let floor = match congestion.kind {
             CongestionKind::Spurious => return self.decision(),
             CongestionKind::Idle => {
@@ -57,7 +57,7 @@ impl Controller for Aimd {
                 return self.decision();
             }
             CongestionKind::Timeout => 1.0,
-            CongestionKind::Lost | CongestionKind::Marked if answered => return self.decision(),
+            CongestionKind::Lost | CongestionKind::Marked if ongoing => return self.decision(),
             CongestionKind::Lost | CongestionKind::Marked => f64::INFINITY,
         };
         self.ssthresh = (self.cwnd / 2.0).max(2.0);
@@ -94,7 +94,7 @@ mod tests {
             Instant::ZERO + Span::from_millis(100),
         );
         assert_eq!(cc.on_congestion(&lost).cwnd.get(), 10);
-        assert_eq!(cc.on_congestion(&lost).cwnd.get(), 10, "one answer a round trip");
+        assert_eq!(cc.on_congestion(&lost).cwnd.get(), 10, "one reduction a round trip");
         for _ in 0..10 {
             ack(&mut cc, 200);
         }

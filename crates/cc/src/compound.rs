@@ -2,7 +2,7 @@
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
 use crate::reno;
-use crate::window::{MAX_WINDOW, RoundTrip, Verdict, Window, acked, decide};
+use crate::window::{MAX_WINDOW, Response, RoundTrip, Window, acked, decide};
 use exm_units::{Instant, Span};
 
 /// draft-sridharan-tcpm-ctcp-02, and Tan, Song, Zhang & Sridharan, INFOCOM 2006, section III:
@@ -73,10 +73,10 @@ impl Compound {
         self.round = Round::default();
         if congestion.kind == CongestionKind::Timeout {
             self.dwnd = 0.0;
-            self.window.reduce(congestion, (win * (1.0 - BETA)).floor());
+            self.window.reduce(congestion, libm::floor(win * (1.0 - BETA)));
         } else {
             self.dwnd = (win * (1.0 - BETA) - cwnd * reno::BETA).max(0.0);
-            self.window.reduce(congestion, (cwnd * reno::BETA).floor());
+            self.window.reduce(congestion, libm::floor(cwnd * reno::BETA));
         }
     }
 
@@ -87,8 +87,8 @@ impl Compound {
 
 /// `x^k` with the `k` of the draft, 0.75, by square roots: exact, so the same everywhere.
 fn three_quarters_power(x: f64) -> f64 {
-    let root = x.sqrt();
-    root * root.sqrt()
+    let root = libm::sqrt(x);
+    root * libm::sqrt(root)
 }
 
 impl Controller for Compound {
@@ -113,7 +113,7 @@ impl Controller for Compound {
             } else if round_ends {
                 self.steer();
             }
-            self.window.increase(self.win().floor(), acked);
+            self.window.increase(libm::floor(self.win()), acked);
         }
         if round_ends || ack.recovering {
             self.round = Round { trip: self.round.trip, ..Round::default() };
@@ -125,10 +125,10 @@ impl Controller for Compound {
         if congestion.kind == CongestionKind::Idle {
             self.dwnd = 0.0;
         }
-        match self.window.judge(congestion) {
-            Verdict::Reduce => self.reduce(congestion),
-            Verdict::Undone => self.dwnd = self.dwnd_before,
-            Verdict::Nothing => {}
+        match self.window.classify(congestion) {
+            Response::Reduce => self.reduce(congestion),
+            Response::Undone => self.dwnd = self.dwnd_before,
+            Response::None => {}
         }
         self.decision()
     }

@@ -1,6 +1,6 @@
-//! The [`Controller`] trait and the events it is told of.
+//! The [`Controller`] trait and its events.
 
-use exm_units::{Instant, Packets, Span};
+use exm_units::{Bytes, Instant, Packets, Span};
 
 /// The start of a flow.
 #[derive(Clone, Copy, Debug)]
@@ -13,12 +13,49 @@ pub struct Start {
     pub initial_window: Packets,
     /// The round-trip time of the handshake, where there was one.
     pub rtt: Option<Span>,
+    /// The size of a full packet with its headers: the path's MTU, as far as the host knows it.
+    pub mtu: Bytes,
 }
 
 impl Start {
     /// A flow that starts at `now` without a handshake, with today's initial window.
     pub fn new(now: Instant) -> Start {
-        Start { now, initial_window: INITIAL_WINDOW, rtt: None }
+        Start { now, initial_window: INITIAL_WINDOW, rtt: None, mtu: DEFAULT_MTU }
+    }
+}
+
+/// The size of a packet where a host knows of no other: Ethernet's MTU.
+pub const DEFAULT_MTU: Bytes = Bytes::new(1500);
+
+/// A packet that the sender has just sent.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Sent {
+    /// When.
+    pub now: Instant,
+    /// Its number, as [`Ack::sequence`] will have it.
+    pub sequence: u64,
+    /// Its size with its headers.
+    pub bytes: Bytes,
+    /// Packets in flight, this one included.
+    pub in_flight: Packets,
+    /// Bytes in flight, this packet's included.
+    pub in_flight_bytes: Bytes,
+    /// Whether its data was sent before.
+    pub retransmission: bool,
+}
+
+impl Sent {
+    /// A full packet of new data, number `sequence`, sent at `now` with nothing else in flight.
+    pub fn new(sequence: u64, now: Instant) -> Sent {
+        Sent {
+            now,
+            sequence,
+            bytes: DEFAULT_MTU,
+            in_flight: Packets::new(1),
+            in_flight_bytes: DEFAULT_MTU,
+            retransmission: false,
+        }
     }
 }
 
@@ -31,9 +68,9 @@ pub const INITIAL_WINDOW: Packets = Packets::new(10);
 pub struct Ack {
     /// When the acknowledgement reached the sender.
     pub now: Instant,
-    /// When the packet was sent that it answers; where that was sent more than once, the last time.
+    /// When the packet that it acknowledges was sent; if more than once, the last time.
     pub sent_at: Instant,
-    /// When that packet reached the receiver, by the receiver's clock, if the host is told. Only
+    /// When that packet reached the receiver, by the receiver's clock, if the receiver reports it. Only
     /// differences of these are meaningful.
     pub received_at: Option<Instant>,
     /// The number of the acknowledged packet, counted from the sender's first.
@@ -42,11 +79,15 @@ pub struct Ack {
     pub largest_acked: Option<u64>,
     /// How many packets this acknowledges for the first time, whether in order or not.
     pub acked: Packets,
+    /// Their size with headers, as near as the host knows.
+    pub acked_bytes: Bytes,
     /// How many of those arrived with the mark of congestion experienced (RFC 3168), where the
-    /// receiver tells of each (RFC 8257, section 3.2).
+    /// receiver reports each (RFC 8257, section 3.2).
     pub marked: Packets,
     /// Packets in flight after this acknowledgement.
     pub in_flight: Packets,
+    /// Bytes in flight after this acknowledgement.
+    pub in_flight_bytes: Bytes,
     /// Whether the packet belongs to an earlier flow of the same sender.
     pub stale: bool,
     /// Whether the host is repairing a loss or answering a mark, and itself brings the window down
@@ -72,7 +113,7 @@ pub struct Delivery {
     /// That number as it was when the packet was sent: `P.delivered`.
     pub total_at_send: u64,
     /// The time in which the difference was delivered, the longer of its sending and its
-    /// acknowledging: `RS.interval`; zero where it cannot be told.
+    /// acknowledging: `RS.interval`; zero where it is unknown.
     pub interval: Span,
     /// Whether the sender had too little to send at some time in between: `RS.is_app_limited`.
     pub app_limited: bool,
@@ -98,7 +139,7 @@ impl Delivery {
         }
     }
 
-    /// Packets a second; nothing where the sample tells of no time.
+    /// Packets a second; none where the interval is unknown.
     pub fn rate(&self) -> Option<f64> {
         let packets = self.total.saturating_sub(self.total_at_send) as f64;
         (!self.interval.is_zero()).then(|| packets / self.interval.as_secs_f64())
@@ -116,8 +157,10 @@ impl Ack {
             sequence,
             largest_acked: sequence.checked_sub(1),
             acked: Packets::new(1),
+            acked_bytes: DEFAULT_MTU,
             marked: Packets::ZERO,
             in_flight: Packets::ZERO,
+            in_flight_bytes: Bytes::ZERO,
             stale: false,
             recovering: false,
             app_limited: false,
@@ -132,7 +175,7 @@ impl Ack {
     }
 }
 
-/// A sign of congestion, as the sender's host inferred it.
+/// A congestion event, as the sender's host inferred it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Congestion {
@@ -140,19 +183,31 @@ pub struct Congestion {
     pub now: Instant,
     /// What it noticed.
     pub kind: CongestionKind,
-    /// When the packet concerned was sent: a controller that answers once a round trip compares
-    /// this with its last answer.
+    /// When the packet concerned was sent: a controller that responds once a round trip compares
+    /// this with its last response.
     pub sent_at: Instant,
     /// How many packets are concerned; for [`CongestionKind::Idle`], the window to restart with.
     pub packets: Packets,
+    /// The size of those packets with headers, as near as the host knows.
+    pub bytes: Bytes,
     /// Packets in flight as the host noticed.
     pub in_flight: Packets,
+    /// Bytes in flight as the host noticed.
+    pub in_flight_bytes: Bytes,
 }
 
 impl Congestion {
-    /// A sign of `kind` noticed at `now` on one packet sent at `sent_at`.
+    /// An event of `kind` noticed at `now` on one packet sent at `sent_at`.
     pub fn new(kind: CongestionKind, sent_at: Instant, now: Instant) -> Congestion {
-        Congestion { now, kind, sent_at, packets: Packets::new(1), in_flight: Packets::ZERO }
+        Congestion {
+            now,
+            kind,
+            sent_at,
+            packets: Packets::new(1),
+            bytes: DEFAULT_MTU,
+            in_flight: Packets::ZERO,
+            in_flight_bytes: Bytes::ZERO,
+        }
     }
 }
 
@@ -198,11 +253,22 @@ pub trait Controller: Clone {
     /// An acknowledgement arrived.
     fn on_ack(&mut self, ack: &Ack) -> Decision;
 
-    /// The host saw a sign of congestion.
+    /// The host inferred congestion.
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision;
 
     /// The time asked for by [`Decision::wake_at`] has come.
     fn on_tick(&mut self, now: Instant) -> Decision;
+
+    /// A packet was sent. Hosts call this only where [`Needs::sent`] asks for it; none returned leaves the
+    /// last decision as it is.
+    #[inline]
+    fn on_sent(&mut self, _sent: &Sent) -> Option<Decision> {
+        None
+    }
+
+    /// The path's MTU has become `mtu` (RFC 8899): from now on a full packet is of this size. A controller
+    /// that counts in packets can ignore it.
+    fn on_mtu(&mut self, _mtu: Bytes) {}
 
     /// What it asks of its host, the same throughout its life.
     fn needs(&self) -> Needs {
@@ -223,9 +289,11 @@ pub struct Needs {
     pub own_recovery: bool,
     /// Each acknowledgement with its [`Delivery`].
     pub delivery: bool,
-    /// Marks instead of drops, and to be told of each (RFC 8257).
+    /// [`Controller::on_sent`] after each packet.
+    pub sent: bool,
+    /// ECN marks instead of drops, each reported (RFC 8257).
     pub marks: bool,
-    /// Routers that tell it what to do (XCP).
+    /// Explicit feedback from routers (XCP).
     pub feedback: bool,
     /// [`Controller::on_start`] at each on-period of a persistent connection, as RemyCCs start in the
     /// papers; other controllers keep what they know of the path.

@@ -2,7 +2,7 @@
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
 use crate::hystart::{self, Beginning, SlowStart};
-use crate::window::{MAX_WINDOW, Verdict, Window, acked};
+use crate::window::{MAX_WINDOW, Response, Window, acked};
 use exm_units::Instant;
 
 /// RFC 9438, section 4.1.1: `C`, packets per second cubed; 0.4 by section 5.1.
@@ -19,7 +19,7 @@ const UNKNOWN_GROWTH: f64 = 20.0;
 const MAX_GROWTH: f64 = 1.5;
 
 /// CUBIC. It counts in whole packets, as Linux does: peaks of the same number of packets are the
-/// same, and the later is not taken for a sign that others want room. Its first slow start ends by
+/// same, and the later is not taken to mean that others want room. Its first slow start ends by
 /// the length of trains of acknowledgements unless another is chosen; RFC 9438, section 4.10,
 /// recommends HyStart++, Linux runs HyStart.
 #[derive(Clone, Debug)]
@@ -118,7 +118,7 @@ impl Cubic {
             Lookahead::Least => self.least_rtt,
         };
         let t = since_began + ahead.unwrap_or(0.0) - epoch.k;
-        let w_cubic = curve.w_max + (C * t * t * t).trunc();
+        let w_cubic = curve.w_max + libm::trunc(C * t * t * t);
         let target = w_cubic.min(MAX_GROWTH * cwnd).max(epoch.w_est);
         let mut each = if target > cwnd { cwnd / (target - cwnd) } else { f64::INFINITY };
         if !curve.capacity_known {
@@ -128,13 +128,13 @@ impl Cubic {
     }
 
     fn reduce(&mut self, congestion: &Congestion) {
-        let cwnd = self.window.cwnd.floor();
+        let cwnd = libm::floor(self.window.cwnd);
         self.curve_before = self.curve;
         let w_max = match congestion.kind {
             // Section 4.8: the plateau is where congestion avoidance will begin.
             CongestionKind::Timeout => 0.0,
             // Section 4.7, fast convergence: it did not reach the last peak, so others want room.
-            _ if cwnd < self.curve.w_max => (cwnd * (1.0 + BETA) / 2.0).round(),
+            _ if cwnd < self.curve.w_max => libm::round(cwnd * (1.0 + BETA) / 2.0),
             _ => cwnd,
         };
         let capacity_known = congestion.kind != CongestionKind::Timeout;
@@ -143,7 +143,7 @@ impl Cubic {
         if congestion.kind == CongestionKind::Timeout {
             self.least_rtt = None;
         }
-        self.window.reduce(congestion, (cwnd * BETA).round());
+        self.window.reduce(congestion, libm::round(cwnd * BETA));
     }
 }
 
@@ -182,10 +182,10 @@ impl Controller for Cubic {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
-        match self.window.judge(congestion) {
-            Verdict::Reduce => self.reduce(congestion),
-            Verdict::Undone => self.curve = self.curve_before,
-            Verdict::Nothing => {}
+        match self.window.classify(congestion) {
+            Response::Reduce => self.reduce(congestion),
+            Response::Undone => self.curve = self.curve_before,
+            Response::None => {}
         }
         self.window.decision()
     }

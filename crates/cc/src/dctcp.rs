@@ -2,7 +2,7 @@
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Needs, Start};
 use crate::reno;
-use crate::window::{RoundTrip, Verdict, Window, acked};
+use crate::window::{Response, RoundTrip, Window, acked};
 use exm_units::Instant;
 
 /// RFC 8257, section 4.2: `g`, the weight of the newest window in the average.
@@ -11,7 +11,7 @@ const G: f64 = 1.0 / 16.0;
 const INITIAL_ALPHA: f64 = 1.0;
 
 /// DCTCP: grows as Reno does, keeps an average `alpha` of the part of packets that were marked, and
-/// gives up half that part of the window when some are. Losses are answered as Reno answers them.
+/// gives up half that part of the window when some are. Losses are handled as Reno handles them.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     window: Window,
@@ -70,8 +70,8 @@ impl Controller for Dctcp {
 
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
         if congestion.kind != CongestionKind::Marked {
-            reno::answer(&mut self.window, congestion);
-        } else if self.window.judge(congestion) == Verdict::Reduce {
+            reno::on_congestion(&mut self.window, congestion);
+        } else if self.window.classify(congestion) == Response::Reduce {
             // RFC 8257, section 3.3, step 9.
             self.window.reduce(congestion, self.window.cwnd * (1.0 - self.alpha / 2.0));
         }

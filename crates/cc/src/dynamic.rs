@@ -1,8 +1,9 @@
 //! [`DynController`]: controllers whose kind is known only when the program runs.
 
-use crate::{Ack, Congestion, Controller, Decision, Needs, Start};
-use exm_units::Instant;
-use std::fmt;
+use crate::{Ack, Congestion, Controller, Decision, Needs, Sent, Start};
+use alloc::boxed::Box;
+use core::fmt;
+use exm_units::{Bytes, Instant};
 
 /// A [`Controller`] as a trait object. Every controller that can go to another thread is one; hosts
 /// that take any controller take a `Box<dyn DynController>`, which is a controller itself.
@@ -35,6 +36,12 @@ pub trait DynController: Send + Sync {
     /// [`Controller::on_tick`].
     fn dyn_on_tick(&mut self, now: Instant) -> Decision;
 
+    /// [`Controller::on_sent`].
+    fn dyn_on_sent(&mut self, sent: &Sent) -> Option<Decision>;
+
+    /// [`Controller::on_mtu`].
+    fn dyn_on_mtu(&mut self, mtu: Bytes);
+
     /// [`Controller::needs`].
     fn dyn_needs(&self) -> Needs;
 
@@ -60,6 +67,14 @@ impl<C: Controller + Send + Sync + 'static> DynController for C {
 
     fn dyn_on_tick(&mut self, now: Instant) -> Decision {
         Controller::on_tick(self, now)
+    }
+
+    fn dyn_on_sent(&mut self, sent: &Sent) -> Option<Decision> {
+        Controller::on_sent(self, sent)
+    }
+
+    fn dyn_on_mtu(&mut self, mtu: Bytes) {
+        Controller::on_mtu(self, mtu);
     }
 
     fn dyn_needs(&self) -> Needs {
@@ -102,6 +117,14 @@ impl Controller for Box<dyn DynController> {
 
     fn on_tick(&mut self, now: Instant) -> Decision {
         (**self).dyn_on_tick(now)
+    }
+
+    fn on_sent(&mut self, sent: &Sent) -> Option<Decision> {
+        (**self).dyn_on_sent(sent)
+    }
+
+    fn on_mtu(&mut self, mtu: Bytes) {
+        (**self).dyn_on_mtu(mtu);
     }
 
     fn needs(&self) -> Needs {

@@ -1,7 +1,7 @@
 //! [`Ledbat`]: a window that keeps the queueing delay it causes at a target (RFC 6817).
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
-use crate::window::{Verdict, Window, acked};
+use crate::window::{Response, Window, acked};
 use exm_units::{Instant, Packets, Span};
 
 /// RFC 6817, section 2.5: `TARGET`, at most 100 ms.
@@ -25,7 +25,7 @@ const INIT_CWND: Packets = Packets::new(2);
 
 /// LEDBAT, for what can wait: the window grows by the part of the target that is not yet filled,
 /// at most as fast as Reno's, and shrinks alike beyond it. There is no slow start, unless by
-/// [`Ledbat::with_slow_start`]. It works with one-way delays where the receiver tells when packets arrived, and with round-trip times
+/// [`Ledbat::with_slow_start`]. It works with one-way delays where the receiver reports when packets arrived, and with round-trip times
 /// elsewhere; only differences of them count.
 #[derive(Clone, Debug)]
 pub struct Ledbat {
@@ -161,7 +161,7 @@ impl Controller for Ledbat {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
-        if self.window.judge(congestion) == Verdict::Reduce {
+        if self.window.classify(congestion) == Response::Reduce {
             let cwnd = self.window.cwnd;
             self.window.reduce(congestion, (cwnd / 2.0).max(MIN_CWND));
             if congestion.kind != CongestionKind::Timeout {

@@ -1,6 +1,10 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! A congestion controller is a pure function of what its sender observed.
 //!
-//! [`Controller`] is that function: it is told of events and answers each with a [`Decision`].
+//! [`Controller`] is that function: it is given events and returns a [`Decision`] for each.
 //! It never reads a clock, a socket or a random source, so one and the same controller runs in
 //! the simulator, over real sockets, and inside other transports. Its host owns the clock, the
 //! count of packets in flight, the detection of losses, and asks a [`Gate`] when it may send.
@@ -24,6 +28,10 @@
 //!
 //! A controller of one's own is a type that implements the trait; [`DynController`] is its object-safe
 //! form, for hosts that take any.
+
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
 
 mod aimd;
 mod bbr;
@@ -51,7 +59,8 @@ pub use bbr::Bbr;
 pub use bbr1::Bbr1;
 pub use compound::Compound;
 pub use controller::{
-    Ack, Congestion, CongestionKind, Controller, Decision, Delivery, INITIAL_WINDOW, Needs, Start,
+    Ack, Congestion, CongestionKind, Controller, DEFAULT_MTU, Decision, Delivery, INITIAL_WINDOW,
+    Needs, Sent, Start,
 };
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;

@@ -76,7 +76,7 @@ impl Pipe {
         Pipe { then: Some((at, rate)), ..self }
     }
 
-    /// Runs `cc` for `length`; `watch` is told of each acknowledgement.
+    /// Runs `cc` for `length`; `watch` is called with each ACK.
     pub(crate) fn run(
         &self,
         cc: &mut impl Controller,
@@ -107,8 +107,8 @@ impl Pipe {
                     host.packets.clear();
                     host.in_flight = 0;
                     let timeout = CongestionKind::Timeout;
-                    let sign = Congestion::new(timeout, host.now, host.now);
-                    gate.decide(cc.on_congestion(&sign));
+                    let congestion = Congestion::new(timeout, host.now, host.now);
+                    gate.decide(cc.on_congestion(&congestion));
                 }
             }
         }
@@ -183,11 +183,11 @@ impl Host {
             let ack = self.ack(&packet);
             (self.delivered_at, self.first_sent_at) = (acked_at, packet.sent_at);
             if let Some(gap) = gap {
-                cc.on_congestion(&self.sign(CongestionKind::Lost, &gap));
+                cc.on_congestion(&self.congestion(CongestionKind::Lost, &gap));
             }
             if packet.marked && packet.sent_at >= self.marked_until {
                 self.marked_until = acked_at;
-                cc.on_congestion(&self.sign(CongestionKind::Marked, &packet));
+                cc.on_congestion(&self.congestion(CongestionKind::Marked, &packet));
             }
             let decision = cc.on_ack(&ack);
             watch(&Seen { now: self.now, decision, queueing: packet.queueing });
@@ -211,9 +211,9 @@ impl Host {
         ack
     }
 
-    fn sign(&self, kind: CongestionKind, packet: &Packet) -> Congestion {
-        let mut sign = Congestion::new(kind, packet.sent_at, self.now);
-        sign.in_flight = Packets::new(self.in_flight);
-        sign
+    fn congestion(&self, kind: CongestionKind, packet: &Packet) -> Congestion {
+        let mut congestion = Congestion::new(kind, packet.sent_at, self.now);
+        congestion.in_flight = Packets::new(self.in_flight);
+        congestion
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::controller::{Ack, Congestion, Controller, Decision, Start};
 use crate::hystart::{self, Beginning, SlowStart};
-use crate::window::{Verdict, Window, acked};
+use crate::window::{Response, Window, acked};
 use exm_units::Instant;
 
 /// RFC 5681, equation 4: what is left of the window after congestion.
@@ -10,7 +10,7 @@ pub(crate) const BETA: f64 = 0.5;
 
 /// NewReno: the window rules of RFC 5681 and RFC 6582, counted in whole packets as Linux counts
 /// them. The window halves from what it was, not from what was in flight (RFC 5681 has the
-/// latter): hosts that tell of [`Ack::app_limited`] keep the two together.
+/// latter): hosts that report [`Ack::app_limited`] keep the two together.
 #[derive(Clone, Debug, Default)]
 pub struct Reno {
     window: Window,
@@ -48,7 +48,7 @@ impl Controller for Reno {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
-        answer(&mut self.window, congestion);
+        on_congestion(&mut self.window, congestion);
         self.window.decision()
     }
 
@@ -59,16 +59,16 @@ impl Controller for Reno {
 
 /// Congestion avoidance: one packet more for each window acknowledged (RFC 5681, section 3.1).
 pub(crate) fn grow(window: &mut Window, acked: f64) {
-    window.increase(window.cwnd.floor(), acked);
+    window.increase(libm::floor(window.cwnd), acked);
 }
 
 /// Half the window for a loss or a mark, and for a timeout as threshold (RFC 5681, equation 4).
-pub(crate) fn answer(window: &mut Window, congestion: &Congestion) -> Verdict {
-    let verdict = window.judge(congestion);
-    if verdict == Verdict::Reduce {
-        window.reduce(congestion, (window.cwnd * BETA).floor());
+pub(crate) fn on_congestion(window: &mut Window, congestion: &Congestion) -> Response {
+    let response = window.classify(congestion);
+    if response == Response::Reduce {
+        window.reduce(congestion, libm::floor(window.cwnd * BETA));
     }
-    verdict
+    response
 }
 
 #[cfg(test)]

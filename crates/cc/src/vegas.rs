@@ -2,7 +2,7 @@
 
 use crate::controller::{Ack, Congestion, Controller, Decision, Start};
 use crate::reno;
-use crate::window::{Verdict, Window, acked};
+use crate::window::{Response, Window, acked};
 use exm_units::{Instant, Span};
 
 /// Brakmo, O'Malley & Peterson, SIGCOMM 1994, section 4.2, with the values of Linux and ns-3:
@@ -25,7 +25,7 @@ const MIN_WINDOW: f64 = 2.0;
 /// trip; in the paper it doubles every other round trip. What counts of a round trip is the least
 /// smoothed round-trip time (RFC 6298), as in ns-3: the first packet of a burst meets no queue, and
 /// says nothing of the burst. It is held against the least smoothed round-trip time of the flow, so
-/// that the two are alike. Losses are answered as Reno answers them; the paper's early
+/// that the two are alike. Losses are handled as Reno handles them; the paper's early
 /// retransmissions are left to the host.
 #[derive(Clone, Debug, Default)]
 pub struct Vegas {
@@ -108,7 +108,7 @@ impl Vegas {
         if window.in_slow_start() {
             if waiting > GAMMA {
                 // Down to what the path carries, and a packet to try.
-                let target = (window.cwnd - waiting).floor() + 1.0;
+                let target = libm::floor(window.cwnd - waiting) + 1.0;
                 window.set(window.cwnd.min(target).max(MIN_WINDOW));
                 window.ssthresh = window.ssthresh.min((window.cwnd - 1.0).max(MIN_WINDOW));
             } else {
@@ -147,7 +147,7 @@ impl Controller for Vegas {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
-        if reno::answer(&mut self.window, congestion) != Verdict::Nothing {
+        if reno::on_congestion(&mut self.window, congestion) != Response::None {
             self.round = Round::default();
         }
         self.window.decision()

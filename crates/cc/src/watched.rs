@@ -4,7 +4,7 @@ use crate::controller::{Ack, Congestion, Controller, Decision, Needs, Start};
 use exm_units::Instant;
 use std::fmt::Debug;
 
-/// A controller whose state tells what it is about.
+/// A controller whose state can be observed.
 pub(crate) trait Staged: Controller {
     type State: Copy + PartialEq + Debug;
 

@@ -10,7 +10,7 @@ pub(crate) const MAX_WINDOW: f64 = 1e9;
 /// RFC 5681, equation 4: the threshold is never less than two segments.
 const MIN_SSTHRESH: f64 = 2.0;
 
-/// A window with its threshold of slow start, and what has been answered already.
+/// A window with its threshold of slow start, and the congestion it has responded to already.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     /// Packets that may be in flight; the fraction is progress towards the next.
@@ -19,30 +19,30 @@ pub(crate) struct Window {
     pub(crate) ssthresh: f64,
     /// Packets acknowledged towards the next packet of additive increase.
     credit: f64,
-    /// Losses and marks of packets sent before this belong to the congestion answered then.
-    answered_at: Option<Instant>,
-    /// Whether a timeout was answered and nothing has been acknowledged since.
+    /// Losses and marks of packets sent before this belong to the congestion event that began then.
+    recovery_start: Option<Instant>,
+    /// Whether it responded to a timeout and nothing has been acknowledged since.
     timed_out: bool,
     before: Option<Before>,
 }
 
-/// The window before the last answer to a loss or timeout, should that prove spurious.
+/// The window before the last reduction for a loss or timeout, should that prove spurious.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     cwnd: f64,
     ssthresh: f64,
-    answered_at: Option<Instant>,
+    recovery_start: Option<Instant>,
 }
 
-/// What a sign of congestion asks of a controller.
+/// What a congestion event asks of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Response {
     /// To lower its window, by [`Window::reduce`].
     Reduce,
     /// To restore what it keeps beside the window, which is restored already.
     Undone,
     /// Nothing.
-    Nothing,
+    None,
 }
 
 impl Window {
@@ -57,7 +57,7 @@ impl Window {
             cwnd: (packets.get() as f64).clamp(1.0, MAX_WINDOW),
             ssthresh: f64::INFINITY,
             credit: 0.0,
-            answered_at: None,
+            recovery_start: None,
             timed_out: false,
             before: None,
         }
@@ -102,7 +102,7 @@ impl Window {
     pub(crate) fn increase(&mut self, each: f64, acked: f64) {
         self.credit = self.credit.min(each) + acked;
         if self.credit >= each {
-            let packets = (self.credit / each).floor();
+            let packets = libm::floor(self.credit / each);
             self.credit -= packets * each;
             self.set(self.cwnd + packets);
         }
@@ -116,38 +116,38 @@ impl Window {
     /// What `congestion` asks for. Spurious signs are undone here, and a timeout that follows
     /// another leaves the threshold as it is (RFC 5681, section 3.1: only the first timeout of a
     /// segment lowers it).
-    pub(crate) fn judge(&mut self, congestion: &Congestion) -> Verdict {
-        let answered = self.answered_at.is_some_and(|at| congestion.sent_at < at);
+    pub(crate) fn classify(&mut self, congestion: &Congestion) -> Response {
+        let ongoing = self.recovery_start.is_some_and(|at| congestion.sent_at < at);
         match congestion.kind {
             CongestionKind::Spurious => return self.undo(),
             CongestionKind::Idle => self.restart(congestion.packets),
             CongestionKind::Timeout if self.timed_out => {
                 self.cwnd = 1.0;
-                self.answered_at = Some(congestion.now);
+                self.recovery_start = Some(congestion.now);
             }
-            CongestionKind::Lost | CongestionKind::Marked if answered => {}
+            CongestionKind::Lost | CongestionKind::Marked if ongoing => {}
             CongestionKind::Timeout | CongestionKind::Lost | CongestionKind::Marked => {
-                return Verdict::Reduce;
+                return Response::Reduce;
             }
         }
-        Verdict::Nothing
+        Response::None
     }
 
     /// Answers `congestion`: the threshold becomes `ssthresh`, the window the same, or one packet
     /// after a timeout (RFC 5681, section 3.1).
     pub(crate) fn reduce(&mut self, congestion: &Congestion, ssthresh: f64) {
-        let Window { cwnd, answered_at, .. } = *self;
-        // A mark is never spurious: what came before it must not be restored over its answer.
+        let Window { cwnd, recovery_start, .. } = *self;
+        // A mark is never spurious: what came before it must not be restored over its reduction.
         self.before = (congestion.kind != CongestionKind::Marked).then_some(Before {
             cwnd,
             ssthresh: self.ssthresh,
-            answered_at,
+            recovery_start,
         });
         self.timed_out = congestion.kind == CongestionKind::Timeout;
         self.ssthresh = ssthresh.clamp(MIN_SSTHRESH, MAX_WINDOW);
         self.cwnd = if self.timed_out { 1.0 } else { self.ssthresh };
         self.credit = 0.0;
-        self.answered_at = Some(congestion.now);
+        self.recovery_start = Some(congestion.now);
     }
 
     /// RFC 2861, section 3.1: after an idle time the window is `cwnd` at the most, and slow start
@@ -158,14 +158,14 @@ impl Window {
         self.set(self.cwnd.min(cwnd.get() as f64));
     }
 
-    fn undo(&mut self) -> Verdict {
-        let Some(before) = self.before.take() else { return Verdict::Nothing };
-        // It may have grown beyond, if the sign was long in proving false (RFC 9438, 4.9.2).
+    fn undo(&mut self) -> Response {
+        let Some(before) = self.before.take() else { return Response::None };
+        // It may have grown beyond, if it proved spurious late (RFC 9438, 4.9.2).
         self.cwnd = self.cwnd.max(before.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
-        self.answered_at = before.answered_at;
+        self.recovery_start = before.recovery_start;
         self.timed_out = false;
-        Verdict::Undone
+        Response::Undone
     }
 
     /// The window as a decision, without pacing.
@@ -218,7 +218,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(ms)
     }
 
-    fn sign(kind: CongestionKind, sent: u64, now: u64) -> Congestion {
+    fn congestion(kind: CongestionKind, sent: u64, now: u64) -> Congestion {
         Congestion::new(kind, at(sent), at(now))
     }
 
@@ -252,48 +252,51 @@ mod tests {
     #[test]
     fn a_run_of_timeouts_lowers_the_threshold_once() {
         let mut window = Window::of(Packets::new(40));
-        let timeout = sign(CongestionKind::Timeout, 0, 100);
-        assert_eq!(window.judge(&timeout), Verdict::Reduce);
+        let timeout = congestion(CongestionKind::Timeout, 0, 100);
+        assert_eq!(window.classify(&timeout), Response::Reduce);
         window.reduce(&timeout, 20.0);
         assert_eq!((window.cwnd, window.ssthresh), (1.0, 20.0));
-        assert_eq!(window.judge(&sign(CongestionKind::Timeout, 100, 300)), Verdict::Nothing);
+        assert_eq!(window.classify(&congestion(CongestionKind::Timeout, 100, 300)), Response::None);
         assert_eq!((window.cwnd, window.ssthresh), (1.0, 20.0));
         assert!(window.may_grow(&ack()));
-        assert_eq!(window.judge(&sign(CongestionKind::Timeout, 300, 700)), Verdict::Reduce);
+        assert_eq!(
+            window.classify(&congestion(CongestionKind::Timeout, 300, 700)),
+            Response::Reduce
+        );
     }
 
     #[test]
     fn a_spurious_sign_restores_the_window_once() {
         let mut window = Window::of(Packets::new(40));
-        let lost = sign(CongestionKind::Lost, 50, 100);
+        let lost = congestion(CongestionKind::Lost, 50, 100);
         window.reduce(&lost, 20.0);
-        assert_eq!(window.judge(&lost), Verdict::Nothing, "answered already");
-        let spurious = sign(CongestionKind::Spurious, 50, 120);
-        assert_eq!(window.judge(&spurious), Verdict::Undone);
+        assert_eq!(window.classify(&lost), Response::None, "the same congestion event");
+        let spurious = congestion(CongestionKind::Spurious, 50, 120);
+        assert_eq!(window.classify(&spurious), Response::Undone);
         assert_eq!((window.cwnd, window.ssthresh), (40.0, f64::INFINITY));
-        assert_eq!(window.judge(&spurious), Verdict::Nothing);
-        assert_eq!(window.judge(&lost), Verdict::Reduce, "the answer is forgotten too");
+        assert_eq!(window.classify(&spurious), Response::None);
+        assert_eq!(window.classify(&lost), Response::Reduce, "the event is forgotten too");
     }
 
     #[test]
     fn an_idle_time_takes_the_window_and_leaves_the_threshold() {
-        let mut idle = sign(CongestionKind::Idle, 100, 100);
+        let mut idle = congestion(CongestionKind::Idle, 100, 100);
         idle.packets = Packets::new(10);
         let mut window = Window::of(Packets::new(40));
         window.ssthresh = 20.0;
-        assert_eq!(window.judge(&idle), Verdict::Nothing);
+        assert_eq!(window.classify(&idle), Response::None);
         assert_eq!((window.cwnd, window.ssthresh), (10.0, 30.0));
         idle.packets = Packets::new(50);
-        assert_eq!(window.judge(&idle), Verdict::Nothing);
+        assert_eq!(window.classify(&idle), Response::None);
         assert_eq!(window.cwnd, 10.0);
     }
 
     #[test]
     fn an_answer_to_a_mark_stands() {
         let mut window = Window::of(Packets::new(40));
-        window.reduce(&sign(CongestionKind::Lost, 50, 100), 20.0);
-        window.reduce(&sign(CongestionKind::Marked, 100, 200), 10.0);
-        assert_eq!(window.judge(&sign(CongestionKind::Spurious, 50, 250)), Verdict::Nothing);
+        window.reduce(&congestion(CongestionKind::Lost, 50, 100), 20.0);
+        window.reduce(&congestion(CongestionKind::Marked, 100, 200), 10.0);
+        assert_eq!(window.classify(&congestion(CongestionKind::Spurious, 50, 250)), Response::None);
         assert_eq!(window.cwnd, 10.0);
     }
 }

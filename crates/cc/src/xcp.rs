@@ -7,7 +7,7 @@ use exm_units::Instant;
 
 /// The sender of XCP (Katabi, Handley & Rohrs, SIGCOMM 2002, section 3.3): each acknowledgement
 /// brings what the routers of the path allow the window to change by. A loss, which is rare, is
-/// answered as Reno answers it. Where no router speaks, the window stays as it is.
+/// handled as Reno handles it. Where no router speaks, the window stays as it is.
 #[derive(Clone, Debug, Default)]
 pub struct Xcp {
     window: Window,
@@ -36,7 +36,7 @@ impl Controller for Xcp {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
-        reno::answer(&mut self.window, congestion);
+        reno::on_congestion(&mut self.window, congestion);
         self.window.decision()
     }
 
@@ -53,7 +53,7 @@ impl Controller for Xcp {
 mod tests {
     use super::*;
 
-    fn told(cc: &mut Xcp, feedback: f64, recovering: bool) -> u64 {
+    fn granted(cc: &mut Xcp, feedback: f64, recovering: bool) -> u64 {
         let mut ack = Ack::new(0, Instant::ZERO, Instant::ZERO);
         (ack.feedback, ack.recovering) = (Some(feedback), recovering);
         cc.on_ack(&ack).cwnd.get()
@@ -63,13 +63,13 @@ mod tests {
     fn obeys_the_routers() {
         let mut cc = Xcp::new();
         assert_eq!(cc.on_start(&Start::new(Instant::ZERO)).cwnd.get(), 10);
-        assert_eq!(told(&mut cc, 2.5, false), 12);
-        assert_eq!(told(&mut cc, 0.5, false), 13, "fractions add up");
-        assert_eq!(told(&mut cc, -4.0, false), 9);
-        assert_eq!(told(&mut cc, -400.0, false), 1, "at least one packet");
-        assert_eq!(told(&mut cc, 5.0, true), 1, "no growth in recovery");
-        assert_eq!(told(&mut cc, f64::NAN, false), 1);
-        assert_eq!(told(&mut cc, f64::INFINITY, false), 1);
+        assert_eq!(granted(&mut cc, 2.5, false), 12);
+        assert_eq!(granted(&mut cc, 0.5, false), 13, "fractions add up");
+        assert_eq!(granted(&mut cc, -4.0, false), 9);
+        assert_eq!(granted(&mut cc, -400.0, false), 1, "at least one packet");
+        assert_eq!(granted(&mut cc, 5.0, true), 1, "no growth in recovery");
+        assert_eq!(granted(&mut cc, f64::NAN, false), 1);
+        assert_eq!(granted(&mut cc, f64::INFINITY, false), 1);
         assert_eq!(cc.on_ack(&Ack::new(0, Instant::ZERO, Instant::ZERO)).cwnd.get(), 1);
     }
 }

@@ -14,6 +14,7 @@ Examples:
   exm simulate --link 15Mbps --rtt 150ms --senders 8 --cc aimd
   exm table show RemyCC.dna
   exm completions bash > exm.bash
+  exm help
 ";
 
 /// Transport protocols computed from stated assumptions and objectives
@@ -21,6 +22,7 @@ Examples:
 #[command(name = "exm", version, propagate_version = true)]
 #[command(after_help = format!("{EXAMPLES}\n{}", codes::TABLE))]
 #[command(max_term_width = 100, subcommand_value_name = "COMMAND")]
+#[command(disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,

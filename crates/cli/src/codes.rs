@@ -2,14 +2,15 @@
 
 #[cfg(target_os = "linux")]
 use exm_datagram::KeyError;
-use exm_design::ModelError;
 #[cfg(target_os = "linux")]
 use exm_emulator::ScheduleError;
+#[cfg(target_os = "linux")]
+use exm_endpoint::OpenError;
 use exm_experiment::{PlanError, ResultsError, ShowError, TracesError};
-use exm_remy::LoadError;
+use exm_grammar::FileError;
 #[cfg(target_os = "linux")]
 use exm_saturator::net::NetError;
-use exm_sim::scenario::ScenarioError;
+use exm_table::LoadError;
 use exm_trace::TraceError;
 use std::error::Error;
 use std::io;
@@ -39,8 +40,7 @@ pub(crate) fn of(error: &(dyn Error + 'static)) -> u8 {
 /// Whether `error` is in what was asked for: in a file that describes a network, which may name what is
 /// not there, or that a file to be read is not there.
 fn is_usage(error: &(dyn Error + 'static)) -> bool {
-    error.is::<ScenarioError>()
-        || error.is::<ModelError>()
+    error.is::<FileError>()
         || error.is::<PlanError>()
         || matches!(
             error.downcast_ref(),
@@ -68,7 +68,10 @@ fn is_of_no_device(error: &(dyn Error + 'static)) -> bool {
     {
         /// What Linux says of a device that it does not have.
         const ENODEV: i32 = 19;
-        let Some(NetError::Open { source, .. }) = error.downcast_ref() else { return false };
+        let Some(NetError::Interface(OpenError::Socket { source, .. })) = error.downcast_ref()
+        else {
+            return false;
+        };
         source.raw_os_error() == Some(ENODEV)
     }
     #[cfg(not(target_os = "linux"))]

@@ -1,6 +1,6 @@
 //! What shells are offered where a name is typed: what there is to name, and files.
 
-use crate::{experiments, tables};
+use crate::{experiments, shipped, tables};
 use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
 };
@@ -85,11 +85,34 @@ pub(crate) fn traces() -> ArgValueCompleter {
 
 /// Experiments: shipped ones and files.
 pub(crate) fn experiments() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| shipped_or_toml(current, experiments::shipped_names()))
+}
+
+/// Models: shipped ones and files.
+pub(crate) fn models() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| shipped_or_toml(current, shipped::model_names()))
+}
+
+/// Scenarios: shipped ones and files.
+pub(crate) fn scenarios() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| shipped_or_toml(current, shipped::scenario_names()))
+}
+
+/// What a file may be begun from: models and scenarios.
+pub(crate) fn templates() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
-        [starting(current, experiments::shipped_names()), files(current, &["toml"])]
-            .into_iter()
-            .flatten()
-            .collect()
+        starting(current, shipped::model_names().into_iter().chain(shipped::scenario_names()))
+    })
+}
+
+fn shipped_or_toml(current: &OsStr, names: Vec<&'static str>) -> Vec<CompletionCandidate> {
+    [starting(current, names), files(current, &["toml"])].into_iter().flatten().collect()
+}
+
+/// Topics of the manual.
+pub(crate) fn topics() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        starting(current, crate::manual::TOPICS.iter().map(|topic| topic.name))
     })
 }
 

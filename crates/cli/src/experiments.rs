@@ -2,14 +2,11 @@
 
 use crate::ranges::DesignRanges;
 use crate::shell::Failure;
-use exm_experiment::{Experiment, Options, Plan, PlanError};
+use exm_experiment::{Experiment, Options, Plan, PlanError, SHIPPED};
+use exm_grammar::suggest;
 use exm_sim::controllers::AnyController;
-use exm_sim::scenario::suggest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// The names and texts of the experiments shipped in the program: `experiments/NAME.toml`.
-const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
 /// Where the files that shipped experiments name are looked for.
 const FOLDER: &str = "experiments";
@@ -25,8 +22,8 @@ pub(crate) fn load(name: &str) -> Result<Experiment, Failure> {
     if path.is_file() || path.extension().is_some_and(|extension| extension == "toml") {
         return Ok(Experiment::load(path)?);
     }
-    match SHIPPED.iter().find(|(known, _)| *known == name) {
-        Some((_, text)) => Ok(Experiment::parse(text, &format!("{name}.toml"), Path::new(FOLDER))?),
+    match Experiment::shipped(name, Path::new(FOLDER)) {
+        Some(experiment) => Ok(experiment),
         None => Err(Failure::usage(format!(
             "there is no experiment \"{name}\": {}",
             suggest(name, &shipped_names())

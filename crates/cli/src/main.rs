@@ -5,19 +5,21 @@
 
 mod cli;
 mod codes;
-mod columns;
 mod commands;
 mod complete;
 mod experiments;
 mod help;
 mod interrupt;
+mod manual;
 mod options;
 mod outputs;
+mod pictures;
 mod progress;
 mod ranges;
 #[cfg(target_os = "linux")]
 mod sessions;
 mod shell;
+mod shipped;
 mod tables;
 mod threads;
 mod visible;

@@ -3,6 +3,7 @@
 
 use crate::shell::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use exm_grammar::GrammarError;
 use exm_link::QueueKind;
 use exm_sim::network::Host;
 use exm_sim::scenario::is_synthetic;
@@ -19,7 +20,7 @@ pub(crate) const DEFAULT_QUEUE: &str = "drop-tail";
 /// The probability of random loss unless given.
 pub(crate) const DEFAULT_LOSS: &str = "0";
 /// How long a flow lasts unless given.
-pub(crate) const DEFAULT_ON: &str = "ever";
+pub(crate) const DEFAULT_ON: &str = "always";
 /// How much time is simulated unless given, as in the papers.
 pub(crate) const DEFAULT_DURATION: Span = Span::from_secs(100);
 /// The seed unless given.
@@ -34,8 +35,8 @@ pub(crate) fn service_key(text: &str) -> &'static str {
 }
 
 /// Reads a queue, as a scenario has it.
-pub(crate) fn queue(text: &str) -> Result<QueueKind, String> {
-    exm_sim::scenario::parse_queue(text)
+pub(crate) fn queue(text: &str) -> Result<QueueKind, GrammarError> {
+    exm_grammar::queue(text)
 }
 
 /// Reads the name of a host.

@@ -2,7 +2,7 @@
 
 use crate::interrupt;
 use crate::shell::{Failure, write_out};
-use exm_remy::file::{self, write_atomically};
+use exm_store::write_atomically;
 use std::path::Path;
 
 /// Whether `output` is the standard output, written `-`. Summaries are then left out.
@@ -20,14 +20,14 @@ pub(crate) fn write_output(output: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if is_stdout(output) { write_out(bytes) } else { write_file(output, bytes) }
 }
 
-/// Refuses to write `path` where something would be lost, see [`file::check_output`]: `others` are
+/// Refuses to write `path` where something would be lost, see [`exm_store::check_output`]: `others` are
 /// the files that the command reads or writes besides, `force` is its `--force`.
 pub(crate) fn check_output(path: &Path, others: &[&Path], force: bool) -> Result<(), Failure> {
     if is_stdout(path) {
         let problem = "this cannot be written to the standard output: name a file";
         return Err(Failure::usage(problem).with_tip("a file of this name is written ./-"));
     }
-    file::check_output(path, others, force).map_err(|error| {
+    exm_store::check_output(path, others, force).map_err(|error| {
         let tip = if error.can_be_forced() {
             "give --force to overwrite it"
         } else {

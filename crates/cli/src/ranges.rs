@@ -2,10 +2,11 @@
 
 use crate::tables;
 use exm_design::{Conditions, Model, OutOfRange};
-use exm_remy::{RemyCc, TableFile};
+use exm_remy::RemyCc;
 use exm_sim::controllers::AnyController;
 use exm_sim::network::Network;
 use exm_sim::scenario::Scenario;
+use exm_table::TableFile;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -89,7 +90,7 @@ mod tests {
         let text = format!(
             "duration = \"1 s\"\n[dumbbell]\nrate = \"{link}\"\nrtt = \"150 ms\"\n\
              buffer = \"2000 packets\"\nsenders = {senders}\ncontroller = \"{table}\"\n\
-             traffic.on = \"ever\"\n"
+             traffic.on = \"always\"\n"
         );
         let scenario = Scenario::parse(&text, "test", Path::new("")).unwrap();
         let mut ranges = DesignRanges::default();

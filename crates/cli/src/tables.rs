@@ -2,18 +2,19 @@
 
 use crate::codes;
 use crate::shell::Failure;
+use crate::shipped::is_file_name;
+use exm_grammar::{nearest, suggest};
 use exm_link::QueueKind;
-use exm_remy::{LoadError, TableFile};
 use exm_sim::controllers::AnyController;
-use exm_sim::scenario::{SPROUT_NAMES, nearest, suggest};
-use std::ffi::OsStr;
+use exm_sim::scenario::SPROUT_NAMES;
+use exm_table::{LoadError, TableFile};
 use std::path::Path;
 
 /// Names and texts of tables.
 type Shipped = &'static [(&'static str, &'static str)];
 
-/// The tables shipped in the program: `remyccs/NAME.json`.
-const SHIPPED: Shipped = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+/// The tables shipped in the program.
+const SHIPPED: Shipped = exm_design::shipped::TABLES;
 
 /// The names of the tables shipped in the program.
 pub(crate) fn shipped_names() -> Vec<&'static str> {
@@ -62,10 +63,7 @@ impl Wanted {
         if let Some(problem) = self.wrong_scheme(name, path) {
             return Some(Failure::usage(problem));
         }
-        // A version is no file's ending: "general-delta0.1".
-        let is_ending = |end: &OsStr| !end.to_string_lossy().starts_with(|c: char| c.is_numeric());
-        let is_file = name.contains(['/', '\\']) || path.extension().is_some_and(is_ending);
-        if is_file || self.names().is_empty() {
+        if name.contains(['/', '\\']) || is_file_name(path) || self.names().is_empty() {
             return None;
         }
         let what = if self.others.is_empty() { "table" } else { "controller" };
@@ -170,7 +168,8 @@ fn remedy(name: &str, shipped_tables: Shipped) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use exm_remy::{Action, Provenance, RuleTable, SignalSet};
+    use exm_remy::{Action, RuleTable, SignalSet};
+    use exm_table::Provenance;
 
     /// Tables shipped for a test.
     fn shipping(tables: &[(&'static str, &str)]) -> Shipped {

@@ -5,15 +5,15 @@ use ocb3::aead::{AeadInOut, KeyInit};
 use ocb3::consts::{U12, U16};
 use ocb3::{Ocb3, Tag};
 
-/// Bytes of the tag: AEAD_AES_128_OCB_TAGLEN128.
+/// The size of the tag in bytes: AEAD_AES_128_OCB_TAGLEN128.
 pub(crate) const TAG: usize = 16;
 
-/// Tables for texts of up to 2^12 blocks, 64 KiB: no UDP datagram is longer.
+/// Tables for texts of up to 2^12 blocks, 64 KiB, which no UDP datagram exceeds.
 const TABLE: usize = 12;
 
 type Aes128Ocb = Ocb3<aes::Aes128, U12, U16, TABLE>;
 
-/// What encrypts and authenticates under one key.
+/// The cipher with one key.
 pub(crate) struct Cipher(Aes128Ocb);
 
 impl Cipher {
@@ -21,14 +21,14 @@ impl Cipher {
         Cipher(Aes128Ocb::new(key.bytes().into()))
     }
 
-    /// Encrypts `text` in place, and returns its tag; nothing where it is 64 KiB or longer.
+    /// Encrypts `text` in place, and returns its tag; `None` if it is 64 KiB or longer.
     pub(crate) fn seal(&self, nonce: u64, text: &mut [u8]) -> Option<[u8; TAG]> {
         let tag = self.0.encrypt_inout_detached(&widened(nonce).into(), &[], text.into()).ok()?;
         Some(tag.into())
     }
 
-    /// Decrypts `text` in place. Where the tag is not its own, false, and `text` is zero: what was
-    /// not authenticated is nobody's to read.
+    /// Decrypts `text` in place. If the tag is wrong, returns false and zeroes `text`, as unauthenticated
+    /// plaintext must not be used.
     #[must_use]
     pub(crate) fn open(&self, nonce: u64, text: &mut [u8], tag: [u8; TAG]) -> bool {
         let nonce = widened(nonce).into();
@@ -41,7 +41,7 @@ impl Cipher {
     }
 }
 
-/// The 12 bytes that OCB takes: the datagram's eight behind four of zero.
+/// The 12-byte nonce of OCB: four zeros and the eight bytes of the datagram.
 fn widened(nonce: u64) -> [u8; 12] {
     let mut bytes = [0; 12];
     bytes[4..].copy_from_slice(&nonce.to_be_bytes());

@@ -1,4 +1,4 @@
-//! [`Key`]: the secret that two parties share.
+//! [`Key`]: the secret that two ends share.
 
 use base64ct::{Base64Unpadded, Encoding};
 use std::fmt;
@@ -10,14 +10,14 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Characters of a key's text: 16 bytes in base64 (RFC 4648, section 4) without padding.
 const CHARACTERS: usize = 22;
-/// What is read of a file or of the standard input: a key, and room for the ends of lines.
+/// The most that is read of a file or of the standard input: a key and line breaks.
 const LONGEST: u64 = 64;
 
-/// The secret of a session: 16 bytes, written as 22 characters. It is never printed by accident, and
-/// is overwritten when dropped.
+/// A secret of 16 bytes, written as 22 characters. It is never printed by accident, and is overwritten when
+/// dropped.
 ///
-/// There is no way to take one from a command line, which all users of a machine can read: it comes
-/// from a file, a variable of the environment, or standard input.
+/// It cannot be given on a command line, which all users of a machine can read; it is read from a file, an
+/// environment variable or the standard input.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key([u8; 16]);
 
@@ -29,31 +29,31 @@ impl Drop for Key {
 
 impl ZeroizeOnDrop for Key {}
 
-/// Why there is no key.
+/// Why no key can be read or made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// It is not one. What stands there is not shown: it may be nearly one.
+    /// The text is not a key. It is not shown, as it may nearly be one.
     #[error(
         "{place} holds no key: a key is {CHARACTERS} letters, digits, '+' and '/', such as \
          \"exm sprout serve --new-key\" prints"
     )]
     Malformed {
-        /// Where it was looked for.
+        /// Where it was read.
         place: String,
     },
     /// The variable is not set.
     #[error("the environment variable {name} is not set: it should hold the key")]
     Unset {
-        /// The variable.
+        /// The name of the variable.
         name: String,
     },
-    /// The system did not let it be read.
+    /// It cannot be read.
     #[error("cannot read the key from {place}: {source}")]
     Read {
-        /// Where it was looked for.
+        /// Where it should be.
         place: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// It cannot be written to a file.
@@ -61,31 +61,31 @@ pub enum KeyError {
     Write {
         /// The file.
         place: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system has no randomness to make one of.
+    /// The system has no randomness.
     #[error("the system gives no random bytes to make a key of: {0}")]
     NoRandomness(getrandom::Error),
 }
 
 impl Key {
-    /// A new key, from the system's randomness.
+    /// A new random key.
     ///
     /// # Errors
-    /// The system has none.
+    /// The system has no randomness.
     pub fn generate() -> Result<Key, KeyError> {
         let mut key = Key([0; 16]);
         getrandom::fill(&mut key.0).map_err(KeyError::NoRandomness)?;
         Ok(key)
     }
 
-    /// The key of these bytes.
+    /// The key with these bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Key {
         Key(bytes)
     }
 
-    /// The key in `file`, which holds its text and nothing else.
+    /// Reads the key in `file`, which holds nothing else.
     ///
     /// # Errors
     /// The file cannot be read, or holds no key.
@@ -97,20 +97,19 @@ impl Key {
         }
     }
 
-    /// The key in the environment variable `name`. It stays there, for every program that this one
-    /// starts to read.
+    /// Reads the key in the environment variable `name`, which stays set for all child processes.
     ///
     /// # Errors
-    /// It is not set, or holds no key.
+    /// The variable is not set, or does not hold a key.
     pub fn from_env(name: &str) -> Result<Key, KeyError> {
         let text = std::env::var_os(name).map(|value| Zeroizing::new(value.into_encoded_bytes()));
         Key::from_variable(name, text.as_ref().map(|text| text.as_slice()))
     }
 
-    /// The key in `text`, the value of the environment variable `name`, if that was set.
+    /// Parses `text`, the value of the environment variable `name` if that was set.
     ///
     /// # Errors
-    /// It was not set, or holds no key.
+    /// The variable was not set, or does not hold a key.
     pub fn from_variable(name: &str, text: Option<&[u8]>) -> Result<Key, KeyError> {
         let text = text.ok_or_else(|| KeyError::Unset { name: name.to_owned() })?;
         Key::decode(text).ok_or_else(|| KeyError::Malformed {
@@ -118,16 +117,16 @@ impl Key {
         })
     }
 
-    /// The key that `input`, called `place` in errors, holds up to its end or that of its first
+    /// Reads the key that `input`, called `place` in errors, holds up to its end or the end of its first
     /// line.
     ///
     /// # Errors
-    /// It cannot be read, or holds no key.
+    /// It cannot be read, or does not hold a key.
     pub fn read(mut input: impl Read, place: &str) -> Result<Key, KeyError> {
         let place = || place.to_owned();
         let mut text = Zeroizing::new(Vec::with_capacity(LONGEST as usize));
         let mut byte = [0];
-        // Byte by byte: what follows the line is not ours.
+        // Byte by byte: what follows the line belongs to others.
         while text.len() < LONGEST as usize {
             match input.read(&mut byte) {
                 Ok(0) => break,
@@ -141,11 +140,11 @@ impl Key {
         Key::decode(text.trim_ascii()).ok_or_else(|| KeyError::Malformed { place: place() })
     }
 
-    /// Writes it to `file`, a new one, which only its owner may read.
+    /// Writes it to `file`, a new file that only its owner may read.
     ///
     /// # Errors
-    /// There is such a file, perhaps with another key; or it cannot be written, as where the disk is
-    /// full: there is no file then.
+    /// The file exists, perhaps with another key, or it cannot be written, in which case it does not exist
+    /// afterwards.
     pub fn to_new_file(&self, file: &Path) -> Result<(), KeyError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -155,7 +154,7 @@ impl Key {
             let line = Zeroizing::new(format!("{}\n", self.to_text().as_str()));
             let written = opened.write_all(line.as_bytes()).and_then(|()| opened.sync_all());
             if written.is_err() {
-                // The first error is the one to tell.
+                // The first error is reported.
                 let _ = std::fs::remove_file(file);
             }
             written
@@ -164,14 +163,14 @@ impl Key {
         written.map_err(|source| KeyError::Write { place, source })
     }
 
-    /// Its text: 22 characters. Whoever reads it can read and forge the session.
+    /// Its text of 22 characters. Whoever knows it can read and forge the session.
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut buffer = Zeroizing::new([0; CHARACTERS]);
         let text = Base64Unpadded::encode(&self.0, &mut *buffer).expect("as long as a key's text");
         Zeroizing::new(text.to_owned())
     }
 
-    /// The secret itself.
+    /// The secret bytes.
     pub fn bytes(&self) -> &[u8; 16] {
         &self.0
     }
@@ -181,8 +180,8 @@ impl Key {
         if text.len() != CHARACTERS {
             return None;
         }
-        // Refused as well: a last character whose unused bits are not zero, so that a key has one
-        // text only.
+        // A last character with nonzero unused bits is refused as well, so that each key has exactly one
+        // text.
         Base64Unpadded::decode(text, &mut key.0).ok()?;
         Some(key)
     }

@@ -1,10 +1,13 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! Encrypted, authenticated datagrams that survive a change of address: the lower layer of SSP,
 //! wire-compatible with mosh's.
 //!
-//! Two parties share a [`Key`]. Each has a [`Session`], which seals what is to be sent and opens what
-//! came, and which neither reads a clock nor owns a socket. Beside it stand the rules for sockets:
-//! [`Roaming`] tells the server where its client is, [`HopPlan`] when a client that hears nothing
-//! should try another port.
+//! Two ends share a [`Key`]. Each has a [`Session`], which seals datagrams to send and opens received ones, and
+//! which neither reads a clock nor owns a socket. [`Roaming`] tells a server its client's address. Sockets, port
+//! hopping and the handshake that makes session keys are in `exm_endpoint`.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -22,19 +25,13 @@
 //! 2014, on mosh. Times come as [`exm_units::Instant`] of a clock that never goes back.
 
 mod cipher;
-mod handshake;
-mod hop;
 mod key;
-mod ports;
 mod replay;
 mod roaming;
 mod rtt;
 mod session;
 
-pub use handshake::{Handshake, Initiator, Reply, Responder, Stranger};
-pub use hop::{HopPlan, PORT_HOP_INTERVAL};
 pub use key::{Key, KeyError};
-pub use ports::{ParsePortsError, PortRange};
 pub use replay::{Freshness, ReplayWindow};
 pub use roaming::Roaming;
 pub use rtt::RttEstimate;

@@ -1,33 +1,33 @@
-//! [`ReplayWindow`]: which datagrams came already.
+//! [`ReplayWindow`]: detects replayed datagrams.
 
 /// Bits in one word of the window.
 const WORD: u64 = 64;
 /// Words of the window.
 const WORDS: u64 = 128;
-/// How far behind the newest a datagram may come and still be told from one that came before: 8128
-/// datagrams, a tenth of a second at a gigabit a second. One word is always being cleared.
+/// The reach of the window: a datagram may arrive this far behind the newest, 8128 datagrams, a tenth of a
+/// second at 1 Gbit/s. One word is always being cleared.
 const REACH: u64 = (WORDS - 1) * WORD;
 
-/// What a sequence number is to a [`ReplayWindow`].
+/// The classification of a sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
     /// Higher than all before.
     Newest,
-    /// It did not come before, but a higher one did.
+    /// Lower than the highest, and not received before.
     Late,
-    /// It came before.
+    /// Received before.
     Replayed,
-    /// So far behind the newest that it cannot be told whether it came before.
+    /// Too far behind the highest to tell.
     TooOld,
 }
 
-/// The sequence numbers that came, those lately: a window that slides with the highest, in constant
-/// memory. Source: RFC 6479, which needs no shifting of bits.
+/// The recently received sequence numbers: a window that slides with the highest, in constant memory (RFC
+/// 6479, which needs no shifting of bits).
 #[derive(Clone, Debug)]
 pub struct ReplayWindow {
     highest: Option<u64>,
-    /// A bit for each number, by its remainder. Those of the numbers from the highest down to
-    /// `REACH` below it are valid.
+    /// A bit for each number, by its remainder. The bits of the numbers from the highest down to `REACH`
+    /// below it are valid.
     seen: [u64; WORDS as usize],
 }
 
@@ -38,17 +38,17 @@ impl Default for ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// A window that has seen nothing.
+    /// An empty window.
     pub fn new() -> ReplayWindow {
         ReplayWindow::default()
     }
 
-    /// The highest number that came.
+    /// The highest number received.
     pub fn highest(&self) -> Option<u64> {
         self.highest
     }
 
-    /// What `sequence` is. Nothing changes: whoever sent it is not known yet.
+    /// Classifies `sequence`. The window does not change, as its datagram is not authenticated yet.
     pub fn look(&self, sequence: u64) -> Freshness {
         let (word, bit) = place(sequence);
         match self.highest {
@@ -65,7 +65,7 @@ impl ReplayWindow {
         }
     }
 
-    /// The datagram `sequence`, which is authentic and neither replayed nor too old, has come.
+    /// Records `sequence`, whose datagram is authentic, and neither replayed nor too old.
     pub fn mark(&mut self, sequence: u64) {
         if let Freshness::Newest = self.look(sequence) {
             let last = self.highest.map_or(0, |highest| highest / WORD);

@@ -1,29 +1,28 @@
-//! [`RttEstimate`]: round-trip times, smoothed.
+//! [`RttEstimate`]: the smoothed RTT.
 
 use exm_units::Span;
 
-/// The shortest timeout. RFC 6298 has one second, lest one is sent again in vain; a layer that sends
-/// small datagrams and recovers by newer ones can afford to be quicker (mosh paper, section 2.2).
+/// The least timeout. RFC 6298 has one second to avoid spurious retransmissions; a layer that sends small
+/// datagrams and recovers with newer ones can be quicker (mosh paper, section 2.2).
 pub(crate) const SHORTEST: Span = Span::from_millis(50);
-/// The longest timeout, and what holds before the first measurement (RFC 6298, rule 2.1).
+/// The greatest timeout, which also applies before the first sample (RFC 6298, rule 2.1).
 const LONGEST: Span = Span::from_millis(1000);
-/// Measurements from here on are ignored: the far end was suspended, or the 16 bits of the timestamp
-/// have come round.
+/// Samples from here on are ignored: the far end was suspended, or the 16-bit timestamp has wrapped.
 pub(crate) const IGNORED: Span = Span::from_millis(5000);
 
-/// The round-trip time and its variation, estimated as in RFC 6298, section 2.
+/// The smoothed RTT and its variation (RFC 6298, section 2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttEstimate {
     smoothed: Option<(Span, Span)>,
 }
 
 impl RttEstimate {
-    /// Nothing measured yet.
+    /// An estimate without samples.
     pub fn new() -> RttEstimate {
         RttEstimate::default()
     }
 
-    /// A round trip took `rtt`. False where that is too long to be believed: 5 s or more.
+    /// Adds the sample `rtt`; false if it is implausible, 5 s or more.
     pub fn measure(&mut self, rtt: Span) -> bool {
         if rtt >= IGNORED {
             return false;
@@ -38,17 +37,17 @@ impl RttEstimate {
         true
     }
 
-    /// The smoothed round-trip time, once one was measured.
+    /// The smoothed RTT, once there is a sample.
     pub fn srtt(&self) -> Option<Span> {
         self.smoothed.map(|(srtt, _)| srtt)
     }
 
-    /// The variation of the round-trip time, once one was measured.
+    /// The RTT variation, once there is a sample.
     pub fn rttvar(&self) -> Option<Span> {
         self.smoothed.map(|(_, rttvar)| rttvar)
     }
 
-    /// How long an answer may take before what was asked is taken for lost: between 50 ms and 1 s.
+    /// The retransmission timeout, between 50 ms and 1 s.
     pub fn timeout(&self) -> Span {
         let (srtt, rttvar) = self.smoothed.unwrap_or((LONGEST, Span::ZERO));
         (srtt + rttvar * 4).clamp(SHORTEST, LONGEST)

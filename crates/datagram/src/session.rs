@@ -1,4 +1,4 @@
-//! [`Session`]: seals what is sent and opens what comes.
+//! [`Session`]: encrypts datagrams to send and decrypts received ones.
 
 use crate::cipher::{Cipher, TAG};
 use crate::key::Key;
@@ -11,30 +11,30 @@ use std::fmt;
 const NONCE: usize = 8;
 /// Bytes of the two timestamps.
 const TIMES: usize = 4;
-/// Bytes that a datagram has beside its payload.
+/// The overhead of a datagram in bytes.
 pub const OVERHEAD: usize = NONCE + TIMES + TAG;
-/// The longest payload: what a UDP datagram over IPv4 holds.
+/// The longest payload that a UDP datagram over IPv4 can carry.
 const LONGEST: usize = 65_507 - OVERHEAD;
 
-/// The bit of a nonce that says which way the datagram goes.
+/// The bit of the nonce that states the direction of the datagram.
 const TO_CLIENT: u64 = 1 << 63;
-/// No timestamp. A sender whose clock shows this says zero.
+/// The value for no timestamp. A sender whose clock shows this sends zero.
 const NO_TIME: u16 = u16::MAX;
-/// A timestamp held longer is not echoed: a round trip that long tells little (mosh paper, 2.2).
+/// A timestamp that was held for longer is not echoed: such an RTT means little (mosh paper, section 2.2).
 pub(crate) const HELD: Span = Span::from_millis(1000);
-/// Blocks that are encrypted under one key at most: half of what RFC 7253, section 5, allows.
+/// The most blocks encrypted under one key: half of what RFC 7253, section 5, allows.
 const BLOCKS: u64 = 1 << 47;
 
-/// Which party one is.
+/// The role of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The one that speaks first, from wherever it is.
+    /// The end that begins, from any address.
     Client,
-    /// The one that is at a known address.
+    /// The end at a known address.
     Server,
 }
 
-/// Why a datagram is not sealed.
+/// Why a datagram cannot be encrypted.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {
@@ -44,7 +44,7 @@ pub enum SealError {
          a new session with a new key"
     )]
     Exhausted,
-    /// No UDP datagram holds the payload.
+    /// The payload exceeds a UDP datagram.
     #[error("a payload of {length} bytes fits no datagram: at most {LONGEST} do")]
     TooLong {
         /// Its length.
@@ -52,35 +52,35 @@ pub enum SealError {
     },
 }
 
-/// Why a datagram is dropped: the first reason found.
+/// Why a received datagram is dropped: the first reason found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It is shorter than an empty one.
+    /// It is shorter than a datagram without payload.
     #[error("a datagram of {length} bytes is shorter than an empty one, of {OVERHEAD}")]
     Short {
         /// Its length.
         length: usize,
     },
-    /// It says that it goes the other way: one of ours, sent back.
+    /// It has our own direction bit: one of our datagrams, reflected.
     #[error("the datagram goes the other way")]
     WrongDirection,
-    /// One with its number came before.
+    /// Its sequence number has been received before.
     #[error("datagram {sequence} has come before")]
     Replayed {
         /// Its number.
         sequence: u64,
     },
-    /// It is so late that it cannot be told whether it came before.
+    /// It is too late for the replay window.
     #[error("datagram {sequence} is too old to tell whether it has come before")]
     TooOld {
         /// Its number.
         sequence: u64,
     },
-    /// It was not made with our key, or was changed on its way.
+    /// It was made with another key, or was modified in transit.
     #[error("datagram {sequence} is not authentic")]
     Forged {
-        /// The number it pretends to have.
+        /// The sequence number that it claims.
         sequence: u64,
     },
 }
@@ -89,25 +89,25 @@ pub enum OpenError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dropped {
-    /// Shorter than an empty one.
+    /// Too short.
     pub short: u64,
-    /// Going the other way.
+    /// Reflected.
     pub wrong_direction: u64,
-    /// Come before.
+    /// Replayed.
     pub replayed: u64,
-    /// Too old to tell.
+    /// Too old.
     pub too_old: u64,
-    /// Made with another key, or changed on their way.
+    /// Forged.
     pub forged: u64,
 }
 
 impl Dropped {
-    /// All of them.
+    /// The sum of all.
     pub fn total(&self) -> u64 {
         self.short + self.wrong_direction + self.replayed + self.too_old + self.forged
     }
 
-    /// Counts one that was dropped.
+    /// Counts a dropped datagram.
     pub fn count(&mut self, why: OpenError) {
         let counter = match why {
             OpenError::Short { .. } => &mut self.short,
@@ -120,20 +120,20 @@ impl Dropped {
     }
 }
 
-/// A datagram that is what the peer sent.
+/// An authentic datagram.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Opened<'a> {
-    /// What it carries.
+    /// Its payload.
     pub payload: &'a [u8],
-    /// Its number; the peer's first is 0.
+    /// Its sequence number; the peer's first is 0.
     pub sequence: u64,
-    /// Whether its number is the highest so far. Others came late, and say nothing of where the peer
-    /// is now.
+    /// Whether its sequence number is the highest so far. Others arrived late, and their source address may
+    /// be outdated.
     pub newest: bool,
-    /// The round-trip time that it tells, if it does.
+    /// The RTT sample that it contains, if any.
     pub rtt: Option<Span>,
-    /// The timestamp that it echoes, advanced by how long the peer held it.
+    /// The timestamp that it echoes, advanced by the time for which the peer held it.
     pub(crate) echoed: Option<u16>,
 }
 
@@ -148,23 +148,23 @@ impl Opened<'_> {
     }
 }
 
-/// What a challenge's timestamp is shifted by, so that its echo is known from those of other datagrams:
+/// The offset of the timestamp of a path challenge, by which its echo is told from those of other datagrams:
 /// see [`Roaming`](crate::Roaming).
 ///
-/// It is 10 s to 55 s. The echo of an unmarked timestamp is taken for a marked one of less than 5 s ago
-/// only if it took more than 10 s; that of a marked one tells a round trip of more than 10 s, which no
-/// [`RttEstimate`] believes.
+/// It is 10 s to 55 s. The echo of an unmarked timestamp could pass for that of a marked one sent less than 5
+/// s ago only if it took more than 10 s; that of a marked one looks like an RTT of more than 10 s, which
+/// [`RttEstimate`] ignores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(u16);
 
 impl Mark {
-    /// That of datagrams that are no challenges.
+    /// The mark of datagrams that are not challenges.
     pub const NONE: Mark = Mark(0);
 
     const LEAST: u16 = 10_000;
     const MOST: u16 = 55_000;
 
-    /// One that nobody can foresee; nothing where the system has no randomness.
+    /// An unpredictable mark; `None` if the system has no randomness.
     pub(crate) fn random() -> Option<Mark> {
         let choices = u32::from(Mark::MOST - Mark::LEAST) + 1;
         let drawn = getrandom::u32().ok()? % choices;
@@ -172,15 +172,15 @@ impl Mark {
     }
 }
 
-/// One party's end of a session: numbers, times and authenticates. It has no socket, and all times
-/// are told to it.
+/// One end of a session: numbers, timestamps, encrypts and authenticates datagrams. It has no socket; the
+/// caller passes in the time.
 pub struct Session {
     cipher: Cipher,
     role: Role,
     next: u64,
     blocks: u64,
     window: ReplayWindow,
-    /// The peer's newest timestamp that was not echoed yet, and when it came.
+    /// The peer's newest timestamp that has not been echoed yet, and when it arrived.
     heard: Option<(u16, Instant)>,
     rtt: RttEstimate,
     opened: u64,
@@ -188,8 +188,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// The end of `role` of the session with `key`. A key is for one session only: never start two,
-    /// not one after the other either, since their datagrams would have the same numbers.
+    /// The end with the role `role` of the session with `key`. A key is for one session only: two sessions,
+    /// even one after the other, would reuse nonces.
     pub fn new(key: &Key, role: Role) -> Session {
         Session {
             cipher: Cipher::new(key),
@@ -204,11 +204,11 @@ impl Session {
         }
     }
 
-    /// Makes the datagram that carries `parts`, one behind the other, and puts it in `datagram`,
-    /// whose contents are replaced. It should be sent at `now`.
+    /// Encrypts `parts`, concatenated, and writes the datagram, to be sent at `now`, to `datagram`, whose
+    /// contents are replaced.
     ///
     /// # Errors
-    /// The payload is too long, or the key worn out.
+    /// The payload is too long, or the key has reached its limit.
     pub fn seal(
         &mut self,
         now: Instant,
@@ -218,11 +218,11 @@ impl Session {
         self.seal_marked(now, Mark::NONE, parts, datagram)
     }
 
-    /// As [`Session::seal`], with a timestamp that is shifted by `mark`: the datagram is a challenge of
-    /// [`Roaming`](crate::Roaming)'s, to be sent to the address that came with the mark and nowhere else.
+    /// Like [`Session::seal`], with a timestamp that is shifted by `mark`: a challenge of
+    /// [`Roaming`](crate::Roaming), to be sent only to the address that came with the mark.
     ///
     /// # Errors
-    /// The payload is too long, or the key worn out.
+    /// The payload is too long, or the key has reached its limit.
     pub fn seal_marked(
         &mut self,
         now: Instant,
@@ -235,7 +235,7 @@ impl Session {
         if length > LONGEST {
             return Err(SealError::TooLong { length });
         }
-        // One more for the nonce, one for the tag.
+        // One block more for the nonce, one for the tag.
         let blocks = (TIMES + length).div_ceil(16) as u64 + 2;
         if self.blocks + blocks > BLOCKS {
             return Err(SealError::Exhausted);
@@ -252,11 +252,10 @@ impl Session {
         Ok(())
     }
 
-    /// Opens `datagram`, which came at `now`, in place.
+    /// Decrypts `datagram`, received at `now`, in place.
     ///
     /// # Errors
-    /// It is not one that the peer sent, or not for the first time. It is counted, and what is left
-    /// in `datagram` means nothing.
+    /// It is not authentic, or a replay. The drop is counted, and the contents of `datagram` are undefined.
     pub fn open<'a>(
         &mut self,
         now: Instant,
@@ -278,42 +277,42 @@ impl Session {
         }
     }
 
-    /// Which party this is.
+    /// The role of this end.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// The round-trip time as timestamps tell it.
+    /// The RTT estimate from timestamps.
     pub fn rtt(&self) -> &RttEstimate {
         &self.rtt
     }
 
-    /// How many datagrams were sealed: the number of the next.
+    /// The number of datagrams encrypted, which is the next sequence number.
     pub fn sealed(&self) -> u64 {
         self.next
     }
 
-    /// How many were opened.
+    /// The number of datagrams accepted.
     pub fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// How many were dropped.
+    /// The numbers of datagrams dropped.
     pub fn dropped(&self) -> Dropped {
         self.dropped
     }
 
-    /// The highest number that the peer's datagrams had.
+    /// The highest sequence number received.
     pub fn highest(&self) -> Option<u64> {
         self.window.highest()
     }
 
-    /// The bit that our datagrams have.
+    /// The direction bit of our datagrams.
     fn direction(&self) -> u64 {
         if self.role == Role::Server { TO_CLIENT } else { 0 }
     }
 
-    /// Decrypts `datagram` in place. Its number, and whether that is the highest.
+    /// Decrypts `datagram` in place. Returns its sequence number, and whether that is the highest.
     fn authenticate(&mut self, datagram: &mut [u8]) -> Result<(u64, bool), OpenError> {
         let length = datagram.len();
         if length < OVERHEAD {
@@ -326,7 +325,7 @@ impl Session {
             return Err(OpenError::WrongDirection);
         }
         let sequence = nonce & !TO_CLIENT;
-        // Before it is decrypted: a flood of old datagrams should cost little.
+        // Checked before decryption, so that a flood of old datagrams is cheap.
         let newest = match self.window.look(sequence) {
             Freshness::Newest => true,
             Freshness::Late => false,
@@ -340,7 +339,7 @@ impl Session {
         Ok((sequence, newest))
     }
 
-    /// Keeps the timestamp of the newest datagram; its reply to ours.
+    /// Stores the timestamp of the newest datagram; returns the echo of ours.
     fn read_times(&mut self, now: Instant, times: &[u8]) -> Option<u16> {
         let [time, reply] = [0, 2].map(|at| u16::from_be_bytes([times[at], times[at + 1]]));
         if time != NO_TIME {
@@ -349,13 +348,13 @@ impl Session {
         (reply != NO_TIME).then_some(reply)
     }
 
-    /// The round-trip time that the reply `echoed` tells.
+    /// The RTT sample in the echo `echoed`.
     fn measure(&mut self, now: Instant, echoed: u16) -> Option<Span> {
         let rtt = Span::from_millis(u64::from(timestamp(now).wrapping_sub(echoed)));
         self.rtt.measure(rtt).then_some(rtt)
     }
 
-    /// The reply to the peer's timestamp, advanced by how long it was held; only once.
+    /// The echo of the peer's timestamp, advanced by the time for which it was held; sent once.
     fn reply(&mut self, now: Instant) -> u16 {
         let reply = self.heard.take().and_then(|(time, came)| {
             let held = now.saturating_since(came);
@@ -379,7 +378,7 @@ fn timestamp(now: Instant) -> u16 {
     told((now.as_nanos() / 1_000_000) as u16)
 }
 
-/// `time`, or the one after it where that is how none is told.
+/// `time`, or the next value if `time` is the one that means none.
 fn told(time: u16) -> u16 {
     if time == NO_TIME { 0 } else { time }
 }

@@ -4,9 +4,9 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use exm_design::{Designer, Model, SearchKind};
 
 fn step(criterion: &mut Criterion) {
-    let text = include_str!("../../../models/demo.toml");
+    let text = include_str!("../models/demo.toml");
     let model = Model::parse(text, "demo.toml").expect("the demo's model is sound");
-    let designer = Designer::new(model, SearchKind::Evolve, 1);
+    let designer = Designer::new(model, SearchKind::Evolve, 1).expect("it designs one table");
     criterion.bench_function("a generation of the demo", |bencher| {
         bencher.iter_batched(
             || designer.clone(),

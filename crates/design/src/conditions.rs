@@ -13,14 +13,14 @@
 //! let outside = Conditions::of_model(&Model::parse(&other, "other")?).outside(&design);
 //! let told: Vec<String> = outside.iter().map(ToString::to_string).collect();
 //! assert_eq!(told, ["rate 100 Mbps (designed for 10..20 Mbps)", "senders 32 (designed for 1..16)"]);
-//! # Ok::<(), exm_design::ModelError>(())
+//! # Ok::<(), exm_grammar::FileError>(())
 //! ```
 
-use crate::model::{Buffer, Model, Senders, mean};
+use crate::model::{Buffer, Class, Model, Senders};
 use exm_link::Limit;
 use exm_sim::network::Network;
 use exm_sim::traffic::{OnFor, Traffic};
-use exm_units::{Bytes, Probability, Rate, Span};
+use exm_units::{Bytes, Rate, Span};
 use std::fmt;
 
 /// How far a value may lie beyond the end of a range and still count as in it: what is written with
@@ -88,16 +88,31 @@ impl fmt::Display for OutOfRange {
 }
 
 impl Conditions {
-    /// Those of all networks of `model`.
+    /// Those that the senders of designed tables meet in the networks of `model`: of the links that they
+    /// cross, and with all senders of all classes.
     pub fn of_model(model: &Model) -> Conditions {
+        let designed = model.classes().iter().filter(|class| class.is_designed());
+        let classes: Vec<Conditions> =
+            designed.map(|class| Conditions::of_class(model, class)).collect();
+        classes.into_iter().reduce(Conditions::joined).expect("a model designs a table")
+    }
+
+    fn of_class(model: &Model, class: &Class) -> Conditions {
         let networks = &model.networks;
-        let rate = ends(&networks.rate.extremes(), |a, b| a < b);
-        let rtt = ends(&networks.rtt.extremes(), |a, b| a < b);
-        let senders: Vec<u64> =
-            networks.senders.extremes().into_iter().map(|Senders(count)| count).collect();
-        let loss: Vec<f64> = networks.loss.extremes().into_iter().map(Probability::get).collect();
+        let links = || class.path.iter().map(|&link| &networks.links[link]);
+        let join = |a: (Rate, Rate), b: (Rate, Rate)| (a.0.min(b.0), a.1.max(b.1));
+        let rate = links().map(|link| link.rate.ends()).reduce(join).expect("a path has a link");
+        let rtt = class.rtt_extremes(networks);
+        let counts = model.classes().iter().map(|class| class.count.ends());
+        let counts =
+            counts.fold((0, 0), |sum, (Senders(few), Senders(many))| (sum.0 + few, sum.1 + many));
+        let losses = links().map(|link| link.loss.ends());
+        let loss = losses.fold((1.0, 0.0), |ends: (f64, f64), (low, high)| {
+            (ends.0.min(low.get()), ends.1.max(high.get()))
+        });
         let largest = product(rate.1, rtt.1, networks.packet);
-        let rooms = networks.buffer.extremes().into_iter().map(|buffer| match buffer {
+        let buffers = links().flat_map(|link| link.buffer.extremes());
+        let rooms = buffers.map(|buffer| match buffer {
             Buffer::Unlimited => Room::Unlimited,
             Buffer::Packets(count) => {
                 Room::Packets { packets: count as f64, bdp: count as f64 / largest }
@@ -106,13 +121,13 @@ impl Conditions {
         });
         let length = |rate: Rate, rtt: Span| {
             let alone = |bits: f64| bits / rate.as_bps() as f64 + rtt.as_secs_f64();
-            mean_length(&model.traffic.on, networks.packet, model.design().duration, &alone)
+            mean_length(&class.traffic.on, networks.packet, model.design().duration, &alone)
         };
         Conditions {
             rate,
             rtt,
-            senders: ends(&senders, |a, b| a < b),
-            loss: ends(&loss, |a, b| a < b),
+            senders: (counts.0.max(1), counts.1),
+            loss,
             buffer: rooms.reduce(Room::least).unwrap_or(Room::Unlimited),
             flow_s: (length(rate.1, rtt.0), length(rate.0, rtt.1)),
         }
@@ -141,7 +156,7 @@ impl Conditions {
         };
         let alone = |bits: f64| bits / rate.as_bps() as f64 + rtt.as_secs_f64();
         let length = match &flow.traffic {
-            Traffic::Schedule { visits, on: OnFor::Ever } => visits
+            Traffic::Schedule { visits, on: OnFor::Always } => visits
                 .iter()
                 .map(|&(start, end)| end.map_or(network.duration(), |end| end - start))
                 .max()
@@ -259,13 +274,6 @@ impl fmt::Display for Room {
     }
 }
 
-/// The least and the largest of `values`, of which there is one at least.
-fn ends<T: Copy>(values: &[T], is_less: impl Fn(T, T) -> bool) -> (T, T) {
-    let low = values.iter().copied().reduce(|a, b| if is_less(b, a) { b } else { a });
-    let high = values.iter().copied().reduce(|a, b| if is_less(a, b) { b } else { a });
-    low.zip(high).expect("a choice has a value")
-}
-
 /// The bandwidth-delay product in packets.
 fn product(rate: Rate, rtt: Span, packet: Bytes) -> f64 {
     rate.as_packets_per_ms(packet) * rtt.as_millis_f64()
@@ -276,10 +284,10 @@ fn product(rate: Rate, rtt: Span, packet: Bytes) -> f64 {
 fn mean_length(on: &OnFor, packet: Bytes, duration: Span, alone: &dyn Fn(f64) -> f64) -> f64 {
     let bits = packet.get() as f64 * 8.0;
     let length = match on {
-        OnFor::Ever => f64::INFINITY,
-        OnFor::Time(time) => mean(time),
-        OnFor::Packets(amount) => alone(mean(amount) * bits),
-        OnFor::Bytes(amount) => alone(mean(amount) * 8.0),
+        OnFor::Always => f64::INFINITY,
+        OnFor::Time(time) => time.mean(),
+        OnFor::Packets(amount) => alone(amount.mean() * bits),
+        OnFor::Bytes(amount) => alone(amount.mean() * 8.0),
     };
     length.min(duration.as_secs_f64())
 }

@@ -1,8 +1,10 @@
 //! [`Designer`]: a design that can be stopped, kept and gone on with at any step.
 
-use crate::model::{Model, ModelError};
+use crate::model::Model;
 use crate::search::{DOMAIN, Evolution, PaperSearch, Progress, SavedEvolution, SavedPaperSearch};
-use exm_remy::{JsonError, RuleTable, SignalsInUse, TableFile};
+use exm_grammar::FileError;
+use exm_remy::{RuleTable, SignalsInUse};
+use exm_table::{JsonError, TableFile};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -124,42 +126,79 @@ pub enum CheckpointError {
     },
     /// Its model is none.
     #[error("its model is broken: {0}")]
-    Model(#[from] ModelError),
+    Model(#[from] FileError),
     /// One of its tables is none.
     #[error("one of its tables is broken: {0}")]
     Table(#[from] JsonError),
+    /// Its model designs several tables, and its search one.
+    #[error(transparent)]
+    Search(#[from] SeveralTables),
     /// Its parts do not belong together.
     #[error("its parts do not fit together: it was changed by hand or by another program")]
     Mismatch,
 }
 
+/// The papers' search designs one table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the model designs {tables} tables together, and the papers' search designs one")]
+pub struct SeveralTables {
+    /// How many the model designs.
+    pub tables: usize,
+}
+
+/// Why a design cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    /// The search is not for such models.
+    #[error(transparent)]
+    Search(#[from] SeveralTables),
+    /// Rules of the table to start from differ by signals that the model leaves out.
+    #[error(transparent)]
+    Signals(#[from] SignalsInUse),
+}
+
 impl Designer {
     /// A design for `model` that starts from nothing.
-    pub fn new(model: Model, search: SearchKind, seed: u64) -> Designer {
+    ///
+    /// # Errors
+    /// [`SeveralTables`] where the model designs several, and the search is the papers'.
+    pub fn new(model: Model, search: SearchKind, seed: u64) -> Result<Designer, SeveralTables> {
         Designer::begin(model, search, seed, None)
     }
 
     /// A design for `model` that starts from `table`, of which it uses the signals that the model
-    /// lets tables look at: no more of them, and no fewer.
+    /// lets tables look at: no more of them, and no fewer. Where the model designs several, all start
+    /// from it.
     ///
     /// # Errors
-    /// [`SignalsInUse`] where rules of the table differ by other signals.
+    /// [`StartError`] where rules of the table differ by other signals, or the search is not for such
+    /// models.
     pub fn starting_from(
         table: &RuleTable,
         model: Model,
         search: SearchKind,
         seed: u64,
-    ) -> Result<Designer, SignalsInUse> {
+    ) -> Result<Designer, StartError> {
         let start = table.with_signals(model.design().signals, DOMAIN)?;
-        Ok(Designer::begin(model, search, seed, Some(start)))
+        Ok(Designer::begin(model, search, seed, Some(start))?)
     }
 
-    fn begin(model: Model, search: SearchKind, seed: u64, start: Option<RuleTable>) -> Designer {
+    fn begin(
+        model: Model,
+        search: SearchKind,
+        seed: u64,
+        start: Option<RuleTable>,
+    ) -> Result<Designer, SeveralTables> {
+        let tables = model.tables().len();
         let state = match search {
-            SearchKind::Evolve => State::Evolve(Box::new(Evolution::new(&model, seed, start))),
+            SearchKind::Evolve => {
+                let start = start.map(|table| vec![table; tables]);
+                State::Evolve(Box::new(Evolution::new(&model, seed, start)))
+            }
+            SearchKind::Paper if tables > 1 => return Err(SeveralTables { tables }),
             SearchKind::Paper => State::Paper(Box::new(PaperSearch::new(&model, start))),
         };
-        Designer { model, seed, steps: 0, cpu_seconds: 0.0, state }
+        Ok(Designer { model, seed, steps: 0, cpu_seconds: 0.0, state })
     }
 
     /// Takes one step of the search.
@@ -171,20 +210,21 @@ impl Designer {
         }
     }
 
-    /// The table as it is now.
-    pub fn current(&self) -> RuleTable {
+    /// The tables as they are now, in the order of [`Model::tables`]: one, unless the model designs
+    /// several.
+    pub fn current(&self) -> Vec<RuleTable> {
         match &self.state {
             State::Evolve(search) => search.current(),
-            State::Paper(search) => search.current().clone(),
+            State::Paper(search) => vec![search.current().clone()],
         }
     }
 
-    /// The table to keep if the design ends now: the present one, unless an earlier one is judged
+    /// The tables to keep if the design ends now: the present ones, unless earlier ones are judged
     /// better.
-    pub fn finish(&self) -> RuleTable {
+    pub fn finish(&self) -> Vec<RuleTable> {
         match &self.state {
             State::Evolve(search) => search.finish(&self.model, self.seed),
-            State::Paper(search) => search.current().clone(),
+            State::Paper(search) => vec![search.current().clone()],
         }
     }
 
@@ -267,8 +307,11 @@ impl Designer {
         let tables =
             tables.map(|file| Ok(file?.table)).collect::<Result<Vec<RuleTable>, JsonError>>()?;
         let state = match saved.search {
-            SavedState::Evolve(state) => Evolution::restore(&model, tables, state)
+            SavedState::Evolve(state) => Evolution::restore(&model, &tables, state)
                 .map(|search| State::Evolve(Box::new(search))),
+            SavedState::Paper(_) if model.tables().len() > 1 => {
+                return Err(SeveralTables { tables: model.tables().len() }.into());
+            }
             SavedState::Paper(state) => {
                 PaperSearch::restore(tables, state).map(|search| State::Paper(Box::new(search)))
             }
@@ -303,7 +346,7 @@ mod tests {
     "#;
 
     fn designer(search: SearchKind) -> Designer {
-        Designer::new(Model::parse(MODEL, "test").unwrap(), search, 3)
+        Designer::new(Model::parse(MODEL, "test").unwrap(), search, 3).unwrap()
     }
 
     #[test]
@@ -325,9 +368,9 @@ mod tests {
             let designer = designer(search);
             // The same specimens for both tables, and none that the search draws.
             let specimens = designer.model().specimens(3, 1 << 50, 16);
-            let score = |table: RuleTable| {
-                let objective = designer.model().objective();
-                evaluate::mean_scores(&specimens, objective, &[Prepared::new(&table)])[0]
+            let score = |tables: Vec<RuleTable>| {
+                let candidate = vec![Prepared::new(&tables[0])];
+                evaluate::mean_scores(designer.model(), &specimens, &[candidate])[0]
             };
             let first = score(designer.current());
             let mut last = designer.clone();

@@ -1,9 +1,13 @@
 //! Simulating tables on specimens.
 
-use crate::objective::Objective;
-use crate::specimen::Specimen;
-use exm_remy::{CompiledAction, Grid, RuleTable, Signal};
-use exm_sim::dumbbell::{self, Observer, Rules};
+use crate::model::Model;
+use crate::specimen::{Layout, Specimen};
+use exm_remy::{CompiledAction, Grid, RemyCc, RuleTable, Signal};
+use exm_sim::dumbbell::{self, Observer, Outcome, Rules};
+use exm_sim::engine::{self, FlowSample, Pace};
+use exm_sim::metrics::FlowReport;
+use exm_sim::network::{NetworkError, Transport};
+use exm_units::Span;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -12,43 +16,104 @@ use std::sync::Arc;
 pub struct Prepared {
     grid: Arc<Grid>,
     actions: Vec<CompiledAction>,
+    /// For the event engine.
+    controller: Option<RemyCc>,
 }
 
 impl Prepared {
-    /// Makes `table` ready.
+    /// Makes `table` ready for dumbbells.
     pub fn new(table: &RuleTable) -> Prepared {
         let actions = table.rules().iter().map(|rule| rule.action.compile()).collect();
-        Prepared { grid: Arc::new(Grid::new(table)), actions }
+        Prepared { grid: Arc::new(Grid::new(table)), actions, controller: None }
     }
 
-    /// The same table with other actions.
+    /// Makes `table` ready for the networks of `model`.
+    pub fn of(model: &Model, table: &RuleTable) -> Prepared {
+        let controller = (!model.is_dumbbell()).then(|| RemyCc::new(table));
+        Prepared { controller, ..Prepared::new(table) }
+    }
+
+    /// The same table with other actions, for dumbbells.
     pub fn with_actions(&self, actions: Vec<CompiledAction>) -> Prepared {
-        Prepared { grid: self.grid.clone(), actions }
+        Prepared { grid: self.grid.clone(), actions, controller: None }
     }
 
     /// What the simulator wants.
     pub fn rules(&self) -> Rules<'_> {
         Rules { grid: &self.grid, actions: &self.actions }
     }
+
+    fn transport(&self) -> Transport {
+        let controller =
+            self.controller.clone().expect("it is made ready for the model's networks");
+        Transport::Bare { controller: controller.into(), timer: false }
+    }
 }
 
-/// The mean score of each table over all specimens.
-pub fn mean_scores(specimens: &[Specimen], objective: &Objective, tables: &[Prepared]) -> Vec<f64> {
-    // All pairs at once: tables are few and specimens unlike in cost, but all of them fill any
+/// The tables that are tried together, one for each that the model designs.
+pub type Candidate = Vec<Prepared>;
+
+/// The mean score of each candidate over all specimens.
+pub fn mean_scores(model: &Model, specimens: &[Specimen], candidates: &[Candidate]) -> Vec<f64> {
+    // All pairs at once: candidates are few and specimens unlike in cost, but all of them fill any
     // number of cores.
-    let pair = |i: usize| (&tables[i / specimens.len()], &specimens[i % specimens.len()]);
-    let scores: Vec<f64> = (0..tables.len() * specimens.len())
+    let pair = |i: usize| (&candidates[i / specimens.len()], &specimens[i % specimens.len()]);
+    let scores: Vec<f64> = (0..candidates.len() * specimens.len())
         .into_par_iter()
         .map(pair)
-        .map(|(table, specimen)| score(specimen, objective, table))
+        .map(|(candidate, specimen)| {
+            model.score(&specimen.network, &simulate(model, specimen, candidate))
+        })
         .collect();
     let mean = |scores: &[f64]| scores.iter().sum::<f64>() / scores.len() as f64;
     scores.chunks(specimens.len()).map(mean).collect()
 }
 
-fn score(specimen: &Specimen, objective: &Objective, table: &Prepared) -> f64 {
-    let Specimen { network, seed } = specimen;
-    objective.score(network, &dumbbell::run(network, table.rules(), *seed))
+/// What the senders of `specimen` got with the tables of `candidate`.
+pub fn simulate(model: &Model, specimen: &Specimen, candidate: &[Prepared]) -> Vec<Outcome> {
+    match &specimen.network {
+        Layout::Dumbbell(network) => dumbbell::run(network, candidate[0].rules(), specimen.seed),
+        Layout::Mixed(_) => {
+            simulate_events(model, specimen, |table| candidate[table].transport(), &mut ())
+                .expect(SOUND)
+        }
+    }
+}
+
+/// Why the engine does not refuse a specimen.
+const SOUND: &str = "a model whose networks the engine refuses is refused when it is read";
+
+/// What the senders of `specimen` got in the event engine, where `designed` runs those of each designed
+/// table.
+pub(crate) fn simulate_events(
+    model: &Model,
+    specimen: &Specimen,
+    designed: impl Fn(usize) -> Transport,
+    observer: &mut impl engine::Observer,
+) -> Result<Vec<Outcome>, NetworkError> {
+    if specimen.network.senders() == 0 {
+        return Ok(Vec::new());
+    }
+    let transport = |class: usize| Model::transport(&model.classes()[class], &designed);
+    let network = specimen.network.network(transport)?;
+    let report = engine::run_observed(&network, specimen.seed, observer);
+    Ok(report.flows.iter().map(outcome).collect())
+}
+
+/// What a flow of the event engine got.
+fn outcome(flow: &FlowReport) -> Outcome {
+    // A retransmitted packet is delivered without telling its round trip: the mean stands for it.
+    let (sum, samples) = (flow.rtt.sum_nanos(), u128::from(flow.rtt.count()));
+    let of_all = (sum * u128::from(flow.delivered)).checked_div(samples).unwrap_or(0);
+    let rtt_nanos = u64::try_from(of_all).unwrap_or(u64::MAX);
+    Outcome {
+        sent: flow.sent,
+        delivered: flow.delivered,
+        lost: flow.lost + flow.dropped_in_all(),
+        rtt_sum: Span::from_nanos(rtt_nanos),
+        on_time: flow.on_time,
+        share_time: flow.share_time,
+    }
 }
 
 /// How many memories of a rule are kept of each specimen, at least, where it fires as often.
@@ -97,18 +162,24 @@ impl RuleSamples {
 }
 
 impl Samples {
-    /// Runs `table` on `specimens` and keeps memories that its rules met, evenly over time.
-    pub fn collect(specimens: &[Specimen], table: &Prepared) -> Samples {
+    /// Runs `candidate` on `specimens` and keeps memories that the rules of its table `table` met, evenly
+    /// over time.
+    pub fn collect(
+        model: &Model,
+        specimens: &[Specimen],
+        candidate: &[Prepared],
+        table: usize,
+    ) -> Samples {
+        let count = candidate[table].actions.len();
         let each: Vec<Samples> = specimens
             .par_iter()
-            .map(|Specimen { network, seed }| {
-                let rules = vec![RuleSamples::default(); table.actions.len()];
-                let mut samples = Samples { rules };
-                dumbbell::run_observed(network, table.rules(), *seed, &mut samples);
+            .map(|specimen| {
+                let mut samples = Samples { rules: vec![RuleSamples::default(); count] };
+                samples.watch(model, specimen, candidate, table);
                 samples
             })
             .collect();
-        let mut all = Samples { rules: vec![RuleSamples::default(); table.actions.len()] };
+        let mut all = Samples { rules: vec![RuleSamples::default(); count] };
         for (index, rule) in all.rules.iter_mut().enumerate() {
             // Each memory stands for as many firings as its specimen skipped between two.
             let finest = each.iter().map(|s| s.rules[index].stride).max().unwrap_or(0) + 1;
@@ -122,6 +193,21 @@ impl Samples {
         all
     }
 
+    fn watch(&mut self, model: &Model, specimen: &Specimen, candidate: &[Prepared], table: usize) {
+        match &specimen.network {
+            Layout::Dumbbell(network) => {
+                dumbbell::run_observed(network, candidate[table].rules(), specimen.seed, self);
+            }
+            Layout::Mixed(mixed) => {
+                let runs = |class: usize| model.classes()[class].runs(table);
+                let watched = mixed.senders.iter().map(|sender| runs(sender.class)).collect();
+                let mut watch = Watch { samples: self, watched };
+                let designed = |table: usize| candidate[table].transport();
+                simulate_events(model, specimen, designed, &mut watch).expect(SOUND);
+            }
+        }
+    }
+
     /// How often rule `index` fired.
     pub fn fired(&self, index: usize) -> u64 {
         self.rules[index].fired
@@ -133,5 +219,26 @@ impl Samples {
             self.rules[index].memories.iter().map(|memory| memory[signal.index()]).collect();
         values.sort_by(f64::total_cmp);
         values
+    }
+}
+
+/// Watches the senders of one table in the event engine.
+struct Watch<'a> {
+    samples: &'a mut Samples,
+    /// For each flow, whether it is one of them.
+    watched: Vec<bool>,
+}
+
+impl engine::Observer for Watch<'_> {
+    fn pace(&self) -> Pace {
+        Pace::EachEvent
+    }
+
+    fn flow(&mut self, sample: &FlowSample) {
+        if let (true, Some(signals), Some(rule)) =
+            (self.watched[sample.flow], &sample.signals, sample.rule)
+        {
+            self.samples.rules[rule].add(signals);
+        }
     }
 }

@@ -1,18 +1,27 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! The designer of RemyCCs: from a model of networks and an objective to a table of rules.
 
 pub mod conditions;
 mod designer;
 mod evaluate;
 mod model;
+mod network_score;
 mod objective;
 pub mod score;
 mod search;
+pub mod shipped;
 mod specimen;
 
 pub use conditions::{Conditions, OutOfRange};
-pub use designer::{CheckpointError, Designer, SearchKind};
-pub use evaluate::{Prepared, Samples, mean_scores};
-pub use model::{ActionPart, Design, Model, ModelError};
+pub use designer::{CheckpointError, Designer, SearchKind, SeveralTables, StartError};
+pub use evaluate::{Candidate, Prepared, Samples, mean_scores, simulate};
+pub use model::{ActionPart, Class, Design, Model, Role};
 pub use objective::{Objective, Throughput, Units};
 pub use search::Progress;
-pub use specimen::Specimen;
+pub use specimen::{Bottleneck, DrawnLink, DrawnSender, Layout, Mixed, Specimen};
+
+#[cfg(test)]
+mod several;

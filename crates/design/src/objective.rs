@@ -2,7 +2,9 @@
 
 mod omniscient;
 
+use exm_measure::mean;
 use exm_sim::dumbbell::{Dumbbell, Outcome};
+use exm_units::Span;
 use std::fmt;
 
 /// The round-trip time that absolute units measure others by, ms: the original program's.
@@ -100,10 +102,33 @@ impl Default for Objective {
 
 /// What one sender got, in plain units.
 #[derive(Clone, Copy, Debug)]
-struct Got {
+pub(crate) struct Got {
     packets_per_ms: f64,
     rtt_ms: f64,
     loss: f64,
+}
+
+/// What the units of an objective are on the path of a sender, and how long it ran.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// The rate of the slowest link.
+    pub(crate) packets_per_ms: f64,
+    /// The round-trip propagation delay.
+    pub(crate) delay_ms: f64,
+    /// The time that its links take to transmit one packet.
+    pub(crate) service_ms: f64,
+    pub(crate) duration: Span,
+}
+
+impl Path {
+    pub(crate) fn of(network: &Dumbbell, delay: &Span) -> Path {
+        Path {
+            packets_per_ms: network.rate.as_packets_per_ms(network.packet),
+            delay_ms: delay.as_millis_f64(),
+            service_ms: network.rate.service_time(network.packet).as_millis_f64(),
+            duration: network.duration,
+        }
+    }
 }
 
 impl Objective {
@@ -111,12 +136,11 @@ impl Objective {
     /// better. It is 0 where no sender was ever on, whatever the table.
     pub fn score(&self, network: &Dumbbell, outcomes: &[Outcome]) -> f64 {
         let senders = network.delays.iter().zip(outcomes);
-        average(senders.filter(|(_, outcome)| !outcome.on_time.is_zero()).map(
-            |(delay, outcome)| {
-                let got = self.got(network, outcome);
-                self.value(network, delay.as_millis_f64(), got)
-            },
-        ))
+        mean(senders.filter(|(_, outcome)| !outcome.on_time.is_zero()).map(|(delay, outcome)| {
+            let path = Path::of(network, delay);
+            self.value(path, self.got(path, outcome))
+        }))
+        .unwrap_or(0.0)
     }
 
     /// As [`Objective::score`] in relative units, in which networks compare: with exponents of 1, 0
@@ -135,20 +159,20 @@ impl Objective {
     /// It is an expectation: over many runs no sender that shares equally does better, in a single
     /// one luck may.
     pub fn omniscient(&self, network: &Dumbbell) -> f64 {
-        let service_ms = network.rate.service_time(network.packet).as_millis_f64();
-        average(network.delays.iter().map(|delay| {
-            let delay_ms = delay.as_millis_f64();
-            let packets_per_ms = omniscient::throughput(self, network, delay_ms);
-            let rtt_ms = delay_ms + service_ms;
-            self.value(network, delay_ms, Got { packets_per_ms, rtt_ms, loss: network.loss.get() })
+        mean(network.delays.iter().map(|delay| {
+            let path = Path::of(network, delay);
+            let packets_per_ms = omniscient::throughput(self, network, path.delay_ms);
+            let rtt_ms = path.delay_ms + path.service_ms;
+            self.value(path, Got { packets_per_ms, rtt_ms, loss: network.loss.get() })
         }))
+        .unwrap_or(0.0)
     }
 
-    fn relative(&self) -> Objective {
+    pub(crate) fn relative(&self) -> Objective {
         Objective { units: Units::Relative, ..self.clone() }
     }
 
-    fn got(&self, network: &Dumbbell, outcome: &Outcome) -> Got {
+    pub(crate) fn got(&self, path: Path, outcome: &Outcome) -> Got {
         let time_ms = match self.throughput {
             Throughput::Share => outcome.share_time * 1e3,
             Throughput::On => outcome.on_time.as_millis_f64(),
@@ -156,7 +180,7 @@ impl Objective {
         let ended = outcome.delivered + outcome.lost;
         let loss = outcome.lost as f64 / ended.max(1) as f64;
         if outcome.delivered == 0 {
-            let rtt_ms = network.duration.as_millis_f64();
+            let rtt_ms = path.duration.as_millis_f64();
             return Got { packets_per_ms: NOTHING / time_ms, rtt_ms, loss };
         }
         let delivered = outcome.delivered as f64;
@@ -164,22 +188,16 @@ impl Objective {
         Got { packets_per_ms: delivered / time_ms, rtt_ms, loss }
     }
 
-    /// What a sender whose propagation delay is `delay_ms` adds to the score.
-    fn value(&self, network: &Dumbbell, delay_ms: f64, got: Got) -> f64 {
+    /// What a sender on `path` adds to the score.
+    pub(crate) fn value(&self, path: Path, got: Got) -> f64 {
         let (rate_unit, rtt_unit) = match self.units {
             Units::Absolute => (1.0, RTT_UNIT_MS),
-            Units::Relative => (network.rate.as_packets_per_ms(network.packet), delay_ms),
+            Units::Relative => (path.packets_per_ms, path.delay_ms),
         };
         utility(got.packets_per_ms / rate_unit, self.alpha)
             - self.delta * utility(got.rtt_ms / rtt_unit, self.beta)
             - self.loss_penalty * got.loss
     }
-}
-
-/// The mean of `values`, or 0 of none.
-fn average(values: impl Iterator<Item = f64>) -> f64 {
-    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
-    if count == 0.0 { 0.0 } else { sum / count }
 }
 
 /// The utility of `x` with exponent `a`.
@@ -194,7 +212,13 @@ impl fmt::Display for Objective {
             Throughput::Share => "throughput/share",
             Throughput::On => "throughput",
         };
-        write_utility(f, over, self.alpha)?;
+        match self.alpha {
+            // The first term needs no parentheses around it.
+            0.0 => f.write_str(over)?,
+            2.0 if over.contains('/') => write!(f, "-1/({over})")?,
+            2.0 => write!(f, "-1/{over}")?,
+            alpha => write_utility(f, over, alpha)?,
+        }
         if self.delta > 0.0 {
             write!(f, " - {} ", self.delta)?;
             write_utility(f, "RTT", self.beta)?;

@@ -4,19 +4,16 @@
 //! search saw it, and anything over TCP. All contenders meet the same specimens, with the same traffic and losses, so their scores are
 //! compared specimen by specimen: differences are surer than the scores themselves.
 
-use crate::evaluate::Prepared;
+use crate::evaluate::{Prepared, simulate, simulate_events};
 use crate::model::Model;
+use crate::objective::Path;
 use crate::search::JUDGING_BLOCK;
-use crate::specimen::Specimen;
-use exm_link::{Limit, Service};
-use exm_measure::Estimate;
+use crate::specimen::{Layout, Specimen};
+use exm_measure::{Estimate, mean};
 use exm_remy::{RemyCc, RuleTable};
 use exm_sim::controllers::AnyController;
-use exm_sim::dumbbell::{self, Dumbbell, Outcome};
-use exm_sim::engine;
-use exm_sim::metrics::FlowReport;
-use exm_sim::network::{FlowSpec, Host, LinkSpec, Network, NetworkError, Transport};
-use exm_units::Span;
+use exm_sim::dumbbell::Outcome;
+use exm_sim::network::{Host, NetworkError, Transport};
 use rayon::prelude::*;
 
 /// The block that held-out specimens are drawn from: the searches draw those before, whatever the
@@ -35,8 +32,10 @@ pub struct Contender {
 /// What runs the senders of a contender.
 #[derive(Clone, Debug)]
 pub enum Scheme {
-    /// A rule table: on the bare host simulated by the fast path.
+    /// A rule table, which all senders run whose table the model designs.
     Table(RuleTable),
+    /// A rule table for each that the model designs, in the order of [`Model::tables`].
+    Tables(Vec<RuleTable>),
     /// Any other controller: simulated by the event engine, on the same networks with the same
     /// traffic and losses.
     Controller(AnyController),
@@ -62,20 +61,33 @@ pub enum ScoreError {
         /// Its name.
         contender: String,
     },
+    /// As many tables as the model does not design.
+    #[error("{contender} has {tables} tables, and the model designs {designed}")]
+    Tables {
+        /// Its name.
+        contender: String,
+        /// How many it has.
+        tables: usize,
+        /// How many the model designs.
+        designed: usize,
+    },
     /// The event engine refuses a network of the model.
     #[error(transparent)]
     Network(#[from] NetworkError),
 }
 
 /// What a contender's senders got on one specimen.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// The objective.
     pub score: f64,
     /// The objective in relative units.
     pub normalised: f64,
-    /// What senders that know all would score, see [`crate::Objective::omniscient`].
-    pub omniscient: f64,
+    /// What senders that know all would score, see [`crate::Objective::omniscient`]; none where that is not
+    /// known: on several links, or with senders of several kinds.
+    pub omniscient: Option<f64>,
+    /// The objective of each class of senders; none where it was never on.
+    pub classes: Vec<Option<f64>>,
     /// The mean over senders of throughput over equal share: 1 is the whole share.
     pub share: f64,
     /// The mean over senders of mean round-trip time over propagation delay; nothing where nothing
@@ -95,8 +107,11 @@ pub struct Score {
     /// The mean of the objective in relative units, in which networks compare: with exponents of 1,
     /// 0 is the whole share at no queueing delay.
     pub normalised: Estimate,
-    /// What is left to gain: how much more senders that know all would score.
-    pub to_omniscient: Estimate,
+    /// How much more senders that know all would score; none where that is not known.
+    pub to_omniscient: Option<Estimate>,
+    /// The mean score of each class of senders by its own objective, in the order of [`Model::classes`];
+    /// none where it was never on.
+    pub classes: Vec<Option<f64>>,
     /// How much more it scores than the first contender on the same specimens; nothing for the
     /// first itself.
     pub difference: Option<Estimate>,
@@ -120,10 +135,10 @@ pub struct Scores {
     /// How many networks the model stands for, where it is a grid: many times so many specimens
     /// were drawn, and the sum over the grid is the mean times this.
     pub grid: Option<usize>,
-    /// The mean score of senders that know all.
-    pub omniscient: f64,
+    /// The mean score of senders that know all; none where that is not known.
+    pub omniscient: Option<f64>,
     /// The network of each specimen, in their order.
-    pub networks: Vec<Dumbbell>,
+    pub networks: Vec<Layout>,
     /// The contenders, in the order given.
     pub contenders: Vec<Score>,
 }
@@ -153,7 +168,7 @@ pub fn held_out(
     let specimens = model.specimens(seed, HELD_OUT_BLOCK, count);
     let ready = contenders
         .iter()
-        .map(|contender| Ready::new(contender, host))
+        .map(|contender| Ready::new(model, contender, host))
         .collect::<Result<Vec<_>, _>>()?;
     let trials = (0..ready.len() * count)
         .into_par_iter()
@@ -163,7 +178,7 @@ pub fn held_out(
             trial
         })
         .collect::<Result<Vec<Trial>, NetworkError>>()?;
-    let omniscient: f64 = specimens.iter().map(|s| model.objective().omniscient(&s.network)).sum();
+    let omniscient = mean(specimens.iter().filter_map(|s| omniscient(model, &s.network)));
     let each: Vec<&[Trial]> = trials.chunks(count).collect();
     let strata = model.grid_size().unwrap_or(1);
     let rows = contenders.iter().zip(&each).enumerate().map(|(index, (contender, trials))| {
@@ -175,7 +190,7 @@ pub fn held_out(
         host,
         specimens: count,
         grid: model.grid_size(),
-        omniscient: omniscient / count as f64,
+        omniscient,
         networks: specimens.into_iter().map(|specimen| specimen.network).collect(),
         contenders: rows.collect(),
     })
@@ -183,96 +198,90 @@ pub fn held_out(
 
 /// A contender made ready for simulation.
 enum Ready {
-    /// A table on the bare host, for the fast path.
-    Table(Prepared),
-    /// What every sender runs, for the event engine.
-    Transport(Box<Transport>),
+    /// Tables on the bare host.
+    Tables(Vec<Prepared>),
+    /// What every sender of each designed table runs, for the event engine.
+    Transports(Vec<Transport>),
 }
 
 impl Ready {
-    fn new(contender: &Contender, host: Host) -> Result<Ready, ScoreError> {
-        let controller: AnyController = match (&contender.scheme, host) {
-            (Scheme::Table(table), Host::Bare) => {
-                return Ok(Ready::Table(Prepared::new(table)));
+    fn new(model: &Model, contender: &Contender, host: Host) -> Result<Ready, ScoreError> {
+        let designed = model.tables().len();
+        let tables = match &contender.scheme {
+            Scheme::Controller(controller) => {
+                let transport = transport(contender, controller.clone(), host)?;
+                return Ok(Ready::Transports(vec![transport; designed]));
             }
-            (Scheme::Table(table), Host::Tcp) => RemyCc::new(table).into(),
-            (Scheme::Controller(controller), _) => controller.clone(),
+            Scheme::Table(table) => vec![table.clone(); designed],
+            Scheme::Tables(tables) => tables.clone(),
         };
-        if !host.suits(&controller) {
-            return Err(ScoreError::Unsuited { contender: contender.name.clone() });
+        if tables.len() != designed {
+            let (contender, tables) = (contender.name.clone(), tables.len());
+            return Err(ScoreError::Tables { contender, tables, designed });
         }
-        Ok(Ready::Transport(Box::new(match host {
-            Host::Bare => Transport::Bare { timer: controller.keeps_timer(), controller },
-            Host::Tcp => Transport::Tcp { controller, settings: exm_tcp::Settings::default() },
-        })))
+        if host == Host::Bare {
+            let ready = tables.iter().map(|table| Prepared::of(model, table));
+            return Ok(Ready::Tables(ready.collect()));
+        }
+        let transports =
+            tables.iter().map(|table| transport(contender, RemyCc::new(table).into(), host));
+        Ok(Ready::Transports(transports.collect::<Result<_, _>>()?))
     }
+}
+
+fn transport(
+    contender: &Contender,
+    controller: AnyController,
+    host: Host,
+) -> Result<Transport, ScoreError> {
+    if !host.suits(&controller) {
+        return Err(ScoreError::Unsuited { contender: contender.name.clone() });
+    }
+    Ok(match host {
+        Host::Bare => Transport::Bare { timer: controller.keeps_timer(), controller },
+        Host::Tcp => Transport::Tcp { controller, settings: exm_tcp::Settings::default() },
+    })
 }
 
 fn try_on(model: &Model, specimen: &Specimen, contender: &Ready) -> Result<Trial, NetworkError> {
-    let Specimen { network, seed } = specimen;
     let outcomes = match contender {
-        Ready::Table(table) => dumbbell::run(network, table.rules(), *seed),
-        Ready::Transport(transport) => run_by_events(network, transport, *seed)?,
+        Ready::Tables(tables) => simulate(model, specimen, tables),
+        Ready::Transports(transports) => {
+            simulate_events(model, specimen, |table| transports[table].clone(), &mut ())?
+        }
     };
-    Ok(measured(model, network, &outcomes))
+    Ok(measured(model, &specimen.network, &outcomes))
 }
 
-/// As [`dumbbell::run`], for any transport.
-fn run_by_events(
-    dumbbell: &Dumbbell,
-    transport: &Transport,
-    seed: u64,
-) -> Result<Vec<Outcome>, NetworkError> {
-    let limit = dumbbell.buffer.map_or(Limit::Unlimited, Limit::Packets);
-    let link = LinkSpec {
-        loss: dumbbell.loss,
-        ..LinkSpec::bottleneck(Service::Fixed(dumbbell.rate), limit)
+/// What senders that know all would score, where that is known.
+pub fn omniscient(model: &Model, network: &Layout) -> Option<f64> {
+    network.as_dumbbell().map(|dumbbell| model.classes()[0].objective.omniscient(dumbbell))
+}
+
+fn measured(model: &Model, network: &Layout, outcomes: &[Outcome]) -> Trial {
+    let designed = |class: usize| model.classes()[class].is_designed();
+    let senders = || {
+        let all = outcomes.iter().enumerate().map(|(sender, got)| (network.path_of(sender), got));
+        let of_designed = all.filter(move |((class, _), _)| designed(*class));
+        of_designed.filter(|(_, got)| !got.on_time.is_zero()).map(|((_, path), got)| (path, got))
     };
-    let flows = dumbbell.delays.iter().map(|&delay| FlowSpec {
-        name: "sender".to_owned(),
-        path: vec![0],
-        back: Vec::new(),
-        extra_delay: delay,
-        packet_size: dumbbell.packet,
-        traffic: dumbbell.traffic.clone().into(),
-        transport: transport.clone(),
-    });
-    let network = Network::new(vec![link], flows.collect(), dumbbell.duration)?;
-    Ok(engine::run(&network, seed).flows.iter().map(outcome).collect())
-}
-
-fn outcome(flow: &FlowReport) -> Outcome {
-    // A retransmitted packet is delivered without telling its round trip: the mean stands for it.
-    let (sum, samples) = (flow.rtt.sum_nanos(), u128::from(flow.rtt.count()));
-    let of_all = (sum * u128::from(flow.delivered)).checked_div(samples).unwrap_or(0);
-    let rtt_nanos = u64::try_from(of_all).unwrap_or(u64::MAX);
-    Outcome {
-        sent: flow.sent,
-        delivered: flow.delivered,
-        lost: flow.lost + flow.dropped_in_all(),
-        rtt_sum: Span::from_nanos(rtt_nanos),
-        on_time: flow.on_time,
-        share_time: flow.share_time,
-    }
-}
-
-fn measured(model: &Model, network: &Dumbbell, outcomes: &[Outcome]) -> Trial {
-    let objective = model.objective();
-    let link = network.rate.as_packets_per_ms(network.packet);
-    let service_ms = network.rate.service_time(network.packet).as_millis_f64();
-    let senders = || network.delays.iter().zip(outcomes).filter(|(_, o)| !o.on_time.is_zero());
-    let got = || senders().filter(|(_, outcome)| outcome.delivered > 0);
-    let rtt_ms = |outcome: &Outcome| outcome.rtt_sum.as_millis_f64() / outcome.delivered as f64;
+    let delivering = || senders().filter(|(_, got)| got.delivered > 0);
+    let rtt_ms = |got: &Outcome| got.rtt_sum.as_millis_f64() / got.delivered as f64;
+    let share = |(path, got): (Path, &Outcome)| {
+        got.delivered as f64 / (got.share_time * 1e3 * path.packets_per_ms)
+    };
+    let classes = 0..model.classes().len();
     Trial {
-        score: objective.score(network, outcomes),
-        normalised: objective.normalised(network, outcomes),
-        omniscient: objective.omniscient(network),
-        share: mean(senders().map(|(_, o)| o.delivered as f64 / (o.share_time * 1e3 * link)))
-            .unwrap_or(0.0),
-        rtt_ratio: mean(got().map(|(delay, o)| rtt_ms(o) / delay.as_millis_f64())),
-        queueing_ms: mean(got().map(|(delay, outcome)| {
-            (rtt_ms(outcome) - delay.as_millis_f64() - service_ms).max(0.0)
-        })),
+        score: model.score(network, outcomes),
+        normalised: model.normalised(network, outcomes),
+        omniscient: omniscient(model, network),
+        classes: classes.map(|class| model.class_score(class, network, outcomes)).collect(),
+        share: mean(senders().map(share)).unwrap_or(0.0),
+        rtt_ratio: mean(delivering().map(|(path, got)| rtt_ms(got) / path.delay_ms)),
+        queueing_ms: mean(
+            delivering()
+                .map(|(path, got)| (rtt_ms(got) - path.delay_ms - path.service_ms).max(0.0)),
+        ),
     }
 }
 
@@ -285,17 +294,18 @@ fn summary(name: &str, trials: &[Trial], first: Option<&[Trial]>, strata: usize)
         name: name.to_owned(),
         score: estimate(&|_, trial| trial.score),
         normalised: estimate(&|_, trial| trial.normalised),
-        to_omniscient: estimate(&|_, trial| trial.omniscient - trial.score),
+        to_omniscient: trials
+            .iter()
+            .all(|trial| trial.omniscient.is_some())
+            .then(|| estimate(&|_, trial| trial.omniscient.unwrap_or(trial.score) - trial.score)),
+        classes: (0..trials.first().map_or(0, |trial| trial.classes.len()))
+            .map(|class| mean(trials.iter().filter_map(|trial| trial.classes[class])))
+            .collect(),
         difference: first.map(|first| estimate(&|i, trial| trial.score - first[i].score)),
         share: mean(trials.iter().map(|trial| trial.share)).unwrap_or(0.0),
         rtt_ratio: mean(trials.iter().filter_map(|trial| trial.rtt_ratio)),
         trials: trials.to_vec(),
     }
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0u64), |(sum, count), value| (sum + value, count + 1));
-    (count > 0).then(|| sum / count as f64)
 }
 
 #[cfg(test)]

@@ -1,16 +1,218 @@
-//! [`Specimen`]: one network drawn from a model, and the chance its senders meet.
+//! [`Specimen`]: one network drawn from a model, and the seed of what its senders meet.
 
-use crate::model::{Draw, Model, Networks};
+use crate::model::{Class, Draw, Link, Model, Networks, Role, Senders};
+use crate::objective::Path;
+use exm_link::{Limit, QueueKind, Service};
 use exm_random::{Purpose, Stream};
 use exm_sim::dumbbell::Dumbbell;
+use exm_sim::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
+use exm_sim::traffic::OnOff;
+use exm_units::{Bytes, Packets, Probability, Rate, Span};
 
-/// A network to try a table on.
+/// A network to try tables on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Specimen {
     /// The network.
-    pub network: Dumbbell,
+    pub network: Layout,
     /// What its traffic and losses are drawn from: the same for every candidate.
     pub seed: u64,
+}
+
+/// A network and its senders, whatever runs them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Layout {
+    /// One link and senders of one kind that all run the table that is designed: the fast path simulates
+    /// it.
+    Dumbbell(Dumbbell),
+    /// Anything else, for the event engine.
+    Mixed(Mixed),
+}
+
+/// What a network is like where it is slowest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bottleneck {
+    /// The link's rate.
+    pub rate: Rate,
+    /// How many packets may wait; none for no limit.
+    pub buffer: Option<Packets>,
+    /// The probability of loss on it.
+    pub loss: Probability,
+    /// The round-trip propagation delay of a sender that crosses it.
+    pub rtt: Span,
+}
+
+/// Links in a row, and senders of several kinds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mixed {
+    /// The links.
+    pub links: Vec<DrawnLink>,
+    /// The senders, those of the first class first.
+    pub senders: Vec<DrawnSender>,
+    /// The size of every packet.
+    pub packet: Bytes,
+    /// How much time to simulate.
+    pub duration: Span,
+}
+
+/// A link of a [`Mixed`] network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrawnLink {
+    /// Its rate.
+    pub rate: Rate,
+    /// Its propagation delay, one way.
+    pub delay: Span,
+    /// How many packets may wait; none for no limit.
+    pub buffer: Option<Packets>,
+    /// The probability that a packet is lost after it.
+    pub loss: Probability,
+    /// Its queue.
+    pub queue: QueueKind,
+}
+
+/// A sender of a [`Mixed`] network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrawnSender {
+    /// Its class, by number.
+    pub class: usize,
+    /// The links that it crosses.
+    pub path: Vec<usize>,
+    /// Its round-trip propagation delay.
+    pub rtt: Span,
+    /// When it has something to send.
+    pub traffic: OnOff,
+}
+
+impl Layout {
+    /// How many senders there are.
+    pub fn senders(&self) -> usize {
+        match self {
+            Layout::Dumbbell(dumbbell) => dumbbell.delays.len(),
+            Layout::Mixed(mixed) => mixed.senders.len(),
+        }
+    }
+
+    /// The class of sender number `sender`, and the path that it crosses.
+    pub(crate) fn path_of(&self, sender: usize) -> (usize, Path) {
+        match self {
+            Layout::Dumbbell(dumbbell) => (0, Path::of(dumbbell, &dumbbell.delays[sender])),
+            Layout::Mixed(mixed) => {
+                let sender = &mixed.senders[sender];
+                (sender.class, mixed.path(sender))
+            }
+        }
+    }
+
+    /// How much time is simulated.
+    pub fn duration(&self) -> Span {
+        match self {
+            Layout::Dumbbell(dumbbell) => dumbbell.duration,
+            Layout::Mixed(mixed) => mixed.duration,
+        }
+    }
+
+    pub(crate) fn duration_mut(&mut self) -> &mut Span {
+        match self {
+            Layout::Dumbbell(dumbbell) => &mut dumbbell.duration,
+            Layout::Mixed(mixed) => &mut mixed.duration,
+        }
+    }
+
+    /// The dumbbell that it is, if it is one.
+    pub fn as_dumbbell(&self) -> Option<&Dumbbell> {
+        match self {
+            Layout::Dumbbell(dumbbell) => Some(dumbbell),
+            Layout::Mixed(_) => None,
+        }
+    }
+
+    /// The slowest link, as the first sender has it; of a network without senders, the first link.
+    pub fn bottleneck(&self) -> Bottleneck {
+        match self {
+            Layout::Dumbbell(Dumbbell { rate, buffer, loss, delays, .. }) => {
+                let rtt = delays.first().copied().unwrap_or(Span::ZERO);
+                Bottleneck { rate: *rate, buffer: *buffer, loss: *loss, rtt }
+            }
+            Layout::Mixed(mixed) => {
+                let first = mixed.senders.first();
+                let link = &mixed.links[first.map_or(0, |sender| mixed.slowest(sender))];
+                let rtt = first.map_or(Span::ZERO, |sender| sender.rtt);
+                Bottleneck { rate: link.rate, buffer: link.buffer, loss: link.loss, rtt }
+            }
+        }
+    }
+
+    /// The same for the event engine: `transport` says what runs the senders of a class.
+    ///
+    /// # Errors
+    /// [`NetworkError`] where the engine refuses it.
+    pub fn network(&self, transport: impl Fn(usize) -> Transport) -> Result<Network, NetworkError> {
+        match self {
+            Layout::Dumbbell(dumbbell) => Mixed::of(dumbbell).network(transport),
+            Layout::Mixed(mixed) => mixed.network(transport),
+        }
+    }
+}
+
+impl Mixed {
+    fn of(dumbbell: &Dumbbell) -> Mixed {
+        let link = DrawnLink {
+            rate: dumbbell.rate,
+            delay: Span::ZERO,
+            buffer: dumbbell.buffer,
+            loss: dumbbell.loss,
+            queue: QueueKind::default(),
+        };
+        let sender =
+            |&rtt| DrawnSender { class: 0, path: vec![0], rtt, traffic: dumbbell.traffic.clone() };
+        Mixed {
+            links: vec![link],
+            senders: dumbbell.delays.iter().map(sender).collect(),
+            packet: dumbbell.packet,
+            duration: dumbbell.duration,
+        }
+    }
+
+    fn network(&self, transport: impl Fn(usize) -> Transport) -> Result<Network, NetworkError> {
+        let links = self.links.iter().enumerate().map(|(index, link)| {
+            let limit = link.buffer.map_or(Limit::Unlimited, Limit::Packets);
+            LinkSpec {
+                ends: (index, index + 1),
+                delay: link.delay,
+                loss: link.loss,
+                queue: link.queue.clone(),
+                ..LinkSpec::bottleneck(Service::Fixed(link.rate), limit)
+            }
+        });
+        let flows = self.senders.iter().map(|sender| {
+            let there: Span = sender.path.iter().map(|&link| self.links[link].delay).sum();
+            FlowSpec {
+                name: "sender".to_owned(),
+                path: sender.path.clone(),
+                back: Vec::new(),
+                extra_delay: sender.rtt.saturating_sub(there),
+                packet_size: self.packet,
+                traffic: sender.traffic.clone().into(),
+                transport: transport(sender.class),
+            }
+        });
+        Network::new(links.collect(), flows.collect(), self.duration)
+    }
+
+    /// The slowest link that `sender` crosses, the first of equals.
+    pub(crate) fn slowest(&self, sender: &DrawnSender) -> usize {
+        let links = sender.path.iter().copied();
+        links.min_by_key(|&link| self.links[link].rate).expect("a path has a link")
+    }
+
+    fn path(&self, sender: &DrawnSender) -> Path {
+        let service = |&link: &usize| self.links[link].rate.service_time(self.packet);
+        Path {
+            packets_per_ms: self.links[self.slowest(sender)].rate.as_packets_per_ms(self.packet),
+            delay_ms: sender.rtt.as_millis_f64(),
+            service_ms: sender.path.iter().map(service).sum::<Span>().as_millis_f64(),
+            duration: self.duration,
+        }
+    }
 }
 
 /// What the streams of a draw are for. Each has its own, so that one quantity's range may change
@@ -23,6 +225,27 @@ enum Axis {
     Buffer,
     Loss,
     Seed,
+    /// One of the four quantities of a link after the first.
+    Link(usize, usize),
+    /// One of the two quantities of a class of senders, where there are classes.
+    Class(usize, usize),
+}
+
+impl Axis {
+    const PLAIN: [Axis; 5] = [Axis::Rate, Axis::Rtt, Axis::Senders, Axis::Buffer, Axis::Loss];
+
+    fn number(self) -> usize {
+        match self {
+            Axis::Rate => 0,
+            Axis::Rtt => 1,
+            Axis::Senders => 2,
+            Axis::Buffer => 3,
+            Axis::Loss => 4,
+            Axis::Seed => 5,
+            Axis::Link(link, quantity) => 1000 + 4 * link + quantity,
+            Axis::Class(class, quantity) => 2000 + 2 * class + quantity,
+        }
+    }
 }
 
 impl Model {
@@ -43,7 +266,7 @@ impl Model {
     pub fn specimens(&self, seed: u64, block: u64, count: usize) -> Vec<Specimen> {
         // A block's own seed, so that any block can be drawn without those before it.
         let block_seed = Stream::new(seed, Purpose::Specimen, block as usize).seed();
-        let stream = |axis: Axis| Stream::new(block_seed, Purpose::Specimen, axis as usize);
+        let stream = |axis: Axis| Stream::new(block_seed, Purpose::Specimen, axis.number());
         let networks = match self.networks.draw {
             Draw::Random => self.hypercube(count, stream),
             Draw::Grid => self.grid_from(u128::from(block) * count as u128, count),
@@ -52,13 +275,43 @@ impl Model {
         networks.into_iter().map(|network| Specimen { network, seed: seeds.seed() }).collect()
     }
 
-    fn hypercube(&self, count: usize, stream: impl Fn(Axis) -> Stream) -> Vec<Dumbbell> {
-        let axes = [Axis::Rate, Axis::Rtt, Axis::Senders, Axis::Buffer, Axis::Loss];
-        let quantiles = axes.map(|axis| strata(count, stream(axis)));
-        (0..count).map(|i| self.network(quantiles.each_ref().map(|axis| axis[i]))).collect()
+    fn hypercube(&self, count: usize, stream: impl Fn(Axis) -> Stream) -> Vec<Layout> {
+        let quantiles = Axis::PLAIN.map(|axis| strata(count, stream(axis)));
+        let plain = |i: usize| quantiles.each_ref().map(|axis| axis[i]);
+        if self.is_dumbbell() {
+            return (0..count).map(|i| Layout::Dumbbell(self.dumbbell(plain(i)))).collect();
+        }
+        let links = self.networks.links.len();
+        let further: Vec<[Vec<f64>; 4]> = (1..links)
+            .map(|link| [0, 1, 2, 3].map(|axis| strata(count, stream(Axis::Link(link, axis)))))
+            .collect();
+        let classes: Vec<[Vec<f64>; 2]> = (0..self.classes().len())
+            .map(|class| [0, 1].map(|axis| strata(count, stream(Axis::Class(class, axis)))))
+            .collect();
+        let one = |i: usize| {
+            let [rate, rtt, senders, buffer, loss] = plain(i);
+            let further = further.iter().map(|axes| axes.each_ref().map(|axis| axis[i]));
+            let links: Vec<_> = std::iter::once([rate, rtt, buffer, loss]).chain(further).collect();
+            let classes = classes.iter().map(|axes| axes.each_ref().map(|axis| axis[i]));
+            // The senders of a plain model on a link of another kind are drawn as on any.
+            let classes = match self.networks.senders {
+                Some(_) => vec![[senders, rtt]],
+                None => classes.collect(),
+            };
+            self.mixed(&links, &classes)
+        };
+        (0..count).map(one).collect()
     }
 
-    fn grid_from(&self, start: u128, count: usize) -> Vec<Dumbbell> {
+    /// Whether the fast path simulates its networks: one drop-tail link, and senders of one kind that run
+    /// the table to design.
+    pub fn is_dumbbell(&self) -> bool {
+        let ([link], [class]) = (&self.networks.links[..], self.classes()) else { return false };
+        let (Senders(least), _) = class.count.ends();
+        link.queue.is_drop_tail() && class.is_designed() && least > 0
+    }
+
+    fn grid_from(&self, start: u128, count: usize) -> Vec<Layout> {
         let lengths = self.networks.grid().unwrap_or([1; 5]);
         let combination = |i: usize| {
             let mut rest = start + i as u128;
@@ -69,24 +322,78 @@ impl Model {
                 *quantile = (index as f64 + 0.5) / length as f64;
                 rest /= length as u128;
             }
-            self.network(quantiles)
+            if self.is_dumbbell() {
+                return Layout::Dumbbell(self.dumbbell(quantiles));
+            }
+            let [rate, rtt, senders, buffer, loss] = quantiles;
+            self.mixed(&[[rate, rtt, buffer, loss]], &[[senders, rtt]])
         };
         (0..count).map(combination).collect()
     }
 
     /// The network at these quantiles of rate, round trip, senders, buffer and loss.
-    fn network(&self, [rate, rtt, senders, buffer, loss]: [f64; 5]) -> Dumbbell {
-        let Networks { packet, .. } = self.networks;
-        let rate = self.networks.rate.at(rate);
-        let rtt = self.networks.rtt.at(rtt);
+    fn dumbbell(&self, [rate, rtt, senders, buffer, loss]: [f64; 5]) -> Dumbbell {
+        let (link, class) = (&self.networks.links[0], &self.classes()[0]);
+        let packet = self.networks.packet;
+        let rate = link.rate.at(rate);
+        let rtt = class.rtt.as_ref().unwrap_or(&link.rtt).at(rtt);
         Dumbbell {
             rate,
             packet,
-            buffer: self.networks.buffer.at(buffer).limit(rate, rtt, packet),
-            loss: self.networks.loss.at(loss),
-            delays: vec![rtt; self.networks.senders.at(senders).0 as usize],
-            traffic: self.traffic.clone(),
+            buffer: link.buffer.at(buffer).limit(rate, rtt, packet),
+            loss: link.loss.at(loss),
+            delays: vec![rtt; class.count.at(senders).0 as usize],
+            traffic: class.traffic.clone(),
             duration: self.design().duration,
+        }
+    }
+
+    /// The network at these quantiles of rate, round trip, buffer and loss of each link, and of number and
+    /// round trip of each class.
+    pub(crate) fn mixed(&self, links: &[[f64; 4]], classes: &[[f64; 2]]) -> Layout {
+        let packet = self.networks.packet;
+        let drawn = self.networks.links.iter().zip(links);
+        let rtts: Vec<Span> = drawn.clone().map(|(link, at)| link.rtt.at(at[1])).collect();
+        // The first link of a single bottleneck has no delay of its own, as in a dumbbell.
+        let several = links.len() > 1;
+        let links = drawn.zip(&rtts).map(|((link, &[rate, _, buffer, loss]), &rtt)| {
+            let Link { rate: rates, buffer: buffers, loss: losses, queue, .. } = link;
+            let rate = rates.at(rate);
+            DrawnLink {
+                rate,
+                delay: if several { rtt / 2 } else { Span::ZERO },
+                buffer: buffers.at(buffer).limit(rate, rtt, packet),
+                loss: losses.at(loss),
+                queue: queue.kind(),
+            }
+        });
+        let senders = self.classes().iter().zip(classes).enumerate();
+        let senders = senders.flat_map(|(number, (class, &[count, rtt]))| {
+            let Senders(count) = class.count.at(count);
+            let sum = || class.path.iter().map(|&link| rtts[link]).sum();
+            let sender = DrawnSender {
+                class: number,
+                path: class.path.clone(),
+                rtt: class.rtt.as_ref().map_or_else(sum, |choice| choice.at(rtt)),
+                traffic: class.traffic.clone(),
+            };
+            std::iter::repeat_n(sender, count as usize)
+        });
+        let (links, senders) = (links.collect(), senders.collect());
+        Layout::Mixed(Mixed { links, senders, packet, duration: self.design().duration })
+    }
+
+    /// What runs the senders of `class`, where `designed` is the controller of a designed table.
+    pub(crate) fn transport(class: &Class, designed: impl FnOnce(usize) -> Transport) -> Transport {
+        match &class.role {
+            Role::Designed(table) => designed(*table),
+            Role::Fixed { controller, .. } => {
+                let controller = (**controller).clone();
+                if controller.as_remy().is_some() {
+                    return Transport::Bare { controller, timer: false };
+                }
+                Transport::Tcp { controller, settings: exm_tcp::Settings::default() }
+            }
         }
     }
 }
@@ -97,12 +404,13 @@ impl Networks {
         if self.draw != Draw::Grid {
             return None;
         }
+        let link = self.links.first()?;
         Some([
-            self.rate.values()?.len(),
-            self.rtt.values()?.len(),
-            self.senders.values()?.len(),
-            self.buffer.values()?.len(),
-            self.loss.values()?.len(),
+            link.rate.values()?.len(),
+            link.rtt.values()?.len(),
+            self.senders.as_ref()?.values()?.len(),
+            link.buffer.values()?.len(),
+            link.loss.values()?.len(),
         ])
     }
 }
@@ -114,6 +422,14 @@ fn strata(count: usize, mut stream: Stream) -> Vec<f64> {
         parts.swap(last, stream.below(last + 1));
     }
     parts.into_iter().map(|part| (part as f64 + stream.uniform()) / count as f64).collect()
+}
+
+#[cfg(test)]
+impl Specimen {
+    /// Its network, which is a dumbbell.
+    pub(crate) fn dumbbell(&self) -> &Dumbbell {
+        self.network.as_dumbbell().expect("it is a dumbbell")
+    }
 }
 
 #[cfg(test)]

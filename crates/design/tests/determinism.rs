@@ -3,8 +3,9 @@
 
 use exm_design::score::{Contender, HeldOut, Scheme, held_out};
 use exm_design::{Designer, Model, SearchKind};
-use exm_remy::{Action, Provenance, Rule, RuleTable, Signal, SignalSet, TableFile};
+use exm_remy::{Action, Rule, RuleTable, Signal, SignalSet};
 use exm_sim::network::Host;
+use exm_table::{Provenance, TableFile};
 
 const MODEL: &str = r#"
 [network]
@@ -26,13 +27,14 @@ const SEARCHES: [SearchKind; 2] = [SearchKind::Evolve, SearchKind::Paper];
 fn designer(search: SearchKind, start: Option<RuleTable>) -> Designer {
     let model = Model::parse(MODEL, "the test's model").expect("a sound model");
     match start {
-        None => Designer::new(model, search, 1),
+        None => Designer::new(model, search, 1).expect("it designs one table"),
         Some(table) => Designer::starting_from(&table, model, search, 1).expect("its signals"),
     }
 }
 
-fn bytes(table: RuleTable) -> String {
-    TableFile { table, provenance: Provenance::default() }.to_json()
+fn bytes(tables: Vec<RuleTable>) -> String {
+    let text = |table| TableFile { table, provenance: Provenance::default() }.to_json();
+    tables.into_iter().map(text).collect()
 }
 
 /// Takes `steps` on so many threads.
@@ -79,8 +81,11 @@ fn a_design_starts_from_the_table_it_is_given() {
     let table = RuleTable::single(SignalSet::FIRST_FOUR, 16_384.0, action);
     for search in SEARCHES {
         let designer = designer(search, Some(table.clone()));
-        let rule = designer.current().rules()[0];
-        assert_eq!((rule.domain, designer.current().rules().len()), (table.rules()[0].domain, 1));
+        let rule = designer.current()[0].rules()[0];
+        assert_eq!(
+            (rule.domain, designer.current()[0].rules().len()),
+            (table.rules()[0].domain, 1)
+        );
         assert_eq!(rule.action.increment, 3, "{search}");
         assert!((rule.action.multiple - 0.8).abs() < 1e-9, "{search}");
         assert!((rule.action.intersend_ms - 2.0).abs() < 1e-9, "{search}");
@@ -106,12 +111,12 @@ fn a_design_looks_at_the_model_s_signals_whatever_it_starts_from() {
             let mut designer = designer.expect("a single rule differs by nothing");
             // The papers' search splits a rule on all signals at once, the default on one in turn.
             let enough = if search == SearchKind::Paper { 2 } else { 4 };
-            while designer.current().rules().len() < enough {
+            while designer.current()[0].rules().len() < enough {
                 assert!(designer.steps() < 300, "{search} never split a rule");
                 designer.step();
             }
             // A signal by which no rule differs is none that the table looks at.
-            let table = designer.current();
+            let table = designer.current().remove(0);
             let start_of = |signal: Signal| table.domain().lower[signal.index()];
             let used: Vec<Signal> = Signal::ALL
                 .into_iter()
@@ -138,8 +143,10 @@ fn both_searches_better_what_they_begin_with() {
         let mut designer = designer(search, None);
         let before = designer.current();
         take(&mut designer, 30, 2);
-        let contender =
-            |name: &str, table| Contender { name: name.to_owned(), scheme: Scheme::Table(table) };
+        let contender = |name: &str, tables| Contender {
+            name: name.to_owned(),
+            scheme: Scheme::Tables(tables),
+        };
         let contenders = [contender("before", before), contender("after", designer.finish())];
         let on = HeldOut { seed: 1, specimens: 200, host: Host::Bare };
         let scores = held_out(designer.model(), &on, &contenders, &|| {}).expect("can be run");

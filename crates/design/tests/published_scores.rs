@@ -1,11 +1,12 @@
 //! The published tables score on our sixteen networks what the original program gives them, where
 //! this machine has the tables.
 
-use exm_design::Model;
-use exm_remy::{Grid, TableFile};
+use exm_design::{Layout, Model};
+use exm_remy::Grid;
 use exm_sim::dumbbell::{self, Rules};
+use exm_table::TableFile;
 use exm_units::Span;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The sum of the scores on the sixteen networks by the original program.
 const SCORES: [(&str, f64); 4] = [
@@ -19,8 +20,7 @@ const TOLERANCE: f64 = 0.25;
 
 #[test]
 fn published_tables_score_as_in_the_original_program() {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let model = Model::load(&root.join("models/general16.toml")).unwrap();
+    let model = Model::shipped("general16").unwrap();
     for (name, expected) in SCORES {
         let Some(path) = exm_testing::reference(format!("remycc/{name}.dna")) else {
             continue;
@@ -38,10 +38,11 @@ fn score(model: &Model, table: &Path) -> f64 {
     let actions: Vec<_> = table.rules().iter().map(|rule| rule.action.compile()).collect();
     let mut sum = 0.0;
     for mut specimen in model.specimens(1, 0, 16) {
-        specimen.network.duration = Span::from_secs(1000);
+        let Layout::Dumbbell(network) = &mut specimen.network else { panic!("a dumbbell") };
+        network.duration = Span::from_secs(1000);
         let rules = Rules { grid: &grid, actions: &actions };
-        let outcomes = dumbbell::run(&specimen.network, rules, specimen.seed);
-        sum += model.objective().score(&specimen.network, &outcomes);
+        let outcomes = dumbbell::run(network, rules, specimen.seed);
+        sum += model.objective().score(network, &outcomes);
     }
     sum
 }

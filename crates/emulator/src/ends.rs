@@ -1,26 +1,29 @@
 //! [`Ends`]: the two networks that an emulated link connects.
 
 use crate::Port;
-use exm_os::{Address, Namespace, Netlink, NetlinkError, Offload, Route, Tun, TunOptions, set_net};
+use exm_os::{
+    Namespace, Netlink, NetlinkError, Offload, Route, TunInterface, TunInterfaceError, TunOptions,
+    set_net_sysctl,
+};
 use exm_units::Bytes;
+use ipnet::{IpNet, Ipv4Net};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The size of the largest packet on the link: the Ethernet's, and what an opportunity carries.
+/// The MTU of the link: Ethernet's, and what one delivery opportunity carries.
 pub const MTU: Bytes = Bytes::new(1500);
 
-/// How many packets may wait for the emulator to read them: more than it ever leaves there.
+/// The queue of packets that the emulator has not read yet: longer than it ever gets.
 const WAITING: u32 = 20_000;
-/// The networks that are tried one after the other: 100.64.0.0/24 to 100.127.255.0/24, which are for
-/// such uses (RFC 6598).
+/// The candidate networks: 100.64.0.0/24 to 100.127.255.0/24, the shared address space of RFC 6598.
 const FIRST_NETWORK: u32 = 0x6440_0000;
 const NETWORKS: u32 = 1 << 14;
 const PREFIX: u8 = 24;
 const PREFIX6: u8 = 64;
 
-/// How the kernel's TCP is set in namespaces that are ours: buffers so large that they never limit a
-/// transfer, nothing remembered of earlier ones, ports and pings for everybody, and an answer to what
-/// cannot be sent on.
+/// The settings of our own namespaces: TCP buffers that never limit a transfer, no metrics cached from earlier
+/// connections, all ports and ping for every user, and forwarding, with ICMP errors for what cannot be
+/// forwarded.
 const SETTINGS: [(&str, &str); 6] = [
     ("ipv4/ip_forward", "1"),
     ("ipv4/tcp_rmem", "4096 131072 67108864"),
@@ -30,160 +33,149 @@ const SETTINGS: [(&str, &str); 6] = [
     ("ipv4/ping_group_range", "0 0"),
 ];
 
-/// Where the far end of the link is.
+/// The network of the outside end of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum World {
-    /// In a network of its own, with nothing in it but what is put there.
+pub enum OutsideNetwork {
+    /// A namespace of its own.
     Namespace,
-    /// In the network that this process is in.
-    Here,
+    /// The network namespace of this process.
+    Host,
 }
 
-/// Why two networks cannot be made.
+/// Why the two networks cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndsError {
-    /// No namespaces.
-    #[error(
-        "no network namespace can be made ({0}): it takes root's rights, or a user namespace of \
-         one's own"
-    )]
+    /// Namespaces cannot be created.
+    #[error("cannot create a network namespace ({0}): this needs root, or a user namespace")]
     Namespace(io::Error),
-    /// No TUN devices.
+    /// TUN devices cannot be created.
     #[error(
-        "no TUN device can be made ({0}): it takes /dev/net/tun, which this user may open (chmod \
-         0666 /dev/net/tun), and the module tun (modprobe tun)"
+        "cannot create a TUN device ({0}): this needs /dev/net/tun, readable and writable by this user \
+         (chmod 0666 /dev/net/tun), and the module tun (modprobe tun)"
     )]
     Device(io::Error),
-    /// A device that cannot be set up.
-    #[error("the link's device cannot be set up: {0}")]
+    /// A device cannot be set up.
+    #[error("cannot set up the device of the link: {0}")]
     SetUp(#[from] NetlinkError),
-    /// A setting that cannot be set.
-    #[error("the network cannot be set up: {0}")]
+    /// A sysctl cannot be set.
+    #[error("cannot set up the network: {0}")]
     Setting(#[from] io::Error),
-    /// All are in use.
-    #[error("all networks from 100.64.0.0/24 on are in use here: there is none for the link")]
+    /// All candidate networks are in use.
+    #[error(
+        "all networks from 100.64.0.0/24 to 100.127.255.0/24 are in use on this machine: none is left for the link"
+    )]
     NoNetwork,
 }
 
-/// One end: a network, and the device in it that the link begins or ends at.
+/// One end of the link: a network namespace, and the link's device in it.
 #[derive(Debug)]
 pub struct End {
-    /// The network.
+    /// The namespace.
     pub namespace: Namespace,
-    /// The device's address there.
+    /// The IPv4 address of the device.
     pub ip: Ipv4Addr,
-    /// Its address of version 6; it has none where the kernel has no such addresses.
+    /// Its IPv6 address; unused if the kernel has no IPv6.
     pub ip6: Ipv6Addr,
-    /// What the device is called there.
+    /// The name of the device.
     pub device: String,
     port: Port,
     index: u32,
-    /// In the network, whoever asks.
+    /// Administers the namespace.
     netlink: Netlink,
 }
 
-/// The two networks that an emulated link connects. All of it is gone when this is dropped or the
-/// process ends.
+/// The two networks that an emulated link connects. Both are removed when this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Ends {
-    /// Where the program under test runs: a network whose only way out is the link.
+    /// The network of the program under test, whose only route leads through the link.
     pub inside: End,
-    /// The other.
-    pub world: End,
+    /// The network at the other end of the link.
+    pub outside: End,
 }
 
 impl Ends {
-    /// Makes them.
+    /// Creates them, the outside end in `network`.
     ///
     /// # Errors
-    /// This process may not, or the system has not what it takes.
-    pub fn new(world: World) -> Result<Ends, EndsError> {
-        let there = match world {
-            World::Here => Namespace::current(),
-            World::Namespace => Namespace::new(),
+    /// This process lacks the privileges, or the system lacks a feature.
+    pub fn new(network: OutsideNetwork) -> Result<Ends, EndsError> {
+        let outside = match network {
+            OutsideNetwork::Host => Namespace::current(),
+            OutsideNetwork::Namespace => Namespace::new(),
         };
-        let there = there.map_err(EndsError::Namespace)?;
-        let here = Namespace::new().map_err(EndsError::Namespace)?;
-        if world == World::Namespace {
-            there.run(own_settings)?;
+        let outside = outside.map_err(EndsError::Namespace)?;
+        let inside = Namespace::new().map_err(EndsError::Namespace)?;
+        if network == OutsideNetwork::Namespace {
+            outside.run(set_up_namespace)?;
         }
-        here.run(own_settings)?;
-        let number = there.run(free_network)?;
-        let (world, inside) = (End::new(there, number, 1)?, End::new(here, number, 2)?);
-        let default = Route::default_by(inside.index, Some(world.ip.into()), world.ip.into());
+        inside.run(set_up_namespace)?;
+        let number = outside.run(free_network)?;
+        let (outside, inside) = (End::new(outside, number, 1)?, End::new(inside, number, 2)?);
+        let default = Route::default_by(inside.index, Some(outside.ip.into()), outside.ip.into());
         inside.netlink.add_route(&default)?;
-        Ok(Ends { inside, world })
+        Ok(Ends { inside, outside })
     }
 
-    /// The devices: that of the inside first.
+    /// The devices, the inside one first.
     pub fn ports(&self) -> [&Port; 2] {
-        [&self.inside.port, &self.world.port]
+        [&self.inside.port, &self.outside.port]
     }
 
-    /// How many packets found no room to wait for the emulator, on the way up and down.
+    /// The numbers of packets that were dropped before the emulator read them, up and down.
     ///
     /// # Errors
-    /// The kernel cannot be asked.
+    /// The kernel cannot be queried.
     pub fn missed(&self) -> Result<[u64; 2], NetlinkError> {
         let of = |end: &End| end.netlink.link(end.index).map(|link| link.statistics.send_dropped);
-        Ok([of(&self.inside)?, of(&self.world)?])
+        Ok([of(&self.inside)?, of(&self.outside)?])
     }
 }
 
 impl End {
     fn new(namespace: Namespace, number: u32, host: u8) -> Result<End, EndsError> {
         let ip = Ipv4Addr::from(FIRST_NETWORK + (number << 8) + u32::from(host));
-        // A unique local network (RFC 4193) that is numbered alike; its 40 bits say "exm" and 0x6440.
+        // A unique local address (RFC 4193) with the same number; the global ID is "exm" and 0x6440.
         let ip6 = Ipv6Addr::new(0xfd65, 0x786d, 0x6440, number as u16, 0, 0, 0, u16::from(host));
-        let (tun, netlink) = namespace.run(|| {
-            let options = TunOptions { offload: Offload::TcpUdp, ..TunOptions::default() };
-            let tun = Tun::new(&options).map_err(EndsError::Device)?;
-            Ok::<_, EndsError>((tun, Netlink::open()?))
-        })?;
+        let options = TunOptions { offload: Offload::TcpUdp, ..TunOptions::default() };
+        let create = || {
+            TunInterface::create(&options, MTU.get() as u32, Some(WAITING)).map_err(EndsError::from)
+        };
+        let interface = namespace.run(create)?;
+        let address = |ip: IpAddr, prefix| IpNet::new_assert(ip, prefix);
+        interface.add_address(address(ip.into(), PREFIX))?;
+        // IPv4 works on kernels without IPv6.
+        let _ = interface.add_address(address(ip6.into(), PREFIX6));
+        let (tun, netlink, index) = interface.into_parts();
         let device = tun.name().to_owned();
-        let index = namespace.run(|| netlink.index(&device))?;
-        netlink.set_mtu(index, MTU.get() as u32)?;
-        netlink.set_queue_length(index, WAITING)?;
-        namespace.run(|| quiet(&device))?;
-        netlink.set_up(index)?;
-        let own = |ip: IpAddr, prefix| netlink.add_address(index, Address { ip, prefix });
-        own(ip.into(), PREFIX)?;
-        // A kernel without that version is no reason to do without the other.
-        let _ = own(ip6.into(), PREFIX6);
         Ok(End { namespace, ip, ip6, device, port: Port::Tun(tun), index, netlink })
     }
 }
 
-/// Sets what the kernel does in a network of our own.
-fn own_settings() -> Result<(), EndsError> {
+/// Sets up the calling thread's namespace, which is our own.
+fn set_up_namespace() -> Result<(), EndsError> {
     for (name, value) in SETTINGS {
-        set_net(name, value)?;
+        set_net_sysctl(name, value)?;
     }
     let netlink = Netlink::open()?;
     Ok(netlink.set_up(netlink.index("lo")?)?)
 }
 
-/// Nothing goes out by `device` that no program sent, as far as that can be had.
-fn quiet(device: &str) -> Result<(), EndsError> {
-    // A kernel without IPv6 has none of these.
-    for (name, value) in [("addr_gen_mode", "1"), ("router_solicitations", "0"), ("accept_ra", "0")]
-    {
-        let _ = set_net(&format!("ipv6/conf/{device}/{name}"), value);
+impl From<TunInterfaceError> for EndsError {
+    fn from(error: TunInterfaceError) -> EndsError {
+        match error {
+            TunInterfaceError::Device(error) => EndsError::Device(error),
+            TunInterfaceError::SetUp(error) => EndsError::SetUp(error),
+        }
     }
-    Ok(())
 }
 
-/// The number of the first network of which nobody here has an address.
+/// The number of the first candidate network in which this machine has no address.
 fn free_network() -> Result<u32, EndsError> {
     let addresses = Netlink::open()?.all_addresses()?;
     let used = |number: u32| {
-        let network = (FIRST_NETWORK >> 8) + number;
-        let within = |address: &Address| match address.ip {
-            IpAddr::V4(ip) => u32::from(ip) >> 8 == network,
-            IpAddr::V6(_) => false,
-        };
-        addresses.iter().any(within)
+        let candidate = Ipv4Net::new_assert((FIRST_NETWORK + (number << 8)).into(), PREFIX);
+        addresses.iter().any(|address| IpNet::from(candidate).contains(&address.addr()))
     };
     (0..NETWORKS).find(|&number| !used(number)).ok_or(EndsError::NoNetwork)
 }

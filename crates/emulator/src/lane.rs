@@ -3,7 +3,7 @@
 use crate::frame::{Arena, Frame, Malformed, Part, Place, Written};
 use crate::path::{Outcome, Path, is_marked};
 use crate::port::{Port, ROOM};
-use crate::{Account, Cause, Delivery, Flow, Passage, Snapshot, Tally, Watch};
+use crate::{Cause, Delivery, DirectionStats, Flow, Observer, PacketInfo, Snapshot, Tally};
 use exm_link::Packet;
 use exm_os::{Clock, VNET_HEADER};
 use exm_units::{Instant, Span};
@@ -51,8 +51,8 @@ struct Traffic<'a> {
     /// Places whose packets are gone.
     gone: Vec<Place>,
     written: Box<Written>,
-    account: Account,
-    watch: Box<dyn Watch + 'a>,
+    stats: DirectionStats,
+    observer: Box<dyn Observer + 'a>,
 }
 
 /// A packet that is under way: which part of what was read.
@@ -69,7 +69,7 @@ impl<'a> Lane<'a> {
         path: Path,
         clock: Clock,
         memory: usize,
-        (account, watch): (Account, Box<dyn Watch + 'a>),
+        (stats, observer): (DirectionStats, Box<dyn Observer + 'a>),
     ) -> Lane<'a> {
         Lane {
             from: ports.0,
@@ -87,8 +87,8 @@ impl<'a> Lane<'a> {
                 wrote_at: Instant::ZERO,
                 gone: Vec::new(),
                 written: Box::new(Written::new()),
-                account,
-                watch,
+                stats,
+                observer,
             },
         }
     }
@@ -142,7 +142,7 @@ impl<'a> Lane<'a> {
             match Frame::parse(self.from.framing(), bytes) {
                 Ok(frame) if frame.is_housekeeping(&bytes[VNET_HEADER..]) => {
                     if self.traffic.to.write(&[IoSlice::new(bytes)]) {
-                        self.traffic.account.passed_by += 1;
+                        self.traffic.stats.passed_by += 1;
                     } else {
                         self.lose(now, length, Cause::Refused);
                     }
@@ -168,9 +168,9 @@ impl<'a> Lane<'a> {
         let size = length.saturating_sub(VNET_HEADER) as u32;
         let packet = Packet::new(0, self.number, size, now);
         self.number += 1;
-        self.traffic.account.arrived.add(size);
-        self.traffic.account.dropped(size, cause);
-        self.traffic.watch.dropped(&passage(&packet), now, cause);
+        self.traffic.stats.arrived.add(size);
+        self.traffic.stats.dropped(size, cause);
+        self.traffic.observer.dropped(&packet_info(&packet), now, cause);
     }
 
     /// The frame just read, of `length` bytes with the kernel's header, sets out.
@@ -186,38 +186,38 @@ impl<'a> Lane<'a> {
             let size = frame.size(segment);
             let packet = Packet { tag, ecn, ..Packet::new(flow, self.number, size, now) };
             self.number += 1;
-            self.traffic.account.arrived.add(size);
+            self.traffic.stats.arrived.add(size);
             self.path.send(now, packet);
         }
     }
 
     /// How it is doing.
     pub(crate) fn snapshot(&self, now: Instant) -> Snapshot {
-        let account = &self.traffic.account;
+        let stats = &self.traffic.stats;
         Snapshot {
             at: now,
-            arrived: account.arrived,
-            delivered: account.delivered,
-            lost: account.lost_in_all(),
+            arrived: stats.arrived,
+            delivered: stats.delivered,
+            lost: stats.total_lost(),
             queue: Tally {
                 packets: self.path.queue_packets() as u64,
                 bytes: self.path.queue_bytes(),
             },
-            total: account.last_total,
+            total: stats.last_total,
         }
     }
 
     /// What it did, and how many packets are in it still.
-    pub(crate) fn finish(self) -> (Account, u64) {
-        let mut account = self.traffic.account;
-        let (packets, bytes) = self.path.most_queued();
-        account.max_queue = Tally { packets: packets as u64, bytes };
-        (account, self.path.holds() as u64)
+    pub(crate) fn finish(self) -> (DirectionStats, u64) {
+        let mut stats = self.traffic.stats;
+        let (packets, bytes) = self.path.max_queued();
+        stats.max_queue = Tally { packets: packets as u64, bytes };
+        (stats, self.path.holds() as u64)
     }
 }
 
 impl Traffic<'_> {
-    /// The number of `flow`; whoever watches is told of it the first time.
+    /// The number of `flow`; whoever observers is told of it the first time.
     #[inline]
     fn number_of(
         &mut self,
@@ -234,7 +234,7 @@ impl Traffic<'_> {
             && known.len() < MAX_FLOWS
             && known.insert(number)
         {
-            self.watch.flow(number, flow);
+            self.observer.flow(number, flow);
         }
         number
     }
@@ -303,14 +303,14 @@ impl Traffic<'_> {
             return self.lost(now, &packet, Cause::Refused);
         }
         let marked = is_marked(&packet);
-        let delivery = Delivery { packet: passage(&packet), due_at, received_at: now, marked };
-        self.account.delivered(&delivery);
-        self.watch.delivered(&delivery);
+        let delivery = Delivery { packet: packet_info(&packet), due_at, received_at: now, marked };
+        self.stats.delivered(&delivery);
+        self.observer.delivered(&delivery);
     }
 
     fn lost(&mut self, at: Instant, packet: &Packet, cause: Cause) {
-        self.account.dropped(packet.size, cause);
-        self.watch.dropped(&passage(packet), at, cause);
+        self.stats.dropped(packet.size, cause);
+        self.observer.dropped(&packet_info(packet), at, cause);
     }
 
     #[inline]
@@ -323,7 +323,7 @@ impl Traffic<'_> {
 impl Outcome for Traffic<'_> {
     #[inline]
     fn queued(&mut self, packet: &Packet) {
-        self.watch.queued(&passage(packet));
+        self.observer.queued(&packet_info(packet));
     }
 
     #[inline]
@@ -338,8 +338,8 @@ impl Outcome for Traffic<'_> {
 }
 
 #[inline]
-fn passage(packet: &Packet) -> Passage {
-    Passage {
+fn packet_info(packet: &Packet) -> PacketInfo {
+    PacketInfo {
         number: packet.sequence,
         flow: packet.flow,
         size: packet.size,

@@ -1,62 +1,67 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! Cellsim: an emulated link in real time, for real programs.
 //!
-//! [`Ends`] are two networks, [`emulate`] is the link between them for as long as something is done,
-//! and [`Watch`] is told what becomes of each packet; a [`Report`] sums it up. What a link does to
-//! packets is a [`Path`] each way, which does no I/O: the same queues and services as the simulator's.
+//! [`Ends`] are two networks, [`emulate`] runs the link between them, an [`Observer`] receives what happens to
+//! each packet, and a [`Report`] summarises it. Each direction is a [`Path`], which does no I/O and has the
+//! queues and services of the simulator.
 //!
-//! A packet is read from the device by which it leaves one network, goes along its path, and is written
-//! to the device of the other. When it is to leave follows from when it came, never from when the
-//! thread that moves it gets to run: that only makes it late, by as much as [`Delivery::lateness`]
-//! says. Nothing is lost that is not counted, by its [`Cause`] or as missed before it could be read.
+//! A packet is read from the TUN device of one network, passes its path, and is written to the device of the
+//! other. Its departure time depends on its arrival time only, not on when the forwarding thread runs:
+//! scheduling makes it late, as [`Delivery::lateness`] reports, but does not change the queue. Every loss is
+//! counted, by its [`Cause`] or as missed before it could be read.
 //!
-//! All of it is Linux's.
+//! Linux only.
 #![cfg(target_os = "linux")]
 
-mod account;
+mod direction_stats;
 mod drive;
 mod ends;
 mod fingerprint;
 mod frame;
 mod lane;
+#[cfg(feature = "live")]
+pub mod live;
 mod log;
-mod outside;
+mod observer;
 mod path;
 mod port;
 mod relay;
 mod report;
 mod session;
-mod watch;
+mod uplink;
 
-pub use account::{Account, Lateness, Tally};
-pub use ends::{End, Ends, EndsError, MTU, World};
+pub use direction_stats::{DirectionStats, Lateness, Tally};
+pub use ends::{End, Ends, EndsError, MTU, OutsideNetwork};
 pub use exm_packet::Flow;
 pub use fingerprint::fingerprint;
 #[doc(hidden)]
 pub use frame::check_frame;
 pub use log::{Log, LogError, MahimahiLog, Origin, Rest, RowLog};
-pub use outside::{Outside, Reach};
+pub use observer::{Delivery, Direction, Observer, PacketInfo};
 pub use path::{
     Bursts, Cause, Outcome, Path, PathSpec, Propagation, Reordering, Schedule, ScheduleError,
 };
 pub use port::Port;
 pub use report::{Lost, OneWay, Report};
-pub use session::{EmulateError, Emulated, Live, Setup, emulate};
-pub use watch::{Delivery, Direction, Passage, Watch};
+pub use session::{EmulateError, Emulated, RunningLink, Setup, emulate};
+pub use uplink::{Reach, Uplink};
 
 use exm_units::{Instant, Span};
 
-/// How precisely packets are released, at what cost.
+/// The precision at which packets are released, and its cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// For how long before a packet is due the emulator stays awake at most, and for half the time
-    /// until then at most: the kernel wakes a sleeper some tens of microseconds late. Within that it
-    /// stays awake for as long as it learns to be needed, and not at all where packets are gathered.
+    /// The longest time before a packet is due that the thread busy-waits, since the kernel wakes a sleeping
+    /// thread some tens of microseconds late. It busy-waits for as long as it measures to be necessary, at
+    /// most half of the time left, and not at all while packets are batched.
     pub spin: Span,
-    /// How long at least it waits from one release to the next, so that on a fast link several
-    /// packets are written at once.
+    /// The least time between two releases, so that several packets are written at once on a fast link.
     pub gather: Span,
-    /// Whether it runs before other programs, and processors stay awake while packets are waited for,
-    /// where the system allows it.
+    /// Whether the thread has real-time priority and CPUs are kept out of idle states while packets are
+    /// expected, if the system allows it.
     pub urgent: bool,
 }
 
@@ -66,19 +71,19 @@ impl Default for Timing {
     }
 }
 
-/// How a direction is doing.
+/// The state of one direction at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// When.
+    /// The time.
     pub at: Instant,
-    /// What came so far.
+    /// Packets that have arrived.
     pub arrived: Tally,
-    /// What crossed the link so far.
+    /// Packets that have crossed the link.
     pub delivered: Tally,
-    /// What was lost so far.
+    /// Packets that were lost.
     pub lost: Tally,
-    /// What waits in the queue.
+    /// Packets in the queue.
     pub queue: Tally,
-    /// How long the packet took in all that crossed last.
+    /// The end-to-end delay of the last packet.
     pub total: Span,
 }

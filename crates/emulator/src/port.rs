@@ -1,28 +1,28 @@
-//! [`Port`]: where packets come from and go to.
+//! [`Port`]: a device that packets are read from and written to.
 
 use crate::frame::Framing;
 use exm_os::{MAX_PACKET, PacketSocket, Tun, VNET_HEADER};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Frames as long as this are read: IP's largest packet with Ethernet's headers and the kernel's.
+/// The largest frame: the largest IP packet with the headers of Ethernet and of the kernel.
 pub(crate) const ROOM: usize = VNET_HEADER + 22 + MAX_PACKET;
 
-/// A device that packets come from and go to.
+/// A device that packets are read from and written to.
 #[derive(Debug)]
 pub enum Port {
-    /// A TUN device with offloads, in the network of the programs that use the link.
+    /// A TUN device with offloads, in one of the networks that the link connects.
     Tun(Tun),
-    /// All frames of a network device, where two are bridged.
+    /// All frames of a network device, for a bridge.
     Device(PacketSocket),
 }
 
 impl Port {
-    /// How many frames found no room to wait to be read since it was last asked; of a TUN device its
-    /// own counters tell.
+    /// The number of frames dropped before they could be read since the last call; for a TUN device its own
+    /// counters have it.
     ///
     /// # Errors
-    /// The kernel cannot be asked.
+    /// The system call failed.
     pub fn take_missed(&self) -> io::Result<u64> {
         match self {
             Port::Tun(_) => Ok(0),
@@ -37,7 +37,7 @@ impl Port {
         }
     }
 
-    /// Reads a frame, the kernel's header before it; nothing where none is there.
+    /// Reads a frame, preceded by the kernel's header; `None` if no frame waits.
     #[inline]
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match self {
@@ -50,8 +50,8 @@ impl Port {
         }
     }
 
-    /// Writes a frame, the kernel's header first. Returns whether it was taken: a device that is
-    /// down, has no room or finds fault with the frame loses it, as a link does.
+    /// Writes a frame, the kernel's header first. Returns whether it was accepted: a device that is down,
+    /// full or rejects the frame loses it, as a link does.
     #[inline]
     pub(crate) fn write(&self, parts: &[IoSlice]) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! [`Relay`]: asking the machine's own resolver for names from a network that cannot reach it.
+//! [`Relay`]: relays DNS queries to the machine's resolver from a network that cannot reach it.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -10,17 +10,17 @@ use std::thread::{self, JoinHandle};
 use exm_os::{Clock, Namespace, Waiter};
 use exm_units::Span;
 
-/// The port of names.
+/// The port of DNS.
 const PORT: u16 = 53;
-/// The largest message: of UDP's.
+/// The largest UDP message.
 const MESSAGE: usize = 65_535;
-/// So many are taken from one side at a time, lest the other wait for ever.
+/// The most messages taken from one side at a time, so that the other gets its turn.
 const BATCH: usize = 64;
-/// How often it looks whether it is to stop.
+/// How often it checks whether to stop.
 const PATIENCE: Span = Span::from_millis(100);
 
-/// Answers questions for names that are asked at an address of one network by asking a resolver in
-/// another (RFC 1035, over UDP). Answers go to whoever asked last with that number.
+/// Relays DNS queries over UDP (RFC 1035) from an address in one network to a resolver in another. A reply
+/// goes to the last client that used its query ID.
 #[derive(Debug)]
 pub(crate) struct Relay {
     stop: Arc<AtomicBool>,
@@ -28,7 +28,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Answers at `address` of `network`, asking `resolver` in the network that the caller is in.
+    /// Listens at `address` in `network`, and relays to `resolver` in the caller's network.
     pub(crate) fn new(
         network: &Namespace,
         address: Ipv4Addr,
@@ -58,12 +58,12 @@ impl Drop for Relay {
     }
 }
 
-/// Passes messages on until told to `stop`. Whatever goes wrong with one, those who asked ask again.
+/// Relays messages until `stop` is set. Clients retry after any failure.
 fn serve(asked: &UdpSocket, asking: &UdpSocket, stop: &AtomicBool) {
     let clock = Clock::start();
     let waiter = Waiter::new(clock, Span::ZERO);
     let mut buffer = vec![0; MESSAGE];
-    // Who asked, by the number that messages begin with.
+    // The clients by query ID.
     let mut askers: Vec<Option<SocketAddr>> = vec![None; 1 << 16];
     let number = |message: &[u8]| {
         message.first_chunk::<2>().map(|bytes| usize::from(u16::from_be_bytes(*bytes)))

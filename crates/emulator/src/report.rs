@@ -1,4 +1,4 @@
-//! [`Report`]: what a link did, in numbers.
+//! [`Report`]: the summary of an emulation.
 
 use crate::{Cause, Direction, Emulated, PathSpec, Propagation, Setup, Tally};
 use exm_link::Service;
@@ -8,108 +8,107 @@ use exm_units::{Instant, Rate, Span};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// A fixed rate offers the same all the time: so many opportunities are enough to know.
+/// For a fixed rate, which offers the same at all times, this many opportunities are enough.
 const ENOUGH: u64 = 10_000;
 
-/// From which share of its capacity on a link counts as saturated: the end-to-end delay that is told is
-/// that of the worst 5 % of the time, and a link that idles for longer than that has it from idling.
+/// The utilisation from which a link counts as saturated. The reported end-to-end delay is that of the worst
+/// 5 % of the time; if a link is idle for longer than that, idleness determines it.
 const SATURATED: f64 = 0.95;
 
-/// What a link did.
+/// The summary of an emulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// How long it was emulated, in seconds.
+    /// The duration in seconds.
     pub seconds: f64,
-    /// From the program under test to the world.
+    /// From the program under test to the outside.
     pub up: OneWay,
-    /// The other way.
+    /// The opposite direction.
     pub down: OneWay,
 }
 
-/// What one direction did. Throughput and delays are those after the warm-up.
+/// One direction. Throughput and delays are those after the warm-up.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OneWay {
-    /// Packets that came.
+    /// Packets that arrived.
     pub arrived: u64,
     /// Packets that crossed the link.
     pub delivered: u64,
-    /// Packets that were in it still.
+    /// Packets still on the link at the end.
     pub inside: u64,
-    /// Packets that were lost, by their cause.
+    /// Lost packets by cause.
     pub lost: Lost,
-    /// Packets that were marked, and crossed.
+    /// Delivered packets that were marked (ECN).
     pub marked: u64,
-    /// Frames of a bridge that were none of the link's, such as those of ARP, and passed by it.
+    /// Frames of a bridge that bypassed the link, such as those of ARP.
     pub passed_by: u64,
-    /// Bytes that crossed over the time, as IP packets, in bit/s.
+    /// Throughput of IP packets in bit/s.
     pub throughput_bps: u64,
-    /// What the link offered over the time, in bit/s.
+    /// The capacity of the link in bit/s.
     pub capacity_bps: u64,
-    /// The first over the second.
+    /// Throughput over capacity.
     pub utilisation: Option<f64>,
     /// The end-to-end delay that was not exceeded 95 % of the time (thesis, section 2.4.1), in ms.
     #[serde(serialize_with = "millis")]
     pub delay_95_ms: Option<Span>,
-    /// That of a protocol that knows the link's future, in ms; nothing where the propagation delay
-    /// varies.
+    /// That of the omniscient protocol, in ms; `None` if the propagation delay varies.
     #[serde(serialize_with = "millis")]
     pub omniscient_95_ms: Option<Span>,
-    /// The difference of the two, in ms. It tells of the sender only where the link was
-    /// [`saturated`](OneWay::saturated).
+    /// The difference of the two, the self-inflicted delay, in ms. It characterises the sender only if the
+    /// link was [`saturated`](OneWay::saturated).
     #[serde(serialize_with = "millis")]
     pub self_inflicted_ms: Option<Span>,
-    /// Whether nearly all that the link offered was used. Elsewhere the end-to-end delay grows for want
-    /// of packets: it is that of the latest arrival, whose age grows until the next.
+    /// Whether nearly all of the capacity was used. Otherwise idle times determine the end-to-end delay,
+    /// which is the age of the last arrival and grows until the next one.
     pub saturated: bool,
-    /// How long packets were in the queue and in transmission on average, in ms.
+    /// The mean queueing and transmission time of packets, in ms.
     #[serde(serialize_with = "millis")]
     pub queueing_mean_ms: Option<Span>,
-    /// What half of them did not exceed, in ms.
+    /// The median of these times, in ms.
     #[serde(serialize_with = "millis")]
     pub queueing_median_ms: Option<Span>,
-    /// What 95 % of them did not exceed, in ms.
+    /// Their 95th percentile, in ms.
     #[serde(serialize_with = "millis")]
     pub queueing_95_ms: Option<Span>,
-    /// The most packets that waited in the queue.
+    /// The largest number of packets in the queue.
     pub max_queue_packets: u64,
-    /// The most bytes.
+    /// The largest number of bytes in the queue.
     pub max_queue_bytes: u64,
-    /// By how much half of the packets left later than scheduled, at most, in us.
+    /// The median of how much later than due packets left, in us.
     pub late_median_us: f64,
-    /// By how much 99 % of them did, in us.
+    /// The 99th percentile, in us.
     pub late_99_us: f64,
-    /// By how much the latest did, in us.
+    /// The maximum, in us.
     pub late_max_us: f64,
 }
 
-/// Packets that were lost, by their cause.
+/// Lost packets by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lost {
-    /// By chance, each for itself.
+    /// Random losses of single packets.
     pub loss: u64,
-    /// By chance, together.
+    /// Bursts of random losses.
     pub burst: u64,
-    /// By the queue.
+    /// Dropped by the queue.
     pub queue: u64,
-    /// Not taken by the device they were to leave by.
+    /// Not accepted by the egress device.
     pub refused: u64,
-    /// Found no memory.
+    /// Dropped for lack of memory.
     pub memory: u64,
-    /// Found no room before the emulator could read them.
+    /// Dropped before the emulator could read them.
     pub missed: u64,
 }
 
 impl Lost {
-    /// All of them.
+    /// The sum of all.
     pub fn all(&self) -> u64 {
         self.loss + self.burst + self.queue + self.refused + self.memory + self.missed
     }
 }
 
 impl Report {
-    /// The report of a link of `setup` that did what `emulated` says; each way as many as `missed`
-    /// says found no room before they could be read.
+    /// The report of a link of `setup` with the results `emulated`; `missed` are the packets of each
+    /// direction that were dropped before they could be read.
     pub fn new(setup: &Setup, emulated: &Emulated, missed: [u64; 2]) -> Report {
         let one_way = |direction| OneWay::new(setup, emulated, missed, direction);
         Report {
@@ -122,20 +121,20 @@ impl Report {
 
 impl OneWay {
     fn new(setup: &Setup, emulated: &Emulated, missed: [u64; 2], direction: Direction) -> OneWay {
-        let account = &emulated.accounts[direction as usize];
+        let stats = &emulated.stats[direction as usize];
         let (from, end) = (Instant::ZERO + setup.warm_up, emulated.end);
-        let scores = account.scores(end);
+        let scores = stats.scores(end);
         let path = setup.path(direction);
         let best = best(path, from, end);
         let capacity = capacity(path, from, end);
-        let lost = |cause| account.lost(cause).packets;
+        let lost = |cause| stats.lost(cause).packets;
         let micros = |span: Span| span.as_nanos() as f64 / 1e3;
         let throughput = scores.throughput.as_bps() as f64;
         let utilisation = (capacity.as_bps() > 0).then(|| throughput / capacity.as_bps() as f64);
-        let Tally { packets: max_queue_packets, bytes: max_queue_bytes } = account.max_queue;
+        let Tally { packets: max_queue_packets, bytes: max_queue_bytes } = stats.max_queue;
         OneWay {
-            arrived: account.arrived.packets,
-            delivered: account.delivered.packets,
+            arrived: stats.arrived.packets,
+            delivered: stats.delivered.packets,
             inside: emulated.inside[direction as usize],
             lost: Lost {
                 loss: lost(Cause::Loss),
@@ -145,8 +144,8 @@ impl OneWay {
                 memory: lost(Cause::Memory),
                 missed: missed[direction as usize],
             },
-            marked: account.marked,
-            passed_by: account.passed_by,
+            marked: stats.marked,
+            passed_by: stats.passed_by,
             throughput_bps: scores.throughput.as_bps(),
             capacity_bps: capacity.as_bps(),
             utilisation,
@@ -154,19 +153,19 @@ impl OneWay {
             omniscient_95_ms: best.as_ref().and_then(|best| best.delay_95),
             self_inflicted_ms: best.as_ref().and_then(|best| scores.self_inflicted(best)),
             saturated: utilisation.is_some_and(|used| used >= SATURATED),
-            queueing_median_ms: account.queueing.percentile(50.0),
-            queueing_mean_ms: account.queueing.mean(),
-            queueing_95_ms: account.queueing.percentile(95.0),
+            queueing_median_ms: stats.queueing.percentile(50.0),
+            queueing_mean_ms: stats.queueing.mean(),
+            queueing_95_ms: stats.queueing.percentile(95.0),
             max_queue_packets,
             max_queue_bytes,
-            late_median_us: micros(account.lateness.quantile(0.5)),
-            late_99_us: micros(account.lateness.quantile(0.99)),
-            late_max_us: micros(account.lateness.max()),
+            late_median_us: micros(stats.lateness.quantile(0.5)),
+            late_99_us: micros(stats.lateness.quantile(0.99)),
+            late_max_us: micros(stats.lateness.max()),
         }
     }
 }
 
-/// What `path` offers from `from` on and before `end`.
+/// The capacity of `path` from `from` on and before `end`.
 fn capacity(path: &PathSpec, from: Instant, end: Instant) -> Rate {
     let time = end.saturating_since(from);
     match &path.service {
@@ -179,7 +178,7 @@ fn capacity(path: &PathSpec, from: Instant, end: Instant) -> Rate {
     }
 }
 
-/// What the best of all protocols would score on `path`, where its propagation delay is fixed.
+/// The score of the omniscient protocol on `path`, if its propagation delay is constant.
 fn best(path: &PathSpec, from: Instant, end: Instant) -> Option<Scores> {
     let Propagation::Fixed(propagation) = path.propagation else { return None };
     match &path.service {
@@ -187,7 +186,7 @@ fn best(path: &PathSpec, from: Instant, end: Instant) -> Option<Scores> {
         Service::Fixed(rate) => {
             let gap = rate.service_time(exm_trace::OPPORTUNITY);
             let trace = Trace::new(vec![Instant::ZERO + gap])?;
-            // It begins when what was sent at the start is there.
+            // It begins when the first packet can have arrived.
             let from = Instant::ZERO.saturating_add(propagation).saturating_add(gap);
             let end = from.saturating_add(gap * ENOUGH);
             Some(omniscient(&trace, propagation, from, end))
@@ -242,7 +241,7 @@ impl fmt::Display for OneWay {
 }
 
 impl OneWay {
-    /// What happened to packets besides crossing, where it happened to any.
+    /// Losses and the like, if any occurred.
     fn causes(&self) -> impl Iterator<Item = (u64, &'static str)> {
         let Lost { loss, burst, queue, refused, memory, missed } = self.lost;
         let all = [
@@ -262,7 +261,7 @@ impl OneWay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Account, Delivery, Passage, Timing};
+    use crate::{Delivery, DirectionStats, PacketInfo, Timing};
     use exm_link::{Limit, QueueKind};
     use exm_units::{Bytes, Probability};
 
@@ -279,16 +278,16 @@ mod tests {
             limit: Limit::Unlimited,
             service: Service::Fixed(Rate::from_mbps(12.0)),
         };
-        let mut account = Account::new(Instant::ZERO);
+        let mut stats = DirectionStats::new(Instant::ZERO);
         let mut free = Instant::ZERO;
         for (number, time) in (0..).zip(times) {
             let sent_at = Instant::ZERO + Span::from_millis(time);
             let queued_at = sent_at + PROPAGATION;
             let due_at = queued_at.max(free) + Span::from_millis(1);
             free = due_at;
-            let packet = Passage { number, flow: 1, size: 1500, sent_at, queued_at };
-            account.arrived.add(1500);
-            account.delivered(&Delivery { packet, due_at, received_at: due_at, marked: false });
+            let packet = PacketInfo { number, flow: 1, size: 1500, sent_at, queued_at };
+            stats.arrived.add(1500);
+            stats.delivered(&Delivery { packet, due_at, received_at: due_at, marked: false });
         }
         let setup = Setup {
             up: path.clone(),
@@ -299,7 +298,7 @@ mod tests {
             memory: Bytes::new(1 << 30),
         };
         let end = Instant::ZERO + Span::from_secs(seconds);
-        let emulated = Emulated { end, accounts: [account.clone(), account], inside: [0; 2] };
+        let emulated = Emulated { end, stats: [stats.clone(), stats], inside: [0; 2] };
         Report::new(&setup, &emulated, [0; 2]).up
     }
 

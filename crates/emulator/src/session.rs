@@ -1,8 +1,8 @@
-//! [`emulate`]: an emulated link for as long as something is done with it.
+//! [`emulate`]: runs an emulated link for the duration of a closure.
 
 use crate::drive::drive;
 use crate::lane::Lane;
-use crate::{Account, Direction, Path, PathSpec, Port, Snapshot, Timing, Watch};
+use crate::{Direction, DirectionStats, Observer, Path, PathSpec, Port, Snapshot, Timing};
 use exm_link::ImpossibleSetting;
 use exm_os::Clock;
 use exm_units::{Bytes, Instant, Span};
@@ -11,23 +11,23 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What the thread that moves packets is called, in lists of threads.
+/// The name of the forwarding thread.
 const THREAD: &str = "exm-link";
 
-/// What a link is like.
+/// The configuration of a link.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// From the program under test to the world.
+    /// The path from the program under test to the outside.
     pub up: PathSpec,
-    /// The other way.
+    /// The opposite path.
     pub down: PathSpec,
-    /// What its chances are drawn from.
+    /// The random seed.
     pub seed: u64,
-    /// How precise it is.
+    /// The precision of timing.
     pub timing: Timing,
-    /// How long from the start throughput and delays are not counted.
+    /// The time at the start during which throughput and delays are not counted.
     pub warm_up: Span,
-    /// How much it may hold each way; what comes beyond is lost, and counted.
+    /// The memory for packets of each direction; packets beyond it are lost, and counted.
     pub memory: Bytes,
 }
 
@@ -48,73 +48,72 @@ impl Setup {
     }
 }
 
-/// Why a link cannot be emulated.
+/// Why emulation fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmulateError {
-    /// A queue that cannot be.
+    /// The configuration of a queue is impossible.
     #[error("the link {}: {source}", direction.name())]
     Queue {
-        /// Of which direction.
+        /// The direction.
         direction: Direction,
-        /// Why.
+        /// The reason.
         source: ImpossibleSetting,
     },
-    /// The system starts no thread for it.
-    #[error("no thread can be started for the link: {0}")]
+    /// The forwarding thread cannot be started.
+    #[error("cannot start a thread for the link: {0}")]
     Thread(io::Error),
     /// A device failed.
-    #[error("the link's devices cannot be read any more: {0}")]
+    #[error("cannot read the devices of the link any more: {0}")]
     Device(io::Error),
 }
 
-/// A link that is being emulated.
+/// A running emulated link.
 #[derive(Debug)]
-pub struct Live<'a> {
+pub struct RunningLink<'a> {
     clock: Clock,
     told: &'a [Mutex<Snapshot>; 2],
     stopped: &'a AtomicBool,
 }
 
-impl Live<'_> {
+impl RunningLink<'_> {
     /// The clock of all its times.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// How a direction was doing a moment ago.
+    /// A recent snapshot of one direction.
     pub fn snapshot(&self, direction: Direction) -> Snapshot {
         self.told[direction as usize].lock().map_or_else(|told| *told.into_inner(), |told| *told)
     }
 
-    /// Whether it has stopped by itself, because a device failed.
+    /// Whether it has stopped because a device failed.
     pub fn has_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 }
 
-/// What a link did.
+/// The results of an emulation.
 #[derive(Clone, Debug)]
 pub struct Emulated {
-    /// When it was stopped.
+    /// When it ended.
     pub end: Instant,
-    /// What each direction carried, lost and delayed, up first.
-    pub accounts: [Account; 2],
-    /// How many packets were in it still, up first.
+    /// The statistics of both directions, up first.
+    pub stats: [DirectionStats; 2],
+    /// How many packets were still on the link, up first.
     pub inside: [u64; 2],
 }
 
-/// Emulates a link of `setup` between two `ports`, up from the first, for as long as `work` takes;
-/// `watches` are told what becomes of packets, up first. All times count from the start of it, and
-/// with them those of traces.
+/// Emulates a link of `setup` between two `ports`, up from the first, while `work` runs; `observers` receive what
+/// happens to packets, up first. All times, also those of traces, count from the start of the emulation.
 ///
 /// # Errors
-/// There can be no such link, or a device failed.
+/// The configuration is impossible, or a device failed.
 pub fn emulate<'a, T>(
     setup: &Setup,
     ports: [&'a Port; 2],
-    watches: [Box<dyn Watch + 'a>; 2],
-    work: impl FnOnce(&Live) -> T,
+    observers: [Box<dyn Observer + 'a>; 2],
+    work: impl FnOnce(&RunningLink) -> T,
 ) -> Result<(T, Emulated), EmulateError> {
     let path = |direction| {
         let built = Path::new(setup.path(direction), setup.seed, direction as usize);
@@ -123,13 +122,13 @@ pub fn emulate<'a, T>(
     let (up, down) = (path(Direction::Up)?, path(Direction::Down)?);
     let memory = usize::try_from(setup.memory.get()).unwrap_or(usize::MAX);
     let from = Instant::ZERO + setup.warm_up;
-    let [watch_up, watch_down] = watches;
+    let [watch_up, watch_down] = observers;
     let (told, stop, stopped) =
         (<[Mutex<Snapshot>; 2]>::default(), AtomicBool::new(false), AtomicBool::new(false));
     let clock = Clock::start();
-    let account = || Account::new(from);
-    let mut up = Lane::new((ports[0], ports[1]), up, clock, memory, (account(), watch_up));
-    let mut down = Lane::new((ports[1], ports[0]), down, clock, memory, (account(), watch_down));
+    let stats = || DirectionStats::new(from);
+    let mut up = Lane::new((ports[0], ports[1]), up, clock, memory, (stats(), watch_up));
+    let mut down = Lane::new((ports[1], ports[0]), down, clock, memory, (stats(), watch_down));
     let (done, driven) = thread::scope(|scope| {
         let named = thread::Builder::new().name(THREAD.to_owned());
         let driver = named.spawn_scoped(scope, || {
@@ -138,12 +137,12 @@ pub fn emulate<'a, T>(
             driven
         });
         let driver = driver.map_err(EmulateError::Thread)?;
-        let done = work(&Live { clock, told: &told, stopped: &stopped });
+        let done = work(&RunningLink { clock, told: &told, stopped: &stopped });
         stop.store(true, Ordering::Relaxed);
         Ok((done, driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
     })?;
     driven.map_err(EmulateError::Device)?;
     let end = clock.now();
     let ((up, up_inside), (down, down_inside)) = (up.finish(), down.finish());
-    Ok((done, Emulated { end, accounts: [up, down], inside: [up_inside, down_inside] }))
+    Ok((done, Emulated { end, stats: [up, down], inside: [up_inside, down_inside] }))
 }

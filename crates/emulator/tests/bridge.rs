@@ -2,7 +2,7 @@
 //! networks or there is no `ip`.
 #![cfg(target_os = "linux")]
 
-use exm_emulator::{Live, PathSpec, Port, Setup, Watch, emulate};
+use exm_emulator::{Observer, PathSpec, Port, RunningLink, Setup, emulate};
 use exm_link::Service;
 use exm_os::{Namespace, Netlink, PacketSocket};
 use exm_units::Rate;
@@ -58,7 +58,7 @@ fn neighbours_are_found_beside_a_full_queue() {
         inside(&between, || machines.map(|(wire, addresses)| machine(wire, addresses)));
     // A packet of 1000 bytes takes 8 s.
     let path = || PathSpec::new(Service::Fixed(Rate::from_bps(1000)));
-    let watches: [Box<dyn Watch>; 2] = [Box::new(()), Box::new(())];
+    let observers: [Box<dyn Observer>; 2] = [Box::new(()), Box::new(())];
     let find = || {
         ip("neigh flush dev eth0");
         for address in ADDRESSES[1] {
@@ -77,10 +77,10 @@ fn neighbours_are_found_beside_a_full_queue() {
         })
     };
     // The second time the queue is full from the start.
-    let work = |_: &Live| inside(&here, || find() && find());
+    let work = |_: &RunningLink| inside(&here, || find() && find());
     let (found, emulated) =
-        emulate(&Setup::new(path(), path()), [&first, &second], watches, work).unwrap();
-    let [up, down] = &emulated.accounts;
+        emulate(&Setup::new(path(), path()), [&first, &second], observers, work).unwrap();
+    let [up, down] = &emulated.stats;
     assert!(found, "{} and {} passed by", up.passed_by, down.passed_by);
     assert!(up.passed_by >= 4 && down.passed_by >= 4, "{} {}", up.passed_by, down.passed_by);
     assert!(up.arrived.packets >= 4 && emulated.inside[0] >= 3, "{:?}", emulated.inside);

@@ -3,8 +3,8 @@
 #![cfg(target_os = "linux")]
 
 use exm_emulator::{
-    Cause, Delivery, Direction, Emulated, Ends, Live, Passage, PathSpec, Propagation, Setup, Watch,
-    World, emulate,
+    Cause, Delivery, Direction, Emulated, Ends, Observer, OutsideNetwork, PacketInfo, PathSpec,
+    Propagation, RunningLink, Setup, emulate,
 };
 use exm_link::{Limit, Service};
 use exm_trace::Trace;
@@ -22,7 +22,7 @@ fn ends() -> Option<Ends> {
     if !exm_testing::can_make_networks(&[]) {
         return None;
     }
-    Some(Ends::new(World::Namespace).expect("a link's ends"))
+    Some(Ends::new(OutsideNetwork::Namespace).expect("a link's ends"))
 }
 
 /// A path of a rate and a propagation delay.
@@ -31,7 +31,7 @@ fn path(mbps: f64, delay_ms: u64) -> PathSpec {
     PathSpec { propagation, ..PathSpec::new(Service::Fixed(Rate::from_mbps(mbps))) }
 }
 
-fn nobody<'a>() -> [Box<dyn Watch + 'a>; 2] {
+fn nobody<'a>() -> [Box<dyn Observer + 'a>; 2] {
     [Box::new(()), Box::new(())]
 }
 
@@ -40,14 +40,14 @@ fn nobody<'a>() -> [Box<dyn Watch + 'a>; 2] {
 struct Notes {
     queued: u64,
     delivered: Vec<Delivery>,
-    dropped: Vec<(Passage, Cause)>,
+    dropped: Vec<(PacketInfo, Cause)>,
     flows: Vec<String>,
 }
 
 struct Noting<'a>(&'a Mutex<Notes>);
 
-impl Watch for Noting<'_> {
-    fn queued(&mut self, _packet: &Passage) {
+impl Observer for Noting<'_> {
+    fn queued(&mut self, _packet: &PacketInfo) {
         self.0.lock().unwrap().queued += 1;
     }
 
@@ -55,7 +55,7 @@ impl Watch for Noting<'_> {
         self.0.lock().unwrap().delivered.push(*delivery);
     }
 
-    fn dropped(&mut self, packet: &Passage, _at: Instant, cause: Cause) {
+    fn dropped(&mut self, packet: &PacketInfo, _at: Instant, cause: Cause) {
         self.0.lock().unwrap().dropped.push((*packet, cause));
     }
 
@@ -67,12 +67,12 @@ impl Watch for Noting<'_> {
 /// Whoever tells of each packet that has crossed the link, or was lost: whether it has.
 struct Telling(Sender<bool>);
 
-impl Watch for Telling {
+impl Observer for Telling {
     fn delivered(&mut self, _delivery: &Delivery) {
         let _ = self.0.send(true);
     }
 
-    fn dropped(&mut self, _packet: &Passage, _at: Instant, _cause: Cause) {
+    fn dropped(&mut self, _packet: &PacketInfo, _at: Instant, _cause: Cause) {
         let _ = self.0.send(false);
     }
 }
@@ -83,12 +83,12 @@ fn sockets(ends: &Ends) -> (UdpSocket, UdpSocket) {
         let ip = end.ip;
         end.namespace.run(move || UdpSocket::bind((ip, 0))).unwrap()
     };
-    let (inside, world) = (bind(&ends.inside), bind(&ends.world));
-    inside.connect(world.local_addr().unwrap()).unwrap();
-    world.connect(inside.local_addr().unwrap()).unwrap();
+    let (inside, outside) = (bind(&ends.inside), bind(&ends.outside));
+    inside.connect(outside.local_addr().unwrap()).unwrap();
+    outside.connect(inside.local_addr().unwrap()).unwrap();
     inside.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    world.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    (inside, world)
+    outside.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    (inside, outside)
 }
 
 /// An echo takes the propagation delays and the transmissions, by both versions of IP; what was
@@ -98,35 +98,35 @@ fn an_echo_takes_as_long_as_it_should() {
     let Some(ends) = ends() else { return };
     let setup = Setup::new(path(10.0, 30), path(1.0, 15));
     let notes = Mutex::new(Notes::default());
-    let watches: [Box<dyn Watch>; 2] = [Box::new(Noting(&notes)), Box::new(())];
-    let (inside, world) = sockets(&ends);
-    let echo = |live: &Live| {
+    let observers: [Box<dyn Observer>; 2] = [Box::new(Noting(&notes)), Box::new(())];
+    let (inside, outside) = sockets(&ends);
+    let echo = |link: &RunningLink| {
         (0..10)
             .map(|_| {
-                let began = live.clock().now();
+                let began = link.clock().now();
                 inside.send(&[1; 1000]).unwrap();
                 let mut buffer = [0; 2000];
-                let length = world.recv(&mut buffer).unwrap();
-                world.send(&buffer[..length]).unwrap();
+                let length = outside.recv(&mut buffer).unwrap();
+                outside.send(&buffer[..length]).unwrap();
                 assert_eq!(inside.recv(&mut buffer).unwrap(), 1000);
-                live.clock().now() - began
+                link.clock().now() - began
             })
             .min()
             .unwrap()
     };
-    let (least, emulated) = emulate(&setup, ends.ports(), watches, echo).unwrap();
+    let (least, emulated) = emulate(&setup, ends.ports(), observers, echo).unwrap();
     // 45 ms of propagation, and 1028 bytes at 10 Mbps and at 1 Mbps.
     let exact = Span::from_nanos(45_000_000 + 822_400 + 8_224_000);
     assert!(least >= exact && least < exact + Span::from_millis(4), "{least}");
-    let [up, down] = &emulated.accounts;
+    let [up, down] = &emulated.stats;
     assert_eq!(up.arrived.packets, up.delivered.packets + emulated.inside[0]);
-    assert_eq!(down.lost_in_all().packets, 0);
+    assert_eq!(down.total_lost().packets, 0);
     let notes = notes.into_inner().unwrap();
     assert!(notes.flows.iter().any(|flow| flow.starts_with("udp 100.")), "{:?}", notes.flows);
     assert_eq!(notes.delivered.len() as u64, up.delivered.packets);
     for delivery in notes.delivered.iter().filter(|delivery| delivery.packet.size == 1028) {
         assert_eq!(delivery.queueing(), Span::from_nanos(822_400));
-        let Passage { sent_at, queued_at, .. } = delivery.packet;
+        let PacketInfo { sent_at, queued_at, .. } = delivery.packet;
         assert_eq!(queued_at - sent_at, Span::from_millis(30));
         assert_eq!(delivery.total(), Span::from_nanos(30_822_400) + delivery.lateness());
     }
@@ -141,14 +141,14 @@ fn nothing_is_lost_that_is_not_counted() {
     up.limit = Limit::Packets(Packets::new(50));
     up.loss = Probability::new(0.1).unwrap();
     let setup = Setup::new(up, path(20.0, 5));
-    let (inside, world) = sockets(&ends);
+    let (inside, outside) = sockets(&ends);
     const SENT: u64 = 20_000;
     let (sender, told) = channel();
-    let watches: [Box<dyn Watch>; 2] = [Box::new(Telling(sender)), Box::new(())];
-    let flood = |_: &Live| {
+    let observers: [Box<dyn Observer>; 2] = [Box::new(Telling(sender)), Box::new(())];
+    let flood = |_: &RunningLink| {
         let (mut received, mut delivered, mut buffer) = (0, 0, [0; 2000]);
-        world.set_nonblocking(true).unwrap();
-        let mut drain = || (0..).take_while(|_| world.recv(&mut buffer).is_ok()).count() as u64;
+        outside.set_nonblocking(true).unwrap();
+        let mut drain = || (0..).take_while(|_| outside.recv(&mut buffer).is_ok()).count() as u64;
         for _ in 0..SENT {
             assert_eq!(inside.send(&[0; 1172]).unwrap(), 1172);
             received += drain();
@@ -158,18 +158,18 @@ fn nothing_is_lost_that_is_not_counted() {
             delivered += u64::from(told.recv_timeout(Duration::from_secs(5)).unwrap());
             received += drain();
         }
-        world.set_nonblocking(false).unwrap();
+        outside.set_nonblocking(false).unwrap();
         while received < delivered {
-            world.recv(&mut buffer).unwrap();
+            outside.recv(&mut buffer).unwrap();
             received += 1;
         }
         received
     };
-    let (received, emulated) = emulate(&setup, ends.ports(), watches, flood).unwrap();
-    let up = &emulated.accounts[0];
+    let (received, emulated) = emulate(&setup, ends.ports(), observers, flood).unwrap();
+    let up = &emulated.stats[0];
     let missed = ends.missed().unwrap()[0];
     assert_eq!(missed + up.arrived.packets, SENT, "{missed}");
-    let lost = up.lost_in_all().packets;
+    let lost = up.total_lost().packets;
     assert_eq!(up.arrived.packets, up.delivered.packets + lost);
     assert_eq!((emulated.inside[0], up.delivered.packets), (0, received));
     let share = up.lost(Cause::Loss).packets as f64 / up.arrived.packets as f64;
@@ -188,7 +188,7 @@ fn tcp_fills_the_link_with_the_right_bytes() {
     let setup = Setup::new(up, path(80.0, 5));
     for version in [4, 6] {
         let (emulated, seconds) = transfer(&ends, &setup, version);
-        let up = &emulated.accounts[0];
+        let up = &emulated.stats[0];
         assert!(up.arrived.bytes / up.arrived.packets > 1300, "{:?}", up.arrived);
         let rate = up.delivered.bytes as f64 * 8e-6 / seconds;
         assert!(rate < 80.5, "{rate}");
@@ -205,10 +205,11 @@ fn byte(at: usize) -> u8 {
 /// seconds, besides.
 fn transfer(ends: &Ends, setup: &Setup, version: u8) -> (Emulated, f64) {
     const LENGTH: usize = 12_000_000;
-    let world: IpAddr = if version == 4 { ends.world.ip.into() } else { ends.world.ip6.into() };
-    let listener = ends.world.namespace.run(|| TcpListener::bind((world, 0))).unwrap();
+    let address: IpAddr =
+        if version == 4 { ends.outside.ip.into() } else { ends.outside.ip6.into() };
+    let listener = ends.outside.namespace.run(|| TcpListener::bind((address, 0))).unwrap();
     let address = listener.local_addr().unwrap();
-    let work = |live: &Live| {
+    let work = |link: &RunningLink| {
         let receiver = thread::spawn(move || -> io::Result<usize> {
             let (mut stream, _) = listener.accept()?;
             let (mut at, mut buffer) = (0, vec![0; 65_536]);
@@ -224,12 +225,12 @@ fn transfer(ends: &Ends, setup: &Setup, version: u8) -> (Emulated, f64) {
         });
         let stream = ends.inside.namespace.run(|| TcpStream::connect(address));
         let mut stream = stream.unwrap();
-        let began = live.clock().now();
+        let began = link.clock().now();
         let data: Vec<u8> = (0..LENGTH).map(byte).collect();
         stream.write_all(&data).unwrap();
         drop(stream);
         assert_eq!(receiver.join().unwrap().unwrap(), LENGTH);
-        (live.clock().now() - began).as_secs_f64()
+        (link.clock().now() - began).as_secs_f64()
     };
     let (seconds, emulated) = emulate(setup, ends.ports(), nobody(), work).unwrap();
     (emulated, seconds)
@@ -246,14 +247,14 @@ fn a_trace_says_when_packets_leave() {
     up.propagation = Propagation::Fixed(Span::from_millis(3));
     let setup = Setup::new(up, path(100.0, 1));
     let notes = Mutex::new(Notes::default());
-    let watches: [Box<dyn Watch>; 2] = [Box::new(Noting(&notes)), Box::new(())];
-    let (inside, world) = sockets(&ends);
-    let burst = |_: &Live| {
+    let observers: [Box<dyn Observer>; 2] = [Box::new(Noting(&notes)), Box::new(())];
+    let (inside, outside) = sockets(&ends);
+    let burst = |_: &RunningLink| {
         let mut buffer = [0; 2000];
         (0..20).for_each(|_| assert_eq!(inside.send(&[0; 1472]).unwrap(), 1472));
-        (0..20).for_each(|_| assert_eq!(world.recv(&mut buffer).unwrap(), 1472));
+        (0..20).for_each(|_| assert_eq!(outside.recv(&mut buffer).unwrap(), 1472));
     };
-    emulate(&setup, ends.ports(), watches, burst).unwrap();
+    emulate(&setup, ends.ports(), observers, burst).unwrap();
     let notes = notes.into_inner().unwrap();
     let left: Vec<_> = notes
         .delivered

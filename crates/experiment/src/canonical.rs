@@ -4,6 +4,7 @@
 //! | of | is |
 //! |---|---|
 //! | a document | the JSON of its TOML, without spaces, keys in the order of their bytes, dates as text; numbers are the shortest decimals that are read as the same number |
+//! | `on = "always"` | `"ever"`, as it was spelled when the first of these hashes were kept |
 //! | a rule table | [`exm_remy::RuleTable::write_canonical`] |
 //! | a trace | its opportunities, each in whole nanoseconds and a space |
 //! | a distribution's values | each as a number and a space |
@@ -16,7 +17,7 @@
 //! Whatever else a result depends on follows from these and the program's version, which stands beside
 //! the hash.
 
-use crate::plan::Asked;
+use crate::case::Asked;
 use exm_random::Distribution;
 use exm_sim::network::FlowSpec;
 use exm_sim::traffic::{OnFor, OnOff, Traffic};
@@ -34,7 +35,10 @@ fn document(document: &Table, out: &mut impl Write) -> fmt::Result {
         out.write_str(if index == 0 { "" } else { "," })?;
         string(key, out)?;
         out.write_str(":")?;
-        value(&document[key], out)?;
+        match &document[key] {
+            Value::String(text) if key == "on" && text == "always" => string("ever", out)?,
+            other => value(other, out)?,
+        }
     }
     out.write_str("}")
 }
@@ -80,7 +84,7 @@ fn flow(flow: &FlowSpec, out: &mut impl Write) -> fmt::Result {
     }
     match flow.traffic.on() {
         OnFor::Time(amount) | OnFor::Bytes(amount) | OnFor::Packets(amount) => values(amount, out),
-        OnFor::Ever => Ok(()),
+        OnFor::Always => Ok(()),
     }
 }
 
@@ -125,8 +129,8 @@ pub(crate) fn plan<'a>(
     mut recorded: impl Iterator<Item = &'a str>,
     asked: &Asked,
 ) -> Fnv1a {
-    let Asked { convergence, course, completions, claims } = asked;
-    let windows = [("convergence", convergence), ("course", course), ("claims", claims)];
+    let Asked { convergence, timeline, completions, claims } = asked;
+    let windows = [("convergence", convergence), ("course", timeline), ("claims", claims)];
     let mut hash = Fnv1a::new();
     let mut write = || {
         document(of, &mut hash)?;

@@ -1,6 +1,6 @@
 //! [`Convergence`]: how soon flows that start at set times come to their fair share.
 
-use crate::plan::Case;
+use crate::case::{Case, STEPS};
 use crate::series::Recording;
 use exm_measure::convergence_time;
 use exm_sim::network::Network;
@@ -8,13 +8,11 @@ use exm_sim::traffic::{OnFor, OnOff, Traffic};
 use exm_units::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-/// How far from the fair share throughput may stay, as a part of it.
-const TOLERANCE: f64 = 0.2;
-/// Windows begin so many times in each.
-pub(crate) const STEPS: usize = 10;
 /// The last part of the time between two changes, which tells what the fair share is in the end.
 const LAST: usize = 5;
 
+/// How far from the fair share throughput may stay, as a part of it.
+const TOLERANCE: f64 = 0.2;
 /// The part of what a flow has in the end that makes what others freed its own.
 const CLAIMED: f64 = 0.9;
 
@@ -29,13 +27,8 @@ pub struct Convergence {
     pub longest_s: Option<f64>,
 }
 
-/// The time between samples, where throughput is told over `window`.
-pub(crate) fn step(window: Span) -> Span {
-    Span::from_nanos((window.as_nanos() / STEPS as u64).max(1))
-}
-
 /// How soon each flow of `case` came to its fair share; nothing of those that start by chance. The
-/// `recording` has a sample each [`step`].
+/// `recording` has a sample each [`step`](crate::case::step).
 ///
 /// The time up to the next set start or end of any flow counts. The fair share is an equal part of
 /// what all flows that are on have together in the last fifth of that time: a scheme that leaves the
@@ -110,7 +103,7 @@ fn claimed(
 fn visits(traffic: &Traffic) -> Vec<(Instant, Option<Instant>)> {
     match traffic {
         Traffic::Schedule { visits, .. } => visits.clone(),
-        Traffic::OnOff(OnOff { on: OnFor::Ever, .. }) => vec![(Instant::ZERO, None)],
+        Traffic::OnOff(OnOff { on: OnFor::Always, .. }) => vec![(Instant::ZERO, None)],
         Traffic::OnOff(_) | Traffic::Every { .. } => Vec::new(),
     }
 }
@@ -173,6 +166,7 @@ pub(crate) fn rate(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::step;
     use crate::plan::{Options, Plan};
     use crate::{Experiment, series};
     use std::path::Path;
@@ -187,12 +181,12 @@ mod tests {
         name = "first"
         rtt = "50 ms"
         controller = "scheme"
-        traffic = { on = "ever", at = ["0 s"] }
+        traffic = { on = "always", at = ["0 s"] }
         [[flow]]
         name = "second"
         rtt = "50 ms"
         controller = "scheme"
-        traffic = { on = "ever", at = ["10 s..20 s"] }
+        traffic = { on = "always", at = ["10 s..20 s"] }
         [[flow]]
         name = "other"
         rtt = "50 ms"

@@ -3,7 +3,7 @@
 //! They are made to the file's own tables, which are then read as any scenario is. So every key that
 //! a scenario has can be changed, and what a key refuses it refuses here.
 
-use exm_sim::scenario::Place;
+use exm_grammar::Place;
 use toml::{Table, Value};
 
 /// What stands where each scheme's own controller goes.
@@ -185,7 +185,7 @@ mod tests {
         trace = "a.pps"
         [[flow]]
         controller = "scheme"
-        traffic = { on = "ever" }
+        traffic = { on = "always" }
         [[flow]]
         controller = "cubic"
     "#;

@@ -3,10 +3,13 @@
 use crate::edit::{Change, What};
 use crate::file::{
     AxesTable, ExperimentTable, File, OneOrMore, SchemeTable, Settings, SweepTable, VariantTable,
+    place,
 };
 use crate::metric::{self, DELAY, DELAY_REDUCTION, Metric, SPEEDUP, THROUGHPUT, USUAL};
+use crate::rows;
 use crate::sweep::{self, Point, Sweep};
-use exm_sim::scenario::{Place, Scenario, ScenarioError, Source, is_synthetic, suggest};
+use exm_grammar::{FileError, Place, Source, suggest};
+use exm_sim::scenario::{Scenario, is_synthetic};
 use exm_units::Span;
 use std::path::{Path, PathBuf};
 use toml::{Spanned, Table, Value};
@@ -164,8 +167,8 @@ impl Experiment {
     /// Reads the experiment in the file at `path`.
     ///
     /// # Errors
-    /// [`ScenarioError`] where it cannot be read or is none.
-    pub fn load(path: &Path) -> Result<Experiment, ScenarioError> {
+    /// [`FileError`] where it cannot be read or is none.
+    pub fn load(path: &Path) -> Result<Experiment, FileError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
             let source = Source { file: file.clone(), text: String::new() };
@@ -177,8 +180,8 @@ impl Experiment {
     /// Reads the experiment `text` of the file called `file`; paths in it start from `dir`.
     ///
     /// # Errors
-    /// [`ScenarioError`] where it is none.
-    pub fn parse(text: &str, file: &str, dir: &Path) -> Result<Experiment, ScenarioError> {
+    /// [`FileError`] where it is none.
+    pub fn parse(text: &str, file: &str, dir: &Path) -> Result<Experiment, FileError> {
         let source = Source { file: file.to_owned(), text: text.to_owned() };
         let scenario = Scenario::parse(text, file, dir)?;
         let parsed: File = toml::from_str(text).map_err(|error| source.parse_error(&error))?;
@@ -233,7 +236,7 @@ impl Reader<'_> {
         table: ExperimentTable,
         scenario: Scenario,
         document: Table,
-    ) -> Result<Experiment, ScenarioError> {
+    ) -> Result<Experiment, FileError> {
         let sweep = table.sweep.map(|sweep| self.sweep(sweep.into_inner())).transpose()?;
         let points = sweep.as_ref().map_or(1, |sweep| sweep.points.len());
         let schemes =
@@ -292,7 +295,7 @@ impl Reader<'_> {
         })
     }
 
-    fn runs(&self, runs: Option<Spanned<u64>>) -> Result<u64, ScenarioError> {
+    fn runs(&self, runs: Option<Spanned<u64>>) -> Result<u64, FileError> {
         match runs {
             None => Ok(RUNS),
             Some(runs) if (1..=MAX_RUNS).contains(runs.as_ref()) => Ok(runs.into_inner()),
@@ -304,11 +307,7 @@ impl Reader<'_> {
         }
     }
 
-    fn window(
-        &self,
-        window: Option<&Spanned<String>>,
-        duration: Span,
-    ) -> Result<Span, ScenarioError> {
+    fn window(&self, window: Option<&Spanned<String>>, duration: Span) -> Result<Span, FileError> {
         let Some(window) = window else { return Ok(WINDOW) };
         let text = window.as_ref();
         let fail = |problem: String| self.source.error(place(window), problem);
@@ -323,10 +322,7 @@ impl Reader<'_> {
         Ok(span)
     }
 
-    fn figures(
-        &self,
-        figures: Option<Spanned<OneOrMore>>,
-    ) -> Result<Vec<FigureKind>, ScenarioError> {
+    fn figures(&self, figures: Option<Spanned<OneOrMore>>) -> Result<Vec<FigureKind>, FileError> {
         let Some(figures) = figures else { return Ok(vec![FigureKind::ThroughputDelay]) };
         let at = place(&figures);
         let names = figures.into_inner().into_words();
@@ -340,14 +336,14 @@ impl Reader<'_> {
         names.iter().map(kind).collect()
     }
 
-    fn columns(&self, columns: Option<Vec<Spanned<String>>>) -> Result<Vec<Metric>, ScenarioError> {
+    fn columns(&self, columns: Option<Vec<Spanned<String>>>) -> Result<Vec<Metric>, FileError> {
         let Some(columns) = columns else {
             return Ok(USUAL.into_iter().filter_map(Metric::named).collect());
         };
         columns.iter().map(|column| self.metric(column)).collect()
     }
 
-    fn metric(&self, name: &Spanned<String>) -> Result<Metric, ScenarioError> {
+    fn metric(&self, name: &Spanned<String>) -> Result<Metric, FileError> {
         let text = name.as_ref();
         Metric::named(text).ok_or_else(|| {
             let suggestion = suggest(text, &metric::keys());
@@ -357,10 +353,10 @@ impl Reader<'_> {
     }
 
     /// The metric that an axis is of.
-    fn axis(&self, name: Option<&Spanned<String>>, usual: Metric) -> Result<Metric, ScenarioError> {
+    fn axis(&self, name: Option<&Spanned<String>>, usual: Metric) -> Result<Metric, FileError> {
         let Some(name) = name else { return Ok(usual) };
         let metric = self.metric(name)?;
-        if metric::of_flow(metric.key).is_none() {
+        if rows::of_flow(metric.key).is_none() {
             let problem = format!(
                 "\"{}\" is no quantity of each flow, which pictures are drawn of: give one such as \
                  \"self_inflicted\" or \"received\"",
@@ -371,7 +367,7 @@ impl Reader<'_> {
         Ok(metric)
     }
 
-    fn sigma(&self, sigma: Option<Spanned<f64>>) -> Result<f64, ScenarioError> {
+    fn sigma(&self, sigma: Option<Spanned<f64>>) -> Result<f64, FileError> {
         match sigma {
             None => Ok(1.0),
             Some(sigma) if *sigma.as_ref() > 0.0 && *sigma.as_ref() <= 5.0 => {
@@ -391,7 +387,7 @@ impl Reader<'_> {
     fn paper_axes(
         &self,
         axes: Option<Spanned<AxesTable>>,
-    ) -> Result<Option<[[f64; 2]; 2]>, ScenarioError> {
+    ) -> Result<Option<[[f64; 2]; 2]>, FileError> {
         let Some(axes) = axes else { return Ok(None) };
         let AxesTable { x, y } = axes.as_ref();
         let is_sound = |[low, high]: &[f64; 2]| low < high && high.is_finite();
@@ -403,7 +399,7 @@ impl Reader<'_> {
     }
 
     /// Refuses a ratio to a scheme that is no reference.
-    fn check_ratios(&self, schemes: &[Scheme], references: &[usize]) -> Result<(), ScenarioError> {
+    fn check_ratios(&self, schemes: &[Scheme], references: &[usize]) -> Result<(), FileError> {
         let names: Vec<&str> = references.iter().map(|&one| schemes[one].name.as_str()).collect();
         for scheme in schemes {
             let mut groups =
@@ -419,7 +415,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn mean(&self, mean: Spanned<String>, variants: &[Variant]) -> Result<String, ScenarioError> {
+    fn mean(&self, mean: Spanned<String>, variants: &[Variant]) -> Result<String, FileError> {
         let is_taken = variants.iter().any(|variant| variant.name == *mean.as_ref());
         if is_taken || mean.as_ref().trim().is_empty() {
             let problem = "the mean over all variants needs a name of its own";
@@ -432,7 +428,7 @@ impl Reader<'_> {
         &self,
         references: Option<Spanned<OneOrMore>>,
         names: &[&str],
-    ) -> Result<Vec<usize>, ScenarioError> {
+    ) -> Result<Vec<usize>, FileError> {
         let Some(references) = references else { return Ok(Vec::new()) };
         let at = place(&references);
         let number = |reference: String| {
@@ -445,7 +441,7 @@ impl Reader<'_> {
         references.into_inner().into_words().into_iter().map(number).collect()
     }
 
-    fn scheme(&self, table: SchemeTable, points: usize) -> Result<Scheme, ScenarioError> {
+    fn scheme(&self, table: SchemeTable, points: usize) -> Result<Scheme, FileError> {
         let at = table.controller.as_ref().map_or(place(&table.name), place);
         let mut changes = settings(&table.tcp, "tcp.");
         changes.extend(settings(&table.set, ""));
@@ -481,7 +477,7 @@ impl Reader<'_> {
         })
     }
 
-    fn variant(&self, table: VariantTable) -> Result<Variant, ScenarioError> {
+    fn variant(&self, table: VariantTable) -> Result<Variant, FileError> {
         let mut changes = settings(&table.tcp, "tcp.");
         changes.extend(settings(&table.set, ""));
         let at = place(&table.name);
@@ -492,13 +488,13 @@ impl Reader<'_> {
         Ok(Variant { name, note: table.note.as_deref().map(paragraph), changes })
     }
 
-    fn sweep(&self, table: SweepTable) -> Result<Sweep, ScenarioError> {
+    fn sweep(&self, table: SweepTable) -> Result<Sweep, FileError> {
         let fail = |place: Place, problem: String| self.source.error(place, problem);
         Sweep::read(table, &fail)
     }
 
     /// The numbers of a table `paper`.
-    fn paper(&self, table: &Settings, points: usize) -> Result<Vec<PaperNumber>, ScenarioError> {
+    fn paper(&self, table: &Settings, points: usize) -> Result<Vec<PaperNumber>, FileError> {
         let mut numbers = Vec::new();
         for (key, value) in table {
             let at = place(value);
@@ -520,7 +516,7 @@ impl Reader<'_> {
         metric: &str,
         (value, at): (&Value, Place),
         points: usize,
-    ) -> Result<PaperNumber, ScenarioError> {
+    ) -> Result<PaperNumber, FileError> {
         let is_ratio = [SPEEDUP, DELAY_REDUCTION].contains(&metric);
         if !is_ratio && Metric::named(metric).is_none() {
             let mut known = metric::keys();
@@ -587,11 +583,6 @@ fn settings(table: &Settings, prefix: &str) -> Vec<Change> {
         place: place(value),
     };
     table.iter().map(change).collect()
-}
-
-/// Where `value` starts.
-pub(crate) fn place<T>(value: &Spanned<T>) -> Place {
-    Some(value.span().start)
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ mod distributions;
 mod scatter;
 mod time;
 
+use crate::case::Case;
 use crate::experiment::FigureKind;
-use crate::plan::{Case, Plan};
+use crate::plan::Plan;
 use crate::results::{Picture, Results, rows_of};
 use crate::store::Rows;
 use crate::summary::Sample;
@@ -14,6 +15,7 @@ use exm_measure::figure::{
     Band, BandPoint, Bar, BarGroup, BarScheme, Bars, DesignRange, Reference, Scale, Style, Styles,
     Sweep,
 };
+use exm_store::counted;
 
 /// A picture and what it is called.
 pub(crate) struct Drawn {
@@ -122,8 +124,7 @@ impl Artist<'_> {
         let name = name.or(experiment.mean.as_ref()).filter(|name| !name.is_empty());
         let mut parts: Vec<String> = name.into_iter().cloned().collect();
         let Results { runs, duration, .. } = self.results;
-        let plural = if *runs == 1 { "run" } else { "runs" };
-        parts.push(format!("{runs} {plural} of {duration}"));
+        parts.push(format!("{} of {duration}", counted(*runs, "run", "runs")));
         parts.extend(self.spread_in_words(kind));
         Words { title, subtitle: parts.join(", ") }
     }

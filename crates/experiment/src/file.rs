@@ -1,5 +1,6 @@
 //! The table `[experiment]` as serde reads it.
 
+use exm_grammar::Place;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::{Spanned, Value};
@@ -102,4 +103,9 @@ pub(super) struct SweepTable {
     pub(super) points: Option<Spanned<u64>>,
     pub(super) scale: Option<Spanned<String>>,
     pub(super) y: Option<Spanned<String>>,
+}
+
+/// Where `value` starts.
+pub(crate) fn place<T>(value: &Spanned<T>) -> Place {
+    Some(value.span().start)
 }

@@ -1,18 +1,16 @@
 //! [`write`]: results as files in a folder.
 
-use crate::csv;
 use crate::figures;
-#[cfg(feature = "parquet")]
-use crate::parquet;
 use crate::plan::Plan;
 use crate::results::{self, Results};
 use crate::sheet;
 use crate::store::Rows;
-use exm_remy::file::write_atomically;
+use exm_store::{Format, write_atomically};
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// The pixels that a unit of a picture is wide: sharp in print and on fine screens.
+#[cfg(feature = "pictures")]
 const PIXELS: f32 = 2.0;
 
 /// A file of results that could not be made.
@@ -24,8 +22,9 @@ pub struct FolderError {
 }
 
 /// Sums up the runs `rows` of `plan`, which `command` makes, and writes all there is to show of them
-/// into `folder`: `results.json`, `results.csv` (flows), `links.csv`, both as Parquet too, and pictures
-/// as SVG, PNG and PDF. Each file is written whole or not at all.
+/// into `folder`: `results.json`, `results.csv` (flows), `links.csv`, both as Parquet too (feature
+/// `parquet`), and pictures as SVG and, with the feature `pictures`, as PNG and PDF. Each file is written
+/// whole or not at all.
 ///
 /// # Errors
 /// [`FolderError`] where a file cannot be written.
@@ -42,27 +41,36 @@ pub fn write(
     };
     for figure in figures::draw(plan, rows, &results) {
         put(&format!("{}.svg", figure.picture.file), figure.svg.as_bytes())?;
-        let png = exm_measure::png(&figure.svg, PIXELS).map_err(|error| FolderError {
-            path: folder.join(format!("{}.png", figure.picture.file)),
-            source: io::Error::other(error),
-        })?;
-        put(&format!("{}.png", figure.picture.file), &png)?;
-        let pdf = exm_measure::pdf(&figure.svg).map_err(|error| FolderError {
-            path: folder.join(format!("{}.pdf", figure.picture.file)),
-            source: io::Error::other(error),
-        })?;
-        put(&format!("{}.pdf", figure.picture.file), &pdf)?;
+        #[cfg(feature = "pictures")]
+        {
+            let failed = |end: &str, source| FolderError {
+                path: folder.join(format!("{}.{end}", figure.picture.file)),
+                source,
+            };
+            let png = exm_measure::png(&figure.svg, PIXELS)
+                .map_err(|error| failed("png", io::Error::other(error)))?;
+            put(&format!("{}.png", figure.picture.file), &png)?;
+            let pdf = exm_measure::pdf(&figure.svg)
+                .map_err(|error| failed("pdf", io::Error::other(error)))?;
+            put(&format!("{}.pdf", figure.picture.file), &pdf)?;
+        }
         results.pictures.push(figure.picture);
     }
-    put("results.csv", csv::text(sheet::flows(plan, rows), &results).as_bytes())?;
-    put("links.csv", csv::text(sheet::links(plan, rows), &results).as_bytes())?;
-    #[cfg(feature = "parquet")]
-    for (name, sheet) in
-        [("results.parquet", sheet::flows(plan, rows)), ("links.parquet", sheet::links(plan, rows))]
-    {
-        let bytes = parquet::bytes(sheet, &results)
-            .map_err(|source| FolderError { path: folder.join(name), source })?;
-        put(name, &bytes)?;
+    let formats = [
+        Format::Csv,
+        #[cfg(feature = "parquet")]
+        Format::Parquet,
+    ];
+    for format in formats {
+        for (stem, sheet) in
+            [("results", sheet::flows(plan, rows)), ("links", sheet::links(plan, rows))]
+        {
+            let name = format!("{stem}.{}", format.extension());
+            let bytes = sheet
+                .written(format, &results)
+                .map_err(|source| FolderError { path: folder.join(&name), source })?;
+            put(&name, &bytes)?;
+        }
     }
     // Last, since it says that all others are there.
     put(results::FILE, results.to_json().as_bytes())?;

@@ -1,3 +1,7 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! Experiments: schemes side by side on one network, from a file to tables and pictures.
 //!
 //! An experiment is a scenario (see [`exm_sim::scenario`]) with a table `[experiment]`:
@@ -5,63 +9,59 @@
 //! | key | meaning | unless given |
 //! |---|---|---|
 //! | `source` | where it was published | |
-//! | `notes` | what differs from there and why, to stand below the tables: a text, or a list of texts | |
+//! | `notes` | what differs from the publication and why, shown below the tables: a text, or a list of texts | |
 //! | `figure` | its pictures: `"throughput-delay"`, `"means"`, `"rate-and-delay"`, `"sequence"`, `"sweep"`, `"bars"`, `"series"`, `"convergence"`, `"distribution"`, `"flow-lengths"`, `"table"`, or a list of them | `"throughput-delay"` |
-//! | `columns` | what the tables tell: a list of names of [`METRICS`] | the usual |
+//! | `columns` | the columns of the tables: a list of names of [`METRICS`] | nine of them |
 //! | `runs` | how often each scheme is run | 128 |
-//! | `window` | the time over which throughput is told where it changes, as it does on the way to the fair share | `"1 s"` |
+//! | `window` | the averaging time of throughput in time series and in measures of convergence | `"1 s"` |
 //! | `x`, `y` | which metrics are the delay and the throughput of pictures and ratios | `"queueing"`, `"throughput"` |
 //! | `sigma` | how many standard deviations the ellipses in pictures reach | 1 |
 //! | `paper_axes` | the axes of the paper's picture, `{ x = [8, 32], y = [1, 3] }`: drawn as a frame, and notes say which schemes lie inside | none |
-//! | `mean` | what the mean over all variants is called, which the papers' numbers then stand beside | none is told |
+//! | `mean` | the name of the mean over all variants, which is then shown beside the papers' numbers | no mean |
 //! | `reference` | the scheme that all others are compared with, or a list of such | none |
 //!
 //! and for each scheme an `[[experiment.scheme]]`:
 //!
 //! | key | meaning |
 //! |---|---|
-//! | `name` | what it is called |
-//! | `controller` | what stands wherever the scenario has `controller = "scheme"` |
+//! | `name` | its name |
+//! | `controller` | replaces `controller = "scheme"` wherever the scenario has it |
 //! | `queue` | the queue of every link, as a scenario has it: `"codel target=5ms"`, or a table of its `name` and parameters |
-//! | `tcp` | settings that are put into the scenario's `[tcp]` |
+//! | `tcp` | settings added to the scenario's `[tcp]` |
 //! | `set` | other keys of the scenario, by their paths: `{ "dumbbell.buffer" = "5 BDP" }` |
-//! | `paper` | what the papers say of it: `{ speedup = 2.1, mean_rtt = 7.5 }`; lists where there is a sweep; tables for groups of flows, or for ratios to a reference |
-//! | `optional_file` | the scheme is left out, and that is said, where its table is absent |
+//! | `paper` | the papers' numbers for it: `{ speedup = 2.1, mean_rtt = 7.5 }`; lists where there is a sweep; tables for groups of flows, or for ratios to a reference |
+//! | `optional_file` | if its table is absent, the scheme is left out with a note |
 //! | `designed_for` | the range of the sweep that it was designed for |
 //! | `curve` | a name that it shares with the schemes that a line joins it with, in the order of the file; with curves no efficient frontier is drawn |
 //! | `frontier` | what the efficient frontier is called that it takes part in; the schemes without one take part in all |
 //!
-//! For each `[[experiment.variant]]`, with `name`, `tcp`, `set` and a `note`, all is run once. A table
-//! `[experiment.sweep]` lets the `key` of the scenario take each of its `values`, or so many `points`
-//! `from` one `to` another on a `scale`, `"linear"` or `"log"`; `y` is the metric drawn over it and
-//! `title` the name of its axis.
+//! Everything is run once for each `[[experiment.variant]]`, which has a `name`, `tcp`, `set` and a `note`.
+//! With a table `[experiment.sweep]`, the `key` of the scenario takes each of its `values`, or this many
+//! `points` `from` one value `to` another on a `scale`, `"linear"` or `"log"`; `y` is the metric drawn over it
+//! and `title` the label of its axis.
 //!
 //! A path to a key has dots between its steps. A list of tables is one step, of all its members or of
 //! the one named next: `"flow.traffic.on"`, `"flow.web.rtt"`.
 //!
-//! Where the answers of the first flow cross links, recorded traces may take the place of the file's:
-//! each [`Pair`] of them is a network whose two directions become a variant each, in place of variants
-//! that set a trace.
+//! If the ACKs of the first flow cross links, recorded traces may replace those of the file: each [`Pair`]
+//! is a network, and each of its two directions becomes a variant. They replace variants that set a trace.
 //!
 //! An [`Experiment`] becomes a [`Plan`], a plan [`Rows`] by a [`run`], and rows [`Results`]. Run r of
 //! every scheme draws from the same seed and so meets the same traffic. Results are the same on any
 //! number of threads, and however often the runs were interrupted: a [`Store`] keeps those that are
 //! finished.
 
+mod backend;
 mod canonical;
+mod case;
 mod completions;
 mod convergence;
-mod course;
-mod csv;
 mod edit;
 mod experiment;
 mod figures;
 mod file;
 mod folder;
-mod lab;
 mod metric;
-#[cfg(feature = "parquet")]
-mod parquet;
 mod plan;
 mod report;
 mod results;
@@ -69,21 +69,22 @@ mod rows;
 mod runner;
 mod series;
 mod sheet;
+mod shipped;
 mod store;
 mod summary;
 mod sweep;
 mod text;
+mod timeline;
 mod traces;
+mod twin;
 
+pub use backend::{Backend, BackendError, Measured};
+pub use case::Case;
 pub use convergence::Convergence;
-pub use course::Course;
-/// What is wrong with an experiment, which is a scenario and more.
-pub use exm_sim::scenario::ScenarioError as ExperimentError;
 pub use experiment::{Experiment, FigureKind, MAX_RUNS, PaperNumber, Scheme, Variant};
 pub use folder::{FolderError, write};
-pub use lab::{Lab, LabError, Likeness, Measured};
 pub use metric::{METRICS, Metric};
-pub use plan::{Case, Options, Plan, PlanError, Skipped};
+pub use plan::{Options, Plan, PlanError, Skipped};
 pub use report::{ShowError, Shown, page};
 pub use results::{
     Beside, CaseResult, Comparison, GroupResult, Picture, Ratio, Results, ResultsError, SchemeInfo,
@@ -91,8 +92,10 @@ pub use results::{
 };
 pub use rows::{EndToEndRow, FlowRow, LinkRow, RunRow};
 pub use runner::{Live, LiveError, Watch, is_complete, run, run_live, total_work};
+pub use shipped::SHIPPED;
 pub use store::{Rows, Store, StoreError};
 pub use summary::{Shape, Summary};
 pub use sweep::{Point, Sweep};
-pub use text::TextTable;
+pub use timeline::Timeline;
 pub use traces::{Pair, TracesError, pairs};
+pub use twin::SimulatedTwin;

@@ -1,17 +1,15 @@
-//! [`Metric`]: what is told of a scheme.
+//! [`Metric`]: a quantity that summarises the runs of a scheme.
 
-use crate::rows::{EndToEndRow, FlowRow};
-
-/// A number that is told of each scheme.
+/// A quantity that summarises the runs of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
     /// Its name in files.
     pub key: &'static str,
-    /// What stands above its column, in two lines: what it is, and its unit or kind.
+    /// The heading of its column, in two lines: the quantity, and its unit or kind.
     pub heading: [&'static str; 2],
-    /// In words, with its unit.
+    /// Its name in words, with its unit.
     pub words: &'static str,
-    /// With how many decimals it is printed.
+    /// The number of decimals that are printed.
     pub decimals: usize,
 }
 
@@ -24,12 +22,12 @@ const fn metric(
     Metric { key, heading, words, decimals }
 }
 
-/// What pictures and ratios are of unless an experiment says otherwise.
+/// The axes of pictures and the terms of ratios, unless an experiment sets others.
 pub(crate) const THROUGHPUT: Metric =
     metric("throughput", ["throughput", "Mbps"], "throughput, Mbps", 3);
 pub(crate) const DELAY: Metric = metric("queueing", ["queueing", "ms"], "queueing delay, ms", 2);
 
-/// All that can be told, in the order of the columns.
+/// All metrics, in the order of the columns.
 ///
 /// `shortest_over_longest` and `rtt_exponent` are of flows with several RTTs, of all runs together.
 /// `convergence` is of flows that start at set times: how long each takes until its throughput over
@@ -60,7 +58,7 @@ pub const METRICS: [Metric; 32] = [
     metric("share", ["share", "%"], "share of the throughput, %", 1),
     metric("loss", ["loss", "%"], "packets lost or dropped, %", 2),
     metric("marks", ["marks", "%"], "packets marked, %", 2),
-    metric("resent", ["resent", "%"], "packets sent again, %", 2),
+    metric("retransmitted", ["retransmitted", "%"], "packets retransmitted, %", 2),
     metric("timeouts", ["timeouts", "a flow"], "timeouts a flow and run", 2),
     metric("jain", ["Jain's", "index"], "Jain's index of fairness", 3),
     metric(
@@ -84,7 +82,7 @@ pub const METRICS: [Metric; 32] = [
     metric("queued_within", ["queued", "<= 100 ms %"], "packets queued at most 100 ms, %", 1),
 ];
 
-/// What is printed unless an experiment says otherwise.
+/// The columns of tables, unless an experiment sets others.
 pub(crate) const USUAL: [&str; 9] = [
     "throughput",
     "sd_throughput",
@@ -92,22 +90,22 @@ pub(crate) const USUAL: [&str; 9] = [
     "sd_queueing",
     "rtt",
     "loss",
-    "resent",
+    "retransmitted",
     "jain",
     "utilisation",
 ];
 
-/// Those that only runs tell which are asked for them: of the distribution of completion times.
+/// Metrics of the distribution of completion times, which runs measure only on request.
 pub(crate) const COMPLETIONS: [&str; 2] = ["median_completion", "p99_completion"];
-/// And of the way to the fair share.
+/// Metrics of convergence to the fair share, which runs measure only on request.
 pub(crate) const CONVERGENCES: [&str; 2] = ["convergence", "converged"];
 
-/// And how soon flows use what others have freed.
+/// How soon flows use capacity that others have freed, which runs measure only on request.
 pub(crate) const CLAIM: &str = "claim_rtts";
 
-/// How many times the reference's throughput a scheme's is, told as a paper's number.
+/// The key of a paper's number: the reference's throughput over a scheme's.
 pub(crate) const SPEEDUP: &str = "speedup";
-/// How many times the reference's delay a scheme's is, told as a paper's number.
+/// The key of a paper's number: a scheme's delay over the reference's.
 pub(crate) const DELAY_REDUCTION: &str = "delay_reduction";
 
 impl Metric {
@@ -115,31 +113,6 @@ impl Metric {
     pub fn named(key: &str) -> Option<Metric> {
         METRICS.into_iter().find(|metric| metric.key == key)
     }
-}
-
-/// A number of one flow of one run.
-pub(crate) type OfFlow = fn(&FlowRow) -> Option<f64>;
-
-/// How the metric called `key` is told of a single flow, if it is; over several it is the median.
-pub(crate) fn of_flow(key: &str) -> Option<OfFlow> {
-    fn end_to_end(flow: &FlowRow, value: fn(&EndToEndRow) -> Option<f64>) -> Option<f64> {
-        flow.end_to_end.as_ref().and_then(value)
-    }
-    Some(match key {
-        "throughput" => |flow| flow.throughput_mbps,
-        "queueing" => |flow| flow.queueing_ms,
-        "rtt" => |flow| flow.rtt_ms,
-        "completion" => |flow| flow.completion_ms,
-        CLAIM => |flow| flow.claim_rtts,
-        "received" => |flow| end_to_end(flow, |told| Some(told.received_mbps)),
-        "capacity_used" => |flow| end_to_end(flow, EndToEndRow::capacity_used),
-        "delay_95" => |flow| end_to_end(flow, |told| told.delay_95_ms),
-        "omniscient" => |flow| end_to_end(flow, |told| told.omniscient_95_ms),
-        "self_inflicted" => |flow| end_to_end(flow, EndToEndRow::self_inflicted),
-        "queued_95" => |flow| end_to_end(flow, EndToEndRow::queued_95),
-        "queued_within" => |flow| end_to_end(flow, |told| told.queued_within),
-        _ => return None,
-    })
 }
 
 /// The names of all metrics.

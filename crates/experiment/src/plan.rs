@@ -1,119 +1,66 @@
 //! [`Plan`]: which networks an experiment simulates, and how often.
 
+use crate::backend::Backend;
 use crate::canonical;
-use crate::convergence;
+use crate::case::{Asked, Case};
 use crate::edit::{self, Change, What};
 use crate::experiment::{Experiment, FigureKind, Scheme, Variant};
-use crate::lab::{Lab, Likeness};
 use crate::metric::{CLAIM, COMPLETIONS, CONVERGENCES};
 use crate::sweep::Point;
 use crate::traces::Pair;
+use exm_grammar::{FileError, suggest};
 use exm_link::Service;
 use exm_random::{Purpose, Stream};
 use exm_sim::controllers::AnyController;
 use exm_sim::network::Network;
-use exm_sim::scenario::{Load, Scenario, ScenarioError, Traces, is_synthetic, suggest};
+use exm_sim::scenario::{Load, Scenario, Traces, is_synthetic};
 use exm_trace::Trace;
 use exm_units::{Fnv1a, Span};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::{Table, Value};
 
-/// What a run of an experiment may say otherwise than its file.
+/// Settings that override those of an experiment's file.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How often each scheme is run.
+    /// The number of runs of each scheme.
     pub runs: Option<u64>,
-    /// What chance is drawn from.
+    /// The random seed.
     pub seed: Option<u64>,
-    /// How much time is simulated.
+    /// The simulated time.
     pub duration: Option<Span>,
-    /// The schemes to run; all, where it is empty.
+    /// The schemes to run; empty for all.
     pub only: Vec<String>,
-    /// A file that takes the place of the experiment's traces, as a path that leads there from
-    /// anywhere.
+    /// A file that replaces the experiment's traces, as an absolute path.
     pub trace: Option<PathBuf>,
-    /// Recorded traces: each direction of each is a variant, in place of those that set traces.
+    /// Recorded traces: each direction of each is a variant; they replace the variants that set traces.
     pub traces: Vec<Pair>,
 }
 
 /// Which networks are simulated, and how often.
 #[derive(Debug)]
 pub struct Plan {
-    /// What it is a plan of.
+    /// The experiment.
     pub experiment: Experiment,
-    /// How often each case is run.
+    /// The number of runs of each case.
     pub runs: u64,
-    /// What chance is drawn from.
+    /// The random seed.
     pub seed: u64,
-    /// How much time each run simulates.
+    /// The simulated time of each run.
     pub duration: Span,
     /// The networks, variant by variant, point by point, scheme by scheme.
     pub cases: Vec<Case>,
-    /// What was left out, and why.
+    /// Schemes that were left out, with the reasons.
     pub skipped: Vec<Skipped>,
-    /// What may make results other than expected, to stand with them.
+    /// Warnings that are shown with the results.
     pub warnings: Vec<String>,
-    /// Whether they are made in real time by a [`Lab`], and not in the simulator.
+    /// Whether a [`Backend`] executes the runs in real time instead of the simulator.
     pub is_live: bool,
     pub(crate) asked: Asked,
     pub(crate) hash: Fnv1a,
 }
 
-/// What the runs of a plan tell besides the usual, which costs time or room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
-    /// How soon flows come to their fair share, by their throughput over such a window.
-    pub(crate) convergence: Option<Span>,
-    /// How throughput over such a window, and delay, went over time.
-    pub(crate) course: Option<Span>,
-    /// How flow completion times are distributed.
-    pub(crate) completions: bool,
-    /// How soon flows use what others have freed, by their throughput over such a window.
-    pub(crate) claims: Option<Span>,
-}
-
-/// One network: a scheme under the settings of a variant at a point of the sweep.
-#[derive(Clone, Debug)]
-pub struct Case {
-    /// The number of the variant.
-    pub variant: usize,
-    /// The number of the scheme.
-    pub scheme: usize,
-    /// The number of the point.
-    pub point: usize,
-    /// Its scenario.
-    pub scenario: Scenario,
-    /// Its network.
-    pub network: Network,
-    /// For each group of flows, whether its controller is the scheme's.
-    pub is_own: Vec<bool>,
-    /// What the trace is called that the first flow meets: the name of its file, or "synthetic lte".
-    pub trace: Option<String>,
-    /// Where it is run by a [`Lab`], what is the same in the simulator.
-    likeness: Option<Likeness>,
-    pub(crate) name: String,
-    scheme_name: String,
-    pub(crate) hash: Fnv1a,
-}
-
-impl Case {
-    /// The name of its scheme.
-    pub fn scheme_name(&self) -> &str {
-        &self.scheme_name
-    }
-
-    /// The same for the simulator, in the run of this `seed`.
-    pub(crate) fn simulated(&self, seed: u64) -> Case {
-        let mut case = self.clone();
-        if let Some(likeness) = &self.likeness {
-            case.network = likeness.network(seed);
-        }
-        case
-    }
-}
-
-/// A scheme that was left out.
+/// A scheme that was left out of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Skipped {
     /// Its name.
@@ -122,35 +69,35 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// Why there is no plan.
+/// An error that prevents planning.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// The experiment is at fault.
+    /// An error in the experiment's file.
     #[error(transparent)]
-    Experiment(#[from] ScenarioError),
-    /// A scheme was asked for that there is not.
+    Experiment(#[from] FileError),
+    /// A requested scheme does not exist.
     #[error("there is no scheme \"{name}\": {suggestion}")]
     NoSuchScheme {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// What to ask for.
+        /// The names that exist, or the nearest one.
         suggestion: String,
     },
     /// All schemes were left out.
     #[error("no scheme is left to run: {0}")]
     NothingLeft(String),
-    /// The trace takes no trace's place.
+    /// A trace was given, but the experiment has none to replace.
     #[error("the experiment has no link with a trace, whose place another could take")]
     NoTrace,
-    /// The time asked for ends before anything is measured.
+    /// The requested duration ends within the warm-up.
     #[error("{duration} end within the experiment's warm-up of {warm_up}: ask for more")]
     TooShort {
-        /// The time asked for.
+        /// The requested duration.
         duration: Span,
-        /// How much of it is not measured.
+        /// The warm-up, which is not measured.
         warm_up: Span,
     },
-    /// Two traces take no traces' place.
+    /// Traces of both directions were given, but no path has a trace in each direction.
     #[error(
         "traces of both directions need a flow whose path and whose way back each cross a link with \
          a trace, and the experiment has none"
@@ -158,20 +105,12 @@ pub enum PlanError {
     NoWays,
 }
 
-impl Asked {
-    /// The time between samples of a run, where some are asked for.
-    pub(crate) fn step(&self) -> Option<Span> {
-        self.convergence.or(self.course).or(self.claims).map(convergence::step)
-    }
-}
-
 impl Plan {
-    /// Plans `experiment`. Controllers that are called by no built-in name are asked of `load`, as
-    /// [`Scenario::network`] does.
+    /// Plans `experiment`. `load` loads the controllers that have no built-in name, as in
+    /// [`Scenario::network`].
     ///
     /// # Errors
-    /// [`PlanError`] where a setting is refused, a controller or trace is missing, or nothing is
-    /// left to do.
+    /// [`PlanError`] if a setting is invalid, a controller or trace is missing, or no scheme is left.
     pub fn new(
         mut experiment: Experiment,
         options: &Options,
@@ -222,15 +161,15 @@ impl Plan {
         })
     }
 
-    /// The same, to be made by `lab`: schemes that it cannot run are left out.
+    /// The same plan, executed by `backend`; schemes that it cannot run are left out.
     ///
     /// # Errors
     /// [`PlanError`] where nothing is left to do.
-    pub fn live(mut self, lab: &dyn Lab) -> Result<Plan, PlanError> {
+    pub fn live(mut self, backend: &dyn Backend) -> Result<Plan, PlanError> {
         let mut refusals = vec![None; self.experiment.schemes.len()];
         for case in &mut self.cases {
-            match lab.likeness(case) {
-                Ok(likeness) => case.likeness = Some(likeness),
+            match backend.twin(case) {
+                Ok(twin) => case.twin = Some(twin),
                 Err(reason) => refusals[case.scheme] = Some(reason),
             }
         }
@@ -268,8 +207,8 @@ impl Plan {
         }
     }
 
-    /// About how much work a run of `case` is: thousands of packets that its links could carry; in
-    /// real time, each as much.
+    /// An estimate of the work of a run of `case`: thousands of packets that its links could carry; in
+    /// real time, every run counts the same.
     pub fn work(&self, case: &Case) -> u64 {
         if self.is_live {
             return 1;
@@ -299,7 +238,7 @@ fn asked(experiment: &Experiment) -> Asked {
     let is_drawn = |kind: FigureKind| experiment.figures.contains(&kind);
     Asked {
         convergence: tells(&CONVERGENCES).then_some(experiment.window),
-        course: is_drawn(FigureKind::RateAndDelay).then_some(experiment.window),
+        timeline: is_drawn(FigureKind::RateAndDelay).then_some(experiment.window),
         claims: tells(&[CLAIM]).then_some(experiment.window),
         completions: tells(&COMPLETIONS) || is_drawn(FigureKind::Distribution),
     }
@@ -425,7 +364,7 @@ impl Maker<'_> {
             .map(|group| of_scheme.controller.as_ref().is_none_or(|own| *own == group.controller));
         let name = format!("{}/{}/{}", of_variant.name, value.label, of_scheme.name);
         let hash = self.hash(&document, &scenario, &network);
-        let (is_own, likeness, scheme_name) = (own.collect(), None, of_scheme.name.clone());
+        let (is_own, twin, scheme_name) = (own.collect(), None, of_scheme.name.clone());
         let trace = edit::first_trace(&mut document).map(|trace| shown_trace(&trace));
         Ok(Case {
             variant,
@@ -435,7 +374,7 @@ impl Maker<'_> {
             network,
             is_own,
             trace,
-            likeness,
+            twin,
             name,
             scheme_name,
             hash,
@@ -449,7 +388,7 @@ impl Maker<'_> {
     }
 
     /// The error of the first of `changes` that spoils the scenario, or of the scenario itself.
-    fn blame(&mut self, changes: &[&Change]) -> ScenarioError {
+    fn blame(&mut self, changes: &[&Change]) -> FileError {
         let source = &self.experiment.text;
         let mut document = self.base.clone();
         if let Err(problem) = self.scenario(&document.to_string()) {

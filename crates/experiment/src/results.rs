@@ -1,4 +1,4 @@
-//! [`Results`]: what an experiment found, as it stands in `results.json`.
+//! [`Results`]: the results of an experiment, as stored in `results.json`.
 
 mod find;
 
@@ -16,25 +16,25 @@ const FORMAT: &str = "exmachina-results";
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// What an experiment found.
+/// The results of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     format: String,
     version: u32,
     /// The version of the program.
     pub program: String,
-    /// The command that makes them.
+    /// The command that reproduces them.
     pub command: String,
-    /// The fingerprint of the configuration.
+    /// The hash of the configuration.
     pub hash: String,
-    /// What chance was drawn from.
+    /// The random seed.
     pub seed: u64,
-    /// How often each scheme was run.
+    /// The number of runs of each scheme.
     pub runs: u64,
-    /// How much time each run simulated, as written.
+    /// The simulated time of each run, as text.
     pub duration: String,
-    /// What senders ran on: "tcp", "bare", "sprout", or several of them; empty in results that were
-    /// written before it was told.
+    /// The hosts of the senders: "tcp", "bare", "sprout", or several of them; empty in results of versions
+    /// that did not record it.
     #[serde(default)]
     pub host: String,
     /// Whether the runs were made in real time, and not in the simulator.
@@ -42,40 +42,40 @@ pub struct Results {
     pub is_live: bool,
     /// The name of the experiment.
     pub experiment: String,
-    /// What it shows.
+    /// Its title.
     pub title: Option<String>,
     /// Where it was published.
     pub source: Option<String>,
-    /// What differs from there, and why: of all, then of each of the settings.
+    /// Differences from the publication, with reasons: general ones, then those of each variant.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// What may make them other than expected, such as tables outside the range that they were designed
-    /// for; missing in results that were written before it was told.
+    /// Warnings, such as tables that ran outside of their design range; missing in results of versions that
+    /// did not record them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// The names of the metrics that tables tell.
+    /// The names of the metrics in the tables' columns.
     pub columns: Vec<String>,
     /// What is swept, with its unit.
     pub sweep: Option<String>,
     /// The names of the metrics that are the delay and the throughput of pictures and ratios.
     #[serde(default = "usual_axes")]
     pub axes: [String; 2],
-    /// The one of the variants that is the mean over all others, if one is.
+    /// The variant that is the mean over all others, if there is one.
     #[serde(default)]
     pub mean: Option<String>,
-    /// What was compared.
+    /// The schemes.
     pub schemes: Vec<SchemeInfo>,
-    /// The names of the settings under which it was; one empty one where there are no others.
+    /// The names of the variants; a single empty name if there are none.
     pub variants: Vec<String>,
     /// The schemes that all others are compared with.
     pub references: Vec<String>,
-    /// Each scheme under each of the settings at each point.
+    /// Each scheme in each variant at each point.
     pub cases: Vec<CaseResult>,
-    /// Each reference over each other scheme.
+    /// Each reference compared with each other scheme.
     pub comparisons: Vec<Comparison>,
-    /// Other numbers of the papers, beside ours.
+    /// Other numbers from the papers, beside ours.
     pub paper: Vec<Beside>,
-    /// What was measured in real time, beside the same simulated.
+    /// Measurements in real time, beside simulations of the same networks.
     #[serde(default)]
     pub simulated: Vec<Simulated>,
     /// Schemes that were left out.
@@ -84,31 +84,31 @@ pub struct Results {
     pub pictures: Vec<Picture>,
 }
 
-/// What was compared.
+/// A scheme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SchemeInfo {
     /// Its name.
     pub name: String,
-    /// What ran its senders.
+    /// Its controller.
     pub controller: Option<String>,
-    /// Its queue discipline, where it had its own.
+    /// Its queue discipline, if it has one of its own.
     pub queue: Option<String>,
-    /// Whether it is a computed controller.
+    /// Whether its controller is a rule table.
     pub is_computed: bool,
 }
 
-/// A scheme under some settings at a point of the sweep.
+/// A scheme in a variant at a point of the sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseResult {
-    /// The settings.
+    /// The variant.
     pub variant: String,
-    /// The point; empty where nothing is swept.
+    /// The point; empty without a sweep.
     pub point: String,
     /// The scheme.
     pub scheme: String,
-    /// The flows that the scheme ran.
+    /// The flows that the scheme controlled.
     pub own: Summary,
-    /// Each group of flows, where there are several.
+    /// Each group of flows, if there are several.
     pub groups: Vec<GroupResult>,
 }
 
@@ -117,16 +117,16 @@ pub struct CaseResult {
 pub struct GroupResult {
     /// Its name.
     pub name: String,
-    /// Whether the scheme ran it.
+    /// Whether the scheme controlled it.
     pub is_own: bool,
-    /// What it got.
+    /// Its summary.
     pub summary: Summary,
 }
 
 /// How much better the reference is than a scheme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The settings.
+    /// The variant.
     pub variant: String,
     /// The point.
     pub point: String,
@@ -157,7 +157,7 @@ pub struct Ratio {
 /// A number of a paper beside ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
-    /// The settings.
+    /// The variant.
     pub variant: String,
     /// The point.
     pub point: String,
@@ -167,7 +167,7 @@ pub struct Beside {
     pub group: Option<String>,
     /// The name of the metric.
     pub metric: String,
-    /// Ours; nothing where nothing was measured.
+    /// Ours; none if it was not measured.
     pub ours: Option<f64>,
     /// The paper's.
     pub paper: f64,
@@ -175,10 +175,10 @@ pub struct Beside {
     pub over_paper: Option<f64>,
 }
 
-/// A number that was measured in real time, and what the simulator says.
+/// A measurement in real time, and its simulated value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Simulated {
-    /// The settings.
+    /// The variant.
     pub variant: String,
     /// The point.
     pub point: String,
@@ -186,12 +186,12 @@ pub struct Simulated {
     pub scheme: String,
     /// The name of the metric.
     pub metric: String,
-    /// What was measured.
+    /// The measured value.
     pub live: f64,
-    /// What the simulator says, over all its runs.
+    /// The simulated value, over all simulated runs.
     pub simulated: f64,
-    /// Between these are four fifths of its runs, each by itself; missing in results that were written
-    /// before it was told.
+    /// Four fifths of the simulated runs lie between these; missing in results of versions that did not
+    /// record it.
     #[serde(default)]
     pub range: Option<[f64; 2]>,
 }
@@ -205,7 +205,7 @@ pub struct Picture {
     pub title: String,
 }
 
-/// Why a folder shows no results.
+/// An error in loading results.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// The file cannot be read.
@@ -213,16 +213,16 @@ pub enum ResultsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Runs are kept there, and no results yet.
+    /// The folder has runs but no results yet.
     #[error("{} is unfinished: some of its runs are made, and no results are written", folder.display())]
     Unfinished {
         /// The folder.
         folder: PathBuf,
     },
-    /// It is something else.
+    /// The file is not one of results.
     #[error("{} {problem}", path.display())]
     Other {
         /// The file.
@@ -241,7 +241,7 @@ impl Results {
     /// Reads the results in `folder`.
     ///
     /// # Errors
-    /// [`ResultsError`] where there are none, or those of another version.
+    /// [`ResultsError`] if there are none, or those of another version.
     pub fn load(folder: &Path) -> Result<Results, ResultsError> {
         #[derive(Deserialize)]
         struct Head {

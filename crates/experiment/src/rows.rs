@@ -1,17 +1,18 @@
-//! [`RunRow`]: what one run measured, as it is kept.
+//! [`RunRow`]: the measurements of one run, as stored.
 
+use crate::backend::Measured;
+use crate::case::{Asked, Case};
 use crate::completions;
 use crate::convergence::{self, Convergence};
-use crate::course::Course;
-use crate::lab::Measured;
-use crate::plan::{Asked, Case};
+use crate::metric;
 use crate::series;
+use crate::timeline::Timeline;
 use exm_sim::engine;
 use exm_sim::metrics::{FlowReport, Histogram, LinkReport, Report};
 use exm_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// What one run of one case measured.
+/// The measurements of one run of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
     /// The seed of the run.
@@ -22,28 +23,29 @@ pub struct RunRow {
     pub links: Vec<LinkRow>,
 }
 
-/// One sender of a run. Times are in ms; what is not known is nothing.
+/// One sender of a run. Times are in ms; unknown values are none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowRow {
     /// The number of its group in the scenario.
     pub group: usize,
     /// How long it was on, in seconds.
     pub on_s: f64,
-    /// Data of its user's delivered in order, over the time it was on.
+    /// Data delivered in order to the application, over the time the sender was on.
     pub throughput_mbps: Option<f64>,
     /// Throughput over the equal share of the path's narrowest link.
     pub share: Option<f64>,
-    /// The mean over packets of how long each waited in queues.
+    /// The mean queueing delay of packets.
     pub queueing_ms: Option<f64>,
-    /// The mean over packets of their round-trip times.
+    /// The mean RTT of packets.
     pub rtt_ms: Option<f64>,
-    /// That over the propagation delay.
+    /// The mean RTT over the propagation RTT.
     pub rtt_ratio: Option<f64>,
-    /// Packets sent, again or for the first time.
+    /// Packets sent, retransmissions included.
     pub sent: u64,
-    /// Packets sent again.
-    pub resent: u64,
-    /// How often a retransmission timer ran out.
+    /// Packets retransmitted.
+    #[serde(alias = "resent")]
+    pub retransmitted: u64,
+    /// Retransmission timeouts.
     pub timeouts: u64,
     /// Packets delivered.
     pub delivered: u64,
@@ -51,52 +53,52 @@ pub struct FlowRow {
     pub lost: u64,
     /// Flows completed.
     pub completed: u64,
-    /// How long they took on average.
+    /// Their mean completion time.
     pub completion_ms: Option<f64>,
-    /// How many took how long, where an experiment asks for it.
+    /// Completion times and their counts, if the experiment needs them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completions: Vec<(f64, u64)>,
-    /// How soon it came to its fair share, where an experiment asks for it and it starts at set times.
+    /// How soon it reached its fair share, if the experiment needs it and the flow starts at set times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convergence: Option<Convergence>,
-    /// How many RTTs it took to use what another flow had freed, where an experiment asks for it and
+    /// How many RTTs it took to use capacity that another flow had freed, if the experiment needs it and
     /// others end at set times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_rtts: Option<f64>,
-    /// What was measured at the receiver, where answers cross links.
+    /// Measurements at the receiver, if ACKs cross links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_to_end: Option<EndToEndRow>,
-    /// How that went over time, where an experiment asks for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub course: Option<Course>,
+    /// Throughput and delay over time, if the experiment needs them.
+    #[serde(default, rename = "course", skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
 }
 
-/// What was measured at the receiver of a flow after the warm-up, see [`exm_trace::delay`]. Times are in
-/// ms; what is not known is nothing.
+/// Measurements at the receiver of a flow after the warm-up, see [`exm_trace::delay`]. Times are in ms;
+/// unknown values are none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndToEndRow {
-    /// What arrived, headers included.
+    /// The rate of arrivals, headers included.
     pub received_mbps: f64,
-    /// The end-to-end delay that was not exceeded 95 % of the time.
+    /// The 95 % end-to-end delay.
     pub delay_95_ms: Option<f64>,
     /// The propagation delay of the path, one way.
     pub propagation_ms: f64,
-    /// What the link offered, where it follows a trace.
+    /// The capacity of the link, if it follows a trace.
     pub capacity_mbps: Option<f64>,
-    /// The 95 % end-to-end delay of a protocol that knew the trace.
+    /// The 95 % end-to-end delay of the omniscient protocol.
     pub omniscient_95_ms: Option<f64>,
-    /// Of all packets from the start on, the part that was queued for at most 100 ms, in percent.
+    /// The percentage of packets, from the start on, that were queued for at most 100 ms.
     pub queued_within: Option<f64>,
 }
 
 /// One link of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkRow {
-    /// The part of the time it was transmitting.
+    /// The fraction of time that it was transmitting.
     pub utilisation: f64,
-    /// The mean number of packets that waited.
+    /// The mean queue length, in packets.
     pub mean_queue: f64,
-    /// The most packets that ever waited.
+    /// The maximum queue length, in packets.
     pub max_queue: u64,
     /// Packets transmitted.
     pub transmitted: u64,
@@ -109,7 +111,7 @@ pub struct LinkRow {
 }
 
 impl RunRow {
-    /// Makes the run of `case` with this seed; what it tells besides the usual is `asked` for.
+    /// Simulates `case` with this seed, with the extra measurements that are `asked` for.
     pub(crate) fn made(case: &Case, seed: u64, asked: Asked) -> RunRow {
         let Some(step) = asked.step() else {
             return RunRow::new(case, &engine::run(&case.network, seed), asked);
@@ -124,18 +126,18 @@ impl RunRow {
             let told = convergence::claims(case, &recording);
             row.flows.iter_mut().zip(told).for_each(|(flow, told)| flow.claim_rtts = told);
         }
-        if asked.course.is_some() {
-            let told = Course::of(case, &recording);
-            row.flows.iter_mut().zip(told).for_each(|(flow, told)| flow.course = told);
+        if asked.timeline.is_some() {
+            let told = Timeline::of(case, &recording);
+            row.flows.iter_mut().zip(told).for_each(|(flow, told)| flow.timeline = told);
         }
         row
     }
 
-    /// What a lab `measured` of a run of `case`.
+    /// The row of what a backend `measured` in a run of `case`.
     pub(crate) fn measured(case: &Case, measured: Measured, asked: Asked) -> RunRow {
         let mut row = RunRow::new(case, &measured.report, asked);
-        let courses = measured.courses.into_iter();
-        row.flows.iter_mut().zip(courses).for_each(|(flow, course)| flow.course = course);
+        let timelines = measured.timelines.into_iter();
+        row.flows.iter_mut().zip(timelines).for_each(|(flow, timeline)| flow.timeline = timeline);
         row
     }
 
@@ -175,7 +177,7 @@ impl FlowRow {
             rtt_ms,
             rtt_ratio: rtt_ms.map(|rtt| rtt / base_ms).filter(|ratio| ratio.is_finite()),
             sent: flow.sent,
-            resent: flow.resent,
+            retransmitted: flow.retransmitted,
             timeouts: flow.timeouts,
             delivered: flow.delivered,
             lost: flow.lost + flow.dropped_in_all(),
@@ -185,12 +187,12 @@ impl FlowRow {
             convergence: None,
             claim_rtts: None,
             end_to_end: None,
-            course: None,
+            timeline: None,
         }
     }
 }
 
-/// What queues no longer than this disturbs no conversation: Sprout's aim (thesis, section 2.3).
+/// Sprout's bound of queueing delay: interactive use stays undisturbed (thesis, section 2.3).
 const QUEUED_WITHIN: Span = Span::from_millis(100);
 
 impl EndToEndRow {
@@ -209,18 +211,18 @@ impl EndToEndRow {
         })
     }
 
-    /// Utilisation of what the link offered, in percent.
+    /// Utilisation of the link's capacity, in percent.
     pub(crate) fn capacity_used(&self) -> Option<f64> {
         let offered = self.capacity_mbps.filter(|&offered| offered > 0.0)?;
         Some(100.0 * self.received_mbps / offered)
     }
 
-    /// By how much the delay exceeds what the link inflicts on everybody.
+    /// The self-inflicted delay: the delay beyond that of the omniscient protocol.
     pub(crate) fn self_inflicted(&self) -> Option<f64> {
         Some((self.delay_95_ms? - self.omniscient_95_ms?).max(0.0))
     }
 
-    /// By how much the delay exceeds propagation.
+    /// The delay beyond the propagation delay.
     pub(crate) fn queued_95(&self) -> Option<f64> {
         Some((self.delay_95_ms? - self.propagation_ms).max(0.0))
     }
@@ -244,4 +246,29 @@ impl LinkRow {
 fn mean_ms(spans: &Histogram) -> Option<f64> {
     let count = spans.count();
     (count > 0).then(|| spans.sum_nanos() as f64 * 1e-6 / count as f64)
+}
+
+/// Reads a metric from one flow of one run.
+pub(crate) type OfFlow = fn(&FlowRow) -> Option<f64>;
+
+/// The metric `key` of a single flow, if it has one; several flows are summarised by its median.
+pub(crate) fn of_flow(key: &str) -> Option<OfFlow> {
+    fn end_to_end(flow: &FlowRow, value: fn(&EndToEndRow) -> Option<f64>) -> Option<f64> {
+        flow.end_to_end.as_ref().and_then(value)
+    }
+    Some(match key {
+        "throughput" => |flow| flow.throughput_mbps,
+        "queueing" => |flow| flow.queueing_ms,
+        "rtt" => |flow| flow.rtt_ms,
+        "completion" => |flow| flow.completion_ms,
+        metric::CLAIM => |flow| flow.claim_rtts,
+        "received" => |flow| end_to_end(flow, |told| Some(told.received_mbps)),
+        "capacity_used" => |flow| end_to_end(flow, EndToEndRow::capacity_used),
+        "delay_95" => |flow| end_to_end(flow, |told| told.delay_95_ms),
+        "omniscient" => |flow| end_to_end(flow, |told| told.omniscient_95_ms),
+        "self_inflicted" => |flow| end_to_end(flow, EndToEndRow::self_inflicted),
+        "queued_95" => |flow| end_to_end(flow, EndToEndRow::queued_95),
+        "queued_within" => |flow| end_to_end(flow, |told| told.queued_within),
+        _ => return None,
+    })
 }

@@ -1,7 +1,8 @@
-//! [`run`]: makes the runs of a plan that are still to be made.
+//! [`run`]: executes the remaining runs of a plan.
 
-use crate::lab::{Lab, LabError};
-use crate::plan::{Case, Plan};
+use crate::backend::{Backend, BackendError};
+use crate::case::Case;
+use crate::plan::Plan;
 use crate::rows::RunRow;
 use crate::store::{Rows, Store, StoreError};
 use rayon::prelude::*;
@@ -10,58 +11,58 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Watches over runs as they are made, from several threads at once.
+/// Monitors runs, from several threads at once.
 pub trait Watch: Sync {
-    /// So much more work is done, in the measure of [`Plan::work`].
+    /// Called when this much more work is done, in the units of [`Plan::work`].
     fn advance(&self, work: u64);
 
-    /// Whether no further run is to begin.
+    /// Whether no further run should start.
     fn is_stopped(&self) -> bool;
 }
 
-/// All work of `plan`, in the measure of [`Plan::work`].
+/// The work of all runs of `plan`, in the units of [`Plan::work`].
 pub fn total_work(plan: &Plan) -> u64 {
     plan.cases.iter().map(|case| plan.work(case) * plan.runs).sum()
 }
 
-/// Makes the runs of `plan` that are not among `rows`, on all threads, and adds each to `store` as it
-/// is finished. Returns all that are finished: fewer than planned only where `watch` stopped it.
+/// Executes the runs of `plan` that are not among `rows`, on all threads, and stores each in `store` when it
+/// finishes. Returns all finished runs: fewer than planned only if `watch` stopped it.
 ///
 /// # Errors
-/// [`StoreError`] where a run cannot be kept.
+/// [`StoreError`] if a run cannot be stored.
 pub fn run(plan: &Plan, store: Store, rows: Rows, watch: &dyn Watch) -> Result<Rows, StoreError> {
     let make =
         |case: &Case, seed| Ok((!watch.is_stopped()).then(|| RunRow::made(case, seed, plan.asked)));
     make_all(plan, store, rows, watch, make)
 }
 
-/// Why a live run ended all of them.
+/// An error that stops all live runs.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// It could not be kept.
+    /// A run could not be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It could not be made.
+    /// A run failed.
     #[error(transparent)]
-    Lab(#[from] LabError),
-    /// There cannot be so many threads.
+    Backend(#[from] BackendError),
+    /// The system refused this many threads.
     #[error("cannot make so many runs at once: {0}")]
     Threads(#[from] ThreadPoolBuildError),
 }
 
-/// Where live runs are made, and how.
+/// How live runs are executed.
 #[derive(Clone, Copy)]
 pub struct Live<'a> {
-    /// What makes them.
-    pub lab: &'a dyn Lab,
-    /// How many at the same time.
+    /// The backend.
+    pub backend: &'a dyn Backend,
+    /// The number of simultaneous runs.
     pub at_once: NonZeroUsize,
 }
 
-/// As [`run`], the runs made in real time. One that cannot be made stops the others.
+/// As [`run`], in real time. A run that fails stops the others.
 ///
 /// # Errors
-/// [`LiveError`] where a run cannot be made or kept; those before it are kept.
+/// [`LiveError`] if a run fails or cannot be stored; the runs before it stay stored.
 pub fn run_live(
     plan: &Plan,
     store: Store,
@@ -75,7 +76,7 @@ pub fn run_live(
         if is_stopped() {
             return Ok(None);
         }
-        let measured = live.lab.run(case, seed, plan.asked.step(), &is_stopped);
+        let measured = live.backend.run(case, seed, plan.asked.step(), &is_stopped);
         let measured = measured.inspect_err(|_| has_failed.store(true, Ordering::Relaxed))?;
         Ok(measured.map(|measured| RunRow::measured(case, measured, plan.asked)))
     };
@@ -116,7 +117,7 @@ fn make_all<E: From<StoreError> + Send>(
     Ok(rows)
 }
 
-/// Whether `rows` are all that `plan` asks for.
+/// Whether `rows` has all runs of `plan`.
 pub fn is_complete(plan: &Plan, rows: &Rows) -> bool {
     rows.len() as u64 == plan.runs * plan.cases.len() as u64
 }

@@ -1,6 +1,6 @@
 //! What happened on the way: a run of a case, watched.
 
-use crate::plan::Case;
+use crate::case::Case;
 use exm_sim::engine::{self, FlowSample, LinkSample, Observer, Pace};
 use exm_sim::metrics::Report;
 use exm_units::{Instant, Span};

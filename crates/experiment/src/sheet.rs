@@ -1,35 +1,13 @@
 //! [`Sheet`]: results as rows and columns, a row for each flow, or each link, of each run.
 
+use crate::case::Case;
 use crate::completions::{merged, percentile};
-use crate::plan::{Case, Plan};
+use crate::plan::Plan;
 use crate::results::Results;
 use crate::rows::{FlowRow, LinkRow};
 use crate::store::Rows;
-
-/// What stands in a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Text,
-    Whole,
-    Real,
-}
-
-/// A column.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
-    pub(crate) name: &'static str,
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "CSV has no types"))]
-    pub(crate) kind: Kind,
-}
-
-/// What stands in a row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Cell<'a> {
-    Text(&'a str),
-    Whole(u64),
-    Real(f64),
-    Nothing,
-}
+use exm_store::{Cell, Column, Format, Header, RowWriter};
+use std::io;
 
 /// Rows and columns.
 pub(crate) struct Sheet<'a> {
@@ -37,8 +15,21 @@ pub(crate) struct Sheet<'a> {
     pub(crate) rows: Box<dyn Iterator<Item = Vec<Cell<'a>>> + 'a>,
 }
 
+impl Sheet<'_> {
+    /// The sheet as the bytes of a file of the results `results`.
+    pub(crate) fn written(self, format: Format, results: &Results) -> io::Result<Vec<u8>> {
+        let origin = origin(results);
+        let header = Header { schema: "results", columns: &self.columns, origin: &origin };
+        let mut writer = RowWriter::new(format, Vec::new(), &header)?;
+        for row in self.rows {
+            writer.row(&row)?;
+        }
+        writer.finish()
+    }
+}
+
 /// Where a table of values is from: names and values.
-pub(crate) fn origin(results: &Results) -> [(&'static str, String); 4] {
+fn origin(results: &Results) -> [(&'static str, String); 4] {
     let Results { command, hash, seed, program, .. } = results;
     [
         ("command", command.clone()),
@@ -48,59 +39,52 @@ pub(crate) fn origin(results: &Results) -> [(&'static str, String); 4] {
     ]
 }
 
-const fn text(name: &'static str) -> Column {
-    Column { name, kind: Kind::Text }
-}
-
-const fn whole(name: &'static str) -> Column {
-    Column { name, kind: Kind::Whole }
-}
-
-const fn real(name: &'static str) -> Column {
-    Column { name, kind: Kind::Real }
-}
-
 /// What says of which run a row is.
-const FIRST: [Column; 5] =
-    [text("variant"), text("point"), text("scheme"), whole("run"), whole("seed")];
+const FIRST: [Column; 5] = [
+    Column::text("variant"),
+    Column::text("point"),
+    Column::text("scheme"),
+    Column::whole("run"),
+    Column::whole("seed"),
+];
 
 const FLOW: [Column; 25] = [
-    whole("flow"),
-    text("group"),
-    real("on_s"),
-    real("throughput_mbps"),
-    real("share"),
-    real("queueing_ms"),
-    real("rtt_ms"),
-    real("rtt_ratio"),
-    whole("sent"),
-    whole("resent"),
-    whole("timeouts"),
-    whole("delivered"),
-    whole("lost"),
-    whole("completed"),
-    real("completion_ms"),
-    real("median_completion_ms"),
-    real("p99_completion_ms"),
-    whole("starts"),
-    whole("settled"),
-    real("convergence_s"),
-    real("received_mbps"),
-    real("capacity_mbps"),
-    real("delay_95_ms"),
-    real("omniscient_95_ms"),
-    real("queued_within_100ms_percent"),
+    Column::whole("flow"),
+    Column::text("group"),
+    Column::real("on_s"),
+    Column::real("throughput_mbps"),
+    Column::real("share"),
+    Column::real("queueing_ms"),
+    Column::real("rtt_ms"),
+    Column::real("rtt_ratio"),
+    Column::whole("sent"),
+    Column::whole("retransmitted"),
+    Column::whole("timeouts"),
+    Column::whole("delivered"),
+    Column::whole("lost"),
+    Column::whole("completed"),
+    Column::real("completion_ms"),
+    Column::real("median_completion_ms"),
+    Column::real("p99_completion_ms"),
+    Column::whole("starts"),
+    Column::whole("settled"),
+    Column::real("convergence_s"),
+    Column::real("received_mbps"),
+    Column::real("capacity_mbps"),
+    Column::real("delay_95_ms"),
+    Column::real("omniscient_95_ms"),
+    Column::real("queued_within_100ms_percent"),
 ];
 
 const LINK: [Column; 8] = [
-    text("link"),
-    real("utilisation"),
-    real("mean_queue"),
-    whole("max_queue"),
-    whole("transmitted"),
-    whole("dropped"),
-    whole("marked"),
-    whole("lost"),
+    Column::text("link"),
+    Column::real("utilisation"),
+    Column::real("mean_queue"),
+    Column::whole("max_queue"),
+    Column::whole("transmitted"),
+    Column::whole("dropped"),
+    Column::whole("marked"),
+    Column::whole("lost"),
 ];
 
 /// A row for each flow of each run.
@@ -125,28 +109,28 @@ fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 23] {
     let received = flow.end_to_end.as_ref();
     [
         Cell::Real(flow.on_s),
-        real_cell(flow.throughput_mbps),
-        real_cell(flow.share),
-        real_cell(flow.queueing_ms),
-        real_cell(flow.rtt_ms),
-        real_cell(flow.rtt_ratio),
+        Cell::from(flow.throughput_mbps),
+        Cell::from(flow.share),
+        Cell::from(flow.queueing_ms),
+        Cell::from(flow.rtt_ms),
+        Cell::from(flow.rtt_ratio),
         Cell::Whole(flow.sent),
-        Cell::Whole(flow.resent),
+        Cell::Whole(flow.retransmitted),
         Cell::Whole(flow.timeouts),
         Cell::Whole(flow.delivered),
         Cell::Whole(flow.lost),
         Cell::Whole(flow.completed),
-        real_cell(flow.completion_ms),
-        real_cell(percentile(&times, 0.5)),
-        real_cell(percentile(&times, 0.99)),
-        told.map_or(Cell::Nothing, |told| Cell::Whole(told.starts)),
-        told.map_or(Cell::Nothing, |told| Cell::Whole(told.settled)),
-        real_cell(told.and_then(|told| told.longest_s)),
-        real_cell(received.map(|told| told.received_mbps)),
-        real_cell(received.and_then(|told| told.capacity_mbps)),
-        real_cell(received.and_then(|told| told.delay_95_ms)),
-        real_cell(received.and_then(|told| told.omniscient_95_ms)),
-        real_cell(received.and_then(|told| told.queued_within)),
+        Cell::from(flow.completion_ms),
+        Cell::from(percentile(&times, 0.5)),
+        Cell::from(percentile(&times, 0.99)),
+        Cell::from(told.map(|told| told.starts)),
+        Cell::from(told.map(|told| told.settled)),
+        Cell::from(told.and_then(|told| told.longest_s)),
+        Cell::from(received.map(|told| told.received_mbps)),
+        Cell::from(received.and_then(|told| told.capacity_mbps)),
+        Cell::from(received.and_then(|told| told.delay_95_ms)),
+        Cell::from(received.and_then(|told| told.omniscient_95_ms)),
+        Cell::from(received.and_then(|told| told.queued_within)),
     ]
 }
 
@@ -188,6 +172,69 @@ fn first_cells<'a>(plan: &'a Plan, case: &Case, run: u64, seed: u64) -> [Cell<'a
     ]
 }
 
-fn real_cell(value: Option<f64>) -> Cell<'static> {
-    value.map_or(Cell::Nothing, Cell::Real)
+#[cfg(all(test, feature = "parquet"))]
+mod tests {
+    use crate::plan::{Options, Plan};
+    use crate::{Experiment, Results, RunRow};
+    use exm_store::Format;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+    use std::path::Path;
+
+    const FILE: &str = r#"
+        duration = "2 s"
+        [dumbbell]
+        rate = "10 Mbps"
+        rtt = "20 ms"
+        senders = 2
+        controller = "scheme"
+        traffic = { on = "exp 100 kB", off = "exp 0.2 s" }
+        [experiment]
+        columns = ["median_completion"]
+        [[experiment.scheme]]
+        name = "Reno, plain"
+        controller = "reno"
+    "#;
+
+    /// A cell as the CSV file has it.
+    fn told(field: &Field) -> String {
+        match field {
+            Field::Null => String::new(),
+            Field::Str(text) if text.contains(',') => format!("\"{text}\""),
+            Field::Str(text) => text.clone(),
+            Field::Double(number) => number.to_string(),
+            other => other.to_string(),
+        }
+    }
+
+    #[test]
+    fn parquet_holds_what_csv_shows() {
+        let experiment = Experiment::parse(FILE, "a.toml", Path::new("")).expect("is sound");
+        let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
+        let plan = plan.expect("is sound");
+        let rows = (0..3)
+            .map(|run| ((0, run), RunRow::made(&plan.cases[0], plan.seed_of(run), plan.asked)));
+        let rows = rows.collect();
+        let results = Results::new(&plan, &rows, "exm experiment run a.toml".to_owned());
+        let written = |format: Format| {
+            super::flows(&plan, &rows).written(format, &results).expect("memory takes it")
+        };
+        let text = String::from_utf8(written(Format::Csv)).expect("is text");
+        let bytes = written(Format::Parquet);
+        assert_eq!(bytes, written(Format::Parquet));
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("is Parquet");
+        let metadata = reader.metadata().file_metadata();
+        let entries = metadata.key_value_metadata().expect("where it is from");
+        assert!(entries.iter().any(|entry| entry.value.as_deref() == Some(&*results.command)));
+        let names: Vec<&str> =
+            metadata.schema().get_fields().iter().map(|field| field.name()).collect();
+        let mut lines = text.lines().skip_while(|line| line.starts_with('#'));
+        assert_eq!(lines.next(), Some(names.join(",").as_str()));
+        let rows = reader.get_row_iter(None).expect("rows").map(|row| {
+            let row = row.expect("a row");
+            row.get_column_iter().map(|(_, field)| told(field)).collect::<Vec<_>>().join(",")
+        });
+        assert_eq!(rows.collect::<Vec<_>>(), lines.collect::<Vec<_>>());
+        assert!(text.contains("\"Reno, plain\""), "{text}");
+    }
 }

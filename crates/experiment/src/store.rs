@@ -1,12 +1,13 @@
-//! [`Store`]: runs that are finished, kept while others are still to be made.
+//! [`Store`]: finished runs, stored while others are still to come.
 //!
-//! The file `runs.jsonl` begins with a line that tells what it is of; each further line is a run. At
-//! the end of each line, after a tab, stands the 64-bit FNV-1a hash of what is before it. A line that was
-//! cut short, or damaged, is a run to be made again.
+//! The file `runs.jsonl` begins with a line that identifies the experiment and its configuration; each further
+//! line is a run. Each line ends with a tab and the 64-bit FNV-1a hash of the text before the tab. A run whose
+//! line is truncated or damaged is executed again.
 
-use crate::plan::{Case, Plan};
+use crate::case::Case;
+use crate::plan::Plan;
 use crate::rows::RunRow;
-use exm_remy::file::write_atomically;
+use exm_store::write_atomically;
 use exm_units::Fnv1a;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ struct Line {
     row: RunRow,
 }
 
-/// Runs that are finished, by the number of their case and their own.
+/// Finished runs, by the numbers of their case and run.
 pub type Rows = BTreeMap<(usize, u64), RunRow>;
 
 /// The file of finished runs.
@@ -51,7 +52,7 @@ pub struct Store {
     others: Vec<String>,
 }
 
-/// Why runs cannot be kept, or gone on with.
+/// An error in storing runs or in continuing from stored ones.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be read or written.
@@ -61,10 +62,10 @@ pub enum StoreError {
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It holds something else.
+    /// The file holds something else.
     #[error("{} holds {what}", path.display())]
     Stale {
         /// The file.
@@ -72,7 +73,7 @@ pub enum StoreError {
         /// What it holds.
         what: String,
     },
-    /// Somebody else is at it.
+    /// Another process has the file open.
     #[error("{} is being written by another run of this experiment", path.display())]
     Busy {
         /// The file.
@@ -81,11 +82,11 @@ pub enum StoreError {
 }
 
 impl Store {
-    /// Opens the file in `folder`, made where it is missing, for the runs of `plan`, and tells those
-    /// that are finished. With `fresh`, nothing is.
+    /// Opens the file in `folder`, or creates it, for the runs of `plan`, and returns the finished runs.
+    /// With `fresh`, stored runs are discarded.
     ///
     /// # Errors
-    /// [`StoreError`] where the file cannot be used, or holds runs of something else.
+    /// [`StoreError`] if the file cannot be used, or holds runs of something else.
     pub fn open(folder: &Path, plan: &Plan, fresh: bool) -> Result<(Store, Rows), StoreError> {
         let path = folder.join(FILE);
         let io = |what: &'static str| {
@@ -120,8 +121,8 @@ impl Store {
         })
     }
 
-    /// Puts all runs in order, now that there are no more to come: then the file is the same
-    /// however they were made.
+    /// Sorts the stored runs after the last one, so that the file is the same in whatever order they
+    /// finished.
     pub(crate) fn finish(self, plan: &Plan, rows: &Rows) -> Result<(), StoreError> {
         let mut text = header(plan);
         for (&(case, run), row) in rows {

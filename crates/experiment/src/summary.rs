@@ -1,11 +1,12 @@
-//! [`Summary`]: what all runs of a case say together.
+//! [`Summary`]: the metrics of all runs of a case.
 
 use crate::completions::{merged, percentile};
 use crate::experiment::Experiment;
-use crate::metric::{self, OfFlow};
 use crate::plan::Plan;
-use crate::rows::{FlowRow, RunRow};
-use exm_measure::{Bootstrap, Ellipse, jain_index, rtt_exponent, shortest_over_longest};
+use crate::rows::{self, FlowRow, OfFlow, RunRow};
+use exm_measure::{
+    Bootstrap, Ellipse, jain_index, mean, median_in_place, rtt_exponent, shortest_over_longest,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,12 +14,12 @@ use std::collections::BTreeMap;
 /// hundred of its length, which is more than is printed of them.
 const RESAMPLINGS: usize = 1000;
 
-/// What all runs of a case say together, of some of its flows.
+/// The metrics of some flows of a case, over all its runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many flows there are in all runs together, those that were never on left out.
+    /// The number of flows in all runs, without those that were never on.
     pub samples: usize,
-    /// Each metric by its name; those that tell nothing are missing.
+    /// Each metric by its name; those without a value are missing.
     pub values: BTreeMap<String, f64>,
     /// The 95 % intervals of some of them, by a bootstrap over runs.
     pub intervals: BTreeMap<String, [f64; 2]>,
@@ -60,7 +61,7 @@ impl<'a> Sample<'a> {
         let flows = &plan.cases[case].scenario.flows;
         let rtts = flows.iter().map(|group| group.rtt.as_secs_f64() * 1e3).collect();
         let Experiment { x, y, .. } = &plan.experiment;
-        let axes = [x, y].map(|axis| metric::of_flow(axis.key).unwrap_or(|_| None));
+        let axes = [x, y].map(|axis| rows::of_flow(axis.key).unwrap_or(|_| None));
         Sample { rows, groups, rtts, axes }
     }
 
@@ -95,7 +96,7 @@ impl<'a> Sample<'a> {
     }
 
     fn per_run(&self, runs: &[usize], of: impl Fn(&RunRow) -> Option<f64>) -> Option<f64> {
-        mean(&runs.iter().filter_map(|&run| of(self.rows[run])).collect::<Vec<f64>>())
+        mean(runs.iter().filter_map(|&run| of(self.rows[run])))
     }
 
     /// The metric called `key` over the runs of these numbers.
@@ -107,14 +108,14 @@ impl<'a> Sample<'a> {
             (sent > 0.0).then(|| 100.0 * self.sum(runs, part) / sent)
         };
         match key {
-            "mean_throughput" => mean(&self.values(runs, throughput)),
+            "mean_throughput" => mean(self.values(runs, throughput)),
             "sd_throughput" => deviation(&self.values(runs, throughput)),
-            "mean_queueing" => mean(&self.values(runs, queueing)),
+            "mean_queueing" => mean(self.values(runs, queueing)),
             "sd_queueing" => deviation(&self.values(runs, queueing)),
-            "mean_rtt" => mean(&self.values(runs, |flow| flow.rtt_ms)),
+            "mean_rtt" => mean(self.values(runs, |flow| flow.rtt_ms)),
             "median_completion" => percentile(&self.completions(runs), 0.5),
             "p99_completion" => percentile(&self.completions(runs), 0.99),
-            "convergence" => median(&mut self.values(runs, |flow| {
+            "convergence" => median_in_place(&mut self.values(runs, |flow| {
                 // One that never settles takes longer than any other.
                 flow.convergence.map(|told| told.longest_s.unwrap_or(f64::INFINITY))
             })),
@@ -133,8 +134,8 @@ impl<'a> Sample<'a> {
             }
             "share" => self.per_run(runs, |row| self.share(row)).map(|share| 100.0 * share),
             "loss" => percent(&|flow| flow.lost),
-            "resent" => percent(&|flow| flow.resent),
-            "timeouts" => mean(&self.values(runs, |flow| Some(flow.timeouts as f64))),
+            "retransmitted" => percent(&|flow| flow.retransmitted),
+            "timeouts" => mean(self.values(runs, |flow| Some(flow.timeouts as f64))),
             "marks" => self.marks(runs),
             "jain" => self.per_run(runs, |row| {
                 let own: Vec<f64> =
@@ -145,11 +146,11 @@ impl<'a> Sample<'a> {
             "utilisation" => self.per_run(runs, |row| {
                 row.links.iter().map(|link| 100.0 * link.utilisation).reduce(f64::max)
             }),
-            "objective" => mean(&self.values(runs, |flow| {
+            "objective" => mean(self.values(runs, |flow| {
                 let share = flow.share.filter(|share| *share > 0.0)?;
                 Some(libm::log2(share) - libm::log2(flow.rtt_ratio?))
             })),
-            _ => median(&mut self.values(runs, metric::of_flow(key)?)),
+            _ => median_in_place(&mut self.values(runs, rows::of_flow(key)?)),
         }
     }
 
@@ -228,26 +229,9 @@ impl From<Ellipse> for Shape {
     }
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// The middle value, or the mean of the middle two. It puts `values` out of order, and is faster
-/// than sorting them by as much as makes a bootstrap bearable.
-fn median(values: &mut [f64]) -> Option<f64> {
-    let middle = values.len() / 2;
-    if values.is_empty() {
-        return None;
-    }
-    let is_even = values.len().is_multiple_of(2);
-    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    let lower = below.iter().copied().max_by(f64::total_cmp).filter(|_| is_even);
-    Some(lower.map_or(upper, |lower| lower + (upper - lower) / 2.0))
-}
-
 /// The standard deviation of the most likely Gaussian.
 fn deviation(values: &[f64]) -> Option<f64> {
-    let middle = mean(values)?;
+    let middle = mean(values.iter().copied())?;
     let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
     Some((squares / values.len() as f64).sqrt())
 }
@@ -257,7 +241,6 @@ mod tests {
     use super::*;
     use crate::convergence::Convergence;
     use crate::rows::LinkRow;
-    use proptest::prelude::*;
 
     fn flow(group: usize, throughput: f64, queueing: f64) -> FlowRow {
         FlowRow {
@@ -269,7 +252,7 @@ mod tests {
             rtt_ms: Some(100.0 + queueing),
             rtt_ratio: Some(2.0),
             sent: 100,
-            resent: 2,
+            retransmitted: 2,
             timeouts: 1,
             delivered: 98,
             lost: 2,
@@ -279,7 +262,7 @@ mod tests {
             convergence: None,
             claim_rtts: None,
             end_to_end: None,
-            course: None,
+            timeline: None,
         }
     }
 
@@ -354,17 +337,5 @@ mod tests {
         let first = sample(&rows, &[true, false]).summary(1, &[]).values;
         assert_eq!((first["convergence"], first["converged"]), (3.0, 100.0));
         assert!(!first.contains_key("rtt_exponent"), "of one RTT");
-    }
-
-    proptest! {
-        #[test]
-        fn the_fast_median_is_the_median(mut values in prop::collection::vec(-9.0..9.0, 0..40)) {
-            let known = exm_measure::median(&values);
-            let fast = median(&mut values);
-            match (known, fast) {
-                (Some(known), Some(fast)) => prop_assert!((known - fast).abs() < 1e-12),
-                (known, fast) => prop_assert_eq!(known, fast),
-            }
-        }
     }
 }

@@ -1,10 +1,9 @@
 //! [`Sweep`]: a key of the scenario that takes several values in turn.
 
 use crate::edit::{Change, What};
-use crate::experiment::place;
-use crate::file::SweepTable;
+use crate::file::{SweepTable, place};
 use crate::metric::{self, Metric};
-use exm_sim::scenario::{Place, ScenarioError, suggest};
+use exm_grammar::{FileError, Place, suggest};
 use toml::{Spanned, Value};
 
 /// The most values.
@@ -37,8 +36,8 @@ impl Sweep {
     /// Reads a sweep; `fail` makes an error of a place and a problem.
     pub(crate) fn read(
         table: SweepTable,
-        fail: &dyn Fn(Place, String) -> ScenarioError,
-    ) -> Result<Sweep, ScenarioError> {
+        fail: &dyn Fn(Place, String) -> FileError,
+    ) -> Result<Sweep, FileError> {
         let at = place(&table.key);
         let is_log = match table.scale.as_ref().map(|scale| (scale.as_ref().as_str(), scale)) {
             None | Some(("linear", _)) => false,
@@ -84,8 +83,8 @@ impl Sweep {
 
 fn y(
     name: &Spanned<String>,
-    fail: &dyn Fn(Place, String) -> ScenarioError,
-) -> Result<String, ScenarioError> {
+    fail: &dyn Fn(Place, String) -> FileError,
+) -> Result<String, FileError> {
     let text = name.as_ref();
     if Metric::named(text).is_some() {
         return Ok(text.clone());

@@ -1,24 +1,11 @@
-//! Results as tables: for pages, and as text in rows and columns.
+//! Results as tables.
 
 use crate::metric::Metric;
 use crate::results::{Beside, CaseResult, Comparison, Ratio, Results, Simulated};
 use crate::summary::Summary;
 use exm_measure::report::{Cell, Column, ColumnKind, Table};
+use exm_store::counted;
 use std::fmt::Write;
-
-/// What stands for what there is not.
-const NOTHING: &str = "-";
-
-/// A table as text, not yet in columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextTable {
-    /// What it shows; may be empty.
-    pub caption: String,
-    /// How many columns from the left hold words.
-    pub words: usize,
-    /// The headings, two lines of them, then the cells.
-    pub lines: Vec<Vec<String>>,
-}
 
 impl Results {
     /// What they are of, in a line.
@@ -32,10 +19,9 @@ impl Results {
 
     /// How they were made, in a line.
     pub fn method(&self) -> String {
-        let plural = if self.runs == 1 { "run" } else { "runs" };
+        let runs = counted(self.runs, "run", "runs");
         let live = if self.is_live { " in real time" } else { "" };
-        let mut text =
-            format!("{} {plural} of {}{live}, seed {}", self.runs, self.duration, self.seed);
+        let mut text = format!("{runs} of {}{live}, seed {}", self.duration, self.seed);
         if !self.host.is_empty() {
             write!(text, ", host {}", self.host).expect("memory takes it");
         }
@@ -87,7 +73,7 @@ impl Results {
             };
             if is_pooled {
                 let mut all = case.own.clone();
-                all.values.retain(|key, _| crate::metric::of_flow(key).is_none());
+                all.values.retain(|key, _| crate::rows::of_flow(key).is_none());
                 rows.push(row("all", &all));
             } else if case.groups.is_empty() {
                 rows.push(row("all", &case.own));
@@ -228,89 +214,4 @@ fn ratio_cells(ratio: Option<Ratio>, has_paper: bool) -> [Cell; 2] {
         tooltip: String::new(),
     });
     [value, interval]
-}
-
-impl TextTable {
-    /// `table` as text.
-    pub fn new(table: &Table) -> TextTable {
-        let is_word = |column: &&Column| column.kind == ColumnKind::Text;
-        let mut lines = vec![Vec::new(), Vec::new()];
-        for column in &table.columns {
-            let (above, below) = match (column.kind, column.heading.split_once(' ')) {
-                (ColumnKind::Text, _) => ("", column.heading.as_str()),
-                (ColumnKind::Compared, _) => (column.heading.as_str(), "ours"),
-                (_, Some(halves)) => halves,
-                (_, None) => (column.heading.as_str(), ""),
-            };
-            lines[0].push(above.to_owned());
-            lines[1].push(below.to_owned());
-            if column.kind == ColumnKind::Compared {
-                lines[0].extend(["the", "ours /"].map(str::to_owned));
-                lines[1].extend(["paper's", "paper's"].map(str::to_owned));
-            }
-        }
-        for row in &table.rows {
-            let cells =
-                row.iter().zip(&table.columns).flat_map(|(cell, column)| texts(cell, column.kind));
-            lines.push(cells.collect());
-        }
-        TextTable {
-            caption: table.caption.clone(),
-            words: table.columns.iter().take_while(is_word).count(),
-            lines,
-        }
-    }
-}
-
-fn texts(cell: &Cell, kind: ColumnKind) -> Vec<String> {
-    let number = |value: Option<f64>, decimals: usize| {
-        value.map_or(NOTHING.to_owned(), |value| format!("{value:.decimals$}"))
-    };
-    match cell {
-        Cell::Compared { ours, paper, decimals } => {
-            let ratio = ours.zip(*paper).map(|(ours, paper)| ours / paper);
-            vec![
-                number(*ours, *decimals),
-                number(*paper, *decimals),
-                number(ratio.filter(|ratio| ratio.is_finite()), 2),
-            ]
-        }
-        Cell::Empty if kind == ColumnKind::Compared => vec![NOTHING.to_owned(); 3],
-        Cell::Empty => vec![NOTHING.to_owned()],
-        Cell::Text(text) | Cell::Number { text, .. } => vec![text.clone()],
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tables_become_text() {
-        let table = Table {
-            caption: "c".to_owned(),
-            columns: vec![
-                Column::new("link rate, Mbps", ColumnKind::Text),
-                Column::new("throughput Mbps", ColumnKind::Number),
-                Column::new("speed-up", ColumnKind::Compared),
-            ],
-            rows: vec![
-                vec![
-                    Cell::text("a"),
-                    Cell::number(1.25, 1),
-                    Cell::compared(Some(1.0), Some(2.0), 1),
-                ],
-                vec![Cell::text("b"), Cell::Empty, Cell::Empty],
-            ],
-        };
-        let text = TextTable::new(&table);
-        let lines: Vec<String> = text.lines.iter().map(|line| line.join("|")).collect();
-        let expected = [
-            "|throughput|speed-up|the|ours /",
-            "link rate, Mbps|Mbps|ours|paper's|paper's",
-            "a|1.2|1.0|2.0|0.50",
-            "b|-|-|-|-",
-        ];
-        assert_eq!((lines, text.words), (expected.map(str::to_owned).to_vec(), 1));
-    }
 }

@@ -1,10 +1,11 @@
 //! Runs: the same bytes on any number of threads, and however often they were interrupted.
 
 use exm_experiment::{
-    Case, Experiment, Lab, LabError, Likeness, Live, LiveError, Measured, Options, Plan, Results,
-    Rows, Store, StoreError, Watch,
+    Backend, BackendError, Case, Experiment, Live, LiveError, Measured, Options, Plan, Results,
+    Rows, SimulatedTwin, Store, StoreError, Watch,
 };
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
+use exm_testing::Folder;
 use exm_units::Span;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -36,33 +37,16 @@ queue = "codel"
 paper = { speedup = 1.5 }
 "#;
 
-/// A folder of its own for the test `name`, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("exm-runs-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a temporary folder");
-        Folder(path)
-    }
-
-    /// The names and bytes of all files.
-    fn files(&self) -> Vec<(String, Vec<u8>)> {
-        let entries = fs::read_dir(&self.0).expect("the folder is there");
-        let mut files: Vec<(String, Vec<u8>)> = entries
-            .map(|entry| entry.expect("an entry").path())
-            .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), path))
-            .map(|(name, path)| (name, fs::read(path).expect("can be read")))
-            .collect();
-        files.sort();
-        files
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
+/// The names and bytes of all files.
+fn files(folder: &Folder) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(&folder.0).expect("the folder is there");
+    let mut files: Vec<(String, Vec<u8>)> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), path))
+        .map(|(name, path)| (name, fs::read(path).expect("can be read")))
+        .collect();
+    files.sort();
+    files
 }
 
 /// Stops when so many runs have been made.
@@ -111,7 +95,7 @@ fn threads_and_interruptions_change_no_byte() {
     fs::write(&path, &text[..text.len() - 20]).expect("can write");
     assert!(work(&resumed, &plan, 2, 7).len() < 12);
     work(&resumed, &plan, 2, u64::MAX);
-    let names: Vec<String> = whole.files().into_iter().map(|(name, _)| name).collect();
+    let names: Vec<String> = files(&whole).into_iter().map(|(name, _)| name).collect();
     let expected = [
         "figure-bars.pdf",
         "figure-bars.png",
@@ -134,8 +118,8 @@ fn threads_and_interruptions_change_no_byte() {
     ];
     let is_made = |name: &&str| cfg!(feature = "parquet") || !name.ends_with(".parquet");
     assert_eq!(names, expected.into_iter().filter(is_made).collect::<Vec<_>>());
-    assert!(whole.files() == threads.files(), "another number of threads gave other bytes");
-    assert!(whole.files() == resumed.files(), "an interruption gave other bytes");
+    assert!(files(&whole) == files(&threads), "another number of threads gave other bytes");
+    assert!(files(&whole) == files(&resumed), "an interruption gave other bytes");
     let results = Results::load(&whole.0).expect("can be read");
     let ratio = results.comparisons[0].speedup.expect("both were measured");
     assert_eq!((ratio.paper, ratio.over_paper), (Some(1.5), Some(ratio.ours / 1.5)));
@@ -266,7 +250,7 @@ path = ["data"]
 back = ["answers"]
 rtt = "40 ms"
 controller = "scheme"
-traffic = { on = "ever" }
+traffic = { on = "always" }
 "#;
 
 /// Two networks of [`THERE_AND_BACK`], and the mean over both.
@@ -423,13 +407,13 @@ name = "Cubic"
 controller = "cubic"
 "#;
 
-/// A lab that simulates, where runs go on so many at a time or not at all, and which has no such scheme.
+/// A backend that simulates. Its runs wait at a barrier for a number of others, and one scheme is missing.
 struct Together(Barrier, &'static str);
 
-impl Lab for Together {
-    fn likeness(&self, case: &Case) -> Result<Likeness, String> {
+impl Backend for Together {
+    fn twin(&self, case: &Case) -> Result<SimulatedTwin, String> {
         let network = case.network.clone();
-        Ok(Likeness::new(move |seed| {
+        Ok(SimulatedTwin::new(move |seed| {
             let later = Span::from_millis(200 + seed % 100);
             let alike = network.clone().changed(|_, flows| flows[0].extra_delay += later);
             alike.expect("is sound")
@@ -442,14 +426,14 @@ impl Lab for Together {
         seed: u64,
         _step: Option<Span>,
         _is_stopped: &dyn Fn() -> bool,
-    ) -> Result<Option<Measured>, LabError> {
+    ) -> Result<Option<Measured>, BackendError> {
         self.0.wait();
         let scheme = case.scheme_name().to_owned();
         if scheme == self.1 {
-            return Err(LabError { scheme, source: "there is none".into() });
+            return Err(BackendError { scheme, source: "there is none".into() });
         }
         let report = exm_sim::engine::run(&case.network, seed);
-        Ok(Some(Measured { courses: vec![None; report.flows.len()], report }))
+        Ok(Some(Measured { timelines: vec![None; report.flows.len()], report }))
     }
 }
 
@@ -459,11 +443,12 @@ impl Lab for Together {
 fn live_runs_go_on_at_once() {
     let live = |at_once: usize, missing: &'static str| {
         let folder = Folder::new(&format!("live-{at_once}"));
-        let lab = Together(Barrier::new(at_once), missing);
+        let backend = Together(Barrier::new(at_once), missing);
         let experiment = plan(&format!("{THERE_AND_BACK}{TWO}"), &Options::default());
-        let plan = experiment.live(&lab).expect("all can be run");
+        let plan = experiment.live(&backend).expect("all can be run");
         let (store, rows) = Store::open(&folder.0, &plan, false).expect("can be opened");
-        let live = Live { lab: &lab, at_once: NonZeroUsize::new(at_once).expect("not zero") };
+        let live =
+            Live { backend: &backend, at_once: NonZeroUsize::new(at_once).expect("not zero") };
         let watch = After(u64::MAX, AtomicU64::new(0));
         let rows = exm_experiment::run_live(&plan, store, rows, &watch, live)?;
         let results = exm_experiment::write(&folder.0, &plan, &rows, "exm".to_owned());
@@ -476,6 +461,6 @@ fn live_runs_go_on_at_once() {
         let [low, high] = one.range.expect("it is told");
         assert!((low..high).contains(&one.simulated), "{one:?}");
     }
-    let Err(LiveError::Lab(error)) = live(1, "Cubic") else { panic!("it fails") };
+    let Err(LiveError::Backend(error)) = live(1, "Cubic") else { panic!("it fails") };
     assert_eq!(error.to_string(), "Cubic cannot be run live: there is none");
 }

@@ -2,7 +2,7 @@
 //! 16 flows wait.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use exm_link::{Ecn, Limit, Packet, QueueKind, Site, Verdict};
+use exm_link::{Ecn, Limit, Packet, QueueActions, QueueConfig, QueueKind};
 use exm_random::{Purpose, Stream};
 use exm_units::{Instant, Packets, Rate, Span};
 use std::hint::black_box;
@@ -14,13 +14,13 @@ fn disciplines(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("a packet in and out");
     group.throughput(Throughput::Elements(1));
     for name in QueueKind::NAMES {
-        let site = Site {
+        let config = QueueConfig {
             limit: Limit::Packets(Packets::new(1000)),
             rate: Rate::from_mbps(1000.0),
             stream: Stream::new(1, Purpose::Queue, 0),
         };
-        let mut queue = QueueKind::named(name).expect("a name of the list").build(site);
-        let mut verdict = Verdict::default();
+        let mut queue = QueueKind::named(name).expect("a name of the list").build(config);
+        let mut actions = QueueActions::default();
         let (mut now, mut number) = (Instant::ZERO, 0);
         let mut packet_at = |now| {
             number += 1;
@@ -29,13 +29,13 @@ fn disciplines(criterion: &mut Criterion) {
             Packet { ecn: Ecn::Capable, ..Packet::new(flow, number, 1500, now) }
         };
         for _ in 0..WAITING {
-            queue.enqueue(now, packet_at(now), &mut verdict);
+            queue.enqueue(now, packet_at(now), &mut actions);
         }
         group.bench_function(*name, |bencher| {
             bencher.iter(|| {
                 now += Span::from_micros(12);
-                queue.enqueue(now, packet_at(now), &mut verdict);
-                black_box(queue.dequeue(now, &mut verdict))
+                queue.enqueue(now, packet_at(now), &mut actions);
+                black_box(queue.dequeue(now, &mut actions))
             });
         });
         assert_eq!(queue.packets() as u64, WAITING, "{name} dropped");

@@ -16,6 +16,10 @@ impl Backlog {
         Backlog { limit, waiting: VecDeque::new(), bytes: 0 }
     }
 
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     /// Whether there is no room for one packet more, of `size` bytes.
     #[inline]
     pub(crate) fn is_full(&self, size: u32) -> bool {

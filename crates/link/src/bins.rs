@@ -7,7 +7,7 @@
 
 use crate::dropper::{Dropper, Law};
 use crate::slab::{List, Slab};
-use crate::{ImpossibleSetting, Limit, Packet, Site, Verdict};
+use crate::{ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
 use exm_units::{Bytes, Instant};
 
 /// No bin.
@@ -93,7 +93,7 @@ pub(crate) struct Bins {
 }
 
 impl Bins {
-    pub(crate) fn new(plan: &Plan, mut site: Site) -> Bins {
+    pub(crate) fn new(plan: &Plan, mut config: QueueConfig) -> Bins {
         let bin = Bin {
             dropper: Dropper::NEW,
             waiting: List::EMPTY,
@@ -108,8 +108,8 @@ impl Bins {
             law: plan.law,
             order: plan.order,
             quantum: i32::try_from(plan.quantum.get().max(1)).unwrap_or(i32::MAX),
-            limit: site.limit,
-            salt: site.stream.seed(),
+            limit: config.limit,
+            salt: config.stream.seed(),
             slab: Slab::new(),
             bins: vec![bin; count].into_boxed_slice(),
             fresh: Round::EMPTY,
@@ -117,6 +117,12 @@ impl Bins {
             packets: 0,
             bytes: 0,
         }
+    }
+
+    /// From now on at most `limit` may wait: the next packet that arrives makes the longest bins
+    /// give up what is more.
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
     }
 
     pub(crate) fn packets(&self) -> usize {
@@ -137,7 +143,7 @@ impl Bins {
     /// Takes `packet` in; if that is too much, the longest bins lose packets from their heads (RFC
     /// 8290, section 4.1).
     #[inline]
-    pub(crate) fn enqueue(&mut self, packet: Packet, verdict: &mut Verdict) {
+    pub(crate) fn enqueue(&mut self, packet: Packet, actions: &mut QueueActions) {
         let index = self.bin_of(packet.flow);
         let bin = &mut self.bins[index as usize];
         self.slab.push(&mut bin.waiting, packet);
@@ -155,13 +161,13 @@ impl Bins {
             round.push(index, &mut self.bins);
         }
         while self.limit.is_exceeded(self.packets, self.bytes) {
-            self.drop_from_longest(verdict);
+            self.drop_from_longest(actions);
         }
     }
 
     /// The next packet in turn (RFC 8290, section 4.2).
     #[inline]
-    pub(crate) fn dequeue(&mut self, now: Instant, verdict: &mut Verdict) -> Option<Packet> {
+    pub(crate) fn dequeue(&mut self, now: Instant, actions: &mut QueueActions) -> Option<Packet> {
         loop {
             let is_fresh = self.fresh.head != NONE;
             let round = if is_fresh { &mut self.fresh } else { &mut self.old };
@@ -179,7 +185,7 @@ impl Bins {
             let slab = &mut self.slab;
             let Bin { dropper, waiting, packets, bytes, .. } = bin;
             let (all_packets, all_bytes) = (&mut self.packets, &mut self.bytes);
-            let packet = dropper.dequeue(&self.law, now, verdict, || {
+            let packet = dropper.dequeue(&self.law, now, actions, || {
                 let packet = slab.pop(waiting)?;
                 *packets -= 1;
                 *bytes -= u64::from(packet.size);
@@ -206,7 +212,7 @@ impl Bins {
     /// Drops the packet at the head of the longest bin. That bin is looked for among those that
     /// have packets: they are few where flows are, and looking is only done when a packet is lost.
     #[cold]
-    fn drop_from_longest(&mut self, verdict: &mut Verdict) {
+    fn drop_from_longest(&mut self, actions: &mut QueueActions) {
         let length = |bin: &Bin| match self.order {
             Order::SparseFirst => bin.bytes,
             Order::Plain => u64::from(bin.packets),
@@ -230,7 +236,7 @@ impl Bins {
         bin.bytes -= u64::from(packet.size);
         self.packets -= 1;
         self.bytes -= u64::from(packet.size);
-        verdict.drop(packet);
+        actions.drop(packet);
     }
 }
 
@@ -269,23 +275,23 @@ const _: () = assert!(size_of::<Bin>() == 64);
 mod tests {
     use super::*;
     use crate::dropper::{INTERVAL, MTU, Root, TARGET};
-    use crate::tests::site;
+    use crate::tests::config;
     use exm_units::Packets;
 
     fn bins(order: Order, limit: Limit) -> Bins {
         let root = Root::Newton;
         let law = Law { target: TARGET, interval: INTERVAL, mtu: MTU, ecn: true, root };
-        Bins::new(&Plan { bins: 1024, quantum: Bytes::new(1514), law, order }, site(limit))
+        Bins::new(&Plan { bins: 1024, quantum: Bytes::new(1514), law, order }, config(limit))
     }
 
     fn put(bins: &mut Bins, flow: u32, size: u32) {
-        let mut verdict = Verdict::default();
-        bins.enqueue(Packet::new(flow, 0, size, Instant::ZERO), &mut verdict);
-        assert!(verdict.is_empty());
+        let mut actions = QueueActions::default();
+        bins.enqueue(Packet::new(flow, 0, size, Instant::ZERO), &mut actions);
+        assert!(actions.is_empty());
     }
 
     fn take(bins: &mut Bins) -> Option<u32> {
-        bins.dequeue(Instant::ZERO, &mut Verdict::default()).map(|packet| packet.flow)
+        bins.dequeue(Instant::ZERO, &mut QueueActions::default()).map(|packet| packet.flow)
     }
 
     /// Flows that always have packets get as many bytes, whatever the sizes of their packets.
@@ -347,9 +353,9 @@ mod tests {
             let mut bins = bins(order, Limit::Packets(Packets::new(15)));
             (0..10).for_each(|_| put(&mut bins, 0, 100));
             (0..5).for_each(|_| put(&mut bins, 1, 1500));
-            let mut verdict = Verdict::default();
-            bins.enqueue(Packet::new(2, 0, 40, Instant::ZERO), &mut verdict);
-            let dropped: Vec<u32> = verdict.take_dropped().map(|packet| packet.flow).collect();
+            let mut actions = QueueActions::default();
+            bins.enqueue(Packet::new(2, 0, 40, Instant::ZERO), &mut actions);
+            let dropped: Vec<u32> = actions.take_dropped().map(|packet| packet.flow).collect();
             assert_eq!(dropped, [loser]);
             assert_eq!(bins.packets(), 15);
         }

@@ -3,7 +3,7 @@
 use crate::backlog::Backlog;
 use crate::dropper::{Dropper, INTERVAL, Law, MTU, Root, TARGET};
 use crate::parameters::parameters;
-use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
+use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
 use exm_units::{Bytes, Instant, Span};
 
 /// CoDel (RFC 8289; Nichols & Jacobson, ACM Queue 2012): first in, first out, where packets that
@@ -56,26 +56,30 @@ impl Discipline for CoDel {
         settings.law().check()
     }
 
-    fn new(settings: &CoDelSettings, site: Site) -> CoDel {
-        CoDel { law: settings.law(), dropper: Dropper::NEW, backlog: Backlog::new(site.limit) }
+    fn new(settings: &CoDelSettings, config: QueueConfig) -> CoDel {
+        CoDel { law: settings.law(), dropper: Dropper::NEW, backlog: Backlog::new(config.limit) }
     }
 
     #[inline]
-    fn enqueue(&mut self, _now: Instant, packet: Packet, verdict: &mut Verdict) {
+    fn enqueue(&mut self, _now: Instant, packet: Packet, actions: &mut QueueActions) {
         if self.backlog.is_full(packet.size) {
-            verdict.drop(packet);
+            actions.drop(packet);
         } else {
             self.backlog.push(packet);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Instant, verdict: &mut Verdict) -> Option<Packet> {
+    fn dequeue(&mut self, now: Instant, actions: &mut QueueActions) -> Option<Packet> {
         let backlog = &mut self.backlog;
-        self.dropper.dequeue(&self.law, now, verdict, || {
+        self.dropper.dequeue(&self.law, now, actions, || {
             let packet = backlog.pop()?;
             Some((packet, backlog.bytes()))
         })
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.backlog.set_limit(limit);
     }
 
     fn packets(&self) -> usize {

@@ -3,7 +3,7 @@
 use crate::backlog::Backlog;
 use crate::fifo::{Admission, Fifo};
 use crate::parameters::parameters;
-use crate::{Packet, Verdict};
+use crate::{Packet, QueueActions};
 
 /// First in, first out; a packet that finds the queue full is dropped.
 pub type DropTail = Fifo<RefuseNewest>;
@@ -28,9 +28,9 @@ impl Admission for RefuseNewest {
     }
 
     #[inline]
-    fn admit(&self, backlog: &mut Backlog, packet: Packet, verdict: &mut Verdict) {
+    fn admit(&self, backlog: &mut Backlog, packet: Packet, actions: &mut QueueActions) {
         if backlog.is_full(packet.size) {
-            verdict.drop(packet);
+            actions.drop(packet);
         } else {
             backlog.push(packet);
         }
@@ -40,14 +40,14 @@ impl Admission for RefuseNewest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Discipline, Limit, Site};
+    use crate::{Discipline, Limit, QueueConfig};
     use exm_random::{Purpose, Stream};
     use exm_units::{Bytes, Instant, Packets, Rate};
     use proptest::prelude::*;
 
     fn queue(limit: Limit) -> DropTail {
         let stream = Stream::new(1, Purpose::Queue, 0);
-        DropTail::new(&DropTailSettings {}, Site { limit, rate: Rate::from_bps(1), stream })
+        DropTail::new(&DropTailSettings {}, QueueConfig { limit, rate: Rate::from_bps(1), stream })
     }
 
     proptest! {
@@ -62,15 +62,15 @@ mod tests {
             ],
         ) {
             let mut queue = queue(limit);
-            let mut verdict = Verdict::default();
+            let mut actions = QueueActions::default();
             let (mut taken, mut last, mut lost) = (0, None, 0);
             let mut sent = 0;
             for step in steps {
                 if let Some(size) = step {
-                    queue.enqueue(Instant::ZERO, Packet::new(0, sent, size, Instant::ZERO), &mut verdict);
+                    queue.enqueue(Instant::ZERO, Packet::new(0, sent, size, Instant::ZERO), &mut actions);
                     sent += 1;
-                    lost += verdict.take_dropped().count() as u64;
-                } else if let Some(packet) = queue.dequeue(Instant::ZERO, &mut verdict) {
+                    lost += actions.take_dropped().count() as u64;
+                } else if let Some(packet) = queue.dequeue(Instant::ZERO, &mut actions) {
                     prop_assert!(last < Some(packet.sequence));
                     last = Some(packet.sequence);
                     taken += 1;

@@ -5,7 +5,7 @@
 //! square root of the count, until they no longer wait so long. Routers come near that root by one
 //! step of Newton's iteration a drop.
 
-use crate::{ImpossibleSetting, Packet, Verdict};
+use crate::{ImpossibleSetting, Packet, QueueActions};
 use exm_units::{Bytes, Instant, Span};
 
 /// CoDel's target sojourn time (RFC 8289, section 4: 5 % of the interval).
@@ -57,8 +57,8 @@ impl Law {
 
     /// Marks `packet` where that may stand for a drop.
     #[inline]
-    fn marks(&self, packet: &mut Packet, verdict: &mut Verdict) -> bool {
-        self.ecn && verdict.mark(packet)
+    fn marks(&self, packet: &mut Packet, actions: &mut QueueActions) -> bool {
+        self.ecn && actions.mark(packet)
     }
 }
 
@@ -96,7 +96,7 @@ impl Dropper {
         &mut self,
         law: &Law,
         now: Instant,
-        verdict: &mut Verdict,
+        actions: &mut QueueActions,
         mut pop: impl FnMut() -> Option<(Packet, u64)>,
     ) -> Option<Packet> {
         let (head, persists) = self.take(law, now, &mut pop);
@@ -106,9 +106,9 @@ impl Dropper {
         }
         let head = head?;
         if !self.dropping {
-            self.begin(law, now, verdict, (head, pop))
+            self.begin(law, now, actions, (head, pop))
         } else if now >= self.drop_next {
-            self.go_on(law, now, verdict, (head, pop))
+            self.go_on(law, now, actions, (head, pop))
         } else {
             Some(head)
         }
@@ -143,7 +143,7 @@ impl Dropper {
         &mut self,
         law: &Law,
         now: Instant,
-        verdict: &mut Verdict,
+        actions: &mut QueueActions,
         (mut head, mut pop): (Packet, impl FnMut() -> Option<(Packet, u64)>),
     ) -> Option<Packet> {
         self.dropping = true;
@@ -158,10 +158,10 @@ impl Dropper {
         }
         self.last_count = self.count;
         self.drop_next = self.next(law, now);
-        if law.marks(&mut head, verdict) {
+        if law.marks(&mut head, actions) {
             return Some(head);
         }
-        verdict.drop(head);
+        actions.drop(head);
         self.take(law, now, &mut pop).0
     }
 
@@ -187,18 +187,18 @@ impl Dropper {
         &mut self,
         law: &Law,
         now: Instant,
-        verdict: &mut Verdict,
+        actions: &mut QueueActions,
         (head, mut pop): (Packet, impl FnMut() -> Option<(Packet, u64)>),
     ) -> Option<Packet> {
         let mut next = Some(head);
         while self.dropping && now >= self.drop_next {
             let mut head = next?;
             self.count_to(self.count.saturating_add(1));
-            if law.marks(&mut head, verdict) {
+            if law.marks(&mut head, actions) {
                 self.drop_next = self.next(law, self.drop_next);
                 return Some(head);
             }
-            verdict.drop(head);
+            actions.drop(head);
             let (packet, persists) = self.take(law, now, &mut pop);
             next = packet;
             self.dropping = persists;
@@ -232,17 +232,18 @@ mod tests {
 
     /// When a standing queue that is looked at all the time loses or marks packets.
     fn times(law: &Law, dropper: &mut Dropper, ecn: Ecn, count: usize) -> Vec<u64> {
-        let mut verdict = Verdict::default();
+        let mut actions = QueueActions::default();
         let mut pop = standing(ecn);
         let mut seen = Vec::new();
-        dropper.dequeue(law, at(5_000_000), &mut verdict, &mut pop);
+        dropper.dequeue(law, at(5_000_000), &mut actions, &mut pop);
         let mut next = dropper.first_above;
         while seen.len() < count {
             let before = next - Span::from_nanos(1);
-            assert!(dropper.dequeue(law, before, &mut verdict, &mut pop).is_some());
-            assert!(verdict.is_empty(), "too early at {before}");
-            assert!(dropper.dequeue(law, next, &mut verdict, &mut pop).is_some());
-            let (dropped, marked) = (verdict.take_dropped().count(), verdict.take_marked());
+            assert!(dropper.dequeue(law, before, &mut actions, &mut pop).is_some());
+            assert!(actions.is_empty(), "too early at {before}");
+            assert!(dropper.dequeue(law, next, &mut actions, &mut pop).is_some());
+            let (dropped, marked) =
+                (actions.take_dropped().count(), actions.take_marked().len() as u64);
             assert_eq!(dropped + marked as usize, 1, "nothing at {next}");
             assert_eq!(dropped == 1, ecn == Ecn::NotCapable);
             seen.push(next.as_nanos());
@@ -286,13 +287,13 @@ mod tests {
             let mut dropper = Dropper::NEW;
             times(&LAW, &mut dropper, Ecn::NotCapable, 8);
             assert_eq!((dropper.count, dropper.last_count), (8, 1));
-            let mut verdict = Verdict::default();
+            let mut actions = QueueActions::default();
             let mut short = || Some((Packet::new(0, 0, 1500, at(506_788_341)), 0));
-            dropper.dequeue(&LAW, at(506_788_341), &mut verdict, &mut short);
+            dropper.dequeue(&LAW, at(506_788_341), &mut actions, &mut short);
             assert!(!dropper.dropping);
             let again = at(506_788_341) + rest;
-            dropper.dequeue(&LAW, again, &mut verdict, standing(Ecn::NotCapable));
-            dropper.dequeue(&LAW, again + INTERVAL, &mut verdict, standing(Ecn::NotCapable));
+            dropper.dequeue(&LAW, again, &mut actions, standing(Ecn::NotCapable));
+            dropper.dequeue(&LAW, again + INTERVAL, &mut actions, standing(Ecn::NotCapable));
             assert!(dropper.dropping);
             assert_eq!(dropper.count, count);
         }
@@ -302,22 +303,22 @@ mod tests {
     #[test]
     fn drops_that_are_due_are_made_up_for() {
         let mut dropper = Dropper::NEW;
-        let mut verdict = Verdict::default();
+        let mut actions = QueueActions::default();
         for millis in [5, 105, 400] {
             let now = at(millis * 1_000_000);
-            dropper.dequeue(&LAW, now, &mut verdict, standing(Ecn::NotCapable));
+            dropper.dequeue(&LAW, now, &mut actions, standing(Ecn::NotCapable));
         }
-        assert_eq!(verdict.take_dropped().count(), 5);
+        assert_eq!(actions.take_dropped().count(), 5);
     }
 
     #[test]
     fn a_single_packet_is_never_too_long() {
         let mut dropper = Dropper::NEW;
-        let mut verdict = Verdict::default();
+        let mut actions = QueueActions::default();
         for second in 0..100 {
             let mut pop = || Some((Packet::new(0, 0, 1500, Instant::ZERO), 1500));
-            dropper.dequeue(&LAW, at(second * 1_000_000_000), &mut verdict, &mut pop);
+            dropper.dequeue(&LAW, at(second * 1_000_000_000), &mut actions, &mut pop);
         }
-        assert!(verdict.is_empty());
+        assert!(actions.is_empty());
     }
 }

@@ -3,7 +3,7 @@
 use crate::bins::{Bins, Order, Plan};
 use crate::dropper::{INTERVAL, Law, MTU, Root, TARGET};
 use crate::parameters::parameters;
-use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
+use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
 use exm_units::{Bytes, Instant, Span};
 use std::marker::PhantomData;
 
@@ -114,18 +114,22 @@ impl<T: Turns> Discipline for FairCoDel<T> {
         settings.plan::<T>().check()
     }
 
-    fn new(settings: &FairCoDelSettings, site: Site) -> FairCoDel<T> {
-        FairCoDel { bins: Bins::new(&settings.plan::<T>(), site), turns: PhantomData }
+    fn new(settings: &FairCoDelSettings, config: QueueConfig) -> FairCoDel<T> {
+        FairCoDel { bins: Bins::new(&settings.plan::<T>(), config), turns: PhantomData }
     }
 
     #[inline]
-    fn enqueue(&mut self, _now: Instant, packet: Packet, verdict: &mut Verdict) {
-        self.bins.enqueue(packet, verdict);
+    fn enqueue(&mut self, _now: Instant, packet: Packet, actions: &mut QueueActions) {
+        self.bins.enqueue(packet, actions);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Instant, verdict: &mut Verdict) -> Option<Packet> {
-        self.bins.dequeue(now, verdict)
+    fn dequeue(&mut self, now: Instant, actions: &mut QueueActions) -> Option<Packet> {
+        self.bins.dequeue(now, actions)
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.bins.set_limit(limit);
     }
 
     fn packets(&self) -> usize {

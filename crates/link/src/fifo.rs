@@ -1,7 +1,7 @@
 //! [`Fifo`]: the disciplines that are one queue and a rule for what comes.
 
 use crate::backlog::Backlog;
-use crate::{Discipline, Packet, Parameters, Site, Verdict};
+use crate::{Discipline, Limit, Packet, Parameters, QueueActions, QueueConfig};
 use exm_units::Instant;
 use std::fmt::Debug;
 
@@ -17,7 +17,7 @@ pub trait Admission: Clone {
     fn new(settings: &Self::Settings) -> Self;
 
     /// `packet` comes to `backlog`, and is taken in, or it or others are dropped.
-    fn admit(&self, backlog: &mut Backlog, packet: Packet, verdict: &mut Verdict);
+    fn admit(&self, backlog: &mut Backlog, packet: Packet, actions: &mut QueueActions);
 }
 
 /// First in, first out: one queue, and `A` says what is taken in.
@@ -32,18 +32,22 @@ impl<A: Admission> Discipline for Fifo<A> {
 
     type Settings = A::Settings;
 
-    fn new(settings: &A::Settings, site: Site) -> Fifo<A> {
-        Fifo { admission: A::new(settings), backlog: Backlog::new(site.limit) }
+    fn new(settings: &A::Settings, config: QueueConfig) -> Fifo<A> {
+        Fifo { admission: A::new(settings), backlog: Backlog::new(config.limit) }
     }
 
     #[inline]
-    fn enqueue(&mut self, _now: Instant, packet: Packet, verdict: &mut Verdict) {
-        self.admission.admit(&mut self.backlog, packet, verdict);
+    fn enqueue(&mut self, _now: Instant, packet: Packet, actions: &mut QueueActions) {
+        self.admission.admit(&mut self.backlog, packet, actions);
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Instant, _verdict: &mut Verdict) -> Option<Packet> {
+    fn dequeue(&mut self, _now: Instant, _verdict: &mut QueueActions) -> Option<Packet> {
         self.backlog.pop()
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.backlog.set_limit(limit);
     }
 
     fn packets(&self) -> usize {

@@ -1,3 +1,7 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! What stands behind a link: its queue and its service.
 //!
 //! A link takes packets into its [`Queue`], serves one at a time as its [`Service`] allows, loses
@@ -35,7 +39,7 @@ pub use fifo::Fifo;
 pub use packet::{Ecn, Packet, XcpHeader};
 pub use parameters::{Parameters, QueueError};
 pub use pie::{Pie, PieSettings};
-pub use queue::{Discipline, Limit, Queue, QueueKind, Site, Verdict};
+pub use queue::{Discipline, Limit, Queue, QueueActions, QueueConfig, QueueKind};
 pub use red::{Red, RedSettings};
 pub use service::{Server, Service, TraceServer};
 pub use setting::ImpossibleSetting;

@@ -311,7 +311,7 @@ mod tests {
             ("codel target", "\"target\" after the queue codel has no value: settings are written"),
             ("codel ecn=true,target", "\"target\" after the queue codel has no value"),
             ("codel target=1ms,target=2ms", "the queue codel has target twice"),
-            ("codel target=5", "the queue codel cannot have target = 5: \"5\" is not a span"),
+            ("codel target=5", "the queue codel cannot have target = 5: \"5\" is not a duration"),
             ("codel ecn=yes", "the queue codel cannot have ecn = yes: give true or false"),
             ("fq-codel bins=1.5", "the queue fq-codel cannot have bins = 1.5: give a whole number"),
             ("pie alpha=nan", "the queue pie cannot have alpha = nan: give a number"),

@@ -2,7 +2,7 @@
 
 use crate::backlog::Backlog;
 use crate::parameters::parameters;
-use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
+use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
 use exm_random::Stream;
 use exm_units::{Bytes, Instant, Probability, Span};
 
@@ -181,10 +181,10 @@ impl Pie {
 
     /// Marks `packet` where that may stand for a drop (section 5.1).
     #[inline]
-    fn marks(&self, packet: &mut Packet, verdict: &mut Verdict) -> bool {
+    fn marks(&self, packet: &mut Packet, actions: &mut QueueActions) -> bool {
         let PieSettings { ecn, mark_below, .. } = self.settings;
         let mild = self.probability < mark_below.get() || mark_below.get() == 1.0;
-        ecn && mild && verdict.mark(packet)
+        ecn && mild && actions.mark(packet)
     }
 }
 
@@ -210,37 +210,41 @@ impl Discipline for Pie {
         Ok(())
     }
 
-    fn new(settings: &PieSettings, site: Site) -> Pie {
+    fn new(settings: &PieSettings, config: QueueConfig) -> Pie {
         Pie {
             settings: PieSettings { update: settings.update.max(LEAST_TIME), ..*settings },
-            backlog: Backlog::new(site.limit),
+            backlog: Backlog::new(config.limit),
             update_at: Instant::ZERO.saturating_add(settings.update),
             sojourn: Span::ZERO,
             last_delay: Span::ZERO,
             probability: 0.0,
             burst_left: settings.burst,
             accumulated: 0.0,
-            stream: site.stream,
+            stream: config.stream,
         }
     }
 
     #[inline]
-    fn enqueue(&mut self, now: Instant, mut packet: Packet, verdict: &mut Verdict) {
+    fn enqueue(&mut self, now: Instant, mut packet: Packet, actions: &mut QueueActions) {
         self.update_to(now);
         let full = self.backlog.is_full(packet.size);
-        if full || self.chooses() && !self.marks(&mut packet, verdict) {
-            verdict.drop(packet);
+        if full || self.chooses() && !self.marks(&mut packet, actions) {
+            actions.drop(packet);
         } else {
             self.backlog.push(packet);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Instant, _verdict: &mut Verdict) -> Option<Packet> {
+    fn dequeue(&mut self, now: Instant, _verdict: &mut QueueActions) -> Option<Packet> {
         self.update_to(now);
         let packet = self.backlog.pop()?;
         self.sojourn = now.saturating_since(packet.at);
         Some(packet)
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.backlog.set_limit(limit);
     }
 
     fn packets(&self) -> usize {
@@ -255,11 +259,11 @@ impl Discipline for Pie {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::site;
+    use crate::tests::config;
     use crate::{Ecn, Limit};
 
     fn pie(settings: PieSettings) -> Pie {
-        Pie::new(&settings, site(Limit::Unlimited))
+        Pie::new(&settings, config(Limit::Unlimited))
     }
 
     fn at(millis: u64) -> Instant {
@@ -350,7 +354,7 @@ mod tests {
         let mut capable = Packet { ecn: Ecn::Capable, ..Packet::new(0, 0, 1500, Instant::ZERO) };
         for (probability, marks) in [(0.099, true), (0.1, false)] {
             queue.probability = probability;
-            assert_eq!(queue.marks(&mut capable, &mut Verdict::default()), marks);
+            assert_eq!(queue.marks(&mut capable, &mut QueueActions::default()), marks);
         }
     }
 
@@ -359,7 +363,7 @@ mod tests {
     #[test]
     fn the_delay_settles_at_the_target() {
         let mut queue = pie(PieSettings::default());
-        let mut verdict = Verdict::default();
+        let mut actions = QueueActions::default();
         let (mut due, mut free) = (0.0, Instant::ZERO);
         let (mut delays, mut left) = (Span::ZERO, 0);
         let service = Span::from_micros(1200);
@@ -371,10 +375,10 @@ mod tests {
             due += rate * 1e-4;
             while due >= 1.0 {
                 due -= 1.0;
-                queue.enqueue(now, Packet::new(0, 0, 1500, now), &mut verdict);
+                queue.enqueue(now, Packet::new(0, 0, 1500, now), &mut actions);
             }
             while free <= now {
-                let packet = queue.dequeue(now, &mut verdict);
+                let packet = queue.dequeue(now, &mut actions);
                 free = if packet.is_some() { free.max(now) + service } else { now + service };
                 if packet.is_some() && micros > 20_000_000 {
                     delays += queue.sojourn;
@@ -385,6 +389,6 @@ mod tests {
         let (mean, utilisation) = ((delays / left).as_millis_f64(), left as f64 / 33_333.0);
         assert!((mean - 15.0).abs() < 2.0, "{mean} ms");
         assert!(utilisation > 0.98, "{utilisation}");
-        assert!(verdict.take_dropped().count() > 1000);
+        assert!(actions.take_dropped().count() > 1000);
     }
 }

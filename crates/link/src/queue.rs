@@ -20,6 +20,15 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// Whether a packet of `size` may wait at all, in an empty queue.
+    pub fn holds(self, size: Bytes) -> bool {
+        match self {
+            Limit::Packets(limit) => limit > Packets::ZERO,
+            Limit::Bytes(limit) => limit >= size,
+            Limit::Unlimited => true,
+        }
+    }
+
     /// Whether a queue of `packets` and `bytes` has no room for one packet more, of `size` bytes.
     #[inline]
     pub fn is_full(self, packets: usize, bytes: u64, size: u32) -> bool {
@@ -51,9 +60,9 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Where a queue stands.
+/// What a queue is built for.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct QueueConfig {
     /// How much it may hold.
     pub limit: Limit,
     /// The rate of its link, on long average.
@@ -80,17 +89,23 @@ pub trait Discipline: Clone {
         Ok(())
     }
 
-    /// An empty queue at `site`. It works with settings that pass the check; what it does with
-    /// others is up to it, as long as it does it without a fault.
-    fn new(settings: &Self::Settings, site: Site) -> Self;
+    /// An empty queue as `config` says. It must work with settings that pass the check, and must not
+    /// panic with others.
+    fn new(settings: &Self::Settings, config: QueueConfig) -> Self;
 
     /// `packet` arrives at `now`, which is what its `at` says: it is taken in, or it or others are
     /// dropped.
-    fn enqueue(&mut self, now: Instant, packet: Packet, verdict: &mut Verdict);
+    fn enqueue(&mut self, now: Instant, packet: Packet, actions: &mut QueueActions);
 
     /// The link is free at `now` and takes the next packet, if there is one; others may be dropped
     /// on the way.
-    fn dequeue(&mut self, now: Instant, verdict: &mut Verdict) -> Option<Packet>;
+    fn dequeue(&mut self, now: Instant, actions: &mut QueueActions) -> Option<Packet>;
+
+    /// From now on at most `limit` may wait. What waits already stays, even where it is more.
+    fn set_limit(&mut self, limit: Limit);
+
+    /// From now on its link transmits at `rate`. Most disciplines do not depend on it.
+    fn set_rate(&mut self, _rate: Rate) {}
 
     /// How many packets wait.
     fn packets(&self) -> usize;
@@ -99,14 +114,14 @@ pub trait Discipline: Clone {
     fn bytes(&self) -> u64;
 }
 
-/// What disciplines decided on packets, until whoever asked has read it.
+/// The packets that queue disciplines dropped and marked, until their caller takes them.
 #[derive(Clone, Debug, Default)]
-pub struct Verdict {
+pub struct QueueActions {
     dropped: Vec<Packet>,
-    marked: u64,
+    marked: Vec<Packet>,
 }
 
-impl Verdict {
+impl QueueActions {
     /// `packet` is dropped.
     #[inline]
     pub fn drop(&mut self, packet: Packet) {
@@ -120,15 +135,24 @@ impl Verdict {
         if packet.ecn == Ecn::NotCapable {
             return false;
         }
-        self.marked += 1;
         packet.ecn = Ecn::Marked;
+        self.marked.push(*packet);
         true
     }
 
-    /// Whether there is anything to read.
+    /// Whether nothing was dropped or marked since it was last asked.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.dropped.is_empty() && self.marked == 0
+        self.dropped.is_empty() && self.marked.is_empty()
+    }
+
+    /// Whether `packet` is among those dropped since they were last taken.
+    pub fn drops(&self, packet: &Packet) -> bool {
+        let same = |dropped: &&Packet| {
+            (dropped.flow, dropped.sequence, dropped.sent_at, dropped.tag)
+                == (packet.flow, packet.sequence, packet.sent_at, packet.tag)
+        };
+        self.dropped.iter().find(same).is_some()
     }
 
     /// The packets dropped since it was last asked.
@@ -136,9 +160,9 @@ impl Verdict {
         self.dropped.drain(..)
     }
 
-    /// How many packets were marked since it was last asked.
-    pub fn take_marked(&mut self) -> u64 {
-        std::mem::take(&mut self.marked)
+    /// The packets marked since it was last asked. They are in the queue, or have left it.
+    pub fn take_marked(&mut self) -> impl ExactSizeIterator<Item = Packet> {
+        self.marked.drain(..)
     }
 }
 
@@ -203,10 +227,10 @@ macro_rules! queues {
                 match self { $(QueueKind::$name(_) => $name::NAME,)* }
             }
 
-            /// An empty queue at `site`.
-            pub fn build(&self, site: Site) -> Queue {
+            /// An empty queue as `config` says.
+            pub fn build(&self, config: QueueConfig) -> Queue {
                 match self {
-                    $(QueueKind::$name(settings) => Queue::$name($name::new(settings, site)),)*
+                    $(QueueKind::$name(settings) => Queue::$name($name::new(settings, config)),)*
                 }
             }
         }
@@ -224,16 +248,26 @@ macro_rules! queues {
                 match self { $(Queue::$name(queue) => queue.bytes(),)* }
             }
 
+            /// From now on at most `limit` may wait. What waits already stays, even where it is more.
+            pub fn set_limit(&mut self, limit: Limit) {
+                match self { $(Queue::$name(queue) => queue.set_limit(limit),)* }
+            }
+
+            /// From now on its link transmits at `rate`.
+            pub fn set_rate(&mut self, rate: Rate) {
+                match self { $(Queue::$name(queue) => queue.set_rate(rate),)* }
+            }
+
             /// `packet` arrives at `now`: it is taken in, or it or others are dropped.
             #[inline]
-            pub fn enqueue(&mut self, now: Instant, packet: Packet, verdict: &mut Verdict) {
-                match self { $(Queue::$name(queue) => queue.enqueue(now, packet, verdict),)* }
+            pub fn enqueue(&mut self, now: Instant, packet: Packet, actions: &mut QueueActions) {
+                match self { $(Queue::$name(queue) => queue.enqueue(now, packet, actions),)* }
             }
 
             /// The link is free at `now` and takes the next packet, if there is one.
             #[inline]
-            pub fn dequeue(&mut self, now: Instant, verdict: &mut Verdict) -> Option<Packet> {
-                match self { $(Queue::$name(queue) => queue.dequeue(now, verdict),)* }
+            pub fn dequeue(&mut self, now: Instant, actions: &mut QueueActions) -> Option<Packet> {
+                match self { $(Queue::$name(queue) => queue.dequeue(now, actions),)* }
             }
         }
     };

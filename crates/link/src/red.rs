@@ -2,9 +2,9 @@
 
 use crate::backlog::Backlog;
 use crate::parameters::parameters;
-use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
+use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
 use exm_random::Stream;
-use exm_units::{Bytes, Instant, Packets, Probability};
+use exm_units::{Bytes, Instant, Packets, Probability, Rate};
 
 /// An average that is as good as none: what decays for ever would end in numbers that processors
 /// are slow with.
@@ -123,6 +123,12 @@ impl Red {
     }
 }
 
+/// The logarithm of what is left of the average after a nanosecond without packets.
+fn decay(settings: &RedSettings, rate: Rate) -> f64 {
+    let service = rate.service_time(settings.idle_packet);
+    libm::log1p(-settings.weight.get()) / service.as_nanos() as f64
+}
+
 impl Discipline for Red {
     const NAME: &'static str = "red";
 
@@ -149,29 +155,28 @@ impl Discipline for Red {
         Ok(())
     }
 
-    fn new(settings: &RedSettings, site: Site) -> Red {
-        let service = site.rate.service_time(settings.idle_packet);
+    fn new(settings: &RedSettings, config: QueueConfig) -> Red {
         Red {
             settings: *settings,
-            decay: libm::log1p(-settings.weight.get()) / service.as_nanos() as f64,
-            backlog: Backlog::new(site.limit),
+            decay: decay(settings, config.rate),
+            backlog: Backlog::new(config.limit),
             average: 0.0,
             empty_since: Some(Instant::ZERO),
             passed: None,
-            stream: site.stream,
+            stream: config.stream,
         }
     }
 
     #[inline]
-    fn enqueue(&mut self, now: Instant, mut packet: Packet, verdict: &mut Verdict) {
+    fn enqueue(&mut self, now: Instant, mut packet: Packet, actions: &mut QueueActions) {
         self.update_average(now);
         let full = self.backlog.is_full(packet.size);
         // What is dropped for want of room counts as chosen.
         if full {
             self.passed = self.passed.map(|_| 0);
         }
-        if full || self.chooses() && !(self.settings.ecn && verdict.mark(&mut packet)) {
-            verdict.drop(packet);
+        if full || self.chooses() && !(self.settings.ecn && actions.mark(&mut packet)) {
+            actions.drop(packet);
             if self.backlog.packets() == 0 {
                 self.empty_since = Some(now);
             }
@@ -181,12 +186,20 @@ impl Discipline for Red {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Instant, _verdict: &mut Verdict) -> Option<Packet> {
+    fn dequeue(&mut self, now: Instant, _verdict: &mut QueueActions) -> Option<Packet> {
         let packet = self.backlog.pop()?;
         if self.backlog.packets() == 0 {
             self.empty_since = Some(now);
         }
         Some(packet)
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.backlog.set_limit(limit);
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        self.decay = decay(&self.settings, rate);
     }
 
     fn packets(&self) -> usize {
@@ -201,21 +214,21 @@ impl Discipline for Red {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::site;
+    use crate::tests::config;
     use crate::{Ecn, Limit};
     use exm_units::Span;
 
     fn red(settings: RedSettings) -> Red {
-        // 500 bytes take 0.4 ms at the site's 10 Mbps.
-        Red::new(&settings, site(Limit::Unlimited))
+        // 500 bytes take 0.4 ms at the link's 10 Mbps.
+        Red::new(&settings, config(Limit::Unlimited))
     }
 
     fn arrive(queue: &mut Red, millis: u64, ecn: Ecn) -> (usize, u64) {
         let now = Instant::ZERO + Span::from_millis(millis);
-        let mut verdict = Verdict::default();
+        let mut actions = QueueActions::default();
         let packet = Packet { ecn, ..Packet::new(0, 0, 1500, now) };
-        queue.enqueue(now, packet, &mut verdict);
-        (verdict.take_dropped().count(), verdict.take_marked())
+        queue.enqueue(now, packet, &mut actions);
+        (actions.take_dropped().count(), actions.take_marked().len() as u64)
     }
 
     /// By hand: with a weight of 1/4, arrivals that find 0 (empty), 1, 2 and 3 give 0, 1/4, 11/16
@@ -229,7 +242,7 @@ mod tests {
             assert_eq!(queue.average, expected);
         }
         let at = |millis| Instant::ZERO + Span::from_millis(millis);
-        (0..4).for_each(|_| assert!(queue.dequeue(at(20), &mut Verdict::default()).is_some()));
+        (0..4).for_each(|_| assert!(queue.dequeue(at(20), &mut QueueActions::default()).is_some()));
         arrive(&mut queue, 22, Ecn::NotCapable);
         let expected = 1.265_625 * 0.75 * 0.75 * 0.75 * 0.75 * 0.75;
         assert!((queue.average - expected).abs() < 1e-12, "{}", queue.average);

@@ -1,6 +1,6 @@
 //! [`Service`]: when a link has transmitted a packet.
 
-use crate::{Packet, Queue, Verdict};
+use crate::{Packet, Queue, QueueActions};
 use exm_trace::{OPPORTUNITY, Opportunities, Trace};
 use exm_units::{Bytes, Instant, Rate, Span};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl TraceServer {
         &mut self,
         now: Instant,
         queue: &mut Queue,
-        verdict: &mut Verdict,
+        actions: &mut QueueActions,
         mut out: impl FnMut(Packet),
     ) {
         while self.opportunities.peek() <= now {
@@ -93,7 +93,7 @@ impl TraceServer {
             }
             let mut budget = OPPORTUNITY.get();
             while let Some((packet, rest)) = self.head.take().or_else(|| {
-                let packet = queue.dequeue(now, verdict)?;
+                let packet = queue.dequeue(now, actions)?;
                 Some((packet, u64::from(packet.size)))
             }) {
                 if rest > budget {
@@ -131,7 +131,7 @@ impl TraceServer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::site;
+    use crate::tests::config;
     use crate::{Limit, QueueKind};
     use proptest::prelude::*;
 
@@ -145,10 +145,10 @@ mod tests {
     }
 
     fn queue(sizes: &[u32]) -> Queue {
-        let mut queue = QueueKind::default().build(site(Limit::Unlimited));
+        let mut queue = QueueKind::default().build(config(Limit::Unlimited));
         for (sequence, &size) in (0..).zip(sizes) {
             let packet = Packet::new(0, sequence, size, Instant::ZERO);
-            queue.enqueue(Instant::ZERO, packet, &mut Verdict::default());
+            queue.enqueue(Instant::ZERO, packet, &mut QueueActions::default());
         }
         queue
     }
@@ -156,7 +156,7 @@ mod tests {
     /// Serves at `millis`; how many packets left.
     fn serve(server: &mut TraceServer, queue: &mut Queue, millis: u64) -> usize {
         let mut left = 0;
-        server.serve(at(millis), queue, &mut Verdict::default(), |_| left += 1);
+        server.serve(at(millis), queue, &mut QueueActions::default(), |_| left += 1);
         left
     }
 
@@ -216,7 +216,7 @@ mod tests {
                 now = server.next(now);
                 let trace = server.opportunities.trace();
                 offered = trace.capacity(Instant::ZERO, now + Span::from_nanos(1)).get();
-                server.serve(now, &mut queue, &mut Verdict::default(), |packet| {
+                server.serve(now, &mut queue, &mut QueueActions::default(), |packet| {
                     assert_eq!(packet.sequence, left);
                     left += 1;
                     carried += u64::from(packet.size);

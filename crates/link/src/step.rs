@@ -3,7 +3,7 @@
 use crate::backlog::Backlog;
 use crate::fifo::{Admission, Fifo};
 use crate::parameters::parameters;
-use crate::{Packet, Verdict};
+use crate::{Packet, QueueActions};
 use exm_units::Packets;
 
 /// A drop-tail queue that marks each packet that finds more than a threshold waiting (Alizadeh et
@@ -45,13 +45,13 @@ impl Admission for MarkAbove {
     }
 
     #[inline]
-    fn admit(&self, backlog: &mut Backlog, mut packet: Packet, verdict: &mut Verdict) {
+    fn admit(&self, backlog: &mut Backlog, mut packet: Packet, actions: &mut QueueActions) {
         if backlog.is_full(packet.size) {
-            verdict.drop(packet);
+            actions.drop(packet);
             return;
         }
         if backlog.packets() as u64 > self.threshold {
-            verdict.mark(&mut packet);
+            actions.mark(&mut packet);
         }
         backlog.push(packet);
     }
@@ -60,24 +60,24 @@ impl Admission for MarkAbove {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::site;
+    use crate::tests::config;
     use crate::{Discipline, Ecn, Limit};
     use exm_units::Instant;
 
     #[test]
     fn what_finds_more_than_the_threshold_is_marked() {
         let settings = StepSettings { threshold: Packets::new(2) };
-        let mut queue = Step::new(&settings, site(Limit::Packets(Packets::new(6))));
-        let mut verdict = Verdict::default();
+        let mut queue = Step::new(&settings, config(Limit::Packets(Packets::new(6))));
+        let mut actions = QueueActions::default();
         for sequence in 0..7 {
             let mut packet = Packet::new(0, sequence, 1500, Instant::ZERO);
             packet.ecn = if sequence == 4 { Ecn::NotCapable } else { Ecn::Capable };
-            queue.enqueue(Instant::ZERO, packet, &mut verdict);
+            queue.enqueue(Instant::ZERO, packet, &mut actions);
         }
         // The seventh does not fit; marks are for packets that go on.
-        assert_eq!(verdict.take_dropped().map(|packet| packet.sequence).collect::<Vec<_>>(), [6]);
-        assert_eq!(verdict.take_marked(), 2);
-        let left = std::iter::from_fn(|| queue.dequeue(Instant::ZERO, &mut verdict));
+        assert_eq!(actions.take_dropped().map(|packet| packet.sequence).collect::<Vec<_>>(), [6]);
+        assert_eq!(actions.take_marked().len(), 2);
+        let left = std::iter::from_fn(|| queue.dequeue(Instant::ZERO, &mut actions));
         let marked = left.filter(|packet| packet.ecn == Ecn::Marked).map(|packet| packet.sequence);
         assert_eq!(marked.collect::<Vec<_>>(), [3, 5]);
     }

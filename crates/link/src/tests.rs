@@ -3,15 +3,17 @@
 use crate::{
     CoDelSettings, FqCoDelSettings, PieSettings, RedSettings, SfqCoDelSettings, XcpSettings,
 };
-use crate::{Ecn, Limit, Packet, Queue, QueueError, QueueKind, Site, Verdict, XcpHeader};
+use crate::{
+    Ecn, Limit, Packet, Queue, QueueActions, QueueConfig, QueueError, QueueKind, XcpHeader,
+};
 use exm_random::{Purpose, Stream};
 use exm_units::{Bytes, Instant, Packets, Rate, Span};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 /// A place for a queue, at a link of 10 Mbps.
-pub(crate) fn site(limit: Limit) -> Site {
-    Site { limit, rate: Rate::from_mbps(10.0), stream: Stream::new(1, Purpose::Queue, 0) }
+pub(crate) fn config(limit: Limit) -> QueueConfig {
+    QueueConfig { limit, rate: Rate::from_mbps(10.0), stream: Stream::new(1, Purpose::Queue, 0) }
 }
 
 fn named(name: &str) -> QueueKind {
@@ -65,13 +67,13 @@ struct Books {
 }
 
 impl Books {
-    fn check(&mut self, queue: &Queue, limit: Limit, verdict: &mut Verdict) {
-        for packet in verdict.take_dropped() {
+    fn check(&mut self, queue: &Queue, limit: Limit, actions: &mut QueueActions) {
+        for packet in actions.take_dropped() {
             let known = self.waiting.remove(&(packet.flow, packet.sequence));
             assert!(known.is_some(), "dropped what was not there");
         }
-        self.marked += verdict.take_marked();
-        assert!(verdict.is_empty());
+        self.marked += actions.take_marked().len() as u64;
+        assert!(actions.is_empty());
         assert_eq!(queue.packets(), self.waiting.len());
         let bytes: u64 = self.waiting.values().map(|packet| u64::from(packet.size)).sum();
         assert_eq!(queue.bytes(), bytes);
@@ -91,8 +93,8 @@ impl Books {
 
 /// Nothing vanishes, flows stay in order, counts are right, and the limit is kept.
 fn live(kind: &QueueKind, limit: Limit, steps: &[(Span, Step)]) -> Vec<(u32, u64)> {
-    let mut queue = kind.build(site(limit));
-    let (mut books, mut verdict) = (Books::default(), Verdict::default());
+    let mut queue = kind.build(config(limit));
+    let (mut books, mut actions) = (Books::default(), QueueActions::default());
     let (mut now, mut left) = (Instant::ZERO, Vec::new());
     for (number, (pause, step)) in (0..).zip(steps) {
         now += *pause;
@@ -101,11 +103,11 @@ fn live(kind: &QueueKind, limit: Limit, steps: &[(Span, Step)]) -> Vec<(u32, u64
                 let packet =
                     Packet { ecn: *ecn, header: *header, ..Packet::new(*flow, number, *size, now) };
                 books.waiting.insert((*flow, number), packet);
-                queue.enqueue(now, packet, &mut verdict);
+                queue.enqueue(now, packet, &mut actions);
             }
             Step::Dequeue => {
                 let waits = queue.packets() > 0;
-                let packet = queue.dequeue(now, &mut verdict);
+                let packet = queue.dequeue(now, &mut actions);
                 // No discipline drops all there is.
                 assert_eq!(packet.is_some(), waits);
                 if let Some(packet) = packet {
@@ -114,12 +116,12 @@ fn live(kind: &QueueKind, limit: Limit, steps: &[(Span, Step)]) -> Vec<(u32, u64
                 }
             }
         }
-        books.check(&queue, limit, &mut verdict);
+        books.check(&queue, limit, &mut actions);
     }
     // What waits comes out at last.
-    while let Some(packet) = queue.dequeue(now, &mut verdict) {
+    while let Some(packet) = queue.dequeue(now, &mut actions) {
         books.leaves(&packet);
-        books.check(&queue, limit, &mut verdict);
+        books.check(&queue, limit, &mut actions);
     }
     assert!(books.waiting.is_empty());
     left
@@ -169,21 +171,21 @@ proptest! {
 /// A link that is overloaded by half: 3 packets come while 2 leave, for 10 s. How many were dropped
 /// and how many marked.
 fn overload(kind: &QueueKind, ecn: Ecn, limit: Limit) -> (usize, u64) {
-    let mut queue = kind.build(site(limit));
-    let mut verdict = Verdict::default();
+    let mut queue = kind.build(config(limit));
+    let mut actions = QueueActions::default();
     let (mut dropped, mut marked) = (0, 0);
     for round in 0..4_000 {
         let now = Instant::ZERO + Span::from_micros(2400) * round;
         for sequence in 0..3 {
             let flow = (sequence % 2) as u32;
             let packet = Packet { ecn, ..Packet::new(flow, round * 3 + sequence, 1500, now) };
-            queue.enqueue(now, packet, &mut verdict);
+            queue.enqueue(now, packet, &mut actions);
         }
         for half in 0..2 {
-            queue.dequeue(now + Span::from_micros(1200) * half, &mut verdict);
+            queue.dequeue(now + Span::from_micros(1200) * half, &mut actions);
         }
-        dropped += verdict.take_dropped().count();
-        marked += verdict.take_marked();
+        dropped += actions.take_dropped().count();
+        marked += actions.take_marked().len() as u64;
     }
     (dropped, marked)
 }

@@ -2,8 +2,8 @@
 
 use crate::backlog::Backlog;
 use crate::parameters::parameters;
-use crate::{Discipline, ImpossibleSetting, Packet, Site, Verdict};
-use exm_units::{Instant, Probability, Span};
+use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
+use exm_units::{Instant, Probability, Rate, Span};
 
 /// No control interval is shorter; nothing in the paper, but an estimate of zero would be no
 /// interval.
@@ -228,6 +228,11 @@ impl Grants {
     }
 }
 
+/// In bytes a second.
+fn capacity(rate: Rate) -> f64 {
+    rate.as_bps().max(1) as f64 / 8.0
+}
+
 impl Discipline for Xcp {
     const NAME: &'static str = "xcp";
 
@@ -244,11 +249,11 @@ impl Discipline for Xcp {
         Ok(())
     }
 
-    fn new(settings: &XcpSettings, site: Site) -> Xcp {
+    fn new(settings: &XcpSettings, config: QueueConfig) -> Xcp {
         Xcp {
             settings: *settings,
-            capacity: site.rate.as_bps().max(1) as f64 / 8.0,
-            backlog: Backlog::new(site.limit),
+            capacity: capacity(config.rate),
+            backlog: Backlog::new(config.limit),
             interval: LONGEST,
             began: None,
             ends: Instant::MAX,
@@ -259,22 +264,30 @@ impl Discipline for Xcp {
     }
 
     #[inline]
-    fn enqueue(&mut self, now: Instant, packet: Packet, verdict: &mut Verdict) {
+    fn enqueue(&mut self, now: Instant, packet: Packet, actions: &mut QueueActions) {
         self.update_to(now);
         self.measure(now, &packet);
         if self.backlog.is_full(packet.size) {
-            verdict.drop(packet);
+            actions.drop(packet);
         } else {
             self.backlog.push(packet);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Instant, _verdict: &mut Verdict) -> Option<Packet> {
+    fn dequeue(&mut self, now: Instant, _verdict: &mut QueueActions) -> Option<Packet> {
         self.update_to(now);
         let mut packet = self.backlog.pop()?;
         self.grant(&mut packet);
         Some(packet)
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.backlog.set_limit(limit);
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        self.capacity = capacity(rate);
     }
 
     fn packets(&self) -> usize {
@@ -289,7 +302,7 @@ impl Discipline for Xcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::site;
+    use crate::tests::config;
     use crate::{Limit, XcpHeader};
     use exm_units::Packets;
     use std::cmp::Reverse;
@@ -326,7 +339,8 @@ mod tests {
     /// Senders (start in seconds, round trip in milliseconds) share a link; what each got from
     /// `from` to `to` seconds, in packets a second.
     fn run(senders: &[(u64, u64)], from: u64, to: u64) -> Outcome {
-        let mut queue = Xcp::new(&XcpSettings::default(), site(Limit::Packets(Packets::new(200))));
+        let mut queue =
+            Xcp::new(&XcpSettings::default(), config(Limit::Packets(Packets::new(200))));
         let new = |&(start, path): &(u64, u64)| Sender {
             cwnd: 2.0,
             rtt: 0.0,
@@ -341,7 +355,7 @@ mod tests {
             sender.in_flight = 2;
             (0..2).for_each(|_| agenda.push(Reverse((sender.start, Event::Arrive(index)))));
         }
-        let (mut busy, mut verdict) = (false, Verdict::default());
+        let (mut busy, mut actions) = (false, QueueActions::default());
         let (mut waited, mut served) = (Span::ZERO, 0);
         while let Some(Reverse((time, event))) = agenda.pop() {
             if time > to * 1_000_000_000 {
@@ -354,7 +368,7 @@ mod tests {
                     let Sender { cwnd, rtt, .. } = senders[index];
                     let mut packet = Packet::new(index as u32, 0, 1500, now);
                     packet.header = XcpHeader { cwnd: cwnd as f32, rtt: rtt as f32, feedback: 1e9 };
-                    queue.enqueue(now, packet, &mut verdict);
+                    queue.enqueue(now, packet, &mut actions);
                     if !busy {
                         busy = true;
                         agenda.push(Reverse((time, Event::Free)));
@@ -362,7 +376,7 @@ mod tests {
                 }
                 Event::Free => {
                     busy = false;
-                    if let Some(packet) = queue.dequeue(now, &mut verdict) {
+                    if let Some(packet) = queue.dequeue(now, &mut actions) {
                         busy = true;
                         let index = packet.flow as usize;
                         let feedback = (packet.header.feedback * 1e6) as i64;
@@ -393,7 +407,7 @@ mod tests {
         Outcome {
             rates: senders.iter().map(|sender| sender.received as f64 / seconds).collect(),
             queueing: waited / served,
-            drops: verdict.take_dropped().count(),
+            drops: actions.take_dropped().count(),
         }
     }
 
@@ -424,15 +438,15 @@ mod tests {
     /// take 1.2 Mbps.
     #[test]
     fn an_interval_gives_out_its_share_of_the_spare_bandwidth() {
-        let mut queue = Xcp::new(&XcpSettings::default(), site(Limit::Unlimited));
-        let mut verdict = Verdict::default();
+        let mut queue = Xcp::new(&XcpSettings::default(), config(Limit::Unlimited));
+        let mut actions = QueueActions::default();
         let at = |millis| Instant::ZERO + Span::from_millis(millis);
         let header = XcpHeader { cwnd: 10.0, rtt: 0.1, feedback: 1e9 };
         let mut feedback = 0.0;
         for millis in (0..=200).step_by(10) {
             let packet = Packet { header, ..Packet::new(0, 0, 1500, at(millis)) };
-            queue.enqueue(at(millis), packet, &mut verdict);
-            let packet = queue.dequeue(at(millis), &mut verdict).expect("it waits");
+            queue.enqueue(at(millis), packet, &mut actions);
+            let packet = queue.dequeue(at(millis), &mut actions).expect("it waits");
             assert_eq!(packet.header.feedback == 0.0, millis <= 100);
             feedback += packet.header.feedback;
         }
@@ -440,12 +454,12 @@ mod tests {
         // one: 0.4 of the spare 8.8 Mbps, for 0.1 s: 44 000 bytes.
         assert!((feedback * 1500.0 - 44_000.0).abs() < 1.0, "{feedback}");
         let plain = Packet::new(0, 0, 1500, at(205));
-        queue.enqueue(at(205), plain, &mut verdict);
-        let plain = queue.dequeue(at(205), &mut verdict).expect("it waits");
+        queue.enqueue(at(205), plain, &mut actions);
+        let plain = queue.dequeue(at(205), &mut actions).expect("it waits");
         assert_eq!(plain.header, XcpHeader::default());
         let unknown = XcpHeader { rtt: 0.0, ..header };
-        queue.enqueue(at(206), Packet { header: unknown, ..plain }, &mut verdict);
-        let unknown = queue.dequeue(at(206), &mut verdict).expect("it waits");
+        queue.enqueue(at(206), Packet { header: unknown, ..plain }, &mut actions);
+        let unknown = queue.dequeue(at(206), &mut actions).expect("it waits");
         assert_eq!(unknown.header.feedback, 0.0);
     }
 }

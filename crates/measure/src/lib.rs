@@ -1,3 +1,7 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! Statistics of measurements, figures of them, and reports.
 //!
 //! Figures and reports are functions from numbers to the text of a file: the same numbers give the

@@ -1,29 +1,29 @@
-//! [`Clock`]: the time since a session's start.
+//! [`Clock`]: the time since the start of a session.
 
 use exm_units::Instant;
-use nix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, clock_gettime};
 
-/// The time since a session's start, on the clock that never jumps (`CLOCK_MONOTONIC`).
+/// The time since the start of a session, on a clock that never jumps (`CLOCK_MONOTONIC`).
 ///
-/// All processes of a machine read the same clock, so what they stamp can be compared.
+/// All processes of a machine share that clock, so their timestamps are comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// What the machine's clock showed at the start, in nanoseconds.
+    /// The machine's clock at the start, in nanoseconds.
     start: u64,
 }
 
 impl Clock {
     /// A clock that starts now.
     pub fn start() -> Clock {
-        Clock { start: raw(ClockId::CLOCK_MONOTONIC) }
+        Clock { start: read(ClockId::Monotonic) }
     }
 
-    /// A clock that started when the machine's own showed `nanos` nanoseconds.
+    /// A clock that started when the machine's clock showed `nanos` nanoseconds.
     pub fn started_at(nanos: u64) -> Clock {
         Clock { start: nanos }
     }
 
-    /// What the machine's clock showed at its start, in nanoseconds.
+    /// The machine's clock at the start, in nanoseconds.
     pub fn start_nanos(self) -> u64 {
         self.start
     }
@@ -31,19 +31,18 @@ impl Clock {
     /// The time since the start.
     #[inline]
     pub fn now(self) -> Instant {
-        Instant::from_nanos(raw(ClockId::CLOCK_MONOTONIC).saturating_sub(self.start))
+        Instant::from_nanos(read(ClockId::Monotonic).saturating_sub(self.start))
     }
 
-    /// What the calendar shows, in nanoseconds since 1970, for the head of a log.
+    /// The wall-clock time in nanoseconds since 1970, for the headers of logs.
     pub fn calendar_nanos() -> u64 {
-        raw(ClockId::CLOCK_REALTIME)
+        read(ClockId::Realtime)
     }
 }
 
-fn raw(clock: ClockId) -> u64 {
-    // The two clocks exist on every Linux; a machine without is at time zero for ever.
-    clock_gettime(clock).map_or(0, |time| {
-        let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
-        seconds.saturating_mul(1_000_000_000) + u64::try_from(time.tv_nsec()).unwrap_or(0)
-    })
+#[inline]
+fn read(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000) + u64::try_from(time.tv_nsec).unwrap_or(0)
 }

@@ -1,48 +1,46 @@
-//! [`KillSwitch`]: traffic that goes by a tunnel or not at all, even once the tunnel's process is dead.
+//! [`KillSwitch`]: blocks traffic past a tunnel, even after the tunnel's process has ended.
 
-use crate::Address;
 use crate::nft::{self, Device, Family, Hook, Side, Table, Verdict};
 use crate::restore::Lock;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What the table is called.
+/// The name of the table.
 const TABLE: &str = "exm-kill-switch";
-const UDP: u8 = 17;
-const ICMPV6: u8 = 58;
+const UDP: u8 = libc::IPPROTO_UDP as u8;
+const ICMPV6: u8 = libc::IPPROTO_ICMPV6 as u8;
 
-/// Blocks what this machine sends or forwards to some networks, unless it goes by the tunnel's device,
-/// until it is lifted. Unlike all else in this crate it stays when the process ends: that is its
-/// purpose.
+/// Blocks packets that this machine sends or forwards to some networks other than through the tunnel's
+/// device, until it is lifted. Unlike everything else in this crate it outlives the process, on purpose.
 ///
-/// It is an nftables table called `exm-kill-switch`. Exempt are: packets of sockets that have
-/// [`KillSwitch::MARK`], loopback, replies to those who connected to this machine (so that it can be
-/// administered), DHCP, neighbour discovery (RFC 4861) and what stays on a link (`fe80::/10`, `ff02::/16`,
-/// `224.0.0.0/24`). Other addresses on a local network are blocked as well.
+/// It is an nftables table called `exm-kill-switch`. Exempt are packets of sockets with the mark
+/// [`KillSwitch::MARK`], loopback, replies on connections that others opened to this machine (so that it
+/// can be administered), DHCP, neighbour discovery (RFC 4861) and link-local destinations (`fe80::/10`,
+/// `ff02::/16`, `224.0.0.0/24`). Other addresses on a local network are blocked as well.
 #[derive(Debug)]
 pub struct KillSwitch {
-    networks: Vec<Address>,
+    networks: Vec<IpNet>,
     _lock: Lock,
 }
 
 impl KillSwitch {
-    /// The mark (`SO_MARK`) of sockets whose packets may pass: those that carry the tunnel.
+    /// The mark (`SO_MARK`) of sockets that are exempt, as the tunnel's own must be.
     pub const MARK: u32 = 0x0065_786d;
 
-    /// Blocks what goes to `networks`, in the network namespace that this thread is in. One that was
-    /// left by a process is replaced, with no moment in between. None where another process that
-    /// still runs has it.
+    /// Blocks traffic to `networks` in the network namespace of the calling thread. A kill switch that an
+    /// ended process left is replaced atomically. Returns `None` if another running process has one.
     ///
     /// # Errors
-    /// This process may not, or the kernel has not what it takes.
-    pub fn engage(networks: Vec<Address>) -> io::Result<Option<KillSwitch>> {
+    /// This process lacks the privileges, or the kernel lacks a feature.
+    pub fn engage(networks: Vec<IpNet>) -> io::Result<Option<KillSwitch>> {
         let Some(_lock) = Lock::acquire("kill-switch")? else { return Ok(None) };
         let switch = KillSwitch { networks, _lock };
         switch.table(None).commit()?;
         Ok(Some(switch))
     }
 
-    /// From now on, what goes by the device called `tunnel` may pass.
+    /// Exempts packets through the device called `tunnel` from now on.
     ///
     /// # Errors
     /// The rules cannot be replaced.
@@ -50,7 +48,7 @@ impl KillSwitch {
         self.table(Some(tunnel)).commit().map(drop)
     }
 
-    /// Blocks nothing any more.
+    /// Removes the kill switch.
     ///
     /// # Errors
     /// The rules cannot be deleted.
@@ -58,16 +56,16 @@ impl KillSwitch {
         nft::delete(TABLE, Family::Inet)
     }
 
-    /// Whether one blocks, whichever process it is of. Where the kernel has no nftables, there is none.
+    /// Whether there is a kill switch, of whichever process; false if the kernel has no nftables.
     pub fn is_engaged() -> bool {
         nft::exists(TABLE, Family::Inet).unwrap_or(false)
     }
 
-    /// Takes over one that was left by a process, without a change. None where another process that
-    /// still runs has it.
+    /// Takes over, unchanged, the kill switch that an ended process left. Returns `None` if another running
+    /// process has one.
     ///
     /// # Errors
-    /// This process may not.
+    /// This process lacks the privileges.
     pub fn adopt() -> io::Result<Option<KillSwitch>> {
         let lock = Lock::acquire("kill-switch")?;
         Ok(lock.map(|_lock| KillSwitch { networks: Vec::new(), _lock }))
@@ -84,8 +82,8 @@ impl KillSwitch {
             }
             table.rule(chain, |rule| rule.has_mark(KillSwitch::MARK).verdict(Verdict::Accept));
             table.rule(chain, |rule| rule.is_reply().verdict(Verdict::Accept));
-            // A DHCP server's port, and the types from router solicitations to neighbour
-            // advertisements.
+            // The port of DHCP servers, and the ICMPv6 types from router solicitation to neighbour
+            // advertisement.
             let [dhcp, least, most] = [67_u16.to_be_bytes(), [133, 0], [136, 0]];
             for (protocol, offset, range) in
                 [(UDP, 2, [&dhcp[..], &dhcp[..]]), (ICMPV6, 0, [&least[..1], &most[..1]])]
@@ -109,12 +107,11 @@ impl KillSwitch {
     }
 }
 
-/// Addresses that no router forwards to.
-fn on_link() -> [Address; 3] {
-    let address = |ip: IpAddr, prefix| Address { ip, prefix };
+/// Destinations that no router forwards to.
+fn on_link() -> [IpNet; 3] {
     [
-        address(Ipv4Addr::new(224, 0, 0, 0).into(), 24),
-        address(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0).into(), 10),
-        address(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0).into(), 16),
+        Ipv4Net::new_assert(Ipv4Addr::new(224, 0, 0, 0), 24).into(),
+        Ipv6Net::new_assert(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10).into(),
+        Ipv6Net::new_assert(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0), 16).into(),
     ]
 }

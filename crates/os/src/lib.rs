@@ -1,33 +1,37 @@
-//! What is asked of the Linux kernel.
+#![doc = include_str!("../README.md")]
 //!
-//! Devices, namespaces, addresses, routes, packet sockets, precise waiting, signals. Whoever uses it
-//! needs no `unsafe`: what the safe wrappers of `nix` do not cover is in one small module, `sys`.
+//! # Overview
 //!
-//! **Nothing outlives the process, however it ends.** Whatever is set up here belongs to something
-//! that the kernel takes down itself when the process dies, by SIGKILL too:
+//! Linux networking for user programs: TUN devices, network namespaces, addresses, routes, firewall rules,
+//! packet sockets, precise timers, signals.
 //!
-//! | what | is gone with |
+//! Its users need no `unsafe`: the system calls that rustix has no safe wrapper for are in one small module,
+//! `sys`.
+//!
+//! **Nothing outlives the process, however it ends.** Whatever is set up here belongs to something that the
+//! kernel removes when the process dies, even by SIGKILL:
+//!
+//! | what | is removed with |
 //! |---|---|
-//! | a TUN device, its addresses, its routes | the file descriptor of [`Tun`] |
-//! | a network namespace and all that is in it | the file descriptor of [`Namespace`], and the processes in it |
-//! | a program in a namespace and those it started | its own namespace of processes, whose first dies with us ([`Confined`]) |
-//! | its view of `/etc/resolv.conf` | its own namespace of mounts |
-//! | masquerading and rules | the netlink socket that owns the table ([`Masquerade`], [`Forwarding`]) |
+//! | a TUN device with its addresses and routes | the file descriptor of [`Tun`] |
+//! | a network namespace with its devices | the file descriptor of [`Namespace`], and the processes in it |
+//! | a program in a namespace and its children | its PID namespace, whose init process dies with ours ([`Confined`]) |
+//! | its `/etc/resolv.conf` | its mount namespace |
+//! | masquerading and forwarding rules | the netlink socket that owns the table ([`Masquerade`], [`Forwarding`]) |
 //! | promiscuous mode | the [`PacketSocket`] |
-//! | processors that stay awake | the file descriptor of [`AwakeProcessors`] |
+//! | a ban on CPU idle states | the file descriptor of [`IdleInhibitor`] |
 //!
-//! What the kernel does not take back, such as a forwarding switch or a file of the system, is
-//! restored by a shell that waits for us to end ([`Restore`]). Only a [`KillSwitch`] is meant to stay.
+//! What the kernel does not undo, such as a sysctl or a system file, is restored by a shell that waits for our
+//! process to end ([`Restore`]). Only a [`KillSwitch`] outlives the process, on purpose.
 //!
-//! Threads have namespaces of their own: sockets, devices and files under `/proc/sys/net` belong to
-//! the network of the thread that opens them. [`Namespace::run`] opens them elsewhere.
+//! Network namespaces are per thread: sockets, devices and files under `/proc/sys/net` belong to the namespace
+//! of the thread that opens them. [`Namespace::run`] opens them in another.
 #![cfg(target_os = "linux")]
 
-mod awake;
 mod clock;
-mod forwarding;
+mod host;
+mod idle_inhibitor;
 mod kill_switch;
-mod masquerade;
 mod namespace;
 mod netlink;
 mod nft;
@@ -38,29 +42,25 @@ mod rights;
 mod signals;
 mod sys;
 mod tun;
+mod tun_interface;
+mod uplink;
 mod vnet;
 mod wait;
 
-/// Takes the variable `name` out of the environment, so that no program that is started from now on
-/// has it, and returns its value. It has to be called while this process has one thread: later the
-/// value is returned, and the variable stays. The kernel goes on showing what the process was started
-/// with, to its own user and to root alone (`/proc/PID/environ`, proc(5)).
-pub fn take_variable(name: &str) -> Option<std::ffi::OsString> {
-    sys::take_variable(name)
-}
-
-pub use awake::AwakeProcessors;
 pub use clock::Clock;
-pub use forwarding::{Egress, Forwarding, ForwardingError};
+pub use host::{is_installed, nameservers, take_variable};
+pub use idle_inhibitor::IdleInhibitor;
+pub use ipnet::IpNet;
 pub use kill_switch::KillSwitch;
-pub use masquerade::Masquerade;
-pub use namespace::{Namespace, read_net, set_net};
-pub use netlink::{Address, Destination, Link, Netlink, NetlinkError, Path, Route, Statistics};
+pub use namespace::{Namespace, read_net_sysctl, set_net_sysctl};
+pub use netlink::{Link, Netlink, NetlinkError, ResolvedRoute, Route, Statistics};
 pub use packet::PacketSocket;
 pub use process::{Confined, Running};
 pub use restore::{AtExit, Restore};
 pub use rights::{Identity, Rights, RightsError, set_realtime_priority};
 pub use signals::{Signal, Signals};
 pub use tun::{MAX_PACKET, Offload, Tun, TunOptions};
+pub use tun_interface::{TunInterface, TunInterfaceError};
+pub use uplink::{DefaultRoute, Egress, Forwarding, ForwardingError, Masquerade};
 pub use vnet::{Segmentation, VNET_HEADER, VnetHeader};
 pub use wait::{AnyOf, Waiter};

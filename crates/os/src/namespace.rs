@@ -1,30 +1,31 @@
-//! [`Namespace`]: a network of its own, for threads and programs that enter it.
+//! [`Namespace`]: network namespaces, and the settings under `/proc/sys/net`.
 
-use nix::sched::{CloneFlags, setns, unshare};
+use crate::sys;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// A network namespace, and what holds it: when it is dropped and no thread, program or socket is in
-/// it any more, it is gone with all that was in it.
+/// A reference to a network namespace. The kernel removes the namespace with its devices once all references
+/// are dropped and no thread, process or socket is in it.
 #[derive(Debug)]
 pub struct Namespace(File);
 
 impl Namespace {
-    /// A new one, with nothing in it but a loopback device that is down.
+    /// Creates a namespace that contains only a loopback device, which is down.
     ///
     /// # Errors
-    /// Where this process may not make any; see [`Rights`](crate::Rights).
+    /// This process lacks the privileges; see [`Rights`](crate::Rights).
     pub fn new() -> io::Result<Namespace> {
         on_a_thread(|| {
-            unshare(CloneFlags::CLONE_NEWNET)?;
+            sys::unshare(UnshareFlags::NEWNET)?;
             Namespace::current()
         })
     }
 
-    /// The one that the calling thread is in.
+    /// The namespace of the calling thread.
     ///
     /// # Errors
     /// `/proc` cannot be read.
@@ -32,20 +33,20 @@ impl Namespace {
         File::open("/proc/thread-self/ns/net").map(Namespace)
     }
 
-    /// The one that is found at `path`: what [`Namespace::path`] tells, or `ip netns add` makes in
-    /// `/run/netns`.
+    /// The namespace at `path`, which is one of [`Namespace::path`] or in `/run/netns`, where `ip netns add`
+    /// creates them.
     ///
     /// # Errors
-    /// There is nothing there.
+    /// There is no such file.
     pub fn at(path: &Path) -> io::Result<Namespace> {
         File::open(path).map(Namespace)
     }
 
-    /// Does `work` inside, on a thread of its own: the caller stays where it is. Devices and sockets
-    /// belong to the network in which they were made, whoever uses them later.
+    /// Runs `work` in this namespace, on a thread of its own; the caller's namespace does not change. Devices
+    /// and sockets belong to the namespace in which they are created, whichever thread uses them later.
     ///
     /// # Errors
-    /// The namespace cannot be entered, or what `work` gives.
+    /// The namespace cannot be entered, or `work` fails.
     pub fn run<T: Send, E: From<io::Error> + Send>(
         &self,
         work: impl FnOnce() -> Result<T, E> + Send,
@@ -56,21 +57,21 @@ impl Namespace {
         })
     }
 
-    /// Moves the calling thread inside, for the rest of its life.
+    /// Moves the calling thread into this namespace permanently.
     ///
     /// # Errors
-    /// Where this process may not.
+    /// This process lacks the privileges.
     pub fn enter(&self) -> io::Result<()> {
-        Ok(setns(&self.0, CloneFlags::CLONE_NEWNET)?)
+        enter_network(self.as_fd())
     }
 
-    /// A file descriptor of its own for whoever enters it later.
+    /// A duplicate of its file descriptor.
     pub(crate) fn fd(&self) -> io::Result<OwnedFd> {
         self.0.as_fd().try_clone_to_owned()
     }
 
-    /// Where other programs find it as long as this process lives: what `--netns` of `pasta` and
-    /// `nsenter --net=` take.
+    /// Its path for other programs while this process lives, as `--netns` of `pasta` and `nsenter --net=`
+    /// take it.
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }
@@ -82,30 +83,35 @@ impl AsFd for Namespace {
     }
 }
 
-/// Sets what the kernel calls `net.NAME`, its name in the form `ipv4/tcp_ecn`, of the network that
-/// this thread is in.
+/// Sets the sysctl `net.NAME` of the calling thread's network namespace. `name` is a path such as
+/// `ipv4/tcp_ecn`.
 ///
 /// # Errors
-/// There is no such setting, or it cannot have that value; the error names it.
-pub fn set_net(name: &str, value: &str) -> io::Result<()> {
+/// There is no such setting, or the value is not allowed; the error names the file.
+pub fn set_net_sysctl(name: &str, value: &str) -> io::Result<()> {
     let path = format!("/proc/sys/net/{name}");
     fs::write(&path, value).map_err(|error| {
         io::Error::new(error.kind(), format!("{path} cannot be set to {value}: {error}"))
     })
 }
 
-/// Reads what [`set_net`] sets, without the end of the line.
+/// Reads the sysctl that [`set_net_sysctl`] sets, without the line break.
 ///
 /// # Errors
-/// There is no such setting; the error names it.
-pub fn read_net(name: &str) -> io::Result<String> {
+/// There is no such setting; the error names the file.
+pub fn read_net_sysctl(name: &str) -> io::Result<String> {
     let path = format!("/proc/sys/net/{name}");
     let text = fs::read_to_string(&path)
         .map_err(|error| io::Error::new(error.kind(), format!("{path} cannot be read: {error}")))?;
     Ok(text.trim_end().to_owned())
 }
 
-/// Threads change namespaces one by one, so the caller's own stays what it is.
+/// Moves the calling thread into the network namespace `namespace`.
+pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?)
+}
+
+/// Runs `work` on a new thread. Namespaces are per thread, so that of the caller does not change.
 fn on_a_thread<T: Send, E: Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
     thread::scope(|scope| scope.spawn(work).join())
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

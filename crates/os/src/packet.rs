@@ -1,16 +1,19 @@
-//! [`PacketSocket`]: all packets of a network device.
+//! [`PacketSocket`]: the frames of a network device.
 
-use crate::tun::would_block;
+use crate::tun::nonblocking;
 use crate::{VNET_HEADER, sys};
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, SockaddrStorage};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, sendmsg, socket_with,
+};
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// All frames that come in by a network device, whoever they are for, and the way to send frames out
-/// of it (`AF_PACKET`). Each frame has a [`VnetHeader`](crate::VnetHeader) before it.
+/// Receives all frames that arrive at a network device, whatever their destination, and sends frames through
+/// it (`AF_PACKET`). A [`VnetHeader`](crate::VnetHeader) precedes each frame.
 ///
-/// What the device itself sends is not seen. The device is in promiscuous mode as long as this is
-/// there.
+/// Frames that the machine itself sends are not received. The device is in promiscuous mode as long as
+/// this exists.
 #[derive(Debug)]
 pub struct PacketSocket {
     socket: OwnedFd,
@@ -18,70 +21,69 @@ pub struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// The frames of the device of number `index`; `buffer` bytes of them may wait to be read.
+    /// Opens the device with the interface index `index`, with a receive buffer of `buffer` bytes.
     ///
     /// # Errors
-    /// This process may not (root's rights, or `CAP_NET_RAW`), or there is no such device.
+    /// This process lacks `CAP_NET_RAW`, or there is no such device.
     pub fn open(index: u32, buffer: usize) -> io::Result<PacketSocket> {
-        // Nothing is received before the device is known: the protocol comes with it.
-        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let socket = nix::sys::socket::socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
+        // Without a protocol nothing is received before it is bound to the device.
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?;
         let number = |level, option, value| sys::set_number(socket.as_fd(), level, option, value);
         number(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
         number(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         let buffer = i32::try_from(buffer).unwrap_or(i32::MAX);
-        // Beyond the system's limit where that may be; up to it otherwise.
+        // Beyond the system's limit if this process is privileged, otherwise up to it.
         if number(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, buffer).is_err() {
             number(libc::SOL_SOCKET, libc::SO_RCVBUF, buffer)?;
         }
         if number(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, buffer).is_err() {
             number(libc::SOL_SOCKET, libc::SO_SNDBUF, buffer)?;
         }
-        sys::be_promiscuous(socket.as_fd(), index)?;
+        sys::set_promiscuous(socket.as_fd(), index)?;
         sys::bind_packet(socket.as_fd(), index)?;
         Ok(PacketSocket { socket, index })
     }
 
-    /// The number of the device.
+    /// The interface index of the device.
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// The number of bytes before each frame.
+    /// The number of bytes that precede each frame.
     pub fn header_len(&self) -> usize {
         VNET_HEADER
     }
 
-    /// Reads a frame, its [`VnetHeader`](crate::VnetHeader) before it, into `buffers`, one after the
-    /// other. Returns how long it is, or nothing where none is there.
+    /// Reads a frame, preceded by its [`VnetHeader`](crate::VnetHeader), into `buffers` in turn. Returns its
+    /// length, or `None` if no frame waits.
     ///
     /// # Errors
     /// The device is down or gone.
     #[inline]
     pub fn read_vectored(&self, buffers: &mut [IoSliceMut]) -> io::Result<Option<usize>> {
-        would_block(nix::sys::uio::readv(&self.socket, buffers))
+        nonblocking(rustix::io::readv(&self.socket, buffers))
     }
 
-    /// Sends a frame, which `parts` are one after the other, its
-    /// [`VnetHeader`](crate::VnetHeader) first. Returns whether there was room for it.
+    /// Sends a frame that consists of `parts`, the first of them its [`VnetHeader`](crate::VnetHeader).
+    /// Returns whether there was buffer space for it.
     ///
     /// # Errors
-    /// The kernel finds it wrong, or the device is down or gone.
+    /// The frame is invalid, or the device is down or gone.
     #[inline]
     pub fn write(&self, parts: &[IoSlice]) -> io::Result<bool> {
-        let socket = self.socket.as_raw_fd();
-        let none = None::<&SockaddrStorage>;
-        match nix::sys::socket::sendmsg(socket, parts, &[], MsgFlags::MSG_DONTWAIT, none) {
+        let mut control = SendAncillaryBuffer::default();
+        match sendmsg(&self.socket, parts, &mut control, SendFlags::DONTWAIT) {
             // The device's own queue is full.
-            Err(nix::Error::ENOBUFS) => Ok(false),
-            sent => Ok(would_block(sent)?.is_some()),
+            Err(Errno::NOBUFS) => Ok(false),
+            sent => Ok(nonblocking(sent)?.is_some()),
         }
     }
 
-    /// How many frames found no room to wait in since it was last asked.
+    /// How many frames were dropped for lack of buffer space since the last call.
     ///
     /// # Errors
-    /// The socket cannot be asked.
+    /// The system call failed.
     pub fn take_dropped(&self) -> io::Result<u64> {
         sys::packet_statistics(self.as_fd()).map(|(_, dropped)| u64::from(dropped))
     }

@@ -1,14 +1,16 @@
-//! [`Confined`]: a program in a network of its own, which does not outlive this process.
+//! [`Confined`]: runs a program in a network namespace, bound to the life of this process.
 
+use crate::namespace::enter_network;
 use crate::{Identity, Namespace, sys};
-use nix::fcntl::{OFlag, open};
-use nix::mount::{MntFlags, MsFlags, mount, umount2};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sched::{CloneFlags, setns, unshare};
-use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{Signal, kill};
-use nix::sys::stat::Mode;
-use nix::unistd::{Pid, getppid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+};
+use rustix::process::{
+    Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal,
+};
+use rustix::thread::UnshareFlags;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,38 +21,38 @@ const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// How a program is confined.
 ///
-/// It runs in a namespace of processes of its own, whose first process dies with the thread that
-/// started it, and all others with that one: whatever the program started is gone with us.
+/// It runs in a PID namespace of its own. The first process in that dies with the thread that started
+/// it, and all others die with the first: nothing that the program starts outlives this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Confined<'a> {
-    /// The network it sees, where that is not the caller's.
+    /// Its network namespace, if not the caller's.
     pub network: Option<&'a Namespace>,
-    /// What it reads in `/etc/resolv.conf`, where there is such a file.
+    /// The content of its `/etc/resolv.conf`, if that file exists.
     pub resolv_conf: Option<&'a str>,
-    /// Who it is, where this process is root only in a user namespace of its own: as a rule, who
-    /// this process was before.
+    /// Its user and group, if this process is root only in a user namespace of its own; usually those
+    /// that this process had before.
     pub identity: Option<Identity>,
 }
 
-/// A confined program that runs. When this is dropped, it is killed.
+/// A running confined program. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
 }
 
 impl Confined<'_> {
-    /// Runs `command`. It dies with the calling thread, which should therefore be one that lives as
-    /// long as it is to.
+    /// Runs `command`. It dies with the calling thread, which must therefore live as long as the program
+    /// should.
     ///
     /// # Errors
-    /// It cannot be executed, or may not be confined.
+    /// The program cannot be executed, or namespaces cannot be created.
     pub fn run(&self, mut command: Command) -> io::Result<Running> {
         let exists = Path::new(RESOLV_CONF).exists();
         let inside = Inside {
-            parent: nix::unistd::getpid(),
+            parent: getpid(),
             network: self.network.map(Namespace::fd).transpose()?,
             resolv_conf: self.resolv_conf.filter(|_| exists).map(str::to_owned),
-            identity: self.identity.map(Maps::new),
+            identity: self.identity.map(IdMaps::new),
         };
         sys::before_exec(&mut command, move || inside.enter());
         Ok(Running { child: command.spawn()? })
@@ -58,27 +60,26 @@ impl Confined<'_> {
 }
 
 impl Running {
-    /// Its number, of the process that waits for it: what signals are sent to.
+    /// The PID of the process that waits for the program, to which signals are sent.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The child itself, for its pipes.
+    /// The child process, for its pipes.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    /// Asks it to end, by SIGTERM.
+    /// Sends SIGTERM to it.
     ///
     /// # Errors
     /// It has ended.
     pub fn terminate(&self) -> io::Result<()> {
-        let number = i32::try_from(self.id()).map_err(io::Error::other)?;
-        Ok(kill(Pid::from_raw(number), Signal::SIGTERM)?)
+        Ok(kill_process(Pid::from_child(&self.child), Signal::TERM)?)
     }
 
-    /// How it ended, if it did. A program that a signal ended has 128 and its number for its code, as
-    /// shells say it.
+    /// Its exit status, if it has ended. If a signal ended it, the exit code is 128 plus the number of the
+    /// signal, as in shells.
     ///
     /// # Errors
     /// It cannot be waited for.
@@ -102,72 +103,77 @@ impl Drop for Running {
     }
 }
 
-/// All that is needed between `fork` and `exec`, where nothing may be allocated.
+/// What is needed between `fork` and `exec`, where nothing may be allocated.
 struct Inside {
     parent: Pid,
     network: Option<OwnedFd>,
     resolv_conf: Option<String>,
-    identity: Option<Maps>,
+    identity: Option<IdMaps>,
 }
 
-/// The lines that say who a process is in a user namespace of its own.
-struct Maps {
+/// The user and group ID maps of a user namespace (user_namespaces(7)).
+struct IdMaps {
     users: String,
     groups: String,
 }
 
-impl Maps {
-    /// It is `identity` inside and root outside.
-    fn new(identity: Identity) -> Maps {
-        Maps { users: format!("{} 0 1", identity.user), groups: format!("{} 0 1", identity.group) }
+impl IdMaps {
+    /// Maps `identity` inside to root outside.
+    fn new(identity: Identity) -> IdMaps {
+        IdMaps {
+            users: format!("{} 0 1", identity.user),
+            groups: format!("{} 0 1", identity.group),
+        }
     }
 }
 
 impl Inside {
-    /// In a new process, forks two more: the first waits, as the parent knows it; the second is the
-    /// first of a namespace of processes, and keeps it alive; the third returns, to be the program.
+    /// Called in the new process, forks two more: the first waits, as its PID is the one that the parent
+    /// knows; the second is the init process of the PID namespace; the third returns and becomes the
+    /// program.
     fn enter(&self) -> io::Result<()> {
-        die_with_parent(|| getppid() == self.parent)?;
+        die_with_parent(|| getppid() == Some(self.parent))?;
         if let Some(network) = &self.network {
-            setns(network, CloneFlags::CLONE_NEWNET)?;
+            enter_network(network.as_fd())?;
         }
-        unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID)?;
+        sys::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)?;
         self.mount()?;
         // Its other end is closed when the waiting process is gone.
-        let (alive, held) = nix::unistd::pipe()?;
+        let (alive, held) = rustix::pipe::pipe()?;
         if let sys::Fork::Parent(first) = sys::fork_again()? {
-            sys::end_with(first, Some(held));
+            sys::exit_with(first, Some(held));
         }
         drop(held);
-        // The parent has no number in this namespace to know it by.
+        // The parent has no PID in this namespace by which to recognise it.
         die_with_parent(|| !is_closed(&alive))?;
         drop(alive);
         mount_proc();
         if let sys::Fork::Parent(program) = sys::fork_again()? {
-            sys::end_with(program, None);
+            sys::exit_with(program, None);
         }
-        self.become_somebody()
+        self.map_identity()
     }
 
     fn mount(&self) -> io::Result<()> {
-        const NONE: Option<&str> = None;
-        mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_SLAVE, NONE)?;
+        let slave = MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM;
+        mount_change(c"/", slave)?;
         if let Some(content) = &self.resolv_conf {
-            // A file that is gone with the namespace: in a file system that is mounted where there
-            // is a directory for sure, and is kept by the file alone.
-            mount(Some("exm"), "/proc", Some("tmpfs"), MsFlags::empty(), NONE)?;
-            let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_CLOEXEC;
-            let file = open("/proc/resolv.conf", flags, Mode::from_bits_retain(0o644))?;
+            // The file disappears with the namespace: it is on a tmpfs that is mounted over a directory
+            // that always exists, and that only the bind mount keeps alive.
+            mount(c"exm", c"/proc", c"tmpfs", MountFlags::empty(), None)?;
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
+            let file = open(c"/proc/resolv.conf", flags, Mode::from_raw_mode(0o644))?;
             File::from(file).write_all(content.as_bytes())?;
-            mount(Some("/proc/resolv.conf"), RESOLV_CONF, NONE, MsFlags::MS_BIND, NONE)?;
-            umount2("/proc", MntFlags::MNT_DETACH)?;
+            mount_bind(c"/proc/resolv.conf", RESOLV_CONF)?;
+            unmount(c"/proc", UnmountFlags::DETACH)?;
         }
         Ok(())
     }
 
-    fn become_somebody(&self) -> io::Result<()> {
+    /// Becomes the user that this process was before it created its user namespace.
+    fn map_identity(&self) -> io::Result<()> {
         let Some(maps) = &self.identity else { return Ok(()) };
-        unshare(CloneFlags::CLONE_NEWUSER)?;
+        sys::unshare(UnshareFlags::NEWUSER)?;
         for (file, text) in [
             ("/proc/self/setgroups", "deny"),
             ("/proc/self/gid_map", &maps.groups),
@@ -179,21 +185,21 @@ impl Inside {
     }
 }
 
-/// This process dies when its parent does, which may have been before: then it is not alive.
+/// Has the kernel kill this process when its parent dies; fails if the parent is dead already.
 fn die_with_parent(is_alive: impl FnOnce() -> bool) -> io::Result<()> {
-    set_pdeathsig(Signal::SIGKILL)?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     if is_alive() { Ok(()) } else { Err(io::Error::from(io::ErrorKind::BrokenPipe)) }
 }
 
 /// Whether the other end of a pipe is closed.
 fn is_closed(pipe: &OwnedFd) -> bool {
-    let mut polled = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
-    matches!(poll(&mut polled, PollTimeout::ZERO), Ok(count) if count > 0)
+    let mut polled = [PollFd::new(pipe, PollFlags::empty())];
+    matches!(poll(&mut polled, Some(&Timespec::default())), Ok(count) if count > 0)
 }
 
-/// So that programs find themselves in `/proc`. Where that may not be, as in some containers, they
-/// see the processes outside.
+/// Mounts `/proc` of the new PID namespace. Where that is not allowed, as in some containers, programs see
+/// the processes outside.
 fn mount_proc() {
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    let _ = mount(Some("proc"), "/proc", Some("proc"), flags, None::<&str>);
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    let _ = mount(c"proc", c"/proc", c"proc", flags, None);
 }

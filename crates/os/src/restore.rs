@@ -1,4 +1,4 @@
-//! [`Restore`]: giving files their contents back when this process ends, however it ends.
+//! [`Restore`]: restores the contents of files when this process ends, however it ends.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -7,29 +7,29 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Where the old contents are kept. It is emptied when the machine starts, as the settings are.
+/// Where the old contents are kept; like the settings, it does not survive a reboot.
 const FOLDER: &str = "/run/exm";
-/// Where the kernel's network settings are, as files.
+/// The kernel's network settings as files.
 const SETTINGS: &str = "/proc/sys/net/";
 
-/// Waits for the end of the input, which is our end. The session is the shell's own, so that what a
-/// terminal or a shell sends to all our processes does not reach it.
+/// Waits for the end of the input, which is the end of our process. The shell has its own process group, so that
+/// signals to ours do not reach it.
 const WAIT: &str = "trap '' INT TERM HUP; read -r _; ";
-/// Restores file 1, whose content we made 2, to what file 3 has saved, where no other process holds a
-/// lock on that and nobody else has changed the file since. Our lock is on the standard output.
+/// Restores the file $1, whose content we changed to $2, to the content saved in $3, unless another process holds
+/// a lock on $3 or the file has been changed since. Our lock is on the standard output.
 const RESTORE: &str = r#"flock -n -x 1 && [ /proc/self/fd/1 -ef "$3" ] && {
     [ "$(cat "$1")" = "$2" ] && cat "$3" > "$1"; rm -f "$3"; }"#;
 
-/// A command that is run when this is dropped or the process ends, by SIGKILL too.
+/// A command that runs when this is dropped or the process ends, even by SIGKILL.
 ///
-/// It is a shell that waits for us to end. If that is killed as well, the command is not run.
+/// A shell waits for the end of this process. If that is killed as well, the command does not run.
 #[derive(Debug)]
 pub struct AtExit {
     shell: Child,
 }
 
 impl AtExit {
-    /// Runs `program` with `arguments` at the end.
+    /// Schedules `program` with `arguments`.
     ///
     /// # Errors
     /// There is no `/bin/sh`.
@@ -48,19 +48,18 @@ impl AtExit {
 impl Drop for AtExit {
     fn drop(&mut self) {
         drop(self.shell.stdin.take());
-        // Nobody can be told any more whether it succeeded.
+        // Its success cannot be reported any more.
         let _ = self.shell.wait();
     }
 }
 
-/// A file of the system that was changed, and has its old content again when this is dropped or the
-/// process ends, by SIGKILL too.
+/// A changed system file whose old content is restored when this is dropped or the process ends, even by SIGKILL.
 ///
-/// Several processes may need the same setting of the kernel: the last of them to end restores it. What
-/// somebody else has written since is left alone. The old content is kept in a file in `/run/exm`, on
-/// which each process that needs the change holds a lock (`flock(2)`) through the shell that waits for
-/// it to end; restoring takes util-linux's `flock`. If process and shell are both killed, the next
-/// process to make the same change finds the old content there, and restores that.
+/// If several processes need the same kernel setting, the last of them to end restores it. A file that has been
+/// changed by others since is left alone. The old content is kept in a file in `/run/exm`, on which each process
+/// that needs the change holds a lock (`flock(2)`) through the shell that waits for its end; restoring needs
+/// util-linux's `flock`. If both process and shell are killed, the next process that makes the same change finds
+/// the old content and restores it.
 #[derive(Debug)]
 pub struct Restore {
     _at_exit: AtExit,
@@ -69,7 +68,7 @@ pub struct Restore {
     saved: PathBuf,
 }
 
-/// Who may make the same change to a file at the same time.
+/// Whether several processes may make the same change at the same time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sharing {
     Shared,
@@ -77,9 +76,9 @@ enum Sharing {
 }
 
 impl Restore {
-    /// Sets what the kernel calls `net.NAME`, its name in the form `ipv4/tcp_ecn`, of the network that
-    /// this thread is in, to `value` for as long as this or another process needs it. None where it
-    /// has that value without us.
+    /// Sets the sysctl `net.NAME` of the calling thread's network namespace, with a name such as
+    /// `ipv4/tcp_ecn`, to `value` while this or another process needs it. `None` if it has that value
+    /// already.
     ///
     /// # Errors
     /// There is no such setting, it cannot be set, or there is no `/bin/sh`; the error names the file.
@@ -91,8 +90,8 @@ impl Restore {
     /// writes.
     ///
     /// # Errors
-    /// The file cannot be read or written, another process holds it so, or there is no `/bin/sh`; the
-    /// error names the file.
+    /// The file cannot be read or written, another process has changed it, or there is no `/bin/sh`; the error
+    /// names the file.
     pub fn file(file: &Path, content: &str) -> io::Result<Restore> {
         let restore = Restore::hold(file, content, Sharing::Exclusive)?;
         restore.ok_or_else(|| named(file, &io::Error::from(io::ErrorKind::AlreadyExists)))
@@ -114,7 +113,7 @@ impl Restore {
             if sharing == Sharing::Shared {
                 lock.lock_shared().map_err(failed)?;
             }
-            // Whoever held it before may have removed it meanwhile.
+            // The previous holder may have removed it meanwhile.
             if !is_at(&lock, &saved) {
                 continue;
             }
@@ -131,8 +130,8 @@ impl Restore {
         }
     }
 
-    /// Where somebody else has rewritten the file, it gets our content again, and what they wrote is
-    /// what will be restored. Returns whether that was so.
+    /// If others have rewritten the file, writes our content again, and restores theirs at the end. Returns
+    /// whether that was so.
     ///
     /// # Errors
     /// The file cannot be read or written; the error names it.
@@ -149,17 +148,17 @@ impl Restore {
     }
 }
 
-/// An exclusive lock of this process's, called `name`, until this is dropped or the process ends.
+/// An exclusive lock called `name`, held until this is dropped or the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// None where another process has it.
+    /// Acquires it; `None` if another process holds it.
     ///
     /// # Errors
-    /// It cannot be had; the error names the file.
+    /// The lock file cannot be opened; the error names it.
     pub(crate) fn acquire(name: &str) -> io::Result<Option<Lock>> {
         let path = PathBuf::from(format!("{FOLDER}/{}-{name}", namespace("net")?));
         let failed = |error: io::Error| named(&path, &error);
@@ -180,9 +179,9 @@ fn named(file: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{} cannot be changed: {problem}", file.display()))
 }
 
-/// Where the old content of `file` is kept: settings are of a network namespace, and other files of a
-/// namespace of mounts. Slashes become exclamation marks, as in sysfs. The content to come is part of
-/// the name of a setting's, whose values are words, as those who want different values share nothing.
+/// Where the old content of `file` is kept. Settings belong to a network namespace, other files to a mount
+/// namespace. Slashes become exclamation marks, as in sysfs. The name for a setting includes the new value, as
+/// processes that want different values share nothing.
 fn saved(file: &Path, content: &str) -> io::Result<PathBuf> {
     folder()?;
     let name = file.display().to_string().replace('/', "!");
@@ -196,7 +195,7 @@ fn folder() -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(FOLDER)
 }
 
-/// What tells the calling thread's namespace of `kind` from others.
+/// Identifies the calling thread's namespace of the type `kind`.
 fn namespace(kind: &str) -> io::Result<String> {
     let inode = fs::metadata(format!("/proc/thread-self/ns/{kind}"))?.ino();
     Ok(format!("{kind}-{inode}"))
@@ -207,7 +206,7 @@ fn open(path: &Path) -> io::Result<File> {
     options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Opens and locks the file at `path`, and whether nobody else has a lock on it.
+/// Opens and locks the file at `path`. Returns whether no other process holds a lock on it.
 fn lock(path: &Path, sharing: Sharing) -> io::Result<(File, bool)> {
     loop {
         let file = open(path)?;

@@ -1,113 +1,107 @@
-//! [`Rights`]: being allowed to make devices and namespaces, as root or without.
+//! [`Rights`]: the privileges to create devices and namespaces, as root or in a user namespace.
 
 use crate::sys;
-use nix::sched::{CloneFlags, unshare};
-use nix::unistd::{getegid, geteuid};
+use rustix::process::{getegid, geteuid, setpriority_process};
+use rustix::thread::{CapabilitySet, UnshareFlags, capabilities};
 use std::fs;
 use std::io;
 
-/// Who a process is to the system.
+/// The user and group of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The user's number.
+    /// The user ID.
     pub user: u32,
-    /// The group's number.
+    /// The group ID.
     pub group: u32,
 }
 
 impl Identity {
-    /// Who this process is.
+    /// Those of this process.
     pub fn current() -> Identity {
         Identity { user: geteuid().as_raw(), group: getegid().as_raw() }
     }
 }
 
-/// By what right this process may make devices and namespaces.
+/// The privileges by which this process may create devices and namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
     /// It is root, or has root's capabilities.
     Root,
-    /// It is root only within a user namespace of its own, where it was somebody else before. It may
-    /// do as it likes in network namespaces that it makes, and nothing to the machine's own.
+    /// It is root only in a user namespace of its own; the identity is the one that it had before. It
+    /// controls the network namespaces that it creates, but not the machine's own.
     OwnNamespace(Identity),
 }
 
-/// Why there are none.
+/// Why privileges cannot be acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum RightsError {
-    /// The system does not let users make namespaces.
+    /// The system does not let users create namespaces.
     #[error(
-        "this user may make no namespaces ({0}): run it as root, or have the system allow it \
+        "this user may not create namespaces ({0}): run it as root, or have the system allow it \
          (sysctl kernel.unprivileged_userns_clone=1, or \
          kernel.apparmor_restrict_unprivileged_userns=0, or user.max_user_namespaces above 0)"
     )]
     Refused(io::Error),
-    /// A user namespace was made, but it cannot be worked in.
+    /// A user namespace was created, but cannot be set up.
     #[error("the user namespace cannot be set up: {what}: {source}")]
     SetUp {
         /// The file that cannot be written.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl Rights {
-    /// Takes the rights there are: root's or, where this process is not root, those of a user
-    /// namespace of its own, which it enters for good.
+    /// Acquires privileges: root's if the process has them, otherwise those of a new user namespace, which
+    /// the process enters permanently.
     ///
-    /// Without root's rights it must be called before the process starts its first thread.
+    /// A process that is not root must call this before it starts its first thread.
     ///
     /// # Errors
-    /// The process may not, or has threads already.
-    pub fn take() -> Result<Rights, RightsError> {
+    /// User namespaces are not allowed, or the process has threads already.
+    pub fn acquire() -> Result<Rights, RightsError> {
         if has_capabilities() {
             return Ok(Rights::Root);
         }
         let identity = Identity::current();
-        unshare(CloneFlags::CLONE_NEWUSER).map_err(|error| RightsError::Refused(error.into()))?;
-        become_in_new_namespace(identity, Identity { user: 0, group: 0 })?;
+        sys::unshare(UnshareFlags::NEWUSER).map_err(RightsError::Refused)?;
+        write_id_maps(identity, Identity { user: 0, group: 0 })?;
         Ok(Rights::OwnNamespace(identity))
     }
 
-    /// Whether the process has rights already, so that [`Rights::take`] would change nothing.
-    pub fn are_there() -> bool {
+    /// Whether the process is privileged already, so that [`Rights::acquire`] changes nothing.
+    pub fn already_held() -> bool {
         has_capabilities()
     }
 }
 
-/// Whether this process has the two capabilities that matter: to administer networks, and to make
-/// namespaces.
+/// Whether this thread has the capabilities to administer networks and to create namespaces.
 fn has_capabilities() -> bool {
-    const NET_ADMIN: u32 = 12;
-    const SYS_ADMIN: u32 = 21;
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
-    [NET_ADMIN, SYS_ADMIN].iter().all(|capability| effective >> capability & 1 == 1)
+    let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
-/// Has the process, which was `outside` before it made the user namespace it is in, be `inside` there.
-fn become_in_new_namespace(outside: Identity, inside: Identity) -> Result<(), RightsError> {
+/// Maps `outside`, the identity of this process before it created its user namespace, to `inside`.
+fn write_id_maps(outside: Identity, inside: Identity) -> Result<(), RightsError> {
     let write = |what, text: String| {
         fs::write(what, text).map_err(|source| RightsError::SetUp { what, source })
     };
-    // Without root's rights a process may map only itself, and only once it may not drop groups.
+    // An unprivileged process may map only itself, and must give up setgroups(2) first.
     write("/proc/self/setgroups", "deny".to_owned())?;
     write("/proc/self/gid_map", format!("{} {} 1", inside.group, outside.group))?;
     write("/proc/self/uid_map", format!("{} {} 1", inside.user, outside.user))
 }
 
-/// Gives the calling thread real-time priority (`SCHED_FIFO`) where that is allowed, and otherwise the
-/// largest share of the processor (a nice value of -20). What it starts has neither. Returns whether
-/// it has real-time priority.
+/// Gives the calling thread real-time priority (`SCHED_FIFO`) if that is allowed, and otherwise a nice value
+/// of -20. Its child processes inherit neither. Returns whether it has real-time priority.
 ///
-/// A thread with real-time priority takes a whole processor if it has enough to do: none should have it
-/// whose work strangers can make by sending packets.
+/// A busy real-time thread starves all others on its CPU, so a thread whose load remote hosts control
+/// should not have it.
 pub fn set_realtime_priority() -> bool {
-    if sys::be_urgent(1).is_ok() {
+    if sys::set_fifo_priority(1).is_ok() {
         return true;
     }
-    let _ = sys::be_nice(-20);
+    let _ = setpriority_process(None, -20);
     false
 }

@@ -1,4 +1,4 @@
-//! [`Signals`]: being asked to end, as a file that can be waited for.
+//! [`Signals`]: the signals that ask a program to end, as a file that can be polled.
 
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -7,14 +7,14 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// A way of being asked to end.
+/// A signal that asks a program to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// From the keyboard: SIGINT.
+    /// SIGINT, from the keyboard.
     Interrupt,
-    /// From another program: SIGTERM.
+    /// SIGTERM, from another program.
     Terminate,
-    /// The terminal is gone: SIGHUP.
+    /// SIGHUP: the terminal was closed.
     HangUp,
 }
 
@@ -29,25 +29,25 @@ impl Signal {
         }
     }
 
-    /// What a program ends with that was ended by it: 128 and its number.
+    /// The exit code of a program that it ends: 128 plus its number.
     pub fn exit_code(self) -> u8 {
         128 + self.number() as u8
     }
 }
 
-/// SIGINT, SIGTERM and SIGHUP, which as long as this is there do not end the process: a file that can
-/// be waited for is readable once one came. Other handlers of the process see them as well.
+/// Catches SIGINT, SIGTERM and SIGHUP: while this exists they do not end the process, but make its file
+/// readable. Other handlers of the process are called as well.
 #[derive(Debug)]
 pub struct Signals {
-    /// Each of the signals, with its end of a pipe.
+    /// Each signal with the read end of its pipe.
     received: [(Signal, UnixStream); 3],
-    /// Readable once any came.
+    /// Readable once any signal has arrived.
     any: UnixStream,
     handlers: Vec<SigId>,
 }
 
 impl Signals {
-    /// Catches them from now on.
+    /// Starts catching them.
     ///
     /// # Errors
     /// The process has no more file descriptors.
@@ -67,7 +67,7 @@ impl Signals {
         Ok(Signals { received, any, handlers })
     }
 
-    /// Which came since it was last asked, if one did.
+    /// A signal that has arrived since the last call, if any.
     pub fn take(&self) -> Option<Signal> {
         let mut buffer = [0; 64];
         while matches!((&self.any).read(&mut buffer), Ok(count) if count == buffer.len()) {}
@@ -96,14 +96,14 @@ impl Drop for Signals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nix::sys::signal::{Signal as Kind, raise};
+    use signal_hook::low_level::raise;
 
     #[test]
-    fn a_signal_is_told_once_and_kills_nobody() {
+    fn a_signal_is_reported_once_and_does_not_end_the_process() {
         let signals = Signals::catch().unwrap();
         assert_eq!(signals.take(), None);
-        raise(Kind::SIGTERM).unwrap();
-        raise(Kind::SIGTERM).unwrap();
+        raise(SIGTERM).unwrap();
+        raise(SIGTERM).unwrap();
         assert_eq!(signals.take(), Some(Signal::Terminate));
         assert_eq!(signals.take(), None);
         assert_eq!(Signal::Terminate.exit_code(), 143);

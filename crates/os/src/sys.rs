@@ -1,22 +1,25 @@
-//! The only unsafe code: system calls for which there is no safe wrapper.
+//! The only unsafe code: system calls for which rustix has no safe wrapper.
 //!
-//! Each function is safe to call with any arguments. The reasons are of three kinds: a call takes a
-//! pointer to something that lives until it returns, and a length that is its size; or the call has
-//! no pointer at all; or, in [`before_exec`], the work is safe between `fork` and `exec`.
+//! Each function is safe to call with any arguments, for one of three reasons: the call takes a pointer to a
+//! value that outlives it, with the size of that value; or it takes no pointer; or, in [`before_exec`], the
+//! work is safe between `fork` and `exec`.
 #![expect(unsafe_code, reason = "no safe wrapper has these system calls")]
 
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions};
+use rustix::thread::UnshareFlags;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// What a device's name may have in bytes, its terminating zero among them.
+/// The size of a device name in bytes, including the terminating zero.
 pub(crate) const NAME_SIZE: usize = libc::IFNAMSIZ;
 
-/// Takes the variable `name` out of the environment. Where this process has other threads, which may
-/// be reading it, the variable stays.
+/// Removes the variable `name` from the environment, and returns its value. If this process has other
+/// threads, which may be reading the environment, the variable stays.
 pub(crate) fn take_variable(name: &str) -> Option<OsString> {
     let value = std::env::var_os(name)?;
     let threads = std::fs::read_dir("/proc/self/task").map_or(usize::MAX, Iterator::count);
@@ -32,8 +35,8 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Makes `tun`, an open `/dev/net/tun`, the queue of a device called `name` (or a pattern such as
-/// `exm%d`) with `flags`, and returns what it is called.
+/// Makes `tun`, an open `/dev/net/tun`, a queue of the device called `name` (or a pattern such as `exm%d`)
+/// with `flags`, and returns the name of the device.
 pub(crate) fn attach_tun(
     tun: BorrowedFd<'_>,
     name: &str,
@@ -54,7 +57,7 @@ pub(crate) fn attach_tun(
     String::from_utf8(name).map_err(io::Error::other)
 }
 
-/// Tells a TUN device what its reader does itself: a sum of `TUN_F_` flags.
+/// Sets the offloads of a TUN device, a combination of `TUN_F_` flags.
 pub(crate) fn set_tun_offload(tun: BorrowedFd<'_>, flags: libc::c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its flags by value.
     let set =
@@ -62,7 +65,7 @@ pub(crate) fn set_tun_offload(tun: BorrowedFd<'_>, flags: libc::c_uint) -> io::R
     checked(set).map(drop)
 }
 
-/// Binds a packet socket to what comes in by the device of number `index`, of all protocols.
+/// Binds a packet socket to all protocols of the device with the interface index `index`.
 pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
     // SAFETY: sockaddr_ll is plain data, for which zeros are a value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -70,13 +73,13 @@ pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> 
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     address.sll_ifindex = index as libc::c_int;
     let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the address is as long as is said, and outlives the call.
+    // SAFETY: the size is that of the address, which outlives the call.
     let bound = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) };
     checked(bound).map(drop)
 }
 
-/// Puts the device of number `index` in promiscuous mode as long as `socket` is open.
-pub(crate) fn be_promiscuous(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+/// Puts the device with the interface index `index` in promiscuous mode while `socket` is open.
+pub(crate) fn set_promiscuous(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
     let request = libc::packet_mreq {
         mr_ifindex: index as libc::c_int,
         mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
@@ -86,7 +89,7 @@ pub(crate) fn be_promiscuous(socket: BorrowedFd<'_>, index: u32) -> io::Result<(
     set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
 }
 
-/// Sets an option of a socket that is a whole number.
+/// Sets a socket option whose value is an integer.
 pub(crate) fn set_number(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
@@ -103,18 +106,18 @@ fn set_option<T>(
     value: &T,
 ) -> io::Result<()> {
     let size = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the value is as long as is said, and outlives the call.
+    // SAFETY: the size is that of the value, which outlives the call.
     let set = unsafe {
         libc::setsockopt(socket.as_raw_fd(), level, option, std::ptr::from_ref(value).cast(), size)
     };
     checked(set).map(drop)
 }
 
-/// What a packet socket received and dropped since it was last asked.
+/// The numbers of packets that a packet socket received and dropped since the last call.
 pub(crate) fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
     let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     let mut size = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-    // SAFETY: the place is as long as is said, and outlives the call.
+    // SAFETY: the size is that of the statistics, which outlive the call.
     checked(unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -127,28 +130,32 @@ pub(crate) fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)
     Ok((statistics.tp_packets, statistics.tp_drops))
 }
 
-/// Lets the calling thread run before all that are not so urgent (`SCHED_FIFO`), at `priority`.
-/// What it starts is as urgent as others.
-pub(crate) fn be_urgent(priority: libc::c_int) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: priority };
+/// Gives the calling thread the real-time policy `SCHED_FIFO` with `priority`, which child processes do not
+/// inherit.
+pub(crate) fn set_fifo_priority(priority: libc::c_int) -> io::Result<()> {
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the parameter outlives the call.
-    checked(unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) }).map(drop)
+    // The call itself: musl's function refuses, and its parameter has fields that the kernel's has not.
+    // SAFETY: the kernel's `struct sched_param` is one integer, the priority, which outlives the call.
+    let result =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sets the nice value of the calling thread.
-pub(crate) fn be_nice(value: libc::c_int) -> io::Result<()> {
-    // SAFETY: no pointer is passed. 0 is the calling thread.
-    checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, value) }).map(drop)
+/// Moves the calling thread into new namespaces of the kinds in `flags`.
+pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    // SAFETY: only an unshared table of file descriptors could invalidate what other code holds, and
+    // that flag is removed.
+    Ok(unsafe { rustix::thread::unshare_unsafe(flags.difference(UnshareFlags::FILES)) }?)
 }
 
-/// Closes all file descriptors of the process but one.
+/// Closes all file descriptors of the process except `held`.
 ///
-/// Only for a process that does nothing more with any of them but wait for another.
+/// Only for a process that from now on does nothing but wait for another.
 fn close_all_but(held: Option<OwnedFd>) {
-    let close = |first, last| {
-        // SAFETY: no pointer is passed. No one else in this process, which is a fork, uses them.
-        unsafe { libc::close_range(first, last, 0) };
+    let close = |first: libc::c_uint, last: libc::c_uint| {
+        // The call itself: musl has no function for it.
+        // SAFETY: no pointer is passed. Nothing else in this forked process uses the descriptors.
+        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     };
     // It is closed with the process.
     let held = held.map_or(-1, IntoRawFd::into_raw_fd);
@@ -158,83 +165,69 @@ fn close_all_but(held: Option<OwnedFd>) {
     close((held + 1) as libc::c_uint, libc::c_uint::MAX);
 }
 
-/// Has `command`, once it is forked and before it is executed, do `work`.
+/// Has `command` do `work` between `fork` and `exec`.
 ///
-/// `work` must keep to what may be done between the two: no allocation, no lock, nothing that other
-/// threads of the process might have held when it was forked.
+/// `work` must be async-signal-safe: no allocation, no lock that another thread could have held at the fork.
 pub(crate) fn before_exec(
     command: &mut Command,
     work: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: the callers in this crate pass work that only makes system calls.
+    // SAFETY: the callers in this crate pass work that makes system calls only.
     unsafe { command.pre_exec(work) };
 }
 
-/// Which of the two processes one is in after a fork.
+/// The process in which a fork returns.
 pub(crate) enum Fork {
     /// The new one.
     Child,
-    /// The one that was there before, and the new one's number.
-    Parent(nix::unistd::Pid),
+    /// The forking one, with the PID of the new one.
+    Parent(Pid),
 }
 
-/// Forks a process that is itself between `fork` and `exec`, so has a single thread.
+/// Forks a process that is itself between `fork` and `exec`, and so has a single thread.
 pub(crate) fn fork_again() -> io::Result<Fork> {
-    // SAFETY: the process has a single thread, and goes on with system calls alone.
-    match unsafe { nix::unistd::fork() }? {
-        nix::unistd::ForkResult::Child => Ok(Fork::Child),
-        nix::unistd::ForkResult::Parent { child } => Ok(Fork::Parent(child)),
-    }
+    // SAFETY: the process has a single thread, and continues with system calls only.
+    let child = checked(unsafe { libc::fork() })?;
+    Ok(Pid::from_raw(child).map_or(Fork::Child, Fork::Parent))
 }
 
-/// Waits, as the first of a namespace of processes or for it, until `child` has ended, and ends as it
-/// did. Others that end meanwhile are none of its business, but must be waited for.
-/// `held` is closed when it ends, and not before.
-pub(crate) fn end_with(child: nix::unistd::Pid, held: Option<OwnedFd>) -> ! {
-    pass_signals_on(child);
+/// Waits until `child` has ended, and exits with its status. It reaps all other children too, as the init
+/// process of a PID namespace must. `held` is closed when this process exits, and not before.
+pub(crate) fn exit_with(child: Pid, held: Option<OwnedFd>) -> ! {
+    forward_signals(child);
     close_all_but(held);
-    loop {
-        let mut status = 0;
-        // SAFETY: the status outlives the call.
-        let ended = unsafe { libc::waitpid(-1, &raw mut status, 0) };
-        let code = if ended == child.as_raw() && libc::WIFEXITED(status) {
-            libc::WEXITSTATUS(status)
-        } else if ended == child.as_raw() && libc::WIFSIGNALED(status) {
-            128 + libc::WTERMSIG(status)
-        } else if ended < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            1
-        } else {
-            continue;
-        };
-        // SAFETY: it does not return, and runs nothing of what was there before the fork.
-        unsafe { libc::_exit(code) };
-    }
+    let code = loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if ended == child => {
+                let signal = status.terminating_signal().map(|signal| 128 + signal);
+                if let Some(code) = status.exit_status().or(signal) {
+                    break code;
+                }
+            }
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => break 1,
+        }
+    };
+    // SAFETY: it does not return, and runs no code of the forked program.
+    unsafe { libc::_exit(code) }
 }
 
-/// Whom this process, which only waits for it, passes SIGTERM on to.
+/// The PID to which this process forwards SIGTERM.
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
 
-/// Ignores the signals that a terminal sends to all processes of a command, and passes SIGTERM, which
-/// only this one gets, on to `child`.
-fn pass_signals_on(child: nix::unistd::Pid) {
-    extern "C" fn pass_on(signal: libc::c_int) {
-        // SAFETY: no pointer is passed, and kill may be called in handlers.
+/// Ignores the signals that a terminal sends to all processes of a command, and forwards SIGTERM, which only
+/// this one receives, to `child`.
+fn forward_signals(child: Pid) {
+    extern "C" fn forward(signal: libc::c_int) {
+        // SAFETY: no pointer is passed, and kill is async-signal-safe.
         unsafe { libc::kill(PROGRAM.load(Ordering::Relaxed), signal) };
     }
-    PROGRAM.store(child.as_raw(), Ordering::Relaxed);
+    PROGRAM.store(child.as_raw_pid(), Ordering::Relaxed);
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
         // SAFETY: ignoring runs no code.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
-    let handler: extern "C" fn(libc::c_int) = pass_on;
-    // SAFETY: the handler only does what may be done in one.
+    let handler: extern "C" fn(libc::c_int) = forward;
+    // SAFETY: the handler is async-signal-safe.
     unsafe { libc::signal(libc::SIGTERM, handler as libc::sighandler_t) };
-}
-
-/// Sets whether reads and writes of `file` return at once where there is nothing to do.
-pub(crate) fn set_nonblocking(file: impl AsFd) -> io::Result<()> {
-    use nix::fcntl::{FcntlArg, OFlag, fcntl};
-    let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
-    fcntl(&file, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
-    Ok(())
 }

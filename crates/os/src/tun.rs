@@ -1,39 +1,34 @@
-//! [`Tun`]: a network device whose other end is this process.
+//! [`Tun`]: a network device at whose other end is this process.
 
 use crate::{VNET_HEADER, sys};
+use libc::{TUN_F_CSUM, TUN_F_TSO_ECN, TUN_F_TSO4, TUN_F_TSO6, TUN_F_USO4, TUN_F_USO6};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
 
-/// The largest packet that is read at once, in bytes: with offloads, one that is still to be cut.
+/// The largest packet that one read returns, in bytes: with offloads, one that is not yet segmented.
 pub const MAX_PACKET: usize = 65_535;
 
-/// `include/uapi/linux/if_tun.h`; `libc` has not all of them.
-const TUN_F_CSUM: u32 = 0x01;
-const TUN_F_TSO4: u32 = 0x02;
-const TUN_F_TSO6: u32 = 0x04;
-const TUN_F_TSO_ECN: u32 = 0x08;
-const TUN_F_USO4: u32 = 0x20;
-const TUN_F_USO6: u32 = 0x40;
-
-/// What a device leaves its reader to do.
+/// The work that a device leaves to its reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Offload {
-    /// Nothing: packets are whole, summed, and no larger than the MTU.
+    /// None: packets have checksums and are no larger than the MTU.
     #[default]
     None,
-    /// Checksums and the cutting of TCP into segments.
+    /// Checksums and TCP segmentation.
     Tcp,
-    /// The cutting of UDP into datagrams as well (Linux 6.2).
+    /// UDP segmentation as well (Linux 6.2).
     TcpUdp,
 }
 
-/// How a device is made.
+/// Options of a new TUN device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunOptions<'a> {
-    /// What it is called; `%d` in it becomes the first number that is free.
+    /// Its name; `%d` in it becomes the first free number.
     pub name: &'a str,
-    /// The most it leaves its reader to do; an older kernel may leave less, see [`Tun::offload`].
+    /// The offloads to ask for; an older kernel may have fewer, see [`Tun::offload`].
     pub offload: Offload,
     /// Whether further queues may be opened with [`Tun::another_queue`].
     pub multi_queue: bool,
@@ -45,11 +40,11 @@ impl Default for TunOptions<'_> {
     }
 }
 
-/// A network device of the network that the thread which made it was in: what the kernel sends
-/// through it is read here, and what is written here the kernel receives from it. It carries IP
-/// packets, without a header of Ethernet's.
+/// A TUN device in the network namespace of the thread that created it: packets that the kernel sends to
+/// the device are read here, and packets written here are received by the kernel. It carries IP packets
+/// without a link-layer header.
 ///
-/// The device is gone, with its addresses and routes, when this is dropped or the process ends.
+/// The kernel removes the device with its addresses and routes when this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -59,10 +54,10 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// A device in the network of the calling thread. It is down and has no address.
+    /// Creates a device in the network namespace of the calling thread. It is down and has no address.
     ///
     /// # Errors
-    /// `/dev/net/tun` cannot be opened, or this process may not make devices there.
+    /// `/dev/net/tun` cannot be opened, or this process lacks `CAP_NET_ADMIN`.
     pub fn new(options: &TunOptions) -> io::Result<Tun> {
         let mut flags = libc::IFF_TUN | libc::IFF_NO_PI;
         flags |= if options.multi_queue { libc::IFF_MULTI_QUEUE } else { 0 };
@@ -72,59 +67,59 @@ impl Tun {
         Ok(Tun { file, name, offload, flags })
     }
 
-    /// Another queue of the same device: the kernel spreads flows over the queues.
+    /// Opens another queue of the same device: the kernel spreads flows over the queues.
     ///
     /// # Errors
-    /// The device was not made for several, or has as many as it may.
+    /// The device was created without `multi_queue`, or has the most queues already.
     pub fn another_queue(&self) -> io::Result<Tun> {
         let (file, name) = attach(&self.name, self.flags)?;
         Ok(Tun { file, name, ..*self })
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it leaves its reader to do. With any, each packet has a [`VnetHeader`] before it.
+    /// The offloads in use. With any, a [`VnetHeader`] precedes each packet.
     ///
     /// [`VnetHeader`]: crate::VnetHeader
     pub fn offload(&self) -> Offload {
         self.offload
     }
 
-    /// The number of bytes before each packet.
+    /// The number of bytes that precede each packet.
     pub fn header_len(&self) -> usize {
         if self.offload == Offload::None { 0 } else { VNET_HEADER }
     }
 
-    /// Reads a packet, with its [`VnetHeader`](crate::VnetHeader) where it has one, into `buffer`;
-    /// what does not fit is lost. Returns how long it is, or nothing where none is there.
+    /// Reads a packet, preceded by its [`VnetHeader`](crate::VnetHeader) if there are offloads, into
+    /// `buffer`; what does not fit is lost. Returns its length, or `None` if no packet waits.
     ///
     /// # Errors
     /// The device is down or gone.
     #[inline]
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        would_block(nix::unistd::read(&self.file, buffer))
+        nonblocking(rustix::io::read(&self.file, buffer))
     }
 
-    /// As [`Tun::read`], into several buffers one after the other.
+    /// Like [`Tun::read`], into several buffers in turn.
     ///
     /// # Errors
     /// The device is down or gone.
     #[inline]
     pub fn read_vectored(&self, buffers: &mut [IoSliceMut]) -> io::Result<Option<usize>> {
-        would_block(nix::sys::uio::readv(&self.file, buffers))
+        nonblocking(rustix::io::readv(&self.file, buffers))
     }
 
-    /// Writes a packet, which `parts` are one after the other, with its
-    /// [`VnetHeader`](crate::VnetHeader) where devices have one. Returns whether the kernel took it.
+    /// Writes a packet that consists of `parts`, the first of them its [`VnetHeader`](crate::VnetHeader) if
+    /// there are offloads. Returns whether the kernel accepted it.
     ///
     /// # Errors
-    /// The kernel finds it wrong, or the device is down or gone.
+    /// The packet is invalid, or the device is down or gone.
     #[inline]
     pub fn write(&self, parts: &[IoSlice]) -> io::Result<bool> {
-        Ok(would_block(nix::sys::uio::writev(&self.file, parts))?.is_some())
+        Ok(nonblocking(rustix::io::writev(&self.file, parts))?.is_some())
     }
 }
 
@@ -135,13 +130,14 @@ impl AsFd for Tun {
 }
 
 fn attach(name: &str, flags: i32) -> io::Result<(File, String)> {
-    let file = OpenOptions::new().read(true).write(true).open("/dev/net/tun")?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+    let file = options.open("/dev/net/tun")?;
     let name = sys::attach_tun(file.as_fd(), name, flags)?;
-    sys::set_nonblocking(&file)?;
     Ok((file, name))
 }
 
-/// Asks for as much as `wanted`, or what an older kernel can; returns what it is.
+/// Asks for the offloads `wanted`, or those that an older kernel has; returns which it has set.
 fn set_offload(file: &File, wanted: Offload) -> io::Result<Offload> {
     let tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
     if wanted == Offload::None {
@@ -155,11 +151,11 @@ fn set_offload(file: &File, wanted: Offload) -> io::Result<Offload> {
     Ok(Offload::Tcp)
 }
 
-/// Nothing where it would have to be waited for, or where a signal came.
-pub(crate) fn would_block<T>(result: nix::Result<T>) -> io::Result<Option<T>> {
+/// `None` if the call would block or was interrupted by a signal.
+pub(crate) fn nonblocking<T>(result: rustix::io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(nix::Error::EAGAIN | nix::Error::EINTR) => Ok(None),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -1,54 +1,54 @@
-//! [`VnetHeader`]: what the kernel says of a packet that is not yet cut or summed.
+//! [`VnetHeader`]: the kernel's metadata of a packet that is not yet segmented or checksummed.
 
-/// The size of the header before each packet, in bytes: `struct virtio_net_hdr`.
+/// The size of `struct virtio_net_hdr` in bytes.
 pub const VNET_HEADER: usize = 10;
 
 const NEEDS_CSUM: u8 = 1;
 const DATA_VALID: u8 = 2;
 const GSO_ECN: u8 = 0x80;
 
-/// What kind of packet is to be cut into segments.
+/// The kind of segmentation that a packet needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Segmentation {
-    /// None: it is one packet.
+    /// None.
     #[default]
     None,
     /// A TCP segment over IPv4.
     Tcp4,
     /// A TCP segment over IPv6.
     Tcp6,
-    /// UDP datagrams of one flow, over either.
+    /// UDP datagrams of one flow, over IPv4 or IPv6.
     Udp,
-    /// What this crate does not ask for, such as fragments of UDP.
+    /// One that this crate does not ask for, such as UDP fragmentation.
     Other(u8),
 }
 
-/// What the kernel says of a packet that it leaves others to cut into segments or to sum: the header
-/// of virtio's network devices (`struct virtio_net_hdr`, `include/uapi/linux/virtio_net.h`), which
-/// TUN devices and packet sockets put before each packet.
+/// The header of virtio network devices (`struct virtio_net_hdr`, `include/uapi/linux/virtio_net.h`), which precedes
+/// each packet on TUN devices and packet sockets with offloads: it describes the segmentation and the checksum that
+/// the kernel leaves to the reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VnetHeader {
-    /// Whether the checksum is still to be completed: the sum from `csum_start` to the end belongs
-    /// `csum_offset` bytes after `csum_start`, where the pseudo header's sum is.
+    /// Whether the checksum must be completed: the sum from `csum_start` to the end belongs `csum_offset` bytes
+    /// after `csum_start`, where the sum of the pseudo-header is.
     pub needs_csum: bool,
     /// Whether the checksum was verified.
     pub data_valid: bool,
-    /// How it is to be cut.
+    /// The segmentation that it needs.
     pub segmentation: Segmentation,
-    /// Whether the first of the segments alone carries TCP's CWR.
+    /// Whether only the first segment carries the CWR flag of TCP.
     pub ecn: bool,
-    /// How many bytes of headers it begins with.
+    /// The bytes of its headers.
     pub header_len: u16,
-    /// How many bytes of payload a segment has.
+    /// The payload of a segment in bytes.
     pub gso_size: u16,
-    /// Where what is summed begins.
+    /// Where the checksummed part begins.
     pub csum_start: u16,
-    /// Where the sum belongs, from there.
+    /// The offset of the checksum from there.
     pub csum_offset: u16,
 }
 
 impl VnetHeader {
-    /// Reads it, in the machine's order of bytes, as devices have it unless they are told otherwise.
+    /// Parses it in host byte order, the default of devices.
     #[inline]
     pub fn read(bytes: &[u8; VNET_HEADER]) -> VnetHeader {
         let number = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
@@ -70,7 +70,7 @@ impl VnetHeader {
         }
     }
 
-    /// Writes it.
+    /// Encodes it.
     #[inline]
     pub fn write(&self) -> [u8; VNET_HEADER] {
         let mut bytes = [0; VNET_HEADER];

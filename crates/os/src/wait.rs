@@ -1,56 +1,55 @@
-//! [`Waiter`]: waiting until something can be read, or until a time, to the microsecond; [`AnyOf`]:
-//! several files as one.
+//! [`Waiter`]: waits for a readable file or a time, to the microsecond; [`AnyOf`]: several files as one.
 
 use crate::Clock;
 use exm_units::{Instant, Span};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
-use nix::sys::time::TimeSpec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::cell::Cell;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// By how much later the kernel is expected to wake this one after each time it was later than
-/// expected, and by how much sooner after each time it was not: one in fifty is later.
+/// The steps by which the expected wake-up latency grows after a late wake-up and shrinks after a
+/// punctual one. Their ratio makes one wake-up in fifty later than expected.
 const LATER: Span = Span::from_micros(5);
 const SOONER: Span = Span::from_nanos(100);
+/// The longest single sleep: the kernel's timeout type is limited.
+const MAX_SLEEP: Duration = Duration::from_secs(86_400);
 
-/// Waits until something can be read or until a time, whichever comes first.
+/// Waits until a file is readable or until a time, whichever comes first.
 ///
-/// The kernel wakes a sleeper some tens of microseconds late, the later the more others have to do. So
-/// this sleeps until shortly before the time, and then stays awake and asks again and again. For how
-/// long, it learns from how late it is woken.
+/// The kernel wakes a sleeping thread some tens of microseconds late, and later under load. Therefore the
+/// waiter sleeps until shortly before the time and polls actively for the rest, for as long as the
+/// wake-up latency that it has measured so far.
 #[derive(Clone, Debug)]
 pub struct Waiter {
     clock: Clock,
     spin: Span,
-    /// How late the kernel wakes this one, but for one time in fifty.
+    /// The wake-up latency that is exceeded one time in fifty.
     lateness: Cell<Span>,
 }
 
 impl Waiter {
-    /// A waiter by `clock`, for the calling thread, that stays awake for the last `spin` of each wait
-    /// at most, and for half of it at most, so that others get to run: precision that costs as much
-    /// of a processor.
+    /// A waiter for the calling thread, with times of `clock`. It polls actively for at most the last `spin`
+    /// of each wait, and at most half of it, which costs CPU time for precision.
     pub fn new(clock: Clock, spin: Span) -> Waiter {
-        // So that the kernel puts no wake-up off to join it with others; where that is refused,
-        // they are up to 50 us later.
-        let _ = nix::sys::prctl::set_timerslack(1);
+        // Keeps the kernel from delaying wake-ups to coalesce them (by 50 us unless this is set).
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         Waiter { clock, spin, lateness: Cell::new(Span::ZERO) }
     }
 
-    /// Waits until one of `files` can be read, or until `time`. Returns which can.
+    /// Waits until one of `files` is readable, or until `time`. Returns which are readable.
     ///
     /// # Errors
-    /// The kernel cannot wait for one of them.
+    /// The kernel cannot poll one of them.
     pub fn wait<const N: usize>(
         &self,
         files: [BorrowedFd; N],
         time: Instant,
     ) -> io::Result<[bool; N]> {
-        let mut polled = files.map(|file| PollFd::new(file, PollFlags::POLLIN));
+        let mut polled = files.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
         let mut left = time.saturating_since(self.clock.now());
         let spin = self.lateness.get().min(left / 2);
         loop {
@@ -61,7 +60,7 @@ impl Waiter {
                 if !any && !sleep.is_zero() {
                     self.learn(now.saturating_since(time) + spin);
                 }
-                return Ok(polled.each_ref().map(|file| file.any().unwrap_or(false)));
+                return Ok(polled.each_ref().map(|file| !file.revents().is_empty()));
             }
             left = time - now;
             if !sleep.is_zero() {
@@ -71,7 +70,7 @@ impl Waiter {
         }
     }
 
-    /// The kernel woke this one by `late` later than it should have.
+    /// Updates the expected wake-up latency after a wake-up that was `late`.
     fn learn(&self, late: Span) {
         let expected = self.lateness.get();
         let next = if late > expected { expected + LATER } else { expected.saturating_sub(SOONER) };
@@ -79,37 +78,37 @@ impl Waiter {
     }
 }
 
-/// Several files as one, which can be read where one of them can. A file that is closed is out of it.
+/// Several files as one that is readable if any of them is. A file that is closed leaves the set.
 #[derive(Debug)]
-pub struct AnyOf(Epoll);
+pub struct AnyOf(OwnedFd);
 
 impl AnyOf {
-    /// Of `files`.
+    /// The set of `files`.
     ///
     /// # Errors
-    /// The process has no more file descriptors, or one of the files cannot be waited for.
+    /// The process is out of file descriptors, or one of the files cannot be polled.
     pub fn new(files: &[BorrowedFd]) -> io::Result<AnyOf> {
-        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let set = epoll::create(CreateFlags::CLOEXEC)?;
         for file in files {
-            epoll.add(file, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+            epoll::add(&set, file, EventData::new_u64(0), EventFlags::IN)?;
         }
-        Ok(AnyOf(epoll))
+        Ok(AnyOf(set))
     }
 }
 
 impl AsFd for AnyOf {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.0.as_fd()
+        self.0.as_fd()
     }
 }
 
-/// Whether any can be read within `time`.
+/// Whether any file becomes readable within `time`.
 fn poll_for(polled: &mut [PollFd], time: Span) -> io::Result<bool> {
-    // A wait for ever is one of a day: the kernel takes no more seconds than fit its own type.
-    let time = Duration::from_nanos(time.as_nanos()).min(Duration::from_secs(86_400));
-    match ppoll(polled, Some(TimeSpec::from_duration(time)), None) {
+    let time = Duration::from_nanos(time.as_nanos()).min(MAX_SLEEP);
+    let timeout = Timespec::try_from(time).map_err(io::Error::other)?;
+    match poll(polled, Some(&timeout)) {
         Ok(count) => Ok(count > 0),
-        Err(Errno::EINTR) => Ok(false),
+        Err(Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
@@ -130,7 +129,7 @@ mod tests {
         assert!(clock.now() >= time);
         a.write_all(b"x").unwrap();
         assert_eq!(waiter.wait([a.as_fd(), b.as_fd()], Instant::MAX).unwrap(), [false, true]);
-        // What can be read is told of even where the time has come already.
+        // Readable files are reported even if the time has already passed.
         assert_eq!(waiter.wait([a.as_fd(), b.as_fd()], Instant::ZERO).unwrap(), [false, true]);
         let any_of = |files: &[BorrowedFd]| {
             let any = AnyOf::new(files).unwrap();

@@ -3,8 +3,8 @@
 #![cfg(target_os = "linux")]
 
 use exm_os::{
-    Address, Clock, Masquerade, Namespace, Netlink, Offload, Route, Segmentation, Tun, TunOptions,
-    VNET_HEADER, VnetHeader, Waiter, read_net, set_net,
+    Clock, IpNet, Masquerade, Namespace, Netlink, Offload, Route, Segmentation, Tun, TunOptions,
+    VNET_HEADER, VnetHeader, Waiter, read_net_sysctl, set_net_sysctl,
 };
 use exm_units::Span;
 use std::io::{self, IoSlice};
@@ -13,6 +13,10 @@ use std::os::fd::AsFd;
 
 fn ip(last: u8) -> IpAddr {
     Ipv4Addr::new(100, 64, 0, last).into()
+}
+
+fn network(ip: IpAddr, prefix: u8) -> IpNet {
+    IpNet::new(ip, prefix).unwrap()
 }
 
 /// A namespace with a device of address `last`, that routes everything into it.
@@ -26,7 +30,7 @@ fn end(last: u8, offload: Offload) -> (Namespace, Tun, u32) {
             netlink.set_mtu(index, 1400).unwrap();
             netlink.set_queue_length(index, 5000).unwrap();
             netlink.set_up(index).unwrap();
-            netlink.add_address(index, Address { ip: ip(last), prefix: 24 }).unwrap();
+            netlink.add_address(index, network(ip(last), 24)).unwrap();
             netlink.add_route(&Route::default_by(index, None, ip(last))).unwrap();
             io::Result::Ok((tun, index))
         })
@@ -46,29 +50,31 @@ fn what_is_set_can_be_read() {
             let link = netlink.link(index).unwrap();
             assert_eq!(link.name, tun.name());
             assert_eq!((link.is_up, link.mtu, link.queue_length), (true, 1400, 5000));
-            assert_eq!(netlink.addresses(index).unwrap()[0], Address { ip: ip(1), prefix: 24 });
-            let path = netlink.path_to(Ipv4Addr::new(9, 9, 9, 9).into()).unwrap();
+            assert_eq!(netlink.addresses(index).unwrap()[0], network(ip(1), 24));
+            let path = netlink.resolve_route(Ipv4Addr::new(9, 9, 9, 9).into()).unwrap();
             assert_eq!((path.device, path.gateway, path.source), (index, None, Some(ip(1))));
-            let again = netlink.add_address(index, Address { ip: ip(1), prefix: 24 });
+            let again = netlink.add_address(index, network(ip(1), 24));
             let message = again.unwrap_err().to_string();
-            assert!(message.contains("cannot have 100.64.0.1/24: "), "{message}");
+            assert!(message.contains("cannot add 100.64.0.1/24 to network device "), "{message}");
             let routes = netlink.routes(ip(1)).unwrap();
             let default = Route { metric: 0, ..Route::default_by(index, None, ip(1)) };
             assert!(routes.contains(&default), "{routes:?}");
-            assert!(routes.iter().any(|route| route.destination.prefix == 24), "{routes:?}");
+            assert!(routes.iter().any(|route| route.destination.prefix_len() == 24), "{routes:?}");
             netlink.delete_route(&default).unwrap();
             assert_eq!(netlink.routes(ip(1)).unwrap().len(), routes.len() - 1);
-            let more = Address { ip: ip(9), prefix: 32 };
+            let more = network(ip(9), 32);
             netlink.add_address(index, more).unwrap();
             assert!(netlink.addresses(index).unwrap().contains(&more));
             netlink.delete_address(index, more).unwrap();
             assert!(!netlink.addresses(index).unwrap().contains(&more));
-            let lost = netlink.path_to(Ipv4Addr::new(9, 9, 9, 9).into()).unwrap_err();
+            let lost = netlink.resolve_route(Ipv4Addr::new(9, 9, 9, 9).into()).unwrap_err();
             assert!(lost.to_string().starts_with("there is no route to 9.9.9.9: "), "{lost}");
             assert!(netlink.index("none").unwrap_err().to_string().contains("\"none\""));
-            set_net("ipv4/tcp_ecn", "1")?;
-            assert_eq!(read_net("ipv4/tcp_ecn")?, "1");
-            assert!(set_net("ipv4/none", "1").unwrap_err().to_string().contains("ipv4/none"));
+            set_net_sysctl("ipv4/tcp_ecn", "1")?;
+            assert_eq!(read_net_sysctl("ipv4/tcp_ecn")?, "1");
+            assert!(
+                set_net_sysctl("ipv4/none", "1").unwrap_err().to_string().contains("ipv4/none")
+            );
             io::Result::Ok(())
         })
         .unwrap();
@@ -85,12 +91,12 @@ fn addresses_of_six_work_too() {
     namespace
         .run(|| {
             let netlink = Netlink::open().unwrap();
-            netlink.add_address(index, Address { ip: six, prefix: 64 }).unwrap();
+            netlink.add_address(index, network(six, 64)).unwrap();
             netlink.add_route(&Route::default_by(index, None, six)).unwrap();
             let world = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into();
-            let path = netlink.path_to(world).unwrap();
+            let path = netlink.resolve_route(world).unwrap();
             assert_eq!((path.device, path.source), (index, Some(six)));
-            assert!(netlink.addresses(index).unwrap().contains(&Address { ip: six, prefix: 64 }));
+            assert!(netlink.addresses(index).unwrap().contains(&network(six, 64)));
             io::Result::Ok(())
         })
         .unwrap();
@@ -145,9 +151,9 @@ fn masquerading_is_there_and_gone_again() {
         });
         list.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).ok()
     };
-    let network = Address { ip: Ipv4Addr::new(100, 64, 0, 9).into(), prefix: 24 };
-    let masquerade = namespace.run(|| Masquerade::new("exm-test", network)).unwrap();
-    let network6 = Address { ip: "fd65:1::7".parse().unwrap(), prefix: 64 };
+    let network4 = network(ip(9), 24);
+    let masquerade = namespace.run(|| Masquerade::new("exm-test", network4)).unwrap();
+    let network6 = network("fd65:1::7".parse().unwrap(), 64);
     let masquerade6 = namespace.run(|| Masquerade::new("exm-test", network6)).unwrap();
     let Some(rules) = listed() else {
         return exm_testing::skip("without nft");

@@ -2,9 +2,8 @@
 //! process may not make any.
 #![cfg(target_os = "linux")]
 
-use exm_os::{Address, Egress, Forwarding, KillSwitch, Namespace, read_net, set_net};
+use exm_os::{Egress, Forwarding, IpNet, KillSwitch, Namespace, read_net_sysctl, set_net_sysctl};
 use std::io;
-use std::net::IpAddr;
 use std::process::Command;
 
 #[track_caller]
@@ -12,8 +11,8 @@ fn possible() -> bool {
     exm_testing::can_make_networks(&["ip", "nft"])
 }
 
-fn network(ip: &str, prefix: u8) -> Address {
-    Address { ip: ip.parse::<IpAddr>().unwrap(), prefix }
+fn network(ip: &str, prefix: u8) -> IpNet {
+    IpNet::new(ip.parse().unwrap(), prefix).unwrap()
 }
 
 /// What a command prints in the network of this thread.
@@ -55,7 +54,7 @@ fn forwarding_stays_on_until_the_last_is_gone() {
     if !possible() {
         return;
     }
-    let up = || read_net("ipv4/conf/up0/forwarding").unwrap();
+    let up = || read_net_sysctl("ipv4/conf/up0/forwarding").unwrap();
     let ended = router().run(|| {
         let of = |device, ip| Forwarding::new(device, network(ip, 24), &Egress::Uplink(Vec::new()));
         assert_eq!(up(), "0");
@@ -70,7 +69,7 @@ fn forwarding_stays_on_until_the_last_is_gone() {
         assert_eq!(up(), "0");
         assert!(rules().is_empty());
         // Where it is on without us, it stays on.
-        set_net("ipv4/conf/up0/forwarding", "1")?;
+        set_net_sysctl("ipv4/conf/up0/forwarding", "1")?;
         drop(of("a0", "10.6.0.0").unwrap());
         assert_eq!(up(), "1");
         io::Result::Ok(())
@@ -88,7 +87,10 @@ fn rules_say_where_packets_may_go() {
         let has = |part: &str| rules().iter().any(|rule| rule.contains(part));
         let nowhere = of(&Egress::Nowhere).unwrap();
         assert!(has("iifname \"a0\" drop") && !has("masquerade"), "{:#?}", rules());
-        assert_eq!((nowhere.uplink(), read_net("ipv4/conf/up0/forwarding")?.as_str()), (None, "0"));
+        assert_eq!(
+            (nowhere.uplink(), read_net_sysctl("ipv4/conf/up0/forwarding")?.as_str()),
+            (None, "0")
+        );
         drop(nowhere);
         let uplink = of(&Egress::Uplink(vec![network("10.5.0.0", 24)])).unwrap();
         assert!(has("iifname \"a0\" oifname \"up0\" accept"), "{:#?}", rules());

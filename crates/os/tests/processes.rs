@@ -2,9 +2,7 @@
 //! Skipped, saying so, where this process may not make namespaces.
 #![cfg(target_os = "linux")]
 
-use exm_os::{
-    Address, Confined, Masquerade, Namespace, Netlink, PacketSocket, Route, Tun, TunOptions,
-};
+use exm_os::{Confined, Masquerade, Namespace, Netlink, PacketSocket, Route, Tun, TunOptions};
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::Ipv4Addr;
 use std::os::unix::process::ExitStatusExt;
@@ -98,14 +96,14 @@ fn set_up_and_wait() {
     netlink.set_up(index).unwrap();
     done();
     let ip = Ipv4Addr::new(100, 127, 7, 1);
-    netlink.add_address(index, Address { ip: ip.into(), prefix: 24 }).unwrap();
+    netlink.add_address(index, exm_os::IpNet::new(ip.into(), 24).unwrap()).unwrap();
     done();
-    let destination = Address { ip: Ipv4Addr::new(198, 51, 100, 0).into(), prefix: 24 };
+    let destination = exm_os::IpNet::new(Ipv4Addr::new(198, 51, 100, 0).into(), 24).unwrap();
     let route = Route { destination, ..Route::default_by(index, None, ip.into()) };
     netlink.add_route(&route).unwrap();
     done();
     let name = format!("exm-{}", std::process::id());
-    let _masquerade = Masquerade::new(&name, Address { ip: ip.into(), prefix: 24 }).unwrap();
+    let _masquerade = Masquerade::new(&name, exm_os::IpNet::new(ip.into(), 24).unwrap()).unwrap();
     done();
     let loopback = netlink.index("lo").unwrap();
     let _socket = PacketSocket::open(loopback, 1 << 16).unwrap();

@@ -1,4 +1,4 @@
-//! The Internet's checksum (RFC 1071).
+//! The Internet checksum (RFC 1071).
 
 /// The sum of 16-bit words, not yet folded.
 pub fn sum(bytes: &[u8]) -> u32 {
@@ -7,7 +7,7 @@ pub fn sum(bytes: &[u8]) -> u32 {
     words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum::<u32>() + last
 }
 
-/// The sum in 16 bits, carries added.
+/// Folds the sum into 16 bits.
 pub fn fold(mut sum: u32) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -15,18 +15,18 @@ pub fn fold(mut sum: u32) -> u16 {
     sum as u16
 }
 
-/// Writes the checksum of `header`, which is a whole IPv4 header.
+/// Writes the checksum of `header`, a complete IPv4 header, into it.
 ///
 /// # Panics
-/// It is shorter than one.
+/// `header` is shorter than an IPv4 header.
 pub fn write_ipv4(header: &mut [u8]) {
     header[10..12].fill(0);
     let check = !fold(sum(header));
     header[10..12].copy_from_slice(&check.to_be_bytes());
 }
 
-/// The checksum that `check` becomes when a word that it covers changes from `before` to `after`
-/// (RFC 1624, equation 3).
+/// Updates the checksum `check` when a word that it covers changes from `before` to `after` (RFC 1624,
+/// equation 3).
 pub fn updated(check: u16, before: u16, after: u16) -> u16 {
     !fold(u32::from(!check) + u32::from(!before) + u32::from(after))
 }

@@ -1,29 +1,29 @@
-//! [`Flow`]: whose packets they are.
+//! [`Flow`]: the flow that packets belong to.
 
 use crate::{ICMP, ICMP6, TCP, UDP};
 use exm_units::Fnv1a;
 use std::fmt;
 use std::net::IpAddr;
 
-/// A flow: the packets of one protocol from one address to another and, where the protocol has them,
-/// from one port to another. Those of a ping have its identifier for both ports.
+/// A flow: the packets of one protocol between two addresses and, if the protocol has them, ports, in one
+/// direction. Both ports of a ping are its identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
-    /// The number of the protocol over IP: 6 TCP, 17 UDP, 1 and 58 ICMP.
+    /// The protocol number: 6 TCP, 17 UDP, 1 and 58 ICMP.
     pub protocol: u8,
-    /// Where its packets come from; port 0 where there are none.
+    /// The source; port 0 if the protocol has none.
     pub from: (IpAddr, u16),
-    /// Where they go.
+    /// The destination.
     pub to: (IpAddr, u16),
 }
 
 impl Flow {
-    /// The flow of the answers.
+    /// The flow of the opposite direction.
     pub fn reversed(&self) -> Flow {
         Flow { from: self.to, to: self.from, ..*self }
     }
 
-    /// A number of 32 bits that spreads flows evenly; the same for the same flow always.
+    /// A stable 32-bit hash that spreads flows evenly.
     pub fn hash(&self) -> u32 {
         let mut hash = Fnv1a::of([self.protocol]);
         for (ip, port) in [self.from, self.to] {
@@ -41,7 +41,7 @@ impl Flow {
 }
 
 impl fmt::Display for Flow {
-    /// Such as `tcp 10.0.0.1:5000 > 10.0.0.2:80`.
+    /// For example `tcp 10.0.0.1:5000 > 10.0.0.2:80`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.protocol {
             TCP => f.write_str("tcp")?,

@@ -1,33 +1,31 @@
-//! ICMP errors: [`too_big`] tells a sender how large its packets may be, [`no_route`] that there is no route.
+//! ICMP errors: [`too_big`] for packets that exceed the MTU, [`no_route`] for unreachable destinations.
 
 use crate::checksum::{fold, sum, write_ipv4};
 use crate::{ICMP, ICMP6, IPV4_HEADER, IPV6_HEADER, Packet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// How much of a packet is quoted at most, with all headers: what every host must take (RFC 1812,
-/// section 4.3.2.3; RFC 4443, section 3.2).
+/// The largest ICMP error, which every host must accept (RFC 1812, section 4.3.2.3; RFC 4443, section 3.2).
 const ANSWER4: usize = 576;
 const ANSWER6: usize = 1280;
 const ICMP_HEADER: usize = 8;
 const HOP_LIMIT: u8 = 64;
 
-/// What a router at `from` answers to `bytes`, which are `packet` and larger than `mtu`: a packet that
-/// tells its sender so (RFC 1191, section 4; RFC 4443, section 3.2). Nothing where there is nobody to
-/// tell, or where one who tells might be told in turn (RFC 1122, section 3.2.2).
+/// The ICMP error of a router at `from` for `bytes`, parsed as `packet`, which exceed `mtu` (RFC 1191,
+/// section 4; RFC 4443, section 3.2). `None` where no error may be sent (RFC 1122, section 3.2.2).
 pub fn too_big(bytes: &[u8], packet: &Packet, mtu: u16, from: IpAddr) -> Option<Vec<u8>> {
     let [high, low] = mtu.to_be_bytes();
     // Destination unreachable, fragmentation needed; packet too big.
     answer(bytes, packet, from, [[3, 4, 0, 0, 0, 0, high, low], [2, 0, 0, 0, 0, 0, high, low]])
 }
 
-/// What a router at `from` answers to `bytes`, which are `packet`, where it has no route for it: network
-/// unreachable (RFC 792), or no route to destination (RFC 4443, section 3.1). None where there is
-/// nobody to tell, as of [`too_big`].
+/// The ICMP error of a router at `from` that has no route for `bytes`, parsed as `packet`: network
+/// unreachable (RFC 792), or no route to destination (RFC 4443, section 3.1). `None` where no error may be
+/// sent, as for [`too_big`].
 pub fn no_route(bytes: &[u8], packet: &Packet, from: IpAddr) -> Option<Vec<u8>> {
     answer(bytes, packet, from, [[3, 0, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]])
 }
 
-/// An ICMP error with one of these headers, of IPv4 and of IPv6, whose checksum is yet to be computed.
+/// An ICMP error with one of these headers, of IPv4 and of IPv6, with the checksum still to be computed.
 fn answer(
     bytes: &[u8],
     packet: &Packet,
@@ -44,7 +42,7 @@ fn answer(
         {
             Some(answer4(bytes, header4, from, to))
         }
-        // What goes to a group is answered too, as by few errors (RFC 4443, section 2.4 (e.3)).
+        // Errors for multicast packets are allowed for these few types (RFC 4443, section 2.4 (e.3)).
         (IpAddr::V6(from), IpAddr::V6(to), IpAddr::V6(_))
             if !to.is_unspecified() && !to.is_multicast() =>
         {
@@ -58,7 +56,7 @@ fn is_unicast(ip: Ipv4Addr) -> bool {
     !(ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast())
 }
 
-/// Whether it tells of an error itself.
+/// Whether the packet is an ICMP error itself.
 fn is_error(bytes: &[u8], packet: &Packet) -> bool {
     let kind = bytes.get(packet.transport);
     match packet.flow.protocol {
@@ -94,7 +92,7 @@ fn answer6(bytes: &[u8], header: [u8; ICMP_HEADER], from: Ipv6Addr, to: Ipv6Addr
     answer.extend_from_slice(&to.octets());
     answer.extend_from_slice(&header);
     answer.extend_from_slice(quoted);
-    // The addresses, the length and the protocol count, too (RFC 8200, section 8.1).
+    // The pseudo-header is covered too (RFC 8200, section 8.1).
     let pseudo = sum(&answer[8..IPV6_HEADER]) + u32::from(length) + u32::from(ICMP6);
     let check = !fold(pseudo + sum(&answer[IPV6_HEADER..]));
     answer[IPV6_HEADER + 2..IPV6_HEADER + 4].copy_from_slice(&check.to_be_bytes());

@@ -1,5 +1,9 @@
-//! What is known of the bytes of IP packets: whose they are ([`Flow`]), whether they are parts of larger
-//! ones, and where what they carry begins ([`Packet`]); and what routers do to them. No I/O.
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
+//! Parses IP packets: their flow ([`Flow`]), whether they are fragments, and where their payload begins
+//! ([`Packet`]); and does what routers do to them: ICMP errors, MSS clamping, checksums. No I/O.
 
 pub mod checksum;
 mod flow;
@@ -12,9 +16,9 @@ pub use mss::clamp_mss;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The number of TCP over IP.
+/// The protocol number of TCP.
 pub const TCP: u8 = 6;
-/// That of UDP.
+/// The protocol number of UDP.
 pub const UDP: u8 = 17;
 const ICMP: u8 = 1;
 const ICMP6: u8 = 58;
@@ -22,48 +26,47 @@ const DCCP: u8 = 33;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 
-/// Headers of IPv6 between its own and what it carries (RFC 8200, section 4).
+/// Extension headers of IPv6 (RFC 8200, section 4).
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const DESTINATION_OPTIONS: u8 = 60;
-/// No more of them are looked through: nobody sends as many.
-const MOST_HEADERS: usize = 8;
+/// The most extension headers that are parsed.
+const MAX_HEADERS: usize = 8;
 
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 
-/// Which part of a larger packet a fragment is.
+/// A fragment of a larger packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// What all fragments of the packet have in common, with their addresses and protocol.
+    /// The identification that all fragments of the packet share, together with addresses and protocol.
     pub id: u32,
     /// Whether it is the first, which alone has the ports.
     pub is_first: bool,
 }
 
-/// What an IP packet is, as far as those need to know that carry it.
+/// A parsed IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Whose it is. Of a fragment that is not the first, the ports are not known.
+    /// Its flow; the ports are zero in a fragment that is not the first.
     pub flow: Flow,
-    /// Whether it is a part of a larger one.
+    /// Whether it is a fragment.
     pub fragment: Option<Fragment>,
-    /// Where what it carries begins: the header of the transport, except in fragments that are not
-    /// the first.
+    /// The offset of its payload: the transport header, except in fragments that are not the first.
     pub transport: usize,
 }
 
-/// Bytes that are no IP packet: they end too early, or do not say of themselves how many they are.
+/// The bytes are not an IP packet: they are too short, or their length differs from that in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this is no IP packet")]
 pub struct Malformed;
 
 impl Packet {
-    /// What `bytes` are, from the IP header to the end of the packet.
+    /// Parses `bytes`, a whole packet.
     ///
     /// # Errors
-    /// They are no IP packet.
+    /// They are not an IP packet.
     pub fn parse(bytes: &[u8]) -> Result<Packet, Malformed> {
         let packet = Packet::read(bytes)?;
         let length = match bytes[0] >> 4 {
@@ -77,8 +80,8 @@ impl Packet {
         }
     }
 
-    /// The same by its headers alone, whatever length they tell: of a packet that is in a frame, which
-    /// may be longer, or that is yet to be cut into several.
+    /// Parses the headers only, whatever length they state: for a packet in a frame, which may be longer, or
+    /// one that is not yet segmented.
     ///
     /// # Errors
     /// They are not the headers of an IP packet.
@@ -123,7 +126,7 @@ fn read6(bytes: &[u8]) -> Result<Packet, Malformed> {
         Ipv6Addr::from(octets).into()
     };
     let (mut protocol, mut at, mut fragment) = (header[6], IPV6_HEADER, None);
-    for _ in 0..MOST_HEADERS {
+    for _ in 0..MAX_HEADERS {
         let length = match protocol {
             FRAGMENT => 8,
             HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
@@ -135,7 +138,7 @@ fn read6(bytes: &[u8]) -> Result<Packet, Malformed> {
         if protocol == FRAGMENT {
             let place = u16::from_be_bytes([extension[2], extension[3]]);
             let id = u32::from_be_bytes([extension[4], extension[5], extension[6], extension[7]]);
-            // One that is the whole packet is none (RFC 6946).
+            // An atomic fragment is not a fragment (RFC 6946).
             fragment = (place & !6 != 0).then_some(Fragment { id, is_first: place >> 3 == 0 });
         }
         (protocol, at) = (extension[0], at + length);
@@ -146,7 +149,7 @@ fn read6(bytes: &[u8]) -> Result<Packet, Malformed> {
     Ok(finish(bytes, protocol, [ip(8), ip(24)], fragment, at))
 }
 
-/// Looks for ports and the like at `transport`.
+/// Reads ports or the like at `transport`.
 fn finish(
     bytes: &[u8],
     protocol: u8,

@@ -1,4 +1,4 @@
-//! [`clamp_mss`]: telling TCP how large its segments may be.
+//! [`clamp_mss`]: limits the maximum segment size of TCP connections.
 
 use crate::checksum::updated;
 use crate::{Packet, TCP, number};
@@ -9,12 +9,11 @@ const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const MAXIMUM_SEGMENT_SIZE: u8 = 2;
 
-/// Where `bytes`, which are `packet`, begin a TCP connection and announce segments that do not fit
-/// into packets of `mtu` bytes, has them announce such that do (RFC 9293, section 3.7.1). Returns
-/// whether it was necessary.
+/// If `bytes`, parsed as `packet`, are a TCP SYN whose maximum segment size does not fit packets of `mtu`
+/// bytes, reduces it so that it does (RFC 9293, section 3.7.1). Returns whether that was necessary.
 ///
-/// Hosts whose own device is the tunnel's announce the right size; those behind such a host do not,
-/// and the messages by which routers tell that packets are too big do not always come through.
+/// Hosts behind the one with the tunnel's device do not know its MTU, and ICMP errors do not always reach
+/// them.
 pub fn clamp_mss(bytes: &mut [u8], packet: &Packet, mtu: u16) -> bool {
     let headers = if packet.flow.to.0.is_ipv4() { 40 } else { 60 };
     let is_first = packet.fragment.is_none_or(|fragment| fragment.is_first);
@@ -28,7 +27,7 @@ pub fn clamp_mss(bytes: &mut [u8], packet: &Packet, mtu: u16) -> bool {
     }
 }
 
-/// Where in `segment` its maximum segment size is, if it is one that has it.
+/// The offset of the maximum segment size option in `segment`, if it is a SYN that has one.
 fn place(segment: &[u8]) -> Option<usize> {
     let header = segment.first_chunk::<HEADER>()?;
     if header[13] & SYN == 0 {
@@ -52,7 +51,7 @@ fn place(segment: &[u8]) -> Option<usize> {
     None
 }
 
-/// Has the number at `at` be `most` at most, and the checksum with it.
+/// Limits the number at `at` to `most`, and updates the checksum.
 fn lower(segment: &mut [u8], at: usize, most: u16) -> bool {
     let (Some(before), Some(check)) = (number(segment, at), number(segment, 16)) else {
         return false;
@@ -60,7 +59,7 @@ fn lower(segment: &mut [u8], at: usize, most: u16) -> bool {
     if before <= most {
         return false;
     }
-    // A word that does not begin at an even place counts with its bytes exchanged.
+    // A word at an odd offset counts with its bytes exchanged.
     let (old, new) = if at.is_multiple_of(2) {
         (before, most)
     } else {

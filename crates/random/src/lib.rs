@@ -1,7 +1,11 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! Named streams of random numbers, and the distributions drawn from them.
 //!
-//! Every source of chance has a stream of its own, so that changing a controller never changes the
-//! traffic or the losses that the others meet: candidates are compared on the same arrivals.
+//! Every random process has a stream of its own, so that changing a controller never changes the traffic or
+//! the losses of the others: candidates are compared on the same arrivals.
 
 use rand_core::Rng;
 use rand_pcg::Pcg64;
@@ -9,9 +13,9 @@ use rand_pcg::Pcg64;
 /// What a stream of random numbers is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// When the sender of this number switches on and off.
+    /// The on and off times of the sender of this number.
     Traffic,
-    /// Which packets the link of this number loses.
+    /// The losses of the link of this number.
     Loss,
     /// The networks drawn from a model.
     Specimen,
@@ -19,7 +23,7 @@ pub enum Purpose {
     Search,
     /// Which packets the queue of this number drops or marks.
     Queue,
-    /// What the controller of this sender chooses.
+    /// The random choices of this sender's controller.
     Controller,
     /// The resamplings of a bootstrap.
     Bootstrap,
@@ -89,7 +93,7 @@ fn mix(seed: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Losses {
     stream: Stream,
-    /// 1 / ln(1 - p), so that a gap costs one logarithm; nothing where nothing is lost.
+    /// 1 / ln(1 - p), so that a gap costs one logarithm; none without losses.
     scale: Option<f64>,
     /// Packets that still pass before the next loss.
     gap: u64,
@@ -102,6 +106,12 @@ impl Losses {
         let mut losses = Losses { stream, scale, gap: u64::MAX };
         losses.draw();
         losses
+    }
+
+    /// Changes the probability for the packets that follow.
+    pub fn set_probability(&mut self, probability: f64) {
+        self.scale = (probability > 0.0).then(|| 1.0 / libm::log1p(-probability));
+        self.draw();
     }
 
     fn draw(&mut self) {
@@ -124,12 +134,12 @@ impl Losses {
     }
 }
 
-/// A distribution of positive numbers; their unit is the user's.
+/// A distribution of nonnegative numbers, in whatever unit the caller uses.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
-    /// Always this.
+    /// Always this value.
     Fixed(f64),
-    /// Exponential of this mean.
+    /// Exponential with this mean.
     Exponential {
         /// Its mean.
         mean: f64,
@@ -153,15 +163,15 @@ pub enum Distribution {
         /// The largest value.
         high: f64,
     },
-    /// One of these, each as likely; never empty.
+    /// One of these values with equal probability; never empty.
     Empirical(Vec<f64>),
 }
 
 impl Distribution {
-    /// Whether all that is drawn are finite numbers from 0 up.
+    /// Checks that all draws are finite and nonnegative.
     ///
     /// # Errors
-    /// What makes numbers impossible to draw as times or amounts.
+    /// The parameter that makes draws impossible as times or amounts.
     pub fn check(&self) -> Result<(), &'static str> {
         let sound = |value: &f64| (0.0..1e18).contains(value);
         match self {
@@ -181,6 +191,42 @@ impl Distribution {
             Distribution::Empirical(values) => (!values.is_empty() && values.iter().all(sound))
                 .then_some(())
                 .ok_or("there must be at least one value, all from 0 to 1e18"),
+        }
+    }
+
+    /// The mean; of a Pareto distribution with all that exceeds the cap counted as the cap.
+    pub fn mean(&self) -> f64 {
+        self.mean_below(f64::INFINITY)
+    }
+
+    /// The mean with all that exceeds `most` counted as `most`.
+    pub fn mean_below(&self, most: f64) -> f64 {
+        match self {
+            Distribution::Fixed(value) => value.min(most),
+            Distribution::Exponential { mean } => -mean * libm::expm1(-most / mean),
+            Distribution::Uniform { low, high } if *high <= most => 0.5 * (low + high),
+            Distribution::Uniform { low, .. } if most <= *low => most,
+            Distribution::Uniform { low, high } => {
+                let below = (most - low) / (high - low);
+                below * 0.5 * (low + most) + (1.0 - below) * most
+            }
+            Distribution::Empirical(values) => {
+                values.iter().map(|value| value.min(most)).sum::<f64>() / values.len() as f64
+            }
+            Distribution::Pareto { scale, shape, shift, cap } => {
+                // The least value plus the integral of the probability to exceed x, up to the cap.
+                let cap = cap.min(most);
+                let ratio = ((cap - shift) / scale).max(0.0);
+                if ratio <= 1.0 {
+                    return cap;
+                }
+                let tail = if *shape == 1.0 {
+                    libm::log(ratio)
+                } else {
+                    (libm::pow(ratio, 1.0 - shape) - 1.0) / (1.0 - shape)
+                };
+                shift + scale * (1.0 + tail)
+            }
         }
     }
 
@@ -207,8 +253,8 @@ mod tests {
         std::iter::repeat_with(draw).take(count).sum::<f64>() / count as f64
     }
 
-    /// Results that were published, tables that were designed and runs that were kept are of these
-    /// numbers: a change here is a change of them all.
+    /// Published results, designed tables and stored runs depend on these numbers: a change here changes
+    /// them all.
     #[test]
     fn streams_are_what_they_always_were() {
         let first = |seed, purpose, index| Stream::new(seed, purpose, index).seed();

@@ -1,7 +1,7 @@
 //! What a table is hashed by.
 
 use crate::table::RuleTable;
-use std::fmt;
+use core::fmt;
 
 impl RuleTable {
     /// Writes the table's rules as text that is the same for tables that prescribe the same, whatever file

@@ -2,11 +2,14 @@
 
 use crate::signal::Signal;
 use crate::table::{Cuboid, Rule, RuleTable};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The most cells a grid may have: 2 MiB of them. Larger tables are looked up by their tree.
 const MAX_CELLS: usize = 1 << 20;
 /// Bits of a double's mantissa that may number a bucket, from few to many.
-const MANTISSA_BITS: std::ops::RangeInclusive<u32> = 1..=9;
+const MANTISSA_BITS: core::ops::RangeInclusive<u32> = 1..=9;
 /// The most buckets of all axes together.
 const MAX_BUCKETS: usize = 1 << 14;
 /// Bounds within one bucket that a lookup compares with.
@@ -163,7 +166,7 @@ impl<const N: usize> Bounds<N> {
         if inner.is_empty(table.signals()) {
             return Bounds { lower: [f64::INFINITY; N], upper: [f64::NEG_INFINITY; N] };
         }
-        Bounds { lower: std::array::from_fn(lower), upper: std::array::from_fn(upper) }
+        Bounds { lower: core::array::from_fn(lower), upper: core::array::from_fn(upper) }
     }
 
     #[inline]
@@ -176,7 +179,7 @@ impl<const N: usize> Bounds<N> {
 impl<const N: usize> Cells<N> {
     fn new(table: &RuleTable) -> Option<Cells<N>> {
         let mut cells = 1usize;
-        let mut axes: [Axis; N] = std::array::from_fn(|_| Axis::default());
+        let mut axes: [Axis; N] = core::array::from_fn(|_| Axis::default());
         for (axis, signal) in axes.iter_mut().zip(Signal::ALL).rev() {
             axis.bounds = inner_bounds(table, signal);
             axis.stride = cells;
@@ -248,7 +251,7 @@ impl Axis {
             let before = self.bounds.partition_point(|b| bits(b) >> shift < leading);
             let held = &self.bounds[before..];
             let held = &held[..held.partition_point(|b| bits(b) >> shift == leading)];
-            let bounds = std::array::from_fn(|i| held.get(i).map_or(i64::MAX, bits));
+            let bounds = core::array::from_fn(|i| held.get(i).map_or(i64::MAX, bits));
             buckets.push(Bucket { bounds, offset: before * self.stride });
             if held.len() > PROBES {
                 return false;
@@ -258,7 +261,7 @@ impl Axis {
     }
 
     /// The slabs between the bounds of `domain` on this axis, that of signal `index`.
-    fn slabs(&self, index: usize, domain: &Cuboid) -> std::ops::Range<usize> {
+    fn slabs(&self, index: usize, domain: &Cuboid) -> core::ops::Range<usize> {
         let (lower, upper) = (domain.lower[index], domain.upper[index]);
         let start = self.bounds.partition_point(|&bound| bound <= lower);
         start..self.bounds.partition_point(|&bound| bound < upper) + 1

@@ -1,34 +1,31 @@
-//! What a RemyCC is (Winstein & Balakrishnan, SIGCOMM 2013, section 4): a [`Memory`] of what a
-//! sender observed, a [`RuleTable`] that maps it to an [`Action`], and the files of such tables.
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
+//! A RemyCC at run time (Winstein & Balakrishnan, SIGCOMM 2013, section 4): a [`Memory`] of what a
+//! sender observed, a [`RuleTable`] that maps it to an [`Action`], and [`RemyCc`], the controller that
+//! follows the table.
+//!
+//! The crate needs no operating system: `no_std` with `alloc`. Files of tables are the crate
+//! `exm-table`'s.
+
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
 
 mod action;
 mod canonical;
-mod diff;
-pub mod dna;
-pub mod file;
 mod grid;
-mod json;
 mod memory;
 mod project;
-mod provenance;
 mod runner;
-mod show;
 mod signal;
-mod stats;
 mod table;
-mod text;
 
 pub use action::{Action, CompiledAction, MAX_WINDOW};
-pub use diff::{ActionChange, CellDifference, NumberedRule, TableDiff, diff};
-pub use file::{LoadError, SaveError, TableFile};
 pub use grid::{Grid, Lookup, Work};
-pub use json::JsonError;
 pub use memory::Memory;
 pub use project::SignalsInUse;
-pub use provenance::{ArrivalTimes, Provenance, Score};
 pub use runner::RemyCc;
-pub use show::{Show, ShowTree, show, show_tree};
 pub use signal::{Signal, SignalSet, UnknownSignal};
-pub use stats::{ActionCount, AxisStats, Spread, TableStats, stats};
 pub use table::{Cuboid, MAX_DEPTH, MAX_RULES, Node, Rule, RuleTable, TableError};
-pub use text::counted;

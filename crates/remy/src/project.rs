@@ -2,6 +2,8 @@
 
 use crate::signal::{Signal, SignalSet};
 use crate::table::{Cuboid, Node, RuleTable};
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// A table cannot do without signals by which its rules differ.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,9 +4,10 @@ use crate::action::CompiledAction;
 use crate::grid::{Grid, Lookup};
 use crate::memory::Memory;
 use crate::table::RuleTable;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use exm_cc::{Ack, Congestion, Controller, Decision, Needs, Start};
 use exm_units::{Instant, Packets};
-use std::sync::Arc;
 
 /// A RemyCC in charge of a sender. Clones share the table.
 ///

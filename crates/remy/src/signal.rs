@@ -1,7 +1,9 @@
 //! [`Signal`]: the axes of a RemyCC's memory, and [`SignalSet`]: those a table uses.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
 
 /// One of the six things a RemyCC remembers of its flow. The order is that of the axes in `.dna`
 /// files.
@@ -66,12 +68,14 @@ impl FromStr for Signal {
     }
 }
 
+#[cfg(feature = "serde")]
 impl serde::Serialize for Signal {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
+#[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for Signal {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Signal, D::Error> {
         let name = <String as serde::Deserialize>::deserialize(deserializer)?;

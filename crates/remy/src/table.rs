@@ -2,7 +2,10 @@
 
 use crate::action::Action;
 use crate::signal::{Signal, SignalSet};
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// The most rules a table may have: what a file can make the program work on is bounded.
 pub const MAX_RULES: usize = 10_000;
@@ -166,8 +169,8 @@ impl Cuboid {
     /// What two boxes share; an empty box where that is nothing.
     pub fn intersection(&self, other: &Cuboid) -> Cuboid {
         Cuboid {
-            lower: std::array::from_fn(|i| self.lower[i].max(other.lower[i])),
-            upper: std::array::from_fn(|i| self.upper[i].min(other.upper[i])),
+            lower: core::array::from_fn(|i| self.lower[i].max(other.lower[i])),
+            upper: core::array::from_fn(|i| self.upper[i].min(other.upper[i])),
         }
     }
 
@@ -292,7 +295,7 @@ impl RuleTable {
     /// The nearest memory within the table's box.
     fn clamp(&self, memory: &[f64; 6]) -> [f64; 6] {
         let domain = self.domain();
-        std::array::from_fn(|i| memory[i].min(domain.upper[i].next_down()).max(domain.lower[i]))
+        core::array::from_fn(|i| memory[i].min(domain.upper[i].next_down()).max(domain.lower[i]))
     }
 
     /// How deep the tree is: 1 for a single rule.
@@ -353,7 +356,7 @@ impl RuleTable {
             return Err(TableError::TooDeep);
         }
         if let Node::Leaf(index) = node
-            && seen.get_mut(*index).is_none_or(|seen| std::mem::replace(seen, true))
+            && seen.get_mut(*index).is_none_or(|seen| core::mem::replace(seen, true))
         {
             return Err(TableError::Dangling(*index));
         }

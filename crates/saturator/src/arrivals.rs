@@ -1,78 +1,66 @@
-//! [`ArrivalLog`] and [`Collector`]: what arrived at the server, told to the client without gaps.
+//! [`ArrivalLog`] and [`Collector`]: the reliable report of arrivals at one end to the other.
 
-use crate::message::{MOST_ARRIVALS, MOST_REQUESTED, Message};
+use crate::message::{Arrival, MAX_ARRIVALS, MAX_REQUESTED, Message};
 use exm_units::{Instant, Span};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How many arrivals are remembered, to be told again: 3 s of a gigabit a second, in 6 MB.
-const REMEMBERED: usize = 1 << 18;
-/// How often what is missing is asked for.
-const REQUEST_EVERY: Span = Span::from_millis(100);
-/// After so long what is missing is given up.
+/// How many arrivals are kept for retransmission: 3 s at 1 Gbit/s, in 6 MB.
+const MAX_KEPT: usize = 1 << 18;
+/// How often missing arrivals are requested.
+const REQUEST_INTERVAL: Span = Span::from_millis(100);
+/// After this long, missing arrivals are given up.
 const PATIENCE: Span = Span::from_secs(10);
 
-/// A data packet that arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// The packet's number.
-    pub number: u64,
-    /// When it was sent, by its sender's clock.
-    pub sent_at: Instant,
-    /// When it arrived, by its receiver's.
-    pub received_at: Instant,
-}
-
-/// The arrivals at one end, numbered in their order.
+/// The arrivals at one end, numbered in order.
 #[derive(Clone, Debug, Default)]
 pub struct ArrivalLog {
-    /// The last of them.
+    /// The most recent ones.
     kept: VecDeque<Arrival>,
-    /// The number of the first that is kept.
+    /// The number of the oldest one that is kept.
     first: u64,
-    /// The number of the first that was not told yet.
-    untold: u64,
+    /// The number of the first one that has not been reported.
+    unreported: u64,
 }
 
 impl ArrivalLog {
-    /// None yet.
+    /// An empty log.
     pub fn new() -> ArrivalLog {
         ArrivalLog::default()
     }
 
-    /// How many arrived.
+    /// The number of arrivals.
     pub fn count(&self) -> u64 {
         self.first + self.kept.len() as u64
     }
 
-    /// A packet arrived.
+    /// Adds an arrival.
     pub fn push(&mut self, arrival: Arrival) {
-        if self.kept.len() == REMEMBERED {
+        if self.kept.len() == MAX_KEPT {
             self.kept.pop_front();
             self.first += 1;
         }
         self.kept.push_back(arrival);
     }
 
-    /// The next message of those that were not told yet; nothing where all were.
-    pub fn tell(&mut self) -> Option<Message> {
-        let message = self.message(self.untold, MOST_ARRIVALS)?;
+    /// A message with the next unreported arrivals; `None` if all have been reported.
+    pub fn report(&mut self) -> Option<Message> {
+        let message = self.message(self.unreported, MAX_ARRIVALS)?;
         if let Message::Arrivals { first, arrivals } = &message {
-            self.untold = first + arrivals.len() as u64;
+            self.unreported = first + arrivals.len() as u64;
         }
         Some(message)
     }
 
-    /// Messages that tell again of `count` arrivals from `first` on, those that are still known: of
-    /// those before, nothing can be told but that the first known one is later.
-    pub fn tell_again(&self, first: u64, count: u16) -> impl Iterator<Item = Message> + '_ {
+    /// Messages that repeat `count` arrivals from `first` on, as far as they are still kept.
+    pub fn repeat(&self, first: u64, count: u16) -> impl Iterator<Item = Message> + '_ {
         let first = first.max(self.first);
-        let end = first.saturating_add(u64::from(count.min(MOST_REQUESTED))).min(self.untold);
-        (first..end).step_by(MOST_ARRIVALS).filter_map(move |from| {
-            self.message(from, (end - from).min(MOST_ARRIVALS as u64) as usize)
+        let end = first.saturating_add(u64::from(count.min(MAX_REQUESTED))).min(self.unreported);
+        (first..end).step_by(MAX_ARRIVALS).filter_map(move |from| {
+            self.message(from, (end - from).min(MAX_ARRIVALS as u64) as usize)
         })
     }
 
-    /// A message of at most `most` arrivals from `first` on.
+    /// A message with at most `most` arrivals from `first` on.
     fn message(&self, first: u64, most: usize) -> Option<Message> {
         let first = first.max(self.first);
         let from = usize::try_from(first - self.first).ok()?;
@@ -81,16 +69,16 @@ impl ArrivalLog {
     }
 }
 
-/// Puts what is told of the arrivals at the other end in order, and asks for what is missing.
+/// Orders the reported arrivals of the other end, and requests missing ones.
 #[derive(Clone, Debug)]
 pub struct Collector {
     /// The number of the next arrival in order.
     next: u64,
-    /// Those that came before their turn.
+    /// Those that were reported out of order.
     early: BTreeMap<u64, Arrival>,
-    /// How many there are, as far as is known.
+    /// How many arrivals are known to exist.
     known: u64,
-    /// Since when the next one is missing.
+    /// Since when the next one has been missing.
     missing_since: Option<Instant>,
     asked_at: Option<Instant>,
     given_up: u64,
@@ -103,7 +91,7 @@ impl Default for Collector {
 }
 
 impl Collector {
-    /// Waits for the first arrival.
+    /// A collector that expects the first arrival.
     pub fn new() -> Collector {
         Collector {
             next: 0,
@@ -115,68 +103,68 @@ impl Collector {
         }
     }
 
-    /// How many arrivals were collected or given up.
+    /// How many arrivals have been collected or given up.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// How many arrivals nothing is known of and nothing will be.
+    /// How many arrivals have been given up.
     pub fn given_up(&self) -> u64 {
         self.given_up
     }
 
-    /// Whether all that are known to exist were collected or given up.
+    /// Whether all known arrivals have been collected or given up.
     pub fn is_complete(&self) -> bool {
         self.next >= self.known
     }
 
-    /// There are `count` arrivals by now.
+    /// Notes that there are `count` arrivals by now.
     pub fn expect(&mut self, count: u64) {
         self.known = self.known.max(count);
     }
 
-    /// Told at `now` of `arrivals`, the first of them number `first`.
-    pub fn told(&mut self, now: Instant, first: u64, arrivals: &[Arrival]) {
+    /// Processes a report, received at `now`, of `arrivals`, whose first has the number `first`.
+    pub fn reported(&mut self, now: Instant, first: u64, arrivals: &[Arrival]) {
         for (number, &arrival) in (first..).zip(arrivals) {
-            // So far ahead that nothing real is: an end that is out of its mind fills no memory.
-            if number >= self.next && number - self.next < REMEMBERED as u64 {
+            // An arrival that is implausibly far ahead is ignored, so that a faulty peer cannot fill memory.
+            if number >= self.next && number - self.next < MAX_KEPT as u64 {
                 self.early.insert(number, arrival);
                 self.known = self.known.max(number + 1);
             }
         }
-        self.look(now);
+        self.update(now);
     }
 
-    /// The next arrival in order, if it is known.
+    /// The next arrival in order, if it has been reported.
     pub fn take(&mut self, now: Instant) -> Option<Arrival> {
         let arrival = self.early.remove(&self.next)?;
         self.next += 1;
         self.missing_since = None;
-        self.look(now);
+        self.update(now);
         Some(arrival)
     }
 
-    /// What to ask for at `now`, if anything is missing and was not asked for lately.
+    /// A request for missing arrivals, if one is due at `now`.
     pub fn request(&mut self, now: Instant) -> Option<Message> {
-        self.look(now);
+        self.update(now);
         if now < self.next_request() {
             return None;
         }
         let gap = self.early.keys().next().map_or(self.known, |&first| first) - self.next;
         self.asked_at = Some(now);
-        let count = gap.min(u64::from(MOST_REQUESTED)) as u16;
+        let count = gap.min(u64::from(MAX_REQUESTED)) as u16;
         Some(Message::Request { first: self.next, count })
     }
 
-    /// When it may have something to ask for, unless told of something before.
+    /// When the next request may be due, unless a report arrives before.
     pub fn next_request(&self) -> Instant {
         let Some(since) = self.missing_since else { return Instant::MAX };
-        let again = self.asked_at.map_or(Instant::ZERO, |at| at.saturating_add(REQUEST_EVERY));
-        again.max(since.saturating_add(REQUEST_EVERY))
+        let again = self.asked_at.map_or(Instant::ZERO, |at| at.saturating_add(REQUEST_INTERVAL));
+        again.max(since.saturating_add(REQUEST_INTERVAL))
     }
 
-    /// Whether the next one is missing; what has been for too long is given up.
-    fn look(&mut self, now: Instant) {
+    /// Notes whether the next arrival is missing, and gives up what has been missing for too long.
+    fn update(&mut self, now: Instant) {
         if self.is_complete() || self.early.contains_key(&self.next) {
             self.missing_since = None;
             return;
@@ -215,14 +203,14 @@ mod tests {
     #[test]
     fn each_is_told_once_and_again_where_asked() {
         let mut log = ArrivalLog::new();
-        assert_eq!(log.tell(), None);
+        assert_eq!(log.report(), None);
         (0..100).for_each(|number| log.push(arrival(number)));
         let told: Vec<(u64, usize)> =
-            std::iter::from_fn(|| log.tell()).map(|message| numbers(&message)).collect();
+            std::iter::from_fn(|| log.report()).map(|message| numbers(&message)).collect();
         assert_eq!(told, [(0, 45), (45, 45), (90, 10)]);
         log.push(arrival(100));
         let again = |first, count| -> Vec<(u64, usize)> {
-            log.tell_again(first, count).map(|message| numbers(&message)).collect()
+            log.repeat(first, count).map(|message| numbers(&message)).collect()
         };
         assert_eq!(again(10, 3), [(10, 3)]);
         assert_eq!(again(50, 65535), [(50, 45), (95, 5)], "what was told, no more");
@@ -233,16 +221,16 @@ mod tests {
     #[test]
     fn the_log_forgets() {
         let mut log = ArrivalLog::new();
-        (0..REMEMBERED as u64 + 10).for_each(|number| log.push(arrival(number)));
-        while log.tell().is_some() {}
-        assert_eq!(log.count(), REMEMBERED as u64 + 10);
-        assert_eq!(log.tell_again(0, 1).next().map(|message| numbers(&message)), Some((10, 1)));
+        (0..MAX_KEPT as u64 + 10).for_each(|number| log.push(arrival(number)));
+        while log.report().is_some() {}
+        assert_eq!(log.count(), MAX_KEPT as u64 + 10);
+        assert_eq!(log.repeat(0, 1).next().map(|message| numbers(&message)), Some((10, 1)));
     }
 
     #[test]
     fn what_stays_missing_is_given_up() {
         let mut collector = Collector::new();
-        collector.told(at(0), 3, &[arrival(3)]);
+        collector.reported(at(0), 3, &[arrival(3)]);
         assert_eq!((collector.take(at(0)), collector.request(at(50))), (None, None));
         let request = Message::Request { first: 0, count: 3 };
         assert_eq!(collector.request(at(100)), Some(request.clone()));
@@ -262,9 +250,9 @@ mod tests {
     fn an_end_out_of_its_mind_fills_no_memory() {
         let mut collector = Collector::new();
         for number in (0..u64::MAX - 100).step_by(usize::MAX / 1000) {
-            collector.told(at(0), number, &[arrival(0); MOST_ARRIVALS]);
+            collector.reported(at(0), number, &[arrival(0); MAX_ARRIVALS]);
         }
-        assert!(collector.early.len() <= MOST_ARRIVALS);
+        assert!(collector.early.len() <= MAX_ARRIVALS);
     }
 
     proptest! {
@@ -279,16 +267,16 @@ mod tests {
                 if step < 500 {
                     log.push(arrival(step));
                 }
-                on_the_way.extend(std::iter::from_fn(|| log.tell()));
+                on_the_way.extend(std::iter::from_fn(|| log.report()));
                 collector.expect(log.count());
                 if let Some(Message::Request { first, count }) = collector.request(at(step * 10)) {
-                    on_the_way.extend(log.tell_again(first, count));
+                    on_the_way.extend(log.repeat(first, count));
                 }
                 on_the_way.retain(|_| stream.uniform() >= loss);
                 while on_the_way.len() > 3 || (step > 600 && !on_the_way.is_empty()) {
                     let message = on_the_way.swap_remove(stream.below(on_the_way.len()));
                     let Message::Arrivals { first, arrivals } = &message else { continue };
-                    collector.told(at(step * 10), *first, arrivals);
+                    collector.reported(at(step * 10), *first, arrivals);
                 }
                 collected.extend(std::iter::from_fn(|| collector.take(at(step * 10))));
             }

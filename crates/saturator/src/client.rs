@@ -1,33 +1,34 @@
-//! [`Client`]: the end with two paths, which records.
+//! [`Client`]: the recording end, which has two paths.
 
-use crate::arrivals::{Arrival, ArrivalLog, Collector};
-use crate::message::Message;
+use crate::arrivals::{ArrivalLog, Collector};
+use crate::message::{Arrival, Message};
 use crate::sending::{Paths, Sending};
 use crate::window::Window;
 use crate::wire::{COOKIE_REPLY, HANDSHAKE, INITIATION, Path, RESPONSE, STATUS_EVERY, Settings};
-use exm_datagram::{Initiator, Key, KeyError, Role};
+use exm_datagram::{Key, KeyError, Role};
+use exm_endpoint::Initiator;
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 
 /// How often an initiation is sent until the server responds.
 const INITIATE_EVERY: Span = Span::from_millis(500);
-/// How long what is still missing is waited for at the end, and how long it may be silent until
-/// then: the last packets may be lost.
-const LAST_WORDS: Span = Span::from_secs(12);
-const LAST_SILENCE: Span = Span::from_secs(4);
+/// The longest wait for outstanding reports at the end, and the longest silence during it, as the last packets may
+/// be lost.
+const FINAL_WAIT: Span = Span::from_secs(12);
+const FINAL_SILENCE: Span = Span::from_secs(4);
 
-/// A packet that arrived at either end, as it is recorded. Times are of the receiving end's clock
-/// but for that of sending.
+/// A packet that arrived at either end. Its arrival time is of the receiver's clock, its sending time of the
+/// sender's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// From the server, here; with the server's window when it was sent.
+    /// A packet from the server, and the server's window when it was sent.
     Down(Arrival, u32),
-    /// From here, at the server; with our window when it was heard of.
+    /// A packet from this end, and our window when its arrival was reported.
     Up(Arrival, u32),
 }
 
-/// The end under test: asks a server for a recording, keeps the way there full, acknowledges what
-/// fills the way back, and hands out both ways' arrivals in order. Its user owns the sockets and the
+/// The end under test: starts a recording at a server, saturates the path to it, acknowledges the data of the
+/// opposite direction, and returns the arrivals of both directions in order. Its user owns the sockets and the
 /// clock.
 #[derive(Debug)]
 pub struct Client {
@@ -47,15 +48,15 @@ enum State {
 struct Running {
     paths: Paths,
     up: Sending,
-    /// What arrived here, to be told.
+    /// The arrivals here, to be reported.
     down: ArrivalLog,
-    /// What is told of what arrived there.
+    /// The reported arrivals at the server.
     collector: Collector,
-    /// When the first arrival there was, by the server's clock.
+    /// The time of the first arrival at the server, by its clock.
     first: Option<Instant>,
-    /// When we were last told of one.
-    told_at: Instant,
-    /// Arrivals there that cannot have been.
+    /// When an arrival was last reported.
+    reported_at: Instant,
+    /// The number of impossible reports.
     implausible: u64,
     status_at: Instant,
     heard_at: Instant,
@@ -63,7 +64,7 @@ struct Running {
 }
 
 impl Client {
-    /// Asks a server that has `key`.
+    /// A client of the server that has `key`.
     ///
     /// # Errors
     /// The system has no randomness.
@@ -73,11 +74,13 @@ impl Client {
         Ok(Client { settings, state, events: VecDeque::new(), ending_since: None })
     }
 
-    /// `datagram` came over `path` at `now`. What is not the server's is dropped.
+    /// Processes `datagram`, received over `path` at `now`. Datagrams that are not the server's are dropped.
     pub fn receive(&mut self, now: Instant, path: Path, datagram: &mut [u8]) {
         let Some((&mut tag, sealed)) = datagram.split_first_mut() else { return };
         match &mut self.state {
-            State::Connecting { .. } if path == Path::Control => self.hear_reply(now, tag, sealed),
+            State::Connecting { .. } if path == Path::Control => {
+                self.receive_reply(now, tag, sealed);
+            }
             State::Running(running) if tag == path.tag() => {
                 running.receive(now, path, sealed, &mut self.events);
             }
@@ -86,7 +89,7 @@ impl Client {
     }
 
     /// The server's reply to our initiation.
-    fn hear_reply(&mut self, now: Instant, tag: u8, reply: &[u8]) {
+    fn receive_reply(&mut self, now: Instant, tag: u8, reply: &[u8]) {
         let State::Connecting { initiator, next } = &mut self.state else { return };
         if tag == COOKIE_REPLY && initiator.retry(reply) {
             *next = now;
@@ -98,8 +101,8 @@ impl Client {
         }
     }
 
-    /// Puts the next datagram to be sent at `now` into `out`, and says over which path; nothing
-    /// where there is none for now.
+    /// Writes the next datagram to send at `now` to `out`, and returns its path; `None` if nothing may be sent
+    /// now.
     pub fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Path> {
         match &mut self.state {
             State::Connecting { initiator, next } => {
@@ -120,7 +123,7 @@ impl Client {
         }
     }
 
-    /// When it is to be woken, unless something comes before.
+    /// When to call [`Client::transmit`] again, unless a datagram arrives before.
     pub fn next_wake(&self) -> Instant {
         match &self.state {
             State::Connecting { next, .. } => *next,
@@ -139,28 +142,27 @@ impl Client {
         self.events.pop_front()
     }
 
-    /// Ends the recording: no more data is sent, and what the server still has to tell is waited
-    /// for.
+    /// Ends the recording: no more data is sent, but the server's outstanding reports are awaited.
     pub fn end(&mut self, now: Instant) {
         self.ending_since.get_or_insert(now);
     }
 
-    /// Whether its end was asked for.
+    /// Whether it is ending.
     pub fn is_ending(&self) -> bool {
         self.ending_since.is_some()
     }
 
-    /// Whether it has ended and all is told, or will not be.
+    /// Whether it has ended, and all reports have arrived or been given up.
     pub fn is_done(&self, now: Instant) -> bool {
         let Some(since) = self.ending_since else { return false };
         match &self.state {
             State::Connecting { .. } => true,
             State::Running(running) => {
-                // What was under way when it ended still arrives, and is told of.
-                let is_told = running.up.window().in_flight() == 0
-                    || now.saturating_since(running.told_at.max(since)) > LAST_SILENCE;
+                // Packets in flight at the end still arrive and are reported.
+                let is_reported = running.up.window().in_flight() == 0
+                    || now.saturating_since(running.reported_at.max(since)) > FINAL_SILENCE;
                 let waited = now.saturating_since(since);
-                (running.collector.is_complete() && is_told) || waited > LAST_WORDS
+                (running.collector.is_complete() && is_reported) || waited > FINAL_WAIT
             }
         }
     }
@@ -170,7 +172,7 @@ impl Client {
         matches!(self.state, State::Running(_))
     }
 
-    /// How long nothing was heard from the server; nothing before it answered.
+    /// The time since the server was last heard from; `None` before it has answered.
     pub fn silence(&self, now: Instant) -> Option<Span> {
         match &self.state {
             State::Connecting { .. } => None,
@@ -178,7 +180,7 @@ impl Client {
         }
     }
 
-    /// Our window; nothing before the server answered.
+    /// Our window; `None` before the server has answered.
     pub fn window(&self) -> Option<&Window> {
         match &self.state {
             State::Connecting { .. } => None,
@@ -186,7 +188,7 @@ impl Client {
         }
     }
 
-    /// How many arrivals at the server we were never told of, or not truly.
+    /// How many arrivals at the server were never reported, or implausibly.
     pub fn given_up(&self) -> u64 {
         match &self.state {
             State::Connecting { .. } => 0,
@@ -203,7 +205,7 @@ impl Running {
             down: ArrivalLog::new(),
             collector: Collector::new(),
             first: None,
-            told_at: now,
+            reported_at: now,
             implausible: 0,
             status_at: now,
             heard_at: now,
@@ -227,22 +229,22 @@ impl Running {
                 events.push_back(Event::Down(arrival, window));
             }
             Message::Arrivals { first, arrivals } => {
-                self.up.told(now, first, &arrivals);
-                self.collector.told(now, first, &arrivals);
+                self.up.reported(now, first, &arrivals);
+                self.collector.reported(now, first, &arrivals);
                 self.collect(now, events);
             }
             Message::Status { arrivals, .. } => {
                 self.collector.expect(arrivals);
                 self.collect(now, events);
             }
-            // The server asks for nothing.
+            // Servers send no requests.
             Message::Request { .. } => {}
         }
     }
 
     fn collect(&mut self, now: Instant, events: &mut VecDeque<Event>) {
         while let Some(arrival) = self.collector.take(now) {
-            self.told_at = now;
+            self.reported_at = now;
             if self.is_plausible(now, &arrival) {
                 events.push_back(Event::Up(arrival, self.up.window().size()));
             } else {
@@ -251,8 +253,8 @@ impl Running {
         }
     }
 
-    /// Whether what the server says is of a packet that was sent, and at a time that may be: by a
-    /// clock that is not much faster than ours.
+    /// Whether a reported packet was sent, and its arrival time is possible for a clock that is not much faster
+    /// than ours.
     fn is_plausible(&mut self, now: Instant, arrival: &Arrival) -> bool {
         let first = *self.first.get_or_insert(arrival.received_at);
         let most = now.saturating_since(self.began) * 2;
@@ -260,9 +262,9 @@ impl Running {
         is_sent && arrival.received_at >= first && arrival.received_at - first <= most
     }
 
-    /// The next message to be sent.
+    /// The next message to send.
     fn next(&mut self, now: Instant, settings: Settings, is_over: bool) -> Option<Message> {
-        if let Some(message) = self.down.tell() {
+        if let Some(message) = self.down.report() {
             return Some(message);
         }
         if now >= self.status_at {

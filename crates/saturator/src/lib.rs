@@ -1,25 +1,28 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! Recording what a real link can deliver (K. Winstein's thesis, MIT 2014, section 2.3.1; NSDI 2013,
 //! section 4.1).
 //!
-//! Both ends send at once, so much that the queue at the link's bottleneck never runs empty: then
-//! every packet that arrives was a delivery opportunity, and the times of arrival are the trace. That
-//! can only be told where the acknowledgements take another way than the data: a *client* has two
-//! paths to its *server*, one over the device under test for the data, both ways, and an unloaded one
-//! for all else.
+//! Both ends send at once, and so much that the queue at the bottleneck never runs empty. Then every arriving
+//! packet was a delivery opportunity, and the arrival times are the trace. Acknowledgements must not take the
+//! loaded path: a *client* has two paths to its *server*, one through the device under test for the data of
+//! both directions, and an unloaded one for everything else.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`Window`] | how much is kept in flight |
-//! | [`Message`] | what the two ends tell each other |
-//! | [`ArrivalLog`], [`Collector`] | arrivals at the server, told to the client without gaps |
-//! | [`Saturation`] | how saturated each second was |
-//! | [`Recorder`] | the trace, written as it is recorded |
-//! | [`Client`], [`Server`] | the two ends, which neither read a clock nor own a socket |
+//! | [`Window`] | the number of packets in flight |
+//! | [`Message`] | the protocol of the two ends |
+//! | [`ArrivalLog`], [`Collector`] | the reliable report of arrivals at the server to the client |
+//! | [`Saturation`] | for how much of each second the link was saturated |
+//! | [`Recorder`] | writes the trace while it is recorded |
+//! | [`Client`], [`Server`] | the two ends, without sockets and clocks |
 //! | `net` | both with sockets, on Linux |
 //!
-//! The paths are authenticated and encrypted, each by a key of its own, agreed on anew for each
-//! recording (`exm_datagram`). A stranger gets no answer; what a client can make a server send it is
-//! bounded by what it acknowledges.
+//! Each path is encrypted and authenticated with its own key, which is new for each recording
+//! (`exm_endpoint::Handshake`). Senders without the shared key get no reply; a server sends a client no more than
+//! that acknowledges.
 
 mod arrivals;
 mod client;
@@ -33,9 +36,9 @@ mod server;
 mod window;
 mod wire;
 
-pub use arrivals::{Arrival, ArrivalLog, Collector};
+pub use arrivals::{ArrivalLog, Collector};
 pub use client::{Client, Event};
-pub use message::{Malformed, Message};
+pub use message::{Arrival, Malformed, Message};
 pub use recorder::{Precision, Recorder};
 pub use saturation::{Saturation, Second};
 pub use server::Server;

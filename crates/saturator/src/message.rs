@@ -1,16 +1,15 @@
-//! [`Message`]: what the two ends tell each other, and its bytes.
+//! [`Message`]: the protocol of the two ends.
 //!
-//! All numbers are big-endian, all times nanoseconds of a clock of the end that names them. What is
-//! counted is below 2^62, further than any end lives to count.
+//! All integers are big-endian, all times nanoseconds of the clock of the end that took them. Counts are below
+//! 2^62, which no end reaches.
 //!
-//! | first byte | message | then |
+//! | first byte | message | fields (bytes) |
 //! |---|---|---|
 //! | 1 | [`Message::Data`] | number (8), time of sending (8), window (4), zeros up to the packet's size |
 //! | 2 | [`Message::Arrivals`] | number of the first arrival (8), and for each: number of the packet, time of sending, time of arrival (8 each) |
 //! | 3 | [`Message::Request`] | number of the first arrival that is missing (8), how many (2) |
 //! | 4 | [`Message::Status`] | arrivals so far (8), size of data packets (2), flags (1): 1 for the end of the recording |
 
-use crate::arrivals::Arrival;
 use exm_units::Instant;
 
 const DATA: u8 = 1;
@@ -24,14 +23,25 @@ pub(crate) const DATA_HEADER: usize = 21;
 pub(crate) const STATUS_LENGTH: usize = 12;
 /// The bytes of an arrival.
 const ARRIVAL: usize = 24;
-/// What is counted stays below this, so that whoever counts on needs no care.
+/// The limit of counts, so that adding to them cannot overflow.
 const LARGEST: u64 = 1 << 62;
-/// The most arrivals that one message tells of: so many that it passes every link whole.
-pub(crate) const MOST_ARRIVALS: usize = 45;
-/// The most arrivals that are asked for at once.
-pub(crate) const MOST_REQUESTED: u16 = 450;
+/// The most arrivals in one message, which then fits every link.
+pub(crate) const MAX_ARRIVALS: usize = 45;
+/// The most arrivals in one request.
+pub(crate) const MAX_REQUESTED: u16 = 450;
 
-/// What one end tells the other.
+/// A data packet that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The packet's number.
+    pub number: u64,
+    /// When it was sent, by its sender's clock.
+    pub sent_at: Instant,
+    /// When it arrived, by its receiver's.
+    pub received_at: Instant,
+}
+
+/// A message from one end to the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A packet that fills the link.
@@ -43,45 +53,43 @@ pub enum Message {
         /// How many packets its sender keeps in flight.
         window: u32,
     },
-    /// Packets that have arrived, told to their sender: they acknowledge, and are what is recorded.
+    /// Packets that have arrived, reported to their sender: acknowledgements, and the recorded data.
     Arrivals {
         /// The number of the first of these among all arrivals, from 0.
         first: u64,
-        /// One after the other.
+        /// The arrivals in order.
         arrivals: Vec<Arrival>,
     },
-    /// Asks for arrivals whose message was lost.
+    /// Requests arrivals whose report was lost.
     Request {
         /// The number of the first.
         first: u64,
         /// How many.
         count: u16,
     },
-    /// Where its sender stands; told again and again.
+    /// The state of its sender, sent periodically.
     Status {
         /// How many packets have arrived there.
         arrivals: u64,
-        /// The size of its data packets, as UDP's payload: the server's are as large as the
-        /// client's.
+        /// The UDP payload of its data packets, in bytes; the server uses the client's size.
         size: u16,
-        /// The recording is over: send nothing more.
+        /// Whether the recording is over, so that no more data is to be sent.
         is_over: bool,
     },
 }
 
-/// Bytes that are no message.
+/// Bytes that are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{length} bytes that begin with {kind} are no message of a saturator")]
+#[error("{length} bytes that begin with {kind} are not a message of a saturator")]
 pub struct Malformed {
-    /// How many.
+    /// The number of bytes.
     pub length: usize,
-    /// The first of them; 0 where there is none.
+    /// The first byte; 0 if there is none.
     pub kind: u8,
 }
 
 impl Message {
-    /// Puts its bytes behind those in `out`; a data packet's zeros are left to whoever knows its
-    /// size.
+    /// Appends its bytes to `out`, without the padding of a data packet.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let put = |out: &mut Vec<u8>, number: u64| out.extend_from_slice(&number.to_be_bytes());
         match self {
@@ -117,7 +125,7 @@ impl Message {
     /// The message in `bytes`.
     ///
     /// # Errors
-    /// They are none.
+    /// They are not a message.
     pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
         let malformed =
             || Malformed { length: bytes.len(), kind: bytes.first().copied().unwrap_or(0) };
@@ -135,7 +143,7 @@ impl Message {
             }
             ARRIVALS if rest.len().is_multiple_of(ARRIVAL) => {
                 let all = rest.chunks(ARRIVAL);
-                (1..=MOST_ARRIVALS).contains(&all.len()).then_some(())?;
+                (1..=MAX_ARRIVALS).contains(&all.len()).then_some(())?;
                 Message::Arrivals { first, arrivals: all.map(arrival).collect::<Option<_>>()? }
             }
             REQUEST => {
@@ -190,7 +198,7 @@ mod tests {
             (0..LARGEST, any::<(u64, u32)>()).prop_map(|(number, (sent_at, window))| {
                 Message::Data { number, sent_at: Instant::from_nanos(sent_at), window }
             }),
-            (0..LARGEST, prop::collection::vec(arrivals(), 1..=MOST_ARRIVALS))
+            (0..LARGEST, prop::collection::vec(arrivals(), 1..=MAX_ARRIVALS))
                 .prop_map(|(first, arrivals)| Message::Arrivals { first, arrivals }),
             (0..LARGEST, any::<u16>()).prop_map(|(first, count)| Message::Request { first, count }),
             (0..LARGEST, any::<(u16, bool)>()).prop_map(|(arrivals, (size, is_over))| {
@@ -202,7 +210,7 @@ mod tests {
     #[test]
     fn the_largest_passes_every_link() {
         let arrival = Arrival { number: 0, sent_at: Instant::ZERO, received_at: Instant::ZERO };
-        let message = Message::Arrivals { first: 0, arrivals: vec![arrival; MOST_ARRIVALS] };
+        let message = Message::Arrivals { first: 0, arrivals: vec![arrival; MAX_ARRIVALS] };
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
         // What IPv6 asks of every link, less its header, UDP's, and that of the datagram layer.

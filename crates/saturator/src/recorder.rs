@@ -1,20 +1,20 @@
-//! [`Recorder`]: a trace, written as it is recorded.
+//! [`Recorder`]: writes a trace while it is recorded.
 
 use exm_units::Instant;
 use std::io::{self, Write};
 
-/// How exact the times of a recorded trace are.
+/// The resolution of the times in a recorded trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// Whole milliseconds, rounded down: what every tool reads.
+    /// Whole milliseconds, rounded down, which every tool reads.
     #[default]
     Millis,
     /// Nanoseconds.
     Nanos,
 }
 
-/// Writes the times of arrival, counted from the first of them, a line each: the format of
-/// `exm_trace`. What is flushed is a whole trace, whatever happens afterwards.
+/// Writes arrival times relative to the first one, one per line, in the format of `exm_trace`. After each flush the
+/// output is a complete trace.
 #[derive(Debug)]
 pub struct Recorder<W> {
     out: W,
@@ -43,7 +43,7 @@ impl<W: Write> Recorder<W> {
         }
     }
 
-    /// Hands everything to the system.
+    /// Flushes the output.
     ///
     /// # Errors
     /// It cannot be written.
@@ -51,7 +51,7 @@ impl<W: Write> Recorder<W> {
         self.out.flush()
     }
 
-    /// How many arrived.
+    /// The number of arrivals.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -1,48 +1,46 @@
-//! [`Saturation`]: how saturated each second of a recording truly was.
+//! [`Saturation`]: for how much of each second of a recording the link was saturated.
 
-use crate::arrivals::Arrival;
+use crate::message::Arrival;
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 
-/// The length of what is told of.
+/// The length of an interval.
 const SECOND: Span = Span::from_secs(1);
-/// So much of a packet's delay is not taken for queueing: what differs without a queue.
+/// The variation of delays without a queue, which does not count as queueing delay.
 const MARGIN: Span = Span::from_millis(10);
-/// The part of a second that must have been saturated for all of it to count.
+/// The saturated share of a second from which it counts as saturated.
 const NEARLY_ALL: f64 = 0.99;
 
 /// What happened in a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Second {
-    /// Which, from the first arrival on.
+    /// Its number, counted from the first arrival.
     pub index: u64,
     /// Packets that arrived.
     pub received: u64,
-    /// Packets that were sent before those and did not arrive: lost, or overtaken.
+    /// Packets sent before those that did not arrive: lost or reordered.
     pub missing: u64,
-    /// The shortest time that one of them had been queued; nothing where none arrived.
+    /// The least queueing delay of the packets; `None` if none arrived.
     pub least_queueing: Option<Span>,
-    /// The longest.
+    /// The greatest queueing delay.
     pub most_queueing: Span,
-    /// How many packets its sender kept in flight, at last.
+    /// The sender's window at the end.
     pub window: u32,
-    /// The part of it in which there was surely something to deliver.
+    /// The share of the second in which the queue was certainly not empty.
     pub saturated: f64,
 }
 
 impl Second {
-    /// Whether there was something to deliver all the time, so that what arrived is all that the
-    /// link could deliver.
+    /// Whether the queue was never empty, so that the link delivered as much as it could.
     pub fn is_saturated(&self) -> bool {
         self.saturated >= NEARLY_ALL
     }
 }
 
-/// Tells from each packet's delay for how long the link surely had something to deliver before it
-/// arrived: as long as the packet had been queued.
+/// Infers from the queueing delay of each packet for how long before its arrival the queue was not empty.
 ///
-/// How long that was is its delay beyond the least that was ever seen, less 10 ms. The two clocks
-/// need not agree on the time of day, but on the length of a second.
+/// The queueing delay is the delay in excess of the least one seen so far, less 10 ms. The two clocks may have any
+/// offset, but must run at the same rate.
 #[derive(Clone, Debug, Default)]
 pub struct Saturation {
     first: Option<Instant>,
@@ -54,13 +52,12 @@ pub struct Saturation {
 }
 
 impl Saturation {
-    /// Nothing yet.
+    /// No arrivals yet.
     pub fn new() -> Saturation {
         Saturation::default()
     }
 
-    /// A packet arrived, whose sender kept `window` packets in flight; they are told in the order
-    /// of their arrival.
+    /// Adds an arrival, with the sender's window of `window` packets. Arrivals must be added in order.
     pub fn arrived(&mut self, arrival: Arrival, window: u32) {
         let first = *self.first.get_or_insert(arrival.received_at);
         let queueing = self.queueing(arrival);
@@ -87,18 +84,17 @@ impl Saturation {
         self.last = Some(Arrival { number, ..arrival });
     }
 
-    /// The next second of which all is known; nothing where the last arrival was in it.
+    /// The next second that is complete; `None` if the last arrival was in it.
     pub fn closed(&mut self) -> Option<Second> {
         if self.open.len() > 1 { self.open.pop_front() } else { None }
     }
 
-    /// The last second, in which no more will arrive: it may be a part of one. Nothing where nothing
-    /// arrived.
+    /// The last, perhaps incomplete second; `None` if nothing arrived.
     pub fn last(&self) -> Option<Second> {
         self.open.back().copied()
     }
 
-    /// How long a packet was queued.
+    /// The queueing delay of a packet.
     fn queueing(&mut self, arrival: Arrival) -> Span {
         let [sent, received] = [arrival.sent_at, arrival.received_at].map(Instant::as_nanos);
         let delay = i128::from(received) - i128::from(sent);

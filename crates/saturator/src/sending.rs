@@ -1,4 +1,4 @@
-//! What both ends have: a window of data packets, two sealed paths.
+//! What both ends have: a window of data packets, and two encrypted paths.
 
 use crate::message::Message;
 use crate::window::Window;
@@ -6,10 +6,10 @@ use crate::wire::{Path, Settings};
 use exm_datagram::{Key, Mark, Opened, Role, Session};
 use exm_units::Instant;
 
-/// The zeros that make data packets as large as they are to be.
-static ZEROS: [u8; Settings::MOST as usize] = [0; Settings::MOST as usize];
+/// The padding of data packets.
+static ZEROS: [u8; Settings::MAX_SIZE as usize] = [0; Settings::MAX_SIZE as usize];
 
-/// The data that one end sends.
+/// The data packets that one end sends.
 #[derive(Debug, Default)]
 pub(crate) struct Sending {
     window: Window,
@@ -22,7 +22,7 @@ impl Sending {
         &self.window
     }
 
-    /// The data packet to be sent at `now`, if one may be.
+    /// The next data packet, if one may be sent at `now`.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Message> {
         if !self.window.is_open(now) {
             return None;
@@ -31,9 +31,9 @@ impl Sending {
         Some(Message::Data { number: self.window.send(now), sent_at: now, window })
     }
 
-    /// Told at `now` that packets have arrived. Each arrival counts once, and those told late are of
-    /// packets that newer ones have acknowledged.
-    pub(crate) fn told(&mut self, now: Instant, first: u64, arrivals: &[crate::Arrival]) {
+    /// Processes a report of arrivals, received at `now`. Each arrival counts once; late reports are of packets
+    /// that newer arrivals have acknowledged already.
+    pub(crate) fn reported(&mut self, now: Instant, first: u64, arrivals: &[crate::Arrival]) {
         for (index, arrival) in (first..).zip(arrivals) {
             if index >= self.acknowledged {
                 self.acknowledged = index + 1;
@@ -44,7 +44,7 @@ impl Sending {
     }
 }
 
-/// The two paths, each sealed by its own key.
+/// The two paths, each encrypted with its own key.
 #[derive(Debug)]
 pub(crate) struct Paths {
     data: Session,
@@ -54,15 +54,14 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    /// With the keys that were agreed on; nothing where they are not two.
+    /// Paths with the session keys; `None` unless there are two.
     pub(crate) fn new(keys: &[Key], role: Role) -> Option<Paths> {
         let [data, control] = keys else { return None };
         let [data, control] = [data, control].map(|key| Session::new(key, role));
         Some(Paths { data, control, sealed: Vec::new(), text: Vec::new() })
     }
 
-    /// Puts the datagram of `message` into `out`. Nothing is sent where the key is worn out: after
-    /// two petabytes.
+    /// Writes the datagram of `message` to `out`; `None` once the key has reached its limit, after 2 PB.
     pub(crate) fn seal(
         &mut self,
         now: Instant,
@@ -73,7 +72,7 @@ impl Paths {
         self.seal_marked(now, Mark::NONE, (message, settings), out)
     }
 
-    /// As [`Paths::seal`], of a challenge with `mark`.
+    /// Like [`Paths::seal`], as a path challenge with `mark`.
     pub(crate) fn seal_marked(
         &mut self,
         now: Instant,
@@ -97,8 +96,8 @@ impl Paths {
         Some(path)
     }
 
-    /// The message in `datagram`, less its first byte, which came over `path`, and what the datagram
-    /// layer tells of it; nothing where it is forged, replayed or none.
+    /// The message in `datagram`, received over `path` and without its first byte, with the datagram layer's
+    /// metadata; `None` if it is forged, replayed or malformed.
     pub(crate) fn open<'a>(
         &mut self,
         now: Instant,

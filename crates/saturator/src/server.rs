@@ -1,31 +1,32 @@
-//! [`Server`]: the end with a good connection.
+//! [`Server`]: the end that takes part in recordings.
 
-use crate::arrivals::{Arrival, ArrivalLog};
-use crate::message::{Message, STATUS_LENGTH};
+use crate::arrivals::ArrivalLog;
+use crate::message::{Arrival, Message, STATUS_LENGTH};
 use crate::sending::{Paths, Sending};
 use crate::wire::{
     COOKIE_REPLY, HANDSHAKE, INITIATION, OVER_CONTROL, OVER_DATA, Path, RESPONSE, STATUS_EVERY,
     Settings,
 };
-use exm_datagram::{Key, OVERHEAD, Reply, Responder, Roaming, Role};
+use exm_datagram::{Key, OVERHEAD, Roaming, Role};
+use exm_endpoint::{Reply, Responder};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// How many replies to handshakes may wait to be sent: as many as are read at a time, so that a flood
-/// displaces nobody.
-const MOST_REPLIES: usize = 64;
-/// How many messages may wait to be sent that were asked for.
-const MOST_QUEUED: usize = 64;
-/// Without a word over the control path for so long, no more data is sent.
+/// The most handshake replies that wait to be sent: as many as are read at once, so that a flood displaces no
+/// others.
+const MAX_REPLIES: usize = 64;
+/// The most requested messages that wait to be sent.
+const MAX_QUEUED: usize = 64;
+/// After this long without a datagram over the control path, no more data is sent.
 const SILENCE: Span = Span::from_secs(5);
 
-/// The end that is asked for recordings: one at a time, of whoever has the key. It keeps the way to
-/// the client full, and tells what arrives from there. Its user owns the socket and the clock.
+/// The end that takes part in recordings of clients with the key, one at a time. It saturates the path to the
+/// client and reports what arrives from there. Its user owns the socket and the clock.
 #[derive(Debug)]
 pub struct Server {
     responder: Responder,
-    live: Option<Box<Live>>,
+    recording: Option<Box<Recording>>,
     /// Replies to handshakes.
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     copy: Vec<u8>,
@@ -33,14 +34,14 @@ pub struct Server {
 
 /// A recording.
 #[derive(Debug)]
-struct Live {
+struct Recording {
     paths: Paths,
-    /// Where the client is, over each path.
+    /// The client's addresses on each path.
     data_at: Roaming,
     control_at: Roaming,
     settings: Settings,
     down: Sending,
-    /// What arrived here, to be told.
+    /// The arrivals here, to be reported.
     up: ArrivalLog,
     asked: VecDeque<Message>,
     status_at: Instant,
@@ -49,25 +50,25 @@ struct Live {
 }
 
 impl Server {
-    /// Serves those who have `key`.
+    /// A server for clients that have `key`.
     pub fn new(key: Key) -> Server {
         Server {
             responder: Responder::new(HANDSHAKE, key),
-            live: None,
+            recording: None,
             replies: VecDeque::new(),
             copy: Vec::new(),
         }
     }
 
-    /// `datagram` came at `now` from `from`. Strangers are not answered.
+    /// Processes `datagram`, received from `from` at `now`. Senders without the key get no reply.
     pub fn receive(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8]) {
         let Some((&mut tag, sealed)) = datagram.split_first_mut() else { return };
         match tag {
             INITIATION => self.initiated(now, from, sealed),
-            OVER_CONTROL => self.heard(now, from, sealed),
+            OVER_CONTROL => self.receive_control(now, from, sealed),
             OVER_DATA => {
-                if let Some(live) = &mut self.live {
-                    live.receive(now, Path::Data, from, sealed);
+                if let Some(recording) = &mut self.recording {
+                    recording.receive(now, Path::Data, from, sealed);
                 }
             }
             _ => {}
@@ -80,72 +81,79 @@ impl Server {
             Reply::Response(response) => (RESPONSE, response),
             Reply::Cookie(cookie) => (COOKIE_REPLY, cookie),
         };
-        if self.replies.len() < MOST_REPLIES {
+        if self.replies.len() < MAX_REPLIES {
             self.replies.push_back((from, [&[kind], &message[..]].concat()));
         }
     }
 
-    /// The client of the present recording, or one that has finished its handshake and is the new
-    /// one.
-    fn heard(&mut self, now: Instant, from: SocketAddr, sealed: &mut [u8]) {
-        // What fails to open is spoilt.
+    /// Processes a datagram of the present client, or of a new one that has finished its handshake.
+    fn receive_control(&mut self, now: Instant, from: SocketAddr, sealed: &mut [u8]) {
+        // A failed attempt to open a datagram destroys it.
         self.copy.clear();
         self.copy.extend_from_slice(sealed);
-        if let Some(live) = &mut self.live
-            && live.receive(now, Path::Control, from, sealed)
+        if let Some(recording) = &mut self.recording
+            && recording.receive(now, Path::Control, from, sealed)
         {
             return;
         }
         let Server { responder, copy, .. } = self;
         let begun = responder.accept(now, |keys| {
-            let mut live = Live::new(now, Paths::new(keys, Role::Server)?);
+            let mut recording = Recording::new(now, Paths::new(keys, Role::Server)?);
             sealed.copy_from_slice(copy);
-            live.receive(now, Path::Control, from, sealed).then_some(live)
+            recording.receive(now, Path::Control, from, sealed).then_some(recording)
         });
-        if let Some((mut live, proven)) = begun {
-            live.control_at = proven.map_or_else(Roaming::server, Roaming::server_of);
-            self.live = Some(Box::new(live));
+        if let Some((mut recording, proven)) = begun {
+            recording.control_at = proven.map_or_else(Roaming::server, Roaming::server_of);
+            self.recording = Some(Box::new(recording));
         }
     }
 
-    /// Puts the next datagram to be sent at `now` into `out`, and says where to; nothing where there
-    /// is none for now.
+    /// Writes the next datagram to send at `now` to `out`, and returns its destination; `None` if nothing may be
+    /// sent now.
     pub fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<SocketAddr> {
         if let Some((to, reply)) = self.replies.pop_front() {
             *out = reply;
             return Some(to);
         }
-        self.live.as_mut()?.transmit(now, out)
+        self.recording.as_mut()?.transmit(now, out)
     }
 
-    /// When it is to be woken, unless something comes before.
+    /// When to call [`Server::transmit`] again, unless a datagram arrives before.
     pub fn next_wake(&self, now: Instant) -> Instant {
-        match &self.live {
-            Some(live) if !live.is_silent(now) => {
-                let data =
-                    if live.may_send() { live.down.window().next_send() } else { Instant::MAX };
-                data.min(live.status_at)
+        match &self.recording {
+            Some(recording) if !recording.is_silent(now) => {
+                let data = if recording.may_send() {
+                    recording.down.window().next_send()
+                } else {
+                    Instant::MAX
+                };
+                data.min(recording.status_at)
             }
             _ => Instant::MAX,
         }
     }
 
-    /// Where the client of the present recording is, over the control path; nothing where there is
-    /// none, it is over, or nothing was heard for 5 s.
+    /// The present client's address on the control path; `None` if there is no recording, it is over, or the client
+    /// has been silent for 5 s.
     pub fn client(&self, now: Instant) -> Option<SocketAddr> {
-        let live = self.live.as_ref().filter(|live| !live.is_over && !live.is_silent(now))?;
-        live.control_at.peer()
+        let recording = self
+            .recording
+            .as_ref()
+            .filter(|recording| !recording.is_over && !recording.is_silent(now))?;
+        recording.control_at.peer()
     }
 
-    /// How many data packets of the present or last recording were sent, and how many arrived.
+    /// The numbers of data packets sent and received in the present or last recording.
     pub fn counts(&self) -> (u64, u64) {
-        self.live.as_ref().map_or((0, 0), |live| (live.down.window().sent(), live.up.count()))
+        self.recording
+            .as_ref()
+            .map_or((0, 0), |recording| (recording.down.window().sent(), recording.up.count()))
     }
 }
 
-impl Live {
-    fn new(now: Instant, paths: Paths) -> Live {
-        Live {
+impl Recording {
+    fn new(now: Instant, paths: Paths) -> Recording {
+        Recording {
             paths,
             data_at: Roaming::server(),
             control_at: Roaming::server(),
@@ -163,12 +171,12 @@ impl Live {
         now.saturating_since(self.heard_at) > SILENCE
     }
 
-    /// Whether data is to be sent at all, were there room for it.
+    /// Whether data may be sent if the window allows it.
     fn may_send(&self) -> bool {
         !self.is_over && self.data_at.peer().is_some()
     }
 
-    /// Whether the datagram is one of this recording's client.
+    /// Processes a datagram; returns whether it is of this recording's client.
     fn receive(&mut self, now: Instant, path: Path, from: SocketAddr, sealed: &mut [u8]) -> bool {
         let Some((message, opened)) = self.paths.open(now, path, sealed) else { return false };
         match path {
@@ -182,10 +190,10 @@ impl Live {
             Message::Data { number, sent_at, .. } => {
                 self.up.push(Arrival { number, sent_at, received_at: now });
             }
-            Message::Arrivals { first, arrivals } => self.down.told(now, first, &arrivals),
+            Message::Arrivals { first, arrivals } => self.down.reported(now, first, &arrivals),
             Message::Request { first, count } => {
-                let room = MOST_QUEUED.saturating_sub(self.asked.len());
-                self.asked.extend(self.up.tell_again(first, count).take(room));
+                let room = MAX_QUEUED.saturating_sub(self.asked.len());
+                self.asked.extend(self.up.repeat(first, count).take(room));
             }
             Message::Status { size, is_over, .. } => {
                 self.is_over |= is_over;
@@ -195,7 +203,7 @@ impl Live {
         true
     }
 
-    /// Puts the next datagram into `out`, and says where to.
+    /// Writes the next datagram to `out`, and returns its destination.
     fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<SocketAddr> {
         if self.is_silent(now) {
             return None;
@@ -211,14 +219,14 @@ impl Live {
         }
     }
 
-    /// What is sent to an address that is still to be proven: where it stands over the control path,
-    /// and data over the other, which is what that is for.
+    /// Writes a path challenge for an address that is not validated: a status on the control path, or a data
+    /// packet on the data path.
     fn challenge(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<SocketAddr> {
         let size = usize::from(self.settings.size());
-        let data = |live: &mut Live| {
-            let may_send = !live.is_over && live.down.window().is_open(now);
-            let challenge = may_send.then(|| live.data_at.challenge(now, size))??;
-            Some((challenge, live.down.next(now)?))
+        let data = |recording: &mut Recording| {
+            let may_send = !recording.is_over && recording.down.window().is_open(now);
+            let challenge = may_send.then(|| recording.data_at.challenge(now, size))??;
+            Some((challenge, recording.down.next(now)?))
         };
         let ((to, mark), message) = data(self).or_else(|| {
             let status = self.status();
@@ -233,9 +241,9 @@ impl Live {
         Message::Status { arrivals, size, is_over }
     }
 
-    /// The next message to be sent.
+    /// The next message to send.
     fn next(&mut self, now: Instant) -> Option<Message> {
-        if let Some(message) = self.up.tell().or_else(|| self.asked.pop_front()) {
+        if let Some(message) = self.up.report().or_else(|| self.asked.pop_front()) {
             return Some(message);
         }
         if now >= self.status_at {

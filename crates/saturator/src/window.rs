@@ -1,21 +1,21 @@
-//! [`Window`]: how many packets are kept in flight.
+//! [`Window`]: the number of packets in flight.
 
 use exm_units::{Instant, Span};
 
-/// How many packets are in flight at first.
+/// The initial window.
 const START: u32 = 20;
-/// The window opens by one for each packet that came back sooner than this, up to [`MOST`].
+/// The window grows by one for each ACK with a shorter RTT than this, up to [`MOST`].
 const TOO_SHORT: Span = Span::from_millis(750);
 const MOST: u32 = 1500;
-/// It closes by [`STEP`] for each that took longer than this, as long as it is above [`LEAST`].
+/// It shrinks by [`STEP`] for each ACK with a longer RTT than this, as long as it is above [`LEAST`].
 const TOO_LONG: Span = Span::from_millis(3000);
 const STEP: u32 = 20;
 const LEAST: u32 = 30;
-/// A packet is sent after so long without one, whatever is in flight: should all be lost.
+/// A packet is sent after this long without one even if the window is full, in case all packets were lost.
 const IDLE: Span = Span::from_secs(1);
 
-/// How many packets are in flight, so that the bottleneck always has some in its queue: enough for
-/// round trips of 750 ms, and not so many that they take more than 3 s (the thesis, section 2.3.1).
+/// The number of packets in flight, such that the queue of the bottleneck is never empty: RTTs are kept between
+/// 750 ms and 3 s (thesis, section 2.3.1).
 ///
 /// Packets keep their order, since the link is one queue: those sent before the last acknowledged
 /// one have arrived or are lost.
@@ -30,22 +30,22 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window of 20 packets, none of which was sent yet.
+    /// A window of 20 packets.
     pub fn new() -> Window {
         Window { size: START, next: 0, acknowledged: 0, last_sent: None }
     }
 
-    /// How many packets may be in flight.
+    /// The window in packets.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// How many are, lost ones included until a later one is acknowledged.
+    /// The packets in flight, including lost ones until a later one is acknowledged.
     pub fn in_flight(&self) -> u64 {
         self.next - self.acknowledged
     }
 
-    /// How many were sent.
+    /// The number of packets sent.
     pub fn sent(&self) -> u64 {
         self.next
     }
@@ -55,8 +55,7 @@ impl Window {
         now >= self.next_send()
     }
 
-    /// When the next packet may be sent, unless one is acknowledged before: at any time where the
-    /// window has room.
+    /// When the next packet may be sent, unless one is acknowledged before.
     pub fn next_send(&self) -> Instant {
         match self.last_sent {
             Some(last) if self.in_flight() >= u64::from(self.size) => last.saturating_add(IDLE),
@@ -64,15 +63,14 @@ impl Window {
         }
     }
 
-    /// A packet is sent at `now`; its number.
+    /// Counts a packet sent at `now`, and returns its number.
     pub fn send(&mut self, now: Instant) -> u64 {
         self.last_sent = Some(now);
         self.next += 1;
         self.next - 1
     }
 
-    /// Packet `number` was acknowledged `rtt` after it was sent. Numbers that were never sent are
-    /// ignored.
+    /// Processes the ACK of the packet `number` with the RTT `rtt`. Numbers that were never sent are ignored.
     pub fn acknowledge(&mut self, number: u64, rtt: Span) {
         if number >= self.next {
             return;

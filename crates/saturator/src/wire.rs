@@ -1,11 +1,12 @@
-//! What a datagram of a saturator begins with, and how large data packets are.
+//! The framing of datagrams, and the size of data packets.
 
 use crate::message::DATA_HEADER;
-use exm_datagram::{Handshake, OVERHEAD};
+use exm_datagram::OVERHEAD;
+use exm_endpoint::Handshake;
 use exm_units::Span;
 
-/// What both ends agree on: a key for each path, the data's first. Its number is the version of the
-/// protocol: ends of different versions do not answer each other.
+/// The handshake for two keys, that of the data path first. The number in the name is the protocol version: ends
+/// of different versions do not answer each other.
 pub(crate) const HANDSHAKE: Handshake = Handshake::new("exm saturate 2", 2);
 
 /// The first byte of a datagram.
@@ -15,15 +16,15 @@ pub(crate) const INITIATION: u8 = 3;
 pub(crate) const RESPONSE: u8 = 4;
 pub(crate) const COOKIE_REPLY: u8 = 5;
 
-/// How often each end tells where it stands.
+/// How often each end sends its status.
 pub(crate) const STATUS_EVERY: Span = Span::from_millis(200);
 
-/// A way between client and server.
+/// A path between client and server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
-    /// Over the device under test.
+    /// Through the device under test.
     Data,
-    /// The other, unloaded way.
+    /// The other, unloaded path.
     Control,
 }
 
@@ -36,18 +37,18 @@ impl Path {
     }
 }
 
-/// How a recording is made.
+/// The settings of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     size: u16,
 }
 
-/// A size that no data packet has.
+/// An impossible size of data packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "data packets of {size} bytes of UDP payload cannot be sent: give {} to {} bytes",
-    Settings::LEAST,
-    Settings::MOST
+    Settings::MIN_SIZE,
+    Settings::MAX_SIZE
 )]
 pub struct SettingsError {
     size: u16,
@@ -55,18 +56,18 @@ pub struct SettingsError {
 
 impl Settings {
     /// The smallest data packets, in bytes of UDP payload.
-    pub const LEAST: u16 = (1 + OVERHEAD + DATA_HEADER) as u16;
+    pub const MIN_SIZE: u16 = (1 + OVERHEAD + DATA_HEADER) as u16;
     /// The largest: those of jumbo frames.
-    pub const MOST: u16 = 8952;
-    /// As large as they are unless told otherwise.
-    pub const USUAL: u16 = 1400;
+    pub const MAX_SIZE: u16 = 8952;
+    /// The default size.
+    pub const DEFAULT_SIZE: u16 = 1400;
 
-    /// With data packets of so many bytes of UDP payload.
+    /// Settings with data packets of `size` bytes of UDP payload.
     ///
     /// # Errors
-    /// They would be too small or too large.
+    /// The size is too small or too large.
     pub fn new(size: u16) -> Result<Settings, SettingsError> {
-        if (Settings::LEAST..=Settings::MOST).contains(&size) {
+        if (Settings::MIN_SIZE..=Settings::MAX_SIZE).contains(&size) {
             Ok(Settings { size })
         } else {
             Err(SettingsError { size })
@@ -78,14 +79,14 @@ impl Settings {
         self.size
     }
 
-    /// The zeros in a data packet.
+    /// The padding of a data packet.
     pub(crate) fn padding(self) -> usize {
-        usize::from(self.size - Settings::LEAST)
+        usize::from(self.size - Settings::MIN_SIZE)
     }
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { size: Settings::USUAL }
+        Settings { size: Settings::DEFAULT_SIZE }
     }
 }

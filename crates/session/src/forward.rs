@@ -1,6 +1,6 @@
-//! [`Forward`]: carries the UDP datagrams of other programs.
+//! [`Forward`]: carries UDP datagrams of other programs over a session.
 
-use crate::errand::Errand;
+use crate::application::Application;
 use crate::session::Session;
 use crate::traffic::{Queue, Sink, Source, WhenFull};
 use exm_units::{Bytes, Instant, Span};
@@ -11,19 +11,19 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Each datagram is carried behind the number of its flow, so many bytes, big-endian.
+/// The bytes of the flow number that precedes each datagram, big-endian.
 const NUMBER: usize = 2;
-/// No more flows are kept apart; beyond, the one that was silent longest makes room.
-const MOST_FLOWS: usize = 256;
-/// A flow that was silent for so long is forgotten.
+/// The most flows; beyond, the one that has been idle for longest is forgotten.
+const MAX_FLOWS: usize = 256;
+/// A flow that has been idle for this long is forgotten.
 const IDLE: Span = Span::from_secs(300);
-/// No more datagrams are read before something else has its turn.
-const MOST_READS: usize = 64;
+/// The most datagrams read from a socket in one call.
+const MAX_READS: usize = 64;
 
-/// Hands datagrams from a UDP port of this machine to the other end, which sends them to an address
-/// of its choice, and their answers back. Each program here has a socket of its own there.
+/// Forwards datagrams from a UDP port of this machine to the other end, which sends them to a target address, and
+/// forwards replies back. The other end has a socket for each local program.
 ///
-/// What waits is bounded by what the forecast says can be delivered; of more, the oldest is dropped.
+/// The queue holds what the forecast says can be delivered; beyond, the oldest datagrams are dropped.
 #[derive(Debug)]
 pub struct Forward {
     side: Side,
@@ -36,26 +36,26 @@ pub struct Forward {
 
 #[derive(Debug)]
 enum Side {
-    /// Programs send to this socket; a flow is an address that they send from.
+    /// Programs send to this socket; each of their addresses is a flow.
     Here { socket: UdpSocket, next: u16 },
-    /// All is sent to this address; a flow is a socket.
+    /// Datagrams are sent to this address; each flow has a socket.
     There(SocketAddr),
 }
 
 #[derive(Debug)]
 struct Flow {
-    /// Where its program is, on the side where those are.
+    /// The address of its program, on the side of the programs.
     program: Option<SocketAddr>,
-    /// Its socket, on the other.
+    /// Its socket, on the side of the target.
     socket: Option<UdpSocket>,
     active_at: Instant,
 }
 
 impl Forward {
-    /// The end where programs send to `address`, such as port 5000 of 127.0.0.1.
+    /// The end to which programs send, at `address`, such as 127.0.0.1:5000.
     ///
     /// # Errors
-    /// The address cannot be had.
+    /// The address is in use or does not exist.
     pub fn from_port(address: SocketAddr) -> io::Result<Forward> {
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;
@@ -69,7 +69,7 @@ impl Forward {
     /// The end that sends to `target`.
     ///
     /// # Errors
-    /// The system has no files.
+    /// The process is out of file descriptors.
     pub fn to_target(target: SocketAddr) -> io::Result<Forward> {
         Forward::new(Side::There(target))
     }
@@ -86,10 +86,10 @@ impl Forward {
         })
     }
 
-    /// Where programs send to, on the side where those are.
+    /// The address to which programs send, on the side of the programs.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// The system call failed.
     pub fn address(&self) -> io::Result<Option<SocketAddr>> {
         match &self.side {
             Side::Here { socket, .. } => socket.local_addr().map(Some),
@@ -97,19 +97,19 @@ impl Forward {
         }
     }
 
-    /// How many datagrams were dropped because they would have been late.
+    /// The number of datagrams dropped because they would have been late.
     pub fn dropped(&self) -> u64 {
         self.queue.dropped()
     }
 
-    /// How many datagrams the system refused to send on.
+    /// The number of datagrams that could not be sent on.
     pub fn unsent(&self) -> u64 {
         self.unsent
     }
 
-    /// Reads what programs have sent.
+    /// Reads the datagrams of programs.
     fn read_programs(&mut self, now: Instant) {
-        for _ in 0..MOST_READS {
+        for _ in 0..MAX_READS {
             let Side::Here { socket, .. } = &self.side else { return };
             let Ok((length, from)) = socket.recv_from(&mut self.buffer) else { return };
             let number = self.number_of(now, from);
@@ -135,9 +135,9 @@ impl Forward {
         number
     }
 
-    /// Reads what the target has answered.
+    /// Reads the replies of the target.
     fn read_answers(&mut self, now: Instant) -> io::Result<()> {
-        let mut events = Vec::with_capacity(MOST_FLOWS);
+        let mut events = Vec::with_capacity(MAX_FLOWS);
         let count = epoll::wait(
             &self.ready,
             rustix::buffer::spare_capacity(&mut events),
@@ -145,7 +145,7 @@ impl Forward {
         )?;
         for event in &events[..count] {
             let number = event.data.u64() as u16;
-            for _ in 0..MOST_READS {
+            for _ in 0..MAX_READS {
                 let Some(flow) = self.flows.get_mut(&number) else { break };
                 let Some(Ok(length)) = flow.socket.as_ref().map(|s| s.recv(&mut self.buffer))
                 else {
@@ -166,7 +166,7 @@ impl Forward {
         self.queue.push(datagram);
     }
 
-    /// The flow `number`, which the other end knows by a datagram of it, on the side of the target.
+    /// The flow `number` on the side of the target, with a new socket if it is new.
     fn open(&mut self, now: Instant, number: u16, target: SocketAddr) -> io::Result<&mut Flow> {
         if !self.flows.contains_key(&number) {
             self.make_room(now);
@@ -186,10 +186,10 @@ impl Forward {
         self.flows.get_mut(&number).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Forgets flows that are idle, and another where they are too many still.
+    /// Forgets idle flows, and one more if there are still too many.
     fn make_room(&mut self, now: Instant) {
         self.flows.retain(|_, flow| now.saturating_since(flow.active_at) < IDLE);
-        if self.flows.len() >= MOST_FLOWS {
+        if self.flows.len() >= MAX_FLOWS {
             let oldest = self.flows.iter().min_by_key(|(_, flow)| flow.active_at);
             if let Some((&number, _)) = oldest {
                 self.flows.remove(&number);
@@ -209,14 +209,14 @@ impl Forward {
                 let flow = self.open(now, number, target)?;
                 flow.active_at = now;
                 let Some(socket) = &flow.socket else { return Ok(()) };
-                // A refusal that the system remembers of an earlier one is told by the next.
+                // The first call may report the error of an earlier datagram.
                 socket.send(payload).or_else(|_| socket.send(payload)).map(drop)
             }
         }
     }
 }
 
-impl Errand for Forward {
+impl Application for Forward {
     fn work(&mut self, session: &mut Session) -> io::Result<()> {
         let now = session.clock().now();
         let two = Bytes::new(2 * session.settings().max_payload() as u64);

@@ -1,9 +1,9 @@
-//! How the two ends begin a session: they agree on a key of its own by an [`exm_datagram::Handshake`].
+//! The handshake messages that begin a session.
 //!
-//! The first byte of its messages is one that no datagram of a session begins with, since none lives
-//! to have sequence numbers that large.
+//! Their first byte distinguishes them from the datagrams of a session, whose sequence numbers never grow
+//! large enough to begin with it.
 
-use exm_datagram::Handshake;
+use exm_endpoint::Handshake;
 
 /// The first byte of a client's initiation...
 pub(crate) const INITIATION: u8 = 0x40;
@@ -12,10 +12,10 @@ pub(crate) const RESPONSE: u8 = 0xc0;
 /// ... and of its cookie reply.
 pub(crate) const COOKIE_REPLY: u8 = 0xc1;
 
-/// Its number is the version of the protocol: ends of different versions do not answer each other.
+/// The number in it is the protocol version: ends of different versions do not answer each other.
 pub(crate) const HANDSHAKE: Handshake = Handshake::new("exm session 2", 1);
 
-/// The datagram that carries `message`.
+/// The UDP payload that carries `message`.
 pub(crate) fn framed(kind: u8, message: &[u8]) -> Vec<u8> {
     [&[kind], message].concat()
 }

@@ -1,26 +1,25 @@
-//! [`Lines`]: carries lines of text.
+//! [`Lines`]: carries lines of text over a session.
 
-use crate::errand::Errand;
+use crate::application::Application;
 use crate::session::Session;
 use crate::traffic::{Queue, Sink, Source, WhenFull};
 use exm_units::{Bytes, Instant, Span};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// So much waits at most; what is beyond waits in the input.
+/// The size of the queue; while it is full, no input is read.
 const BOUND: Bytes = Bytes::new(65_536);
-/// After the end of its input an end that ends with it waits so long for what is still under way.
+/// How long an end that stops at the end of its input waits for datagrams in flight.
 const LINGER: Span = Span::from_millis(500);
 
-/// Each line of an input is sent as a datagram, and each datagram that comes is written as a line to
-/// an output.
+/// Sends each line of an input as a datagram, and writes each received datagram as a line to an output.
 #[derive(Debug)]
 pub struct Lines<I, O> {
     input: I,
     output: O,
     ends_with_input: bool,
     queue: Queue,
-    /// What has been read of a line that is not yet whole.
+    /// The beginning of a line whose end has not been read yet.
     part: Vec<u8>,
     /// When the last of the input was sent.
     ended_at: Option<Instant>,
@@ -29,8 +28,8 @@ pub struct Lines<I, O> {
 }
 
 impl<I: Read + AsFd, O: Write> Lines<I, O> {
-    /// Lines of `input`, to `output`. Where it `ends_with_input`, it is done half a second after the
-    /// last line was sent.
+    /// Sends the lines of `input` and writes to `output`. If `ends_with_input` is set, it is done half a
+    /// second after the last line was sent.
     pub fn new(input: I, output: O, ends_with_input: bool) -> Lines<I, O> {
         Lines {
             input,
@@ -48,7 +47,7 @@ impl<I: Read + AsFd, O: Write> Lines<I, O> {
         self.is_open && self.queue.bytes() < BOUND
     }
 
-    /// Queues the lines in what has been read.
+    /// Queues the complete lines of `read`.
     fn split(&mut self, read: &[u8]) {
         let mut lines = read.split(|&byte| byte == b'\n');
         let last = lines.next_back().unwrap_or_default();
@@ -58,15 +57,15 @@ impl<I: Read + AsFd, O: Write> Lines<I, O> {
             self.send(whole);
         }
         self.part.extend_from_slice(last);
-        // No packet carries that much: it is dropped where others of its kind are, and counted.
+        // It fits no packet: the session drops and counts it.
         if self.part.len() as u64 > BOUND.get() {
             let whole = std::mem::take(&mut self.part);
             self.send(whole);
         }
     }
 
-    /// An empty line is no datagram. The queue is read into only while it has room, so that what is
-    /// read at once may exceed its bound.
+    /// Queues a line; empty ones are skipped. Input is read only while the queue has room, but one read may
+    /// exceed its bound.
     fn send(&mut self, line: Vec<u8>) {
         if !line.is_empty() {
             self.queue.push(line);
@@ -74,7 +73,7 @@ impl<I: Read + AsFd, O: Write> Lines<I, O> {
     }
 }
 
-impl<I: Read + AsFd, O: Write> Errand for Lines<I, O> {
+impl<I: Read + AsFd, O: Write> Application for Lines<I, O> {
     fn work(&mut self, session: &mut Session) -> io::Result<()> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -97,7 +96,7 @@ impl<I: Read + AsFd, O: Write> Errand for Lines<I, O> {
                 self.split(&buffer[..length]);
                 Ok(())
             }
-            Err(error) if is_passing(&error) => Ok(()),
+            Err(error) if is_transient(&error) => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -135,11 +134,11 @@ impl<I, O: Write> Sink for Lines<I, O> {
     }
 }
 
-fn is_passing(error: &io::Error) -> bool {
+fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Whether reading `file` would not wait.
+/// Whether reading from `file` would not block.
 fn is_readable(file: &impl AsFd) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut polled = [PollFd::new(file, PollFlags::IN)];

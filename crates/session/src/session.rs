@@ -1,54 +1,54 @@
-//! [`Session`]: a party with its sockets.
+//! [`Session`]: an [`Endpoint`] with its sockets.
 
-use crate::party::{Party, Path};
-use crate::port::{Buffer, Port, Refusal};
+use crate::endpoint::Endpoint;
 use crate::settings::Settings;
-use crate::stats::{Counters, Refused, Stats};
+use crate::stats::{Counters, Stats};
 use crate::traffic::{Sink, Source};
-use exm_datagram::{HopPlan, Key, PortRange};
+use exm_datagram::Key;
+use exm_endpoint::{Path, PortRange, SocketError, SocketOptions, Sockets};
 use exm_os::Clock;
 use exm_units::{Bytes, Instant, Span};
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
-/// What the system's buffers had no room for is tried again after so long...
+/// The interval at which a datagram is retried for which the system had no buffer space...
 const RETRY: Span = Span::from_millis(1);
-/// ... and, after so long, no more: it counts as lost on the way.
+/// ... and the time after which it is given up as lost.
 const RETRIED: Span = Span::from_millis(100);
-/// No more datagrams are sent before something else has its turn.
-const MOST_SENDS: usize = 256;
+/// The receive buffer in bytes: a tenth of a second at 80 Mbit/s, in case the thread is late.
+const RECEIVE_BUFFER: usize = 1 << 20;
+/// The most datagrams sent in one call.
+const MAX_SENDS: usize = 256;
 
-/// Why a session cannot be opened.
+/// An error on opening a session.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// No port could be had.
+    /// No port could be opened.
     #[error("cannot listen on UDP port {ports}{of}: {source}")]
     Listen {
-        /// Which were tried.
+        /// The ports that were tried.
         ports: PortRange,
-        /// Of which address, where one was given.
+        /// " of ADDRESS" if an address was given.
         of: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// No socket could be had.
+    /// No socket could be opened.
     #[error("cannot open a UDP socket: {0}")]
     Socket(io::Error),
-    /// There is nobody to connect to.
+    /// The list of server addresses is empty.
     #[error("the server has no address")]
     NoAddress,
 }
 
-/// One end of a session: it carries datagrams, and keeps them within the forecast.
+/// One end of a session: it carries datagrams and sends them only within the forecast.
 ///
-/// It does nothing by itself. Whoever has it waits until its file (it is one that can be polled, see
-/// [`AsFd`]) can be read or the time is [`Session::next_wake`], and then calls [`Session::service`]:
-/// that reads what has come, hands it to a [`Sink`], and sends what a [`Source`] has, as much as the
-/// window allows. Something new in a source that was empty is a reason to call it as well.
+/// It starts no threads. Its user polls its file (see [`AsFd`]) until that is readable or the time is
+/// [`Session::next_wake`], and then calls [`Session::service`], which reads the datagrams that have
+/// arrived, delivers them to a [`Sink`] and sends those of a [`Source`] as far as the window allows. It
+/// must also be called when an empty source gets something to send.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -77,35 +77,29 @@ pub enum SessionError {
 pub struct Session {
     clock: Clock,
     settings: Settings,
-    party: Party,
-    /// Oldest first; the last one sends. Never empty.
-    ports: VecDeque<Port>,
-    /// Readable where one of them is.
-    ready: OwnedFd,
-    /// A client's.
-    hops: Option<HopPlan>,
-    /// By which device alone it sends and receives, where it was told.
-    device: Option<String>,
-    /// The mark of what it sends, where it has one.
-    mark: Option<u32>,
-    buffer: Buffer,
-    /// What the system had no room for, and when it was put together.
+    endpoint: Endpoint,
+    sockets: Sockets,
+    /// The destination of a datagram that the system had no buffer space for, and when it was assembled.
     unsent: Option<(Instant, Path)>,
-    /// More could be sent at once.
+    /// Whether more can be sent at once.
     more: bool,
-    next_try: Instant,
-    refused: Refused,
+    next_attempt: Instant,
+    /// Errors that sending reports instead of sending.
+    #[cfg(test)]
+    injected: Vec<rustix::io::Errno>,
+    #[cfg(test)]
+    injected_errors: exm_endpoint::SocketErrors,
 }
 
 impl Session {
-    /// A server that waits for the client that has `key`, at the first free one of `ports`, of
-    /// `address` or of any that this machine has.
+    /// Opens a server for the client that has `key`. It listens at the first free one of `ports`, at
+    /// `address` or at all addresses of this machine.
     ///
-    /// It answers nobody but who has the key. Of several clients that have it, the one that came last
-    /// is served.
+    /// It ignores anyone who does not have the key. Of several clients that have it, it serves the one that
+    /// connected last.
     ///
     /// # Errors
-    /// No port is free, or the system has no sockets.
+    /// No port is free, or no socket can be opened.
     pub fn listen(
         clock: Clock,
         key: Key,
@@ -113,19 +107,21 @@ impl Session {
         address: Option<IpAddr>,
         ports: PortRange,
     ) -> Result<Session, SessionError> {
-        let port = Port::within(address, ports).map_err(|source| {
+        let sockets = Sockets::listen(address, ports, options()).map_err(|source| {
             let of = address.map_or(String::new(), |address| format!(" of {address}"));
             SessionError::Listen { ports, of, source }
         })?;
-        Session::new(clock, settings, Party::server(key, settings), port, None)
+        Ok(Session::new(clock, settings, Endpoint::server(key, settings), sockets))
     }
 
-    /// A client of the server that has `key` and is at one of `servers`: the first that answers.
+    /// Opens a client of the server that has `key`. It tries the addresses `servers` in turn and uses the
+    /// first that answers.
     ///
-    /// Nothing has been sent yet, and an unreachable server is no error: it may come within reach.
+    /// Nothing is sent before the first call of [`Session::service`], and an unreachable server is not an
+    /// error: it may become reachable.
     ///
     /// # Errors
-    /// There is no address, or the system has no sockets.
+    /// `servers` is empty, or no socket can be opened.
     pub fn connect(
         clock: Clock,
         key: Key,
@@ -136,99 +132,65 @@ impl Session {
             return Err(SessionError::NoAddress);
         }
         let now = clock.now();
-        let port = Port::anywhere().map_err(SessionError::Socket)?;
-        let party = Party::client(now, key, settings, servers);
-        Session::new(clock, settings, party, port, Some(HopPlan::new(now)))
+        let sockets = Sockets::connect(now, options()).map_err(SessionError::Socket)?;
+        let endpoint = Endpoint::client(now, key, settings, servers);
+        Ok(Session::new(clock, settings, endpoint, sockets))
     }
 
-    fn new(
-        clock: Clock,
-        settings: Settings,
-        party: Party,
-        port: Port,
-        hops: Option<HopPlan>,
-    ) -> Result<Session, SessionError> {
-        let ready = epoll::create(CreateFlags::CLOEXEC).map_err(io::Error::from);
-        let ready = ready.map_err(SessionError::Socket)?;
-        let mut session = Session {
+    fn new(clock: Clock, settings: Settings, endpoint: Endpoint, sockets: Sockets) -> Session {
+        Session {
             clock,
             settings,
-            party,
-            ports: VecDeque::new(),
-            ready,
-            hops,
-            device: None,
-            mark: None,
-            buffer: Buffer::new(),
+            endpoint,
+            sockets,
             unsent: None,
             more: false,
-            next_try: Instant::ZERO,
-            refused: Refused::default(),
-        };
-        session.add(port).map_err(SessionError::Socket)?;
-        Ok(session)
+            next_attempt: Instant::ZERO,
+            #[cfg(test)]
+            injected: Vec::new(),
+            #[cfg(test)]
+            injected_errors: exm_endpoint::SocketErrors::default(),
+        }
     }
 
-    fn add(&mut self, port: Port) -> io::Result<()> {
-        epoll::add(&self.ready, &port, EventData::new_u64(0), EventFlags::IN)?;
-        self.ports.push_back(port);
-        Ok(())
-    }
-
-    /// How it works.
+    /// The settings of this end.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The clock that all its times are of.
+    /// The clock of all its times.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// The address from which it sends, as far as it is bound.
+    /// The local address of the socket that sends; unspecified fields are zero.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// The system call failed.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
-        self.newest_port().address()
+        self.sockets.local_address()
     }
 
-    /// From now on it sends and receives by `device` alone, such as `eth0`, whatever the machine's
-    /// routes say; by any where there is none. A tunnel needs that, whose routes lead into itself.
+    /// Binds its sockets to `device`, such as `eth0`, whatever the machine's routes say, or to no device
+    /// (`SO_BINDTODEVICE`). A tunnel whose routes lead into itself needs this.
     ///
     /// # Errors
-    /// There is no such device, or this process may not choose.
-    pub fn use_device(&mut self, device: Option<&str>) -> io::Result<()> {
-        self.ports.iter().try_for_each(|port| port.use_device(device))?;
-        self.device = device.map(str::to_owned);
-        Ok(())
+    /// There is no such device, or this process lacks the permission.
+    pub fn bind_device(&mut self, device: Option<&str>) -> io::Result<()> {
+        self.sockets.bind_device(device)
     }
 
-    /// From now on what it sends has this mark (`SO_MARK`), by which routing rules and firewalls of the
-    /// machine can tell it from other packets.
+    /// Sets the mark (`SO_MARK`) of packets it sends, by which routing rules and firewalls of this machine
+    /// can recognise them.
     ///
     /// # Errors
-    /// This process may not: it takes `CAP_NET_ADMIN`.
+    /// This process lacks `CAP_NET_ADMIN`.
     pub fn set_mark(&mut self, mark: u32) -> io::Result<()> {
-        self.ports.iter().try_for_each(|port| port.set_mark(mark))?;
-        self.mark = Some(mark);
-        Ok(())
+        self.sockets.set_mark(mark)
     }
 
-    /// Another socket of the client's.
-    fn open(&self) -> io::Result<Port> {
-        let port = Port::anywhere()?;
-        if let Some(device) = &self.device {
-            port.use_device(Some(device))?;
-        }
-        if let Some(mark) = self.mark {
-            port.set_mark(mark)?;
-        }
-        Ok(port)
-    }
-
-    /// Reads what has come and hands it to `traffic`, and sends what `traffic` has, as much as may be
-    /// sent. Never waits.
+    /// Delivers received datagrams to `traffic`, and sends the datagrams of `traffic` as far as the window
+    /// allows. Never blocks.
     pub fn service<T: Source + Sink>(&mut self, traffic: &mut T) {
         let now = self.clock.now();
         self.receive(now, traffic);
@@ -237,36 +199,19 @@ impl Session {
     }
 
     fn receive(&mut self, now: Instant, traffic: &mut impl Sink) {
-        let Session { ports, party, buffer, refused, .. } = self;
-        for port in ports {
-            let read = port.receive(buffer, |path, datagram| {
-                if let Some(payload) = party.receive(now, path, datagram) {
-                    traffic.deliver(now, payload);
-                }
-            });
-            if let Err(refusal) = read {
-                refusal.count(refused);
+        let Session { sockets, endpoint, .. } = self;
+        sockets.receive(|path, _, datagram| {
+            if let Some(payload) = endpoint.receive(now, path, datagram) {
+                traffic.deliver(now, payload);
             }
-        }
+        });
     }
 
-    /// Opens another socket where it is time for one, and closes old ones.
+    /// Opens another socket if a port hop is due, and closes expired ones.
     fn hop(&mut self, now: Instant) {
-        let Some(plan) = &mut self.hops else { return };
-        if let Some(at) = self.party.heard_at() {
-            plan.heard(at);
+        if self.sockets.hop(now, self.endpoint.heard_at()) {
+            self.endpoint.hopped();
         }
-        let mut closing = plan.expire(now);
-        if now >= plan.due() {
-            closing += plan.hopped(now);
-            // Where no socket can be had, the old one does.
-            let opened = self.open().and_then(|port| self.add(port));
-            match opened {
-                Ok(()) => self.party.hopped(),
-                Err(_) => closing = closing.min(self.ports.len() - 1),
-            }
-        }
-        self.ports.drain(..closing.min(self.ports.len() - 1));
     }
 
     fn transmit(&mut self, now: Instant, traffic: &mut impl Source) {
@@ -276,8 +221,8 @@ impl Session {
         {
             return;
         }
-        for _ in 0..MOST_SENDS {
-            let Some(path) = self.party.transmit(now, traffic) else { return };
+        for _ in 0..MAX_SENDS {
+            let Some(path) = self.endpoint.transmit(now, traffic) else { return };
             if !self.send(now, now, path) {
                 return;
             }
@@ -285,77 +230,82 @@ impl Session {
         self.more = true;
     }
 
-    /// Sends what the party has put together at `since`. False where the system has no room for it:
-    /// it is kept.
+    /// Sends the datagram that the endpoint assembled at `since`. Returns false if the system has no buffer
+    /// space; the datagram is then kept.
     fn send(&mut self, now: Instant, since: Instant, path: Path) -> bool {
         self.unsent = None;
-        let Err(refusal) = self.newest_port().send(path, self.party.datagram()) else {
-            return true;
-        };
-        refusal.count(&mut self.refused);
-        if refusal != Refusal::Full {
+        if self.send_now(path) != Err(SocketError::Full) {
             return true;
         }
-        self.next_try = now.saturating_add(RETRY);
+        self.next_attempt = now.saturating_add(RETRY);
         if now.saturating_since(since) < RETRIED {
             self.unsent = Some((since, path));
         }
         false
     }
 
-    fn newest_port(&self) -> &Port {
-        self.ports.back().unwrap_or_else(|| unreachable!("the last one is never closed"))
+    fn send_now(&mut self, path: Path) -> Result<(), SocketError> {
+        #[cfg(test)]
+        if let Some(errno) = self.injected.pop() {
+            let error = SocketError::from(&std::io::Error::from(errno));
+            self.injected_errors.count(error);
+            return Err(error);
+        }
+        self.sockets.send(path, self.endpoint.datagram(), None)
     }
 
-    /// When [`Session::service`] is to be called, unless there is reason before.
+    /// When to call [`Session::service`] next, unless its file becomes readable before.
     pub fn next_wake(&self) -> Instant {
         let now = self.clock.now();
         if self.more {
             return now;
         }
         if self.unsent.is_some() {
-            return self.next_try;
+            return self.next_attempt;
         }
-        let hops = self.hops.as_ref().map_or(Instant::MAX, |plan| plan.due().min(plan.expiry()));
-        // After a refusal not at once again.
-        self.party.next_wake(now).min(hops).max(self.next_try)
+        let hops = self.sockets.next_hop();
+        // Not immediately after a failed send.
+        self.endpoint.next_wake(now).min(hops).max(self.next_attempt)
     }
 
-    /// How many bytes may be sent now, by the peer's forecast.
+    /// The number of bytes that may be sent now by the peer's forecast.
     pub fn window(&self) -> Bytes {
-        self.party.window()
+        self.endpoint.window()
     }
 
-    /// How many bytes will be delivered over the life of the peer's forecast, all but certainly: what
-    /// is queued beyond that will be late (thesis, section 2.3.6).
+    /// The number of bytes that the peer's forecast says the link will deliver, with the forecast's
+    /// confidence; data queued beyond that will be late (thesis, section 2.3.6).
     pub fn deliverable(&self) -> Bytes {
-        self.party.deliverable()
+        self.endpoint.deliverable()
     }
 
-    /// What it has counted.
+    /// The counters since the session was opened.
     pub fn counters(&self) -> Counters {
-        Counters { refused: self.refused, ..self.party.counters() }
+        Counters { socket_errors: self.sockets.errors(), ..self.endpoint.counters() }
     }
 
-    /// The round-trip time measured last, to the millisecond.
+    /// The latest RTT sample, to the millisecond.
     pub fn rtt(&self) -> Option<Span> {
-        self.party.rtt()
+        self.endpoint.rtt()
     }
 
-    /// What it is doing, and what it has done.
+    /// The state and counters of the session.
     pub fn stats(&self) -> Stats {
         let counters = self.counters();
-        Stats { counters, ..self.party.stats(self.clock.now()) }
+        Stats { counters, ..self.endpoint.stats(self.clock.now()) }
     }
 }
 
 impl AsFd for Session {
-    /// A file that can be read where a datagram has come. It is for waiting only, and to be asked for
-    /// each time: it is not the same always.
+    /// A file that is readable when a datagram has arrived. It is for polling only and may change: ask for
+    /// it before each poll.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        // Nearly always there is one socket, which is less to wait for than a file about it.
-        if self.ports.len() == 1 { self.newest_port().as_fd() } else { self.ready.as_fd() }
+        self.sockets.as_fd()
     }
+}
+
+fn options() -> SocketOptions {
+    SocketOptions { receive_buffer: Some(RECEIVE_BUFFER), ..SocketOptions::default() }
 }
 
 #[cfg(test)]

@@ -1,29 +1,28 @@
-//! [`Settings`]: how a session works; and how large its packets are.
+//! [`Settings`]: the settings of a session, and the sizes of its packets.
 
 use exm_sprout as sprout;
 use exm_units::Bytes;
 
-/// Bytes that the rest of a packet takes at most: 40 of IPv6, 8 of UDP, the datagram layer's, and
+/// The most bytes of a packet besides the payload: IPv6 header 40, UDP header 8, the datagram layer's, and
 /// Sprout's header.
 const AROUND_PAYLOAD: u16 = 40 + 8 + exm_datagram::OVERHEAD as u16 + HEADER;
-/// Bytes of Sprout's header with a forecast at most, up to a hundred gigabits a second: 1 of flags,
+/// The most bytes of Sprout's header, with a forecast of up to 100 Gbit/s: 1 of flags,
 /// 8 of the sequence, which the datagram layer keeps below 2^51, 4 + 4 + 4 of what follows, 5 + 8 of
 /// the forecast's number and count, 4 for each of its ticks, and 6 of the echo.
 const HEADER: u16 = 72;
-/// The smallest packets that make sense.
-const LEAST_MTU: u16 = 576;
+/// The least MTU.
+const MIN_MTU: u16 = 576;
 
-/// How both ends of a session work. They need not have the same settings but for the method, of which
-/// each uses its own for what it hears.
+/// The settings of one end of a session. The two ends may differ; each forecasts by its own method.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     sprout: sprout::Settings,
     mtu: u16,
 }
 
-/// A size of packets that cannot be had.
+/// The MTU is too small.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("packets of {mtu} bytes are too small: at least {LEAST_MTU} are needed")]
+#[error("packets of {mtu} bytes are too small: at least {MIN_MTU} are needed")]
 pub struct MtuError {
     mtu: u16,
 }
@@ -35,17 +34,16 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The size of the largest IP packets unless told otherwise: what large cellular carriers let
-    /// through whole.
+    /// The default MTU, which large cellular carriers forward without fragmentation.
     pub const DEFAULT_MTU: u16 = 1428;
 
-    /// Works as `sprout` says, in IP packets of at most `mtu` bytes, whether v4 or v6. The size of a
-    /// full packet in `sprout` is ignored.
+    /// Settings with those of Sprout, and IP packets of at most `mtu` bytes. The packet size in `sprout` is
+    /// ignored.
     ///
     /// # Errors
-    /// They are too small.
+    /// `mtu` is too small.
     pub fn new(sprout: sprout::Settings, mtu: u16) -> Result<Settings, MtuError> {
-        if mtu < LEAST_MTU {
+        if mtu < MIN_MTU {
             return Err(MtuError { mtu });
         }
         Ok(Settings::sized(sprout, mtu))
@@ -56,33 +54,37 @@ impl Settings {
         Settings { sprout: sprout::Settings { packet, ..sprout }, mtu }
     }
 
-    /// What is put around a datagram, as the forecast counts it.
+    /// The overhead of a datagram, as forecasts count it.
     pub const OVERHEAD: Bytes = Bytes::new(20 + 8 + exm_datagram::OVERHEAD as u64 + 15);
 
-    /// The longest datagram, in bytes of UDP payload, that carries nothing of the user's.
+    /// The longest datagram without application data, in bytes of UDP payload.
     pub(crate) const HEARTBEAT: usize = exm_datagram::OVERHEAD + HEADER as usize;
 
-    /// The largest datagram that is carried, in bytes.
+    /// The size of the packet that carries `payload` bytes, as forecasts count it: with IPv4, and a Sprout
+    /// header without a forecast. Both ends must count alike, even if the packet is translated to IPv6.
+    pub fn packet_size(payload: usize) -> Bytes {
+        Bytes::new(payload as u64) + Settings::OVERHEAD
+    }
+
+    /// The largest application datagram, in bytes.
     pub fn max_payload(&self) -> usize {
         usize::from(self.mtu - AROUND_PAYLOAD)
     }
 
-    /// The size of the largest IP packets.
+    /// The size of the largest IP packets, in bytes.
     pub fn mtu(&self) -> u16 {
         self.mtu
     }
 
-    /// How Sprout works.
+    /// The settings of Sprout.
     pub fn sprout(&self) -> &sprout::Settings {
         &self.sprout
     }
 }
 
-/// The size of the packet that carries `payload` bytes, as the forecast counts it: over IPv4, with a
-/// header that has no forecast. Both ends must count alike, whatever the packet was translated to on
-/// its way.
+/// Short for [`Settings::packet_size`].
 pub(crate) fn counted(payload: usize) -> Bytes {
-    Bytes::new(payload as u64) + Settings::OVERHEAD
+    Settings::packet_size(payload)
 }
 
 #[cfg(test)]
@@ -111,7 +113,7 @@ mod tests {
         header.encode(&mut encoded);
         assert!(encoded.len() <= usize::from(HEADER), "{}", encoded.len());
         assert_eq!(HORIZON, 8);
-        for mtu in [LEAST_MTU, Settings::DEFAULT_MTU, 1500, 9000] {
+        for mtu in [MIN_MTU, Settings::DEFAULT_MTU, 1500, 9000] {
             let settings = Settings::new(sprout::Settings::default(), mtu).expect("large enough");
             let datagram = exm_datagram::OVERHEAD + encoded.len() + settings.max_payload();
             assert!(datagram + 48 <= usize::from(mtu));

@@ -1,106 +1,82 @@
-//! [`Stats`]: what a session is doing, and what it has done.
+//! [`Stats`]: the state and the counters of a session.
 
 use exm_datagram::Dropped;
+use exm_endpoint::SocketErrors;
 use exm_sprout::Forecast;
 use exm_units::{Bytes, Instant, Span};
 use std::net::SocketAddr;
 
-/// What has been counted since the session was opened.
+/// Counters since the session was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Datagrams sent, and their bytes, from the UDP header's end on.
+    /// UDP datagrams sent, handshakes excluded.
     pub sent: u64,
-    /// Bytes of those.
+    /// Their UDP payload in bytes.
     pub sent_bytes: Bytes,
-    /// Authentic datagrams that came.
+    /// Authentic datagrams received.
     pub received: u64,
-    /// Bytes of those.
+    /// Their UDP payload in bytes.
     pub received_bytes: Bytes,
-    /// Datagrams of the user's that were sent.
+    /// Application datagrams sent.
     pub carried: u64,
-    /// Datagrams of the user's that came and were delivered.
+    /// Application datagrams received and delivered.
     pub delivered: u64,
-    /// Datagrams that came and were dropped.
+    /// Received datagrams that were dropped, by reason.
     pub dropped: Dropped,
-    /// Authentic datagrams that do not begin with Sprout's header.
+    /// Authentic datagrams whose Sprout header is malformed.
     pub malformed: u64,
-    /// Datagrams of the user's that were empty or too large to be carried, and dropped.
-    pub unfit: u64,
-    /// Handshake messages that were not of one who has the key.
-    pub strangers: u64,
-    /// Sessions that were agreed on: more than one where an end was started again, or the two lost
-    /// each other.
+    /// Application datagrams dropped because they were empty or too large.
+    pub unsendable: u64,
+    /// Handshake messages from senders that do not have the key.
+    pub unauthenticated: u64,
+    /// Completed handshakes: more than one if an end was restarted or connectivity was lost.
     pub sessions: u64,
     /// How often the client's address changed.
     pub moves: u64,
-    /// How often the client opened another socket.
+    /// How often the client changed its port.
     pub hops: u64,
-    /// How many round-trip times were measured.
+    /// RTT samples.
     pub rtts: u64,
-    /// What the system refused to do.
-    pub refused: Refused,
+    /// Failures to send or receive, none of which ends a session.
+    pub socket_errors: SocketErrors,
 }
 
-/// How often the system refused to send or receive a datagram, by reason. None ends a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Refused {
-    /// Its buffers were full (EAGAIN, ENOBUFS): the datagram was tried again.
-    pub full: u64,
-    /// It knew no way there (ENETUNREACH, EHOSTUNREACH, ENETDOWN, ENODEV, EADDRNOTAVAIL).
-    pub unreachable: u64,
-    /// Nobody listened there (ECONNREFUSED).
-    pub nobody: u64,
-    /// The packet was larger than the way there carries (EMSGSIZE).
-    pub too_large: u64,
-    /// Anything else, such as a firewall (EPERM).
-    pub other: u64,
-}
-
-impl Refused {
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        self.full + self.unreachable + self.nobody + self.too_large + self.other
-    }
-}
-
-/// How far a session has come.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// No two ends have agreed on a session yet.
+    /// No handshake has completed yet.
     Waiting,
-    /// The peer is heard.
+    /// Datagrams arrive from the peer.
     Established,
-    /// There is a session, but for long nothing was heard of the peer. Should it come back, it goes
-    /// on.
+    /// There is a session, but the peer has been silent for long. If it returns, the session continues.
     Silent,
 }
 
-/// A session at one moment.
+/// A snapshot of a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stats {
-    /// How far it has come.
+    /// Its state.
     pub state: State,
-    /// Where the peer is, if that is known.
+    /// The peer's address, if known.
     pub peer: Option<SocketAddr>,
-    /// When the peer was last heard.
+    /// When the peer was last heard from.
     pub heard_at: Option<Instant>,
-    /// The round-trip time measured last, to the millisecond.
+    /// The latest RTT sample, to the millisecond.
     pub rtt: Option<Span>,
-    /// The smoothed round-trip time, as the datagrams' timestamps tell it.
+    /// The smoothed RTT (RFC 6298), from the datagrams' timestamps.
     pub srtt: Option<Span>,
-    /// What may be sent now.
+    /// Bytes that may be sent now.
     pub window: Bytes,
-    /// What is believed to be under way.
+    /// Bytes believed to be in flight.
     pub in_flight: Bytes,
-    /// What will be delivered over the life of the peer's forecast.
+    /// Bytes that the peer's forecast says the link will deliver.
     pub deliverable: Bytes,
-    /// The forecast by which this end sends.
-    pub heard: Forecast,
-    /// The forecast that this end makes, by which the peer sends.
-    pub made: Forecast,
-    /// What has been counted.
+    /// The peer's forecast, which limits what this end sends.
+    pub peer_forecast: Forecast,
+    /// The forecast of this end, which limits what the peer sends.
+    pub own_forecast: Forecast,
+    /// The counters.
     pub counters: Counters,
 }

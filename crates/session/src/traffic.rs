@@ -1,37 +1,36 @@
-//! [`Source`] and [`Sink`]: whose datagrams a session carries; [`Queue`], the plainest source, and
-//! [`Mailbox`], the plainest of both.
+//! [`Source`] and [`Sink`]: where a session takes datagrams from and delivers them to; [`Queue`], the simplest
+//! source, and [`Mailbox`], the simplest of both.
 
 use exm_units::{Bytes, Instant};
 use std::collections::VecDeque;
 
-/// Where a session gets its datagrams. It asks when there is room for one, so that what waits, waits
-/// here, where it can still be ordered, or dropped.
+/// Where a session takes datagrams from. It asks only when it may send one, so that datagrams wait in the source,
+/// where they can still be reordered or dropped.
 pub trait Source {
-    /// The size of the datagram that [`Source::pull`] would give at `now`, in bytes, if one waits.
-    /// None is empty, and none is larger than [`Settings::max_payload`](crate::Settings::max_payload)
-    /// if it is to be sent.
+    /// The size in bytes of the datagram that [`Source::pull`] would return at `now`, if one waits. Datagrams
+    /// that are empty or larger than [`Settings::max_payload`](crate::Settings::max_payload) are dropped.
     fn waiting(&mut self, now: Instant) -> Option<usize>;
 
-    /// Appends that datagram to `payload`, and forgets it.
+    /// Appends that datagram to `payload`, and removes it from the source.
     fn pull(&mut self, now: Instant, payload: &mut Vec<u8>);
 }
 
-/// Where a session puts the datagrams that arrive.
+/// Where a session delivers received datagrams.
 pub trait Sink {
-    /// `payload` arrived at `now`. It may have overtaken others, or been overtaken.
+    /// Delivers `payload`, received at `now`. Datagrams may arrive out of order.
     fn deliver(&mut self, now: Instant, payload: &[u8]);
 }
 
-/// What becomes of a datagram that a full [`Queue`] is given.
+/// What a full [`Queue`] does with another datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {
-    /// It is refused.
+    /// It refuses the datagram.
     Refuse,
-    /// The oldest ones are dropped to make room: what is new is worth more.
+    /// It drops the oldest ones to make room.
     DropHead,
 }
 
-/// Datagrams that wait, first in, first out, up to a number of bytes.
+/// A FIFO queue of datagrams, bounded in bytes.
 #[derive(Clone, Debug)]
 pub struct Queue {
     waiting: VecDeque<Vec<u8>>,
@@ -41,7 +40,7 @@ pub struct Queue {
     dropped: u64,
 }
 
-/// A datagram that was refused because the queue is full. It may be tried again once some were sent.
+/// The queue is full; the datagram may be retried once some have been sent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the queue is full: {waiting} bytes wait to be sent")]
 pub struct Full {
@@ -49,22 +48,21 @@ pub struct Full {
 }
 
 impl Queue {
-    /// An empty queue for `bound` bytes.
+    /// An empty queue with a bound of `bound` bytes.
     pub fn new(bound: Bytes, when_full: WhenFull) -> Queue {
         let bound = bound.get() as usize;
         Queue { waiting: VecDeque::new(), bytes: 0, bound, when_full, dropped: 0 }
     }
 
-    /// From now on it takes `bound` bytes. What is too much already is dropped with the next
-    /// datagram, or waits.
+    /// Changes the bound. If more is queued already, it is dropped with the next datagram, or stays.
     pub fn set_bound(&mut self, bound: Bytes) {
         self.bound = bound.get() as usize;
     }
 
-    /// Adds `datagram`, at the end. An empty queue takes one of any size.
+    /// Appends `datagram`. An empty queue accepts one of any size.
     ///
     /// # Errors
-    /// The queue is full and does not drop; nothing has changed.
+    /// The queue is full and does not drop; it is unchanged.
     pub fn try_send(&mut self, datagram: Vec<u8>) -> Result<(), Full> {
         if self.when_full == WhenFull::Refuse
             && !self.is_empty()
@@ -76,7 +74,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Adds `datagram`, at the end, whether there is room or not; a queue that drops makes some.
+    /// Appends `datagram` even if there is no room; a queue that drops makes room.
     pub fn push(&mut self, datagram: Vec<u8>) {
         let drops = self.when_full == WhenFull::DropHead;
         while drops && !self.is_empty() && self.bytes + datagram.len() > self.bound {
@@ -87,17 +85,17 @@ impl Queue {
         self.waiting.push_back(datagram);
     }
 
-    /// Whether nothing waits.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// How many bytes wait.
+    /// The number of queued bytes.
     pub fn bytes(&self) -> Bytes {
         Bytes::new(self.bytes as u64)
     }
 
-    /// How many datagrams were dropped to make room.
+    /// The number of datagrams dropped to make room.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -121,17 +119,17 @@ impl Source for Queue {
     }
 }
 
-/// The plainest traffic: what is to be sent waits in a queue, and what came is kept.
+/// The simplest traffic: a queue of datagrams to send, and a list of received ones.
 #[derive(Clone, Debug)]
 pub struct Mailbox {
-    /// What is to be sent.
+    /// The datagrams to send.
     pub queue: Queue,
-    /// What came, the oldest first, until it is taken from here.
+    /// The received datagrams, oldest first, for the user to remove.
     pub delivered: VecDeque<Vec<u8>>,
 }
 
 impl Mailbox {
-    /// An empty one, whose queue is for `bound` bytes.
+    /// An empty mailbox whose queue has a bound of `bound` bytes.
     pub fn new(bound: Bytes, when_full: WhenFull) -> Mailbox {
         Mailbox { queue: Queue::new(bound, when_full), delivered: VecDeque::new() }
     }

@@ -1,14 +1,15 @@
 //! Sessions over real sockets, both ends in this process.
 #![cfg(target_os = "linux")]
 
-use exm_datagram::{Key, PortRange};
+use exm_datagram::Key;
+use exm_endpoint::PortRange;
 use exm_os::{Clock, Waiter};
-use exm_session::bench::{Bench, BenchServer, Plan};
 use exm_session::{
-    Errand, Forward, Lines, Look, Mailbox, Session, SessionError, Settings, State, WhenFull, drive,
+    Application, Forward, Lines, LoopControl, Mailbox, Session, SessionError, Settings, State,
+    WhenFull, drive,
 };
-use exm_units::{Bytes, Instant, Rate, Span};
-use std::io::{Read, Write};
+use exm_units::{Bytes, Span};
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -92,7 +93,7 @@ fn datagrams_go_both_ways() {
     let stats = pair.sessions.each_ref().map(Session::stats);
     assert!(stats.iter().all(|stats| stats.state == State::Established));
     assert!(stats.iter().all(|stats| stats.counters.dropped.total() == 0));
-    assert!(stats.iter().all(|stats| stats.counters.refused.total() == 0));
+    assert!(stats.iter().all(|stats| stats.counters.socket_errors.total() == 0));
     assert_eq!(stats[0].counters.carried, 200);
     assert!(stats[0].srtt.is_some_and(|srtt| srtt < Span::from_millis(200)));
     assert_eq!(stats[0].peer, Some(address(&pair.sessions[1])));
@@ -143,7 +144,7 @@ fn who_does_not_have_the_key_gets_no_answer() {
     assert!(!pair.run(Span::from_millis(700), |pair| !pair.traffic[1].delivered.is_empty()));
     let stats = pair.sessions[1].stats();
     assert_eq!((stats.state, stats.counters.sent), (State::Waiting, 0));
-    assert!(stats.counters.strangers >= 2, "the client has asked, with a wrong key");
+    assert!(stats.counters.unauthenticated >= 2, "the client has asked, with a wrong key");
     assert!(stats.counters.dropped.total() >= 20);
     assert!(stranger.recv(&mut [0; 100]).is_err(), "silence");
 }
@@ -166,14 +167,14 @@ fn a_port_that_is_taken_is_named() {
     assert!(matches!(nobody.err(), Some(SessionError::NoAddress)));
 }
 
-/// Drives `errand` until it is done, or for `patience`.
-fn carry(mut session: Session, errand: &mut impl Errand, patience: Span) -> Session {
+/// Drives `application` until it is done, or for `patience`.
+fn carry(mut session: Session, application: &mut impl Application, patience: Span) -> Session {
     let end = session.clock().now() + patience;
     let (alarm, _other) = UnixStream::pair().expect("a pair");
     let look = |session: &Session, _: &_, _| {
-        if session.clock().now() < end { Look::Again(end) } else { Look::Stop }
+        if session.clock().now() < end { LoopControl::WakeAt(end) } else { LoopControl::Stop }
     };
-    drive(&mut session, errand, alarm.as_fd(), look).expect("it goes on");
+    drive(&mut session, application, alarm.as_fd(), look).expect("it goes on");
     session
 }
 
@@ -192,7 +193,7 @@ fn lines_are_carried_and_their_end_is_the_end() {
         scope.spawn(|| {
             let mut lines = Lines::new(input, &mut answers, true);
             let session = carry(client, &mut lines, Span::from_secs(20));
-            assert_eq!(session.stats().counters.unfit, 1, "the long one");
+            assert_eq!(session.stats().counters.unsendable, 1, "the long one");
         });
         let mut lines = Lines::new(silent, &mut shown, false);
         carry(server, &mut lines, Span::from_secs(3));
@@ -240,43 +241,4 @@ fn programs_reach_a_target_and_hear_its_answers() {
             assert_eq!(answer.map(|length| &buffer[..length]), Some(expected.as_bytes()));
         }
     });
-}
-
-#[test]
-fn a_benchmark_measures_both_directions() {
-    let clock = Clock::start();
-    let mut server = listen(clock);
-    let client = connect(clock, key(1), address(&server));
-    let plan = Plan {
-        up: true,
-        down: true,
-        duration: Span::from_millis(1500),
-        skip: Span::from_millis(500),
-        rate: Some(Rate::from_bps(1_000_000)),
-    };
-    let (mut alarm, stop) = UnixStream::pair().expect("a pair");
-    stop.set_nonblocking(true).expect("it can be");
-    let outcome = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut errand = BenchServer::new(&server);
-            let look = |_: &Session, _: &_, _| match (&stop).read(&mut [0; 1]) {
-                Ok(_) => Look::Stop,
-                Err(_) => Look::Again(Instant::MAX),
-            };
-            drive(&mut server, &mut errand, stop.as_fd(), look).expect("it goes on");
-            assert_eq!(errand.finished(), 1);
-        });
-        let mut bench = Bench::new(&client, plan, 7);
-        carry(client, &mut bench, Span::from_secs(20));
-        alarm.write_all(b"x").expect("it is written");
-        bench.outcome().expect("an outcome")
-    });
-    assert!(outcome.one_clock);
-    for half in [outcome.up, outcome.down] {
-        let half = half.expect("both directions");
-        assert!(half.received > 20 && half.received <= half.sent, "{half:?}");
-        assert!(half.delay_95.is_some_and(|delay| delay < Span::from_millis(500)), "{half:?}");
-        assert!(half.throughput > Rate::from_bps(200_000), "{half:?}");
-    }
-    assert!(outcome.processor.iter().all(|&share| share > 0.0 && share < 1.0));
 }

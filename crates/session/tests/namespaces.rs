@@ -4,9 +4,10 @@
 //! so.
 #![cfg(target_os = "linux")]
 
-use exm_datagram::{Key, PortRange};
+use exm_datagram::Key;
+use exm_endpoint::PortRange;
 use exm_os::{Clock, Namespace};
-use exm_session::{Errand, Look, Session, Settings, Sink, Source, State, Stats, drive};
+use exm_session::{Application, LoopControl, Session, Settings, Sink, Source, State, Stats, drive};
 use exm_units::{Instant, Span};
 use std::io::{self};
 use std::net::IpAddr;
@@ -58,7 +59,7 @@ struct Ticking {
     delivered: u64,
 }
 
-impl Errand for Ticking {
+impl Application for Ticking {
     fn work(&mut self, _session: &mut Session) -> io::Result<()> {
         Ok(())
     }
@@ -115,15 +116,15 @@ impl Window {
 
 fn run(mut session: Session, window: &Window, stop: &AtomicBool) {
     let clock = session.clock();
-    let mut errand = Ticking { clock, next_at: clock.now(), delivered: 0 };
+    let mut application = Ticking { clock, next_at: clock.now(), delivered: 0 };
     let (alarm, _other) = UnixStream::pair().expect("a pair");
-    let look = |session: &Session, errand: &Ticking, _| {
-        let shown = Some((session.stats(), errand.delivered));
+    let look = |session: &Session, application: &Ticking, _| {
+        let shown = Some((session.stats(), application.delivered));
         *window.0.lock().expect("nobody panics with it") = shown;
         let again = clock.now() + Span::from_millis(20);
-        if stop.load(Ordering::Relaxed) { Look::Stop } else { Look::Again(again) }
+        if stop.load(Ordering::Relaxed) { LoopControl::Stop } else { LoopControl::WakeAt(again) }
     };
-    drive(&mut session, &mut errand, alarm.as_fd(), look).expect("it goes on");
+    drive(&mut session, &mut application, alarm.as_fd(), look).expect("it goes on");
 }
 
 /// Stops the ends when dropped, whatever became of the test.
@@ -168,7 +169,7 @@ fn a_session_outlives_its_interface_and_its_address() -> io::Result<()> {
         assert_eq!(peer(), Some("10.9.0.1".parse().expect("an address")));
 
         client_side.run(|| ip("link set exm-a down"))?;
-        client_window.wait("a refusal", |stats, _| stats.counters.refused.unreachable > 5);
+        client_window.wait("a refusal", |stats, _| stats.counters.socket_errors.unreachable > 5);
         client_side.run(|| ip("link set exm-a up"))?;
         both.iter().for_each(|window| window.wait_for("the session again", 50));
 

@@ -8,10 +8,11 @@
 
 mod workloads;
 
-use exm_remy::{CompiledAction, Grid, Lookup, RuleTable, Signal, TableFile};
+use exm_remy::{CompiledAction, Grid, Lookup, RuleTable, Signal};
 use exm_sim::dumbbell::{self, Rules};
 use exm_sim::engine;
 use exm_sim::network::Network;
+use exm_table::TableFile;
 use exm_units::Span;
 use std::fmt::Write;
 use std::hint::black_box;
@@ -55,7 +56,7 @@ fn tcp(controller: &str, queue: &str) -> u64 {
 }
 
 fn fast_path(senders: &Senders) -> u64 {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../remyccs/general-delta1.json");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../design/remyccs/general-delta1.json");
     let table = TableFile::load(file).expect("the table is part of the repository").table;
     let actions: Vec<CompiledAction> =
         table.rules().iter().map(|rule| rule.action.compile()).collect();

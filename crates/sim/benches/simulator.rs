@@ -7,9 +7,10 @@
 mod workloads;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use exm_remy::{CompiledAction, Grid, RuleTable, TableFile};
+use exm_remy::{CompiledAction, Grid, RuleTable};
 use exm_sim::dumbbell::{self, Rules};
 use exm_sim::engine;
+use exm_table::TableFile;
 use exm_units::Span;
 use std::path::Path;
 use workloads::Senders;

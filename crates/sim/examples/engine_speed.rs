@@ -4,12 +4,13 @@
 //!
 //! `cargo run --release -p exm-sim --example engine_speed [FILE]`
 
+use exm_grammar::FileError;
 use exm_link::Limit;
 use exm_random::Distribution;
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_sim::engine;
 use exm_sim::network::Host;
-use exm_sim::scenario::{DEFAULT_PACKET_SIZE, Dumbbell, Scenario, ScenarioError};
+use exm_sim::scenario::{DEFAULT_PACKET_SIZE, Dumbbell, Scenario};
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_units::{Probability, Rate, Span};
 use std::path::Path;
@@ -37,7 +38,7 @@ fn main() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "it measures the engine, not the network")]
-fn measure() -> Result<(), ScenarioError> {
+fn measure() -> Result<(), FileError> {
     let file = std::env::args().nth(1);
     let scenario = file.map_or_else(|| Ok(stated()), |file| Scenario::load(Path::new(&file)))?;
     let action = Action { multiple: 1.0, increment: 1, intersend_ms: 3.0 };

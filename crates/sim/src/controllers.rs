@@ -2,22 +2,21 @@
 
 use exm_cc::{
     Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Cubic, Dctcp, Decision, DynController,
-    Ledbat, Needs, Reno, SlowStart, Start, Vegas, Xcp,
+    Ledbat, Needs, Reno, Sent, SlowStart, Start, Vegas, Xcp,
 };
 use exm_remy::RemyCc;
-use exm_units::Instant;
+use exm_units::{Bytes, Instant};
 
 macro_rules! controllers {
-    ($($(#[$doc:meta])* $variant:ident($type:ty) $(if $cfg:ident)?
-        { $($name:literal => $new:expr),* },)*) => {
+    ($($(#[$doc:meta])* $variant:ident($type:ty) { $($name:literal => $new:expr),* },)*) => {
         /// Any controller. To add one, add its line to the list at the end of this file.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub enum AnyController {
-            $($(#[$doc])* $(#[cfg($cfg)])? $variant($type),)*
+            $($(#[$doc])* $variant($type),)*
         }
 
-        $($(#[cfg($cfg)])? impl From<$type> for AnyController {
+        $(impl From<$type> for AnyController {
             fn from(controller: $type) -> AnyController {
                 AnyController::$variant(controller)
             }
@@ -40,31 +39,40 @@ macro_rules! controllers {
             #[inline]
             fn on_start(&mut self, start: &Start) -> Decision {
                 match self {
-                    $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.on_start(start),)*
+                    $(AnyController::$variant(controller) => controller.on_start(start),)*
                 }
             }
 
             #[inline]
             fn on_ack(&mut self, ack: &Ack) -> Decision {
-                match self { $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.on_ack(ack),)* }
+                match self { $(AnyController::$variant(controller) => controller.on_ack(ack),)* }
             }
 
             fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
                 match self {
-                    $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.on_congestion(congestion),)*
+                    $(AnyController::$variant(controller) => controller.on_congestion(congestion),)*
                 }
             }
 
             fn on_tick(&mut self, now: Instant) -> Decision {
-                match self { $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.on_tick(now),)* }
+                match self { $(AnyController::$variant(controller) => controller.on_tick(now),)* }
+            }
+
+            #[inline]
+            fn on_sent(&mut self, sent: &Sent) -> Option<Decision> {
+                match self { $(AnyController::$variant(controller) => controller.on_sent(sent),)* }
+            }
+
+            fn on_mtu(&mut self, mtu: Bytes) {
+                match self { $(AnyController::$variant(controller) => controller.on_mtu(mtu),)* }
             }
 
             fn needs(&self) -> Needs {
-                match self { $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.needs(),)* }
+                match self { $(AnyController::$variant(controller) => controller.needs(),)* }
             }
 
             fn seed(&mut self, seed: u64) {
-                match self { $($(#[cfg($cfg)])? AnyController::$variant(controller) => controller.seed(seed),)* }
+                match self { $(AnyController::$variant(controller) => controller.seed(seed),)* }
             }
         }
     };
@@ -170,6 +178,4 @@ controllers! {
     Bbr(Box<Bbr>) { "bbr" => Box::default() },
     /// One of somebody's own: [`AnyController::own`].
     Own(Box<dyn DynController>) {},
-    /// One that decides nonsense, for tests of the hosts.
-    Hostile(crate::engine::Hostile) if test {},
 }

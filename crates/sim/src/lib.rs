@@ -1,3 +1,7 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! A deterministic simulator of senders on networks.
 //!
 //! [`dumbbell`] is the fast path that design lives on: RemyCCs that share one link of fixed rate,

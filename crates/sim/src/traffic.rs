@@ -13,7 +13,7 @@ pub enum OnFor {
     /// An amount of data, in bytes of its user's; it fills whole packets, at least one.
     Bytes(Distribution),
     /// To the end of the simulation.
-    Ever,
+    Always,
 }
 
 /// An on/off process: a sender is off for a time, then a flow starts, then it is off again. A flow
@@ -29,7 +29,7 @@ pub struct OnOff {
 impl OnOff {
     /// A sender that always has something to send.
     pub const fn always() -> OnOff {
-        OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) }
+        OnOff { on: OnFor::Always, off: Distribution::Fixed(0.0) }
     }
 }
 
@@ -62,6 +62,11 @@ impl From<OnOff> for Traffic {
 }
 
 impl Traffic {
+    /// No flow ever starts.
+    pub const fn none() -> Traffic {
+        Traffic::Schedule { visits: Vec::new(), on: OnFor::Always }
+    }
+
     /// How long its flows last.
     pub fn on(&self) -> &OnFor {
         match self {
@@ -74,7 +79,7 @@ impl Traffic {
 
 /// What a new flow has to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Job {
+pub enum FlowDemand {
     /// Whatever it can until this instant.
     Until(Instant),
     /// This many packets, delivered.
@@ -83,26 +88,31 @@ pub enum Job {
 
 /// The traffic of one sender, drawn from a stream of its own.
 #[derive(Clone, Debug)]
-pub struct Switch {
+pub struct TrafficSource {
     traffic: Traffic,
     stream: Stream,
     /// What of a packet is its user's.
     payload: Bytes,
-    /// The visit that is due next, of a schedule.
-    visit: usize,
+    /// How many flows of this traffic have started.
+    started: usize,
 }
 
-impl Switch {
+impl TrafficSource {
     /// The traffic `traffic` in packets that each carry `payload`, its chances drawn from `stream`.
-    pub fn new(traffic: impl Into<Traffic>, stream: Stream, payload: Bytes) -> Switch {
-        Switch { traffic: traffic.into(), stream, payload, visit: 0 }
+    pub fn new(traffic: impl Into<Traffic>, stream: Stream, payload: Bytes) -> TrafficSource {
+        TrafficSource { traffic: traffic.into(), stream, payload, started: 0 }
+    }
+
+    /// From now on flows come as `traffic` says, from its beginning on; the random numbers go on.
+    pub fn set_traffic(&mut self, traffic: Traffic) {
+        (self.traffic, self.started) = (traffic, 0);
     }
 
     /// When the next flow starts, for a sender that is off from `now` on.
     pub fn next_start(&mut self, now: Instant) -> Instant {
         match &self.traffic {
-            Traffic::OnOff(OnOff { on: OnFor::Ever, .. }) => {
-                if now == Instant::ZERO {
+            Traffic::OnOff(OnOff { on: OnFor::Always, .. }) => {
+                if self.started == 0 {
                     now
                 } else {
                     Instant::MAX
@@ -116,30 +126,30 @@ impl Switch {
                 Instant::from_nanos(periods.saturating_mul(period.as_nanos()))
             }
             Traffic::Schedule { visits, .. } => {
-                visits.get(self.visit).map_or(Instant::MAX, |&(start, _)| start.max(now))
+                visits.get(self.started).map_or(Instant::MAX, |&(start, _)| start.max(now))
             }
         }
     }
 
     /// What a flow that starts at `now` has to send.
-    pub fn next_job(&mut self, now: Instant) -> Job {
-        if let Traffic::Schedule { visits, .. } = &self.traffic {
-            let end = visits.get(self.visit).and_then(|&(_, end)| end);
-            self.visit += 1;
-            if let Some(end) = end {
-                return Job::Until(end.max(now));
-            }
+    pub fn next_flow(&mut self, now: Instant) -> FlowDemand {
+        let flow = self.started;
+        self.started += 1;
+        if let Traffic::Schedule { visits, .. } = &self.traffic
+            && let Some(&(_, Some(end))) = visits.get(flow)
+        {
+            return FlowDemand::Until(end.max(now));
         }
         let payload = self.payload.get().max(1) as f64;
-        let packets = |count: f64| Job::Deliver(Packets::new(count.ceil().max(1.0) as u64));
+        let packets = |count: f64| FlowDemand::Deliver(Packets::new(count.ceil().max(1.0) as u64));
         match self.traffic.on() {
             OnFor::Time(span) => {
                 let span = Span::from_secs_f64(span.draw(&mut self.stream));
-                Job::Until(now.saturating_add(span))
+                FlowDemand::Until(now.saturating_add(span))
             }
             OnFor::Packets(count) => packets(count.draw(&mut self.stream)),
             OnFor::Bytes(count) => packets(count.draw(&mut self.stream) / payload),
-            OnFor::Ever => Job::Until(Instant::MAX),
+            OnFor::Always => FlowDemand::Until(Instant::MAX),
         }
     }
 }
@@ -153,34 +163,34 @@ mod tests {
         Instant::ZERO + Span::from_millis(ms)
     }
 
-    fn switch(traffic: Traffic) -> Switch {
-        Switch::new(traffic, Stream::new(1, Purpose::Traffic, 0), Bytes::new(1448))
+    fn source(traffic: Traffic) -> TrafficSource {
+        TrafficSource::new(traffic, Stream::new(1, Purpose::Traffic, 0), Bytes::new(1448))
     }
 
     #[test]
     fn periods_start_together_and_wait_for_one_another() {
         let on = OnFor::Bytes(Distribution::Fixed(64_000.0));
-        let mut switch = switch(Traffic::Every { period: Span::from_millis(100), on });
-        assert_eq!(switch.next_start(at(0)), at(0));
-        assert_eq!(switch.next_job(at(0)), Job::Deliver(Packets::new(45)));
-        assert_eq!(switch.next_start(at(30)), at(100));
-        assert_eq!(switch.next_start(at(230)), at(300));
+        let mut source = source(Traffic::Every { period: Span::from_millis(100), on });
+        assert_eq!(source.next_start(at(0)), at(0));
+        assert_eq!(source.next_flow(at(0)), FlowDemand::Deliver(Packets::new(45)));
+        assert_eq!(source.next_start(at(30)), at(100));
+        assert_eq!(source.next_start(at(230)), at(300));
     }
 
     #[test]
     fn a_schedule_is_kept() {
         let visits = vec![(at(10), Some(at(20))), (at(15), Some(at(40))), (at(50), None)];
-        let mut switch = switch(Traffic::Schedule { visits, on: OnFor::Ever });
+        let mut source = source(Traffic::Schedule { visits, on: OnFor::Always });
         assert_eq!(
-            (switch.next_start(at(0)), switch.next_job(at(10))),
-            (at(10), Job::Until(at(20)))
+            (source.next_start(at(0)), source.next_flow(at(10))),
+            (at(10), FlowDemand::Until(at(20)))
         );
         assert_eq!(
-            (switch.next_start(at(20)), switch.next_job(at(20))),
-            (at(20), Job::Until(at(40)))
+            (source.next_start(at(20)), source.next_flow(at(20))),
+            (at(20), FlowDemand::Until(at(40)))
         );
-        let last = (switch.next_start(at(40)), switch.next_job(at(50)));
-        assert_eq!(last, (at(50), Job::Until(Instant::MAX)));
-        assert_eq!(switch.next_start(at(60)), Instant::MAX);
+        let last = (source.next_start(at(40)), source.next_flow(at(50)));
+        assert_eq!(last, (at(50), FlowDemand::Until(Instant::MAX)));
+        assert_eq!(source.next_start(at(60)), Instant::MAX);
     }
 }

@@ -53,7 +53,7 @@ fn traffics() -> impl Strategy<Value = OnOff> {
         Distribution::Uniform { low: 0.01, high: 0.3 },
     ]);
     let on = select(vec![
-        OnFor::Ever,
+        OnFor::Always,
         OnFor::Time(Distribution::Exponential { mean: 0.7 }),
         OnFor::Time(Distribution::Fixed(0.1)),
         OnFor::Packets(Distribution::Exponential { mean: 30.0 }),

@@ -107,7 +107,7 @@ fn one_long_flow_does_as_in_ns_3() {
         ("vegas", timer, None, 13.68, 2.1, None, 190),
     ];
     for (controller, floor, timestamps, mbps, delay, drop, peak) in rows {
-        let traffic = OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) };
+        let traffic = OnOff { on: OnFor::Always, off: Distribution::Fixed(0.0) };
         let settings = Settings { floor, timestamps, ..Settings::default() };
         let network = Bottleneck::new(controller, settings, traffic).network();
         let mut watch = Watch::default();
@@ -117,8 +117,12 @@ fn one_long_flow_does_as_in_ns_3() {
         let wait = flow.queueing_delay.mean().expect("it sent").as_millis_f64();
         println!(
             "{controller:6} {ours:.2} Mbps (ns-3 {mbps})  {wait:.2} ms ({delay})  first drop {:?} s \
-             ({drop:?})  peak {} ({peak})  dropped {} resent {} timeouts {}",
-            watch.first_full, watch.peak, report.links[0].dropped, flow.resent, flow.timeouts,
+             ({drop:?})  peak {} ({peak})  dropped {} retransmitted {} timeouts {}",
+            watch.first_full,
+            watch.peak,
+            report.links[0].dropped,
+            flow.retransmitted,
+            flow.timeouts,
         );
         let near = |ours: f64, theirs: f64, part: f64| (ours / theirs - 1.0).abs() < part;
         assert!(near(ours, mbps, 0.01), "goodput");

@@ -65,11 +65,11 @@ fn delayed(settings: Settings) -> Settings {
 }
 
 fn ever() -> OnOff {
-    OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) }
+    OnOff { on: OnFor::Always, off: Distribution::Fixed(0.0) }
 }
 
 fn from(start: Span) -> Traffic {
-    Traffic::Schedule { visits: vec![(Instant::ZERO + start, None)], on: OnFor::Ever }
+    Traffic::Schedule { visits: vec![(Instant::ZERO + start, None)], on: OnFor::Always }
 }
 
 /// Eight senders of exponential 100 kB, half a second off.

@@ -7,9 +7,10 @@
 //! matters where the queue is long and a single flow moves it for minutes.
 
 use exm_random::Distribution;
-use exm_remy::{Action, CompiledAction, Grid, RuleTable, SignalSet, TableFile};
+use exm_remy::{Action, CompiledAction, Grid, RuleTable, SignalSet};
 use exm_sim::dumbbell::{self, Dumbbell, Outcome, Rules};
 use exm_sim::traffic::{OnFor, OnOff};
+use exm_table::TableFile;
 use exm_units::{Bytes, Probability, Rate, Span};
 
 /// What the original calls 10 Mbps is one packet a millisecond.

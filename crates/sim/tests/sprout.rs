@@ -57,7 +57,7 @@ fn run_over(
         back: vec![1],
         extra_delay: Span::ZERO,
         packet_size: Bytes::new(1500),
-        traffic: OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) }.into(),
+        traffic: OnOff { on: OnFor::Always, off: Distribution::Fixed(0.0) }.into(),
         transport,
     };
     let links = vec![link("there", 0), link("back", 1)];

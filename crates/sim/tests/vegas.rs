@@ -38,7 +38,7 @@ impl Observer for Watch {
 /// The mean queue in packets, and each flow's goodput in Mbps, of `flows` that begin `gap` apart.
 fn share(flows: u64, gap: Span) -> (f64, Vec<f64>) {
     let start = |n: u64| vec![(Instant::ZERO + gap * n, None)];
-    let traffic = |n| Traffic::Schedule { visits: start(n), on: OnFor::Ever };
+    let traffic = |n| Traffic::Schedule { visits: start(n), on: OnFor::Always };
     let one = Bottleneck::new("vegas", Settings::default(), traffic(0));
     let rtts = vec![one.rtts[0]; flows as usize];
     let network = Bottleneck { traffic: (0..flows).map(traffic).collect(), rtts, ..one }.network();

@@ -1,3 +1,7 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! Sprout (Winstein, Sivaraman & Balakrishnan, NSDI 2013; Winstein's thesis, chapter 2): a transport
 //! for links whose rate is anybody's guess, such as cellular ones.
 //!

@@ -1,8 +1,8 @@
 //! [`Sampler`]: how fast the network delivers (draft-ietf-ccwg-bbr, section 4.1).
 
+use alloc::collections::VecDeque;
 use exm_cc::Delivery;
 use exm_units::{Instant, Packets, Span};
-use std::collections::VecDeque;
 
 /// Takes a delivery rate sample at each acknowledgement.
 #[derive(Clone, Debug, Default)]
@@ -32,17 +32,23 @@ struct Sent {
     lost: u64,
     in_flight: u64,
     app_limited: bool,
-    /// Whether it was sent before, so that an answer may be to the earlier copy.
+    /// Whether it was sent before, so that an ACK may be of the earlier copy.
     again: bool,
 }
 
 impl Sampler {
+    /// One that begins with segment `first`: of those before it nothing is known.
+    pub(crate) fn from_segment(first: u64) -> Sampler {
+        Sampler { first, ..Sampler::default() }
+    }
+
     /// Segment `number` is sent, after which `in_flight` are in flight.
     pub(crate) fn send(&mut self, now: Instant, number: u64, in_flight: u64) {
         if in_flight <= 1 {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
-        let place = (number - self.first) as usize;
+        let Some(place) = number.checked_sub(self.first) else { return };
+        let place = place as usize;
         let sent = Sent {
             at: now,
             first_sent_at: self.first_sent_at,
@@ -88,9 +94,9 @@ impl Sampler {
         self.delivered += count;
         self.delivered_at = now;
         let sent = latest.and_then(|n| self.sent.get(n.checked_sub(self.first)? as usize).copied());
-        let gone = (una - self.first).min(self.sent.len() as u64);
+        let gone = una.saturating_sub(self.first).min(self.sent.len() as u64);
         self.sent.drain(..gone as usize);
-        self.first = una;
+        self.first = self.first.max(una);
         let sent = sent?;
         self.first_sent_at = sent.at;
         let sending = sent.at.saturating_since(sent.first_sent_at);
@@ -106,7 +112,7 @@ impl Sampler {
     }
 
     /// Section 4.1.2.3: an interval shorter than any round trip is that of a segment sent again
-    /// while its first copy was on its way, and tells nothing.
+    /// while its first copy was on its way, and says nothing.
     fn plausible(&mut self, interval: Span, now: Instant, sent: &Sent) -> Span {
         if !sent.again {
             let rtt = now.saturating_since(sent.at);
@@ -146,11 +152,11 @@ mod tests {
         let at = |ms| Instant::ZERO + Span::from_millis(ms);
         sampler.send(at(0), 0, 1);
         assert_eq!(sampler.deliver(at(100), 1, Some(0), 1).and_then(|d| d.rate()), Some(10.0));
-        // The timer runs out a millisecond before the answer comes: not a thousand a second.
+        // The timer runs out a millisecond before the ACK arrives: not a thousand a second.
         sampler.send(at(100), 1, 1);
         sampler.send(at(400), 1, 1);
         assert_eq!(sampler.deliver(at(401), 1, Some(1), 2).and_then(|d| d.rate()), None);
-        // Lost indeed, and its second copy answered.
+        // Lost indeed, and its second copy acknowledged.
         sampler.send(at(401), 2, 1);
         sampler.send(at(700), 2, 1);
         assert_eq!(sampler.deliver(at(800), 1, Some(2), 3).and_then(|d| d.rate()), Some(10.0));

@@ -1,8 +1,12 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! A TCP sender and receiver without input and output, for any [`exm_cc::Controller`].
 //!
-//! [`Sender`] keeps a connection's data flowing: which segments are sent, which sent again, and
+//! [`Sender`] keeps a connection's data flowing: which segments are sent, which retransmitted, and
 //! when silence means loss. What it may have in flight its controller decides. [`Receiver`] puts the
-//! segments back in order and acknowledges them. Both are told of events with the time, and answer;
+//! segments back in order and acknowledges them. Both are given events with their times, and return what to do;
 //! a host carries the segments between them, through a simulated network or a real one.
 //!
 //! Numbers count whole segments, not bytes: a simulated flow sends segments of one size.
@@ -14,8 +18,12 @@
 //! | the window while losses are repaired | RFC 6937 with the safe acknowledgements of RFC 9937 |
 //! | the retransmission timer | RFC 6298; its floor as in the RFC or as in Linux |
 //! | false alarms | RFC 3522 (Eifel), by the echo of the time of sending |
-//! | marks of congestion | RFC 3168, told by a running count as in RFC 9768 |
+//! | marks of congestion | RFC 3168, reported by a running count as in RFC 9768 |
 //! | delivery rates | draft-ietf-ccwg-bbr, section 4.1 |
+
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
 
 mod delivery;
 mod probe;
@@ -30,5 +38,5 @@ mod timer;
 
 pub use receiver::{Arrival, Receiver};
 pub use segment::{Acknowledgement, MAX_BLOCKS, Segment};
-pub use sender::{Job, Progress, Sender};
+pub use sender::{Progress, Sender, Transfer};
 pub use settings::{DelayedAcks, Floor, IdleRestart, Settings};

@@ -1,6 +1,6 @@
 //! [`Ranges`]: a set of numbers that come in runs.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 /// A set of numbers, as disjoint ranges in order, none of which touches the next. Each is from its
 /// first number to before its last.

@@ -18,9 +18,9 @@ pub struct Arrival {
     pub feedback: Option<f64>,
 }
 
-/// What an acknowledgement says of the segment that it answers.
+/// What an ACK says of the segment that it acknowledges.
 #[derive(Clone, Copy, Debug)]
-struct Answered {
+struct Acknowledged {
     sequence: u64,
     sent_at: Instant,
     received_at: Instant,
@@ -38,13 +38,13 @@ pub struct Receiver {
     /// Segments whose ranges changed last, newest first (RFC 2018, section 4).
     recent: [Option<u64>; MAX_BLOCKS],
     marked: u64,
-    /// Whether the last segment was marked: a change is told at once (RFC 8257, section 3.2).
+    /// Whether the last segment was marked: a change is reported at once (RFC 8257, section 3.2).
     last_marked: bool,
     /// Whether the last segment had arrived before.
     duplicate: bool,
     /// Segments in order not yet acknowledged, and the first of them.
     held: u32,
-    held_since: Option<Answered>,
+    held_since: Option<Acknowledged>,
 }
 
 impl Receiver {
@@ -73,10 +73,10 @@ impl Receiver {
     pub fn receive(&mut self, now: Instant, arrival: &Arrival) -> Option<Acknowledgement> {
         let &Arrival { segment, sent_at, marked, feedback } = arrival;
         let Segment::Data(sequence) = segment else {
-            let answered = Answered { sequence: 0, sent_at, received_at: now, feedback };
-            return Some(Acknowledgement { syn: true, ..self.acknowledge(answered) });
+            let segment = Acknowledged { sequence: 0, sent_at, received_at: now, feedback };
+            return Some(Acknowledgement { syn: true, ..self.acknowledge(segment) });
         };
-        let answered = Answered { sequence, sent_at, received_at: now, feedback };
+        let segment = Acknowledged { sequence, sent_at, received_at: now, feedback };
         self.marked += u64::from(marked);
         let changed = marked != self.last_marked;
         self.last_marked = marked;
@@ -84,8 +84,8 @@ impl Receiver {
         self.duplicate = sequence < self.next || !in_order && self.beyond.contains(sequence);
         self.store(sequence);
         match self.delayed {
-            Some(delayed) if in_order && !changed => self.hold(delayed, answered),
-            _ => Some(self.acknowledge(answered)),
+            Some(delayed) if in_order && !changed => self.hold(delayed, segment),
+            _ => Some(self.acknowledge(segment)),
         }
     }
 
@@ -109,12 +109,12 @@ impl Receiver {
         }
     }
 
-    fn hold(&mut self, delayed: DelayedAcks, answered: Answered) -> Option<Acknowledgement> {
+    fn hold(&mut self, delayed: DelayedAcks, segment: Acknowledged) -> Option<Acknowledgement> {
         self.held += 1;
-        let first = *self.held_since.get_or_insert(answered);
+        let first = *self.held_since.get_or_insert(segment);
         (self.held >= delayed.segments).then(|| {
-            let Answered { sent_at, .. } = first;
-            self.acknowledge(Answered { sent_at, ..answered })
+            let Acknowledged { sent_at, .. } = first;
+            self.acknowledge(Acknowledged { sent_at, ..segment })
         })
     }
 
@@ -126,15 +126,15 @@ impl Receiver {
         }
     }
 
-    /// It is time for what [`Receiver::deadline`] told: the acknowledgement held back.
+    /// The time of [`Receiver::deadline`] has come: returns the delayed ACK.
     pub fn release(&mut self) -> Option<Acknowledgement> {
         let first = self.held_since?;
         let last = self.next - 1;
-        Some(self.acknowledge(Answered { sequence: last, ..first }))
+        Some(self.acknowledge(Acknowledged { sequence: last, ..first }))
     }
 
     #[inline]
-    fn acknowledge(&mut self, answered: Answered) -> Acknowledgement {
+    fn acknowledge(&mut self, segment: Acknowledged) -> Acknowledgement {
         (self.held, self.held_since) = (0, None);
         let mut blocks = [(0, 0); MAX_BLOCKS];
         if !self.beyond.is_empty() {
@@ -145,11 +145,11 @@ impl Receiver {
         Acknowledgement {
             cumulative: self.next,
             blocks,
-            sequence: answered.sequence,
-            sent_at: answered.sent_at,
-            received_at: answered.received_at,
+            sequence: segment.sequence,
+            sent_at: segment.sent_at,
+            received_at: segment.received_at,
             marked: self.marked,
-            feedback: answered.feedback,
+            feedback: segment.feedback,
             syn: false,
             duplicate: self.duplicate,
         }
@@ -193,9 +193,9 @@ mod tests {
         let mut receiver = Receiver::new(Some(DelayedAcks::default()));
         assert_eq!(receive(&mut receiver, 60, 0), None);
         assert_eq!(receiver.deadline(), at(100));
-        let ack = receive(&mut receiver, 70, 1).expect("the second is answered at once");
+        let ack = receive(&mut receiver, 70, 1).expect("the second is acknowledged at once");
         assert_eq!((ack.cumulative, ack.sent_at, receiver.deadline()), (2, at(10), Instant::MAX));
-        assert!(receive(&mut receiver, 80, 3).is_some(), "a gap is told at once");
+        assert!(receive(&mut receiver, 80, 3).is_some(), "a gap is reported at once");
         assert!(receive(&mut receiver, 90, 2).is_some(), "its end too");
         assert_eq!(receive(&mut receiver, 95, 4), None);
         let ack = receiver.release().expect("held back");

@@ -3,11 +3,11 @@
 //! Little is kept for a segment by itself. What was acknowledged out of order is a set of ranges;
 //! the segments deemed lost are those missing below one number, and those sent again the missing
 //! below another, because both go from the oldest on. So while nothing is lost nothing is done.
-//! Only what was sent again is noted one by one, to tell when that is lost as well: RFC 6675 leaves
+//! Only retransmissions are noted one by one, to detect when they are lost as well: RFC 6675 leaves
 //! this to the timer, which would stall a fast sender on a lossy link every other second.
 
 use crate::ranges::Ranges;
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 /// Segments that must have arrived beyond a missing one before it is deemed lost: `DupThresh`,
 /// RFC 6675, section 2.
@@ -202,7 +202,7 @@ impl Scoreboard {
 
     /// Deems nothing lost until the rules say so again: what was thought lost had only been late.
     /// What was sent again meanwhile stays known, so that it is not sent once more.
-    pub(crate) fn forgive(&mut self) {
+    pub(crate) fn unmark_losses(&mut self) {
         self.lost = Mark { at: self.una, arrived: 0 };
     }
 
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!((board.detect_losses(), board.next_lost()), (1, Some(0)));
         board.send(0);
         (6..10).for_each(|segment| board.send(segment));
-        // 4 and 5 left before it, so they tell nothing; of what left after it three must arrive.
+        // 4 and 5 left before it, so they say nothing; of what left after it three must arrive.
         board.sack((4, 8), ignore);
         assert_eq!((board.detect_losses(), board.next_lost()), (0, None));
         let pipe = board.pipe();
@@ -376,7 +376,7 @@ mod tests {
                         }
                     }
                     8 => {
-                        board.forgive();
+                        board.unmark_losses();
                         board.detect_losses();
                         plain[una..].iter_mut().for_each(|s| s.lost = false);
                         overtake(&mut plain, una);

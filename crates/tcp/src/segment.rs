@@ -23,9 +23,9 @@ pub struct Acknowledgement {
     /// Ranges of segments it has beyond, from the first to before the last, the one that holds the
     /// segment just arrived first (RFC 2018, section 4); empty ones mean nothing.
     pub blocks: [(u64, u64); MAX_BLOCKS],
-    /// The number of the segment that it answers; of several, the last.
+    /// The number of the segment that it acknowledges; of several, the last.
     pub sequence: u64,
-    /// When that segment was sent; of several, the first that waited for an answer (RFC 7323,
+    /// When that segment was sent; of several, the first that waited for an ACK (RFC 7323,
     /// section 4.3).
     pub sent_at: Instant,
     /// When it arrived, by the receiver's clock.
@@ -34,8 +34,8 @@ pub struct Acknowledgement {
     pub marked: u64,
     /// What the routers of the path granted the segment, if they speak of it (XCP).
     pub feedback: Option<f64>,
-    /// Whether it answers a request to begin.
+    /// Whether it acknowledges a SYN.
     pub syn: bool,
-    /// Whether it answers a segment that had arrived before (RFC 2883).
+    /// Whether it acknowledges a segment that had arrived before (RFC 2883).
     pub duplicate: bool,
 }

@@ -74,8 +74,8 @@ pub struct DelayedAcks {
 }
 
 impl Settings {
-    /// The round-trip time of a segment sent at `sent_at` and answered at `now`, as its timestamps
-    /// tell it: no shorter than a tick.
+    /// The round-trip time of a segment sent at `sent_at` and acknowledged at `now`, as its timestamps
+    /// measure it: no shorter than a tick.
     #[inline]
     pub(crate) fn round_trip(&self, sent_at: Instant, now: Instant) -> Span {
         let exact = now.saturating_since(sent_at);

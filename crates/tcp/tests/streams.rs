@@ -4,8 +4,8 @@ use exm_cc::{
     Ack, Aimd, Congestion, CongestionKind, Controller, Decision, INITIAL_WINDOW, Needs, Reno, Start,
 };
 use exm_tcp::{
-    Acknowledgement, Arrival, DelayedAcks, Floor, IdleRestart, Job, Receiver, Segment, Sender,
-    Settings,
+    Acknowledgement, Arrival, DelayedAcks, Floor, IdleRestart, Receiver, Segment, Sender, Settings,
+    Transfer,
 };
 use exm_units::{Instant, Packets, Span};
 use proptest::prelude::*;
@@ -86,7 +86,7 @@ struct World<C> {
     given: Vec<u64>,
     /// How often the timer ran out, and how many segments were sent more than once.
     timeouts: u64,
-    resent: u64,
+    retransmitted: u64,
     highest: u64,
 }
 
@@ -94,7 +94,11 @@ impl<C: Controller> World<C> {
     /// The connection starts, with `data` segments to send.
     fn new(settings: Settings, data: u64, mut cc: C, fates: Fates) -> World<C> {
         let mut sender = Sender::new(settings, cc.needs());
-        sender.start(Instant::ZERO, Job { data: Some(Packets::new(data)), rtt: None }, &mut cc);
+        sender.start(
+            Instant::ZERO,
+            Transfer { data: Some(Packets::new(data)), ..Transfer::default() },
+            &mut cc,
+        );
         World {
             sender,
             receiver: Receiver::new(settings.delayed_acks),
@@ -107,7 +111,7 @@ impl<C: Controller> World<C> {
             now: Instant::ZERO,
             given: Vec::new(),
             timeouts: 0,
-            resent: 0,
+            retransmitted: 0,
             highest: 0,
         }
     }
@@ -163,9 +167,9 @@ impl<C: Controller> World<C> {
             }
             return false;
         }
-        let segment = self.sender.send(next);
+        let segment = self.sender.send(next, &mut self.cc);
         if let Segment::Data(number) = segment {
-            self.resent += u64::from(number < self.highest);
+            self.retransmitted += u64::from(number < self.highest);
             self.highest = self.highest.max(number + 1);
         }
         self.carry(Event::Segment(segment, next));
@@ -298,7 +302,7 @@ proptest! {
         let fates = Fates { segments: Vec::new(), answers };
         let mut world = World::new(settings, data, Told::default(), fates);
         while !world.step() && world.timeouts == 0 {
-            prop_assert_eq!((world.cc.lost, world.resent), (0, 0));
+            prop_assert_eq!((world.cc.lost, world.retransmitted), (0, 0));
         }
         world.run();
         prop_assert_eq!(world.receiver.in_order(), data);
@@ -339,7 +343,7 @@ fn losing(sends: &[usize]) -> Fates {
 fn a_rescue_repairs_a_tail() {
     let mut world = World::new(Settings::default(), 10, Told::default(), losing(&[3, 8, 9]));
     world.run();
-    assert_eq!((world.timeouts, world.resent, world.cc.lost), (0, 3, 1));
+    assert_eq!((world.timeouts, world.retransmitted, world.cc.lost), (0, 3, 1));
     assert!(world.now < Instant::ZERO + Span::from_millis(100), "{:?}", world.now);
 }
 
@@ -351,21 +355,21 @@ fn a_probe_repairs_a_tail() {
         let mut world = World::new(settings, 10, Told::default(), losing(lost));
         world.run();
         let ms = (world.now - Instant::ZERO).as_millis_f64();
-        (world.timeouts, world.resent, world.cc.lost, ms)
+        (world.timeouts, world.retransmitted, world.cc.lost, ms)
     };
     for lost in [&[9][..], &[7, 8, 9]] {
         let count = lost.len() as u64;
-        let (timeouts, resent, _, ms) = run(false, lost);
-        assert_eq!((timeouts, resent), (1, count));
+        let (timeouts, retransmitted, _, ms) = run(false, lost);
+        assert_eq!((timeouts, retransmitted), (1, count));
         assert!(ms > 200.0, "{ms}");
         // The probe repairs the last segment itself, and brings the others to light.
-        let (timeouts, resent, told, ms) = run(true, lost);
-        assert_eq!((timeouts, resent, told), (0, count, 1));
+        let (timeouts, retransmitted, told, ms) = run(true, lost);
+        assert_eq!((timeouts, retransmitted, told), (0, count, 1));
         assert!(ms < 150.0, "{ms}");
     }
     // A probe that is lost as well leaves it to the timer.
-    let (timeouts, resent, _, _) = run(true, &[9, 10]);
-    assert_eq!((timeouts, resent), (1, 2));
+    let (timeouts, retransmitted, _, _) = run(true, &[9, 10]);
+    assert_eq!((timeouts, retransmitted), (1, 2));
 }
 
 /// A connection over which its application sends `data` segments, is silent for `idle`, and sends as many
@@ -382,7 +386,7 @@ fn after_a_silence(idle: Span, settings: Settings, needs: Needs) -> (u64, u64, u
     let after = world.sender.cwnd().get();
     world.run();
     assert_eq!(world.receiver.in_order(), 220);
-    assert_eq!((world.resent, world.timeouts), (0, 0));
+    assert_eq!((world.retransmitted, world.timeouts), (0, 0));
     (before, after, world.cc.starts)
 }
 
@@ -450,7 +454,7 @@ fn a_paused_connection_repairs_its_losses() {
     world.sender.pause();
     world.data = 10;
     world.run();
-    assert_eq!((world.receiver.in_order(), world.highest, world.resent), (10, 10, 2));
+    assert_eq!((world.receiver.in_order(), world.highest, world.retransmitted), (10, 10, 2));
 }
 
 /// Where spurious retransmissions are not undone, a late ACK costs the window.
@@ -502,14 +506,14 @@ proptest! {
     ) {
         let mut cc = Aimd::new();
         let mut sender = Sender::new(settings, cc.needs());
-        sender.start(Instant::ZERO, Job { data: Some(Packets::new(1000)), rtt: None }, &mut cc);
+        sender.start(Instant::ZERO, Transfer { data: Some(Packets::new(1000)), ..Transfer::default() }, &mut cc);
         for (step, answer) in (1u64..).zip(&answers) {
             let now = Instant::ZERO + Span::from_millis(step * 10);
             for _ in 0..30 {
                 if sender.next_send(now) > now {
                     break;
                 }
-                sender.send(now);
+                sender.send(now, &mut cc);
             }
             sender.on_ack(now, answer, &mut cc);
             if sender.deadline() <= now {
@@ -548,7 +552,7 @@ fn one_segment_goes_out_after_a_timeout() {
         assert_eq!(world.sender.cwnd(), Packets::new(1));
         world.run();
         assert_eq!(world.sender.cwnd(), INITIAL_WINDOW);
-        (world.timeouts, world.resent)
+        (world.timeouts, world.retransmitted)
     };
     // What is sent again waits behind what is late.
     assert_eq!(run(Fate::Arrives { after_ms: 1500 }, 11), (1, 1));

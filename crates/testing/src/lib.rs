@@ -1,25 +1,26 @@
-//! What the tests of the workspace share: [`skip`] records that a test did not run, and [`reference()`]
-//! finds the data that lies beside the repository.
+//! Helpers for the tests of the workspace: [`skip`] records that a test did not run, [`reference()`] finds
+//! the data that lies beside the repository, and a [`Folder`] is removed when its test ends.
 //!
-//! The test harness swallows the output of tests that pass, and a test that returns early passes. So
-//! that nobody takes a skipped test for a passed one, each skip is appended to the file that the
+//! The test harness hides the output of tests that pass, and a test that returns early passes. To tell
+//! skipped tests from passed ones, each skip is appended to the file that the
 //! environment variable `EXM_SKIPPED` names; `make test` sets it, and prints the file at its end.
 
 use std::fmt::Display;
-use std::fs::OpenOptions;
+use std::fs::{self, DirEntry, OpenOptions};
 use std::io::{self, Write};
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The environment variable that names the file of skipped tests, as an absolute path.
 pub const SKIPPED: &str = "EXM_SKIPPED";
 
-/// Records that the test that calls it does not run, or not all of it, for this `reason`: on the
-/// standard error, past the harness, and in the file of [`SKIPPED`]. The test returns after it.
+/// Records that the calling test does not run, or not completely, for this `reason`: on the standard error,
+/// which the harness does not capture, and in the file named by [`SKIPPED`]. The test returns afterwards.
 ///
 /// # Panics
-/// If the file cannot be written: a skip must not go unseen.
+/// If the file cannot be written: a skip must not go unnoticed.
 #[track_caller]
 pub fn skip(reason: impl Display) {
     let thread = std::thread::current();
@@ -41,8 +42,46 @@ pub fn skip(reason: impl Display) {
     }
 }
 
-/// The file or folder `path` of the reference data, which lies in `shared/data` beside the
-/// repository and is no part of it; none, and recorded as a skip, where it is absent.
+/// A folder of its own for a test, removed when dropped.
+#[derive(Debug)]
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    /// A new, empty one; `name` is part of its name.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    pub fn new(name: &str) -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("exm-{name}-{}-{count}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).expect("a temporary folder");
+        Folder(path)
+    }
+
+    /// The names of the files in it, in order.
+    ///
+    /// # Panics
+    /// If it cannot be read.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).expect("the test's folder");
+        let name = |entry: io::Result<DirEntry>| entry.expect("an entry").file_name();
+        let mut names: Vec<String> =
+            entries.map(|entry| name(entry).to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The file or folder `path` of the reference data, which lies in `shared/data` beside the repository and is
+/// not part of it. If it is absent, the skip is recorded and the result is none.
 ///
 /// # Panics
 /// If it is absent and skips are not recorded: a test that lacks its data must not pass in silence.

@@ -1,3 +1,7 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! Delivery-opportunity traces: when a link of varying rate could deliver a packet.
 //!
 //! Cellular links are recorded and replayed as lists of *delivery opportunities*, each a moment at

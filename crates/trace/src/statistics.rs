@@ -24,20 +24,20 @@ const ENOUGH: usize = 100;
 /// From one bin of times between opportunities to the next: so many to a decade.
 const BIN_FACTOR: f64 = 1.15;
 
-/// What a lap of a trace is like.
+/// Statistics of one repetition of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
     /// How many opportunities it has.
     pub opportunities: usize,
     /// How long it lasts.
     pub period: Span,
-    /// What it offers on average.
+    /// Its mean rate.
     pub mean: Rate,
-    /// What it offers in each whole second; nothing where it is shorter.
+    /// Its rate in each whole second; empty if it is shorter.
     pub rates: Option<Rates>,
     /// How long opportunities are apart.
     pub inter_arrivals: InterArrivals,
-    /// When it offers nothing.
+    /// Its outages.
     pub outages: Outages,
     /// Of the seconds with at least 100 opportunities, the part whose counts in ticks of 20 ms
     /// scatter as those of a Poisson process do: of such a process it is 0.95. Nothing where there

@@ -22,14 +22,14 @@ pub struct Trace {
     times: Vec<Instant>,
 }
 
-/// What a trace is like.
+/// Statistics of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// How many opportunities a lap has.
     pub opportunities: usize,
     /// How long a lap lasts.
     pub period: Span,
-    /// What it offers on average.
+    /// Its mean rate.
     pub mean: Rate,
     /// The longest time without an opportunity, across the end of a lap too: the worst outage.
     pub longest_gap: Span,
@@ -56,7 +56,7 @@ impl Trace {
         self.times[self.times.len() - 1] - Instant::ZERO
     }
 
-    /// What it offers on average.
+    /// Its mean rate.
     pub fn mean_rate(&self) -> Rate {
         rate(in_bytes(self.times.len() as u64), self.period())
     }
@@ -107,7 +107,7 @@ impl Trace {
         })
     }
 
-    /// What it is like.
+    /// Its statistics.
     pub fn summary(&self) -> Summary {
         let gaps = self.times.windows(2).map(|pair| pair[1] - pair[0]);
         // From the end of a lap to the first opportunity of the next.
@@ -126,7 +126,7 @@ fn in_bytes(opportunities: u64) -> Bytes {
     Bytes::new(opportunities.saturating_mul(OPPORTUNITY.get()))
 }
 
-/// `bytes` over `time`, to the nearest bit a second; zero where there is no time.
+/// `bytes` over `time`, to the nearest bit a second; zero if `time` is zero.
 pub(crate) fn rate(bytes: Bytes, time: Span) -> Rate {
     let bit_nanos = u128::from(bytes.get()) * 8_000_000_000;
     let nanos = u128::from(time.as_nanos());

@@ -1,48 +1,48 @@
-//! [`Client`]: the end whose traffic is carried.
+//! [`Client`]: the end whose traffic the tunnel carries.
 
 use crate::device::{Device, End};
 use crate::dns::DnsOverride;
 use crate::error::TunnelError;
-use crate::exit::Exit;
-use crate::network::{Cidr, Network};
+use crate::network::Network;
 use crate::pipe::Pipe;
+use crate::underlay_route::UnderlayRoute;
 use crate::unreachable::Unreachable;
-use crate::wire::{Message, NoMessage, VERSION};
+use crate::wire::{DecodeError, Message, VERSION};
 use exm_os::{AnyOf, KillSwitch, Netlink};
 use exm_packet::Packet;
-use exm_session::{Errand, Session, Sink, Source, State};
+use exm_session::{Application, Session, Sink, Source, State};
 use exm_units::{Instant, Span};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
-/// A server that has not answered is asked again after so long.
-const AGAIN: Span = Span::from_millis(200);
-/// A server that is in session and does not answer for so long is no tunnel.
+/// The interval at which a hello is repeated until the server answers.
+const HELLO_INTERVAL: Span = Span::from_millis(200);
+/// A server with which a session exists but that does not answer for this long is not a tunnel.
 const PATIENCE: Span = Span::from_secs(10);
-/// How often it is looked whether the machine has moved to another network, or the server was started
-/// again.
-const LOOKING: Span = Span::from_secs(1);
+/// How often the client checks whether the machine has moved to another network or the server was restarted.
+const CHECK_INTERVAL: Span = Span::from_secs(1);
 
-/// What a client is to do.
+/// The configuration of a client.
 #[derive(Clone, Debug)]
 pub struct ClientPlan {
-    /// What the device is called; `%d` in it becomes the first number that is free.
+    /// The name of the TUN device; `%d` in it becomes the first free number.
     pub device: String,
-    /// Where packets go that are carried.
-    pub routes: Vec<Cidr>,
-    /// The resolvers that the machine asks meanwhile; where there are none, its own.
+    /// The destinations whose packets are carried.
+    pub routes: Vec<IpNet>,
+    /// The resolvers that the machine uses meanwhile; if empty, its own.
     pub dns: Vec<IpAddr>,
-    /// Where programs find the resolvers.
+    /// The file in which programs find the resolvers.
     pub resolv_conf: PathBuf,
-    /// Whether what goes to the routes' addresses is blocked wherever it does not go by the tunnel:
-    /// from the start, and even after the process is killed. See [`Client::lift_kill_switch`].
+    /// Whether packets to these destinations are blocked unless they go through the tunnel, from the start
+    /// and even after the process is killed. See [`Client::lift_kill_switch`].
     pub kill_switch: bool,
 }
 
 impl Default for ClientPlan {
-    /// All traffic, the machine's own resolvers, and no kill switch.
+    /// All traffic, the machine's own resolvers, no kill switch.
     fn default() -> ClientPlan {
         ClientPlan {
             device: "exm%d".to_owned(),
@@ -55,23 +55,22 @@ impl Default for ClientPlan {
 }
 
 impl ClientPlan {
-    /// Routes for all traffic, in halves: they go before the machine's own route for all that has no
-    /// other, and leave it as it is.
-    pub fn everything() -> Vec<Cidr> {
+    /// Routes for all traffic, as two halves of each IP version: they take precedence over the machine's
+    /// default route, which they leave unchanged.
+    pub fn everything() -> Vec<IpNet> {
         let high = Ipv6Addr::new(0x8000, 0, 0, 0, 0, 0, 0, 0);
-        let ips: [IpAddr; 4] = [
-            Ipv4Addr::UNSPECIFIED.into(),
-            Ipv4Addr::new(128, 0, 0, 0).into(),
-            Ipv6Addr::UNSPECIFIED.into(),
-            high.into(),
-        ];
-        ips.into_iter().filter_map(|ip| Cidr::new(ip, 1)).collect()
+        vec![
+            Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 1).into(),
+            Ipv4Net::new_assert(Ipv4Addr::new(128, 0, 0, 0), 1).into(),
+            Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 1).into(),
+            Ipv6Net::new_assert(high, 1).into(),
+        ]
     }
 }
 
-/// The end whose traffic is carried. Once a server has answered, it makes a network device and sends
-/// into it what [`ClientPlan::routes`] say; all of it is gone when this is dropped or the process
-/// ends, however it ends, but for a kill switch.
+/// The end whose traffic the tunnel carries. Once a server has answered, it creates a TUN device and the routes
+/// of [`ClientPlan::routes`]. All of it is removed when this is dropped or the process ends, however it ends,
+/// except a kill switch.
 #[derive(Debug)]
 pub struct Client {
     plan: ClientPlan,
@@ -79,43 +78,43 @@ pub struct Client {
     /// The largest datagram of the session.
     largest: u16,
     joined: Option<Joined>,
-    /// What the server has said, and nothing has been done about.
+    /// The answer of the server that has not been processed yet.
     welcome: Option<(u16, Network)>,
-    /// What is to be said to the server.
+    /// The message to send to the server.
     hello: Option<Vec<u8>>,
-    /// Whether the server is yet to answer, and since when there has been a session to do it by.
+    /// Whether an answer of the server is missing, and since when there has been a session.
     asking: bool,
     asked_at: Option<Instant>,
-    /// The number of the session in which it was asked last.
+    /// The number of the session in which the last hello was sent.
     session: u64,
-    look_at: Instant,
+    check_at: Instant,
     failed: Option<TunnelError>,
 }
 
-/// What there is once a server has answered.
+/// What exists once a server has answered.
 #[derive(Debug)]
 struct Joined {
     pipe: Pipe,
     network: Network,
-    exit: Exit,
+    underlay: UnderlayRoute,
     dns: Option<DnsOverride>,
     unreachable: Option<Unreachable>,
-    /// Readable where one of the devices is.
+    /// Readable if any of the devices is.
     ready: AnyOf,
 }
 
 impl Client {
-    /// A client over `session`, to which nobody has answered yet. Where a kill switch was left by
-    /// another process, it is taken over, whatever the plan says.
+    /// A client over `session`, whose server has not answered yet. It takes over a kill switch that another
+    /// process has left, whatever the plan says.
     ///
     /// # Errors
-    /// There is to be a kill switch, and there can be none.
+    /// The kill switch cannot be engaged.
     pub fn new(session: &mut Session, plan: ClientPlan) -> Result<Client, TunnelError> {
         let largest = u16::try_from(session.settings().max_payload()).unwrap_or(u16::MAX);
         let mut kill_switch = None;
         if plan.kill_switch || KillSwitch::is_engaged() {
             session.set_mark(KillSwitch::MARK).map_err(TunnelError::KillSwitch)?;
-            let networks = plan.routes.iter().map(|&route| route.into()).collect();
+            let networks = plan.routes.clone();
             let engaged = KillSwitch::engage(networks).map_err(TunnelError::KillSwitch)?;
             kill_switch = Some(engaged.ok_or(TunnelError::KillSwitchHeld)?);
         }
@@ -129,45 +128,45 @@ impl Client {
             asking: true,
             asked_at: None,
             session: 0,
-            look_at: Instant::ZERO,
+            check_at: Instant::ZERO,
             failed: None,
         })
     }
 
-    /// What carries packets, once there is something to carry them to.
+    /// The pipe between device and session, once the server has answered.
     pub fn pipe(&self) -> Option<&Pipe> {
         self.joined.as_ref().map(|joined| &joined.pipe)
     }
 
-    /// The addresses of both ends, once the server has told them.
+    /// The addresses of both ends, once the server has sent them.
     pub fn network(&self) -> Option<Network> {
         self.joined.as_ref().map(|joined| joined.network)
     }
 
-    /// Whether traffic past the tunnel is blocked by a kill switch.
+    /// Whether a kill switch blocks traffic past the tunnel.
     pub fn has_kill_switch(&self) -> bool {
         self.kill_switch.is_some()
     }
 
-    /// Lifts the kill switch, if there is one: without this, it stays when the process ends.
+    /// Lifts the kill switch, if there is one; otherwise it outlives the process.
     ///
     /// # Errors
-    /// It is not there any more.
+    /// It has been removed already.
     pub fn lift_kill_switch(&mut self) -> io::Result<()> {
         self.kill_switch.take().map_or(Ok(()), KillSwitch::lift)
     }
 
-    /// Whether the plan's IPv6 routes are unreachable, as the tunnel's packets are smaller than IPv6
-    /// requires (RFC 8200, section 5).
+    /// Whether the plan's IPv6 routes are unreachable because the tunnel's MTU is smaller than IPv6 requires
+    /// (RFC 8200, section 5).
     pub fn is_v6_unreachable(&self) -> bool {
         let joined = self.joined.as_ref();
-        joined.is_some_and(|joined| joined.unreachable.is_some() && !joined.pipe.has_six())
+        joined.is_some_and(|joined| joined.unreachable.is_some() && !joined.pipe.has_ipv6())
     }
 
-    /// Looks after what may have changed since the last time.
-    fn look(&mut self, session: &mut Session, now: Instant) -> Result<(), TunnelError> {
+    /// Reacts to changes of the session, the network and the resolvers.
+    fn check(&mut self, session: &mut Session, now: Instant) -> Result<(), TunnelError> {
         let stats = session.stats();
-        // A new session may be with a server that was started again, and knows nothing.
+        // A new session may be with a restarted server, which does not know this client.
         if stats.counters.sessions != self.session {
             (self.session, self.asking, self.asked_at) = (stats.counters.sessions, true, None);
         }
@@ -184,11 +183,11 @@ impl Client {
             }
             self.hello = Some(Message::Hello { mtu: self.largest }.encode());
         }
-        self.look_at = now + if self.asking { AGAIN } else { LOOKING };
+        self.check_at = now + if self.asking { HELLO_INTERVAL } else { CHECK_INTERVAL };
         Ok(())
     }
 
-    /// Does what the server says.
+    /// Processes the answer of the server.
     fn join(
         &mut self,
         session: &mut Session,
@@ -201,20 +200,20 @@ impl Client {
             return joined.change(mtu, network, &self.plan.routes);
         }
         let used = Netlink::open()?.all_addresses()?;
-        if let Some(used) = used.iter().find(|address| network.contains(address.ip)) {
-            return Err(TunnelError::Conflict { network, used: used.ip });
+        if let Some(used) = used.iter().find(|address| network.contains(address.addr())) {
+            return Err(TunnelError::Conflict { network, used: used.addr() });
         }
         let mut device = Device::new(&self.plan.device, mtu)?;
         device.set_addresses(network.addresses(End::Client))?;
         let unreachable = Unreachable::new(&self.plan.routes)?;
-        let exit = Exit::new(self.plan.routes.clone());
+        let underlay = UnderlayRoute::new(self.plan.routes.clone());
         let pipe = Pipe::new(device, usize::from(self.largest));
         let files: Vec<_> = [Some(pipe.as_fd()), unreachable.as_ref().map(AsFd::as_fd)]
             .into_iter()
             .flatten()
             .collect();
         let ready = AnyOf::new(&files).map_err(TunnelError::Gone)?;
-        let mut joined = Joined { pipe, network, exit, dns: None, unreachable, ready };
+        let mut joined = Joined { pipe, network, underlay, dns: None, unreachable, ready };
         if let Some(peer) = session.stats().peer {
             joined.keep_out(session, peer.ip())?;
         }
@@ -238,34 +237,34 @@ impl Joined {
         let device = self.pipe.device();
         let mut own = vec![device.index()];
         own.extend(self.unreachable.as_ref().map(Unreachable::index));
-        self.exit.keep(session, server, device.netlink(), &own)
+        self.underlay.update(session, server, device.netlink(), &own)
     }
 
-    /// The server says something new; `routes` are the plan's.
-    fn change(&mut self, mtu: u16, network: Network, routes: &[Cidr]) -> Result<(), TunnelError> {
+    /// Applies another answer of the server; `routes` are the plan's.
+    fn change(&mut self, mtu: u16, network: Network, routes: &[IpNet]) -> Result<(), TunnelError> {
         let device = self.pipe.device_mut();
         let has_v6_again = device.set_mtu(mtu)?;
         device.set_addresses(network.addresses(End::Client))?;
         self.network = network;
         if has_v6_again {
-            for route in routes.iter().filter(|route| route.ip().is_ipv6()) {
+            for route in routes.iter().filter(|route| route.addr().is_ipv6()) {
                 self.pipe.device().add_route(*route)?;
             }
         }
         Ok(())
     }
 
-    /// Whether the server may send `packet`: from where the routes lead, or the server itself, to this
-    /// end of the tunnel.
-    fn accepts(&self, packet: &Packet, routes: &[Cidr]) -> bool {
+    /// Whether the server may send `packet`: its destination must be this end of the tunnel, and its source the
+    /// server itself or an address that the routes cover.
+    fn accepts(&self, packet: &Packet, routes: &[IpNet]) -> bool {
         let (from, to) = (packet.flow.from.0, packet.flow.to.0);
-        let is_to_us = self.network.addresses(End::Client).iter().any(|own| own.ip == to);
-        let is_routed = || routes.iter().any(|route| route.contains(from));
+        let is_to_us = self.network.addresses(End::Client).iter().any(|own| own.addr() == to);
+        let is_routed = || routes.iter().any(|route| route.contains(&from));
         is_to_us && (self.network.contains(from) || is_routed())
     }
 }
 
-impl Errand for Client {
+impl Application for Client {
     fn work(&mut self, session: &mut Session) -> io::Result<()> {
         let now = session.clock().now();
         if let Some(error) = self.failed.take() {
@@ -274,8 +273,8 @@ impl Errand for Client {
         if let Some((mtu, network)) = self.welcome.take() {
             self.join(session, mtu, network)?;
         }
-        if now >= self.look_at {
-            self.look(session, now)?;
+        if now >= self.check_at {
+            self.check(session, now)?;
         }
         if let Some(joined) = &mut self.joined {
             joined.pipe.read(now, session.deliverable())?;
@@ -292,7 +291,7 @@ impl Errand for Client {
 
     fn next_wake(&self) -> Instant {
         let at_once = self.welcome.is_some() || self.failed.is_some();
-        if at_once { Instant::ZERO } else { self.look_at }
+        if at_once { Instant::ZERO } else { self.check_at }
     }
 }
 
@@ -328,7 +327,7 @@ impl Sink for Client {
         }
         match Message::decode(payload) {
             Ok(Message::Welcome { mtu, network }) => self.welcome = Some((mtu, network)),
-            Err(NoMessage::Version(theirs)) if self.joined.is_none() => {
+            Err(DecodeError::Version(theirs)) if self.joined.is_none() => {
                 self.failed = Some(TunnelError::Version { theirs, ours: VERSION });
             }
             _ => {

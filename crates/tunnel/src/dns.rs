@@ -1,28 +1,27 @@
-//! [`DnsOverride`]: the resolvers that the machine asks while there is a tunnel.
+//! [`DnsOverride`]: the machine's resolvers while the tunnel exists.
 
 use crate::error::TunnelError;
-use exm_os::{AtExit, Restore};
-use std::fs;
+use exm_os::{AtExit, Restore, is_installed, nameservers};
 use std::io::{self, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where programs find the resolvers.
+/// The file in which programs find the resolvers.
 pub(crate) const RESOLV_CONF: &str = "/etc/resolv.conf";
-/// The first line of what we write there.
+/// The first line of the file that we write.
 const HEADER: &str = "# Written by exm tunnel, for as long as it runs.";
-/// Where systemd-resolved answers, and so what it has written to the file.
-const RESOLVED: &str = "127.0.0.53";
+/// The address of systemd-resolved's stub resolver.
+const RESOLVED: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 53);
 
-/// The resolvers that the machine asks; its own again when this is dropped or the process ends.
+/// Overrides the machine's resolvers; they are restored when this is dropped or the process ends.
 ///
-/// Where systemd-resolved answers, or resolvconf (resolvconf(8)) writes the file, they are given the
-/// resolvers with the tunnel's device. Otherwise the file is rewritten, again whenever a DHCP client has
-/// rewritten it, and has at the end what was written by others last.
+/// If systemd-resolved is in use, or resolvconf(8) writes the file, the resolvers are registered with it for
+/// the tunnel's device. Otherwise the file is rewritten, again each time a DHCP client has rewritten it, and
+/// in the end gets the content that others wrote last.
 #[derive(Debug)]
 pub(crate) enum DnsOverride {
-    /// The device's own, with which systemd-resolved forgets them.
+    /// Registered for the device, with which systemd-resolved forgets them.
     Resolved,
     Resolvconf {
         _delete: AtExit,
@@ -31,11 +30,11 @@ pub(crate) enum DnsOverride {
 }
 
 impl DnsOverride {
-    /// Has the machine ask `servers`, by the device called `device`; `file` is where programs find the
+    /// Makes `servers` the resolvers, through the device called `device`; `file` is where programs find
     /// resolvers.
     ///
     /// # Errors
-    /// The file cannot be written, or another tunnel has done so.
+    /// The file cannot be written, or another tunnel has changed it.
     pub(crate) fn new(
         servers: &[IpAddr],
         device: &str,
@@ -56,15 +55,15 @@ impl DnsOverride {
         Ok(Some(DnsOverride::File(restore.map_err(failed)?)))
     }
 
-    /// Applies it again where somebody else has rewritten the file.
+    /// Writes the file again if others have rewritten it.
     pub(crate) fn renew(&self) {
         if let DnsOverride::File(restore) = self {
-            // A file that is just being replaced is there again the next time.
+            // A file that is just being replaced exists again the next time.
             let _ = restore.renew();
         }
     }
 
-    /// Where programs find the resolvers.
+    /// The file in which programs find the resolvers.
     pub(crate) fn file() -> PathBuf {
         PathBuf::from(RESOLV_CONF)
     }
@@ -74,19 +73,12 @@ fn content(servers: &[IpAddr]) -> String {
     servers.iter().map(|server| format!("nameserver {server}\n")).collect()
 }
 
-/// Whether `file` says that systemd-resolved is asked.
+/// Whether `file` names systemd-resolved.
 fn is_resolved(file: &Path) -> bool {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    let mut servers = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
-    servers.any(|server| server.trim() == RESOLVED)
+    nameservers(file).contains(&RESOLVED.into())
 }
 
-fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-}
-
-/// Names of all domains are asked of `servers`.
+/// Registers `servers` for all domains with systemd-resolved.
 fn configure_resolved(servers: &[IpAddr], device: &str) -> io::Result<()> {
     let servers = servers.iter().map(IpAddr::to_string).collect();
     for (verb, values) in [("dns", servers), ("domain", vec!["~.".to_owned()])] {
@@ -97,10 +89,10 @@ fn configure_resolved(servers: &[IpAddr], device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Adds `servers` to what resolvconf knows, before all others (`-m 0`) and exclusively (`-x`), and
-/// deletes them at the end.
+/// Registers `servers` with resolvconf, before all others (`-m 0`) and exclusively (`-x`), and unregisters
+/// them at the end.
 fn configure_resolvconf(servers: &[IpAddr], device: &str) -> io::Result<AtExit> {
-    // Debian's resolvconf goes by names, of which those of tunnels come early.
+    // Debian's resolvconf orders interfaces by name, and tunnels come early.
     let name = format!("tun.{device}");
     let delete = AtExit::run("resolvconf", &["-f", "-d", &name])?;
     let mut command = Command::new("resolvconf");
@@ -125,6 +117,7 @@ fn run(command: &mut Command, input: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn the_file_names_the_resolvers_for_a_while() {

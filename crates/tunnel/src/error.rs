@@ -1,20 +1,20 @@
-//! [`TunnelError`]: why there is no tunnel.
+//! [`TunnelError`]: why a tunnel fails.
 
 use crate::network::Network;
-use exm_os::{ForwardingError, NetlinkError};
+use exm_os::{ForwardingError, NetlinkError, TunInterfaceError};
 use std::io;
 use std::net::IpAddr;
 
-/// Why there is no tunnel, or why it ends.
+/// Why a tunnel cannot be set up, or ends.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TunnelError {
-    /// No device.
-    #[error("the TUN device {name} cannot be made: {source}; {}", way_out(source))]
+    /// The TUN device cannot be created.
+    #[error("cannot create the TUN device {name}: {source}; {}", remedy(source))]
     Device {
-        /// What it was to be called.
+        /// The name of the device.
         name: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The device cannot be set up.
@@ -23,51 +23,51 @@ pub enum TunnelError {
     /// The device failed.
     #[error("the tunnel's device is gone: {0}")]
     Gone(io::Error),
-    /// All are in use.
+    /// All networks for tunnels are in use.
     #[error(
         "all networks from 100.96.0.0/24 on are in use here: give the tunnel another by --network"
     )]
     NoNetwork,
-    /// The server has addresses in the network that it was given.
+    /// The server has an address in the network that it was given.
     #[error(
         "this machine has the address {used} already, which is of the network {}: give the tunnel \
-         another by --network", network.cidr()
+         another by --network", network.ipv4()
     )]
     Taken {
-        /// What it was given.
+        /// The network.
         network: Network,
         /// The machine's address.
         used: IpAddr,
     },
-    /// The client has addresses in the network that the server chose.
+    /// The client has an address in the network that the server chose.
     #[error(
         "this machine has the address {used} already, which is of the network {} that the server \
-         chose: start that with another --network", network.cidr()
+         chose: start that with another --network", network.ipv4()
     )]
     Conflict {
-        /// What the server chose.
+        /// The network.
         network: Network,
         /// The machine's address.
         used: IpAddr,
     },
-    /// The other end is something else.
+    /// The other end is not a tunnel.
     #[error("the server answers, but not as a tunnel: is it run by \"exm tunnel serve\"?")]
     NoTunnel,
-    /// The other end is of another version.
+    /// The other end has another version.
     #[error(
         "the other end speaks version {theirs} of the tunnel's protocol, this one {ours}: \
              update the older of them"
     )]
     Version {
-        /// What the other end speaks.
+        /// The version of the other end.
         theirs: u8,
-        /// What this one speaks.
+        /// The version of this end.
         ours: u8,
     },
-    /// What the client sends cannot be forwarded.
+    /// Forwarding cannot be set up.
     #[error("what the client sends cannot be forwarded: {0}")]
     Forwarding(#[from] ForwardingError),
-    /// The settings of the tunnel's device cannot be set again.
+    /// The settings of the device cannot be restored.
     #[error("packets cannot be forwarded any more: {0}")]
     Renewal(io::Error),
     /// The kill switch cannot be engaged.
@@ -79,34 +79,46 @@ pub enum TunnelError {
     /// Another tunnel has the kill switch.
     #[error("another tunnel of this machine has the kill switch: end that first")]
     KillSwitchHeld,
-    /// The device by which the server is reached cannot be used.
+    /// The session cannot be bound to the device through which the server is reached.
     #[error(
         "the session cannot keep to the device \"{device}\", as it must beside its own routes: \
              {source}"
     )]
-    Exit {
-        /// By which the server is reached.
+    UnderlayRoute {
+        /// The device.
         device: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The machine's resolvers cannot be changed.
     #[error("the resolvers cannot be set to {}: {source}", list(servers))]
     Dns {
-        /// What they were to be.
+        /// The resolvers.
         servers: Vec<IpAddr>,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// What to do where there is no TUN device.
-fn way_out(error: &io::Error) -> &'static str {
+impl TunnelError {
+    /// The failure to create the device called `name`.
+    pub(crate) fn creating(name: &str, error: TunInterfaceError) -> TunnelError {
+        match error {
+            TunInterfaceError::Device(source) => {
+                TunnelError::Device { name: name.to_owned(), source }
+            }
+            TunInterfaceError::SetUp(error) => TunnelError::SetUp(error),
+        }
+    }
+}
+
+/// What to do about a TUN device that cannot be created.
+fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::ResourceBusy => {
             "give it a name that no other device has (--device)"
         }
-        _ => "it takes root's rights, /dev/net/tun, and the module tun (modprobe tun)",
+        _ => "this needs root, /dev/net/tun and the module tun (modprobe tun)",
     }
 }
 

@@ -1,32 +1,32 @@
-//! [`Ledger`]: what came of each flow.
+//! [`Ledger`]: the packets received, by flow.
 
 use crate::flows::Tally;
 use exm_packet::Flow;
 use exm_units::Instant;
 use std::collections::BTreeMap;
 
-/// No more flows are remembered; beyond, the one that was silent longest is forgotten.
-const MOST_FLOWS: usize = 1024;
+/// The most flows; beyond, the one that has been idle for longest is forgotten.
+const MAX_FLOWS: usize = 1024;
 
-/// What came of a flow, and when last.
+/// The packets received of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// What came.
+    /// Their number and size.
     pub tally: Tally,
-    /// When its last packet came.
+    /// When the last one arrived.
     pub used_at: Instant,
 }
 
-/// What came of each flow, of late.
+/// The packets received of recent flows.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     flows: BTreeMap<Flow, Received>,
 }
 
 impl Ledger {
-    /// At `now` a packet of `flow` came that takes `bytes` on the link.
+    /// Adds a packet of `flow`, received at `now`, with a size of `bytes` on the link.
     pub(crate) fn record(&mut self, now: Instant, flow: Flow, bytes: u64) {
-        if self.flows.len() >= MOST_FLOWS && !self.flows.contains_key(&flow) {
+        if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&flow) {
             let oldest = self.flows.iter().min_by_key(|(_, received)| received.used_at);
             if let Some((&oldest, _)) = oldest {
                 self.flows.remove(&oldest);
@@ -37,7 +37,7 @@ impl Ledger {
         received.used_at = now;
     }
 
-    /// The flows of which something came, with what.
+    /// The flows, with the packets received.
     pub fn flows(&self) -> impl Iterator<Item = (&Flow, &Received)> {
         self.flows.iter()
     }
@@ -57,12 +57,12 @@ mod tests {
         };
         let mut ledger = Ledger::default();
         let at = |millis| Instant::ZERO + Span::from_millis(millis);
-        for port in 0..MOST_FLOWS as u16 {
+        for port in 0..MAX_FLOWS as u16 {
             ledger.record(at(u64::from(port)), flow(port), 100);
         }
         ledger.record(at(5000), flow(0), 100);
         ledger.record(at(5001), flow(60_000), 100);
-        assert_eq!(ledger.flows().count(), MOST_FLOWS);
+        assert_eq!(ledger.flows().count(), MAX_FLOWS);
         assert!(ledger.flows().all(|(known, _)| *known != flow(1)));
         let first = ledger.flows().next().map(|(_, received)| received.tally);
         assert_eq!(first, Some(Tally { packets: 2, bytes: 200 }));

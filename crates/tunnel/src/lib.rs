@@ -1,16 +1,18 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! SproutTunnel (K. Winstein, *Transport architectures for an evolving Internet*, MIT 2014, section
 //! 2.4.7; Winstein, Sivaraman & Balakrishnan, NSDI 2013, section 4.3): all traffic of a machine over a
-//! Sprout session, flow by flow, so that none waits for what another sends.
+//! Sprout session, with a queue for each flow, so that no flow waits behind another.
 //!
-//! The packets of a machine are read from a network device, put into a queue for each flow
-//! ([`FlowQueues`]), and sent in turn as the session has room for them. At the other end they are
-//! given to another such device, and go on from there as that machine's own.
+//! Packets of the machine are read from a TUN device, put into the queue of their flow ([`FlowQueues`]), and
+//! sent in turn as the session's window allows. The other end writes them to a TUN device of its own, and
+//! forwards them with its own source address.
 //!
-//! [`FlowQueues`] does no I/O. [`Server`] and [`Client`] are errands of a
-//! [`Session`](exm_session::Session): each reads and writes a device, and does nothing by itself.
+//! [`FlowQueues`] does no I/O. [`Server`] and [`Client`] are applications of a
+//! [`Session`](exm_session::Session); they start no threads.
 
-#[cfg(target_os = "linux")]
-pub mod bench;
 #[cfg(target_os = "linux")]
 mod client;
 #[cfg(target_os = "linux")]
@@ -19,8 +21,6 @@ mod device;
 mod dns;
 #[cfg(target_os = "linux")]
 mod error;
-#[cfg(target_os = "linux")]
-mod exit;
 pub mod flows;
 #[cfg(target_os = "linux")]
 mod ledger;
@@ -29,6 +29,8 @@ mod network;
 mod pipe;
 #[cfg(target_os = "linux")]
 mod server;
+#[cfg(target_os = "linux")]
+mod underlay_route;
 #[cfg(target_os = "linux")]
 mod unreachable;
 #[cfg(target_os = "linux")]
@@ -40,12 +42,13 @@ pub use client::{Client, ClientPlan};
 pub use error::TunnelError;
 pub use exm_packet::Flow;
 pub use flows::{FlowQueues, FlowState, Tally};
+pub use ipnet::IpNet;
 #[cfg(target_os = "linux")]
 pub use ledger::{Ledger, Received};
-pub use network::{Cidr, Network, NoCidr};
+pub use network::Network;
 #[cfg(target_os = "linux")]
 pub use pipe::{Counters, Pipe};
 #[cfg(target_os = "linux")]
 pub use server::{Server, ServerPlan};
 #[cfg(target_os = "linux")]
-pub use wire::{Message, NoMessage};
+pub use wire::{DecodeError, Message};

@@ -1,4 +1,4 @@
-//! [`Pipe`]: between a device and a session.
+//! [`Pipe`]: connects a TUN device to a session.
 
 use crate::device::Device;
 use crate::error::TunnelError;
@@ -11,31 +11,31 @@ use std::io::IoSlice;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The largest packet of all.
+/// The largest IP packet.
 const ROOM: usize = 65_535;
-/// No more packets are read before something else has its turn.
-const MOST_READS: usize = 64;
+/// The most packets read in one call.
+const MAX_READS: usize = 64;
 
-/// What a tunnel did with packets, besides those that it sent and dropped in its queues.
+/// Counters of a tunnel besides those of its queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// What came by the session and was given to this machine.
+    /// Packets received from the session and accepted by this machine.
     pub received: Tally,
-    /// Packets that came by the session and this machine did not take.
+    /// Packets received from the session that this machine did not accept.
     pub refused: u64,
-    /// Packets that came by the session from addresses that the other end may not send from, or to
-    /// others than this end's.
+    /// Packets received from the session whose source the other end may not use, or whose destination is not
+    /// this end.
     pub foreign: u64,
-    /// What is no IP packet, from either side.
+    /// What is not an IP packet, from either side.
     pub malformed: u64,
-    /// Packets of this machine that were too big, and whose senders were told so.
+    /// Packets of this machine that exceeded the MTU, and were answered with an ICMP error.
     pub too_big: u64,
-    /// Beginnings of TCP connections that announced segments too large, and were corrected.
+    /// TCP SYN packets whose maximum segment size was clamped.
     pub clamped: u64,
 }
 
-/// Carries packets between a network device of this machine and a session.
+/// Carries packets between a TUN device and a session.
 #[derive(Debug)]
 pub struct Pipe {
     device: Device,
@@ -46,39 +46,39 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// Between `device` and a session that carries datagrams of up to `largest` bytes.
+    /// Connects `device` to a session that carries datagrams of up to `largest` bytes.
     pub(crate) fn new(device: Device, largest: usize) -> Pipe {
         let queues = FlowQueues::new(Bytes::new(largest as u64), Settings::OVERHEAD);
         let (ledger, counters) = (Ledger::default(), Counters::default());
         Pipe { device, queues, ledger, counters, buffer: vec![0; ROOM] }
     }
 
-    /// What its device is called.
+    /// The name of its device.
     pub fn device_name(&self) -> &str {
-        self.device.tun.name()
+        self.device.tun().name()
     }
 
-    /// The size of the largest packets that it carries, in bytes.
+    /// Its MTU in bytes.
     pub fn mtu(&self) -> u16 {
         self.device.mtu()
     }
 
-    /// Whether it carries packets of IPv6.
-    pub fn has_six(&self) -> bool {
+    /// Whether it carries IPv6.
+    pub fn has_ipv6(&self) -> bool {
         self.device.address(IpAddr::from([0; 16])).is_some()
     }
 
-    /// What waits to be sent, by flow, and what became of the rest.
+    /// The queues of packets to send.
     pub fn queues(&self) -> &FlowQueues {
         &self.queues
     }
 
-    /// What came, by flow.
+    /// The packets received, by flow.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// What was counted.
+    /// Its counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -103,14 +103,14 @@ impl Pipe {
         self.counters.foreign += 1;
     }
 
-    /// Reads what the machine sends, into the queues, which hold as much as can be delivered.
+    /// Reads packets of the machine into the queues, which hold no more than `deliverable`.
     ///
     /// # Errors
     /// The device is gone.
     pub(crate) fn read(&mut self, now: Instant, deliverable: Bytes) -> Result<(), TunnelError> {
         self.queues.set_bound(deliverable);
-        for _ in 0..MOST_READS {
-            let read = self.device.tun.read(&mut self.buffer).map_err(TunnelError::Gone)?;
+        for _ in 0..MAX_READS {
+            let read = self.device.tun().read(&mut self.buffer).map_err(TunnelError::Gone)?;
             let Some(length) = read else { break };
             self.send(now, length);
         }
@@ -129,8 +129,8 @@ impl Pipe {
             let from = self.device.address(packet.flow.from.0);
             let answer = from.and_then(|from| too_big(bytes, &packet, mtu, from));
             if let Some(answer) = answer {
-                // Whoever is not told now will be when he sends it again.
-                let _ = self.device.tun.write(&[IoSlice::new(&answer)]);
+                // If it is lost, the next packet is answered.
+                let _ = self.device.tun().write(&[IoSlice::new(&answer)]);
             }
             return;
         }
@@ -140,10 +140,10 @@ impl Pipe {
         self.queues.push(now, &packet, bytes.to_vec());
     }
 
-    /// Gives `bytes`, which are `packet` and came by the session, to the machine.
+    /// Passes `bytes`, received from the session and parsed as `packet`, to the machine.
     pub(crate) fn write(&mut self, now: Instant, packet: &Packet, bytes: &[u8]) {
         let cost = bytes.len() as u64 + Settings::OVERHEAD.get();
-        if self.device.tun.write(&[IoSlice::new(bytes)]).unwrap_or(false) {
+        if self.device.tun().write(&[IoSlice::new(bytes)]).unwrap_or(false) {
             self.counters.received.add(cost);
             self.ledger.record(now, packet.flow, cost);
         } else {
@@ -153,8 +153,8 @@ impl Pipe {
 }
 
 impl AsFd for Pipe {
-    /// A file that can be read where the machine sends something.
+    /// A file that is readable when the machine sends a packet.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.device.tun.as_fd()
+        self.device.tun().as_fd()
     }
 }

@@ -1,87 +1,84 @@
-//! [`Server`]: the end with the good connection.
+//! [`Server`]: the end that forwards the client's traffic.
 
 use crate::device::{Device, End};
 use crate::error::TunnelError;
-use crate::network::{Cidr, Network};
+use crate::network::Network;
 use crate::pipe::Pipe;
-use crate::wire::{Message, NoMessage, VERSION};
+use crate::wire::{DecodeError, Message, VERSION};
 use exm_os::{Egress, Forwarding, Netlink};
 use exm_packet::Packet;
-use exm_session::{Errand, Session, Sink, Source};
+use exm_session::{Application, Session, Sink, Source};
 use exm_units::Instant;
+use ipnet::IpNet;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-/// What a server is to do.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServerPlan {
-    /// What the device is called; `%d` in it becomes the first number that is free.
+    /// The name of the TUN device; `%d` in it becomes the first free number.
     pub device: String,
-    /// The addresses of both ends; where none are given, some that are free on this machine.
+    /// The addresses of both ends; by default some that are unused on this machine.
     pub network: Option<Network>,
-    /// Whether the client reaches this machine alone, and nothing beyond.
+    /// Whether the client reaches only this machine.
     pub is_private: bool,
-    /// Networks that the client reaches besides those behind this machine's uplink, where it is not
-    /// private.
-    pub allowed: Vec<Cidr>,
+    /// Networks that the client reaches besides those behind this machine's uplink, unless it is private.
+    pub allowed: Vec<IpNet>,
 }
 
 impl Default for ServerPlan {
-    /// Addresses of its choice, and what is behind the uplink.
+    /// Unused addresses, and forwarding to the uplink.
     fn default() -> ServerPlan {
         let device = "exm%d".to_owned();
         ServerPlan { device, network: None, is_private: false, allowed: Vec::new() }
     }
 }
 
-/// The end with the good connection: what the client sends goes on from here as this machine's own,
-/// and the answers back. It serves one client, the one that came last of those that have the key;
-/// several clients take several servers, each with a key and a port of its own.
+/// The end that forwards the client's packets with this machine's source address, and replies back. It serves
+/// one client, the one with the key that connected last; several clients need several servers, each with its
+/// own key and port.
 ///
-/// It makes a network device, and has the machine forward packets from that to its uplink, and replies
-/// back ([`Forwarding`]); all of it is gone when this is dropped or the process ends, however it ends.
+/// It creates a TUN device, and has the machine forward packets from that to its uplink, and replies back
+/// ([`Forwarding`]). All of it is removed when this is dropped or the process ends, however it ends.
 #[derive(Debug)]
 pub struct Server {
     pipe: Pipe,
     network: Network,
-    /// Of IPv4 and, where this machine has that, of IPv6.
+    /// For IPv4 and, if this machine has it, IPv6.
     forwarding: Vec<Forwarding>,
     /// The largest datagram of the session.
     largest: u16,
-    /// What is to be said to the client.
+    /// The message to send to the client.
     welcome: Option<Vec<u8>>,
     failed: Option<TunnelError>,
 }
 
 impl Server {
-    /// A server over `session`, which nobody has joined yet.
+    /// A server over `session`, to which no client has connected yet.
     ///
     /// # Errors
-    /// This process may not, or the system has not what it takes.
+    /// This process lacks the privileges, or the system lacks a feature.
     pub fn new(session: &Session, plan: &ServerPlan) -> Result<Server, TunnelError> {
         let largest = u16::try_from(session.settings().max_payload()).unwrap_or(u16::MAX);
         let network = free_network(session, plan.network)?;
         let mut device = Device::new(&plan.device, largest)?;
         device.set_addresses(network.addresses(End::Server))?;
         let pipe = Pipe::new(device, usize::from(largest));
-        let egress = if plan.is_private {
-            Egress::Nowhere
-        } else {
-            Egress::Uplink(plan.allowed.iter().map(|&cidr| cidr.into()).collect())
-        };
+        let egress =
+            if plan.is_private { Egress::Nowhere } else { Egress::Uplink(plan.allowed.clone()) };
         let has_v6 = Path::new("/proc/sys/net/ipv6").exists();
-        let networks = [Some(network.cidr()), has_v6.then(|| network.cidr6())];
+        let networks = [Some(network.ipv4()), has_v6.then(|| network.ipv6())];
         let forwarding = networks
             .into_iter()
             .flatten()
-            .map(|network| Forwarding::new(pipe.device_name(), network.into(), &egress));
+            .map(|network| Forwarding::new(pipe.device_name(), network, &egress));
         let forwarding = forwarding.collect::<Result<_, _>>()?;
         Ok(Server { pipe, network, forwarding, largest, welcome: None, failed: None })
     }
 
-    /// What carries packets.
+    /// The pipe between device and session.
     pub fn pipe(&self) -> &Pipe {
         &self.pipe
     }
@@ -91,13 +88,12 @@ impl Server {
         self.network
     }
 
-    /// The devices by which what the client sends leaves this machine for the world: that of IPv4 and
-    /// that of IPv6, where there are any.
+    /// The devices of this machine's default routes, of IPv4 and IPv6, as far as there are any.
     pub fn uplinks(&self) -> impl Iterator<Item = &str> {
         self.forwarding.iter().filter_map(Forwarding::uplink)
     }
 
-    /// A client has come that carries packets of up to `mtu` bytes.
+    /// Prepares for a client whose MTU is `mtu` bytes.
     fn welcome(&mut self, mtu: u16) -> Result<(), TunnelError> {
         let mtu = mtu.min(self.largest);
         let device = self.pipe.device_mut();
@@ -110,10 +106,9 @@ impl Server {
     }
 }
 
-/// The network that is `wanted`, or one that is free here; the same as last time, as a rule.
+/// The network `wanted`, or an unused one, which usually is the same each time.
 fn free_network(session: &Session, wanted: Option<Network>) -> Result<Network, TunnelError> {
-    let used: Vec<IpAddr> =
-        Netlink::open()?.all_addresses()?.iter().map(|address| address.ip).collect();
+    let used: Vec<IpAddr> = Netlink::open()?.all_addresses()?.iter().map(IpNet::addr).collect();
     if let Some(network) = wanted {
         return match used.into_iter().find(|ip| network.contains(*ip)) {
             Some(used) => Err(TunnelError::Taken { network, used }),
@@ -125,7 +120,7 @@ fn free_network(session: &Session, wanted: Option<Network>) -> Result<Network, T
     Network::choose(&format!("{}:{port}", host.trim()), &used).ok_or(TunnelError::NoNetwork)
 }
 
-impl Errand for Server {
+impl Application for Server {
     fn work(&mut self, session: &mut Session) -> io::Result<()> {
         if let Some(error) = self.failed.take() {
             return Err(error.into());
@@ -163,8 +158,8 @@ impl Sink for Server {
         if let Ok(packet) = Packet::parse(payload) {
             let from = packet.flow.from.0;
             let [four, six] = self.network.addresses(End::Client);
-            // Nobody sends in another's name.
-            if from == four.ip || from == six.ip {
+            // The client must not spoof source addresses.
+            if from == four.addr() || from == six.addr() {
                 self.pipe.write(now, &packet, payload);
             } else {
                 self.pipe.count_foreign();
@@ -177,8 +172,8 @@ impl Sink for Server {
                     self.failed = Some(error);
                 }
             }
-            // It is told what is spoken here, and says so to its user.
-            Err(NoMessage::Version(_)) => self.welcome = Some(vec![2, VERSION]),
+            // The client reports this server's version to its user.
+            Err(DecodeError::Version(_)) => self.welcome = Some(vec![2, VERSION]),
             _ => self.pipe.count_malformed(),
         }
     }

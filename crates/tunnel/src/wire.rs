@@ -1,47 +1,47 @@
-//! [`Message`]: what the two ends of a tunnel say to each other, beside the packets they carry.
+//! [`Message`]: the control messages of a tunnel.
 //!
-//! A datagram of the session is an IP packet as it is, whose first half-byte is 4 or 6; or a message,
-//! whose first byte is 1 or 2, and the second the version of what follows. Numbers have their highest
-//! byte first.
+//! A datagram of the session is either an unmodified IP packet, whose first four bits are 4 or 6, or a
+//! message, whose first byte is 1 or 2 and whose second byte is the version. Integers are big-endian.
 
-use crate::network::{Cidr, Network};
+use crate::network::Network;
+use ipnet::IpNet;
 use std::net::Ipv4Addr;
 
-/// The version that this program speaks.
+/// The version of this program.
 pub(crate) const VERSION: u8 = 1;
 const HELLO: u8 = 1;
 const WELCOME: u8 = 2;
-/// The smallest MTU that a device of IPv4 can have (RFC 791, section 3.2).
-const LEAST_MTU: u16 = 68;
+/// The least MTU of IPv4 (RFC 791, section 3.2).
+const MIN_MTU: u16 = 68;
 
-/// What one end says to the other.
+/// A control message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// From a client that has just come, and carries packets of up to so many bytes.
+    /// A hello from a client, with the largest packets that it carries.
     Hello {
-        /// In bytes.
+        /// The size in bytes.
         mtu: u16,
     },
-    /// A server's answer: the size of the largest packets that both carry, and their addresses.
+    /// The server's answer: the MTU of the tunnel, and the addresses of both ends.
     Welcome {
-        /// In bytes.
+        /// The MTU in bytes.
         mtu: u16,
-        /// Where both ends' addresses are from.
+        /// The network of both addresses.
         network: Network,
     },
 }
 
-/// Why bytes are no message.
+/// Why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoMessage {
-    /// They are of a version that is not spoken here.
+pub enum DecodeError {
+    /// They are of another version.
     Version(u8),
-    /// They are nothing that either end says.
+    /// They are malformed.
     Malformed,
 }
 
 impl Message {
-    /// As bytes.
+    /// Encodes it.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(16);
         match self {
@@ -54,35 +54,35 @@ impl Message {
                 bytes.extend_from_slice(&mtu.to_be_bytes());
                 let base = u32::from(network.server()) - 1;
                 bytes.extend_from_slice(&base.to_be_bytes());
-                bytes.push(network.cidr().prefix());
+                bytes.push(network.ipv4().prefix_len());
             }
         }
         bytes
     }
 
-    /// The message that `bytes` are.
+    /// Parses `bytes`.
     ///
     /// # Errors
-    /// They are none that is known here.
-    pub fn decode(bytes: &[u8]) -> Result<Message, NoMessage> {
+    /// They are not a message of this version.
+    pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
         match *bytes {
             [HELLO | WELCOME, version, ..] if version != VERSION => {
-                Err(NoMessage::Version(version))
+                Err(DecodeError::Version(version))
             }
             [HELLO, _, high, low] => Ok(Message::Hello { mtu: mtu([high, low])? }),
             [WELCOME, _, high, low, a, b, c, d, prefix] => {
-                let cidr = Cidr::new(Ipv4Addr::new(a, b, c, d).into(), prefix);
-                let network = cidr.and_then(Network::new).ok_or(NoMessage::Malformed)?;
+                let net = IpNet::new(Ipv4Addr::new(a, b, c, d).into(), prefix).ok();
+                let network = net.and_then(Network::new).ok_or(DecodeError::Malformed)?;
                 Ok(Message::Welcome { mtu: mtu([high, low])?, network })
             }
-            _ => Err(NoMessage::Malformed),
+            _ => Err(DecodeError::Malformed),
         }
     }
 }
 
-fn mtu(bytes: [u8; 2]) -> Result<u16, NoMessage> {
+fn mtu(bytes: [u8; 2]) -> Result<u16, DecodeError> {
     let mtu = u16::from_be_bytes(bytes);
-    if mtu < LEAST_MTU { Err(NoMessage::Malformed) } else { Ok(mtu) }
+    if mtu < MIN_MTU { Err(DecodeError::Malformed) } else { Ok(mtu) }
 }
 
 #[cfg(test)]
@@ -99,15 +99,15 @@ mod tests {
             for cut in 0..bytes.len() {
                 assert_eq!(
                     Message::decode(&bytes[..cut]),
-                    Err(NoMessage::Malformed),
+                    Err(DecodeError::Malformed),
                     "cut at {cut}"
                 );
             }
         }
-        assert_eq!(Message::decode(&[1, 9, 0]), Err(NoMessage::Version(9)));
+        assert_eq!(Message::decode(&[1, 9, 0]), Err(DecodeError::Version(9)));
         assert_eq!(
             Message::decode(&[1, 1, 0, 67]),
-            Err(NoMessage::Malformed),
+            Err(DecodeError::Malformed),
             "an MTU that cannot be"
         );
     }

@@ -1,12 +1,12 @@
-//! [`Fnv1a`]: the hash by which files are told apart.
+//! [`Fnv1a`]: the hash that identifies configurations and files.
 
-use std::fmt;
+use core::fmt;
 
 /// The 64-bit FNV-1a hash of the bytes that are written to it (G. Fowler, L. Noll, K.-P. Vo; draft-eastlake-fnv).
-/// It tells apart what differs by accident, not what somebody makes alike.
+/// It is no cryptographic hash: it detects accidental differences, not forgeries.
 ///
-/// What is kept in files is a hash of text whose grammar the program that writes it documents, so that
-/// neither a compiler nor a library changes it: never of `{:?}`.
+/// Hashes in files are of text with a documented grammar, never of `{:?}`, so that no compiler or library
+/// changes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fnv1a(u64);
 
@@ -16,7 +16,7 @@ impl Fnv1a {
         Fnv1a(0xcbf2_9ce4_8422_2325)
     }
 
-    /// That of `bytes`.
+    /// The hash of `bytes`.
     pub fn of(bytes: impl AsRef<[u8]>) -> Fnv1a {
         let mut hash = Fnv1a::new();
         hash.add(bytes.as_ref());
@@ -59,7 +59,7 @@ impl fmt::Display for Fnv1a {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fmt::Write;
+    use core::fmt::Write;
 
     /// The authors' test vectors.
     #[test]

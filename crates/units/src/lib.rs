@@ -1,3 +1,7 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
 //! Quantities as types, so that a span is never mistaken for an instant, nor bits for bytes.
 //!
 //! Times are whole nanoseconds in 64 bits (584 years), rates whole bits per second, so every
@@ -6,6 +10,10 @@
 //! read from and written to files as such strings.
 //!
 //! Beside them stands [`Fnv1a`], the one hash by which the program's files are told apart.
+
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
 
 mod hash;
 mod parse;

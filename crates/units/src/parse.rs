@@ -1,8 +1,10 @@
 //! Reading and printing a number with its unit.
 
-use std::fmt;
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
 
-/// A text that is not the quantity it should be. It says what should stand there, and in which units.
+/// A text that is not the expected quantity. The message names the quantity and its units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseUnitError {
     text: String,
@@ -31,7 +33,7 @@ impl fmt::Display for ParseUnitError {
     }
 }
 
-impl std::error::Error for ParseUnitError {}
+impl core::error::Error for ParseUnitError {}
 
 /// The names alone of units and their sizes.
 pub(crate) const fn names<const N: usize>(units: &[(&'static str, f64); N]) -> [&'static str; N] {
@@ -63,7 +65,15 @@ pub(crate) fn parse_scaled(
     if !(0.0..9.2e18).contains(&value) {
         return Err(error());
     }
-    Ok(exact(number, scale as u64).unwrap_or(value.round() as u64))
+    Ok(exact(number, scale as u64).unwrap_or(rounded(value)))
+}
+
+/// The whole number nearest to `value`, halves away from zero. Negative and NaN become zero, and what
+/// is too large becomes the largest. As `value.round() as u64`, which `core` does not have.
+pub(crate) fn rounded(value: f64) -> u64 {
+    let whole = value as u64;
+    // Exact: from 2^53 on there are no fractions left.
+    if value - whole as f64 >= 0.5 { whole.saturating_add(1) } else { whole }
 }
 
 /// `number` times `scale`, to the nearest whole number, for a plain decimal number: a double would
@@ -116,10 +126,36 @@ macro_rules! text_serde {
             fn deserialize<D: serde::Deserializer<'de>>(
                 deserializer: D,
             ) -> Result<$type, D::Error> {
-                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                let text =
+                    <alloc::string::String as serde::Deserialize>::deserialize(deserializer)?;
                 text.parse().map_err(serde::de::Error::custom)
             }
         }
     };
 }
 pub(crate) use text_serde;
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+    use proptest::prelude::*;
+
+    #[test]
+    fn rounding_keeps_to_the_edges() {
+        let edges =
+            [0.0, -0.0, 0.5, 0.49999999999999994, 1.5, 2.5, 4503599627370495.5, 9007199254740993.0];
+        let wild =
+            [-0.5, -1e9, 1.8446744073709552e19, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        for value in edges.into_iter().chain(wild) {
+            assert_eq!(rounded(value), value.round() as u64, "{value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rounding_is_that_of_std(value in prop::num::f64::ANY, small in -3.0..1e7) {
+            prop_assert_eq!(rounded(value), value.round() as u64);
+            prop_assert_eq!(rounded(small), f64::round(small) as u64);
+        }
+    }
+}

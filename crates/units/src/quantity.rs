@@ -1,16 +1,16 @@
 //! [`Rate`], [`Bytes`], [`Packets`] and [`Probability`].
 
-use crate::parse::{ParseUnitError, display_scaled, names, parse_scaled, text_serde};
+use crate::parse::{ParseUnitError, display_scaled, names, parse_scaled, rounded, text_serde};
 use crate::time::Span;
-use std::fmt;
-use std::ops::{Add, AddAssign, Sub, SubAssign};
-use std::str::FromStr;
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub, SubAssign};
+use core::str::FromStr;
 
 /// A rate of transmission in whole bits per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rate(u64);
 
-/// A rate as people write it: in bits a second, or in packets, whose size is told elsewhere.
+/// A rate as written: in bits a second, or in packets, whose size is given elsewhere.
 ///
 /// ```
 /// use exm_units::{Bytes, Rate, RateText};
@@ -48,12 +48,12 @@ impl Rate {
 
     /// The nearest rate to `megabits` million bits per second; negative and NaN become zero.
     pub fn from_mbps(megabits: f64) -> Rate {
-        Rate((megabits * 1e6).round() as u64)
+        Rate(rounded(megabits * 1e6))
     }
 
     /// The rate that carries `packets` packets of `size` each millisecond: Remy's unit of rate.
     pub fn from_packets_per_ms(packets: f64, size: Bytes) -> Rate {
-        Rate((packets * (size.0 * 8_000) as f64).round() as u64)
+        Rate(rounded(packets * (size.0 * 8_000) as f64))
     }
 
     /// Bits per second.
@@ -83,14 +83,13 @@ impl Rate {
     }
 
     /// How many packets of `size` are `times` bandwidth-delay products of a path at this rate whose
-    /// round-trip propagation delay, of both directions together, is `rtt`: rounded up, and never
-    /// less than one. All buffers given in products are sized by this. `times` counts in steps of a
-    /// millionth; not-a-number and what is negative count as zero.
+    /// propagation RTT is `rtt`: rounded up, and at least one. All buffers given in BDPs are sized by
+    /// this. `times` is rounded to a multiple of 10^-6; NaN and negative values count as zero.
     pub fn bandwidth_delay(self, rtt: Span, times: f64, size: Bytes) -> Packets {
         const STEPS: f64 = 1e6;
         // In bits, times 10^9 for the nanoseconds and 10^6 for the steps.
         let product = (u128::from(self.0) * u128::from(rtt.as_nanos()))
-            .saturating_mul((times * STEPS).round() as u128);
+            .saturating_mul(u128::from(rounded(times * STEPS)));
         let packet = u128::from(size.0.max(1)) * 8 * 1_000_000_000 * STEPS as u128;
         Packets(u64::try_from(product.div_ceil(packet)).unwrap_or(u64::MAX).max(1))
     }
@@ -107,7 +106,7 @@ impl RateText {
 }
 
 impl Bytes {
-    /// The payload of Ethernet's largest frame: the size of packets unless something else is said.
+    /// The payload of the largest Ethernet frame: the default packet size.
     pub const PACKET: Bytes = Bytes(1500);
 
     /// No data.
@@ -145,10 +144,10 @@ impl Packets {
 }
 
 impl Probability {
-    /// Never.
+    /// Zero.
     pub const ZERO: Probability = Probability(0.0);
 
-    /// A probability, or nothing where `value` is not within 0..=1.
+    /// A probability, or none if `value` is not within 0..=1.
     pub fn new(value: f64) -> Option<Probability> {
         (0.0..=1.0).contains(&value).then_some(Probability(value))
     }
@@ -346,7 +345,7 @@ impl fmt::Debug for Probability {
 #[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for RateText {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<RateText, D::Error> {
-        let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+        let text = <alloc::string::String as serde::Deserialize>::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
 }
@@ -379,15 +378,15 @@ impl<'de> serde::Deserialize<'de> for Probability {
             }
 
             fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Probability, E> {
-                self.visit_str(&value.to_string())
+                self.visit_str(&alloc::format!("{value}"))
             }
 
             fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Probability, E> {
-                self.visit_str(&value.to_string())
+                self.visit_str(&alloc::format!("{value}"))
             }
 
             fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Probability, E> {
-                self.visit_str(&value.to_string())
+                self.visit_str(&alloc::format!("{value}"))
             }
         }
         deserializer.deserialize_any(Written)

@@ -1,14 +1,14 @@
-//! [`Instant`] and [`Span`]: points and lengths of time, in nanoseconds.
+//! [`Instant`] and [`Span`]: points in time and durations, in nanoseconds.
 
-use crate::parse::{ParseUnitError, display_scaled, names, parse_scaled, text_serde};
-use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
-use std::str::FromStr;
+use crate::parse::{ParseUnitError, display_scaled, names, parse_scaled, rounded, text_serde};
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use core::str::FromStr;
 
-/// A length of time in whole nanoseconds; never negative.
+/// A duration in whole nanoseconds; never negative.
 ///
-/// `Span::ZERO` is "at once"; [`Span::MAX`] stands for "never" in timers.
+/// [`Span::MAX`] stands for "never" in timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 
@@ -17,40 +17,40 @@ pub struct Span(u64);
 pub struct Instant(u64);
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Span = Span(0);
-    /// The longest span, 584 years: "never", where a timer is meant.
+    /// The longest duration, 584 years; "never" in timers.
     pub const MAX: Span = Span(u64::MAX);
 
-    /// A span of whole nanoseconds.
+    /// A duration of whole nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Span {
         Span(nanos)
     }
 
-    /// A span of whole microseconds.
+    /// A duration of whole microseconds.
     pub const fn from_micros(micros: u64) -> Span {
         Span(micros * 1_000)
     }
 
-    /// A span of whole milliseconds.
+    /// A duration of whole milliseconds.
     pub const fn from_millis(millis: u64) -> Span {
         Span(millis * 1_000_000)
     }
 
-    /// A span of whole seconds.
+    /// A duration of whole seconds.
     pub const fn from_secs(secs: u64) -> Span {
         Span(secs * 1_000_000_000)
     }
 
-    /// The nearest span to `millis` milliseconds; negative and NaN become zero, and what is too
-    /// large becomes [`Span::MAX`].
+    /// The duration nearest to `millis` milliseconds; negative and NaN become zero, and values that are
+    /// too large become [`Span::MAX`].
     pub fn from_millis_f64(millis: f64) -> Span {
-        Span((millis * 1e6).round() as u64)
+        Span(rounded(millis * 1e6))
     }
 
-    /// The nearest span to `secs` seconds, saturating as [`Span::from_millis_f64`] does.
+    /// The duration nearest to `secs` seconds, saturating as [`Span::from_millis_f64`] does.
     pub fn from_secs_f64(secs: f64) -> Span {
-        Span((secs * 1e9).round() as u64)
+        Span(rounded(secs * 1e9))
     }
 
     /// Whole nanoseconds.
@@ -73,12 +73,12 @@ impl Span {
         self.0 == 0
     }
 
-    /// `self - other`, or zero where `other` is longer.
+    /// `self - other`, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
 
-    /// `self + other`, or [`Span::MAX`] where that overflows.
+    /// `self + other`, or [`Span::MAX`] on overflow.
     pub const fn saturating_add(self, other: Span) -> Span {
         Span(self.0.saturating_add(other.0))
     }
@@ -87,7 +87,7 @@ impl Span {
 impl Instant {
     /// The start of the simulation or session.
     pub const ZERO: Instant = Instant(0);
-    /// The end of time: "never", where an event is meant.
+    /// The end of time; "never" for events.
     pub const MAX: Instant = Instant(u64::MAX);
 
     /// The instant `nanos` nanoseconds after the start.
@@ -115,7 +115,7 @@ impl Instant {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self + span`, or [`Instant::MAX`] where that overflows.
+    /// `self + span`, or [`Instant::MAX`] on overflow.
     pub const fn saturating_add(self, span: Span) -> Instant {
         Instant(self.0.saturating_add(span.0))
     }
@@ -208,14 +208,14 @@ const SPAN_NAMES: [(&str, f64); 8] = [
 ];
 
 impl Span {
-    /// The units in which a span may be written.
+    /// The units in which a duration may be written.
     pub const UNITS: &'static [&'static str] = &names(&SPAN_NAMES);
 }
 
 impl FromStr for Span {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Span, ParseUnitError> {
-        let expected = "a span of time such as \"150 ms\" or \"5 s\"";
+        let expected = "a duration such as \"150 ms\" or \"5 s\"";
         let error = || ParseUnitError::new(text, expected, Span::UNITS);
         parse_scaled(text, error, &SPAN_NAMES).map(Span)
     }

@@ -63,7 +63,7 @@ fn rates_bytes_packets_and_probabilities_are_read() {
 
 #[test]
 fn what_is_no_quantity_is_refused_with_an_example() {
-    let span = "a span of time such as \"150 ms\" or \"5 s\": give a number from 0 up and one of ns, us, \
+    let span = "a duration such as \"150 ms\" or \"5 s\": give a number from 0 up and one of ns, us, \
                 µs, ms, s, sec, min, h";
     for text in ["", "5", "s", "5 parsecs", "-1 s", "nan s", "inf s", "1e300 s", "1,5 s", "5 m"] {
         assert_eq!(error::<Span>(text), format!("\"{text}\" is not {span}"));

@@ -4,6 +4,7 @@
 use super::Bbr;
 use super::loss::Loss;
 use super::model::Sample;
+use super::state::State;
 use exm_units::{Instant, Span};
 
 /// Section 5.3.1.2: growth of the delivery rate by less than this is a plateau.
@@ -19,50 +20,7 @@ const MAX_RENO_ROUNDS: f64 = 63.0;
 /// Section 5.3.3.8.3: `T_bbr`, the least time between two probes in seconds; up to one is added.
 const MIN_PROBE_WAIT: f64 = 2.0;
 
-/// The states of the diagram in section 5.1.1; `Down` to `Up` are those of ProbeBW.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Startup,
-    Drain,
-    Down,
-    Cruise,
-    Refill,
-    Up,
-    ProbeRtt,
-}
-
-impl State {
-    /// Section 5.6.1.
-    pub(super) const fn pacing_gain(self) -> f64 {
-        match self {
-            State::Startup => 2.77,
-            State::Drain => 0.5,
-            State::Down => 0.9,
-            State::Up => 1.25,
-            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
-        }
-    }
-
-    /// Section 5.6.1.
-    pub(super) const fn cwnd_gain(self) -> f64 {
-        match self {
-            State::Up => 2.25,
-            State::ProbeRtt => 0.5,
-            _ => 2.0,
-        }
-    }
-
-    pub(super) const fn is_probe_bw(self) -> bool {
-        matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
-    }
-
-    /// Section 5.3.3.9: `IsProbingBW`.
-    pub(super) const fn is_probing(self) -> bool {
-        matches!(self, State::Startup | State::Refill | State::Up)
-    }
-}
-
-/// Section 2.14: of which part of a probe the acknowledgements now arriving tell.
+/// Section 2.14: which part of a probe the ACKs arriving now belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -158,7 +116,7 @@ impl Bbr {
         if !self.model.loss_round_start {
             return;
         }
-        let events = std::mem::take(&mut self.loss.events_in_round);
+        let events = core::mem::take(&mut self.loss.events_in_round);
         if self.cycle.state == State::Startup
             && !self.cycle.full_bw_reached
             && events >= STARTUP_FULL_LOSS_COUNT
@@ -256,7 +214,7 @@ impl Bbr {
     /// packet short just after it.
     fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
         let limit = self.loss.inflight_longterm;
-        if self.loss.prev_probe_too_high && sample.prior_inflight >= limit.floor() {
+        if self.loss.prev_probe_too_high && sample.prior_inflight >= libm::floor(limit) {
             self.cycle.prev_probe_precautionary = true;
             return true;
         }
@@ -304,7 +262,7 @@ impl Bbr {
         let cycle = &mut self.cycle;
         cycle.bw_probe_up_acked += sample.newly_acked;
         if cycle.bw_probe_up_acked >= cycle.probe_up_acked_per_inc {
-            let delta = (cycle.bw_probe_up_acked / cycle.probe_up_acked_per_inc).floor();
+            let delta = libm::floor(cycle.bw_probe_up_acked / cycle.probe_up_acked_per_inc);
             cycle.bw_probe_up_acked -= delta * cycle.probe_up_acked_per_inc;
             self.loss.inflight_longterm += delta;
         }

@@ -1,8 +1,8 @@
 //! What losses teach, in probing and outside it, and how a false one is undone: sections 5.5.10,
 //! 5.5.11 and 5.6.4.4.
 
-use super::cycle::State;
 use super::model::{BETA, Sample};
+use super::state::State;
 use super::{Bbr, MIN_PIPE_CWND};
 use crate::controller::Ack;
 use exm_units::Instant;
@@ -17,7 +17,7 @@ const HEADROOM: f64 = 0.15;
 pub(super) struct Loss {
     /// `C.lost` as of the last acknowledgement.
     total: u64,
-    /// Acknowledgements that told of losses in this round trip.
+    /// ACKs that reported losses in this round trip.
     pub(super) events_in_round: u32,
     pub(super) inflight_longterm: f64,
     pub(super) is_bw_probe_sample: bool,
@@ -82,7 +82,7 @@ impl Bbr {
     }
 
     /// Section 5.5.10.2: `HandleLostPacket`, for all that are deemed lost since the last
-    /// acknowledgement. The host tells how many, not which; the packet acknowledged now left
+    /// acknowledgement. The host reports how many, not which; the packet acknowledged now left
     /// shortly after them, and stands for them.
     pub(super) fn note_lost_packets(&mut self, sample: &Sample) {
         let Some(total) = sample.total_lost else { return };

@@ -10,18 +10,20 @@ mod filters;
 mod loss;
 mod model;
 mod probe_rtt;
+mod state;
 #[cfg(test)]
 mod tests;
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Needs, Start};
 use crate::window::MAX_WINDOW;
 pub(crate) use aggregation::{Aggregation, Path};
-use cycle::{Cycle, State};
+use cycle::Cycle;
 use exm_units::{Instant, Packets, Span};
 pub(crate) use filters::Random;
 use loss::Loss;
 use model::{Model, Sample};
 use probe_rtt::ProbeRtt;
+use state::State;
 
 /// Section 5.6.4.3: `MinPipeCwnd`, the window that keeps packets and acknowledgements moving.
 const MIN_PIPE_CWND: f64 = 4.0;
@@ -185,7 +187,7 @@ impl Bbr {
     }
 
     /// Section 5.4.1: the next packet restarts the flow where nothing is in flight and nothing is
-    /// to be sent. The host tells of acknowledgements only, so the restart is prepared at the last
+    /// to be sent. The host reports ACKs only, so the restart is prepared at the last
     /// one before it.
     fn note_idleness(&mut self, ack: &Ack) {
         if ack.in_flight == Packets::ZERO && ack.app_limited {
@@ -230,7 +232,7 @@ impl Controller for Bbr {
         match congestion.kind {
             CongestionKind::Lost => self.enter_fast_recovery(),
             CongestionKind::Timeout => self.enter_timeout(congestion.now),
-            // Section 3.7: no particular answer to marks, but they count as congestion.
+            // Section 3.7: no particular response to marks, but they count as congestion.
             CongestionKind::Marked => self.note_loss(),
             CongestionKind::Spurious => self.undo(),
             // It paces what follows an idle time, as in Linux, and needs no smaller window.

@@ -23,7 +23,7 @@ pub(super) struct Sample {
     pub(super) prior_delivered: u64,
     /// `RS.delivered`.
     pub(super) delivered: f64,
-    /// `RS.delivery_rate`; zero where it cannot be told.
+    /// `RS.delivery_rate`; zero where it is unknown.
     pub(super) delivery_rate: f64,
     pub(super) is_app_limited: bool,
     /// `C.lost`; nothing without a delivery sample.
@@ -47,7 +47,7 @@ impl Sample {
         let prior_inflight = inflight + newly_acked;
         let delivery = ack.delivery.as_ref();
         let tx_in_flight = delivery.map_or(0.0, |d| d.in_flight_at_send.get() as f64);
-        let full = cwnd.floor();
+        let full = libm::floor(cwnd);
         let total = delivery.map_or(delivered.saturating_add(ack.acked.get()), |d| d.total);
         let prior_delivered = delivery.map_or(0, |d| d.total_at_send);
         Sample {
@@ -160,7 +160,7 @@ impl Model {
         self.inflight_latest = 0.0;
     }
 
-    /// Section 5.5.10.2: a loss, and with the first a round trip that ends as it is answered.
+    /// Section 5.5.10.2: a loss, and with the first a round trip that ends as it is acknowledged.
     pub(super) fn note_loss(&mut self) {
         if !self.is_loss_in_round {
             self.loss_round_delivered = self.delivered;

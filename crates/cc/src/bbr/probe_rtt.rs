@@ -1,8 +1,9 @@
 //! ProbeRTT: drains the queue from time to time, to see the round-trip time without it (section
 //! 5.3.4).
 
-use super::cycle::{AckPhase, State};
+use super::cycle::AckPhase;
 use super::model::{Model, Sample};
+use super::state::State;
 use super::{Bbr, MIN_PIPE_CWND};
 use crate::controller::Ack;
 use exm_units::{Instant, Span};

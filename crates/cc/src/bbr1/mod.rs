@@ -17,7 +17,7 @@ use exm_units::{Instant, Packets, Span};
 use model::{Model, Sample};
 
 /// Section 4.3.2.1: `BBRHighGain`, 2 / ln 2, the least at which the rate doubles each round trip.
-const HIGH_GAIN: f64 = 2.0 / std::f64::consts::LN_2;
+const HIGH_GAIN: f64 = 2.0 / core::f64::consts::LN_2;
 /// Section 4.3.4.3: the pacing gains of ProbeBW, each for about a round trip.
 const PACING_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Section 4.3.4.3: `cwnd_gain` of ProbeBW.
@@ -206,7 +206,7 @@ impl Bbr1 {
         let estimated_bdp = bw * rtprop.as_secs_f64();
         let inflight = gain * estimated_bdp + extra + QUANTA * self.send_quantum();
         let probing = if self.state == State::ProbeBw(0) { 2.0 } else { 0.0 };
-        2.0 * (inflight / 2.0).ceil() + probing
+        2.0 * libm::ceil(inflight / 2.0) + probing
     }
 
     /// Linux: not what is in flight counts, but what will be at the next send. That is half a
@@ -251,11 +251,11 @@ impl Bbr1 {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
     }
 
-    /// Section 4.2.3.4: what is in flight, and what left with the acknowledgement that told of the
+    /// Section 4.2.3.4: what is in flight, and what left with the ACK that reported the
     /// loss, may be in flight, for a round trip.
     ///
     /// Linux looks at the state of the connection once an acknowledgement. Where the one that ends a
-    /// recovery tells of the next loss, it sees one recovery, and conserves no packets for the second.
+    /// recovery reports the next loss, it sees one recovery, and conserves no packets for the second.
     /// Flows that overflow a buffer together are in that state most of the time.
     fn enter_fast_recovery(&mut self, congestion: &Congestion) {
         self.save_cwnd();
@@ -379,7 +379,7 @@ impl Bbr1 {
     }
 
     /// Section 4.3.4.4: the next packet restarts the flow where nothing is in flight and nothing is
-    /// to be sent. The host tells of acknowledgements only, so the restart is prepared at the last
+    /// to be sent. The host reports ACKs only, so the restart is prepared at the last
     /// one before it.
     fn note_idleness(&mut self, ack: &Ack) {
         if ack.in_flight == Packets::ZERO && ack.app_limited {

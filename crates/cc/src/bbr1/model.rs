@@ -28,7 +28,7 @@ pub(super) struct Sample {
     pub(super) total: u64,
     /// `packet.delivered`.
     pub(super) prior_delivered: u64,
-    /// `rs.delivery_rate`; zero where it cannot be told.
+    /// `rs.delivery_rate`; zero where it is unknown.
     delivery_rate: f64,
     pub(super) is_app_limited: bool,
     /// Packets in flight before and after.

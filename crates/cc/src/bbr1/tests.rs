@@ -169,7 +169,7 @@ fn a_recovery_that_follows_at_once_conserves_nothing() {
     (ack.delivery, ack.recovering, ack.in_flight) = (Some(delivery), true, Packets::new(49));
     let cwnd = cc.on_ack(&ack).cwnd;
     assert!(cc.recovery.packet_conservation.is_none(), "a round trip later");
-    // The acknowledgement that ends the recovery tells of another loss.
+    // The acknowledgement that ends the recovery reports another loss.
     assert_eq!(cc.on_congestion(&loss).cwnd, cwnd);
     assert!(cc.recovery.active && cc.recovery.packet_conservation.is_none());
     // One acknowledgement without a loss between the two makes two recoveries of them.

@@ -164,6 +164,6 @@ mod tests {
             round(&mut window, &mut beginning, 700, [113, 10])
         };
         assert!(!run(SlowStart::HyStart), "an eighth is 12.5 ms");
-        assert!(run(SlowStart::AckTrain), "trains alone do not tell");
+        assert!(run(SlowStart::AckTrain), "trains alone are not enough");
     }
 }

@@ -13,6 +13,7 @@ use crate::threads::Threads;
 use exm_experiment::{Experiment, MAX_RUNS, Options, Plan, PlanError};
 use exm_link::QueueKind;
 use exm_sim::network::{Host, MAX_FLOWS};
+use exm_store::counted;
 use exm_units::{Probability, Rate, Span};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -81,7 +82,7 @@ pub(crate) struct Args {
     /// The probability that a packet is lost after the link, such as 1%
     #[arg(long, value_name = "PROBABILITY", default_value = DEFAULT_LOSS, help_heading = "Network")]
     loss: Probability,
-    /// How long a flow lasts: a time or an amount, such as exp 5 s or 100 kB, or ever
+    /// How long a flow lasts: a time or an amount, such as exp 5 s or 100 kB, or always
     #[arg(long, value_name = "DISTRIBUTION", default_value = DEFAULT_ON, help_heading = "Network")]
     on: String,
     /// The time between flows, and before the first, such as exp 5 s
@@ -239,10 +240,9 @@ impl Args {
     }
 
     fn title(&self) -> String {
-        let plural = if self.senders == 1 { "" } else { "s" };
         let link = self.link.map(|link| link.to_string());
         let link = link.or(self.trace.clone()).unwrap_or_default();
-        format!("{link}, {}, {} sender{plural}", self.rtt, self.senders)
+        format!("{link}, {}, {}", self.rtt, counted(self.senders, "sender", "senders"))
     }
 
     /// What was asked for, defaults and all.

@@ -10,15 +10,14 @@ use exm_cc::Aimd;
 use exm_design::score::{Contender, HeldOut, Scheme, Score, Scores, Trial};
 use exm_design::{Designer, Model, SearchKind};
 use exm_measure::figure::{self, Spread, Styles, ThroughputDelay};
-use exm_remy::file::remove_regular;
-use exm_remy::{Action, RuleTable, TableFile};
+use exm_remy::{Action, RuleTable};
 use exm_sim::network::Host;
+use exm_store::remove_regular;
+use exm_table::TableFile;
 use exm_units::Span;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The model of the demonstration: `models/demo.toml`.
-const MODEL: &str = include_str!(concat!(env!("OUT_DIR"), "/demo.toml"));
 const SEED: u64 = 1;
 /// What is written into the folder.
 const FILES: [&str; 5] =
@@ -56,13 +55,13 @@ impl Args {
         std::fs::create_dir_all(&self.out).map_err(|error| {
             Failure::new(format!("cannot make the folder {}: {error}", self.out.display()))
         })?;
-        let model = Model::parse(MODEL, "the model of the demonstration")?;
+        let model = demo_model();
         self.check_files()?;
-        write_file(&self.path("model.toml"), MODEL.as_bytes())?;
+        write_file(&self.path("model.toml"), model.text().as_bytes())?;
         shell::print(&introduction(&model, self.cpu))?;
         let designer = self.design(model)?;
         let single = Single::search(designer.model());
-        let table = designer.finish();
+        let table = designer.finish().remove(0);
         let name = format!("RemyCC, {} rules", table.rules().len());
         let contenders = [
             contender(&name, Scheme::Table(table.clone())),
@@ -94,7 +93,7 @@ impl Args {
     fn design(&self, model: Model) -> Result<Designer, Failure> {
         let files =
             Files { checkpoint: self.path("checkpoint"), log: self.path("design.log.jsonl") };
-        let designer = Designer::new(model, SearchKind::Evolve, SEED);
+        let designer = Designer::new(model, SearchKind::Evolve, SEED)?;
         let mut run = Run::new(designer, Budget::of_cpu(self.cpu), &files, false)?;
         let end = run.go()?;
         // The demonstration always starts over.
@@ -106,7 +105,7 @@ impl Args {
     }
 
     fn write(&self, designer: &Designer, table: RuleTable, scores: &Scores) -> Result<(), Failure> {
-        let mut provenance = design::provenance(designer, &table, shell::command_line());
+        let mut provenance = design::provenance(designer, 0, &table, shell::command_line());
         provenance.held_out_score = Some(design::score_of(scores));
         let file = TableFile { table, provenance };
         write_file(&self.path("remycc.json"), file.to_json().as_bytes())?;
@@ -158,6 +157,11 @@ impl Args {
     }
 }
 
+/// The model of the demonstration.
+fn demo_model() -> Model {
+    Model::shipped("demo").expect("it is shipped")
+}
+
 fn introduction(model: &Model, cpu: Span) -> String {
     format!(
         "Designing a congestion controller for what this model assumes and asks for:\n\n\
@@ -205,7 +209,7 @@ impl Single {
             let mut designer = designer.expect("the start is of the model's signals");
             while designer.step().judged.is_none() && designer.steps() < SINGLE_STEPS {}
             // Just split: all parts do as the whole did.
-            let table = designer.current();
+            let table = designer.current().remove(0);
             let mut actions = table.rules().iter().map(|rule| rule.action);
             let first = actions.next();
             if actions.all(|action| Some(action) == first) {
@@ -244,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_model_is_sound() {
-        let model = Model::parse(MODEL, "demo").unwrap();
+        let model = demo_model();
         let text = introduction(&model, Span::from_secs(60));
         assert!(
             text.contains("  rate = \"5..20 Mbps\"\n") && text.contains("for 1 min of"),
@@ -254,11 +258,11 @@ mod tests {
 
     #[test]
     fn a_single_rule_is_bettered() {
-        let model = Model::parse(MODEL, "demo").unwrap();
+        let model = demo_model();
         let none = Single::default();
         assert!(none.explanation().contains("original program's default"));
         assert_eq!(none.table(&model).rules()[0].action, DEFAULT_RULE);
-        let short = MODEL.replace("20 s", "4 s").replace("= 16", "= 4");
+        let short = model.text().replace("20 s", "4 s").replace("= 16", "= 4");
         let model = Model::parse(&short, "demo").unwrap();
         let found = Single::search(&model);
         assert!(found.0.is_some());

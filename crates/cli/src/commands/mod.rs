@@ -7,6 +7,8 @@ mod completions;
 mod demo;
 mod design;
 mod experiment;
+mod help;
+mod init;
 mod man;
 mod report;
 #[cfg(target_os = "linux")]
@@ -48,6 +50,7 @@ commands! {
     /// All commands.
     Command {
         Demo(demo),
+        Init(init),
         Design(design),
         Score(score),
         Simulate(simulate),
@@ -66,6 +69,7 @@ commands! {
         Trace(trace),
         Completions(completions),
         Man(man),
+        Help(help),
     }
 }
 

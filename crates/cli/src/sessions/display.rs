@@ -1,23 +1,22 @@
-//! [`Display`]: what is told of a session while it goes on; and [`carry`], which goes on with it.
+//! [`Display`]: shows a running session; and [`carry`], which runs it.
 
 use super::history::History;
 use super::screen::Screen;
+use super::view::{Moment, View};
 use crate::interrupt;
 use crate::shell::{Failure, note, tell};
 use exm_os::{Signal, Signals};
-use exm_session::{Errand, Look, Session, State, Stats, drive};
+use exm_session::{Application, LoopControl, Session, State, Stats, drive};
 use exm_units::{Instant, Span};
-use ratatui::Frame;
-use ratatui::layout::Rect;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-/// How often the screen is drawn, and the keyboard asked.
+/// How often the screen is drawn and the keyboard read.
 const FRAME: Span = Span::from_millis(200);
 /// How often a line is printed.
 const LINE: Span = Span::from_secs(1);
-/// A server that has not answered for so long may not be there.
+/// After this long without an answer the user is told that the server may not be running.
 const PATIENCE: Span = Span::from_secs(5);
 
 /// How a session is shown.
@@ -32,35 +31,7 @@ pub(crate) struct DisplayFlags {
     pub(crate) quiet: bool,
 }
 
-/// A session at one moment, and what it is for.
-pub(crate) struct Moment<'a, E> {
-    /// When it is.
-    pub(crate) now: Instant,
-    /// What the session is doing.
-    pub(crate) stats: &'a Stats,
-    /// The last minute of it.
-    pub(crate) history: &'a History,
-    /// What it is for.
-    pub(crate) errand: &'a E,
-}
-
-/// What is shown of what a session is for.
-pub(crate) trait View<E> {
-    /// Looks at what is new; what the user is told of it, once.
-    fn look(&mut self, _moment: &Moment<'_, E>) -> Option<String> {
-        None
-    }
-
-    /// What stands at the end of a line a second.
-    fn line(&self, _errand: &E) -> String {
-        String::new()
-    }
-
-    /// Draws the session and what it is for.
-    fn draw(&self, frame: &mut Frame, area: Rect, moment: &Moment<'_, E>);
-}
-
-/// Tells the user how a session is.
+/// Shows the user how a session is doing.
 pub(crate) struct Display<V> {
     kind: Kind,
     view: V,
@@ -68,7 +39,7 @@ pub(crate) struct Display<V> {
     state: State,
     moves: u64,
     is_too_large: bool,
-    /// The server that is to answer, until it has, or the user was told that it does not.
+    /// The server that has not answered yet, until the user has been told so.
     awaited: Option<String>,
     next: Instant,
 }
@@ -83,8 +54,8 @@ enum Kind {
 }
 
 impl<V> Display<V> {
-    /// A live one of `view` where the standard output is a terminal that is `free` for it, and `flags`
-    /// say nothing else. `title` is the command.
+    /// A display of `view`: live if the standard output is a terminal that is `free` for it and `flags` do not
+    /// say otherwise. `title` is the command.
     pub(crate) fn new(title: &str, flags: DisplayFlags, free: bool, view: V) -> Display<V> {
         let live = || free && std::io::stdout().is_terminal();
         let kind = match flags {
@@ -105,13 +76,13 @@ impl<V> Display<V> {
         }
     }
 
-    /// The same of a session with `server`, which is to answer.
+    /// The same for a session with `server`, which has not answered yet.
     pub(crate) fn awaiting(self, server: &str) -> Display<V> {
         Display { awaited: Some(server.to_owned()), ..self }
     }
 
-    /// Shows what is new. When it wants to be asked again; nothing where the user wants to end.
-    fn update<E>(&mut self, session: &Session, errand: &E) -> Option<Instant>
+    /// Updates the display. Returns when to update it next, or `None` if the user has asked to quit.
+    fn update<E>(&mut self, session: &Session, application: &E) -> Option<Instant>
     where
         V: View<E>,
     {
@@ -121,7 +92,7 @@ impl<V> Display<V> {
         }
         let stats = session.stats();
         self.history.record(now, &stats);
-        let moment = Moment { now, stats: &stats, history: &self.history, errand };
+        let moment = Moment { now, stats: &stats, history: &self.history, application };
         let news = self.view.look(&moment);
         let news = news.as_deref();
         self.next = now + FRAME;
@@ -130,7 +101,7 @@ impl<V> Display<V> {
             Kind::Notes => self.tell(now, &stats, news),
             Kind::Lines => {
                 self.next = now + LINE;
-                let line = self.history.line(&stats) + &self.view.line(errand);
+                let line = self.history.line(&stats) + &self.view.line(application);
                 self.tell(now, &stats, news);
                 tell(&(line + "\n"));
             }
@@ -145,7 +116,7 @@ impl<V> Display<V> {
         Some(self.next)
     }
 
-    /// Tells of changes, and of the `news`.
+    /// Reports changes, and the `news`.
     fn tell(&mut self, now: Instant, stats: &Stats, news: Option<&str>) {
         let at = |text: &str| note(&format!("{:.1} s: {text}", now.as_secs_f64()));
         if stats.state != self.state || stats.counters.moves != self.moves {
@@ -169,48 +140,47 @@ impl<V> Display<V> {
         if let Some(news) = news {
             at(news);
         }
-        if stats.counters.refused.too_large > 0 && !self.is_too_large {
+        if stats.counters.socket_errors.too_large > 0 && !self.is_too_large {
             self.is_too_large = true;
             at("packets are larger than the way to the other end carries: give a smaller --mtu");
         }
     }
 }
 
-/// Carries on with `errand` until it is done or the user wants to end. The signal by which it was ended
-/// before it was done.
-pub(crate) fn carry<E: Errand, V: View<E>>(
+/// Runs `application` until it is done or the user ends it. Returns the signal that ended it, if one did.
+pub(crate) fn carry<E: Application, V: View<E>>(
     session: &mut Session,
-    errand: &mut E,
+    application: &mut E,
     mut display: Display<V>,
 ) -> Result<Option<Signal>, Failure> {
     let signals = Signals::catch()?;
     interrupt::hand_over();
     let mut ended = None;
-    let look = |session: &Session, errand: &E, alarmed: bool| {
+    let monitor = |session: &Session, application: &E, alarmed: bool| {
         ended = if alarmed { signals.take() } else { None };
         if ended.is_some() {
-            return Look::Stop;
+            return LoopControl::Stop;
         }
-        match display.update(session, errand) {
-            Some(again) => Look::Again(again),
+        match display.update(session, application) {
+            Some(again) => LoopControl::WakeAt(again),
             None => {
                 ended = Some(Signal::Interrupt);
-                Look::Stop
+                LoopControl::Stop
             }
         }
     };
-    let driven = drive(session, errand, signals.as_fd(), look);
-    // The terminal is the user's again before anything else is told.
+    let driven = drive(session, application, signals.as_fd(), monitor);
+    // Restores the terminal before anything else is printed.
     drop(display);
     match driven {
-        // Whoever read what is printed has seen enough.
+        // The reader of our output has closed it.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ended),
         Err(error) => Err(Failure::new(format!("the session cannot go on: {error}"))),
         Ok(()) => Ok(ended),
     }
 }
 
-/// What the program ends with that was ended by `signal`, if it was.
+/// The exit code of a program that `signal`, if any, has ended.
 pub(crate) fn code_of(signal: Option<Signal>) -> ExitCode {
     signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(signal.exit_code()))
 }

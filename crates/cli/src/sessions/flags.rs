@@ -1,7 +1,8 @@
 //! Options that the commands over sessions share.
 
 use crate::shell::{Failure, note, quoted};
-use exm_datagram::{Key, PortRange};
+use exm_datagram::Key;
+use exm_endpoint::PortRange;
 use exm_session::Settings;
 use exm_sprout::{Method, Model};
 use exm_units::Probability;
@@ -15,11 +16,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// Where a key is looked for unless told.
+/// The default environment variable of the key.
 const KEY: &str = "EXM_KEY";
 
-/// The environment variable that may hold the key, and what it held. It is taken out of the environment
-/// as the command line is read, before there are threads, and so no program that is started has it.
+/// The environment variable that may hold the key, and its value. It is removed from the environment while
+/// the command line is parsed, before there are threads, so that no child process inherits it.
 #[derive(Clone)]
 struct KeyVariable {
     name: String,
@@ -40,7 +41,7 @@ impl fmt::Debug for KeyVariable {
     }
 }
 
-/// Where the key is.
+/// Where the key is read.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Key")]
 pub(crate) struct KeyFlags {
@@ -56,7 +57,7 @@ pub(crate) struct KeyFlags {
 }
 
 impl KeyFlags {
-    /// The key.
+    /// Reads the key.
     pub(crate) fn key(&self) -> Result<Key, Failure> {
         let key = match &self.key_file {
             Some(file) => {
@@ -75,7 +76,7 @@ impl KeyFlags {
     }
 }
 
-/// Warns where the key in `file` is one that others can read, as wg(8) does.
+/// Warns if others can read the key in `file`, as wg(8) does.
 fn warn_of_readers(file: &Path) {
     let Ok(metadata) = file.metadata() else { return };
     if metadata.is_file() && metadata.mode() & 0o077 != 0 {
@@ -110,7 +111,7 @@ impl ServerFlags {
         if self.new_key { Ok(Key::generate()?) } else { self.key.key() }
     }
 
-    /// Why there is no server, which `error` says, and the way out.
+    /// The failure of a server that `error` describes, with a remedy.
     pub(crate) fn refused(error: &impl Error) -> Failure {
         let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
         let failure = Failure::new(error.to_string());
@@ -128,7 +129,7 @@ impl ServerFlags {
         }
     }
 
-    /// Tells the user the `port` where it listens, unless `quiet`, and `key` if it is new.
+    /// Prints the `port` unless `quiet`, and `key` if it is new.
     pub(crate) fn tell(&self, port: u16, key: &Key, quiet: bool) -> Result<(), Failure> {
         if !quiet {
             note(&format!("listening on UDP port {port}"));
@@ -139,7 +140,7 @@ impl ServerFlags {
                 Failure::from(error).with_tip(tip)
             })?,
             None if self.new_key => {
-                // Not by a note: it is read by programs, too.
+                // Not as a note: programs parse it, too.
                 let _ = writeln!(io::stderr(), "key: {}", key.to_text().as_str());
             }
             _ => {}
@@ -163,7 +164,7 @@ pub(crate) struct SproutFlags {
     mtu: u16,
 }
 
-/// A probability that something can be forecast with.
+/// Parses a probability that forecasts support.
 fn risk(text: &str) -> Result<Probability, String> {
     let risk: Probability =
         text.parse().map_err(|error: exm_units::ParseUnitError| error.to_string())?;
@@ -186,14 +187,14 @@ impl SproutFlags {
     }
 }
 
-/// The standard input, from which nothing is read ahead.
+/// The standard input, unbuffered, so that nothing is read ahead.
 pub(crate) fn input() -> Result<File, Failure> {
     let file = io::stdin().as_fd().try_clone_to_owned();
     let failed = |error| Failure::new(format!("cannot read the standard input: {error}"));
     Ok(File::from(file.map_err(failed)?))
 }
 
-/// All addresses of `server`, a name or an address, with a port unless it is the usual one.
+/// All addresses of `server`, a name or an address with an optional port.
 pub(crate) fn servers(server: &str) -> Result<Vec<SocketAddr>, Failure> {
     addresses(&with_port(server))
 }

@@ -4,29 +4,29 @@ use exm_session::{State, Stats};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 
-/// How far back it goes.
+/// Its length.
 pub(super) const LENGTH: Span = Span::from_secs(60);
 
-/// What a session did lately.
+/// The recent samples of a session.
 #[derive(Default)]
 pub(crate) struct History {
     samples: VecDeque<Sample>,
     last: Option<(Instant, [u64; 2])>,
 }
 
-/// A session at one moment.
+/// A session at one time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
-    /// When.
+    /// The time.
     pub(super) at: Instant,
-    /// Millions of bits a second that were sent since the sample before, and received.
+    /// The rates in Mbit/s since the previous sample, sent and received.
     pub(super) mbps: [f64; 2],
-    /// The smoothed round-trip time in milliseconds.
+    /// The smoothed RTT in milliseconds.
     pub(super) rtt: Option<f64>,
 }
 
 impl History {
-    /// What `stats` tell at `now`.
+    /// Adds the `stats` at `now`.
     pub(crate) fn record(&mut self, now: Instant, stats: &Stats) {
         let counters = &stats.counters;
         let bytes = [counters.sent_bytes.get(), counters.received_bytes.get()];
@@ -43,17 +43,17 @@ impl History {
         }
     }
 
-    /// From the oldest to the newest.
+    /// The samples, oldest first.
     pub(super) fn samples(&self) -> impl Iterator<Item = &Sample> {
         self.samples.iter()
     }
 
-    /// The newest.
+    /// The newest sample.
     pub(super) fn newest(&self) -> Option<&Sample> {
         self.samples.back()
     }
 
-    /// The session now, in a line.
+    /// The session as one line.
     pub(crate) fn line(&self, stats: &Stats) -> String {
         let Some(sample) = self.newest() else { return String::new() };
         let rtt = sample.rtt.map_or("-".to_owned(), |rtt| format!("{rtt:.0}"));

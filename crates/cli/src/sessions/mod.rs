@@ -1,11 +1,12 @@
-//! What the commands over sessions share: where servers are and who may talk to them, how a session
-//! works, and how it is shown.
+//! What the commands over sessions share: options of servers, keys and Sprout, and the display.
 
 mod display;
 mod flags;
 mod history;
 mod screen;
+mod view;
 
-pub(crate) use display::{Display, DisplayFlags, Moment, View, carry, code_of};
+pub(crate) use display::{Display, DisplayFlags, carry, code_of};
 pub(crate) use flags::{KeyFlags, ServerFlags, SproutFlags, addresses, input, servers};
 pub(crate) use screen::{Charts, draw_rates, draw_rtts, words};
+pub(crate) use view::{Moment, View};

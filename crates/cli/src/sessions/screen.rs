@@ -1,7 +1,7 @@
-//! [`Screen`]: the whole terminal; and [`Charts`], a session on it as it goes on.
+//! [`Screen`]: the whole terminal; and [`Charts`], which shows a session on it.
 
-use super::display::{Moment, View};
 use super::history::{History, LENGTH, Sample};
+use super::view::{Moment, View};
 use exm_session::{State, Stats};
 use exm_sprout::Forecast;
 use exm_units::Bytes;
@@ -18,33 +18,33 @@ use std::time::Duration;
 
 const SENT: Color = Color::Yellow;
 const RECEIVED: Color = Color::Cyan;
-/// Below so many lines the charts have no room.
+/// The least height for charts.
 const LEAST_HEIGHT: u16 = 14;
 
-/// The terminal, until it is dropped.
+/// The terminal, which is restored when this is dropped.
 pub(super) struct Screen {
     terminal: DefaultTerminal,
     title: String,
 }
 
 impl Screen {
-    /// Takes the terminal; nothing where it cannot be had. `title` is the command.
+    /// Takes over the terminal; `None` if that fails. `title` is the command.
     pub(super) fn open(title: &str) -> Option<Screen> {
         let terminal = ratatui::try_init().ok()?;
         Some(Screen { terminal, title: format!(" exm {title} ") })
     }
 
-    /// Has `view` draw on what is inside the frame.
+    /// Draws `view` inside the border.
     pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame, Rect)) {
         let Screen { terminal, title } = self;
-        // What cannot be shown is not worth failing for.
+        // A failure to draw does not end the session.
         let _ = terminal.draw(|frame| {
             let inside = border(frame, title);
             view(frame, inside);
         });
     }
 
-    /// Whether the user has asked for the end: the terminal does not make a signal of it now.
+    /// Whether the user has asked to quit; in raw mode Ctrl-C is not a signal.
     pub(super) fn wants_end(&mut self) -> bool {
         while event::poll(Duration::ZERO).unwrap_or(false) {
             let Ok(Event::Key(key)) = event::read() else { continue };
@@ -63,7 +63,7 @@ impl Drop for Screen {
     }
 }
 
-/// Draws a border with `title`; what is inside.
+/// Draws a border with `title`; returns the area inside.
 fn border(frame: &mut Frame, title: &str) -> Rect {
     let block = Block::bordered().title(title.bold()).title_bottom(" q ends ");
     let inside = block.inner(frame.area());
@@ -71,7 +71,7 @@ fn border(frame: &mut Frame, title: &str) -> Rect {
     inside
 }
 
-/// A session alone: in words, its rates and round-trip times, its forecasts.
+/// A session by itself: state, rates, RTTs, forecasts.
 pub(crate) struct Charts;
 
 impl<E> View<E> for Charts {
@@ -92,12 +92,17 @@ fn draw(frame: &mut Frame, area: Rect, history: &History, stats: &Stats) {
     let [rates, rtts] = halves().areas(over_time);
     draw_rates(frame, rates, history);
     draw_rtts(frame, rtts, history);
-    let [heard, made] = halves().areas(forecasts);
-    draw_forecast(frame, heard, (" forecast for what is sent, kB ", SENT), &stats.heard);
-    draw_forecast(frame, made, (" forecast for what is received, kB ", RECEIVED), &stats.made);
+    let [peer, own] = halves().areas(forecasts);
+    draw_forecast(frame, peer, (" forecast for what is sent, kB ", SENT), &stats.peer_forecast);
+    draw_forecast(
+        frame,
+        own,
+        (" forecast for what is received, kB ", RECEIVED),
+        &stats.own_forecast,
+    );
 }
 
-/// The session in words.
+/// The session in a few lines of text.
 pub(crate) fn words(history: &History, stats: &Stats) -> Vec<Line<'static>> {
     let peer = stats.peer.map_or(String::new(), |peer| format!(" with {peer}"));
     let state = match stats.state {
@@ -108,7 +113,7 @@ pub(crate) fn words(history: &History, stats: &Stats) -> Vec<Line<'static>> {
     let mbps = history.newest().map_or([0.0; 2], |sample| sample.mbps);
     let rtt = stats.srtt.map_or("-".to_owned(), |rtt| format!("{:.0} ms", rtt.as_millis_f64()));
     let counters = &stats.counters;
-    let (dropped, refused) = (counters.dropped.total(), counters.refused.total());
+    let (dropped, refused) = (counters.dropped.total(), counters.socket_errors.total());
     let kilo = |bytes: Bytes| format!("{:.1} kB", bytes.get() as f64 / 1e3);
     vec![
         Line::from(vec![state, Text::raw(peer)]),
@@ -124,26 +129,26 @@ pub(crate) fn words(history: &History, stats: &Stats) -> Vec<Line<'static>> {
             kilo(stats.deliverable),
         )),
         Line::from(format!(
-            "datagrams: {} sent, {} received, {dropped} dropped, {refused} refused by the system",
+            "datagrams: {} sent, {} received, {dropped} dropped, {refused} socket errors",
             counters.sent, counters.received,
         )),
     ]
 }
 
-/// The rates of the last minute.
+/// Draws the rates of the last minute.
 pub(crate) fn draw_rates(frame: &mut Frame, area: Rect, history: &History) {
     let points = |index: usize| points(history, move |sample| Some(sample.mbps[index]));
     let lines = [(points(0), SENT), (points(1), RECEIVED)];
     draw_lines(frame, area, " rate, Mbps ", &lines);
 }
 
-/// The round-trip times of the last minute.
+/// Draws the RTTs of the last minute.
 pub(crate) fn draw_rtts(frame: &mut Frame, area: Rect, history: &History) {
     let lines = [(points(history, |sample| sample.rtt), Color::Magenta)];
     draw_lines(frame, area, " round trip, ms ", &lines);
 }
 
-/// Values by the seconds since the newest.
+/// Values by seconds relative to the newest sample.
 fn points(history: &History, value: impl Fn(&Sample) -> Option<f64>) -> Vec<(f64, f64)> {
     let Some(newest) = history.newest() else { return Vec::new() };
     let place = |sample: &Sample| -newest.at.saturating_since(sample.at).as_secs_f64();
@@ -165,13 +170,13 @@ fn draw_lines(frame: &mut Frame, area: Rect, title: &str, lines: &[(Vec<(f64, f6
     frame.render_widget(chart.x_axis(past).y_axis(height), area);
 }
 
-/// The next of 1, 2, 5, 10, 20 ... that is not below `value`.
+/// The next of 1, 2, 5, 10, 20 ... that is at least `value`.
 fn round_up(value: f64) -> f64 {
     let steps = (-3..=9).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(power)));
     steps.into_iter().find(|&step| step >= value).unwrap_or(value)
 }
 
-/// How much is delivered by the end of each tick.
+/// Draws the bytes delivered by the end of each tick.
 fn draw_forecast(
     frame: &mut Frame,
     area: Rect,
@@ -198,7 +203,8 @@ fn draw_forecast(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use exm_datagram::{Key, PortRange};
+    use exm_datagram::Key;
+    use exm_endpoint::PortRange;
     use exm_os::Clock;
     use exm_session::{Session, Settings};
     use exm_units::{Instant, Span};

@@ -60,9 +60,9 @@ fn what_cannot_be_is_told() {
     folder.write("old.log", "mine");
     for (words, part) in [
         ("--log old.log", "old.log exists already"),
-        ("--log lte.up --force", "lte.up is also lte.up"),
-        ("--mahimahi-log ./lte --force", "./lte.up is also lte.up"),
-        ("--log new.up --mahimahi-log new", "new.up is also new.up"),
+        ("--log lte.up --force", "lte.up is used twice"),
+        ("--mahimahi-log ./lte --force", "./lte.up and lte.up are the same file"),
+        ("--log new.up --mahimahi-log new", "new.up is used twice"),
         ("--log . --force", ". is a folder, not a file"),
         ("--log /dev/null --force", "/dev/null is a device or a socket"),
     ] {

@@ -1,7 +1,7 @@
 //! `exm design`, `exm score` and `exm demo` from outside.
 
 use crate::common::{Folder, assert_fails, error_of};
-use exm_remy::{ArrivalTimes, TableFile};
+use exm_table::{ArrivalTimes, TableFile};
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
@@ -182,10 +182,13 @@ fn a_design_replaces_no_file_but_its_own() {
     // The table is all that is left of hours of work, and its checkpoint is gone.
     fails("-o cc.json --steps 1", &["cc.json exists already", "--force"]);
     fails("-o new.json --log cc.json.log.jsonl", &["cc.json.log.jsonl exists already"]);
-    fails("-o new.json --checkpoint model.toml --force", &["model.toml is also model.toml"]);
-    fails("-o new.json --log ./model.toml --force", &["./model.toml is also model.toml"]);
-    fails("-o new.json --start cc.json --checkpoint cc.json --force", &["is also cc.json"]);
-    fails("-o cc.json --log cc.json --force", &["cc.json is also cc.json"]);
+    fails("-o new.json --checkpoint model.toml --force", &["model.toml is used twice"]);
+    fails(
+        "-o new.json --log ./model.toml --force",
+        &["./model.toml and model.toml are the same file"],
+    );
+    fails("-o new.json --start cc.json --checkpoint cc.json --force", &["cc.json is used twice"]);
+    fails("-o cc.json --log cc.json --force", &["cc.json is used twice"]);
     fails("-o new.json --checkpoint . --force --clean", &[". is a folder"]);
     fails("-o new.json --checkpoint cc.json --resume", &["cannot go on from cc.json"]);
     #[cfg(unix)]

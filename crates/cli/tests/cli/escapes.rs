@@ -93,7 +93,7 @@ fn titles_and_json_are_shown() {
         format!(
             "title = \"{title}\"\nduration = \"2 s\"\n[dumbbell]\nrate = \"5 Mbps\"\n\
              rtt = \"50 ms\"\nbuffer = \"50 packets\"\nsenders = 1\ncontroller = \"scheme\"\n\
-             traffic = {{ on = \"ever\" }}\n[experiment]\n\
+             traffic = {{ on = \"always\" }}\n[experiment]\n\
              [[experiment.scheme]]\nname = \"aimd\"\ncontroller = \"aimd\"\n"
         ),
     );

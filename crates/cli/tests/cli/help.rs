@@ -36,7 +36,7 @@ fn pages_are_as_the_snapshots_have_them() {
         assert!(
             known == all,
             "help pages at {width} columns differ, first at {differs:?}; if they should, \
-             TRYCMD=overwrite cargo test -p exmachina --test cli help writes {file} anew"
+             TRYCMD=overwrite cargo test -p exm --test cli help writes {file} anew"
         );
     }
 }

@@ -11,14 +11,21 @@ mod documents;
 mod escapes;
 mod experiment;
 mod help;
+mod init;
+mod licences;
+mod manual;
 mod missing;
 mod program;
+mod reference;
+mod rooms;
 #[cfg(target_os = "linux")]
 mod running;
 #[cfg(target_os = "linux")]
 mod saturate;
+mod shipped;
 mod snapshots;
 #[cfg(target_os = "linux")]
 mod sprout;
 #[cfg(target_os = "linux")]
 mod tunnel;
+mod tutorials;

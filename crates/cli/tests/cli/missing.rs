@@ -9,7 +9,7 @@ const MODEL: &str = "[network]\nrate = \"5 Mbps\"\nrtt = \"100 ms\"\nsenders = 2
 fn scenario(link: &str, controller: &str) -> String {
     format!(
         "duration = \"1 s\"\n[[link]]\nname = \"a\"\n{link}\n[[flow]]\nrtt = \"10 ms\"\n\
-         controller = \"{controller}\"\ntraffic.on = \"ever\"\n"
+         controller = \"{controller}\"\ntraffic.on = \"always\"\n"
     )
 }
 
@@ -69,6 +69,9 @@ fn unknown_names_end_every_command_alike() {
             ("table diff coexist coexits", "there is no table \"coexits\""),
             ("table convert coexits a.json", "there is no table \"coexits\""),
             ("design model.toml -o a.json --start coexits", "there is no table \"coexits\""),
+            ("design demmo -o a.json", "there is no model \"demmo\": did you mean \"demo\"?"),
+            ("score aimd --model 2x", "there is no model \"2x\": did you mean \"1x\"?"),
+            ("simulate dumbel", "there is no scenario \"dumbel\": did you mean \"dumbbell\"?"),
             ("experiment run thesis-3-44", "there is no experiment \"thesis-3-44\": did you mean"),
             ("experiment run experiment.toml", controller),
             ("experiment run thesis-3-4 --only cubci", "for '--only': there is no such scheme"),
@@ -214,7 +217,7 @@ fn commands_on_the_network_tell_it_alike() {
     );
 }
 
-/// The README lists the codes as the help does.
+/// The README lists the codes by the words that the help begins with.
 #[test]
 fn exit_codes_are_documented() {
     let folder = Folder::new("exit-codes");
@@ -226,7 +229,13 @@ fn exit_codes_are_documented() {
     let readme = std::fs::read_to_string(readme).expect("it is there");
     let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with(' ')).collect();
     assert!(rows.len() >= 4, "{table}");
-    for row in rows {
-        assert!(readme.contains(&format!("{row}\n")), "README.md lacks: {row}");
+    for (code, meaning) in rows.iter().filter_map(|row| row.trim().split_once("  ")) {
+        let meaning = meaning.trim().split(':').next().unwrap_or_default();
+        let listed = format!("{code}: {meaning}");
+        // Rows that go on from the one before them begin with no number.
+        assert!(
+            code.parse::<u8>().is_err() || readme.contains(&listed),
+            "README.md lacks: {listed}"
+        );
     }
 }

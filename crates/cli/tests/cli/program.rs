@@ -1,7 +1,8 @@
 //! The program from outside: results as JSON, files that are whole or not there, pipes.
 
 use crate::common::{Folder, assert_envelope, assert_fails, error_of};
-use exm_remy::{Action, Provenance, RuleTable, Signal, SignalSet, TableFile, dna};
+use exm_remy::{Action, RuleTable, Signal, SignalSet};
+use exm_table::{Provenance, TableFile, dna};
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
@@ -155,7 +156,7 @@ fn comparisons_are_over_tcp_with_one_buffer_unless_told() {
     assert_ne!(bare["means"], simulated["means"]);
     let text = folder.text(&format!("{SIMULATE} --cc a.json"));
     let setup = "link 15 Mbps, rtt 150 ms, senders 1*, buffer 1000 packets*, queue drop-tail*, loss 0*, host \
-                 tcp*,\non ever*, duration 5 s, runs 1*, seed 1* (* default)\n";
+                 tcp*,\non always*, duration 5 s, runs 1*, seed 1* (* default)\n";
     assert!(text.replace('\n', " ").contains(&setup.replace('\n', " ")), "{text}");
 }
 
@@ -265,7 +266,7 @@ fn tables_that_are_none_are_refused() {
 fn simulations_of_what_there_is_not_are_refused() {
     let folder = tables("refused");
     let scenario = "duration = \"5 s\"\n[dumbbell]\nrate = \"15 Mbps\"\nrtt = \"150 ms\"\n\
-                    senders = 1\ncontroller = \"none.dna\"\ntraffic.on = \"ever\"\n";
+                    senders = 1\ncontroller = \"none.dna\"\ntraffic.on = \"always\"\n";
     folder.write("s.toml", scenario);
     folder.write("cut.toml", &scenario[..40]);
     folder.write("garbage.toml", b"\xff\xfe");
@@ -285,7 +286,7 @@ fn simulations_of_what_there_is_not_are_refused() {
     flags("--cc cut.dna", &["'cut.dna' for '--cc'", "not a table in Remy's format"]);
     flags("--cc aimd --on soon --off 1s", &["'soon' for '--on'", "\"soon\" is no distribution"]);
     flags("--cc aimd --on 5s", &["'5s' for '--on'", "give --off as well"]);
-    flags("--cc aimd --off 5s", &["'5s' for '--off'", "on for ever"]);
+    flags("--cc aimd --off 5s", &["'5s' for '--off'", "always on"]);
     flags("--cc aimd --on 5s --off 1kB", &["'1kB' for '--off'", "is no time"]);
     flags("--cc aimd --buffer 5", &["'5' for '--buffer'", "is no buffer"]);
     flags("--cc aimd --buffer 10B", &["for '--buffer'", "holds no packet"]);
@@ -410,4 +411,37 @@ fn a_dash_is_the_standard_output() {
     let words = "saturate record 127.0.0.1:9 --key-file key --device lo -o -";
     assert_fails(&folder.run(words), 2, &["'-' for '--out'", "three files"]);
     assert!(!folder.path("-").exists());
+}
+
+#[test]
+fn a_table_is_drawn_with_what_fired() {
+    let folder = tables("plot");
+    let words = "table plot general-delta1 --duration 10s";
+    folder.text(&format!("{words} -o growth.svg"));
+    let growth = fs::read_to_string(folder.path("growth.svg")).expect("a picture");
+    assert!(growth.contains("rtt_ratio</text>") && growth.contains("ack_ewma, ms</text>"));
+    let boxes: Vec<&str> = growth.split("<title>rule ").skip(1).collect();
+    assert!(boxes.len() > 5, "{} boxes", boxes.len());
+    // Each place belongs to one rule, so that no share of the ACKs is counted twice.
+    let share = |text: &str| -> Option<f64> {
+        text.split(" % of ACKs").next()?.rsplit(' ').next()?.parse().ok()
+    };
+    let total: f64 = boxes.iter().filter_map(|text| share(text)).sum();
+    assert!(total > 5.0 && total < 101.0, "{total} % of the ACKs");
+    assert!(growth.contains("<polyline"), "there is no trajectory");
+    folder.text(&format!("{words} -o again.svg"));
+    assert_eq!(growth, fs::read_to_string(folder.path("again.svg")).expect("a picture"));
+    // An underscore in these words would be a space.
+    let drawn = |words: &str, x: &str| {
+        folder.exm(words).args(["--x", x]).output().expect("the program starts")
+    };
+    let paced = drawn(&format!("{words} --colour pace -o pace.svg"), "send_ewma");
+    assert!(paced.status.success(), "{}", error_of(&paced));
+    let pace = fs::read_to_string(folder.path("pace.svg")).expect("a picture");
+    assert!(pace.contains("send_ewma, ms</text>") && pace.contains(">least time between"));
+    let same = drawn(&format!("{words} -o none.svg"), "ack_ewma");
+    assert_fails(&same, 2, &["'ack_ewma' for '--y'", "give another"]);
+    let kept = folder.run(&format!("{words} -o growth.svg"));
+    assert_fails(&kept, 1, &["growth.svg"]);
+    assert_fails(&folder.run(&format!("{words} --x rtt -o none.svg")), 2, &["is not a signal"]);
 }

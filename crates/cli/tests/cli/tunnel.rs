@@ -227,7 +227,7 @@ fn what_is_wrong_is_told_with_the_way_out() {
     serve("--allow 10.9.0.0/16 --private", 2, &["--private", "--allow"]);
     serve("--allow 10.2.0.0/16", 1, &["the network 10.2.0.0/16 cannot be reached", "no route"]);
     serve("--network 10.9.0.0/33", 2, &["'10.9.0.0/33' for '--network", "10.77.0.0/24"]);
-    serve("--device lo", 1, &["the TUN device lo cannot be made", "--device"]);
+    serve("--device lo", 1, &["cannot create the TUN device lo", "--device"]);
     serve("--device 'a b'", 2, &["'a b' for '--device", "such as exm0"]);
     serve("--bind 192.0.2.1", 1, &["of 192.0.2.1: Cannot assign", "--bind"]);
     fails("serve --key-file none", 2, &["cannot read the key from none", "--new-key"]);
@@ -247,7 +247,7 @@ fn root_is_asked_for() {
     let mut command = Command::new("setpriv");
     let output = command.args(setpriv).args(["serve", "--new-key"]).current_dir(&folder.0).output();
     match output {
-        Ok(output) if exm_os::Rights::are_there() && output.status.code() != Some(127) => {
+        Ok(output) if exm_os::Rights::already_held() && output.status.code() != Some(127) => {
             assert_fails(&output, 1, &["which only root may", "sudo"]);
         }
         _ => exm_testing::skip("without root's rights or setpriv"),

@@ -188,7 +188,7 @@ fn challenges_are_few_and_small() {
     assert_eq!(pair.challenge(at(6210)), None, "the client is where it was");
     for port in 10..100 {
         assert!(!pair.say(at(6300), port));
-        assert!(pair.roaming.candidates.len() <= MOST_CANDIDATES);
+        assert!(pair.roaming.candidates.len() <= MAX_CANDIDATES);
     }
 }
 

@@ -20,7 +20,7 @@ fn outside(design: &Conditions, lines: &str) -> Vec<String> {
 }
 
 const WITHIN: &str = "rate = \"15 Mbps\"\nrtt = \"150 ms\"\nsenders = 8\nbuffer = \"2000 packets\"\n\
-                      traffic.on = \"ever\"\n";
+                      traffic.on = \"always\"\n";
 
 #[test]
 fn nothing_is_outside_within_the_ranges() {
@@ -60,7 +60,7 @@ fn a_deeper_buffer_or_shorter_flows_are_not_outside() {
     assert_eq!(outside(&shallow, &WITHIN.replace("2000 packets", "unlimited")), [""; 0]);
     let none = outside(&shallow, &WITHIN.replace("2000 packets", "50 packets"));
     assert_eq!(none, ["buffer 50 packets (designed for 0.5 BDP and more)"]);
-    let short = WITHIN.replace("\"ever\"", "\"exp 1 ms\"\ntraffic.off = \"1 s\"");
+    let short = WITHIN.replace("\"always\"", "\"exp 1 ms\"\ntraffic.off = \"1 s\"");
     assert_eq!(outside(&model(&[]), &short), [""; 0]);
     // A design for short transfers has seen the beginning of a flow and no more.
     let transfers = model(&[("on = \"exp 5 s\"", "on = \"exp 100 kB\"")]);

@@ -1,10 +1,11 @@
 //! Models whose specimens could not be simulated in any sensible time are refused.
 
+use super::classes::Class;
 use super::error::Problem;
-use super::networks::Networks;
+use super::networks::{Networks, Senders};
 use super::section::Section;
-use super::traffic::mean_below;
-use exm_sim::traffic::{OnFor, OnOff};
+use exm_random::Distribution;
+use exm_sim::traffic::OnFor;
 use exm_units::Span;
 
 /// The most flows of one specimen, as expected: a hundred times those of the busiest model we keep,
@@ -17,7 +18,7 @@ const MAX_PACKETS: u64 = 1_000_000_000;
 pub(super) fn check(
     top: Section<'_>,
     networks: &Networks,
-    traffic: &OnOff,
+    classes: &[Class],
     duration: Span,
 ) -> Result<(), Problem> {
     let at = |section, key, what| {
@@ -36,7 +37,7 @@ pub(super) fn check(
         );
         return at("network", "rate", what);
     }
-    let flows = expected_flows(networks, traffic, duration);
+    let flows: f64 = classes.iter().map(|class| expected_flows(networks, class, duration)).sum();
     if flows > MAX_FLOWS {
         let what = format!(
             "a specimen has up to {MAX_FLOWS} flows, and here {flows:.0e} are to be expected: let \
@@ -47,25 +48,27 @@ pub(super) fn check(
     Ok(())
 }
 
-/// How many flows are to be expected of a specimen at the worst: those of all senders, an amount
+/// How many flows of a class are to be expected of a specimen at the worst, an amount
 /// of data taking a round trip and its time on the fastest link.
-fn expected_flows(networks: &Networks, traffic: &OnOff, duration: Span) -> f64 {
-    let seconds = duration.as_secs_f64();
+fn expected_flows(networks: &Networks, class: &Class, duration: Span) -> f64 {
+    let (seconds, traffic) = (duration.as_secs_f64(), &class.traffic);
+    let shortest_rtt = class.rtt_extremes(networks).0.as_secs_f64();
+    let (_, Senders(senders)) = class.count.ends();
     let service = networks.shortest_service().as_secs_f64();
-    let data = |amount, packet: f64| {
-        let packets = mean_below(amount, packet * seconds / service) / packet;
-        networks.shortest_rtt().as_secs_f64() + packets.max(1.0) * service
+    let data = |amount: &Distribution, packet: f64| {
+        let packets = amount.mean_below(packet * seconds / service) / packet;
+        shortest_rtt + packets.max(1.0) * service
     };
     let on = match &traffic.on {
-        OnFor::Ever => seconds,
-        OnFor::Time(time) => mean_below(time, seconds),
+        OnFor::Always => seconds,
+        OnFor::Time(time) => time.mean_below(seconds),
         OnFor::Packets(amount) => data(amount, 1.0),
         OnFor::Bytes(amount) => data(amount, networks.packet.get() as f64),
     };
     // What lasts longer than the specimen ends with it: of a mean that owes all to a few values so
     // long, a specimen sees nothing.
-    let off = mean_below(&traffic.off, seconds);
-    networks.most_senders() as f64 * seconds / (on + off)
+    let off = traffic.off.mean_below(seconds);
+    senders as f64 * seconds / (on + off)
 }
 
 #[cfg(test)]
@@ -74,7 +77,7 @@ mod tests {
     use crate::model::Model;
     use crate::model::tests::{NETWORK, TRAFFIC, model, problem};
     use exm_random::{Purpose, Stream};
-    use exm_sim::traffic::{Job, Switch};
+    use exm_sim::traffic::{FlowDemand, TrafficSource};
     use exm_units::Instant;
 
     const SOME: &str = "rate = \"10 Mbps\"\nrtt = \"10 ms\"\nsenders = \"1..10\"";
@@ -85,7 +88,7 @@ mod tests {
     }
 
     fn expected(model: &Model) -> f64 {
-        expected_flows(&model.networks, &model.traffic, model.design().duration)
+        expected_flows(&model.networks, &model.classes()[0], model.design().duration)
     }
 
     #[test]
@@ -150,12 +153,15 @@ mod tests {
     fn started(model: &Model, index: usize) -> u64 {
         let end = Instant::ZERO + model.design().duration;
         let stream = Stream::new(1, Purpose::Traffic, index);
-        let mut switch = Switch::new(model.traffic.clone(), stream, model.networks.packet);
-        let (mut now, mut count) = (switch.next_start(Instant::ZERO), 0);
+        let mut source =
+            TrafficSource::new(model.classes()[0].traffic.clone(), stream, model.networks.packet);
+        let (mut now, mut count) = (source.next_start(Instant::ZERO), 0);
         while now < end {
             count += 1;
-            let Job::Until(off) = switch.next_job(now) else { panic!("flows that last a time") };
-            now = switch.next_start(off);
+            let FlowDemand::Until(off) = source.next_flow(now) else {
+                panic!("flows that last a time")
+            };
+            now = source.next_start(off);
         }
         count
     }
@@ -170,9 +176,10 @@ mod tests {
             exm_remy::Action::INITIAL,
         );
         let prepared = crate::evaluate::Prepared::new(&table);
-        let mut specimen = model.specimens(1, 0, 1).remove(0);
-        specimen.network.delays = vec![Span::from_millis(10); 10];
-        let outcomes = exm_sim::dumbbell::run(&specimen.network, prepared.rules(), specimen.seed);
+        let specimen = model.specimens(1, 0, 1).remove(0);
+        let mut network = specimen.dumbbell().clone();
+        network.delays = vec![Span::from_millis(10); 10];
+        let outcomes = exm_sim::dumbbell::run(&network, prepared.rules(), specimen.seed);
         assert!(outcomes.iter().all(|outcome| outcome.on_time > Span::from_millis(499)));
     }
 }

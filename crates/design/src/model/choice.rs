@@ -9,7 +9,7 @@
 
 use super::error::Problem;
 use super::section::{Value, elements, parsed};
-use exm_sim::scenario::suggest;
+use exm_grammar::suggest;
 use exm_units::{Rate, Span};
 use std::fmt;
 
@@ -84,6 +84,13 @@ impl<T: Quantity> Choice<T> {
             Choice::List(values) => Some(values),
             Choice::Uniform(..) | Choice::LogUniform(..) => None,
         }
+    }
+
+    /// The least and the largest that it may be.
+    pub(crate) fn ends(&self) -> (T, T) {
+        let all = self.extremes().into_iter();
+        let less = |a: &T, b: &T| a.number().total_cmp(&b.number());
+        all.clone().min_by(less).zip(all.max_by(less)).expect("a choice has a value")
     }
 
     /// All the values of a list, or the ends of a range.

@@ -2,20 +2,23 @@
 
 mod bounds;
 mod choice;
+mod classes;
 mod error;
 mod networks;
+mod objective;
 mod section;
 mod traffic;
 
-pub use error::ModelError;
-pub(crate) use networks::{Buffer, Draw, Networks, Senders};
-pub(crate) use traffic::mean;
+pub use classes::{Class, Role};
+pub(crate) use networks::{Buffer, Draw, Link, Networks, Senders};
 
 use crate::objective::Objective;
+use crate::shipped;
 use error::Problem;
+use exm_cc::Reno;
+use exm_grammar::FileError;
 use exm_remy::{Signal, SignalSet};
-use exm_sim::network::Host;
-use exm_sim::traffic::OnOff;
+use exm_sim::network::{Host, Transport};
 use exm_units::{Fnv1a, Span};
 use section::{Section, Value, elements, parsed, word};
 use std::fmt;
@@ -42,11 +45,23 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `senders` | how many | required |
 /// | `buffer` | what may wait at the link: `"1000 packets"`, `"250 kB"` (whole packets that fit), `"5 BDP"` (of the network drawn) or `"unlimited"` | `"unlimited"` |
 /// | `loss` | chance that a packet is lost after the link: `0.01` or `"1 %"` | `0` |
+/// | `queue` | its discipline at the link, such as `"codel"` | `"drop-tail"` |
 /// | `packet_size` | of every packet | `"1500 B"` |
 /// | `draw` | `"random"`, or `"grid"` for every combination in turn | `"random"` |
+/// | **`[[link]]`** | one more link, after those before it | |
+/// | `rate`, `rtt`, `buffer`, `loss`, `queue` | as in `[network]`; `rtt` is what crossing it adds | as there |
 /// | **`[traffic]`** | | |
 /// | `on` | how long a flow lasts: a time, an amount of data, or `"always"` | required |
 /// | `off` | the time between flows, and before the first | required unless always on |
+/// | **`[[sender]]`** | senders of one kind, in place of `senders` in `[network]` | |
+/// | `name` | what they are called | `"sender 1"` |
+/// | `count` | how many, 0 included | `1` |
+/// | `path` | the links they cross, a run of numbers from 1 on | `1`, of one link |
+/// | `rtt` | round-trip propagation delay | the sum of their links' |
+/// | `on`, `off` | as in `[traffic]` | as there |
+/// | `controller` | what runs them, a controller (over TCP) or a shipped table | the table designed |
+/// | `table` | which table they design: kinds that name the same one share it | their name |
+/// | `objective` | as `[objective]`, such as `{ delta = 10 }` | as there |
 /// | **`[objective]`** | see [`Objective`] | |
 /// | `alpha` | fairness in throughput | `1` |
 /// | `beta` | fairness in delay | `1` |
@@ -61,7 +76,32 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `specimens` | how many networks a candidate is tried on | `16` |
 /// | `host` | what senders run on when the result is scored: `"bare"` or `"tcp"` (see [`Host`]); searches always use the bare host | `"bare"` |
 ///
-/// The first five of `[network]` are exact (`"15 Mbps"`), a list (`["10 Mbps", "20 Mbps"]`, each as
+/// Where kinds of senders design several tables, these are designed together, and what is maximised is the
+/// mean over all of their senders, each by its own objective:
+///
+/// ```
+/// let text = r#"
+///     [network]
+///     rate = "10 Mbps"
+///     rtt = "100 ms"
+///     [traffic]
+///     on = "exp 1 s"
+///     off = "exp 1 s"
+///     [[sender]]
+///     name = "throughput"
+///     count = "0..2"
+///     objective = { delta = 0.1 }
+///     [[sender]]
+///     name = "delay"
+///     count = "0..2"
+///     objective = { delta = 10 }
+/// "#;
+/// let model = exm_design::Model::parse(text, "diversity.toml")?;
+/// assert_eq!(model.tables(), ["throughput", "delay"]);
+/// # Ok::<(), exm_grammar::FileError>(())
+/// ```
+///
+/// The first five of `[network]`, and `count` are exact (`"15 Mbps"`), a list (`["10 Mbps", "20 Mbps"]`, each as
 /// likely), a range (`"10..20 Mbps"`, uniform, both ends included) or a range drawn uniformly in
 /// its logarithm (`"log 4.7..47 Mbps"`). Rates are bits per second or `"1.25 packets/ms"`.
 ///
@@ -75,7 +115,9 @@ const MAX_SPECIMENS: usize = 1_000_000;
 pub struct Model {
     name: Option<String>,
     pub(crate) networks: Networks,
-    pub(crate) traffic: OnOff,
+    classes: Vec<Class>,
+    /// The names of the tables that are designed.
+    tables: Vec<String>,
     objective: Objective,
     design: Design,
     text: String,
@@ -127,12 +169,12 @@ impl Model {
     /// Reads the model in the file at `path`.
     ///
     /// # Errors
-    /// [`ModelError`] where the file cannot be read or is no model.
-    pub fn load(path: &Path) -> Result<Model, ModelError> {
+    /// [`FileError`] where the file cannot be read or is no model.
+    pub fn load(path: &Path) -> Result<Model, FileError> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
             let problem = Problem::nowhere(format!("the model cannot be read: {error}"));
-            ModelError::new(&name, "", problem)
+            problem.of(&name, "")
         })?;
         Model::parse(&text, &name)
     }
@@ -140,9 +182,18 @@ impl Model {
     /// Reads the model `text`, called `name` in errors.
     ///
     /// # Errors
-    /// [`ModelError`] where it is none.
-    pub fn parse(text: &str, name: &str) -> Result<Model, ModelError> {
-        read(text).map_err(|problem| ModelError::new(name, text, problem))
+    /// [`FileError`] where it is none.
+    pub fn parse(text: &str, name: &str) -> Result<Model, FileError> {
+        read(text).map_err(|problem| problem.of(name, text))
+    }
+
+    /// The model called `name` of those that come with the crate; none where there is no such one.
+    ///
+    /// # Panics
+    /// Never: a test reads all of them.
+    pub fn shipped(name: &str) -> Option<Model> {
+        let text = shipped::model(name)?;
+        Some(Model::parse(text, name).expect("shipped models are valid"))
     }
 
     /// What it is called.
@@ -150,14 +201,58 @@ impl Model {
         self.name.as_deref()
     }
 
-    /// What a design is to maximise.
+    /// What a design is to maximise, unless kinds of senders have objectives of their own.
     pub fn objective(&self) -> &Objective {
         &self.objective
+    }
+
+    /// What is maximised, as people write it: the objective, or, where kinds of senders have objectives of
+    /// their own, "throughput: log2(...) - ...; delay: ...".
+    pub fn objectives(&self) -> String {
+        let designed: Vec<&Class> = self.classes.iter().filter(|c| c.is_designed()).collect();
+        match &designed[..] {
+            [first, rest @ ..] if rest.iter().all(|class| class.objective == first.objective) => {
+                first.objective.to_string()
+            }
+            classes => {
+                let each = classes.iter().map(|c| format!("{}: {}", c.name, c.objective));
+                each.collect::<Vec<_>>().join("; ")
+            }
+        }
+    }
+
+    /// The kinds of senders; never empty.
+    pub fn classes(&self) -> &[Class] {
+        &self.classes
+    }
+
+    /// The names of the tables that are designed, one or more. [`Role::Designed`] counts them from 0.
+    pub fn tables(&self) -> &[String] {
+        &self.tables
     }
 
     /// What a design may consist of, and how it is tried.
     pub fn design(&self) -> &Design {
         &self.design
+    }
+
+    /// Refuses a model of which the event engine would refuse the smallest or the largest network.
+    fn check_networks(&self) -> Result<(), Problem> {
+        if self.is_dumbbell() {
+            return Ok(());
+        }
+        let anybody = Transport::Tcp {
+            controller: Reno::new().into(),
+            settings: exm_tcp::Settings::default(),
+        };
+        for quantile in [0.0, 1.0] {
+            let links = vec![[quantile; 4]; self.networks.links.len()];
+            // All the senders that there may be.
+            let layout = self.mixed(&links, &vec![[1.0, quantile]; self.classes.len()]);
+            let network = layout.network(|_| anybody.clone());
+            network.map_err(|error| Problem::nowhere(error.to_string()))?;
+        }
+        Ok(())
     }
 
     /// The text it was read from, comments and all.
@@ -186,12 +281,14 @@ fn read(text: &str) -> Result<Model, Problem> {
         None => None,
         Some(value) => Some(parsed(value, "a name: write text", |text| Ok(text.to_owned()))?),
     };
-    let networks = Networks::read(top.section("network")?)?;
-    let traffic = traffic::read(top.section("traffic")?, networks.packet)?;
-    let objective = read_objective(top.section("objective")?)?;
-    let design = read_design(top.section("design")?, &networks)?;
-    bounds::check(top, &networks, &traffic, design.duration)?;
-    let model = Model { name, networks, traffic, objective, design, text: text.to_owned() };
+    let networks = Networks::read(top)?;
+    let objective = objective::read(top.section("objective")?, &Objective::default())?;
+    let (classes, tables) = classes::read(top, &networks, &objective)?;
+    let design = read_design(top.section("design")?, longest_rtt(&networks, &classes))?;
+    bounds::check(top, &networks, &classes, design.duration)?;
+    let text = text.to_owned();
+    let model = Model { name, networks, classes, tables, objective, design, text };
+    model.check_networks()?;
     match model.grid_size() {
         Some(size) if size > MAX_SPECIMENS => Err(Problem::nowhere(format!(
             "the grid has {size} combinations: list fewer values, at most {MAX_SPECIMENS} in all"
@@ -200,37 +297,17 @@ fn read(text: &str) -> Result<Model, Problem> {
     }
 }
 
-fn read_objective(section: Section<'_>) -> Result<Objective, Problem> {
-    use crate::objective::{Throughput, Units};
-    let number = |key: &str, default: f64, most: f64| {
-        let Some(value) = section.get(key) else { return Ok(default) };
-        let wanted = format!("a number from 0 to {most}");
-        parsed(value, &wanted, |text| match text.replace('_', "").parse::<f64>() {
-            Ok(number) if (0.0..=most).contains(&number) => Ok(number),
-            _ => Err(format!("\"{key}\" cannot be {text}: give {wanted}")),
-        })
+/// The longest time from a packet's sending to its acknowledgement on an idle network.
+fn longest_rtt(networks: &Networks, classes: &[Class]) -> Span {
+    let service = networks.longest_service();
+    let rtt = |class: &Class| {
+        let (_, longest) = class.rtt_extremes(networks);
+        class.path.iter().fold(longest, |sum, _| sum.saturating_add(service))
     };
-    let choice = |key: &str, what: &str, names: &[&str]| match section.get(key) {
-        None => Ok(0),
-        Some(value) => word(value, what, names),
-    };
-    let defaults = Objective::default();
-    Ok(Objective {
-        // Larger exponents would overflow; ten is all but the fairness of maximal minima.
-        alpha: number("alpha", defaults.alpha, 10.0)?,
-        beta: number("beta", defaults.beta, 10.0)?,
-        delta: number("delta", defaults.delta, 1e6)?,
-        loss_penalty: number("loss_penalty", defaults.loss_penalty, 1e6)?,
-        throughput: Throughput::ALL[choice(
-            "throughput",
-            "a time to measure throughput over",
-            &Throughput::ALL.map(Throughput::name),
-        )?],
-        units: Units::ALL[choice("units", "a kind of units", &Units::ALL.map(Units::name))?],
-    })
+    classes.iter().map(rtt).max().unwrap_or(Span::ZERO)
 }
 
-fn read_design(section: Section<'_>, networks: &Networks) -> Result<Design, Problem> {
+fn read_design(section: Section<'_>, longest_rtt: Span) -> Result<Design, Problem> {
     let signals = match section.get("signals") {
         None => SignalSet::FIRST_FOUR,
         Some(value) => {
@@ -261,11 +338,10 @@ fn read_design(section: Section<'_>, networks: &Networks) -> Result<Design, Prob
         None => Host::Bare,
         Some(value) => Host::ALL[word(value, "a host", &Host::NAMES)?],
     };
-    Ok(Design { signals, action, duration: read_duration(section, networks)?, specimens, host })
+    Ok(Design { signals, action, duration: read_duration(section, longest_rtt)?, specimens, host })
 }
 
-fn read_duration(section: Section<'_>, networks: &Networks) -> Result<Span, Problem> {
-    let longest = networks.longest_rtt();
+fn read_duration(section: Section<'_>, longest: Span) -> Result<Span, Problem> {
     let check = |duration: Span| {
         if duration.is_zero() {
             Err("no time leaves nothing to simulate: give more than zero".to_owned())
@@ -317,13 +393,17 @@ struct Body<'a>(&'a Model);
 
 impl fmt::Display for Body<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Model { networks, traffic, objective, design, .. } = self.0;
-        write!(f, "[network]\n{networks}\n[traffic]\n")?;
-        traffic::write(f, traffic)?;
-        let Objective { alpha, beta, delta, loss_penalty, throughput, units } = objective;
-        writeln!(f, "\n[objective]\nalpha = {alpha}\nbeta = {beta}\ndelta = {delta}")?;
-        writeln!(f, "loss_penalty = {loss_penalty}")?;
-        writeln!(f, "throughput = \"{}\"\nunits = \"{}\"", throughput.name(), units.name())?;
+        let Model { networks, classes, tables, objective, design, .. } = self.0;
+        write!(f, "{networks}")?;
+        match (&networks.senders, &classes[..]) {
+            (Some(_), [class]) => {
+                writeln!(f, "\n[traffic]")?;
+                traffic::write(f, &class.traffic)?;
+            }
+            _ => classes.iter().try_for_each(|class| classes::write(f, class, tables))?,
+        }
+        writeln!(f, "\n[objective]")?;
+        objective::write(f, objective)?;
         let signals = quoted(design.signals.iter().map(Signal::name));
         let action = quoted(design.action.iter().map(|part| part.name()));
         writeln!(f, "\n[design]\nsignals = [{signals}]\naction = [{action}]")?;

@@ -1,13 +1,16 @@
 //! [`Networks`]: the networks a model stands for.
 
-use super::choice::{Choice, Grammar, Quantity, unit};
+use super::choice::{Choice, Grammar, Quantity};
 use super::error::Problem;
-use super::section::{Section, parsed, scalar, word};
+use super::section::{Section, Value, parsed, scalar, word};
+use exm_link::{Limit, QueueKind};
 use exm_units::{Bytes, Packets, Probability, Rate, RateText, Span};
 use std::fmt;
 
 /// The most senders a network may have: the simulator numbers them with 16 bits.
 pub(super) const MAX_SENDERS: u64 = 65_000;
+/// The most links of a network.
+const MAX_LINKS: usize = 64;
 /// The longest round trip: longer than to the Moon and back, and sums of times stay far from
 /// overflow.
 const MAX_RTT: Span = Span::from_secs(1_000);
@@ -22,14 +25,48 @@ const LEAST_SERVICE: Span = Span::from_nanos(10);
 /// The networks a model stands for: each quantity is chosen by itself.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Networks {
-    pub(crate) rate: Choice<Rate>,
-    /// Round-trip propagation delay, the same for all senders of a network.
-    pub(crate) rtt: Choice<Span>,
-    pub(crate) senders: Choice<Senders>,
-    pub(crate) buffer: Choice<Buffer>,
-    pub(crate) loss: Choice<Probability>,
+    /// Links in a row; never empty.
+    pub(crate) links: Vec<Link>,
+    /// The number of senders, where they are all of one kind.
+    pub(crate) senders: Option<Choice<Senders>>,
     pub(crate) packet: Bytes,
     pub(crate) draw: Draw,
+}
+
+/// What a link may be.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Link {
+    pub(crate) rate: Choice<Rate>,
+    /// The round-trip propagation delay that crossing it adds.
+    pub(crate) rtt: Choice<Span>,
+    pub(crate) buffer: Choice<Buffer>,
+    pub(crate) loss: Choice<Probability>,
+    pub(crate) queue: Queue,
+}
+
+/// A queue, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Queue(usize);
+
+impl Queue {
+    const DROP_TAIL: &str = "drop-tail";
+
+    fn drop_tail() -> Queue {
+        let index = QueueKind::NAMES.iter().position(|name| *name == Queue::DROP_TAIL);
+        Queue(index.expect("there are drop-tail queues"))
+    }
+
+    pub(crate) fn is_drop_tail(self) -> bool {
+        self == Queue::drop_tail()
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        QueueKind::NAMES[self.0]
+    }
+
+    pub(crate) fn kind(self) -> QueueKind {
+        QueueKind::named(self.name()).expect("it is one of the names")
+    }
 }
 
 /// How networks are drawn.
@@ -60,6 +97,18 @@ impl Draw {
 }
 
 impl Buffer {
+    /// `written`, bytes as whole packets of `packet`, as many as fit.
+    fn of(written: exm_grammar::Buffer, packet: Bytes) -> Buffer {
+        match written {
+            exm_grammar::Buffer::Limit(Limit::Unlimited) => Buffer::Unlimited,
+            exm_grammar::Buffer::Limit(Limit::Packets(count)) => Buffer::Packets(count.get()),
+            exm_grammar::Buffer::Limit(Limit::Bytes(size)) => {
+                Buffer::Packets(size.get() / packet.get())
+            }
+            exm_grammar::Buffer::Bdp(times) => Buffer::Bdp(times),
+        }
+    }
+
     /// The limit in packets on a link of `rate` whose round trip is `rtt`.
     pub(crate) fn limit(self, rate: Rate, rtt: Span, packet: Bytes) -> Option<Packets> {
         match self {
@@ -70,15 +119,63 @@ impl Buffer {
     }
 }
 
-impl Networks {
-    pub(super) fn read(section: Section<'_>) -> Result<Networks, Problem> {
-        let packet = read_packet(section)?;
-        let networks = Networks {
+impl Link {
+    /// The link of `section`: the first of a model, in `[network]`, or one of `[[link]]`.
+    fn read(section: Section<'_>, packet: Bytes) -> Result<Link, Problem> {
+        Ok(Link {
             rate: read_rate(section, packet)?,
-            rtt: read_rtt(section)?,
-            senders: read_senders(section)?,
+            rtt: read_rtt_choice(section.need("rtt", "\"100..200 ms\"")?)?,
             buffer: read_buffer(section, packet)?,
             loss: read_loss(section)?,
+            queue: match section.get("queue") {
+                None => Queue::drop_tail(),
+                Some(value) => Queue(word(value, "a queue", QueueKind::NAMES)?),
+            },
+        })
+    }
+
+    /// The ends of its keys, as they stand in a file after those that `[network]` has besides.
+    fn write_rest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "buffer = {}", self.buffer)?;
+        writeln!(f, "loss = {}", self.loss)?;
+        if self.queue.is_drop_tail() {
+            return Ok(());
+        }
+        writeln!(f, "queue = \"{}\"", self.queue.name())
+    }
+}
+
+impl Networks {
+    /// The networks of the file whose top is `top`.
+    pub(super) fn read(top: Section<'_>) -> Result<Networks, Problem> {
+        let section = top.section("network")?;
+        let classes = !top.list("sender")?.is_empty();
+        let packet = read_packet(section)?;
+        let further = top.list("link")?;
+        if let (false, Some(link)) = (classes, further.first()) {
+            let what =
+                "where there are several links, senders say which they cross: write a [[sender]]";
+            return Err(link.problem("rate", what));
+        }
+        let first = Link::read(section, packet)?;
+        let further = further.into_iter().map(|section| Link::read(section, packet));
+        let links = std::iter::once(Ok(first)).chain(further).collect::<Result<Vec<_>, _>>()?;
+        if links.len() > MAX_LINKS {
+            let what =
+                format!("{} links cannot be simulated: give {MAX_LINKS} at most", links.len());
+            return Err(Problem::nowhere(what));
+        }
+        let senders = match (section.get("senders"), classes) {
+            (Some(_), true) => {
+                let what = "each [[sender]] has its own \"count\": take \"senders\" away";
+                return Err(section.problem("senders", what));
+            }
+            (None, true) => None,
+            (_, false) => Some(read_senders(section)?),
+        };
+        let networks = Networks {
+            links,
+            senders,
             packet,
             draw: match section.get("draw") {
                 None => Draw::Random,
@@ -94,47 +191,42 @@ impl Networks {
         Ok(networks)
     }
 
-    /// The longest time from a packet's sending to its acknowledgement on an idle network.
-    pub(super) fn longest_rtt(&self) -> Span {
-        let service =
-            self.rate.extremes().into_iter().map(|rate| rate.service_time(self.packet)).max();
-        let rtt = self.rtt.extremes().into_iter().max();
-        rtt.unwrap_or(Span::ZERO).saturating_add(service.unwrap_or(Span::ZERO))
-    }
-
     /// The least time any of the links takes to transmit a packet.
     pub(super) fn shortest_service(&self) -> Span {
-        let services = self.rate.extremes().into_iter().map(|rate| rate.service_time(self.packet));
-        services.min().unwrap_or(LEAST_SERVICE)
+        let rates = self.links.iter().flat_map(|link| link.rate.extremes());
+        rates.map(|rate| rate.service_time(self.packet)).min().unwrap_or(LEAST_SERVICE)
     }
 
-    /// The least round-trip propagation delay.
-    pub(super) fn shortest_rtt(&self) -> Span {
-        self.rtt.extremes().into_iter().min().unwrap_or(Span::ZERO)
-    }
-
-    /// The most senders of any network.
-    pub(super) fn most_senders(&self) -> u64 {
-        self.senders.extremes().into_iter().map(|Senders(count)| count).max().unwrap_or(0)
+    /// The longest time any link takes to transmit a packet.
+    pub(super) fn longest_service(&self) -> Span {
+        let rates = self.links.iter().flat_map(|link| link.rate.extremes());
+        rates.map(|rate| rate.service_time(self.packet)).max().unwrap_or(LEAST_SERVICE)
     }
 
     fn check_grid(&self, section: Section<'_>) -> Result<(), Problem> {
+        let [link] = &self.links[..] else {
+            let what = "a grid is of one link: let draw be \"random\"";
+            return Err(section.problem("draw", what));
+        };
+        let Some(senders) = &self.senders else {
+            let what = "a grid is of one kind of senders: let draw be \"random\"";
+            return Err(section.problem("draw", what));
+        };
         let is_list = [
-            ("rate", self.rate.values().is_some()),
-            ("rtt", self.rtt.values().is_some()),
-            ("senders", self.senders.values().is_some()),
-            ("buffer", self.buffer.values().is_some()),
-            ("loss", self.loss.values().is_some()),
+            ("rate", link.rate.values().is_some()),
+            ("rtt", link.rtt.values().is_some()),
+            ("senders", senders.values().is_some()),
+            ("buffer", link.buffer.values().is_some()),
+            ("loss", link.loss.values().is_some()),
         ];
         let Some((key, _)) = is_list.into_iter().find(|&(_, is_list)| !is_list) else {
             return Ok(());
         };
-        let place = section.get(key).map_or(0, |value| value.span().start);
         let what = format!(
             "a grid takes every combination, and a range has no end of them: list the values of \
              \"{key}\", or let draw be \"random\""
         );
-        Err(Problem::at(place, what))
+        Err(Problem::at(section.get(key).map_or(0, |value| value.span().start), what))
     }
 }
 
@@ -172,7 +264,8 @@ fn read_rate(section: Section<'_>, packet: Bytes) -> Result<Choice<Rate>, Proble
     .read(section.need("rate", "\"10..20 Mbps\"")?)
 }
 
-fn read_rtt(section: Section<'_>) -> Result<Choice<Span>, Problem> {
+/// A round-trip propagation delay.
+pub(super) fn read_rtt_choice(value: &Value<'_>) -> Result<Choice<Span>, Problem> {
     Grammar {
         what: "a round-trip propagation delay",
         example: "\"150 ms\"",
@@ -189,7 +282,7 @@ fn read_rtt(section: Section<'_>) -> Result<Choice<Span>, Problem> {
             }
         },
     }
-    .read(section.need("rtt", "\"100..200 ms\"")?)
+    .read(value)
 }
 
 fn read_senders(section: Section<'_>) -> Result<Choice<Senders>, Problem> {
@@ -219,14 +312,10 @@ fn read_buffer(section: Section<'_>, packet: Bytes) -> Result<Choice<Buffer>, Pr
         example: "\"unlimited\", \"1000 packets\", \"250 kB\" or \"5 BDP\"",
         range: "1..10 BDP",
         units: [&["packet", "packets", "BDP"], Bytes::UNITS].concat(),
-        parse: &|text| match (text, unit(text)) {
-            ("unlimited", _) => Some(Buffer::Unlimited),
-            (_, "BDP") => text.strip_suffix("BDP")?.trim().parse().ok().map(Buffer::Bdp),
-            (_, "packet" | "packets") => {
-                text.parse().ok().map(|count: Packets| Buffer::Packets(count.get()))
-            }
-            // Whole packets, as many as fit.
-            _ => text.parse().ok().map(|size: Bytes| Buffer::Packets(size.get() / packet.get())),
+        parse: &|text| match text.parse() {
+            Ok(buffer) => Some(Buffer::of(buffer, packet)),
+            // A number that no buffer has, for `check` to refuse.
+            Err(_) => text.strip_suffix("BDP")?.trim().parse().ok().map(Buffer::Bdp),
         },
         check: &|buffer: Buffer| match buffer {
             Buffer::Unlimited => Ok(()),
@@ -266,7 +355,7 @@ fn read_loss(section: Section<'_>) -> Result<Choice<Probability>, Problem> {
 }
 
 /// A clearer word for a number that is no probability.
-fn out_of_unit(value: &super::section::Value<'_>, problem: Problem) -> Problem {
+fn out_of_unit(value: &Value<'_>, problem: Problem) -> Problem {
     let number = scalar(value).and_then(|text| {
         let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok()?;
         Some((text.into_owned(), number))
@@ -343,16 +432,22 @@ impl fmt::Display for Buffer {
     }
 }
 
-/// Writes the section as it is read.
+/// Writes the sections as they are read.
 impl fmt::Display for Networks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "rate = {}", self.rate)?;
-        writeln!(f, "rtt = {}", self.rtt)?;
-        writeln!(f, "senders = {}", self.senders)?;
-        writeln!(f, "buffer = {}", self.buffer)?;
-        writeln!(f, "loss = {}", self.loss)?;
+        let Some((first, further)) = self.links.split_first() else { return Ok(()) };
+        writeln!(f, "[network]\nrate = {}\nrtt = {}", first.rate, first.rtt)?;
+        if let Some(senders) = &self.senders {
+            writeln!(f, "senders = {senders}")?;
+        }
+        first.write_rest(f)?;
         writeln!(f, "packet_size = \"{}\"", self.packet)?;
-        writeln!(f, "draw = \"{}\"", Draw::NAMES[self.draw as usize])
+        writeln!(f, "draw = \"{}\"", Draw::NAMES[self.draw as usize])?;
+        for link in further {
+            writeln!(f, "\n[[link]]\nrate = {}\nrtt = {}", link.rate, link.rtt)?;
+            link.write_rest(f)?;
+        }
+        Ok(())
     }
 }
 

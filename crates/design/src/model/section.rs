@@ -1,7 +1,7 @@
 //! A table of the file, its keys checked, and the plain values in it.
 
 use super::error::Problem;
-use exm_sim::scenario::suggest;
+use exm_grammar::suggest;
 use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -10,10 +10,12 @@ use toml::de::{DeTable, DeValue};
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// Every section of a model and its keys; the first is the top of the file.
-const SECTIONS: [(&str, &[&str]); 5] = [
-    ("", &["name", "network", "traffic", "objective", "design"]),
-    ("network", &["rate", "rtt", "senders", "buffer", "loss", "packet_size", "draw"]),
+const SECTIONS: [(&str, &[&str]); 7] = [
+    ("", &["name", "network", "link", "traffic", "sender", "objective", "design"]),
+    ("network", &["rate", "rtt", "senders", "buffer", "loss", "queue", "packet_size", "draw"]),
+    ("link", &["rate", "rtt", "buffer", "loss", "queue"]),
     ("traffic", &["on", "off"]),
+    ("sender", &["name", "count", "path", "rtt", "on", "off", "controller", "table", "objective"]),
     ("objective", &["alpha", "beta", "delta", "loss_penalty", "throughput", "units"]),
     ("design", &["signals", "action", "duration", "specimens", "host"]),
 ];
@@ -43,6 +45,30 @@ impl<'a> Section<'a> {
             DeValue::Table(table) => Section { name, table: Some(table), place }.checked(),
             _ => Err(Problem::at(place, format!("{name} is a section: write [{name}] above it"))),
         }
+    }
+
+    /// The sections `[[name]]`, in order.
+    pub(super) fn list(&self, name: &'static str) -> Result<Vec<Section<'a>>, Problem> {
+        let Some(value) = self.get(name) else { return Ok(Vec::new()) };
+        let wrong = || {
+            Problem::at(
+                value.span().start,
+                format!("{name} is a list of sections: write [[{name}]]"),
+            )
+        };
+        let DeValue::Array(values) = value.get_ref() else { return Err(wrong()) };
+        let section = |value: &'a Value<'a>| match value.get_ref() {
+            DeValue::Table(table) => {
+                Section { name, table: Some(table), place: value.span().start }.checked()
+            }
+            _ => Err(wrong()),
+        };
+        values.iter().map(section).collect()
+    }
+
+    /// A problem with `key`, or, where it is not given, with the section.
+    pub(super) fn problem(&self, key: &str, what: impl Into<String>) -> Problem {
+        Problem::at(self.get(key).map_or(self.place, |value| value.span().start), what)
     }
 
     fn checked(self) -> Result<Section<'a>, Problem> {

@@ -1,7 +1,6 @@
 //! What senders that know all would get: the bound that tables are measured by.
 
 use super::{Objective, Throughput};
-use crate::model::mean;
 use exm_random::Distribution;
 use exm_sim::dumbbell::Dumbbell;
 use exm_sim::traffic::OnFor;
@@ -14,7 +13,7 @@ pub(super) fn throughput(objective: &Objective, network: &Dumbbell, delay_ms: f6
     let amount = match &network.traffic.on {
         OnFor::Packets(amount) => packets(amount, 1.0),
         OnFor::Bytes(amount) => packets(amount, network.packet.get() as f64),
-        OnFor::Time(_) | OnFor::Ever => {
+        OnFor::Time(_) | OnFor::Always => {
             let share = match objective.throughput {
                 Throughput::Share => 1.0,
                 Throughput::On => time_share(network),
@@ -42,7 +41,7 @@ fn time_share(network: &Dumbbell) -> f64 {
     let senders = network.delays.len() as f64;
     let OnFor::Time(time) = &network.traffic.on else { return 1.0 / senders };
     // Any of the others is on with probability p; the mean of 1 / (1 + how many are).
-    let (on, off) = (mean(time), mean(&network.traffic.off));
+    let (on, off) = (time.mean(), network.traffic.off.mean());
     let p = on / (on + off);
     (1.0 - libm::pow(1.0 - p, senders)) / (senders * p)
 }
@@ -59,7 +58,7 @@ fn packets(amount: &Distribution, unit: f64) -> f64 {
         }
         // Spread over many packets, lengths are rounded up by half a packet on average.
         Distribution::Uniform { .. } | Distribution::Pareto { .. } => {
-            (mean(amount) / unit + 0.5).max(1.0)
+            (amount.mean() / unit + 0.5).max(1.0)
         }
     }
 }
@@ -82,7 +81,7 @@ impl Cycle {
     /// matter, but for their means (Baskett, Chandy, Muntz & Palacios, J. ACM 1975).
     fn of(network: &Dumbbell, work_ms: f64, delay_ms: f64) -> Cycle {
         let senders = network.delays.len() as f64;
-        let off_ms = mean(&network.traffic.off) * 1e3;
+        let off_ms = network.traffic.off.mean() * 1e3;
         let away_ms = off_ms + delay_ms;
         let (mut transmitting, mut cycle_ms) = (0.0, 0.0);
         for population in 1..=network.delays.len() {
@@ -135,7 +134,7 @@ mod tests {
         // Two senders, on half of the time: alone or halved, each as likely.
         near(time_share(&network(2, 150, five.clone(), 5.0)), 0.75);
         near(time_share(&network(1, 150, five.clone(), 5.0)), 1.0);
-        near(time_share(&network(4, 150, OnFor::Ever, 0.0)), 0.25);
+        near(time_share(&network(4, 150, OnFor::Always, 0.0)), 0.25);
         // Of 100 s, what is sent in the last 0.15 does not arrive.
         near(throughput(&Objective::default(), &network(2, 150, five, 5.0), 150.0), 0.9985);
     }

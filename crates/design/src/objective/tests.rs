@@ -97,10 +97,10 @@ fn the_whole_share_without_a_queue_is_the_omniscient_score() {
 
 #[test]
 fn omniscient_senders_on_the_sixteen_networks_score_as_the_facts_say() {
-    let text = include_str!("../../../../models/general16.toml");
+    let text = include_str!("../../models/general16.toml");
     let model = Model::parse(text, "general16").expect("a model");
     let specimens = model.specimens(1, 0, 16);
-    let scores = specimens.iter().map(|s| model.objective().omniscient(&s.network));
+    let scores = specimens.iter().map(|s| model.objective().omniscient(s.dumbbell()));
     // What is under way at the end is not delivered: 0.1 or 0.2 s of 100.
     let under_way = 8.0 * (libm::log2(0.999) + libm::log2(0.998));
     let sum: f64 = scores.sum::<f64>() - under_way;
@@ -109,8 +109,8 @@ fn omniscient_senders_on_the_sixteen_networks_score_as_the_facts_say() {
     let service: f64 = specimens
         .iter()
         .map(|s| {
-            let delay = s.network.delays[0].as_millis_f64();
-            libm::log2(1.0 + s.network.rate.service_time(PACKET).as_millis_f64() / delay)
+            let delay = s.dumbbell().delays[0].as_millis_f64();
+            libm::log2(1.0 + s.dumbbell().rate.service_time(PACKET).as_millis_f64() / delay)
         })
         .sum();
     assert!((sum + service + 4.211).abs() < 0.001, "{}", sum + service);
@@ -128,7 +128,7 @@ fn objectives_are_written_as_people_write_them() {
         units: Units::Relative,
         ..default.clone()
     };
-    assert_eq!(written(datacenter), "(-1/(throughput)), relative");
+    assert_eq!(written(datacenter), "-1/throughput, relative");
     let odd = Objective { alpha: 0.5, beta: 0.0, delta: 0.1, loss_penalty: 2.0, ..default };
     assert_eq!(written(odd), "(throughput/share)^(0.5)/(0.5) - 0.1 (RTT) - 2 loss");
 }

@@ -6,15 +6,20 @@
 //! had its time, the rules that fire most are split in two, and it starts again with more of them.
 //! What counts of candidates is their order on the same specimens with the same traffic, new ones
 //! in every generation, so that no table can fit itself to a few.
+//!
+//! Where a model designs several tables, each has a genome of its own, and they take turns in each
+//! generation: the candidates of one meet the others as these are, and what counts is the score of the
+//! senders of all.
 
 use super::cma::Strategy;
 use super::genome::{Cut, Genome};
 use super::{DOMAIN, JUDGING_BLOCK, Progress, genes};
-use crate::evaluate::{self, Prepared, Samples};
-use crate::model::Model;
-use crate::specimen::Specimen;
+use crate::evaluate::{self, Candidate, Prepared, Samples};
+use crate::model::{ActionPart, Model};
+use crate::specimen::{DrawnSender, Layout, Specimen};
 use exm_random::{Purpose, Stream};
-use exm_remy::{Action, RuleTable, Signal, counted};
+use exm_remy::{Action, RuleTable, Signal};
+use exm_store::counted;
 use rayon::prelude::*;
 
 /// The step of a strategy that knows nothing.
@@ -50,8 +55,8 @@ pub(crate) struct Evolution {
     /// One line; in the first stage several, which differ in their chance.
     lines: Vec<Line>,
     clock: Clock,
-    /// The best table that a stage ended with, and its judges' score.
-    best: Option<(RuleTable, f64)>,
+    /// The best tables that a stage ended with, and their judges' score.
+    best: Option<(Vec<RuleTable>, f64)>,
 }
 
 /// Counts generations.
@@ -62,9 +67,15 @@ struct Clock {
     stage_ends: u64,
 }
 
-/// A genome and what is known of the best place for its genes.
+/// What evolves together: a species for each table that is designed.
 #[derive(Clone, Debug)]
 struct Line {
+    species: Vec<Species>,
+}
+
+/// A genome and what is known of the best place for its genes.
+#[derive(Clone, Debug)]
+struct Species {
     genome: Genome,
     strategy: Strategy,
     /// How often each rule's ancestors were split along each signal.
@@ -83,6 +94,15 @@ pub(crate) struct Saved {
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedLine {
+    #[serde(flatten)]
+    first: SavedSpecies,
+    /// Those of the other tables, where several are designed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    others: Vec<SavedSpecies>,
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct SavedSpecies {
     cuts: Vec<Cut>,
     strategy: Strategy,
     halvings: Vec<[u8; 6]>,
@@ -97,38 +117,91 @@ impl Clock {
 }
 
 impl Line {
-    fn new(genome: Genome, step: f64) -> Line {
+    fn new(tables: Vec<RuleTable>, parts: &[ActionPart]) -> Line {
+        let genome = |table| Genome::new(table, Vec::new(), parts.to_vec());
+        let species = tables.into_iter().map(|table| Species::new(genome(table), GROWN_STEP));
+        Line { species: species.collect() }
+    }
+
+    fn tables(&self) -> Vec<RuleTable> {
+        self.species.iter().map(Species::table).collect()
+    }
+
+    /// How many rules its tables have in all.
+    fn rules(&self) -> usize {
+        self.species.iter().map(|species| species.genome.rules()).sum()
+    }
+
+    /// One generation of each species on `specimens`; returns the candidates' mean score.
+    fn evolve(&mut self, model: &Model, specimens: &[Specimen], chance: &mut Stream) -> f64 {
+        let mut sum = 0.0;
+        for index in 0..self.species.len() {
+            let species = &self.species[index];
+            let draws = species.strategy.draw(species.strategy.population(), chance);
+            // The others are as they are.
+            let present = prepared(model, &self.tables());
+            let candidates: Vec<Candidate> = draws
+                .par_iter()
+                .map(|draw| {
+                    let table = species.genome.express(&species.strategy.place(draw));
+                    let mut candidate = present.clone();
+                    candidate[index] = Prepared::of(model, &table);
+                    candidate
+                })
+                .collect();
+            let scores = evaluate::mean_scores(model, specimens, &candidates);
+            let mut order: Vec<usize> = (0..draws.len()).collect();
+            order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+            let ranked = order.iter().map(|&i| &draws[i]).collect::<Vec<_>>();
+            self.species[index].strategy.learn(&ranked);
+            sum += scores.iter().sum::<f64>() / scores.len() as f64;
+        }
+        sum / self.species.len() as f64
+    }
+
+    /// Splits in two each rule that fires enough, along the signal it was split by least.
+    fn grow(&mut self, model: &Model, specimens: &[Specimen], step: f64) {
+        let present = prepared(model, &self.tables());
+        for (index, species) in self.species.iter_mut().enumerate() {
+            species.grow(&Samples::collect(model, specimens, &present, index), step);
+        }
+    }
+
+    /// A line as a checkpoint has it, or none where its parts do not fit together.
+    fn restore(model: &Model, first: &[RuleTable], saved: SavedLine) -> Option<Line> {
+        let SavedLine { first: saved, others } = saved;
+        if others.len() + 1 != first.len() {
+            return None;
+        }
+        let saved = std::iter::once(saved).chain(others);
+        let species = saved.zip(first).map(|(saved, table)| Species::restore(model, table, saved));
+        Some(Line { species: species.collect::<Option<_>>()? })
+    }
+}
+
+/// `tables` made ready for the networks of `model`.
+fn prepared(model: &Model, tables: &[RuleTable]) -> Candidate {
+    tables.iter().map(|table| Prepared::of(model, table)).collect()
+}
+
+impl Species {
+    fn new(genome: Genome, step: f64) -> Species {
         let strategy = Strategy::new(genome.first_genes(), step);
         let halvings = vec![[0; 6]; genome.rules()];
-        Line { genome, strategy, halvings }
+        Species { genome, strategy, halvings }
     }
 
     fn table(&self) -> RuleTable {
         self.genome.express(&self.strategy.mean)
     }
 
-    /// One generation on `specimens`; returns the candidates' mean score.
-    fn evolve(&mut self, model: &Model, specimens: &[Specimen], chance: &mut Stream) -> f64 {
-        let draws = self.strategy.draw(self.strategy.population(), chance);
-        let tables: Vec<Prepared> = draws
-            .par_iter()
-            .map(|draw| Prepared::new(&self.genome.express(&self.strategy.place(draw))))
-            .collect();
-        let scores = evaluate::mean_scores(specimens, model.objective(), &tables);
-        let mut order: Vec<usize> = (0..draws.len()).collect();
-        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
-        self.strategy.learn(&order.iter().map(|&i| &draws[i]).collect::<Vec<_>>());
-        scores.iter().sum::<f64>() / scores.len() as f64
-    }
-
-    /// Splits in two each rule that fires enough, along the signal it was split by least.
-    fn grow(&mut self, specimens: &[Specimen], step: f64) {
-        let samples = Samples::collect(specimens, &Prepared::new(&self.table()));
+    /// Splits in two each rule that fires enough in `samples`, along the signal it was split by least.
+    fn grow(&mut self, samples: &Samples, step: f64) {
         for rule in 0..self.genome.rules() {
             let used: Vec<Signal> = self.genome.signals().collect();
             let mut axes: Vec<Signal> = AXES.into_iter().filter(|s| used.contains(s)).collect();
             axes.sort_by_key(|signal| self.halvings[rule][signal.index()]);
-            self.split(rule, &axes, &samples);
+            self.split(rule, &axes, samples);
         }
         self.strategy.restart(step);
     }
@@ -153,44 +226,53 @@ impl Line {
         }
     }
 
-    /// A line as a checkpoint has it, or nothing where its parts do not fit together.
-    fn restore(model: &Model, first: &RuleTable, saved: SavedLine) -> Option<Line> {
+    fn save(&self) -> SavedSpecies {
+        SavedSpecies {
+            cuts: self.genome.cuts().to_vec(),
+            strategy: self.strategy.clone(),
+            halvings: self.halvings.clone(),
+        }
+    }
+
+    /// A species as a checkpoint has it, or none where its parts do not fit together.
+    fn restore(model: &Model, first: &RuleTable, saved: SavedSpecies) -> Option<Species> {
         let genome = Genome::new(first.clone(), saved.cuts, model.design().action.clone());
         let fits = genome.is_sound()
             && saved.strategy.is_sound(genome.genes())
             && saved.halvings.len() == genome.rules();
-        let SavedLine { strategy, halvings, .. } = saved;
-        fits.then_some(Line { genome, strategy, halvings })
+        let SavedSpecies { strategy, halvings, .. } = saved;
+        fits.then_some(Species { genome, strategy, halvings })
     }
 }
 
 impl Evolution {
     /// A search that starts from `table`, or from nothing.
-    pub(crate) fn new(model: &Model, seed: u64, table: Option<RuleTable>) -> Evolution {
+    pub(crate) fn new(model: &Model, seed: u64, tables: Option<Vec<RuleTable>>) -> Evolution {
         let parts = &model.design().action;
-        let line = |table| Line::new(Genome::new(table, Vec::new(), parts.clone()), GROWN_STEP);
-        let line = table.map_or_else(
+        let line = tables.map_or_else(
             || {
-                let mut line = line(from_nothing(model, seed));
+                let tables = 0..model.tables().len();
+                let tables = tables.map(|table| from_nothing(model, seed, table)).collect();
+                let mut line = Line::new(tables, parts);
                 for block in 0..FIRST_GROWTHS {
-                    line.grow(&rehearsal(model, seed, block), FIRST_STEP);
+                    line.grow(model, &rehearsal(model, seed, block), FIRST_STEP);
                 }
                 line
             },
-            line,
+            |tables| Line::new(tables, parts),
         );
-        let clock = Clock::stage(0, line.genome.rules());
+        let clock = Clock::stage(0, line.rules());
         Evolution { lines: vec![line; LINES], clock, best: None }
     }
 
-    /// The table as it is now: that of the first line.
-    pub(crate) fn current(&self) -> RuleTable {
-        self.lines[0].table()
+    /// The tables as they are now: those of the first line.
+    pub(crate) fn current(&self) -> Vec<RuleTable> {
+        self.lines[0].tables()
     }
 
-    /// The best table so far: what the last stages ended with, or the present one where it is
+    /// The best tables so far: what the last stages ended with, or the present ones where they are
     /// judged better.
-    pub(crate) fn finish(&self, model: &Model, seed: u64) -> RuleTable {
+    pub(crate) fn finish(&self, model: &Model, seed: u64) -> Vec<RuleTable> {
         let current = self.current();
         match &self.best {
             // A table that has just grown does as before with twice the rules: keep the smaller.
@@ -209,7 +291,7 @@ impl Evolution {
             score = score.max(line.evolve(model, &specimens, &mut chance));
         }
         self.clock.generation += 1;
-        let rules = self.lines[0].genome.rules();
+        let rules = self.lines[0].rules();
         let (told, lines) = (counted(rules, "rule", "rules"), self.lines.len());
         let mut progress = Progress {
             score,
@@ -223,7 +305,7 @@ impl Evolution {
         };
         if self.clock.generation == self.clock.stage_ends {
             progress.judged = Some(self.end_stage(model, seed));
-            let grown = self.lines[0].genome.rules();
+            let grown = self.lines[0].rules();
             progress.what = format!("{told} became {grown}");
         }
         progress
@@ -231,8 +313,8 @@ impl Evolution {
 
     /// Keeps the line that is judged best and lets it grow; returns its score.
     fn end_stage(&mut self, model: &Model, seed: u64) -> f64 {
-        let tables: Vec<RuleTable> = self.lines.iter().map(Line::table).collect();
-        let scores: Vec<f64> = tables.iter().map(|table| judge(model, seed, table)).collect();
+        let tables: Vec<Vec<RuleTable>> = self.lines.iter().map(Line::tables).collect();
+        let scores: Vec<f64> = tables.iter().map(|tables| judge(model, seed, tables)).collect();
         // Of equals the first.
         let best = (0..scores.len()).rev().max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
         let best = best.expect("there is a line");
@@ -242,19 +324,20 @@ impl Evolution {
         self.lines.swap(0, best);
         self.lines.truncate(1);
         let line = &mut self.lines[0];
-        line.grow(&rehearsal(model, seed, self.clock.generation), GROWN_STEP);
-        self.clock = Clock::stage(self.clock.generation, line.genome.rules());
+        line.grow(model, &rehearsal(model, seed, self.clock.generation), GROWN_STEP);
+        self.clock = Clock::stage(self.clock.generation, line.rules());
         scores[best]
     }
 
-    /// The state for a checkpoint: the tables, first the one all lines began with, and all else.
+    /// The state for a checkpoint: the tables, first those that all lines began with, and all else.
     pub(crate) fn save(&self) -> (Vec<RuleTable>, Saved) {
-        let best = self.best.iter().map(|(table, _)| table.clone());
-        let tables = std::iter::once(self.lines[0].genome.first().clone()).chain(best).collect();
-        let lines = self.lines.iter().map(|line| SavedLine {
-            cuts: line.genome.cuts().to_vec(),
-            strategy: line.strategy.clone(),
-            halvings: line.halvings.clone(),
+        let best = self.best.iter().flat_map(|(tables, _)| tables.clone());
+        let first = self.lines[0].species.iter().map(|species| species.genome.first().clone());
+        let tables = first.chain(best).collect();
+        let lines = self.lines.iter().map(|line| {
+            let mut species = line.species.iter().map(Species::save);
+            let first = species.next().expect("a model designs one table at least");
+            SavedLine { first, others: species.collect() }
         });
         let saved = Saved {
             clock: self.clock,
@@ -265,20 +348,20 @@ impl Evolution {
     }
 
     /// The state of a checkpoint, or nothing where its parts do not fit together.
-    pub(crate) fn restore(
-        model: &Model,
-        tables: Vec<RuleTable>,
-        saved: Saved,
-    ) -> Option<Evolution> {
-        let mut tables = tables.into_iter();
-        let first = tables.next()?;
-        let restore = |line| Line::restore(model, &first, line);
+    pub(crate) fn restore(model: &Model, tables: &[RuleTable], saved: Saved) -> Option<Evolution> {
+        let designed = model.tables().len();
+        let (first, best) = tables.split_at_checked(designed)?;
+        let restore = |line| Line::restore(model, first, line);
         let lines = saved.lines.into_iter().map(restore).collect::<Option<Vec<Line>>>()?;
         let Clock { generation, stage_ends, .. } = saved.clock;
         if lines.is_empty() || lines.len() > LINES || generation >= stage_ends {
             return None;
         }
-        let best = tables.next().zip(saved.best_score);
+        let best = match saved.best_score {
+            Some(score) if best.len() == designed => Some((best.to_vec(), score)),
+            None if best.is_empty() => None,
+            _ => return None,
+        };
         Some(Evolution { lines, clock: saved.clock, best })
     }
 }
@@ -293,27 +376,29 @@ fn chance(seed: u64, generation: u64, line: usize) -> Stream {
 fn rehearsal(model: &Model, seed: u64, generation: u64) -> Vec<Specimen> {
     let mut specimens = model.specimens(seed, generation, model.design().specimens);
     for specimen in &mut specimens {
-        specimen.network.duration = specimen.network.duration / 2;
+        let duration = specimen.network.duration_mut();
+        *duration = *duration / 2;
     }
     specimens
 }
 
-fn judge(model: &Model, seed: u64, table: &RuleTable) -> f64 {
+fn judge(model: &Model, seed: u64, tables: &[RuleTable]) -> f64 {
     let specimens = model.specimens(seed, JUDGING_BLOCK, JUDGES * model.design().specimens);
-    evaluate::mean_scores(&specimens, model.objective(), &[Prepared::new(table)])[0]
+    evaluate::mean_scores(model, &specimens, &[prepared(model, tables)])[0]
 }
 
 /// One rule that sends at a sender's share of a typical network; its window, of four times the
 /// packets that are in flight then, only limits the harm on others.
-fn from_nothing(model: &Model, seed: u64) -> RuleTable {
-    let specimens = rehearsal(model, seed, 0);
-    let mean_log = |value: &dyn Fn(&Specimen) -> f64| {
-        let logs: f64 = specimens.iter().map(|s| libm::log(value(s))).sum();
-        libm::exp(logs / specimens.len() as f64)
+fn from_nothing(model: &Model, seed: u64, table: usize) -> RuleTable {
+    let typical: Vec<Typical> =
+        rehearsal(model, seed, 0).iter().filter_map(|s| Typical::of(model, s, table)).collect();
+    let mean_log = |value: &dyn Fn(&Typical) -> f64| {
+        let logs: f64 = typical.iter().map(|s| libm::log(value(s))).sum();
+        libm::exp(logs / typical.len().max(1) as f64)
     };
-    let rtt_ms = mean_log(&|s| s.network.delays[0].as_millis_f64().max(0.001));
-    let rate = mean_log(&|s| s.network.rate.as_packets_per_ms(s.network.packet));
-    let senders = mean_log(&|s| s.network.delays.len() as f64);
+    let rtt_ms = mean_log(&|s| s.rtt_ms.max(0.001));
+    let rate = mean_log(&|s| s.packets_per_ms);
+    let senders = mean_log(&|s| s.senders);
     let share = (rate * rtt_ms / senders).max(1.0);
     let action = Action {
         multiple: 0.9,
@@ -321,4 +406,38 @@ fn from_nothing(model: &Model, seed: u64) -> RuleTable {
         intersend_ms: rtt_ms / share,
     };
     RuleTable::single(model.design().signals, DOMAIN, action)
+}
+
+/// What a specimen is like for the senders of a table.
+struct Typical {
+    rtt_ms: f64,
+    /// The rate of the slowest link.
+    packets_per_ms: f64,
+    /// Those that share it.
+    senders: f64,
+}
+
+impl Typical {
+    /// None where no sender runs the table.
+    fn of(model: &Model, specimen: &Specimen, table: usize) -> Option<Typical> {
+        match &specimen.network {
+            Layout::Dumbbell(network) => Some(Typical {
+                rtt_ms: network.delays[0].as_millis_f64(),
+                packets_per_ms: network.rate.as_packets_per_ms(network.packet),
+                senders: network.delays.len() as f64,
+            }),
+            Layout::Mixed(network) => {
+                let runs = |sender: &&DrawnSender| model.classes()[sender.class].runs(table);
+                let sender = network.senders.iter().find(runs)?;
+                let slowest = network.slowest(sender);
+                let across = network.senders.iter().filter(|other| other.path.contains(&slowest));
+                let rate = network.links[slowest].rate;
+                Some(Typical {
+                    rtt_ms: sender.rtt.as_millis_f64(),
+                    packets_per_ms: rate.as_packets_per_ms(network.packet),
+                    senders: across.count() as f64,
+                })
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@
 //! every fourth the rule that fires most is split at the median of its memories on every axis.
 
 use super::Progress;
-use crate::evaluate::{self, Prepared, Samples};
+use crate::evaluate::{self, Candidate, Prepared, Samples};
 use crate::model::{ActionPart, Model};
 use crate::specimen::Specimen;
 use exm_remy::{Action, RuleTable, Signal};
@@ -59,8 +59,8 @@ impl PaperSearch {
         }
         self.saved.draw += 1;
         let specimens = self.specimens(model, seed);
-        let present = Prepared::new(&self.table);
-        let samples = Samples::collect(&specimens, &present);
+        let present = vec![Prepared::of(model, &self.table)];
+        let samples = Samples::collect(model, &specimens, &present, 0);
         let fired = |rule: &usize| samples.fired(*rule);
         let due = |rule: &usize| fired(rule) > 0 && self.saved.epochs[*rule] <= self.saved.epoch;
         let rules = self.table.rules().len();
@@ -69,7 +69,7 @@ impl PaperSearch {
         if let Some(rule) = rule {
             return self.improve(model, &specimens, rule);
         }
-        let score = evaluate::mean_scores(&specimens, model.objective(), &[present])[0];
+        let score = evaluate::mean_scores(model, &specimens, &[present])[0];
         self.saved.epoch += 1;
         if !self.saved.epoch.is_multiple_of(EPOCHS_PER_SPLIT) {
             return self.progress(score, format!("beginning epoch {}", self.saved.epoch));
@@ -95,15 +95,20 @@ impl PaperSearch {
         let candidates = around(action, &model.design().action);
         let base = Prepared::new(&self.table);
         let compiled: Vec<_> = self.table.rules().iter().map(|r| r.action.compile()).collect();
-        let tables: Vec<Prepared> = candidates
+        let tables: Vec<Candidate> = candidates
             .iter()
-            .map(|candidate| {
+            .map(|&candidate| {
+                if !model.is_dumbbell() {
+                    let mut table = self.table.clone();
+                    table.set_action(rule, candidate);
+                    return vec![Prepared::of(model, &table)];
+                }
                 let mut actions = compiled.clone();
                 actions[rule] = candidate.compile();
-                base.with_actions(actions)
+                vec![base.with_actions(actions)]
             })
             .collect();
-        let scores = evaluate::mean_scores(specimens, model.objective(), &tables);
+        let scores = evaluate::mean_scores(model, specimens, &tables);
         // The first is the present action: it stays unless another is truly better.
         let best = (0..scores.len()).rev().max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
         let best = best.expect("the present action is a candidate");
@@ -204,10 +209,10 @@ mod tests {
                 );
             }
             // The score that is told is that of the table on the specimens that are kept.
-            let prepared = [Prepared::new(search.current())];
+            let prepared = [vec![Prepared::new(search.current())]];
             let specimens = search.specimens(&model, 1);
             if search.saved.improving.is_some() {
-                let score = evaluate::mean_scores(&specimens, model.objective(), &prepared)[0];
+                let score = evaluate::mean_scores(&model, &specimens, &prepared)[0];
                 assert_eq!(score, progress.score);
                 assert!(scores.last().is_none_or(|last| score > *last), "{scores:?}");
                 assert_ne!(&before, search.current());

@@ -16,8 +16,9 @@ fn specimens_are_what_they_always_were() {
     let specimens = general().specimens(1, 0, 2);
     let told: Vec<_> = specimens
         .iter()
-        .map(|Specimen { network, seed }| {
-            (network.rate.as_bps(), network.delays[0].as_nanos(), network.delays.len(), *seed)
+        .map(|specimen| (specimen.dumbbell(), specimen.seed))
+        .map(|(network, seed)| {
+            (network.rate.as_bps(), network.delays[0].as_nanos(), network.delays.len(), seed)
         })
         .collect();
     let expected = [
@@ -32,14 +33,14 @@ fn a_block_covers_every_part_of_every_range_once() {
     let part = |value: f64, low: f64, high: f64| ((value - low) / (high - low) * 64.0) as usize;
     let specimens = general().specimens(7, 3, 64);
     let covered = |of: &dyn Fn(&Dumbbell) -> usize| -> BTreeSet<usize> {
-        specimens.iter().map(|specimen| of(&specimen.network).min(63)).collect()
+        specimens.iter().map(|specimen| of(specimen.dumbbell()).min(63)).collect()
     };
     let all: BTreeSet<usize> = (0..64).collect();
     assert_eq!(covered(&|network| part(network.rate.as_mbps(), 10.0, 20.0)), all);
     assert_eq!(covered(&|network| part(network.delays[0].as_millis_f64(), 100.0, 200.0)), all);
     assert_eq!(covered(&|network| part(network.loss.get(), 0.0, 0.01)), all);
     for senders in 1..=16 {
-        let count = specimens.iter().filter(|s| s.network.delays.len() == senders).count();
+        let count = specimens.iter().filter(|s| s.dumbbell().delays.len() == senders).count();
         assert_eq!(count, 4, "{senders} senders");
     }
     let seeds: BTreeSet<u64> = specimens.iter().map(|specimen| specimen.seed).collect();
@@ -50,19 +51,19 @@ fn a_block_covers_every_part_of_every_range_once() {
 fn a_logarithmic_range_has_as_many_below_its_geometric_mean() {
     let model = model("rate = \"log 1..100 Mbps\"\nrtt = \"1 ms\"\nsenders = \"log 1..63\"");
     let specimens = model.specimens(1, 0, 600);
-    let slow = specimens.iter().filter(|s| s.network.rate.as_mbps() < 10.0).count();
+    let slow = specimens.iter().filter(|s| s.dumbbell().rate.as_mbps() < 10.0).count();
     assert_eq!(slow, 300);
     // With both ends whole, each of 1, 2..3, 4..7, ... has the same chance.
-    let few = specimens.iter().filter(|s| (2..4).contains(&s.network.delays.len())).count();
+    let few = specimens.iter().filter(|s| (2..4).contains(&s.dumbbell().delays.len())).count();
     assert!((99..=101).contains(&few), "{few}");
 }
 
 #[test]
 fn quantities_are_drawn_independently() {
     let specimens = general().specimens(5, 0, 4000);
-    let rates: Vec<f64> = specimens.iter().map(|s| s.network.rate.as_mbps()).collect();
-    let rtts: Vec<f64> = specimens.iter().map(|s| s.network.delays[0].as_millis_f64()).collect();
-    let senders: Vec<f64> = specimens.iter().map(|s| s.network.delays.len() as f64).collect();
+    let rates: Vec<f64> = specimens.iter().map(|s| s.dumbbell().rate.as_mbps()).collect();
+    let rtts: Vec<f64> = specimens.iter().map(|s| s.dumbbell().delays[0].as_millis_f64()).collect();
+    let senders: Vec<f64> = specimens.iter().map(|s| s.dumbbell().delays.len() as f64).collect();
     for (a, b) in [(&rates, &rtts), (&rates, &senders), (&rtts, &senders)] {
         assert!(correlation(a, b).abs() < 0.05, "{}", correlation(a, b));
     }
@@ -94,8 +95,8 @@ fn a_draw_depends_on_seed_and_block_and_on_nothing_else() {
         "rate = \"50..90 Mbps\"\nrtt = \"100..200 ms\"\nsenders = \"1..16\"\nloss = \"0..1 %\"",
     );
     for (specimen, other) in drawn.iter().zip(faster.specimens(1, 5, 8)) {
-        assert_eq!(specimen.network.delays, other.network.delays);
-        assert_eq!(specimen.network.loss, other.network.loss);
+        assert_eq!(specimen.dumbbell().delays, other.dumbbell().delays);
+        assert_eq!(specimen.dumbbell().loss, other.dumbbell().loss);
     }
 }
 
@@ -107,7 +108,7 @@ fn a_grid_goes_through_every_combination_in_turn() {
     );
     assert_eq!(model.grid_size(), Some(16));
     let told = |specimen: &Specimen| {
-        let Dumbbell { rate, delays, .. } = &specimen.network;
+        let Dumbbell { rate, delays, .. } = specimen.dumbbell();
         (rate.as_mbps() as u64, delays[0].as_millis_f64() as u64, delays.len())
     };
     let whole = model.specimens(1, 0, 16);
@@ -131,7 +132,7 @@ fn a_grid_goes_through_every_combination_in_turn() {
 fn a_buffer_in_products_is_that_of_the_network_drawn() {
     let lines = "rate = \"15 Mbps\"\nrtt = [\"150 ms\"]\nsenders = 2\n";
     let buffer = |text: &str| {
-        model(&format!("{lines}buffer = \"{text}\"")).specimens(1, 0, 1)[0].network.buffer
+        model(&format!("{lines}buffer = \"{text}\"")).specimens(1, 0, 1)[0].dumbbell().buffer
     };
     assert_eq!(buffer("1 BDP"), Some(Packets::new(188)), "187.5, rounded up");
     assert_eq!(buffer("0.001 BDP"), Some(Packets::new(1)));

@@ -1,19 +1,20 @@
 //! The rows, and what sends and receives.
 
 use exm_emulator::{
-    Account, Cause, End, Ends, Live, PathSpec, Propagation, Setup, Timing, Watch, World, emulate,
+    Cause, DirectionStats, End, Ends, Observer, OutsideNetwork, PathSpec, Propagation, RunningLink,
+    Setup, Timing, emulate,
 };
 use exm_link::{Limit, Service};
+use exm_os::Waiter;
 use exm_units::{Packets, Rate, Span};
-use nix::cmsg_space;
-use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, recvmsg, sendmsg, sockopt};
-use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_tcp_congestion};
 use std::error::Error;
 use std::fmt;
 use std::fs;
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, ErrorKind, IoSliceMut, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -62,7 +63,7 @@ pub(crate) struct Measured {
     goodput: f64,
     /// How many packets were sent, where the program knows, and how many of them arrived there.
     packets: Option<(u64, u64)>,
-    up: Account,
+    up: DirectionStats,
     missed: u64,
     /// Of one processor.
     cpu: f64,
@@ -88,7 +89,7 @@ impl fmt::Display for Measured {
 
 /// Measures `row` for so many `seconds`.
 pub(crate) fn measure(row: &Row, seconds: u64, timing: Timing) -> Result<Measured, Box<dyn Error>> {
-    let ends = Ends::new(World::Namespace)?;
+    let ends = Ends::new(OutsideNetwork::Namespace)?;
     let path = |buffer| PathSpec {
         propagation: Propagation::Fixed(DELAY),
         limit: buffer,
@@ -96,13 +97,13 @@ pub(crate) fn measure(row: &Row, seconds: u64, timing: Timing) -> Result<Measure
     };
     let up = path(Limit::Packets(Packets::new(row.buffer)));
     let setup = Setup { timing, warm_up: WARM_UP, ..Setup::new(up, path(Limit::Unlimited)) };
-    let watches: [Box<dyn Watch>; 2] = [Box::new(()), Box::new(())];
+    let observers: [Box<dyn Observer>; 2] = [Box::new(()), Box::new(())];
     let received = AtomicU64::new(0);
-    let work = |_: &Live| {
+    let work = |_: &RunningLink| {
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             let sender =
-                scope.spawn(|| run(&row.load, (&ends.inside, &ends.world), &received, &stop));
+                scope.spawn(|| run(&row.load, (&ends.inside, &ends.outside), &received, &stop));
             thread::sleep(Duration::from_nanos(WARM_UP.as_nanos()));
             let before = (received.load(Ordering::Relaxed), cpu_of_link());
             thread::sleep(Duration::from_secs(seconds));
@@ -113,10 +114,10 @@ pub(crate) fn measure(row: &Row, seconds: u64, timing: Timing) -> Result<Measure
             Ok::<_, io::Error>((bytes, cpu, packets))
         })
     };
-    let (done, emulated) = emulate(&setup, ends.ports(), watches, work)?;
+    let (done, emulated) = emulate(&setup, ends.ports(), observers, work)?;
     let (bytes, cpu, sent) = done?;
     let missed = ends.missed()?[0];
-    let [up, _] = emulated.accounts;
+    let [up, _] = emulated.stats;
     let arrived = received.load(Ordering::Relaxed) / PAYLOAD as u64;
     Ok(Measured {
         goodput: bytes as f64 * 8e-6 / seconds as f64,
@@ -182,7 +183,7 @@ fn tcp((from, to): (&End, &End), received: &AtomicU64, stop: &AtomicBool) -> io:
             }
         });
         let mut stream = from.namespace.run(|| TcpStream::connect(address))?;
-        setsockopt(&stream, TcpCongestion, &"cubic".into())?;
+        set_tcp_congestion(&stream, "cubic")?;
         let data = vec![0; 1 << 18];
         while !stop.load(Ordering::Relaxed) {
             stream.write_all(&data)?;
@@ -202,8 +203,14 @@ fn send_datagrams(
 ) -> io::Result<u64> {
     let clock = exm_os::Clock::start();
     let data = vec![0; PAYLOAD * together];
-    let segment = [ControlMessage::UdpGsoSegments(&(PAYLOAD as u16))];
-    let control = if together > 1 { &segment[..] } else { &[] };
+    let state = UdpSocketState::new(socket.into())?;
+    let transmit = Transmit {
+        destination: socket.peer_addr()?,
+        ecn: None,
+        contents: &data,
+        segment_size: (together > 1).then_some(PAYLOAD),
+        src_ip: None,
+    };
     let gap = (PAYLOAD + 28) as f64 * 8.0 * together as f64 / mbps * 1e3;
     let mut turns = 0_u64;
     while !stop.load(Ordering::Relaxed) {
@@ -213,9 +220,10 @@ fn send_datagrams(
             thread::sleep(Duration::from_nanos(left.as_nanos()));
             continue;
         }
-        let parts = [IoSlice::new(&data)];
-        let none = None::<&SockaddrStorage>;
-        sendmsg(socket.as_raw_fd(), &parts, control, MsgFlags::empty(), none)?;
+        match state.try_send(socket.into(), &transmit) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+            sent => sent?,
+        }
         turns += 1;
     }
     Ok(turns * together as u64)
@@ -227,20 +235,19 @@ fn receive_datagrams(
     received: &AtomicU64,
     done: &AtomicBool,
 ) -> io::Result<()> {
-    setsockopt(socket, sockopt::UdpGroSegment, &true)?;
-    // Beyond the system's limit where that may be; up to it otherwise.
-    let _ = setsockopt(socket, sockopt::RcvBufForce, &(64 << 20));
-    socket.set_read_timeout(Some(Duration::from_millis(100)))?;
+    let state = UdpSocketState::new(socket.into())?;
+    // Beyond the system's limit if this process is privileged, otherwise up to it.
+    let _ = set_socket_recv_buffer_size_force(socket, 64 << 20);
+    let clock = exm_os::Clock::start();
+    let waiter = Waiter::new(clock, Span::ZERO);
     let mut buffer = vec![0; 1 << 16];
-    let mut control = cmsg_space!(i32);
     while !done.load(Ordering::Relaxed) {
-        let mut parts = [IoSliceMut::new(&mut buffer)];
-        let socket = socket.as_raw_fd();
-        match recvmsg::<SockaddrStorage>(socket, &mut parts, Some(&mut control), MsgFlags::empty())
-        {
-            Ok(message) => received.fetch_add(message.bytes as u64, Ordering::Relaxed),
-            Err(nix::Error::EAGAIN) => continue,
-            Err(error) => return Err(error.into()),
+        waiter.wait([socket.as_fd()], clock.now() + Span::from_millis(100))?;
+        let (mut parts, mut metas) = ([IoSliceMut::new(&mut buffer)], [RecvMeta::default()]);
+        match state.recv(socket.into(), &mut parts, &mut metas) {
+            Ok(_) => received.fetch_add(metas[0].len as u64, Ordering::Relaxed),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+            Err(error) => return Err(error),
         };
     }
     Ok(())

@@ -1,12 +1,11 @@
-//! [`Arena`]: the bytes of packets, where they were read to.
+//! [`Arena`]: the memory into which packets are read.
 
-/// The size of a chunk. Packets are read into the current one, one after the other, until the largest
-/// would not fit.
+/// The size of a chunk. Packets are read into the current chunk in turn until the largest packet would not
+/// fit.
 const CHUNK: usize = 512 << 10;
 
-/// Bytes of packets in chunks. A packet stays where it was read, without being copied, until it is
-/// [released](Arena::release), however many parts of it are on their way; a chunk is used again once
-/// all packets in it are.
+/// Packets in chunks of memory. A packet stays where it was read, without being copied, until all of its
+/// parts have been [released](Arena::release); a chunk is reused once all packets in it have been.
 #[derive(Debug)]
 pub(crate) struct Arena {
     chunks: Vec<Chunk>,
@@ -14,7 +13,7 @@ pub(crate) struct Arena {
     current: u32,
     /// Where the next packet is read to.
     position: usize,
-    /// The largest packet that is read, its headers included.
+    /// The size of the largest packet, with headers.
     room: usize,
     most: usize,
 }
@@ -22,11 +21,11 @@ pub(crate) struct Arena {
 #[derive(Debug)]
 struct Chunk {
     bytes: Box<[u8]>,
-    /// How many parts of packets in it are held, and one while it is read into.
+    /// The number of parts of packets in it that are in use, plus one while it is read into.
     held: u32,
 }
 
-/// Where a packet is.
+/// The location of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     chunk: u32,
@@ -35,14 +34,14 @@ pub(crate) struct Place {
 }
 
 impl Arena {
-    /// An arena for packets of up to `room` bytes, of up to `most` bytes in all.
+    /// An arena for packets of up to `room` bytes, with at most `most` bytes in total.
     pub(crate) fn new(room: usize, most: usize) -> Arena {
         let chunks = vec![Chunk::new()];
         let most = (most / CHUNK).max(2);
         Arena { chunks, free: Vec::new(), current: 0, position: 0, room, most }
     }
 
-    /// Where the next packet may be read to; nothing where all is full.
+    /// The memory into which the next packet may be read; `None` if the arena is full.
     pub(crate) fn space(&mut self) -> Option<&mut [u8]> {
         if self.position + self.room > CHUNK {
             let next = self.next_chunk()?;
@@ -54,24 +53,24 @@ impl Arena {
         Some(&mut self.chunks[self.current as usize].bytes[start..start + self.room])
     }
 
-    /// What was read to the [space](Arena::space) is a packet of `length` bytes, of which `parts` are
-    /// on their way, each to be [released](Arena::release).
+    /// Keeps the packet of `length` bytes that was read into the [space](Arena::space), of which `parts`
+    /// parts will be [released](Arena::release).
     pub(crate) fn keep(&mut self, length: usize, parts: u32) -> Place {
         let start = self.position as u32;
         self.chunks[self.current as usize].held += parts;
-        // Even, so that headers are read at even addresses.
+        // Even, so that headers are at even addresses.
         self.position += length.next_multiple_of(8);
         Place { chunk: self.current, start, length: length as u32 }
     }
 
-    /// The bytes at `place`.
+    /// The bytes of the packet at `place`.
     #[inline]
     pub(crate) fn bytes(&self, place: Place) -> &[u8] {
         let start = place.start as usize;
         &self.chunks[place.chunk as usize].bytes[start..start + place.length as usize]
     }
 
-    /// One part less of the packet at `place` is on its way.
+    /// Releases one part of the packet at `place`.
     #[inline]
     pub(crate) fn release(&mut self, place: Place) {
         self.drop_held(place.chunk);

@@ -1,17 +1,17 @@
-//! [`check_frame`]: what must hold of any frame.
+//! [`check_frame`]: invariants of any frame.
 
 use super::{Frame, Framing, Part, Written};
 use exm_link::Ecn;
 use exm_os::VNET_HEADER;
 
-/// No more segments of a frame are looked at.
+/// The most segments that are checked.
 const MOST_SEGMENTS: usize = 100;
 
-/// Does with `bytes`, a frame of Ethernet's or an IP packet with the kernel's header before it, what the
-/// emulator does with any frame. For fuzzing.
+/// Processes `bytes`, an Ethernet frame or an IP packet that follows the kernel's header, as the emulator
+/// does with any frame. For fuzzing.
 ///
 /// # Panics
-/// Its segments are not all of it, or not written at the sizes that they are announced by.
+/// The segments do not add up to the frame, or are not written with the sizes that were announced.
 #[doc(hidden)]
 pub fn check_frame(is_ethernet: bool, bytes: &[u8]) {
     let framing = if is_ethernet { Framing::Ethernet } else { Framing::Ip };
@@ -37,7 +37,7 @@ pub fn check_frame(is_ethernet: bool, bytes: &[u8]) {
         }
     }
     assert!(segments > MOST_SEGMENTS || expected == body.len(), "the last segment ends it");
-    // All together are written as they came.
+    // All segments together are written as the frame was read.
     written.write(&frame, bytes, Part { first: 0, count: segments, marked: false });
     assert_eq!([written.headers(), written.payload(bytes)].concat(), bytes);
     assert_eq!(frame.flow(body), flow);

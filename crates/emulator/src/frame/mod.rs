@@ -1,11 +1,10 @@
-//! What is known of the bytes of packets: whose they are, how the large ones that the kernel hands
-//! out are cut into segments, and how segments are written again.
+//! Parses frames: their flow, the segments of large packets that the kernel has not segmented yet, and how
+//! segments are written.
 //!
-//! Kernels do not cut TCP's data into packets of the MTU before they must, nor sum them: what a
-//! device hands out may be 64 kB with headers once at the front (TSO), and a [`VnetHeader`] that says
-//! how it is to be cut. A link carries segments. So such a packet is split where it is, none of its
-//! bytes copied; each [`Part`] crosses the link by itself; and those that leave at one moment, one
-//! after the other, are written as one again.
+//! Kernels segment TCP data, and compute its checksums, as late as possible: a frame read from a device may
+//! have 64 kB after one set of headers (TSO), and a [`VnetHeader`] that describes the segmentation. A link
+//! carries segments. So such a frame is segmented in place, without copying; each [`Part`] crosses the link
+//! by itself; and consecutive segments that leave at the same time are written as one frame again.
 
 mod arena;
 mod check;
@@ -24,40 +23,40 @@ use exm_packet::{Flow, Packet};
 const ETHERNET: usize = 14;
 const VLAN_TAG: usize = 4;
 
-/// What a frame begins with, before the IP packet.
+/// What precedes the IP packet in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// Nothing: it is an IP packet.
+    /// Nothing.
     Ip,
-    /// A header of Ethernet's.
+    /// An Ethernet header.
     Ethernet,
 }
 
-/// What a frame is, as far as the link needs to know: where its headers are, and how it is cut.
+/// A parsed frame: where its headers are, and how it is segmented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// Where the IP packet begins, and which version it is; 0 where it is something else.
+    /// The offset of the IP packet, and its version; 0 if it is not IP.
     ip: usize,
     version: u8,
-    /// Where the header of TCP or UDP begins.
+    /// The offset of the TCP or UDP header.
     transport: usize,
-    /// What all segments begin with.
+    /// The length of the headers that all segments share.
     headers: usize,
-    /// How many bytes of payload a segment has; 0 where it is not to be cut.
+    /// The payload of a segment in bytes; 0 if the frame is not to be segmented.
     segment: usize,
-    /// How long the frame is.
+    /// The length of the frame.
     length: usize,
 }
 
-/// Why a frame cannot be carried.
+/// The frame cannot be carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
 impl Frame {
-    /// What `bytes`, a frame of `framing` with a [`VnetHeader`] before it, is.
+    /// Parses `bytes`, a frame of `framing` that follows a [`VnetHeader`].
     ///
     /// # Errors
-    /// It is to be cut, and not what it says it is.
+    /// The frame is to be segmented, but does not match its header.
     #[inline]
     pub(crate) fn parse(framing: Framing, bytes: &[u8]) -> Result<Frame, Malformed> {
         let (header, frame) = bytes.split_first_chunk::<VNET_HEADER>().ok_or(Malformed)?;
@@ -96,7 +95,7 @@ impl Frame {
         Ok(Frame { transport, headers, segment, ..whole })
     }
 
-    /// How many segments it is to be cut into.
+    /// The number of segments.
     pub(crate) fn segments(&self) -> usize {
         match self.segment {
             0 => 1,
@@ -104,8 +103,7 @@ impl Frame {
         }
     }
 
-    /// The part of the payload that segment `index` has: from where to where in the frame. Of a frame
-    /// that is not cut, all of it.
+    /// The range of the payload of segment `index` in the frame; everything if the frame is not segmented.
     #[inline]
     pub(crate) fn range(&self, index: usize) -> (usize, usize) {
         if self.segment == 0 {
@@ -123,16 +121,16 @@ impl Frame {
         (headers + (end - start)).saturating_sub(self.ip) as u32
     }
 
-    /// Whose it is; nothing of what is not IP.
+    /// The flow; `None` if it is not IP.
     #[inline]
     pub(crate) fn flow(&self, frame: &[u8]) -> Option<Flow> {
-        // What is not IP may look like it.
+        // Bytes that are not IP may look like it.
         let packet = frame.get(self.ip..).filter(|_| self.version != 0)?;
         Packet::read(packet).ok().map(|packet| packet.flow)
     }
 
-    /// Whether it is what a network of Ethernet's does for itself, and not what crosses it: all that is
-    /// not IP, ARP first of all, and IPv6's neighbour discovery, which does the same.
+    /// Whether the frame belongs to the Ethernet network itself instead of crossing it: everything that is
+    /// not IP, above all ARP, and the neighbour discovery of IPv6.
     #[inline]
     pub(crate) fn is_housekeeping(&self, frame: &[u8]) -> bool {
         match (self.version, frame.get(self.ip..)) {
@@ -142,7 +140,7 @@ impl Frame {
         }
     }
 
-    /// Whether it may be marked instead of dropped, or was.
+    /// The ECN codepoint: whether the packet may be marked instead of dropped, or has been.
     #[inline]
     pub(crate) fn ecn(&self, frame: &[u8]) -> Ecn {
         let bits = match (self.version, frame.get(self.ip..self.ip + 2)) {
@@ -158,15 +156,15 @@ impl Frame {
     }
 }
 
-/// Whether `packet`, of IPv6, is of neighbour discovery (RFC 4861, sections 4, 6.1, 7.1 and 8.1):
-/// ICMPv6 of five types, which no router has passed on.
+/// Whether `packet`, IPv6, is neighbour discovery (RFC 4861, sections 4, 6.1, 7.1 and 8.1): ICMPv6 of five
+/// types, which no router has forwarded.
 fn is_neighbour_discovery(packet: &[u8]) -> bool {
     const ICMP6: u8 = 58;
     matches!(packet, [_, _, _, _, _, _, ICMP6, 255, ..])
         && packet.get(40).is_some_and(|kind| (133..=137).contains(kind))
 }
 
-/// Where the IP packet in a frame of Ethernet's begins, and which version it is; 0 where it has none.
+/// The offset of the IP packet in an Ethernet frame, and its version; 0 if there is none.
 fn below_ethernet(frame: &[u8]) -> (usize, u8) {
     let mut ip = ETHERNET;
     loop {
@@ -174,7 +172,7 @@ fn below_ethernet(frame: &[u8]) -> (usize, u8) {
             Some([0x81, 0x00] | [0x88, 0xa8]) => ip += VLAN_TAG,
             Some([0x08, 0x00]) if frame.len() > ip => return (ip, 4),
             Some([0x86, 0xdd]) if frame.len() > ip => return (ip, 6),
-            // What is not IP is as long as its frame less the header, too.
+            // Frames that are not IP count as long as the frame without its header.
             _ => return (ETHERNET.min(frame.len()), 0),
         }
     }

@@ -5,27 +5,27 @@ use exm_os::{Segmentation, VNET_HEADER, VnetHeader};
 use exm_packet::checksum::{fold, sum, write_ipv4};
 use exm_packet::{TCP, UDP};
 
-/// The most that headers of a frame to be cut may have: Ethernet with two tags, IPv6 with some
-/// extensions, TCP with all options.
+/// The longest headers of a frame that is segmented: Ethernet with two tags, IPv6 with some extensions, TCP
+/// with all options.
 pub(crate) const HEADERS: usize = 192;
 
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// Segments of a frame, one after the other, that leave together.
+/// Consecutive segments of a frame that leave together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// The first of them.
+    /// The first segment.
     pub(crate) first: usize,
-    /// How many they are, one at least.
+    /// The number of segments, at least one.
     pub(crate) count: usize,
-    /// Whether they were marked on their way.
+    /// Whether they were marked (ECN).
     pub(crate) marked: bool,
 }
 
-/// The bytes that a [`Part`] is written as: its own headers, of which the first [`VNET_HEADER`] are
-/// the kernel's, and the range of the frame after them.
+/// The bytes of a written [`Part`]: its own headers, of which the first [`VNET_HEADER`] bytes are the
+/// kernel's, and the range of the frame after them.
 pub(crate) struct Written {
     headers: [u8; VNET_HEADER + HEADERS],
     length: usize,
@@ -33,26 +33,26 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Nothing yet.
+    /// Empty.
     pub(crate) fn new() -> Written {
         Written { headers: [0; VNET_HEADER + HEADERS], length: 0, payload: (0, 0) }
     }
 
-    /// Its headers, the kernel's first.
+    /// The headers, the kernel's first.
     pub(crate) fn headers(&self) -> &[u8] {
         &self.headers[..self.length]
     }
 
-    /// What follows them, of `bytes`, the frame with its [`VnetHeader`].
+    /// The payload after them in `bytes`, the frame with its [`VnetHeader`].
     pub(crate) fn payload<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         &bytes[VNET_HEADER + self.payload.0..VNET_HEADER + self.payload.1]
     }
 
-    /// Writes `part` of `frame`, which is `bytes` with its [`VnetHeader`].
+    /// Assembles `part` of `frame`, which is `bytes` with its [`VnetHeader`].
     pub(crate) fn write(&mut self, frame: &Frame, bytes: &[u8], part: Part) {
         let whole = part.first == 0 && part.count == frame.segments();
-        // What is neither cut nor marked is written as it came; of what is only marked, headers enough
-        // for the mark are ours.
+        // A frame that is neither segmented nor marked is written as it was read; one that is only marked
+        // needs new headers up to the mark.
         let own = match (whole, part.marked) {
             (true, false) => 0,
             (true, true) => (frame.ip + 60).min(frame.headers).min(HEADERS),
@@ -86,7 +86,7 @@ impl Written {
     }
 }
 
-/// Makes the headers of a frame those of a part of it with `payload` bytes.
+/// Changes the headers of a frame to those of a part with `payload` bytes.
 fn cut_headers(frame: &Frame, part: Part, payload: usize, headers: &mut [u8]) {
     let (ip, transport) = (frame.ip, frame.transport);
     let below_ip = transport - ip;
@@ -122,11 +122,11 @@ fn cut_headers(frame: &Frame, part: Part, payload: usize, headers: &mut [u8]) {
         }
         transport + 16
     };
-    // The rest of the sum is whoever's who sends it on; see `VnetHeader::needs_csum`.
+    // The sender completes the checksum; see `VnetHeader::needs_csum`.
     put(headers, check, fold(pseudo));
 }
 
-/// Sets the codepoint of congestion experienced (RFC 3168, section 5).
+/// Sets the codepoint CE (RFC 3168, section 5).
 fn mark(frame: &Frame, headers: &mut [u8]) {
     let ip = frame.ip;
     if frame.version == 4 {

@@ -1,4 +1,4 @@
-//! [`MahimahiLog`]: a log that mahimahi's own scripts read.
+//! [`MahimahiLog`]: a log for mahimahi's own scripts.
 
 use super::{Event, Format, Log, LogError, Origin, Rest, create, write_head};
 use crate::Direction;
@@ -9,12 +9,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A log in mahimahi's format, which its scripts make graphs of: a file for each direction, a line for
-/// each event, times in milliseconds. `t + bytes` is an arrival at the queue, `t # bytes` a delivery
-/// opportunity, `t - bytes delay` a departure with the time since the arrival, and `t d packets bytes`
-/// a drop.
+/// A log in mahimahi's format, from which its scripts draw graphs: a file for each direction, a line for each
+/// event, times in milliseconds. `t + bytes` is an arrival at the queue, `t # bytes` a delivery opportunity,
+/// `t - bytes delay` a departure with the time since the arrival, and `t d packets bytes` a drop.
 ///
-/// The propagation delay is not in it: with mahimahi it is another program's, around the link's.
+/// The propagation delay is not included: in mahimahi another program emulates it.
 #[derive(Debug)]
 pub struct MahimahiLog {
     files: [OneWay; 2],
@@ -26,11 +25,11 @@ struct OneWay {
     offered: Offered,
 }
 
-/// The delivery opportunities that were not logged yet.
+/// The delivery opportunities that have not been logged yet.
 #[derive(Debug)]
 enum Offered {
     Trace(Opportunities),
-    /// At a fixed rate, as many as its number says went before the next.
+    /// A fixed rate, with the number of opportunities before the next.
     Fixed(Rate, u64),
 }
 
@@ -42,7 +41,7 @@ impl Offered {
         }
     }
 
-    /// The next, where it is not after `time`.
+    /// The next opportunity, if it is not after `time`.
     fn take_until(&mut self, time: Instant) -> Option<Instant> {
         match self {
             Offered::Trace(opportunities) => {
@@ -62,7 +61,7 @@ impl Offered {
 }
 
 impl MahimahiLog {
-    /// The files that a log called `file` consists of, up first.
+    /// The files of a log called `file`, up first.
     pub fn files(file: &Path) -> [PathBuf; 2] {
         Direction::BOTH.map(|direction| {
             let mut name = file.as_os_str().to_owned();
@@ -71,7 +70,7 @@ impl MahimahiLog {
         })
     }
 
-    /// Begins a log in the files `file.up` and `file.down`, for links of these `services`, up first.
+    /// Begins a log in the files `file.up` and `file.down`, for links with these `services`, up first.
     ///
     /// # Errors
     /// A file cannot be written.

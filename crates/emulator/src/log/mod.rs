@@ -1,8 +1,7 @@
-//! Logs of what became of each packet, in two formats: our own and mahimahi's.
+//! Logs of what happened to each packet, in two formats: our own and mahimahi's.
 //!
-//! The thread that moves packets hands what happened to another one, which writes it: a disk that is
-//! slow makes no packet late. What waits for the disk is bounded; beyond that, events are left out of
-//! the log and counted.
+//! The forwarding thread passes events to another thread, which writes them, so a slow disk does not delay
+//! packets. The queue between them is bounded; beyond that, events are left out of the log and counted.
 
 mod mahimahi;
 mod rows;
@@ -12,7 +11,7 @@ mod tests;
 pub use mahimahi::MahimahiLog;
 pub use rows::RowLog;
 
-use crate::{Cause, Delivery, Direction, Flow, Passage, Watch};
+use crate::{Cause, Delivery, Direction, Flow, Observer, PacketInfo};
 use exm_units::Instant;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -22,25 +21,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
-/// So many events are handed over at once.
+/// The number of events passed at once.
 const BATCH: usize = 1024;
-/// So many batches wait for the disk at most: 256 000 events, about 30 MB.
+/// The most batches that wait for the disk: 256 000 events, about 30 MB.
 const MOST_WAITING: usize = 250;
 
-/// Where a log comes from, for its head.
+/// The origin of a log, for its header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The command that writes it.
     pub command: String,
     /// The version of the program.
     pub version: String,
-    /// What all chances are drawn from.
+    /// The random seed.
     pub seed: u64,
-    /// A number that tells configurations apart.
+    /// The fingerprint of the configuration.
     pub configuration: String,
-    /// What each direction is like, up first: for people.
+    /// Descriptions of the directions, up first.
     pub paths: [String; 2],
-    /// What the calendar showed at the start, in nanoseconds since 1970.
+    /// The wall-clock time of the start, in nanoseconds since 1970.
     pub began: u64,
 }
 
@@ -48,28 +47,28 @@ pub struct Origin {
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Flow(u32, Flow),
-    Queued(Passage),
+    Queued(PacketInfo),
     Delivered(Delivery),
-    Dropped(Passage, Instant, Cause),
+    Dropped(PacketInfo, Instant, Cause),
 }
 
 /// How events are written.
 trait Format: Send {
-    /// Writes what happened on the way in `direction`.
+    /// Writes an event of `direction`.
     fn write(&mut self, direction: Direction, event: &Event) -> io::Result<()>;
 
-    /// Nothing more happens after `end`, and this is what is still inside, or was never seen.
+    /// Writes the end of the log: nothing happens after `end`, and `rest` has no rows.
     fn finish(&mut self, end: Instant, rest: &Rest) -> io::Result<()>;
 }
 
-/// What the rows of a log do not show, up first.
+/// Packets without rows in a log, up first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// How many packets are on the link still.
+    /// The numbers of packets still on the link.
     pub inside: [u64; 2],
-    /// How many found no room before the emulator could read them.
+    /// The numbers of packets dropped before the emulator could read them.
     pub missed: [u64; 2],
-    /// How many events were left out, both directions together, since too many waited for the disk.
+    /// The number of events of both directions that were left out because too many waited for the disk.
     pub left_out: u64,
 }
 
@@ -84,7 +83,7 @@ pub struct Log {
     writer: JoinHandle<Result<Box<dyn Unfinished>, LogError>>,
 }
 
-/// A log whose end is not written.
+/// A log whose end has not been written.
 trait Unfinished: Send {
     fn finish(&mut self, end: Instant, rest: &Rest) -> io::Result<()>;
 }
@@ -95,30 +94,30 @@ impl<F: Format> Unfinished for F {
     }
 }
 
-/// Why there is no log, or not all of one.
+/// Why a log cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// It cannot be begun.
+    /// It cannot be created.
     #[error("the log {} cannot be created: {source}", file.display())]
     Create {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It ends too soon.
+    /// Writing failed.
     #[error("the log {} is incomplete: {source}", file.display())]
     Write {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl Log {
-    /// A thread that writes to `files` in `format`.
+    /// Starts a thread that writes to `files` in `format`.
     fn start(files: Vec<PathBuf>, format: impl Format + 'static) -> Log {
         let (sender, receiver) = sync_channel(MOST_WAITING);
         let first = files[0].clone();
@@ -126,22 +125,22 @@ impl Log {
         Log { files, sender, left_out: Arc::default(), writer }
     }
 
-    /// The files it writes.
+    /// The files that it writes.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Who watches one direction for it.
-    pub fn watch(&self, direction: Direction) -> Box<dyn Watch> {
+    /// The observer of one direction.
+    pub fn observer(&self, direction: Direction) -> Box<dyn Observer> {
         let (sender, left_out) = (self.sender.clone(), self.left_out.clone());
         Box::new(Tap { direction, sender, left_out, events: Vec::with_capacity(BATCH) })
     }
 
-    /// Waits until all is written that those who watch for it, who are gone by now, saw up to `end`,
-    /// and writes what the `rest` is, but for [`Rest::left_out`], which it knows itself and returns.
+    /// Waits until everything is written that its observers, which must have been dropped, received up to
+    /// `end`, and writes `rest` except [`Rest::left_out`], which it counts itself and returns.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Writing failed.
     pub fn finish(self, end: Instant, rest: &Rest) -> Result<u64, LogError> {
         let Log { files, sender, left_out, writer } = self;
         drop(sender);
@@ -153,7 +152,7 @@ impl Log {
     }
 }
 
-/// Writes what comes until nothing more can. Where a disk is full, the rest is thrown away.
+/// Writes events until all senders are gone. After an error the rest is discarded.
 fn write_all(
     batches: Receiver<Batch>,
     mut format: impl Format + 'static,
@@ -171,14 +170,14 @@ fn write_all(
     }
 }
 
-/// Creates a file to be written to.
+/// Creates a file for writing.
 fn create(file: &Path) -> Result<BufWriter<File>, LogError> {
     let created = File::create(file);
     let failed = |source| LogError::Create { file: file.to_owned(), source };
     Ok(BufWriter::with_capacity(1 << 18, created.map_err(failed)?))
 }
 
-/// Hands what happens in one direction over to the thread that writes.
+/// Passes the events of one direction to the writing thread.
 struct Tap {
     direction: Direction,
     sender: SyncSender<Batch>,
@@ -197,12 +196,12 @@ impl Tap {
 
     fn send(&mut self) {
         let events = std::mem::replace(&mut self.events, Vec::with_capacity(BATCH));
-        // Who wrote is gone only if it failed, which is told at the end.
+        // The writer is gone only if it failed, which is reported at the end.
         if let Err(TrySendError::Full((_, mut events))) =
             self.sender.try_send((self.direction, events))
         {
             let before = events.len();
-            // What flows are is needed to read what follows, unless they are all there is.
+            // Events that name flows are needed to read others, so they are left out last.
             events.retain(|event| matches!(event, Event::Flow(..)));
             if events.len() == BATCH {
                 events.clear();
@@ -213,8 +212,8 @@ impl Tap {
     }
 }
 
-impl Watch for Tap {
-    fn queued(&mut self, packet: &Passage) {
+impl Observer for Tap {
+    fn queued(&mut self, packet: &PacketInfo) {
         self.push(Event::Queued(*packet));
     }
 
@@ -222,7 +221,7 @@ impl Watch for Tap {
         self.push(Event::Delivered(*delivery));
     }
 
-    fn dropped(&mut self, packet: &Passage, at: Instant, cause: Cause) {
+    fn dropped(&mut self, packet: &PacketInfo, at: Instant, cause: Cause) {
         self.push(Event::Dropped(*packet, at, cause));
     }
 
@@ -232,13 +231,13 @@ impl Watch for Tap {
 }
 
 impl Drop for Tap {
-    /// The run is over, so that it may wait for the disk.
+    /// The run has ended, so it may wait for the disk.
     fn drop(&mut self) {
         let _ = self.sender.send((self.direction, std::mem::take(&mut self.events)));
     }
 }
 
-/// Writes the lines of a head, each after `#`.
+/// Writes the lines of a header, each after `#`.
 fn write_head(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
     lines.iter().try_for_each(|line| writeln!(out, "# {line}"))
 }

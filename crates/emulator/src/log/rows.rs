@@ -1,7 +1,7 @@
-//! [`RowLog`]: our own log, a row for each packet that says all that was measured of it.
+//! [`RowLog`]: our own log, with one row per packet.
 
 use super::{Event, Format, Log, LogError, Origin, Rest, create, write_head};
-use crate::{Delivery, Direction, Passage};
+use crate::{Delivery, Direction, PacketInfo};
 use exm_units::Instant;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,16 +9,16 @@ use std::path::Path;
 
 /// Our own log: comma-separated text with a row for each packet, written when its fate is known.
 ///
-/// Lines that begin with `#` come first, and say where the log is from and what its columns are; the
-/// names of the columns follow. Before a flow's first packet such a line gives its number's meaning;
-/// the last say how many packets have no row, being on the link still or missed by the emulator, and
-/// how many events were left out since the disk was too slow.
+/// It begins with lines after `#` that state the origin of the log and explain the columns; the names of the
+/// columns follow. Such a line before the first packet of a flow names the flow; the last ones count the
+/// packets without rows, which are still on the link or were missed by the emulator, and the events that were
+/// left out because the disk was too slow.
 #[derive(Debug)]
 pub struct RowLog {
     out: BufWriter<File>,
 }
 
-/// The columns, and what they are.
+/// The columns and their meaning.
 const COLUMNS: [(&str, &str); 12] = [
     ("direction", "up is from the program to the world, down the other way"),
     ("number", "of the packet among those of its direction, from 0"),
@@ -49,11 +49,11 @@ impl RowLog {
     fn row(
         &mut self,
         direction: Direction,
-        packet: &Passage,
+        packet: &PacketInfo,
         times: (Option<Instant>, Instant),
         fate: &str,
     ) -> io::Result<()> {
-        let Passage { number, flow, size, sent_at, queued_at } = *packet;
+        let PacketInfo { number, flow, size, sent_at, queued_at } = *packet;
         let (scheduled, left) = times;
         let (sent, queued) = (sent_at.as_nanos(), queued_at.as_nanos());
         let direction = direction.name();

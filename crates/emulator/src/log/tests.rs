@@ -20,9 +20,9 @@ fn origin() -> Origin {
 }
 
 fn watched(log: Log) {
-    let mut up = log.watch(Direction::Up);
-    let mut down = log.watch(Direction::Down);
-    let packet = |number, size| Passage {
+    let mut up = log.observer(Direction::Up);
+    let mut down = log.observer(Direction::Down);
+    let packet = |number, size| PacketInfo {
         number,
         flow: 0xab,
         size,
@@ -144,16 +144,16 @@ fn what_waits_for_a_slow_disk_is_bounded_and_the_rest_counted() {
     let ((release, released), (told, outcome)) =
         (std::sync::mpsc::channel(), std::sync::mpsc::channel());
     let log = Log::start(vec![file("stuck")], Stuck { released, flows: 0, others: 0, told });
-    let mut up = log.watch(Direction::Up);
-    let packet = Passage { number: 0, flow: 7, size: 40, sent_at: at(0), queued_at: at(0) };
+    let mut up = log.observer(Direction::Up);
+    let packet = PacketInfo { number: 0, flow: 7, size: 40, sent_at: at(0), queued_at: at(0) };
     for number in 0..EVENTS {
-        up.queued(&Passage { number, ..packet });
+        up.queued(&PacketInfo { number, ..packet });
     }
     // After half of the room was used up: it is known all the same.
     let flow = Flow { protocol: 6, from: ([10, 0, 0, 1].into(), 1), to: ([10, 0, 0, 2].into(), 2) };
     up.flow(7, &flow);
     for number in 0..EVENTS {
-        up.queued(&Passage { number, ..packet });
+        up.queued(&PacketInfo { number, ..packet });
     }
     drop(release);
     drop(up);

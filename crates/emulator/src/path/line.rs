@@ -7,10 +7,10 @@ use exm_random::Stream;
 use exm_units::Instant;
 use std::collections::VecDeque;
 
-/// Packets in propagation, each with the time of its arrival in `at`.
+/// Packets in propagation, each with its arrival time in `at`.
 ///
-/// They keep their order, also where the delay becomes shorter: who set out first arrives first. Those
-/// that are held back keep theirs among themselves, and the others overtake them.
+/// They keep their order even if the delay decreases. Delayed packets keep their order among themselves, and
+/// others overtake them.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     propagation: Propagation,
@@ -25,7 +25,7 @@ impl Line {
         Line { propagation, reordering, ordinary, held_back }
     }
 
-    /// `packet` sets out at `now`.
+    /// Sends `packet` at `now`.
     #[inline]
     pub(super) fn push(&mut self, now: Instant, mut packet: Packet) {
         let (mut travel, mut line) = (self.propagation.at(now), &mut self.ordinary);
@@ -39,14 +39,14 @@ impl Line {
         line.push_back(packet);
     }
 
-    /// When the next arrives.
+    /// When the next packet arrives.
     #[inline]
     pub(super) fn next(&self) -> Instant {
         let first = |line: &VecDeque<Packet>| line.front().map_or(Instant::MAX, |packet| packet.at);
         first(&self.ordinary).min(first(&self.held_back))
     }
 
-    /// The next to arrive.
+    /// The next packet to arrive.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Packet> {
         let held_back = self.held_back.front().map(|packet| packet.at);

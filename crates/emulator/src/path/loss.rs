@@ -1,28 +1,28 @@
-//! [`Bursts`]: losses that come together.
+//! [`Bursts`]: bursty losses.
 
 use exm_random::Stream;
 use exm_units::Probability;
 
-/// Losses that come together: the model of Gilbert (Bell System Technical Journal 39, 1960) with the
-/// losses of Elliott (1963). A link is in a good or in a bad state, and may change with each packet.
+/// Bursty losses: the model of Gilbert (Bell System Technical Journal 39, 1960) with the losses of Elliott
+/// (1963). The link is in a good or a bad state, which may change with each packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bursts {
-    /// The chance that the state turns from good to bad at a packet.
+    /// The probability of the transition from good to bad, at each packet.
     pub to_bad: Probability,
-    /// The chance that it turns from bad to good.
+    /// The probability of the transition from bad to good.
     pub to_good: Probability,
-    /// The chance that a packet is lost in the good state.
+    /// The probability of loss in the good state.
     pub loss_in_good: Probability,
-    /// The chance that a packet is lost in the bad state.
+    /// The probability of loss in the bad state.
     pub loss_in_bad: Probability,
 }
 
 impl Bursts {
-    /// `loss` of all packets are lost, in bursts of `length` on average, and none between: Gilbert's
-    /// model, whose bad state loses all.
+    /// Loses the share `loss` of all packets, in bursts of `length` packets on average and none in between:
+    /// Gilbert's model, whose bad state loses all packets.
     ///
-    /// Nothing where that cannot be: a length below 1, or so much loss that the bursts, each ended by
-    /// one packet at least, would have to be longer.
+    /// `None` if that is impossible: `length` is below 1, or so much loss needs longer bursts, each of which
+    /// is ended by at least one packet.
     pub fn of(loss: Probability, length: f64) -> Option<Bursts> {
         if loss == Probability::ZERO || length.is_nan() || length < 1.0 {
             return None;
@@ -34,7 +34,7 @@ impl Bursts {
     }
 }
 
-/// [`Bursts`] at work.
+/// The state of [`Bursts`].
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     bursts: Bursts,

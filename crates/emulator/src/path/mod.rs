@@ -1,11 +1,11 @@
 //! [`Path`]: one direction of an emulated link, without I/O.
 //!
-//! A packet travels for the propagation delay, comes to the tail of the queue, where it may be lost,
-//! waits as the queue's discipline has it, and leaves as the service allows: Cellsim's order
-//! (Winstein, Sivaraman & Balakrishnan, NSDI 2013, section 4.2).
+//! A packet travels for the propagation delay, arrives at the tail of the queue, where it may be lost at
+//! random, waits as the queue's discipline determines, and leaves when the service allows: Cellsim's order of
+//! processing (Winstein, Sivaraman & Balakrishnan, NSDI 2013, section 4.2).
 //!
-//! A path is told the time and reads no clock. When a packet leaves follows from when packets came
-//! and not from when it is asked, so that whoever drives it late or in leaps gets the same times.
+//! A path reads no clock; the caller passes in the time. When a packet leaves depends on when packets
+//! arrived, not on when the path is asked, so a caller that is late gets the same times.
 
 mod line;
 mod loss;
@@ -17,36 +17,36 @@ pub use loss::Bursts;
 pub use propagation::{Propagation, Schedule, ScheduleError};
 
 use exm_link::{
-    Ecn, ImpossibleSetting, Limit, Packet, Queue, QueueKind, Server, Service, Site, TraceServer,
-    Verdict,
+    Ecn, ImpossibleSetting, Limit, Packet, Queue, QueueActions, QueueConfig, QueueKind, Server,
+    Service, TraceServer,
 };
 use exm_random::{Losses, Purpose, Stream};
 use exm_units::{Instant, Probability, Span};
 use line::Line;
 use loss::Channel;
 
-/// What a path is like.
+/// The configuration of a path.
 #[derive(Clone, Debug)]
 pub struct PathSpec {
-    /// How long packets travel before they come to the queue.
+    /// The propagation delay before the queue.
     pub propagation: Propagation,
-    /// Which are held back meanwhile, so that others overtake them.
+    /// Random reordering during propagation.
     pub reordering: Option<Reordering>,
-    /// The chance that a packet is lost as it comes to the queue, each for itself: Cellsim's tail
-    /// loss.
+    /// The probability that a packet is lost at the tail of the queue, independently of others: Cellsim's
+    /// tail loss.
     pub loss: Probability,
-    /// Losses that come together, at the same place.
+    /// Bursty losses at the same place.
     pub bursts: Option<Bursts>,
     /// The discipline of the queue.
     pub queue: QueueKind,
-    /// How much may wait in it, besides the packet that is being transmitted.
+    /// The limit of the queue, which does not count the packet in transmission.
     pub limit: Limit,
-    /// When packets leave.
+    /// When packets leave the queue.
     pub service: Service,
 }
 
 impl PathSpec {
-    /// A path of `service`, and nothing else: no delay, no loss, a queue without limit.
+    /// A path with `service`, no delay, no loss and an unlimited queue.
     pub fn new(service: Service) -> PathSpec {
         PathSpec {
             propagation: Propagation::Fixed(Span::ZERO),
@@ -60,27 +60,27 @@ impl PathSpec {
     }
 }
 
-/// Packets that others overtake.
+/// Random reordering.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reordering {
-    /// The chance that a packet is held back.
+    /// The probability that a packet is delayed.
     pub chance: Probability,
-    /// For how much longer it then travels.
+    /// The additional delay of such packets.
     pub extra: Span,
 }
 
-/// Why a packet was lost.
+/// The cause of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// By chance, for itself.
+    /// Random loss of single packets.
     Loss,
-    /// By chance, with others.
+    /// A burst of random losses.
     Burst,
-    /// The queue had no room for it, or its discipline chose it.
+    /// The queue: it was full, or the discipline dropped the packet.
     Queue,
-    /// The device that it was to leave by did not take it.
+    /// The egress device did not accept the packet.
     Refused,
-    /// The emulator holds as much as it may.
+    /// The emulator's memory was exhausted.
     Memory,
 }
 
@@ -89,7 +89,7 @@ impl Cause {
     pub const ALL: [Cause; 5] =
         [Cause::Loss, Cause::Burst, Cause::Queue, Cause::Refused, Cause::Memory];
 
-    /// What logs call it.
+    /// The name in logs.
     pub fn name(self) -> &'static str {
         match self {
             Cause::Loss => "loss",
@@ -101,12 +101,12 @@ impl Cause {
     }
 }
 
-/// Whom a path tells what becomes of packets, in the order of time.
+/// Receives what happens to packets on a path, in order of time.
 pub trait Outcome {
-    /// `packet` has come to the queue, when its `at` says, and is not lost there by chance.
+    /// `packet` has arrived at the queue at the time in its `at`, and was not lost at random.
     fn queued(&mut self, packet: &Packet);
 
-    /// `packet` leaves at `at`. It has come to the queue when its `at` says.
+    /// `packet` leaves at `at`. The time of its arrival at the queue is in its own `at`.
     fn departed(&mut self, at: Instant, packet: Packet);
 
     /// `packet` is lost at `at`.
@@ -121,65 +121,65 @@ pub struct Path {
     bursts: Option<Channel>,
     queue: Queue,
     work: Work,
-    verdict: Verdict,
+    actions: QueueActions,
     marked: u64,
-    /// The most packets and bytes that waited in the queue.
+    /// The largest numbers of packets and bytes in the queue.
     most: (usize, u64),
 }
 
-/// The service at work.
+/// The state of the service.
 #[derive(Debug)]
 enum Work {
-    /// At a fixed rate: the packet in transmission with the end of that.
+    /// A fixed rate: the packet in transmission and the end of its transmission.
     Fixed { server: Server, serving: Option<(Instant, Packet)> },
-    /// By a trace: the next opportunity, while something waits for it.
+    /// A trace: the next delivery opportunity, if packets wait for it.
     Trace { server: TraceServer, next: Option<Instant> },
 }
 
 impl Path {
-    /// The path of `spec`, whose chances are those of `seed` for the direction of number `index`.
+    /// The path of `spec`; `seed` and the number `index` of the direction determine its random losses.
     ///
     /// # Errors
-    /// No such queue can be.
+    /// The configuration of the queue is impossible.
     pub fn new(spec: &PathSpec, seed: u64, index: usize) -> Result<Path, ImpossibleSetting> {
         spec.queue.check()?;
         let stream = |purpose| Stream::new(seed, purpose, index);
         let rate = spec.service.rate();
-        let site = Site { limit: spec.limit, rate, stream: stream(Purpose::Queue) };
+        let config = QueueConfig { limit: spec.limit, rate, stream: stream(Purpose::Queue) };
         let reordering = spec.reordering.map(|rule| (rule, stream(Purpose::Reordering)));
         Ok(Path {
             line: Line::new(spec.propagation.clone(), reordering),
             losses: Losses::new(spec.loss.get(), stream(Purpose::Loss)),
             bursts: spec.bursts.map(|bursts| Channel::new(bursts, stream(Purpose::Bursts))),
-            queue: spec.queue.build(site),
+            queue: spec.queue.build(config),
             work: match &spec.service {
                 Service::Fixed(rate) => Work::Fixed { server: Server::new(*rate), serving: None },
                 Service::Trace(trace) => {
                     Work::Trace { server: TraceServer::new(trace.clone()), next: None }
                 }
             },
-            verdict: Verdict::default(),
+            actions: QueueActions::default(),
             marked: 0,
             most: (0, 0),
         })
     }
 
-    /// `packet` sets out at `now`, which is not before any time told earlier.
+    /// Sends `packet` at `now`, which must not be before any earlier time.
     #[inline]
     pub fn send(&mut self, now: Instant, packet: Packet) {
         self.line.push(now, packet);
     }
 
-    /// When a packet may leave next: none that has set out leaves earlier. What comes to the queue
-    /// before is seen to as it is [advanced](Path::advance).
+    /// When a packet may leave next: none that has been sent leaves earlier. Arrivals at the queue before
+    /// that are processed when the path is [advanced](Path::advance).
     #[inline]
     pub fn next(&self) -> Instant {
         let departure = self.next_departure();
-        // An idle link takes up the next that comes.
+        // An idle link transmits the next arrival at once.
         if departure == Instant::MAX { self.line.next() } else { departure }
     }
 
-    /// When packets leave next, of those that are in the queue already.
+    /// When packets leave next, of those in the queue.
     #[inline]
     fn next_departure(&self) -> Instant {
         match &self.work {
@@ -188,15 +188,15 @@ impl Path {
         }
     }
 
-    /// Whether anything is to happen up to `now`.
+    /// Whether anything happens until `now`.
     #[inline]
     pub fn is_behind(&self, now: Instant) -> bool {
         let next = self.line.next().min(self.next_departure());
         next <= now && next < Instant::MAX
     }
 
-    /// All that is to happen up to `now` happens. What happens at one and the same time takes turns
-    /// as in the simulator: packets leave, others come, and these may leave at once.
+    /// Processes everything that happens until `now`. Simultaneous events are processed as in the simulator:
+    /// packets leave, others arrive, and these may leave at once.
     #[inline]
     pub fn advance(&mut self, now: Instant, outcome: &mut impl Outcome) {
         loop {
@@ -212,7 +212,7 @@ impl Path {
         }
     }
 
-    /// All packets that come at `now` come to the queue.
+    /// All packets that arrive at `now` enter the queue.
     #[inline]
     fn arrive_all(&mut self, now: Instant, outcome: &mut impl Outcome) {
         while self.line.next() == now
@@ -228,7 +228,7 @@ impl Path {
         }
     }
 
-    /// `packet` comes to the queue.
+    /// `packet` enters the queue.
     #[inline]
     fn arrive(&mut self, now: Instant, packet: Packet, outcome: &mut impl Outcome) {
         if self.losses.next_is_lost() {
@@ -238,16 +238,16 @@ impl Path {
             return outcome.dropped(now, packet, Cause::Burst);
         }
         outcome.queued(&packet);
-        self.queue.enqueue(now, packet, &mut self.verdict);
+        self.queue.enqueue(now, packet, &mut self.actions);
         if let Work::Fixed { serving: None, .. } = &self.work {
             self.transmit(now);
         }
         let (packets, bytes) = self.most;
         self.most = (packets.max(self.queue.packets()), bytes.max(self.queue.bytes()));
-        self.read_verdict(now, outcome);
+        self.read_actions(now, outcome);
     }
 
-    /// What the service lets through at `now` leaves.
+    /// Packets leave that the service transmits at `now`.
     #[inline]
     fn depart(&mut self, now: Instant, outcome: &mut impl Outcome) {
         match &mut self.work {
@@ -259,50 +259,50 @@ impl Path {
             }
             Work::Trace { server, next } => {
                 let left = |packet| outcome.departed(now, packet);
-                server.serve(now, &mut self.queue, &mut self.verdict, left);
+                server.serve(now, &mut self.queue, &mut self.actions, left);
                 let waits = self.queue.packets() > 0 || server.partly_carried().is_some();
                 *next = waits.then(|| server.next(now));
             }
         }
-        self.read_verdict(now, outcome);
+        self.read_actions(now, outcome);
     }
 
-    /// At a fixed rate, the next packet is taken up at `now`, if one waits.
+    /// At a fixed rate, starts the transmission of the next packet at `now`, if one waits.
     #[inline]
     fn transmit(&mut self, now: Instant) {
         let Work::Fixed { server, serving } = &mut self.work else { return };
-        if let Some(packet) = self.queue.dequeue(now, &mut self.verdict) {
+        if let Some(packet) = self.queue.dequeue(now, &mut self.actions) {
             *serving = Some((server.finish(now, packet.size), packet));
         }
     }
 
     #[inline]
-    fn read_verdict(&mut self, now: Instant, outcome: &mut impl Outcome) {
-        if self.verdict.is_empty() {
+    fn read_actions(&mut self, now: Instant, outcome: &mut impl Outcome) {
+        if self.actions.is_empty() {
             return;
         }
-        self.marked += self.verdict.take_marked();
-        for packet in self.verdict.take_dropped() {
+        self.marked += self.actions.take_marked().len() as u64;
+        for packet in self.actions.take_dropped() {
             outcome.dropped(now, packet, Cause::Queue);
         }
     }
 
-    /// How many packets wait in the queue.
+    /// The number of packets in the queue.
     pub fn queue_packets(&self) -> usize {
         self.queue.packets()
     }
 
-    /// How many bytes wait in the queue.
+    /// The number of bytes in the queue.
     pub fn queue_bytes(&self) -> u64 {
         self.queue.bytes()
     }
 
-    /// The most packets that waited in the queue so far, and the most bytes.
-    pub fn most_queued(&self) -> (usize, u64) {
+    /// The largest numbers of packets and of bytes in the queue so far.
+    pub fn max_queued(&self) -> (usize, u64) {
         self.most
     }
 
-    /// How many packets are in it: in propagation, in the queue, and in transmission.
+    /// The number of packets in propagation, in the queue, and in transmission.
     pub fn holds(&self) -> usize {
         let transmitted = match &self.work {
             Work::Fixed { serving, .. } => serving.is_some(),
@@ -311,13 +311,13 @@ impl Path {
         self.line.packets() + self.queue.packets() + usize::from(transmitted)
     }
 
-    /// How many packets were marked instead of dropped.
+    /// The number of packets marked instead of dropped.
     pub fn marked(&self) -> u64 {
         self.marked
     }
 }
 
-/// Whether `packet` was marked on its way.
+/// Whether `packet` was marked on the path.
 pub(crate) fn is_marked(packet: &Packet) -> bool {
     packet.ecn == Ecn::Marked
 }

@@ -1,30 +1,30 @@
-//! [`Propagation`]: how long packets travel before they come to the queue.
+//! [`Propagation`]: the propagation delay before the queue.
 
 use exm_units::{Instant, Span};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The largest file of delays that is read, in bytes.
+/// The largest file of delays in bytes.
 const MAX_FILE: u64 = 64 << 20;
-/// How much of a line that is wrong is shown.
+/// How much of an invalid line errors show.
 const SHOWN: usize = 40;
-/// The latest change of a delay: after 31 years, far beyond what is real.
+/// The latest time of a change, 31 years, far beyond any use.
 const MAX_TIME: Span = Span::from_secs(1_000_000_000);
 
-/// How long packets travel before they come to the queue.
+/// The propagation delay before the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Propagation {
-    /// Always as long.
+    /// A constant delay.
     Fixed(Span),
-    /// As long as the schedule says for when they set out.
+    /// The delay at the time at which a packet is sent, by a schedule.
     Varying(Arc<Schedule>),
 }
 
 impl Propagation {
-    /// The longest delay: a day, far beyond what is real.
+    /// The longest delay: a day, far beyond any use.
     pub const LONGEST: Span = Span::from_secs(86_400);
 
-    /// How long a packet travels that sets out at `time`.
+    /// The delay of a packet that is sent at `time`.
     pub fn at(&self, time: Instant) -> Span {
         match self {
             Propagation::Fixed(delay) => *delay,
@@ -32,7 +32,7 @@ impl Propagation {
         }
     }
 
-    /// How long a packet travels at most.
+    /// The longest delay of any packet.
     pub fn longest(&self) -> Span {
         match self {
             Propagation::Fixed(delay) => *delay,
@@ -43,27 +43,27 @@ impl Propagation {
     }
 }
 
-/// A delay that changes in steps: each holds from its time on until the next, the last for ever.
-/// Before the first step the delay is that of the first.
+/// A delay that changes in steps: each applies from its time until the next, the first also before its time,
+/// the last forever.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// Never empty, in the order of their times.
+    /// Never empty; ordered by time.
     steps: Vec<(Instant, Span)>,
 }
 
-/// Why a file is no schedule of delays.
+/// Why a file is not a schedule of delays.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
-    /// The system did not let it be read.
+    /// It cannot be read.
     #[error("cannot read the delays in {file}: {source}")]
     Read {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// It is too large, or says nothing.
+    /// It is too large or empty.
     #[error(
         "{file} has {problem}: it needs a line for each change, with the time in milliseconds and \
          the delay from then on in milliseconds, such as 15000 42.5"
@@ -71,42 +71,40 @@ pub enum ScheduleError {
     Size {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
-    /// A line that is not a step.
+    /// A line is not a step.
     #[error("{file}, line {line}: \"{text}\" {problem}")]
     Line {
         /// The file.
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What it says, shortened.
+        /// The text of the line, shortened.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
 }
 
 impl Schedule {
-    /// The times from which on each delay holds; never none, in their order.
+    /// The times and delays of all steps, in order; never empty.
     pub fn steps(&self) -> &[(Instant, Span)] {
         &self.steps
     }
 
-    /// A delay that from each time on is the one beside it.
-    ///
-    /// Nothing where there are none, or where time goes backwards.
+    /// A schedule of times and delays; `None` if there are none, or times decrease.
     pub fn new(steps: Vec<(Instant, Span)>) -> Option<Schedule> {
         let sound = !steps.is_empty() && steps.is_sorted_by_key(|&(time, _)| time);
         sound.then_some(Schedule { steps })
     }
 
-    /// Reads a schedule from `file`: lines of a time and a delay, both in milliseconds. `#` begins a
+    /// Reads a schedule from `file`, whose lines have a time and a delay, both in milliseconds. `#` begins a
     /// comment.
     ///
     /// # Errors
-    /// The file cannot be read, or is no schedule.
+    /// The file cannot be read, or is not a schedule.
     pub fn load(file: &Path) -> Result<Schedule, ScheduleError> {
         let name = file.display().to_string();
         let failed = |source| ScheduleError::Read { file: name.clone(), source };
@@ -116,10 +114,10 @@ impl Schedule {
         Schedule::parse(&std::fs::read_to_string(file).map_err(failed)?, &name)
     }
 
-    /// Reads the schedule in `text`, the contents of the file called `file`.
+    /// Parses the schedule in `text`, the content of the file called `file`.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not a schedule.
     pub fn parse(text: &str, file: &str) -> Result<Schedule, ScheduleError> {
         let mut steps: Vec<(Instant, Span)> = Vec::new();
         for (index, full) in text.lines().enumerate() {

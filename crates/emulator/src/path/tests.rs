@@ -139,7 +139,7 @@ fn chance_takes_packets_before_the_queue() {
     assert_eq!(record.departed.last().unwrap().0, at(20_000 + 1000 * left as u64));
     assert!(record.dropped.iter().all(|drop| (drop.0, drop.2) == (at(20_000), Cause::Loss)));
     assert_eq!(
-        (record.queued.len(), path.most_queued()),
+        (record.queued.len(), path.max_queued()),
         (left, (left - 1, 1500 * (left as u64 - 1)))
     );
 }

@@ -1,7 +1,8 @@
 //! What files say, and what they may not.
 
 use super::*;
-use crate::plan::{Asked, Options, Plan, PlanError};
+use crate::case::Asked;
+use crate::plan::{Options, Plan, PlanError};
 use exm_units::Span;
 
 const FILE: &str = r#"title = "T"
@@ -40,7 +41,7 @@ key = "dumbbell.senders"
 values = [1, 2]
 "#;
 
-fn parsed(text: &str) -> Result<Experiment, ScenarioError> {
+fn parsed(text: &str) -> Result<Experiment, FileError> {
     Experiment::parse(text, "a/file.toml", Path::new(""))
 }
 
@@ -113,8 +114,8 @@ fn what_costs_more_is_measured_where_it_is_told() {
     assert_eq!(way.asked, Asked { convergence, ..Asked::default() });
     let times = asked("runs = 3", "figure = \"distribution\"");
     assert_eq!(times.asked, Asked { completions: true, ..Asked::default() });
-    let course = asked("runs = 3", "figure = \"rate-and-delay\"");
-    assert_eq!(course.asked, Asked { course: Some(Span::from_secs(1)), ..Asked::default() });
+    let timeline = asked("runs = 3", "figure = \"rate-and-delay\"");
+    assert_eq!(timeline.asked, Asked { timeline: Some(Span::from_secs(1)), ..Asked::default() });
     assert_ne!((usual.hash, usual.hash), (way.hash, times.hash));
 }
 
@@ -169,7 +170,7 @@ path = ["data"]
 back = ["answers"]
 rtt = "40 ms"
 controller = "scheme"
-traffic = { on = "ever" }
+traffic = { on = "always" }
 [experiment]
 [[experiment.scheme]]
 name = "Reno"
@@ -239,7 +240,7 @@ fn what_is_wrong_is_told_with_its_line_and_the_nearest_word() {
         ("source = \"S\"", "columns = [\"thruput\"]", &[":12:", "did you mean \"throughput\"?"]),
         ("runs = 3", "window = \"0 s\"", &[":13:", "throughput over 0 s cannot be told"]),
         ("runs = 3", "window = \"2 s\"", &[":13:", "at most the 1 s that are simulated"]),
-        ("runs = 3", "window = \"long\"", &[":13:", "a span of time"]),
+        ("runs = 3", "window = \"long\"", &[":13:", "a duration"]),
         ("tcp = {", "notes = 1\ntcp = {", &[":30:", "did you mean \"note\"?"]),
         ("speedup", "spedup", &[":23:", "did you mean \"speedup\"?"]),
         ("[1, 2] }", "[1, 2, 3] }", &[":23:", "3 numbers cannot stand beside 2 points"]),

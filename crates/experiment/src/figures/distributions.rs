@@ -65,7 +65,7 @@ fn lengths(on: &OnFor, payload: f64, mut stream: Stream) -> Vec<f64> {
         .filter_map(|_| match on {
             OnFor::Bytes(bytes) => Some(bytes.draw(&mut stream)),
             OnFor::Packets(packets) => Some(packets.draw(&mut stream) * payload),
-            OnFor::Time(_) | OnFor::Ever => None,
+            OnFor::Time(_) | OnFor::Always => None,
         })
         .collect();
     all.sort_unstable_by(f64::total_cmp);
@@ -95,6 +95,6 @@ mod tests {
         }
         let longer = draw(15_960.0);
         assert!(fit.iter().zip(&longer).all(|(a, b)| a + 16_000.0 >= *b && *b > 16_000.0));
-        assert!(lengths(&OnFor::Ever, 1448.0, Stream::new(1, Purpose::Traffic, 0)).is_empty());
+        assert!(lengths(&OnFor::Always, 1448.0, Stream::new(1, Purpose::Traffic, 0)).is_empty());
     }
 }

@@ -1,8 +1,8 @@
 //! How things went over time.
 
 use super::{Artist, Words, first_own};
+use crate::case::{Case, STEPS, step};
 use crate::convergence;
-use crate::plan::Case;
 use crate::series::{self, Recording};
 use exm_measure::figure::{Event, Line, Scale, Sequence, Series, SeriesPanel, Style};
 use exm_units::Span;
@@ -15,13 +15,14 @@ impl Artist<'_> {
             let of_plan = &self.plan.cases[case];
             let flow = first_own(of_plan);
             let row = self.rows.get(&(case, 0)).and_then(|row| row.flows.get(flow));
-            let Some((row, course)) = row.and_then(|row| Some((row, row.course.as_ref()?))) else {
+            let Some((row, timeline)) = row.and_then(|row| Some((row, row.timeline.as_ref()?)))
+            else {
                 continue;
             };
             let line = |points| Line { name: self.name(case), style: self.style(case), points };
-            rates.push(line(course.throughput()));
-            delays.push(line(course.delay()));
-            offered = offered.or_else(|| course.offered(of_plan, row.group));
+            rates.push(line(timeline.throughput()));
+            delays.push(line(timeline.delay()));
+            offered = offered.or_else(|| timeline.offered(of_plan, row.group));
         }
         let back =
             |name: &str, points| Line { name: name.to_owned(), style: Style::BACKGROUND, points };
@@ -142,15 +143,15 @@ impl Artist<'_> {
     /// The throughput of each flow over time, scheme by scheme.
     pub(super) fn convergence(&self, words: Words, cases: &[usize]) -> String {
         let window = self.plan.experiment.window;
-        let pace = convergence::step(window);
+        let pace = step(window);
         let record = |&case: &usize| (case, self.recording(case, |_| pace));
         let recordings: Vec<(usize, Recording)> = cases.iter().map(record).collect();
         let panel = |(case, recording): &(usize, Recording)| {
             let network = &self.plan.cases[*case].network;
             let line = |flow: usize| {
                 let samples = &recording.flows[flow];
-                let ends = (convergence::STEPS..samples.len()).map(|end| {
-                    let window = (end - convergence::STEPS, end);
+                let ends = (STEPS..samples.len()).map(|end| {
+                    let window = (end - STEPS, end);
                     (samples[end].time, convergence::rate(network, recording, flow, window))
                 });
                 Line {

@@ -4,10 +4,11 @@ use super::{
     Beside, CaseResult, Comparison, FORMAT, GroupResult, Ratio, Results, SchemeInfo, Simulated,
     VERSION,
 };
+use crate::case::Case;
 use crate::completions::percentile;
 use crate::experiment::{Experiment, PaperNumber, Scheme, Variant};
 use crate::metric::{DELAY_REDUCTION, SPEEDUP};
-use crate::plan::{Case, Plan};
+use crate::plan::Plan;
 use crate::rows::RunRow;
 use crate::store::Rows;
 use crate::summary::{Sample, Summary};
@@ -338,7 +339,7 @@ fn mean_summary<'a>(all: impl Iterator<Item = &'a Summary>) -> Summary {
     let mean = |key: &String| {
         let values: Option<Vec<f64>> =
             all.iter().map(|summary| summary.values.get(key).copied()).collect();
-        values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
+        exm_measure::mean(values?)
     };
     let keys = all.first().into_iter().flat_map(|summary| summary.values.keys());
     Summary {

@@ -9,6 +9,7 @@
 //! | [`Series`] | queues and windows over time |
 //! | [`Density`] | the thesis, 2-4 |
 //! | [`Distribution`] | distributions, and their tails on logarithmic axes |
+//! | [`RuleMap`] | a rule table by two of its signals |
 //!
 //! Each has a title and a description, which is what readers that cannot see are told, and an
 //! `svg` method. The same numbers give the same bytes. What colour tells, shapes, dashes, hatching
@@ -22,6 +23,7 @@ mod distribution;
 mod label;
 mod lines;
 mod panel;
+mod rule_map;
 mod sequence;
 mod series;
 mod style;
@@ -33,6 +35,7 @@ pub use bars::{Bar, BarGroup, BarScheme, Bars, Reference};
 pub use density::Density;
 pub use distribution::{Distribution, Sample};
 pub use lines::{Event, Line};
+pub use rule_map::{Colours, RuleBox, RuleMap};
 pub use sequence::Sequence;
 pub use series::{Series, SeriesPanel};
 pub use style::{Style, Styles};

@@ -2,48 +2,49 @@
 //!
 //! A [`Page`] is data: sections of prose, figures, tables and commands. [`Page::html`] makes one
 //! file of it that holds all it needs, so that it can be sent and opened anywhere;
-//! [`Page::markdown`] makes the text that a repository keeps, its pictures in files beside it.
+//! [`Page::markdown`] makes the text that a repository keeps, its pictures in files beside it;
+//! [`Table::text`] makes what a terminal shows.
 
 mod html;
 mod markdown;
+mod text;
 
 use crate::stats::{Estimate, Resampled};
 
-/// By how large a part a ratio may differ from 1 before it is marked: more than a third calls for
-/// an explanation.
+/// Ratios that differ from 1 by more than this are marked: more than a third calls for an explanation.
 const FAR: f64 = 1.0 / 3.0;
 /// What marks a ratio that far above 1, and below it.
 const ABOVE: &str = "\u{25b2} ";
 const BELOW: &str = "\u{25bc} ";
-/// What is said below a table with such marks.
+/// The note below a table with such marks.
 const NOTE: &str = "\u{25b2} \u{25bc} ours differs from the paper's by more than a third";
 
 /// A report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    /// What it reports.
+    /// Its title.
     pub title: String,
-    /// What it says first, in a sentence or two; may be empty.
+    /// Its introduction, a sentence or two; may be empty.
     pub lead: String,
     /// Where the results come from, as names and values: seed, version, hash of the configuration.
     pub provenance: Vec<(String, String)>,
-    /// Its parts.
+    /// Its sections.
     pub sections: Vec<Section>,
 }
 
-/// A part of a report.
+/// A section of a report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
     /// Its heading.
     pub heading: String,
-    /// What stands below it.
+    /// Its content.
     pub blocks: Vec<Block>,
 }
 
-/// A thing in a section.
+/// A block of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
-    /// Paragraphs, with empty lines between them. What stands between backticks is code.
+    /// Paragraphs, separated by empty lines. Text between backticks is code.
     Prose(String),
     /// A picture.
     Figure(Figure),
@@ -56,12 +57,11 @@ pub enum Block {
 /// A picture in a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// The file, as figures make it. It becomes part of the page as it stands: whoever hands over a
-    /// file of somebody else's has checked it.
+    /// The SVG, as figures make it. It is embedded without checks: the caller must trust its source.
     pub svg: String,
-    /// What stands below it.
+    /// Its caption.
     pub caption: String,
-    /// Where the Markdown form finds it as a file, relative to itself.
+    /// The path of its file, relative to the Markdown file.
     pub file: String,
 }
 
@@ -72,25 +72,25 @@ pub struct Table {
     pub caption: String,
     /// Its columns.
     pub columns: Vec<Column>,
-    /// Its rows, each with a cell for every column; cells that are missing at the end are empty.
+    /// Its rows, each with a cell for every column; missing cells at the end are empty.
     pub rows: Vec<Vec<Cell>>,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// What stands above it.
+    /// Its heading.
     pub heading: String,
-    /// What stands in it.
+    /// What it holds.
     pub kind: ColumnKind,
 }
 
-/// What stands in a column.
+/// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Words, from the left.
+    /// Words, aligned to the left.
     Text,
-    /// Numbers, to the right.
+    /// Numbers, aligned to the right.
     Number,
     /// Our number, the paper's, and ours over the paper's.
     Compared,
@@ -104,11 +104,11 @@ pub enum Cell {
     Empty,
     /// Words.
     Text(String),
-    /// A number as it is written, and what a pointer that rests on it is told; may be empty.
+    /// A number as written, and its tooltip, which may be empty.
     Number {
-        /// As it is written.
+        /// The number as written.
         text: String,
-        /// What a pointer is told.
+        /// The tooltip.
         tooltip: String,
     },
     /// Our number beside the paper's, for a column of [`ColumnKind::Compared`].
@@ -117,18 +117,18 @@ pub enum Cell {
         ours: Option<f64>,
         /// The paper's.
         paper: Option<f64>,
-        /// With so many decimals.
+        /// The number of decimals.
         decimals: usize,
     },
 }
 
 impl Column {
-    /// A column of this heading.
+    /// A column with this heading.
     pub fn new(heading: &str, kind: ColumnKind) -> Column {
         Column { heading: heading.to_owned(), kind }
     }
 
-    /// How many columns it takes on paper.
+    /// The number of columns on paper.
     const fn width(&self) -> usize {
         match self.kind {
             ColumnKind::Text | ColumnKind::Number => 1,
@@ -143,12 +143,12 @@ impl Cell {
         Cell::Text(text.into())
     }
 
-    /// A number with so many decimals; a pointer is told all of them.
+    /// A number rounded to `decimals`; the tooltip has all digits.
     pub fn number(value: f64, decimals: usize) -> Cell {
         Cell::Number { text: format!("{value:.decimals$}"), tooltip: format!("{value}") }
     }
 
-    /// A mean with what stands after the sign of plus or minus; a pointer is told the interval.
+    /// A mean with half of its 95 % interval after ±; the tooltip has the interval.
     pub fn estimate(estimate: &Estimate, decimals: usize) -> Cell {
         let (low, high) = estimate.interval();
         let tooltip = match estimate.error.is_finite() {
@@ -198,14 +198,19 @@ fn pieces(cell: &Cell, column: &Column) -> Vec<(String, String)> {
     pieces
 }
 
+/// Ours over the paper's, where there are both and the ratio is finite.
+fn ratio_of(ours: Option<f64>, paper: Option<f64>) -> Option<f64> {
+    let ratio = ours.zip(paper).map(|(ours, paper)| ours / paper);
+    ratio.filter(|ratio| ratio.is_finite())
+}
+
 fn compared(ours: Option<f64>, paper: Option<f64>, decimals: usize) -> Vec<(String, String)> {
     let piece = |value: Option<f64>| {
         value.map_or_else(Default::default, |value| {
             (format!("{value:.decimals$}"), format!("{value}"))
         })
     };
-    let ratio = ours.zip(paper).map(|(ours, paper)| ours / paper);
-    let ratio = ratio.filter(|ratio| ratio.is_finite()).map(|ratio| {
+    let ratio = ratio_of(ours, paper).map(|ratio| {
         let mark = match ratio - 1.0 {
             above if above > FAR => ABOVE,
             below if below < -FAR => BELOW,

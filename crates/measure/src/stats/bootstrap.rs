@@ -102,12 +102,12 @@ impl<'a, T: Clone> Resampler<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{Estimate, median};
+    use crate::stats::{self, Estimate, median};
 
     const QUICK: Bootstrap = Bootstrap { seed: 3, resamplings: 2000, confidence: 0.95 };
 
     fn mean(values: &[f64]) -> f64 {
-        values.iter().sum::<f64>() / values.len() as f64
+        stats::mean(values.iter().copied()).unwrap_or(f64::NAN)
     }
 
     fn sample(index: usize, shift: f64) -> Vec<f64> {

@@ -1,4 +1,4 @@
-//! [`Estimate`]: a mean and how sure it is.
+//! [`Estimate`]: a mean and its confidence interval.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -14,16 +14,16 @@ const AS_GOOD_AS_NORMAL: usize = 200;
 
 /// A mean of independent values and its standard error.
 ///
-/// It serialises as `{"mean": 1.5, "interval": [1.2, 1.8]}`, the interval null where a single value
-/// tells nothing of it.
+/// It serialises as `{"mean": 1.5, "interval": [1.2, 1.8]}`, the interval null for a single value,
+/// which has none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// Its standard error; infinite where a single value tells nothing of it.
+    /// Its standard error; infinite for a single value.
     pub error: f64,
-    /// The degrees of freedom of the standard error: how many values more there are than means
-    /// that were taken of them.
+    /// The degrees of freedom of the standard error: the number of values less the number of means taken of
+    /// them.
     pub freedom: usize,
 }
 
@@ -36,7 +36,7 @@ impl Estimate {
         Estimate::stratified(values, 1)
     }
 
-    /// [`Estimate::of`] where there may be no values at all: then nothing.
+    /// As [`Estimate::of`]; none if there are no values.
     pub fn of_any(values: &[f64]) -> Option<Estimate> {
         (!values.is_empty()).then(|| Estimate::of(values))
     }
@@ -76,12 +76,12 @@ impl Estimate {
         (self.mean - reach, self.mean + reach)
     }
 
-    /// Half the length of the interval: what stands after the sign of plus or minus.
+    /// Half the length of the interval: the number after ±.
     pub fn reach(&self) -> f64 {
         quantile_975(self.freedom) * self.error
     }
 
-    /// Whether the interval excludes zero: a difference that is no accident.
+    /// Whether the interval excludes zero: a significant difference.
     pub fn excludes_zero(&self) -> bool {
         let (low, high) = self.interval();
         low > 0.0 || high < 0.0
@@ -93,7 +93,7 @@ impl Estimate {
         Estimate { mean: self.mean * times, error: self.error * times.abs(), ..*self }
     }
 
-    /// With so many decimals: "1.62 ±0.04", or "1.62" where nothing is known of the error.
+    /// As text with this many decimals: "1.62 ±0.04", or "1.62" for a single value.
     pub fn text(&self, decimals: usize) -> String {
         let Estimate { mean, error, .. } = self;
         match error.is_finite() {

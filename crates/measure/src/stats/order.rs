@@ -1,7 +1,14 @@
-//! What depends on the order of values alone: quantiles and the empirical distribution.
+//! The mean, and what depends on the order of values alone: quantiles and the empirical distribution.
 
-/// The quantile `part` (from 0 to 1) of `values`, straight between the two nearest of them;
-/// nothing of none.
+/// The arithmetic mean of `values`; none where there are no values.
+pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let add = |(sum, count), value| (sum + value, count + 1);
+    let (sum, count) = values.into_iter().fold((0.0, 0u64), add);
+    (count > 0).then(|| sum / count as f64)
+}
+
+/// The quantile `part` (from 0 to 1) of `values`, interpolated linearly between the two nearest;
+/// none if there are no values.
 pub fn quantile(values: &[f64], part: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -16,9 +23,24 @@ pub(super) fn quantile_of_sorted(sorted: &[f64], part: f64) -> Option<f64> {
     Some(if low == high { low } else { low + (high - low) * place.fract() })
 }
 
-/// The middle of `values`, or the mean of the middle two; nothing of none.
+/// The middle of `values`, or the mean of the middle two; none where there are no values.
 pub fn median(values: &[f64]) -> Option<f64> {
-    quantile(values, 0.5)
+    median_in_place(&mut values.to_vec())
+}
+
+/// [`median`] that reorders `values`: it selects the middle instead of sorting, which is what makes
+/// a bootstrap of medians affordable.
+pub fn median_in_place(values: &mut [f64]) -> Option<f64> {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return None;
+    }
+    let is_even = values.len().is_multiple_of(2);
+    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let lower = below.iter().copied().max_by(f64::total_cmp).filter(|_| is_even);
+    // The difference of two equal infinities is NaN.
+    let lower = lower.filter(|lower| *lower != upper);
+    Some(lower.map_or(upper, |lower| lower + (upper - lower) / 2.0))
 }
 
 /// The empirical distribution of `values`: each of them once, in order, with the part of all
@@ -56,6 +78,12 @@ mod tests {
         assert_eq!(median(&[9.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[9.0, 1.0, 2.0, 4.0]), Some(3.0));
         assert_eq!(median(&[]), None);
+        assert_eq!(median(&[f64::INFINITY, f64::INFINITY]), Some(f64::INFINITY));
+    }
+
+    #[test]
+    fn the_mean_of_nothing_is_none() {
+        assert_eq!((mean([1.0, 2.0, 6.0]), mean([])), (Some(3.0), None));
     }
 
     #[test]
@@ -66,6 +94,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_median_is_the_quantile_of_one_half(values in prop::collection::vec(-9.0..9.0, 0..40)) {
+            prop_assert_eq!(median(&values), quantile(&values, 0.5));
+        }
+
         #[test]
         fn a_distribution_rises_to_one(values in prop::collection::vec(-9.0..9.0, 1..60)) {
             let points = empirical_cdf(&values);

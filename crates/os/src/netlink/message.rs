@@ -1,25 +1,26 @@
-//! Netlink's messages, as bytes (RFC 3549, section 2; `include/uapi/linux/netlink.h`).
+//! Netlink messages (RFC 3549, section 2; `include/uapi/linux/netlink.h`).
 //!
-//! Two families of them are spoken here, that of routes and that of netfilter. Both are a header, a
-//! structure of the family's own, and attributes, which may contain attributes.
+//! Two families are used, rtnetlink and nfnetlink. Their messages consist of a header, a structure of the
+//! family, and attributes, which may be nested.
 
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send,
-    socket,
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send,
+    socket_with,
 };
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// The size of a message's header.
 const HEADER: usize = 16;
 /// The size of an attribute's header.
 const ATTRIBUTE: usize = 4;
-/// Larger than any answer: the kernel fills no more than 32 kB at once.
+/// Larger than any reply: the kernel fills no more than 32 kB at once.
 const BUFFER: usize = 65_536;
 
 const NESTED: u16 = libc::NLA_F_NESTED as u16;
 
-/// A request, growing at its end.
+/// One or more request messages, to be sent together.
 #[derive(Debug)]
 pub(crate) struct Request {
     bytes: Vec<u8>,
@@ -27,15 +28,15 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// A message of `kind`, with `flags` besides those that all requests have, and `body`, the
-    /// structure of its family.
+    /// A message of the type `kind` with `flags` besides `NLM_F_REQUEST`, and `body`, the structure of its
+    /// family.
     pub(crate) fn new(kind: u16, flags: i32, body: &[u8]) -> Request {
         let mut request = Request { bytes: Vec::new(), starts: Vec::new() };
         request.add(kind, flags, body);
         request
     }
 
-    /// Begins another message, sent with those before.
+    /// Begins another message.
     pub(crate) fn add(&mut self, kind: u16, flags: i32, body: &[u8]) {
         self.close();
         let flags = (libc::NLM_F_REQUEST | flags) as u16;
@@ -60,22 +61,22 @@ impl Request {
         self
     }
 
-    /// Adds a text, which ends with a zero.
+    /// Adds a zero-terminated string.
     pub(crate) fn text(&mut self, kind: u16, value: &str) -> &mut Request {
         self.attribute(kind, &[value.as_bytes(), &[0]].concat())
     }
 
-    /// Adds a number in the machine's order of bytes, as the family of routes has them.
-    pub(crate) fn number(&mut self, kind: u16, value: u32) -> &mut Request {
+    /// Adds an integer in host byte order, as rtnetlink has them.
+    pub(crate) fn u32(&mut self, kind: u16, value: u32) -> &mut Request {
         self.attribute(kind, &value.to_ne_bytes())
     }
 
-    /// Adds a number in the network's order of bytes, as netfilter has them.
-    pub(crate) fn network_number(&mut self, kind: u16, value: u32) -> &mut Request {
+    /// Adds an integer in network byte order, as nfnetlink has them.
+    pub(crate) fn be_u32(&mut self, kind: u16, value: u32) -> &mut Request {
         self.attribute(kind, &value.to_be_bytes())
     }
 
-    /// Adds an attribute of attributes, those that `fill` adds.
+    /// Adds an attribute that contains those that `fill` adds.
     pub(crate) fn nested(&mut self, kind: u16, fill: impl FnOnce(&mut Request)) -> &mut Request {
         let start = self.bytes.len();
         self.attribute(kind | NESTED, &[]);
@@ -98,26 +99,25 @@ impl Request {
     }
 }
 
-/// A socket to the kernel.
+/// A netlink socket.
 #[derive(Debug)]
 pub(crate) struct Socket(OwnedFd);
 
 impl Socket {
-    /// A socket for the family of messages that `protocol` is, to the network that the calling thread
-    /// is in.
-    pub(crate) fn open(protocol: SockProtocol) -> io::Result<Socket> {
-        let flags = SockFlag::SOCK_CLOEXEC;
-        let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol)?;
-        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+    /// Opens a socket of the family `protocol`, `NETLINK_ROUTE` if `None`, in the network namespace of the
+    /// calling thread.
+    pub(crate) fn open(protocol: Option<Protocol>) -> io::Result<Socket> {
+        let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
+        let socket = socket_with(family, SocketType::RAW, flags, protocol)?;
+        bind(&socket, &SocketAddrNetlink::new(0, 0))?;
         Ok(Socket(socket))
     }
 
-    /// Sends `request`, and hands each message that answers it to `each`: its kind, and what comes
-    /// after its header. It ends with the first failure or, of a dump, with its end, and otherwise
-    /// when as many were acknowledged as are asked to be.
+    /// Sends `request`, and passes the type and the body of each reply to `each`. Returns at the first error,
+    /// at the end of a dump, or once the kernel has sent that many `acknowledgements`.
     ///
     /// # Errors
-    /// What the kernel answers, or nothing that can be read.
+    /// The kernel's error, or its reply is malformed.
     pub(crate) fn ask(
         &self,
         mut request: Request,
@@ -125,11 +125,11 @@ impl Socket {
         mut each: impl FnMut(u16, &[u8]),
     ) -> io::Result<()> {
         request.close();
-        send(self.0.as_raw_fd(), &request.bytes, MsgFlags::empty())?;
+        send(&self.0, &request.bytes, SendFlags::empty())?;
         let mut buffer = vec![0; BUFFER];
         let mut left = acknowledgements;
         loop {
-            let length = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
+            let (length, _) = recv(&self.0, &mut buffer[..], RecvFlags::empty())?;
             for (kind, body) in Messages(&buffer[..length]) {
                 match i32::from(kind) {
                     libc::NLMSG_ERROR => {
@@ -147,7 +147,7 @@ impl Socket {
     }
 }
 
-/// An acknowledgement is an error of number zero.
+/// An acknowledgement is an error message with the error number zero.
 fn acknowledged(body: &[u8]) -> io::Result<()> {
     match number_at(body, 0).map(|number| number as i32) {
         Some(0) => Ok(()),
@@ -156,7 +156,7 @@ fn acknowledged(body: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The messages in a buffer: their kinds, and what comes after their headers.
+/// The types and bodies of the messages in a buffer.
 struct Messages<'a>(&'a [u8]);
 
 impl<'a> Iterator for Messages<'a> {
@@ -172,7 +172,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// The attributes in a message after the structure of its family: their kinds and values.
+/// The types and values of consecutive attributes.
 pub(crate) struct Attributes<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Attributes<'a> {
@@ -187,7 +187,7 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-/// The number at `place` in the machine's order of bytes.
+/// The integer at the offset `place`, in host byte order.
 pub(crate) fn number_at(bytes: &[u8], place: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(place..place + 4)?.try_into().ok()?))
 }
@@ -201,7 +201,7 @@ mod tests {
     fn requests_are_messages_of_attributes() {
         let mut request = Request::new(16, libc::NLM_F_ACK, &[1, 2, 3]);
         request.text(7, "ab").nested(8, |inner| {
-            inner.number(1, 5);
+            inner.u32(1, 5);
         });
         request.add(17, 0, &[]);
         request.close();

@@ -1,30 +1,27 @@
 //! [`Netlink`]: devices, addresses and routes (RFC 3549; `rtnetlink(7)`).
 //!
-//! The messages are written by hand: a dozen requests, of which each is a few lines, where the crates
-//! that know them all are larger than the rest of this one, and know nothing of netfilter's.
+//! The dozen requests that are needed are assembled here, in a few lines each. The crates that implement all
+//! of rtnetlink are larger than the rest of this crate, and do not cover nfnetlink.
 
 pub(crate) mod message;
 
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use libc::IFLA_STATS64;
 use message::{Attributes, Request, Socket, number_at};
-use nix::net::if_::if_nametoindex;
-use nix::sys::socket::SockProtocol;
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// `include/uapi/linux/if_link.h` and `rtnetlink.h`, as far as `libc` has them not as `u16`.
-const IFLA_STATS64: u16 = 23;
-const RTM_NEWLINK: u16 = libc::RTM_NEWLINK;
+/// Flags of routes that `libc` lacks (`include/uapi/linux/rtnetlink.h`).
 const RTNH_F_DEAD: u32 = 1;
 const RTNH_F_LINKDOWN: u32 = 16;
 
-/// What cannot be done to devices, addresses and routes.
+/// A failed request about devices, addresses or routes.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {source}")]
 pub struct NetlinkError {
-    /// What was attempted, of what.
+    /// What failed.
     what: String,
-    /// What the kernel answered.
+    /// The kernel's error.
     source: io::Error,
 }
 
@@ -34,7 +31,7 @@ impl NetlinkError {
         |source| NetlinkError { what, source }
     }
 
-    /// What the kernel answered.
+    /// The kind of the kernel's error.
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()
     }
@@ -42,210 +39,196 @@ impl NetlinkError {
 
 impl From<io::Error> for NetlinkError {
     fn from(source: io::Error) -> NetlinkError {
-        NetlinkError { what: "the kernel cannot be asked".to_owned(), source }
+        NetlinkError { what: "cannot query the kernel".to_owned(), source }
     }
 }
-
-/// An address of a device, with the number of its bits that are the network's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address {
-    /// The address.
-    pub ip: IpAddr,
-    /// How many bits are the network's.
-    pub prefix: u8,
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.ip, self.prefix)
-    }
-}
-
-/// Where packets of a route go: all addresses whose first bits are these.
-pub type Destination = Address;
 
 /// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// What it is for; all zeros with prefix 0 for all else.
-    pub destination: Destination,
-    /// The router, where there is one.
+    /// The destinations; 0.0.0.0/0 or ::/0 for the default route.
+    pub destination: IpNet,
+    /// The router, if any.
     pub gateway: Option<IpAddr>,
-    /// The number of the device.
+    /// The interface index of the device.
     pub device: u32,
-    /// The address that packets have by default that are sent this way.
+    /// The preferred source address.
     pub source: Option<IpAddr>,
-    /// Of several routes for the same, the least is taken; 0 for the kernel's default.
+    /// Of several routes to a destination, the one with the lowest metric is used; 0 for the kernel's
+    /// default.
     pub metric: u32,
 }
 
 impl Route {
-    /// All that has no other route goes to the device of number `device`, by `gateway` where there is
-    /// one. `like` is any address of the kind of addresses meant.
+    /// The default route of the IP version of `like`, through the device with the interface index `device`
+    /// and, if given, the router `gateway`.
     pub fn default_by(device: u32, gateway: Option<IpAddr>, like: IpAddr) -> Route {
-        let ip = match like {
-            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        let destination = match like {
+            IpAddr::V4(_) => Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0).into(),
+            IpAddr::V6(_) => Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 0).into(),
         };
-        let destination = Destination { ip, prefix: 0 };
         Route { destination, gateway, device, source: None, metric: 0 }
     }
 }
 
-/// How the kernel would send a packet to an address.
+/// The route that the kernel uses for one destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Path {
-    /// The number of the device.
+pub struct ResolvedRoute {
+    /// The interface index of the device.
     pub device: u32,
-    /// The router, where there is one.
+    /// The router, if any.
     pub gateway: Option<IpAddr>,
-    /// The address it would have.
+    /// The source address of packets.
     pub source: Option<IpAddr>,
 }
 
 /// A network device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its number.
+    /// Its interface index.
     pub index: u32,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Whether it is up.
     pub is_up: bool,
-    /// The size of its largest packet in bytes.
+    /// Its MTU in bytes.
     pub mtu: u32,
-    /// How many packets may wait to be sent by it.
+    /// The length of its transmit queue in packets.
     pub queue_length: u32,
-    /// What was counted.
+    /// Its counters.
     pub statistics: Statistics,
 }
 
-/// What a device counted since it was made.
+/// The counters of a device since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Packets received.
     pub received: u64,
     /// Packets sent.
     pub sent: u64,
-    /// Packets that came and were not taken.
+    /// Received packets that were dropped.
     pub receive_dropped: u64,
-    /// Packets that were to be sent and found no room.
+    /// Packets to send that were dropped because the transmit queue was full.
     pub send_dropped: u64,
 }
 
-/// The devices, addresses and routes of the network that the thread which opened it was in.
+/// The devices, addresses and routes of the network namespace that it was opened in.
 #[derive(Debug)]
 pub struct Netlink(Socket);
 
 impl Netlink {
-    /// Those of the network that the calling thread is in.
+    /// Opens a netlink socket in the network namespace of the calling thread.
     ///
     /// # Errors
     /// The process has no more file descriptors.
     pub fn open() -> Result<Netlink, NetlinkError> {
-        Ok(Netlink(Socket::open(SockProtocol::NetlinkRoute)?))
+        Ok(Netlink(Socket::open(None)?))
     }
 
-    /// The number of the device called `name` in the network that the calling thread is in.
+    /// The interface index of the device called `name`.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such device.
     pub fn index(&self, name: &str) -> Result<u32, NetlinkError> {
+        let mut request = Request::new(libc::RTM_GETLINK, libc::NLM_F_ACK, &link_body(0, false));
+        request.text(libc::IFLA_IFNAME, name);
         let failed = NetlinkError::of(format!("there is no network device \"{name}\""));
-        if_nametoindex(name).map_err(|error| failed(error.into()))
+        self.find_link(request).map(|link| link.index).map_err(failed)
     }
 
-    /// The device of number `index`.
+    /// The device with the interface index `index`.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such device.
     pub fn link(&self, index: u32) -> Result<Link, NetlinkError> {
         let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_ACK, &link_body(index, false));
+        self.find_link(request)
+            .map_err(NetlinkError::of(format!("cannot read network device {index}")))
+    }
+
+    fn find_link(&self, request: Request) -> io::Result<Link> {
         let mut found = None;
-        self.0
-            .ask(request, 1, |kind, body| {
-                if kind == RTM_NEWLINK {
-                    found = read_link(body);
-                }
-            })
-            .map_err(NetlinkError::of(format!("the network device {index} cannot be read")))?;
-        let missing = || io::Error::from(io::ErrorKind::NotFound);
-        found.ok_or_else(missing).map_err(NetlinkError::of(format!("network device {index}")))
+        self.0.ask(request, 1, |kind, body| {
+            if kind == libc::RTM_NEWLINK {
+                found = read_link(body);
+            }
+        })?;
+        found.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Sets the device of number `index` up, so that packets go through it.
+    /// Sets the device with the interface index `index` up.
     ///
     /// # Errors
-    /// This process may not, or there is none.
+    /// This process lacks the privileges, or there is no such device.
     pub fn set_up(&self, index: u32) -> Result<(), NetlinkError> {
-        let request = Request::new(RTM_NEWLINK, libc::NLM_F_ACK, &link_body(index, true));
-        self.done(request, || format!("the network device {index} cannot be set up"))
+        let request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK, &link_body(index, true));
+        self.done(request, || format!("cannot set network device {index} up"))
     }
 
-    /// Sets the size of the largest packet of the device of number `index`, in bytes.
+    /// Sets the MTU of the device with the interface index `index`, in bytes.
     ///
     /// # Errors
-    /// This process may not, or the device cannot.
+    /// This process lacks the privileges, or the device does not allow the value.
     pub fn set_mtu(&self, index: u32, mtu: u32) -> Result<(), NetlinkError> {
-        let what = || format!("the network device {index} cannot have an MTU of {mtu}");
+        let what = || format!("cannot set the MTU of network device {index} to {mtu}");
         self.set_number(index, libc::IFLA_MTU, mtu, what)
     }
 
-    /// Sets how many packets may wait to be sent by the device of number `index`.
+    /// Sets the length of the transmit queue of the device with the interface index `index`, in packets.
     ///
     /// # Errors
-    /// This process may not, or the device cannot.
+    /// This process lacks the privileges, or the device does not allow the value.
     pub fn set_queue_length(&self, index: u32, packets: u32) -> Result<(), NetlinkError> {
-        let what = || format!("the network device {index} cannot have {packets} packets wait");
+        let what = || format!("cannot set the queue length of network device {index} to {packets}");
         self.set_number(index, libc::IFLA_TXQLEN, packets, what)
     }
 
-    /// Gives the device of number `index` the address `address`, at once for use: nobody else on its
-    /// network is asked whether they have it.
+    /// Adds `address`, with the length of its network prefix, to the device with the interface index `index`.
+    /// It is usable at once, without duplicate address detection.
     ///
     /// # Errors
-    /// This process may not, or the device has it.
-    pub fn add_address(&self, index: u32, address: Address) -> Result<(), NetlinkError> {
-        let (family, bytes) = ip_bytes(address.ip);
+    /// This process lacks the privileges, or the device has the address already.
+    pub fn add_address(&self, index: u32, address: IpNet) -> Result<(), NetlinkError> {
+        let (family, bytes) = ip_bytes(address.addr());
         let [a, b, c, d] = index.to_ne_bytes();
         let scope = libc::RT_SCOPE_UNIVERSE;
-        let body = [family, address.prefix, libc::IFA_F_NODAD as u8, scope, a, b, c, d];
+        let body = [family, address.prefix_len(), libc::IFA_F_NODAD as u8, scope, a, b, c, d];
         let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
         let mut request = Request::new(libc::RTM_NEWADDR, flags, &body);
         request.attribute(libc::IFA_LOCAL, &bytes).attribute(libc::IFA_ADDRESS, &bytes);
-        self.done(request, || format!("the network device {index} cannot have {address}"))
+        self.done(request, || format!("cannot add {address} to network device {index}"))
     }
 
-    /// Takes the address `address` from the device of number `index`.
+    /// Removes `address` from the device with the interface index `index`.
     ///
     /// # Errors
-    /// This process may not, or the device does not have it.
-    pub fn delete_address(&self, index: u32, address: Address) -> Result<(), NetlinkError> {
-        let (family, bytes) = ip_bytes(address.ip);
+    /// This process lacks the privileges, or the device does not have the address.
+    pub fn delete_address(&self, index: u32, address: IpNet) -> Result<(), NetlinkError> {
+        let (family, bytes) = ip_bytes(address.addr());
         let [a, b, c, d] = index.to_ne_bytes();
-        let body = [family, address.prefix, 0, 0, a, b, c, d];
+        let body = [family, address.prefix_len(), 0, 0, a, b, c, d];
         let mut request = Request::new(libc::RTM_DELADDR, libc::NLM_F_ACK, &body);
         request.attribute(libc::IFA_LOCAL, &bytes);
-        self.done(request, || format!("{address} cannot be taken from the network device {index}"))
+        self.done(request, || format!("cannot remove {address} from network device {index}"))
     }
 
-    /// The addresses of the device of number `index`.
+    /// The addresses of the device with the interface index `index`.
     ///
     /// # Errors
-    /// The kernel cannot be asked.
-    pub fn addresses(&self, index: u32) -> Result<Vec<Address>, NetlinkError> {
+    /// The kernel cannot be queried.
+    pub fn addresses(&self, index: u32) -> Result<Vec<IpNet>, NetlinkError> {
         self.addresses_where(|device| device == index)
     }
 
     /// The addresses of all devices.
     ///
     /// # Errors
-    /// The kernel cannot be asked.
-    pub fn all_addresses(&self) -> Result<Vec<Address>, NetlinkError> {
+    /// The kernel cannot be queried.
+    pub fn all_addresses(&self) -> Result<Vec<IpNet>, NetlinkError> {
         self.addresses_where(|_| true)
     }
 
-    fn addresses_where(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<Address>, NetlinkError> {
+    fn addresses_where(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<IpNet>, NetlinkError> {
         let request = Request::new(libc::RTM_GETADDR, libc::NLM_F_DUMP, &[0; 8]);
         let mut addresses = Vec::new();
         self.0
@@ -254,56 +237,56 @@ impl Netlink {
                     addresses.extend(read_address(body));
                 }
             })
-            .map_err(NetlinkError::of("addresses cannot be read"))?;
+            .map_err(NetlinkError::of("cannot read addresses"))?;
         Ok(addresses)
     }
 
-    /// Adds a route, which is gone with its device.
+    /// Adds a route, which the kernel removes with its device.
     ///
     /// # Errors
-    /// This process may not, there is such a route, or its router cannot be reached.
+    /// This process lacks the privileges, there is such a route already, or its router is unreachable.
     pub fn add_route(&self, route: &Route) -> Result<(), NetlinkError> {
         let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
         let request = route_request(libc::RTM_NEWROUTE, flags, route);
-        self.done(request, || format!("no route to {} can be added", route.destination))
+        self.done(request, || format!("cannot add a route to {}", route.destination))
     }
 
-    /// Takes a route away.
+    /// Deletes a route.
     ///
     /// # Errors
-    /// This process may not, or there is none.
+    /// This process lacks the privileges, or there is no such route.
     pub fn delete_route(&self, route: &Route) -> Result<(), NetlinkError> {
         let request = route_request(libc::RTM_DELROUTE, libc::NLM_F_ACK, route);
-        self.done(request, || format!("the route to {} cannot be deleted", route.destination))
+        self.done(request, || format!("cannot delete the route to {}", route.destination))
     }
 
-    /// The routes by which packets are sent to devices, to addresses of the kind that `like` is, of
-    /// the main table; none that leads to a device without a carrier.
+    /// The unicast routes of the main table for the IP version of `like`, except those through devices without
+    /// a carrier.
     ///
     /// # Errors
-    /// The kernel cannot be asked.
+    /// The kernel cannot be queried.
     pub fn routes(&self, like: IpAddr) -> Result<Vec<Route>, NetlinkError> {
         let mut body = [0; 12];
         body[0] = ip_bytes(like).0;
         let request = Request::new(libc::RTM_GETROUTE, libc::NLM_F_DUMP, &body);
         let mut routes = Vec::new();
-        let failed = NetlinkError::of("routes cannot be read");
+        let failed = NetlinkError::of("cannot read routes");
         self.0.ask(request, 1, |_, body| routes.extend(read_route(body, like))).map_err(failed)?;
         Ok(routes)
     }
 
-    /// How the kernel would send a packet to `ip`.
+    /// The route that the kernel uses for `ip`.
     ///
     /// # Errors
-    /// There is no way.
-    pub fn path_to(&self, ip: IpAddr) -> Result<Path, NetlinkError> {
+    /// There is none.
+    pub fn resolve_route(&self, ip: IpAddr) -> Result<ResolvedRoute, NetlinkError> {
         let (family, bytes) = ip_bytes(ip);
         let body = [family, bytes.len() as u8 * 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let mut request = Request::new(libc::RTM_GETROUTE, libc::NLM_F_ACK, &body);
         request.attribute(libc::RTA_DST, &bytes);
         let mut found = None;
         let failed = NetlinkError::of(format!("there is no route to {ip}"));
-        self.0.ask(request, 1, |_, body| found = read_path(body)).map_err(failed)?;
+        self.0.ask(request, 1, |_, body| found = read_resolved_route(body)).map_err(failed)?;
         let missing = || io::Error::from(io::ErrorKind::NotFound);
         found.ok_or_else(missing).map_err(NetlinkError::of(format!("route to {ip}")))
     }
@@ -316,8 +299,8 @@ impl Netlink {
         what: impl FnOnce() -> String,
     ) -> Result<(), NetlinkError> {
         let body = link_body(index, false);
-        let mut request = Request::new(RTM_NEWLINK, libc::NLM_F_ACK, &body);
-        request.number(kind, value);
+        let mut request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK, &body);
+        request.u32(kind, value);
         self.done(request, what)
     }
 
@@ -377,27 +360,27 @@ fn read_statistics(value: &[u8]) -> Option<Statistics> {
     })
 }
 
-fn read_address(body: &[u8]) -> Option<Address> {
+fn read_address(body: &[u8]) -> Option<IpNet> {
     let prefix = *body.get(1)?;
     let mut attributes = Attributes(body.get(8..)?);
     let mut ip = None;
     for (kind, value) in &mut attributes {
-        // Of a device between two points, the other is IFA_ADDRESS; of others both are alike, or the
-        // kernel gives only that.
+        // On a point-to-point device, IFA_ADDRESS is the peer's address. On others both are equal, or there
+        // is only IFA_ADDRESS.
         if kind == libc::IFA_LOCAL || (kind == libc::IFA_ADDRESS && ip.is_none()) {
             ip = read_ip(value);
         }
     }
-    Some(Address { ip: ip?, prefix })
+    IpNet::new(ip?, prefix).ok()
 }
 
-/// A message of `struct rtmsg` and the attributes of `route`.
+/// A message with `struct rtmsg` and the attributes of `route`.
 fn route_request(kind: u16, flags: i32, route: &Route) -> Request {
-    let (family, bytes) = ip_bytes(route.destination.ip);
+    let (family, bytes) = ip_bytes(route.destination.addr());
     let scope = if route.gateway.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
     let body = [
         family,
-        route.destination.prefix,
+        route.destination.prefix_len(),
         0,
         0,
         libc::RT_TABLE_MAIN,
@@ -410,23 +393,23 @@ fn route_request(kind: u16, flags: i32, route: &Route) -> Request {
         0,
     ];
     let mut request = Request::new(kind, flags, &body);
-    if route.destination.prefix > 0 {
+    if route.destination.prefix_len() > 0 {
         request.attribute(libc::RTA_DST, &bytes);
     }
-    request.number(libc::RTA_OIF, route.device);
+    request.u32(libc::RTA_OIF, route.device);
     for (kind, ip) in [(libc::RTA_GATEWAY, route.gateway), (libc::RTA_PREFSRC, route.source)] {
         if let Some(ip) = ip {
             request.attribute(kind, &ip_bytes(ip).1);
         }
     }
     if route.metric > 0 {
-        request.number(libc::RTA_PRIORITY, route.metric);
+        request.u32(libc::RTA_PRIORITY, route.metric);
     }
     request
 }
 
-fn read_path(body: &[u8]) -> Option<Path> {
-    let mut path = Path { device: 0, gateway: None, source: None };
+fn read_resolved_route(body: &[u8]) -> Option<ResolvedRoute> {
+    let mut path = ResolvedRoute { device: 0, gateway: None, source: None };
     for (kind, value) in Attributes(body.get(12..)?) {
         match kind {
             libc::RTA_OIF => path.device = number_at(value, 0)?,
@@ -438,7 +421,7 @@ fn read_path(body: &[u8]) -> Option<Path> {
     (path.device != 0).then_some(path)
 }
 
-/// The route in a message of `struct rtmsg`, if it is one that can be taken to a device.
+/// The route in a message with `struct rtmsg`, if it is a usable unicast route through a device.
 fn read_route(body: &[u8], like: IpAddr) -> Option<Route> {
     let (&[_, prefix, _, _, table, _, _, kind], attributes) = body.split_first_chunk::<8>()?;
     let flags = number_at(body, 8)?;
@@ -447,19 +430,20 @@ fn read_route(body: &[u8], like: IpAddr) -> Option<Route> {
         return None;
     }
     let mut route = Route::default_by(0, None, like);
-    route.destination.prefix = prefix;
+    let mut destination = route.destination.addr();
     for (kind, value) in Attributes(attributes.get(4..)?) {
         match kind {
-            libc::RTA_DST => route.destination.ip = read_ip(value)?,
+            libc::RTA_DST => destination = read_ip(value)?,
             libc::RTA_OIF => route.device = number_at(value, 0)?,
             libc::RTA_GATEWAY => route.gateway = read_ip(value),
             libc::RTA_PREFSRC => route.source = read_ip(value),
             libc::RTA_PRIORITY => route.metric = number_at(value, 0)?,
-            // Of several devices the first: `struct rtnexthop`.
+            // The first of several next hops (`struct rtnexthop`).
             libc::RTA_MULTIPATH => route.device = number_at(value, 4)?,
             _ => {}
         }
     }
+    route.destination = IpNet::new(destination, prefix).ok()?;
     (route.device != 0).then_some(route)
 }
 

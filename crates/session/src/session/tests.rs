@@ -35,7 +35,7 @@ fn serve(
 }
 
 #[test]
-fn what_the_system_refuses_is_counted_and_ends_nothing() {
+fn socket_errors_are_counted_and_do_not_end_the_session() {
     let (clock, key) = (Clock::start(), Key::from_bytes([1; 16]));
     let (settings, local) = (Settings::default(), Some([127, 0, 0, 1].into()));
     let server = Session::listen(clock, key.clone(), settings, local, PortRange::single(0));
@@ -49,7 +49,7 @@ fn what_the_system_refuses_is_counted_and_ends_nothing() {
     });
 
     // From the last on: the first three are tried again, the others are lost.
-    let refusals = [
+    let errors = [
         Errno::MSGSIZE,
         Errno::PERM,
         Errno::CONNREFUSED,
@@ -60,31 +60,31 @@ fn what_the_system_refuses_is_counted_and_ends_nothing() {
         Errno::NOBUFS,
         Errno::NOBUFS,
     ];
-    *sessions[0].newest_port().refusals.borrow_mut() = refusals.to_vec();
+    sessions[0].injected = errors.to_vec();
     for number in 0..100 {
         traffic[0].queue.try_send(vec![number; 100]).expect("room");
     }
     serve(&mut sessions, &mut traffic, |sessions, traffic| {
-        let refused = sessions[0].counters().refused;
+        let errors = sessions[0].injected_errors;
         let arrived = times(&traffic[1]).iter().filter(|&&times| times == 1).count();
-        refused.total() == 9 && arrived >= 94
+        errors.total() == 9 && arrived >= 94
     });
     assert!(times(&traffic[1]).iter().all(|&times| times <= 1), "none comes twice");
-    let refused = sessions[0].counters().refused;
-    let counted = [refused.full, refused.unreachable, refused.nobody];
-    assert_eq!((counted, refused.too_large, refused.other), ([3, 3, 1], 1, 1));
+    let errors = sessions[0].injected_errors;
+    let counted = [errors.full, errors.unreachable, errors.refused];
+    assert_eq!((counted, errors.too_large, errors.other), ([3, 3, 1], 1, 1));
     assert_eq!(sessions[0].stats().state, State::Established);
 }
 
 #[test]
-fn what_finds_no_room_for_long_is_lost_at_last() {
+fn a_datagram_without_buffer_space_is_retried_and_then_lost() {
     let (clock, key) = (Clock::start(), Key::from_bytes([1; 16]));
     let address = "192.0.2.1:9".parse().expect("an address");
     let mut client =
         Session::connect(clock, key, Settings::default(), vec![address]).expect("a socket");
-    *client.newest_port().refusals.borrow_mut() = vec![Errno::NOBUFS; 1000];
+    client.injected = vec![Errno::NOBUFS; 1000];
     client.service(&mut mailbox());
-    assert_eq!((client.unsent.is_some(), client.counters().refused.full), (true, 1));
+    assert_eq!((client.unsent.is_some(), client.injected_errors.full), (true, 1));
     let soon = client.next_wake().saturating_since(clock.now());
     assert!(soon <= RETRY, "it is tried again in {soon}");
     let (since, path) = client.unsent.expect("it is kept");

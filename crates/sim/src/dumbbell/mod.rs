@@ -16,7 +16,7 @@ mod merge;
 mod sender;
 mod share;
 
-use crate::traffic::{OnOff, Switch};
+use crate::traffic::{OnOff, TrafficSource};
 use exm_random::{Losses, Purpose, Stream};
 use exm_remy::{CompiledAction, Grid, Lookup, Work};
 use exm_units::{Bytes, Instant, Packets, Probability, Rate, Span};
@@ -158,6 +158,6 @@ impl<O: Observer> Work for Run<'_, O> {
 
 fn senders(network: &Dumbbell, seed: u64) -> Vec<Sender> {
     let stream = |i| Stream::new(seed, Purpose::Traffic, i);
-    let switch = |i| Switch::new(network.traffic.clone(), stream(i), network.packet);
-    network.delays.iter().enumerate().map(|(i, &delay)| Sender::new(delay, switch(i))).collect()
+    let source = |i| TrafficSource::new(network.traffic.clone(), stream(i), network.packet);
+    network.delays.iter().enumerate().map(|(i, &delay)| Sender::new(delay, source(i))).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::merge::Run;
 use super::{Observer, Ready};
-use crate::traffic::{Job, Switch};
+use crate::traffic::{FlowDemand, TrafficSource};
 use exm_remy::{Lookup, Memory};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
@@ -45,7 +45,7 @@ pub(super) struct Toggle {
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) delay: i64,
-    switch: Switch,
+    source: TrafficSource,
     on: bool,
     /// The next switch known in advance.
     switch_at: i64,
@@ -191,11 +191,11 @@ impl Flow {
 }
 
 impl Sender {
-    pub(super) fn new(delay: Span, mut switch: Switch) -> Sender {
-        let start = to_nanos(switch.next_start(Instant::ZERO));
+    pub(super) fn new(delay: Span, mut source: TrafficSource) -> Sender {
+        let start = to_nanos(source.next_start(Instant::ZERO));
         Sender {
             delay: delay.as_nanos() as i64,
-            switch,
+            source,
             on: false,
             switch_at: start,
             memory: Memory::new(),
@@ -363,12 +363,12 @@ impl Sender {
         self.on = !self.on;
         self.toggles.push(Toggle { at: now, on: self.on });
         if !self.on {
-            self.switch_at = to_nanos(self.switch.next_start(at(now)));
+            self.switch_at = to_nanos(self.source.next_start(at(now)));
             return;
         }
-        let (switch_at, to_deliver) = match self.switch.next_job(at(now)) {
-            Job::Until(end) => (to_nanos(end), ENDLESS),
-            Job::Deliver(packets) => (NEVER, packets.get()),
+        let (switch_at, to_deliver) = match self.source.next_flow(at(now)) {
+            FlowDemand::Until(end) => (to_nanos(end), ENDLESS),
+            FlowDemand::Deliver(packets) => (NEVER, packets.get()),
         };
         self.switch_at = switch_at;
         self.memory = Memory::new();

@@ -16,7 +16,7 @@ pub(super) enum Turn {
     /// A packet arrives at its receiver.
     Arrival,
     /// An acknowledgement that crossed links arrives at its sender.
-    Return,
+    AckArrival,
     /// A sender's timer runs out.
     Timer,
     /// A sender switches on or off.
@@ -32,7 +32,7 @@ impl Turn {
         Turn::Transmission,
         Turn::Wire,
         Turn::Arrival,
-        Turn::Return,
+        Turn::AckArrival,
         Turn::Timer,
         Turn::Switch,
         Turn::Send,
@@ -68,6 +68,12 @@ impl Due {
         Instant::from_nanos(self.0 >> Due::TURN_BITS)
     }
 
+    /// Whether its time never comes.
+    #[inline]
+    pub(super) const fn is_never(self) -> bool {
+        self.0 >> Due::TURN_BITS >= Due::LATEST
+    }
+
     #[inline]
     pub(super) const fn turn(self) -> Turn {
         Turn::ALL[self.0 as usize % Turn::ALL.len()]
@@ -81,7 +87,7 @@ const _: () = assert!(Turn::ALL.len() as u64 == EVENT_KINDS);
 ///
 /// A tournament tree of keys: the time, the turn and the source in one number. Each node is the least
 /// of its children, so a change costs three comparisons a level and the earliest is at hand.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Agenda {
     /// First come the root's children; the children of the node at `n` start at `FAN * (n + 1)`;
     /// the sources are last.

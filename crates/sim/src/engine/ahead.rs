@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// A drop-tail queue whose link transmits at a fixed rate. What becomes of a packet is known the
 /// moment it comes: whether it is dropped, and when it has been transmitted. So neither the packet nor
 /// the end of its transmission has to be kept, only when the transmissions of those before it begin.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ahead {
     server: Server,
     limit: Limit,
@@ -46,7 +46,10 @@ impl Ahead {
     /// dropped.
     #[inline]
     pub(super) fn take_in(&mut self, now: Instant, packet: &mut Packet) -> Option<Instant> {
-        while let Some((_, size)) = self.starts.pop_front_if(|&mut (start, _)| start <= now) {
+        while let Some(&(start, size)) = self.starts.front()
+            && start <= now
+        {
+            self.starts.pop_front();
             self.bytes -= u64::from(size);
         }
         if self.limit.is_full(self.starts.len(), self.bytes, packet.size) {

@@ -24,7 +24,7 @@ impl Share {
 }
 
 /// Counts the senders that are on and integrates their shares.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sharing {
     on: u128,
     since: Instant,

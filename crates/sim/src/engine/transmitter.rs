@@ -5,12 +5,14 @@ use super::ahead::Ahead;
 use super::observer::LinkSample;
 use crate::metrics::LinkReport;
 use crate::network::LinkSpec;
-use exm_link::{Packet, Queue, QueueKind, Server, Service, Site, TraceServer, Verdict};
+use exm_link::{
+    Limit, Packet, Queue, QueueActions, QueueConfig, QueueKind, Server, Service, TraceServer,
+};
 use exm_random::{Losses, Purpose, Stream};
-use exm_units::{Bytes, Instant, Span};
+use exm_units::{Bytes, Instant, Probability, Rate, Span};
 use std::collections::VecDeque;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Transmitter {
     queue: Queue,
     pub(super) work: Work,
@@ -29,10 +31,9 @@ pub(super) struct Transmitter {
 }
 
 /// The service at work.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Work {
-    /// At a fixed rate from a drop-tail queue, where nobody watches each event: all is known ahead,
-    /// and the queue is left empty.
+    /// At a fixed rate from a drop-tail queue, where it may look ahead: the queue is left empty.
     Ahead(Ahead),
     /// At a fixed rate: when what was taken out of the queue has been transmitted, and the time that
     /// all of it takes, in nanoseconds.
@@ -42,19 +43,19 @@ pub(super) enum Work {
 }
 
 impl Transmitter {
-    /// The link of number `index`, for a simulation that ends at `end`; `watched` where each of its
-    /// events is to be observed.
+    /// The link of number `index`, for a simulation that ends at `end`; `evented` where it may not look
+    /// ahead: each of its events is observed, or it may be changed on the way.
     pub(super) fn new(
         spec: &LinkSpec,
         seed: u64,
         index: usize,
         end: Instant,
-        watched: bool,
+        evented: bool,
     ) -> Transmitter {
         let stream = Stream::new(seed, Purpose::Queue, index);
-        let site = Site { limit: spec.buffer, rate: spec.service.rate(), stream };
+        let config = QueueConfig { limit: spec.buffer, rate: spec.service.rate(), stream };
         let work = match &spec.service {
-            Service::Fixed(rate) if matches!(spec.queue, QueueKind::DropTail(_)) && !watched => {
+            Service::Fixed(rate) if matches!(spec.queue, QueueKind::DropTail(_)) && !evented => {
                 Work::Ahead(Ahead::new(*rate, spec.buffer, end))
             }
             Service::Fixed(rate) => {
@@ -65,7 +66,7 @@ impl Transmitter {
             }
         };
         Transmitter {
-            queue: spec.queue.build(site),
+            queue: spec.queue.build(config),
             work,
             losses: Losses::new(spec.loss.get(), Stream::new(seed, Purpose::Loss, index)),
             delay: spec.delay,
@@ -103,10 +104,15 @@ impl Transmitter {
 
     /// `packet` arrives at `now`, and waits. Returns whether a link of fixed rate is free to take it.
     #[inline]
-    pub(super) fn enqueue(&mut self, now: Instant, packet: Packet, verdict: &mut Verdict) -> bool {
+    pub(super) fn enqueue(
+        &mut self,
+        now: Instant,
+        packet: Packet,
+        actions: &mut QueueActions,
+    ) -> bool {
         self.report.arrived += 1;
         self.count_queue(now);
-        self.queue.enqueue(now, packet, verdict);
+        self.queue.enqueue(now, packet, actions);
         self.waiting = self.queue.packets();
         let free = self.transmission_at == Due::NEVER && matches!(self.work, Work::Fixed { .. });
         if !free {
@@ -132,11 +138,11 @@ impl Transmitter {
     pub(super) fn serve(
         &mut self,
         now: Instant,
-        verdict: &mut Verdict,
+        actions: &mut QueueActions,
     ) -> Option<(Packet, Instant)> {
         self.count_queue(now);
         let Work::Fixed { server, free_at, busy } = &mut self.work else { return None };
-        let dequeued = self.queue.dequeue(now, verdict);
+        let dequeued = self.queue.dequeue(now, actions);
         self.waiting = self.queue.packets();
         let mut packet = dequeued?;
         packet.waited += now - packet.at;
@@ -157,12 +163,12 @@ impl Transmitter {
     pub(super) fn use_opportunity(
         &mut self,
         now: Instant,
-        verdict: &mut Verdict,
+        actions: &mut QueueActions,
         departed: &mut Vec<Packet>,
     ) -> Option<Instant> {
         self.count_queue(now);
         let Work::Trace { server, waits } = &mut self.work else { return None };
-        server.serve(now, &mut self.queue, verdict, |mut packet| {
+        server.serve(now, &mut self.queue, actions, |mut packet| {
             packet.waited += now - packet.at;
             self.report.count_transmission(&packet);
             departed.push(packet);
@@ -174,9 +180,15 @@ impl Transmitter {
 
     #[inline]
     fn count_queue(&mut self, now: Instant) {
-        let nanos = (now - self.counted_at).as_nanos();
-        self.queued += u128::from(nanos) * self.waiting as u128;
+        self.queued = self.queued_until(now);
         self.counted_at = now;
+    }
+
+    /// The time that packets have waited until `now`, in packet-nanoseconds.
+    #[inline]
+    fn queued_until(&self, now: Instant) -> u128 {
+        let nanos = (now - self.counted_at).as_nanos();
+        self.queued + u128::from(nanos) * self.waiting as u128
     }
 
     /// Whether a packet is in transmission at `now`, or part of one is.
@@ -207,26 +219,56 @@ impl Transmitter {
         LinkSample { at: now, link, packets, bytes: bytes.get(), busy: self.is_busy(now) }
     }
 
-    /// Closes the books at `end`.
-    pub(super) fn finish(mut self, end: Instant, spec: &LinkSpec) -> LinkReport {
-        self.count_queue(end);
-        let nanos = end.as_nanos() as f64;
-        if let Work::Ahead(ahead) = &self.work {
-            self.queued = ahead.waited;
-            self.report.max_queue = ahead.longest;
+    /// From now on it transmits at `rate`, if its rate is fixed. A transmission under way ends when it
+    /// would have.
+    pub(super) fn set_rate(&mut self, rate: Rate) {
+        if let Work::Fixed { server, .. } = &mut self.work {
+            *server = Server::new(rate);
         }
-        self.report.utilisation = match (&self.work, &spec.service) {
+        self.queue.set_rate(rate);
+    }
+
+    /// From now on at most `limit` may wait.
+    pub(super) fn set_limit(&mut self, limit: Limit) {
+        self.queue.set_limit(limit);
+    }
+
+    /// From now on packets are lost with `probability`.
+    pub(super) fn set_loss(&mut self, probability: Probability) {
+        self.losses.set_probability(probability.get());
+    }
+
+    /// Another queue takes the place of the one before the link, and takes in what waits.
+    pub(super) fn set_queue(&mut self, now: Instant, queue: Queue, actions: &mut QueueActions) {
+        self.count_queue(now);
+        let mut old = std::mem::replace(&mut self.queue, queue);
+        while let Some(packet) = old.dequeue(now, actions) {
+            self.queue.enqueue(now, packet, actions);
+        }
+        self.waiting = self.queue.packets();
+    }
+
+    /// What was measured until `now`.
+    pub(super) fn report(&self, now: Instant, spec: &LinkSpec) -> LinkReport {
+        let mut report = self.report.clone();
+        let nanos = now.as_nanos().max(1) as f64;
+        let mut queued = self.queued_until(now);
+        if let Work::Ahead(ahead) = &self.work {
+            queued = ahead.waited;
+            report.max_queue = ahead.longest;
+        }
+        report.utilisation = match (&self.work, &spec.service) {
             (Work::Ahead(ahead), _) => ahead.busy as f64 / nanos,
             (Work::Fixed { free_at, busy, .. }, _) => {
-                (busy - u128::from(free_at.saturating_since(end).as_nanos())) as f64 / nanos
+                (busy - u128::from(free_at.saturating_since(now).as_nanos())) as f64 / nanos
             }
             (_, Service::Trace(trace)) => {
-                let capacity = trace.capacity(Instant::ZERO, end).get().max(1);
-                self.report.bytes.get() as f64 / capacity as f64
+                let capacity = trace.capacity(Instant::ZERO, now).get().max(1);
+                report.bytes.get() as f64 / capacity as f64
             }
             (Work::Trace { .. }, Service::Fixed(_)) => 0.0,
         };
-        self.report.mean_queue = self.queued as f64 / nanos;
-        self.report
+        report.mean_queue = queued as f64 / nanos;
+        report
     }
 }

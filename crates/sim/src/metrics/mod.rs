@@ -5,6 +5,7 @@ mod histogram;
 pub use histogram::Histogram;
 
 use exm_link::Packet;
+use exm_measure::mean;
 use exm_trace::delay::Scores;
 use exm_units::{Bytes, Rate, Span};
 
@@ -30,8 +31,8 @@ pub struct Report {
 pub struct FlowReport {
     /// Packets sent, again or for the first time.
     pub sent: u64,
-    /// Those of them that were sent again.
-    pub resent: u64,
+    /// Retransmissions among them.
+    pub retransmitted: u64,
     /// How often a retransmission timer ran out.
     pub timeouts: u64,
     /// Packets that came to the receiver.
@@ -50,7 +51,7 @@ pub struct FlowReport {
     /// The integral over its on-time of 1 / (senders on), in seconds: the time it would have had
     /// the network to itself, had all shared by turns.
     pub share_time: f64,
-    /// Round-trip times, as each acknowledgement told them.
+    /// Round-trip times, as each ACK measured them.
     pub rtt: Histogram,
     /// How long each packet that came to the receiver had waited in queues.
     pub queueing_delay: Histogram,
@@ -59,17 +60,17 @@ pub struct FlowReport {
     pub completion: Histogram,
     /// The least rate of the links on the path.
     pub bottleneck: Rate,
-    /// What became of its receiver's answers, where links lead back.
-    pub answers: Answers,
+    /// What became of its receiver's ACKs, where links lead back.
+    pub acks: AckCounts,
     /// Throughput and end-to-end delay at the receiver, where links lead back.
     pub end_to_end: Option<Scores>,
     /// The same of a protocol that knew the trace of the path's first link that follows one.
     pub omniscient: Option<Scores>,
 }
 
-/// What became of a receiver's answers.
+/// What became of a receiver's ACKs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answers {
+pub struct AckCounts {
     /// Sent.
     pub sent: u64,
     /// Come to the sender.
@@ -152,18 +153,13 @@ impl FlowReport {
         self.dropped.iter().sum()
     }
 
-    /// Packets and answers neither arrived nor lost nor dropped: still under way at the end.
+    /// Packets and ACKs neither arrived nor lost nor dropped: still under way at the end.
     pub fn under_way(&self) -> u64 {
-        let answers = self.answers.sent - self.answers.arrived - self.answers.lost;
-        self.sent - self.arrived - self.lost - self.dropped_in_all() + answers
+        let acks = self.acks.sent - self.acks.arrived - self.acks.lost;
+        self.sent - self.arrived - self.lost - self.dropped_in_all() + acks
     }
 }
 
 fn exact_mean_secs(spans: &Histogram) -> Option<f64> {
     (spans.count() > 0).then(|| spans.sum_nanos() as f64 * 1e-9 / spans.count() as f64)
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0u64), |(sum, count), value| (sum + value, count + 1));
-    (count > 0).then(|| sum / count as f64)
 }

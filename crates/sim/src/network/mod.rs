@@ -72,7 +72,7 @@ impl LinkSpec {
 /// A sender, its path and its receiver.
 ///
 /// The round-trip time of a packet that finds every queue empty is the delay of each link there and
-/// back and the time of transmission on each, and `extra_delay`. Where no links lead back, answers
+/// back and the time of transmission on each, and `extra_delay`. Where no links lead back, ACKs
 /// take no time of their own.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
@@ -80,7 +80,7 @@ pub struct FlowSpec {
     pub name: String,
     /// The links it crosses, by number, in order.
     pub path: Vec<usize>,
-    /// The links that its receiver's answers cross, by number, in order; none where they return
+    /// The links that its receiver's ACKs cross, by number, in order; none where they return
     /// unhindered.
     pub back: Vec<usize>,
     /// Delay after the last link: before the receiver, or, where links lead back, before the sender.
@@ -455,9 +455,8 @@ impl Network {
             return Err(NetworkError::NoPayload { flow, size });
         }
         for &link in &spec.path {
-            if let limit @ Limit::Bytes(room) = self.links[link].buffer
-                && room < size
-            {
+            let limit = self.links[link].buffer;
+            if !limit.holds(size) {
                 return Err(NetworkError::NoBuffer { link, limit, packet: size });
             }
         }
@@ -484,7 +483,7 @@ fn check_link(link: usize, spec: &LinkSpec) -> Result<(), NetworkError> {
 fn check_traffic(flow: usize, traffic: &Traffic) -> Result<(), NetworkError> {
     let bad = |what| move |problem| NetworkError::BadTraffic { flow, what, problem };
     let takes_time = match traffic.on() {
-        OnFor::Ever => true,
+        OnFor::Always => true,
         OnFor::Time(span) => {
             span.check().map_err(bad("on"))?;
             !is_always_zero(span)
@@ -495,7 +494,7 @@ fn check_traffic(flow: usize, traffic: &Traffic) -> Result<(), NetworkError> {
         }
     };
     let passes = match traffic {
-        Traffic::OnOff(OnOff { on: OnFor::Ever, .. }) => true,
+        Traffic::OnOff(OnOff { on: OnFor::Always, .. }) => true,
         Traffic::OnOff(OnOff { off, .. }) => {
             off.check().map_err(bad("off"))?;
             takes_time || !is_always_zero(off)

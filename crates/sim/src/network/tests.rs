@@ -16,7 +16,7 @@ fn flow(path: &[usize]) -> FlowSpec {
         back: Vec::new(),
         extra_delay: Span::from_millis(150),
         packet_size: Bytes::new(1500),
-        traffic: OnOff { on: OnFor::Ever, off: Distribution::Fixed(0.0) }.into(),
+        traffic: OnOff { on: OnFor::Always, off: Distribution::Fixed(0.0) }.into(),
         transport: Transport::Bare { controller: Aimd::new().into(), timer: true },
     }
 }

@@ -1,7 +1,7 @@
 //! The tables of a scenario's file, as serde reads them.
 
-use super::grammar::Buffer;
 use crate::engine::Pace;
+use exm_grammar::Buffer;
 use exm_units::{Bytes, Packets, Probability, RateText, Span};
 use serde::Deserialize;
 use toml::Spanned;

@@ -19,7 +19,7 @@
 //! | `rtt` | round-trip propagation delay | required |
 //! | `senders` | how many | required |
 //! | `controller` | a name such as `"cubic"`, or the path of a rule table, from where the file is | required |
-//! | `traffic.on` | `"always"` (or `"ever"`), or a distribution of times or amounts of data | required |
+//! | `traffic.on` | `"always"`, or a distribution of times or amounts of data | required |
 //! | `traffic.off` | a distribution of times | required unless on for ever |
 //! | `traffic.every` | instead of `off`: a flow at each multiple of such a time, all senders at once | |
 //! | `traffic.at` | instead of `off`: a list of set times, `"10 s"` or `"10 s..20 s"` | |
@@ -34,7 +34,7 @@
 //! or any graph: for each link a `[[link]]` with `name`, `from` and `to` (names of nodes, which a
 //! single link may leave out), `rate`, `delay` (one way, 0 unless given), `buffer`, `queue` and
 //! `loss`; for each group of equal flows a `[[flow]]` with `path` (names of links in order, which
-//! may be left out where there is one link), `back` (the links that the receiver's answers cross;
+//! may be left out where there is one link), `back` (the links that the receiver's ACKs cross;
 //! unless given they return unhindered), `rtt` (the delays of the links count towards it, the rest
 //! lies after the last of them), `controller`, `traffic`, `count` (1 unless given), `name`,
 //! `packet_size`, `host`, `tcp`, `sprout` and `timer`.
@@ -61,7 +61,7 @@
 //! and `idleness` (0.28, of the paper's model 0: how much of the time counts in which the window left the
 //! link idle; at 1 none does).
 //!
-//! A `[series]` asks for time series: `every` such a span, or after each `"event"`; `flows` and
+//! A `[series]` asks for time series: `every` such a duration, or after each `"event"`; `flows` and
 //! `links` say of what (both, unless one is `false`).
 //!
 //! Distributions are `"5 s"`, `"fixed 20 packets"`, `"exp 100 kB"`, `"uniform 1..2 s"`,
@@ -70,16 +70,15 @@
 //!
 //! Unknown keys are refused, and the nearest known one named.
 
-mod error;
 mod file;
-mod grammar;
 mod read;
+mod shipped;
 mod synthetic;
+mod times;
 mod traces;
 mod transports;
 
-pub use error::{Place, ScenarioError, Source, explain, nearest, suggest};
-pub use grammar::parse_queue;
+pub use shipped::SHIPPED;
 pub use synthetic::{is_synthetic, load_synthetic, parse_synthetic};
 pub use traces::Traces;
 
@@ -87,6 +86,7 @@ use crate::controllers::AnyController;
 use crate::engine::Pace;
 use crate::network::{FlowSpec, Host, LinkSpec, Network, NetworkError, Transport};
 use crate::traffic::{OnOff, Traffic};
+use exm_grammar::{FileError, Place, Source};
 use exm_link::{Limit, Service};
 use exm_tcp::Settings;
 use exm_units::{Bytes, Probability, Rate, Span};
@@ -126,7 +126,7 @@ pub struct FlowGroup {
     pub name: String,
     /// The links the flows cross, by number.
     pub path: Vec<usize>,
-    /// The links their answers cross, by number; none where they return unhindered.
+    /// The links their ACKs cross, by number; none where they return unhindered.
     pub back: Vec<usize>,
     /// Their round-trip propagation delay.
     pub rtt: Span,
@@ -239,8 +239,8 @@ impl Scenario {
     /// Reads the scenario in the file at `path`.
     ///
     /// # Errors
-    /// [`ScenarioError`] where it cannot be read or is no scenario.
-    pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
+    /// [`FileError`] where it cannot be read or is no scenario.
+    pub fn load(path: &Path) -> Result<Scenario, FileError> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
             let source = Source { file: name.clone(), text: String::new() };
@@ -252,8 +252,8 @@ impl Scenario {
     /// Reads the scenario `text`, called `name` in errors; paths in it start from `dir`.
     ///
     /// # Errors
-    /// [`ScenarioError`] where it is none.
-    pub fn parse(text: &str, name: &str, dir: &Path) -> Result<Scenario, ScenarioError> {
+    /// [`FileError`] where it is none.
+    pub fn parse(text: &str, name: &str, dir: &Path) -> Result<Scenario, FileError> {
         Scenario::parse_with(text, name, dir, &mut Traces::default())
     }
 
@@ -261,13 +261,13 @@ impl Scenario {
     /// twice.
     ///
     /// # Errors
-    /// [`ScenarioError`] where it is none.
+    /// [`FileError`] where it is none.
     pub fn parse_with(
         text: &str,
         name: &str,
         dir: &Path,
         traces: &mut Traces,
-    ) -> Result<Scenario, ScenarioError> {
+    ) -> Result<Scenario, FileError> {
         read::scenario(Source { file: name.to_owned(), text: text.to_owned() }, dir, traces)
     }
 
@@ -310,8 +310,8 @@ impl Scenario {
     /// scenario is, and answers with a controller, or with what is wrong.
     ///
     /// # Errors
-    /// [`ScenarioError`] where a controller, a number or a path is impossible.
-    pub fn network(&self, load: &mut Load<'_>) -> Result<Network, ScenarioError> {
+    /// [`FileError`] where a controller, a number or a path is impossible.
+    pub fn network(&self, load: &mut Load<'_>) -> Result<Network, FileError> {
         self.check_count()?;
         let mut controllers = BTreeMap::new();
         let mut flows = Vec::new();
@@ -332,7 +332,7 @@ impl Scenario {
         group: &'a FlowGroup,
         controllers: &mut BTreeMap<&'a str, AnyController>,
         load: &mut Load<'_>,
-    ) -> Result<Transport, ScenarioError> {
+    ) -> Result<Transport, FileError> {
         if let Some(transport) = group.sprout() {
             return Ok(transport);
         }
@@ -345,7 +345,7 @@ impl Scenario {
         Ok(group.transport(controllers[name].clone()))
     }
 
-    fn check_count(&self) -> Result<(), ScenarioError> {
+    fn check_count(&self) -> Result<(), FileError> {
         let count = self.flows.iter().fold(0, |sum: usize, group| sum.saturating_add(group.count));
         if count <= crate::network::MAX_FLOWS {
             return Ok(());
@@ -362,7 +362,7 @@ impl Scenario {
         index: usize,
         group: &FlowGroup,
         transport: Transport,
-    ) -> Result<FlowSpec, ScenarioError> {
+    ) -> Result<FlowSpec, FileError> {
         let delays = group
             .path
             .iter()

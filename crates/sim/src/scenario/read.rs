@@ -1,15 +1,15 @@
 //! From the tables of a file to a [`Scenario`].
 
-use super::error::{Place, ScenarioError, Source, suggest};
 use super::file::{
     DumbbellTable, File, FlowTable, LinkTable, QueueTable, SeriesTable, SproutTable, TcpTable,
     TrafficTable,
 };
-use super::grammar::{Buffer, parse_off, parse_on, parse_queue, parse_visit, tell_queue};
+use super::times::{parse_off, parse_on, parse_visit};
 use super::traces::Traces;
 use super::{DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, LinkPlaces, Places, Scenario, SeriesSpec};
 use crate::network::{Host, LinkSpec, MAX_FLOWS};
 use crate::traffic::{OnFor, OnOff, Traffic};
+use exm_grammar::{Buffer, FileError, Place, Source, queue_error, suggest};
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
 use exm_units::{Bytes, RateText, Span};
@@ -22,7 +22,7 @@ pub(super) fn scenario(
     source: Source,
     dir: &Path,
     traces: &mut Traces,
-) -> Result<Scenario, ScenarioError> {
+) -> Result<Scenario, FileError> {
     let file: File = toml::from_str(&source.text).map_err(|error| source.parse_error(&error))?;
     let (links, flows) = graph(&source, file.dumbbell, file.link, file.flow)?;
     let packet_place = file.packet_size.as_ref().and_then(place);
@@ -84,7 +84,7 @@ fn graph(
     dumbbell: Option<Spanned<DumbbellTable>>,
     links: Vec<Spanned<LinkTable>>,
     flows: Vec<Spanned<FlowTable>>,
-) -> Result<(Vec<LinkTable>, Vec<FlowTable>), ScenarioError> {
+) -> Result<(Vec<LinkTable>, Vec<FlowTable>), FileError> {
     let Some(dumbbell) = dumbbell else {
         if links.is_empty() || flows.is_empty() {
             let problem = "there is no network: give a [dumbbell], or a [[link]] and a [[flow]]";
@@ -147,7 +147,7 @@ impl Reader<'_> {
         table: LinkTable,
         earlier: &[LinkSpec],
         alone: bool,
-    ) -> Result<(LinkSpec, LinkPlaces), ScenarioError> {
+    ) -> Result<(LinkSpec, LinkPlaces), FileError> {
         let name_place = place(&table.name);
         let name = table.name.into_inner();
         if earlier.iter().any(|link| link.name == name) {
@@ -195,7 +195,7 @@ impl Reader<'_> {
         rate: Option<Spanned<RateText>>,
         trace: Option<Spanned<String>>,
         link: Place,
-    ) -> Result<Service, ScenarioError> {
+    ) -> Result<Service, FileError> {
         match (rate, trace) {
             (Some(rate), None) => Ok(Service::Fixed(rate.into_inner().of(self.packet))),
             (None, Some(trace)) => self
@@ -215,11 +215,13 @@ impl Reader<'_> {
     }
 
     /// The discipline named, with its settings.
-    fn queue(&self, table: Option<&Spanned<QueueTable>>) -> Result<QueueKind, ScenarioError> {
+    fn queue(&self, table: Option<&Spanned<QueueTable>>) -> Result<QueueKind, FileError> {
         let Some(table) = table else { return Ok(QueueKind::default()) };
         let fail = |problem: String| self.source.error(place(table), problem);
         let settings = match table.as_ref() {
-            QueueTable::Text(text) => return parse_queue(text).map_err(fail),
+            QueueTable::Text(text) => {
+                return exm_grammar::queue(text).map_err(|error| fail(error.into()));
+            }
             QueueTable::Settings(settings) => settings,
         };
         let name = settings.get("name").and_then(toml::Value::as_str).ok_or_else(|| {
@@ -235,7 +237,8 @@ impl Reader<'_> {
             })
             .collect();
         let parameters = parameters.iter().map(|(name, value)| (*name, value.as_str()));
-        QueueKind::with_parameters(name, parameters).map_err(|error| fail(tell_queue(&error)))
+        QueueKind::with_parameters(name, parameters)
+            .map_err(|error| fail(queue_error(&error).into()))
     }
 
     fn flow(
@@ -243,7 +246,7 @@ impl Reader<'_> {
         table: FlowTable,
         links: &[LinkSpec],
         index: usize,
-    ) -> Result<(FlowGroup, FlowPlaces), ScenarioError> {
+    ) -> Result<(FlowGroup, FlowPlaces), FileError> {
         let places = FlowPlaces {
             path: table.path.as_ref().and_then(place),
             rtt: place(&table.rtt),
@@ -283,7 +286,7 @@ impl Reader<'_> {
         Ok((group, places))
     }
 
-    fn count(&self, count: Option<Spanned<u64>>) -> Result<usize, ScenarioError> {
+    fn count(&self, count: Option<Spanned<u64>>) -> Result<usize, FileError> {
         let Some(count) = count else { return Ok(1) };
         match usize::try_from(*count.as_ref()) {
             Ok(number @ 1..=MAX_FLOWS) => Ok(number),
@@ -301,7 +304,7 @@ impl Reader<'_> {
         &self,
         path: &Spanned<Vec<Spanned<String>>>,
         links: &[LinkSpec],
-    ) -> Result<Vec<usize>, ScenarioError> {
+    ) -> Result<Vec<usize>, FileError> {
         let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
         let links = path.as_ref().iter().map(|link| {
             let name = link.as_ref().as_str();
@@ -319,7 +322,7 @@ impl Reader<'_> {
         &self,
         host: Option<&Spanned<String>>,
         timer: Option<&Spanned<bool>>,
-    ) -> Result<Host, ScenarioError> {
+    ) -> Result<Host, FileError> {
         let kind = match host {
             None => Host::default(),
             Some(name) => Host::named(name.as_ref()).ok_or_else(|| {
@@ -338,7 +341,7 @@ impl Reader<'_> {
         }
     }
 
-    fn traffic(&self, table: &TrafficTable) -> Result<Traffic, ScenarioError> {
+    fn traffic(&self, table: &TrafficTable) -> Result<Traffic, FileError> {
         let on = parse_on(table.on.as_ref(), self.dir)
             .map_err(|problem| self.source.error(place(&table.on), problem))?;
         let fail = |place, problem| Err(self.source.error(place, problem));
@@ -347,9 +350,9 @@ impl Reader<'_> {
                 return Ok(Traffic::Every { period: *period.as_ref(), on });
             }
             (_, None, None, Some(at)) => return self.schedule(at, on),
-            (OnFor::Ever, None, None, None) => Distribution::Fixed(0.0),
-            (OnFor::Ever, Some(off), ..) => {
-                let problem = "a sender that is on for ever is never off: take \"off\" out";
+            (OnFor::Always, None, None, None) => Distribution::Fixed(0.0),
+            (OnFor::Always, Some(off), ..) => {
+                let problem = "a sender that is always on is never off: take \"off\" out";
                 return fail(place(off), problem);
             }
             (_, Some(off), None, None) => parse_off(off.as_ref(), self.dir)
@@ -372,7 +375,7 @@ impl Reader<'_> {
         &self,
         at: &Spanned<Vec<Spanned<String>>>,
         on: OnFor,
-    ) -> Result<Traffic, ScenarioError> {
+    ) -> Result<Traffic, FileError> {
         let visit = |text: &Spanned<String>| {
             parse_visit(text.as_ref()).map_err(|problem| self.source.error(place(text), problem))
         };

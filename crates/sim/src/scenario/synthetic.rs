@@ -1,7 +1,7 @@
 //! Synthetic links in files.
 
-use super::grammar::parse_off;
-use super::{ScenarioError, Source};
+use super::times::parse_off;
+use exm_grammar::{FileError, Source};
 use exm_random::Distribution;
 use exm_trace::{Cox, Interruption, Regime, Synthetic};
 use exm_units::{Rate, Span};
@@ -74,7 +74,7 @@ pub(super) fn seeded(name: &str) -> (&str, u64) {
 ///
 /// # Errors
 /// The file, the line and the problem, with the way out.
-pub fn load_synthetic(file: &Path) -> Result<Synthetic, ScenarioError> {
+pub fn load_synthetic(file: &Path) -> Result<Synthetic, FileError> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| {
         let source = Source { file: name.clone(), ..Source::default() };
@@ -88,9 +88,9 @@ pub fn load_synthetic(file: &Path) -> Result<Synthetic, ScenarioError> {
 ///
 /// # Errors
 /// The file, the line and the problem, with the way out.
-pub fn parse_synthetic(source: &Source, dir: &Path) -> Result<Synthetic, ScenarioError> {
+pub fn parse_synthetic(source: &Source, dir: &Path) -> Result<Synthetic, FileError> {
     let file: File = toml::from_str(&source.text).map_err(|error| source.parse_error(&error))?;
-    let times = |text: &Spanned<String>| -> Result<Distribution, ScenarioError> {
+    let times = |text: &Spanned<String>| -> Result<Distribution, FileError> {
         let place = Some(text.span().start);
         let times = parse_off(text.as_ref(), dir).map_err(|p| source.error(place, p))?;
         times.check().map_err(|problem| source.error(place, problem))?;
@@ -135,7 +135,7 @@ impl RegimeTable {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Synthetic, ScenarioError> {
+    fn parse(text: &str) -> Result<Synthetic, FileError> {
         let source = Source { file: "drive.toml".to_owned(), text: text.to_owned() };
         parse_synthetic(&source, Path::new(""))
     }

@@ -7,7 +7,7 @@ use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_units::Packets;
 use proptest::prelude::*;
 
-fn parse(text: &str) -> Result<Scenario, ScenarioError> {
+fn parse(text: &str) -> Result<Scenario, FileError> {
     Scenario::parse(text, "test.toml", Path::new(""))
 }
 
@@ -16,7 +16,7 @@ fn no_tables(_name: &str, path: &Path) -> Result<AnyController, String> {
     Err(format!("cannot load {}", path.display()))
 }
 
-fn network(text: &str) -> Result<Network, ScenarioError> {
+fn network(text: &str) -> Result<Network, FileError> {
     parse(text)?.network(&mut no_tables)
 }
 
@@ -52,7 +52,7 @@ loss = 0.01
 path = ["first", "second"]
 rtt = "150 ms"
 controller = "aimd"
-traffic.on = "ever"
+traffic.on = "always"
 [[flow]]
 path = ["first"]
 count = 2
@@ -170,7 +170,7 @@ fn a_graph_is_read() {
 
 #[test]
 fn the_scenarios_are_sound() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     for name in ["dumbbell", "parking-lot", "mixed"] {
         let scenario = Scenario::load(&folder.join(format!("{name}.toml"))).expect(name);
         let network = scenario.network(&mut no_tables).expect(name);
@@ -226,9 +226,9 @@ fn every_bad_value_gives_one_clear_error() {
         ("\"aimd\"", "\"amid\"", 8, "cannot load amid"),
         ("exp 100 kB", "exp kB", 9, "\"kB\" is neither a time nor an amount"),
         ("exp 0.5 s", "exp 5 kB", 10, "\"exp 5 kB\" is no time: give one such as \"exp 5 s\""),
-        ("exp 100 kB", "ever", 10, "on for ever is never off: take \"off\" out"),
+        ("exp 100 kB", "always", 10, "a sender that is always on is never off: take \"off\" out"),
         ("10 s", "0 s", 2, "a duration of 0 ns cannot be simulated"),
-        ("10 s", "ten", 2, "\"ten\" is not a span of time"),
+        ("10 s", "ten", 2, "\"ten\" is not a duration"),
         ("senders", "queue = \"cudel\"\nsenders", 7, "no queue discipline \"cudel\""),
         ("senders", "queue = \"codel targt=1ms\"\nsenders", 7, "it has target, interval, mtu, ecn"),
         (
@@ -289,7 +289,7 @@ fn settings_of_sprout_are_kept_within_reason() {
         assert!(error.problem().contains(part), "{sets}: {error}");
     };
     refused("queueing = \"161 ms\"", "a queueing of 161 ms is beyond what forecasts tell of");
-    refused("queueing = \"-1 ms\"", "not a span of time");
+    refused("queueing = \"-1 ms\"", "not a duration");
     refused("queuing = \"1 ms\"", "did you mean \"queueing\"?");
     refused("lookahead = 9", "a lookahead of 9 is impossible: give 1 to 8");
     refused("risk = 0.0", "a risk of 0 is impossible");

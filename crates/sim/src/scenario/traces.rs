@@ -17,7 +17,10 @@ pub struct Traces(BTreeMap<PathBuf, Arc<Trace>>);
 impl Traces {
     /// The trace called `name`: a synthetic link's, drawn from the seed that may stand after it, or that
     /// in a file, its path taken from `dir`.
-    pub(super) fn named(&mut self, name: &str, dir: &Path) -> Result<Arc<Trace>, String> {
+    ///
+    /// # Errors
+    /// What is wrong with the name or the file, and what to name instead.
+    pub fn named(&mut self, name: &str, dir: &Path) -> Result<Arc<Trace>, String> {
         let path = dir.join(name);
         if let Some(known) = self.0.get(&path) {
             return Ok(Arc::clone(known));

@@ -1,9 +1,9 @@
 //! Settings of TCP and of Sprout: a flow's own, else those of all, else the usual.
 
-use super::error::{ScenarioError, suggest};
 use super::file::{SproutTable, TcpTable};
-use super::grammar::parse_floor;
 use super::read::{Reader, place};
+use super::times::parse_floor;
+use exm_grammar::{FileError, suggest};
 use exm_sprout::{HORIZON, Method, Model, TICK};
 use exm_tcp::{DelayedAcks, IdleRestart, Settings};
 use exm_units::{Packets, Span};
@@ -18,7 +18,7 @@ const OUTAGES: RangeInclusive<f64> = 0.01..=1000.0;
 
 impl Reader<'_> {
     /// The settings of a TCP host.
-    pub(super) fn tcp(&self, own: &TcpTable) -> Result<Settings, ScenarioError> {
+    pub(super) fn tcp(&self, own: &TcpTable) -> Result<Settings, FileError> {
         let mut settings = Settings::default();
         for table in [&self.tcp, own] {
             if let Some(window) = &table.initial_window {
@@ -63,7 +63,7 @@ impl Reader<'_> {
         Ok(settings)
     }
 
-    fn idle_restart(&self, name: &Spanned<String>) -> Result<IdleRestart, ScenarioError> {
+    fn idle_restart(&self, name: &Spanned<String>) -> Result<IdleRestart, FileError> {
         match name.as_ref().as_str() {
             "none" => Ok(IdleRestart::None),
             "rfc5681" => Ok(IdleRestart::Rfc5681),
@@ -77,7 +77,7 @@ impl Reader<'_> {
     }
 
     /// The settings of a Sprout host.
-    pub(super) fn sprout(&self, own: &SproutTable) -> Result<exm_sprout::Settings, ScenarioError> {
+    pub(super) fn sprout(&self, own: &SproutTable) -> Result<exm_sprout::Settings, FileError> {
         let mut settings = exm_sprout::Settings::default();
         let Method::Bayes { mut model, mut risk } = settings.method else { return Ok(settings) };
         for table in [&self.sprout, own] {
@@ -120,7 +120,7 @@ impl Reader<'_> {
     }
 
     /// What is believed of the link, and the queueing that goes with it.
-    fn model(&self, name: &Spanned<String>) -> Result<(Model, Span), ScenarioError> {
+    fn model(&self, name: &Spanned<String>) -> Result<(Model, Span), FileError> {
         match name.as_ref().as_str() {
             "default" => Ok((Model::default(), exm_sprout::Settings::default().queueing)),
             "paper" => Ok((Model::PAPER, Span::ZERO)),
@@ -139,7 +139,7 @@ impl Reader<'_> {
         value: &Spanned<T>,
         number: f64,
         range: &RangeInclusive<f64>,
-    ) -> Result<f64, ScenarioError> {
+    ) -> Result<f64, FileError> {
         if range.contains(&number) {
             return Ok(number);
         }

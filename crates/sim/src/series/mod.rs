@@ -10,12 +10,10 @@
 //! `rule`. Links: `time_s`, `link`, `queue_packets` and `queue_bytes` that wait, `busy` (0 or 1).
 //! Flows and links are numbered as in the network. What is not known is left empty.
 
-mod csv;
-#[cfg(feature = "parquet")]
-mod parquet;
-
 use crate::engine::{FlowSample, LinkSample, Observer, Pace};
 use crate::scenario::SeriesSpec;
+pub use exm_store::Format;
+use exm_store::{Cell, Column, Header, PartialFile, RowWriter};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -42,27 +40,6 @@ impl Origin {
     }
 }
 
-/// A file format for series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Format {
-    /// Comma-separated text.
-    Csv,
-    /// Apache Parquet, compressed with Snappy.
-    #[cfg(feature = "parquet")]
-    Parquet,
-}
-
-impl Format {
-    const fn extension(self) -> &'static str {
-        match self {
-            Format::Csv => "csv",
-            #[cfg(feature = "parquet")]
-            Format::Parquet => "parquet",
-        }
-    }
-}
-
 /// A series that could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the series {}: {source}", path.display())]
@@ -71,66 +48,37 @@ pub struct SeriesError {
     source: io::Error,
 }
 
-/// One value of a row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Cell {
-    Whole(i64),
-    Real(f64),
-    Nothing,
-}
-
-/// A column: its name, and whether its values are whole numbers.
-#[derive(Clone, Copy, Debug)]
-struct Column {
-    name: &'static str,
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "CSV has no types"))]
-    whole: bool,
-}
-
-const fn whole(name: &'static str) -> Column {
-    Column { name, whole: true }
-}
-
-const fn real(name: &'static str) -> Column {
-    Column { name, whole: false }
-}
-
 const FLOW_COLUMNS: [Column; 15] = [
-    real("time_s"),
-    whole("flow"),
-    whole("on"),
-    whole("cwnd"),
-    real("intersend_ms"),
-    whole("in_flight"),
-    whole("delivered"),
-    real("rtt_ms"),
-    real("send_ewma"),
-    real("ack_ewma"),
-    real("rtt_ratio"),
-    real("slow_ack_ewma"),
-    real("rtt_diff"),
-    real("queueing_delay"),
-    whole("rule"),
+    Column::real("time_s"),
+    Column::whole("flow"),
+    Column::whole("on"),
+    Column::whole("cwnd"),
+    Column::real("intersend_ms"),
+    Column::whole("in_flight"),
+    Column::whole("delivered"),
+    Column::real("rtt_ms"),
+    Column::real("send_ewma"),
+    Column::real("ack_ewma"),
+    Column::real("rtt_ratio"),
+    Column::real("slow_ack_ewma"),
+    Column::real("rtt_diff"),
+    Column::real("queueing_delay"),
+    Column::whole("rule"),
 ];
 
-const LINK_COLUMNS: [Column; 5] =
-    [real("time_s"), whole("link"), whole("queue_packets"), whole("queue_bytes"), whole("busy")];
+const LINK_COLUMNS: [Column; 5] = [
+    Column::real("time_s"),
+    Column::whole("link"),
+    Column::whole("queue_packets"),
+    Column::whole("queue_bytes"),
+    Column::whole("busy"),
+];
 
-/// A table being written, row by row.
-trait Table {
-    /// Writes one row, as long as there are columns.
-    fn row(&mut self, cells: &[Cell]) -> io::Result<()>;
-
-    /// Writes what is left.
-    fn finish(self: Box<Self>) -> io::Result<()>;
-}
-
-/// A table on its way to a file. The file has a preliminary name until it is whole, and is removed
-/// if it never becomes so.
+/// Rows on their way to a file, which has a preliminary name until it is whole.
 struct Output {
     path: PathBuf,
-    /// Nothing once it is whole.
-    table: Option<Box<dyn Table>>,
+    file: PartialFile,
+    rows: RowWriter<BufWriter<File>>,
 }
 
 impl Output {
@@ -140,43 +88,24 @@ impl Output {
         columns: &'static [Column],
         origin: &Origin,
     ) -> Result<Output, SeriesError> {
-        let open = || -> io::Result<Box<dyn Table>> {
-            let writer = BufWriter::new(File::create(preliminary(&path))?);
-            Ok(match format {
-                Format::Csv => Box::new(csv::Csv::new(writer, columns, origin)?),
-                #[cfg(feature = "parquet")]
-                Format::Parquet => Box::new(parquet::Parquet::new(writer, columns, origin)?),
-            })
+        let header = Header { schema: "series", columns, origin: &origin.entries() };
+        let open = || {
+            let file = PartialFile::create(&path)?;
+            let rows = RowWriter::new(format, BufWriter::new(file.file().try_clone()?), &header)?;
+            Ok((file, rows))
         };
-        // Made before the file is, so that one half made is removed too.
-        let mut output = Output { path: path.clone(), table: None };
         match open() {
-            Ok(table) => {
-                output.table = Some(table);
-                Ok(output)
-            }
+            Ok((file, rows)) => Ok(Output { path, file, rows }),
             Err(source) => Err(SeriesError { path, source }),
         }
     }
 
-    fn row(&mut self, row: &[Cell]) -> io::Result<()> {
-        self.table.as_mut().map_or(Ok(()), |table| table.row(row))
-    }
-
-    fn finish(mut self) -> Result<PathBuf, SeriesError> {
-        let path = self.path.clone();
-        let whole = self.table.take().map_or(Ok(()), Table::finish);
-        match whole.and_then(|()| std::fs::rename(preliminary(&path), &path)) {
+    fn finish(self) -> Result<PathBuf, SeriesError> {
+        let Output { path, file, rows } = self;
+        match rows.finish().and_then(|_| file.commit()) {
             Ok(()) => Ok(path),
             Err(source) => Err(SeriesError { path, source }),
         }
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        // Once it is whole there is no file of this name.
-        let _ = std::fs::remove_file(preliminary(&self.path));
     }
 }
 
@@ -184,12 +113,6 @@ fn file_of(stem: &Path, kind: &str, format: Format) -> PathBuf {
     let mut path = stem.as_os_str().to_owned();
     path.push(format!(".{kind}.{}", format.extension()));
     path.into()
-}
-
-fn preliminary(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".partial");
-    name.into()
 }
 
 /// Writes time series as a simulation runs.
@@ -227,7 +150,8 @@ impl Recorder {
     /// The files as they are called until they are whole. A recorder that is dropped unfinished
     /// removes them; a program that ends without dropping it has to.
     pub fn preliminary_paths(&self) -> Vec<PathBuf> {
-        self.flows.iter().chain(&self.links).map(|output| preliminary(&output.path)).collect()
+        let outputs = self.flows.iter().chain(&self.links);
+        outputs.filter_map(|output| output.file.partial_path()).map(Path::to_owned).collect()
     }
 
     /// The files that a recorder of the same arguments would write.
@@ -255,25 +179,23 @@ impl Observer for Recorder {
     }
 
     fn flow(&mut self, sample: &FlowSample) {
-        let number = |value: Option<f64>| value.map_or(Cell::Nothing, Cell::Real);
-        let signal = |index: usize| number(sample.signals.map(|signals| signals[index]));
-        let rule = sample.rule.map_or(Cell::Nothing, |rule| Cell::Whole(rule as i64));
+        let signal = |index: usize| Cell::from(sample.signals.map(|signals| signals[index]));
         let row = [
             Cell::Real(sample.at.as_nanos() as f64 / 1e9),
-            Cell::Whole(sample.flow as i64),
-            Cell::Whole(i64::from(sample.on)),
-            Cell::Whole(sample.cwnd.get() as i64),
+            Cell::Whole(sample.flow as u64),
+            Cell::Whole(u64::from(sample.on)),
+            Cell::Whole(sample.cwnd.get()),
             Cell::Real(sample.intersend.as_nanos() as f64 / 1e6),
-            Cell::Whole(sample.in_flight.get() as i64),
-            Cell::Whole(sample.delivered as i64),
-            number(sample.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e6)),
+            Cell::Whole(sample.in_flight.get()),
+            Cell::Whole(sample.delivered),
+            Cell::from(sample.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e6)),
             signal(0),
             signal(1),
             signal(2),
             signal(3),
             signal(4),
             signal(5),
-            rule,
+            Cell::from(sample.rule.map(|rule| rule as u64)),
         ];
         write_row(&mut self.flows, &mut self.error, &row);
     }
@@ -281,19 +203,19 @@ impl Observer for Recorder {
     fn link(&mut self, sample: &LinkSample) {
         let row = [
             Cell::Real(sample.at.as_nanos() as f64 / 1e9),
-            Cell::Whole(sample.link as i64),
-            Cell::Whole(sample.packets as i64),
-            Cell::Whole(sample.bytes as i64),
-            Cell::Whole(i64::from(sample.busy)),
+            Cell::Whole(sample.link as u64),
+            Cell::Whole(sample.packets),
+            Cell::Whole(sample.bytes),
+            Cell::Whole(u64::from(sample.busy)),
         ];
         write_row(&mut self.links, &mut self.error, &row);
     }
 }
 
 /// Writes `row`, unless nothing is to be written there or something failed before.
-fn write_row(output: &mut Option<Output>, error: &mut Option<SeriesError>, row: &[Cell]) {
+fn write_row(output: &mut Option<Output>, error: &mut Option<SeriesError>, row: &[Cell<'_>]) {
     if let (Some(output), None) = (output, &error)
-        && let Err(source) = output.row(row)
+        && let Err(source) = output.rows.row(row)
     {
         *error = Some(SeriesError { path: output.path.clone(), source });
     }

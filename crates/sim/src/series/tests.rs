@@ -1,6 +1,8 @@
 //! Files as they come out.
 
 use super::*;
+use crate::engine::Limited;
+use exm_testing::Folder;
 use exm_units::{Instant, Packets, Span};
 
 const BOTH: SeriesSpec =
@@ -18,6 +20,7 @@ fn flow_sample() -> FlowSample {
         cwnd: Packets::new(10),
         intersend: Span::from_micros(250),
         in_flight: Packets::new(9),
+        limited: Limited::Pace,
         delivered: 42,
         rtt: None,
         received: None,
@@ -29,23 +32,6 @@ fn flow_sample() -> FlowSample {
 fn link_sample() -> LinkSample {
     let at = Instant::from_nanos(1);
     LinkSample { at, link: 0, packets: 3, bytes: 4500, busy: true }
-}
-
-/// A folder of its own for the test `name`, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("exm-series-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary folder");
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
 }
 
 fn record(folder: &Folder, format: Format) -> Vec<PathBuf> {

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part of this")]
 
 use exm_link::{Limit, QueueKind, Service};
+use exm_measure::median;
 use exm_sim::controllers::AnyController;
 use exm_sim::engine;
 use exm_sim::metrics::Report;
@@ -93,12 +94,8 @@ pub fn medians(reports: &[Report]) -> Measured {
     let flows = || reports.iter().flat_map(|report| &report.flows);
     let rates = flows().filter_map(|flow| flow.throughput().map(Rate::as_mbps));
     let waits = flows().filter_map(|flow| flow.queueing_delay.mean().map(Span::as_millis_f64));
-    Measured { mbps: median(rates.collect()), wait_ms: median(waits.collect()) }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    let middle = |values: Vec<f64>| median(&values).expect("some sender was on");
+    Measured { mbps: middle(rates.collect()), wait_ms: middle(waits.collect()) }
 }
 
 /// Means over runs of all senders' goodput together and of all packets' queueing delay.

@@ -2,6 +2,7 @@
 
 mod on_periods;
 mod probes;
+mod recovery;
 
 use crate::delivery::Sampler;
 use crate::probe::Probe;
@@ -10,18 +11,19 @@ use crate::scoreboard::Scoreboard;
 use crate::segment::{Acknowledgement, Segment};
 use crate::settings::Settings;
 use crate::timer::Timer;
-use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Needs, Start, Wakeup};
-use exm_units::{Instant, Packets, Span};
-
-/// What may be sent once the timer has run out, until something comes back: `LW`, RFC 5681, section
-/// 3.1.
-const LOSS_WINDOW: Packets = Packets::new(1);
+use exm_cc::{
+    Ack, Congestion, CongestionKind, Controller, DEFAULT_MTU, Decision, Gate, Needs, Sent, Start,
+    Wakeup,
+};
+use exm_units::{Bytes, Instant, Packets, Span};
+use recovery::{AckSummary, EifelDetection, Phase};
 
 /// The sending end of one connection at a time.
 #[derive(Clone, Debug)]
 pub struct Sender {
     settings: Settings,
     needs: Needs,
+    mtu: Bytes,
     setup: Setup,
     /// Segments that there are to send in all.
     end: u64,
@@ -33,24 +35,33 @@ pub struct Sender {
     /// The phase ends when all below this is acknowledged: `RecoveryPoint`.
     point: u64,
     prr: Prr,
-    alarm: Alarm,
+    eifel: EifelDetection,
     /// Whether this recovery has had its rescue (RFC 6675, section 4: `RescueRxt`).
     rescued: bool,
     probe: Probe,
-    /// Marks told of so far.
+    /// Marks reported so far.
     marked: u64,
     sampler: Option<Sampler>,
     /// When the controller started last: ACKs of segments sent before that are stale to it.
     started_at: Instant,
 }
 
-/// What a connection is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Job {
-    /// Segments to send; nothing for no end of them.
+/// What a connection is to transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Segments to send; none where they are unbounded.
     pub data: Option<Packets>,
     /// The round-trip time that the handshake measured, of a connection that starts established.
     pub rtt: Option<Span>,
+    /// The size of a full segment with its headers, which its controller is given as the MTU.
+    pub mtu: Bytes,
+}
+
+/// Unbounded, in segments of Ethernet's MTU.
+impl Default for Transfer {
+    fn default() -> Transfer {
+        Transfer { data: None, rtt: None, mtu: DEFAULT_MTU }
+    }
 }
 
 /// How far a connection has come.
@@ -60,53 +71,18 @@ enum Setup {
     Closed,
     /// A SYN is to be sent; so many were before.
     Request(u32),
-    /// One was sent and is not answered; so many were sent in all.
+    /// One was sent and is not acknowledged; so many were sent in all.
     Requested(u32),
     /// Data flows.
     Established,
 }
 
-/// What the sender is about, in the names of RFC 6582 and Linux's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Nothing is wrong.
-    Open,
-    /// A mark is being answered.
-    Reduction,
-    /// Losses are being repaired.
-    Recovery,
-    /// The timer ran out; what was in flight then is sent again.
-    Loss,
-}
-
-/// Whether losses were a false alarm: what the first segment tells that was sent again since all was
-/// well (RFC 3522, section 3.2). Later ones say nothing of the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Alarm {
-    /// Nothing was sent again yet.
-    Quiet,
-    /// This segment was, at this time; its fate is not known: `RetransmitTS`.
-    Raised(u64, Instant),
-    /// It had been lost.
-    Justified,
-}
-
-/// What an acknowledgement brought, for looking into what it means.
-struct News {
-    delivered: u64,
-    marked: u64,
-    /// Segments in flight before it.
-    flight: Packets,
-    /// Whether the oldest missing segment arrived.
-    advanced: bool,
-}
-
-/// What an acknowledgement brought, for whoever asks.
+/// What an ACK reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Segments acknowledged in order by it.
     pub in_order: u64,
-    /// Segments it told of for the first time, in order or not.
+    /// Segments it reported for the first time, in order or not.
     pub delivered: u64,
     /// Whether all there was to send has arrived.
     pub finished: bool,
@@ -119,6 +95,7 @@ impl Sender {
         Sender {
             settings,
             needs,
+            mtu: DEFAULT_MTU,
             setup: Setup::Closed,
             end: 0,
             board: Scoreboard::default(),
@@ -128,7 +105,7 @@ impl Sender {
             phase: Phase::Open,
             point: 0,
             prr: Prr::default(),
-            alarm: Alarm::Quiet,
+            eifel: EifelDetection::Idle,
             rescued: false,
             probe: Probe::default(),
             marked: 0,
@@ -137,15 +114,16 @@ impl Sender {
         }
     }
 
-    /// A connection starts with `job` to do.
-    pub fn start<C: Controller>(&mut self, now: Instant, job: Job, cc: &mut C) {
+    /// A connection starts, for `transfer`.
+    pub fn start<C: Controller>(&mut self, now: Instant, transfer: Transfer, cc: &mut C) {
         *self = Sender::new(self.settings, self.needs);
-        self.end = job.data.map_or(u64::MAX, Packets::get);
+        self.mtu = transfer.mtu;
+        self.end = transfer.data.map_or(u64::MAX, Packets::get);
         self.sampler = self.needs.delivery.then(Sampler::default);
         if self.settings.handshake {
             self.setup = Setup::Request(0);
         } else {
-            self.establish(now, job.rtt, cc);
+            self.establish(now, transfer.rtt, cc);
         }
     }
 
@@ -169,6 +147,21 @@ impl Sender {
         self.start_controller(now, rtt, initial, cc);
     }
 
+    /// `cc` takes the connection over from the controller before it. What is in flight stays so; ACKs of
+    /// what was sent before now are stale to `cc`.
+    pub fn replace_controller<C: Controller>(&mut self, now: Instant, cc: &mut C) {
+        self.needs = cc.needs();
+        let sampler = self.sampler.take();
+        self.sampler = self
+            .needs
+            .delivery
+            .then(|| sampler.unwrap_or_else(|| Sampler::from_segment(self.board.next())));
+        if self.setup == Setup::Established {
+            let srtt = Some(self.srtt()).filter(|srtt| !srtt.is_zero());
+            self.start_controller(now, srtt, self.settings.initial_window, cc);
+        }
+    }
+
     fn start_controller<C: Controller>(
         &mut self,
         now: Instant,
@@ -177,7 +170,7 @@ impl Sender {
         cc: &mut C,
     ) {
         let mut start = Start::new(now);
-        (start.rtt, start.initial_window) = (rtt, initial_window);
+        (start.rtt, start.initial_window, start.mtu) = (rtt, initial_window, self.mtu);
         self.started_at = now;
         let decision = cc.on_start(&start);
         self.gate = Gate::new(decision);
@@ -214,9 +207,9 @@ impl Sender {
         if self.phase == Phase::Recovery { self.board.next_doubtful() } else { None }
     }
 
-    /// The segment to send where recovery has none at all, once: the last one, so that an answer to
-    /// it tells of the tail (rule 4). Only once no gap is left before what has arrived: while there is
-    /// one, answers are still to come.
+    /// The segment to send where recovery has none at all, once: the last one, so that its ACK
+    /// reports the tail (rule 4). Only once no gap is left before what has arrived: while there is one,
+    /// ACKs are still to come.
     #[cold]
     fn rescue(&self) -> Option<u64> {
         let may = self.phase == Phase::Recovery && !self.rescued && !self.board.any_sacked();
@@ -236,12 +229,13 @@ impl Sender {
     /// # Panics
     /// If none may be sent: [`Sender::next_send`] says.
     #[inline]
-    pub fn send(&mut self, now: Instant) -> Segment {
+    pub fn send<C: Controller>(&mut self, now: Instant, cc: &mut C) -> Segment {
         self.timer.sent(now);
         if let Setup::Request(before) = self.setup {
             self.setup = Setup::Requested(before + 1);
             return Segment::Syn;
         }
+        let next = self.board.next();
         let segment = if self.probe.is_due() { self.send_probe(now) } else { self.send_next(now) };
         self.gate.sent(now);
         if self.is_governed() {
@@ -253,7 +247,45 @@ impl Sender {
         if self.settings.tail_loss_probe {
             self.schedule_probe(now);
         }
+        if self.needs.sent {
+            self.report_sent(now, segment, segment < next, cc);
+        }
         Segment::Data(segment)
+    }
+
+    #[cold]
+    fn report_sent<C: Controller>(
+        &mut self,
+        now: Instant,
+        segment: u64,
+        retransmission: bool,
+        cc: &mut C,
+    ) {
+        let mut sent = Sent::new(segment, now);
+        (sent.bytes, sent.retransmission) = (self.mtu, retransmission);
+        (sent.in_flight, sent.in_flight_bytes) = (self.in_flight(), self.bytes(self.in_flight()));
+        if let Some(decision) = cc.on_sent(&sent) {
+            self.adopt_within(decision, self.is_governed());
+        }
+    }
+
+    /// The path's MTU has become `mtu`: full segments are of that size from now on.
+    pub fn set_mtu<C: Controller>(&mut self, mtu: Bytes, cc: &mut C) {
+        self.mtu = mtu;
+        cc.on_mtu(mtu);
+    }
+
+    /// The size of `packets` full segments.
+    #[inline]
+    fn bytes(&self, packets: Packets) -> Bytes {
+        Bytes::new(packets.get().saturating_mul(self.mtu.get()))
+    }
+
+    /// Notifies the controller of `congestion`, its bytes filled in.
+    fn notify<C: Controller>(&self, mut congestion: Congestion, cc: &mut C) -> Decision {
+        congestion.bytes = self.bytes(congestion.packets);
+        congestion.in_flight_bytes = self.bytes(congestion.in_flight);
+        cc.on_congestion(&congestion)
     }
 
     /// Notes the segment that is sent by the rules, and returns it.
@@ -264,11 +296,11 @@ impl Sender {
             return self.board.last_missing().expect("a segment is sent only where there is one");
         };
         if segment < self.board.next() {
-            if self.alarm == Alarm::Quiet {
-                self.alarm = Alarm::Raised(segment, now);
+            if self.eifel == EifelDetection::Idle {
+                self.eifel = EifelDetection::Pending(segment, now);
             }
             // The timer runs for the oldest segment: it starts again with it, as in Linux and BSD, lest
-            // it run out while an answer to a retransmission is on its way.
+            // it run out while the ACK of a retransmission is on its way.
             if segment == self.board.una() {
                 self.timer.start(now);
             }
@@ -282,12 +314,12 @@ impl Sender {
     pub fn on_ack<C: Controller>(
         &mut self,
         now: Instant,
-        answer: &Acknowledgement,
+        ack: &Acknowledgement,
         cc: &mut C,
     ) -> Progress {
-        if answer.syn {
+        if ack.syn {
             if let Setup::Requested(_) = self.setup {
-                let rtt = self.settings.round_trip(answer.sent_at, now);
+                let rtt = self.settings.round_trip(ack.sent_at, now);
                 self.establish(now, Some(rtt), cc);
             }
             return Progress::default();
@@ -297,15 +329,15 @@ impl Sender {
         }
         let (una, highest) = (self.board.una(), self.board.highest());
         let (flight, blocked) = (self.in_flight(), self.is_blocked());
-        let (delivered, delivery) = self.take_in(now, answer);
+        let (delivered, delivery) = self.update_scoreboard(now, ack);
         let in_order = self.board.una() - una;
-        let rtt = self.settings.round_trip(answer.sent_at, now);
-        // What tells of nothing new may be a late copy, whose time says nothing (RFC 7323, 4.1).
+        let rtt = self.settings.round_trip(ack.sent_at, now);
+        // An ACK that reports nothing new may be that of a late copy, whose time means nothing (RFC 7323, 4.1).
         if delivered > 0 {
             self.timer.measure(rtt);
         }
         if self.probe.out().is_some() {
-            self.judge_probe(now, answer, cc);
+            self.process_probe_ack(now, ack, cc);
         }
         if in_order > 0 {
             if self.board.una() == self.board.next() {
@@ -314,30 +346,32 @@ impl Sender {
                 self.timer.start(now);
             }
         }
-        let marked = answer.marked.saturating_sub(self.marked);
+        let marked = ack.marked.saturating_sub(self.marked);
         self.marked += marked;
         if self.phase != Phase::Open || marked > 0 || self.board.any_sacked() {
-            let news = News { delivered, marked, flight, advanced: in_order > 0 };
-            self.consider(now, answer, &news, cc);
+            let summary = AckSummary { delivered, marked, flight, advanced: in_order > 0 };
+            self.detect_congestion(now, ack, &summary, cc);
         }
         if delivered == 0 && marked == 0 {
             return Progress::default();
         }
         let sent_at = Instant::from_nanos(now.as_nanos().saturating_sub(rtt.as_nanos()));
-        let mut ack = Ack::new(answer.sequence, sent_at, now);
-        ack.received_at = Some(answer.received_at);
-        ack.largest_acked = highest;
-        ack.acked = Packets::new(delivered);
-        ack.marked = Packets::new(marked);
-        ack.in_flight = self.in_flight();
+        let mut event = Ack::new(ack.sequence, sent_at, now);
+        event.received_at = Some(ack.received_at);
+        event.largest_acked = highest;
+        event.acked = Packets::new(delivered);
+        event.acked_bytes = self.bytes(event.acked);
+        event.marked = Packets::new(marked);
+        event.in_flight = self.in_flight();
+        event.in_flight_bytes = self.bytes(event.in_flight);
         let governed = self.is_governed();
         // What arrives beyond a gap lets no window grow (RFC 5681, section 3.1).
-        ack.recovering = governed || in_order == 0;
-        ack.app_limited = self.settings.window_validation && blocked && flight < self.gate.cwnd();
-        ack.stale = answer.sent_at < self.started_at;
-        ack.delivery = delivery;
-        ack.feedback = answer.feedback;
-        let decision = cc.on_ack(&ack);
+        event.recovering = governed || in_order == 0;
+        event.app_limited = self.settings.window_validation && blocked && flight < self.gate.cwnd();
+        event.stale = ack.sent_at < self.started_at;
+        event.delivery = delivery;
+        event.feedback = ack.feedback;
+        let decision = cc.on_ack(&event);
         self.adopt_within(decision, governed);
         if self.settings.tail_loss_probe {
             self.schedule_probe(now);
@@ -346,118 +380,28 @@ impl Sender {
         Progress { in_order, delivered, finished }
     }
 
-    /// Brings the scoreboard up to date. Returns how many segments are told of for the first time,
+    /// Brings the scoreboard up to date. Returns how many segments are reported for the first time,
     /// and the delivery rate sample, where one is taken.
     #[inline]
-    fn take_in(
+    fn update_scoreboard(
         &mut self,
         now: Instant,
-        answer: &Acknowledgement,
+        ack: &Acknowledgement,
     ) -> (u64, Option<exm_cc::Delivery>) {
         let Some(sampler) = &mut self.sampler else {
-            let mut delivered = self.board.acknowledge(answer.cumulative, |_, _| {});
-            for block in answer.blocks.iter().filter(|block| block.0 < block.1) {
+            let mut delivered = self.board.acknowledge(ack.cumulative, |_, _| {});
+            for block in ack.blocks.iter().filter(|block| block.0 < block.1) {
                 delivered += self.board.sack(*block, |_, _| {});
             }
             return (delivered, None);
         };
         let mut latest = None;
         let mut arrived = |from, to| latest = sampler.latest(latest, from, to);
-        let mut delivered = self.board.acknowledge(answer.cumulative, &mut arrived);
-        for block in answer.blocks.iter().filter(|block| block.0 < block.1) {
+        let mut delivered = self.board.acknowledge(ack.cumulative, &mut arrived);
+        for block in ack.blocks.iter().filter(|block| block.0 < block.1) {
             delivered += self.board.sack(*block, &mut arrived);
         }
         (delivered, sampler.deliver(now, delivered, latest, self.board.una()))
-    }
-
-    /// Looks for false alarms, the end of a phase, losses and marks, in this order, and tells the
-    /// controller; then, while the host governs it, sets the window.
-    #[inline(never)]
-    fn consider<C: Controller>(
-        &mut self,
-        now: Instant,
-        answer: &Acknowledgement,
-        news: &News,
-        cc: &mut C,
-    ) {
-        let &News { delivered, marked, flight, advanced } = news;
-        self.look_for_false_alarm(now, answer, cc);
-        if self.phase != Phase::Open && self.board.una() >= self.point {
-            (self.phase, self.alarm) = (Phase::Open, Alarm::Quiet);
-        }
-        let newly_lost = self.board.detect_losses();
-        if let Some(sampler) = &mut self.sampler {
-            sampler.lose(newly_lost);
-        }
-        let mut sign = Congestion::new(CongestionKind::Lost, answer.sent_at, now);
-        sign.in_flight = flight;
-        let before = self.phase;
-        if self.board.lost() > 0 && matches!(before, Phase::Open | Phase::Reduction) {
-            sign.packets = Packets::new(self.board.lost());
-            self.enter(Phase::Recovery);
-            // What a mark brought down already, a loss in the same window does not again.
-            if before == Phase::Open {
-                self.reduce(&sign, delivered, cc);
-            }
-        } else if marked > 0 && before == Phase::Open {
-            sign.kind = CongestionKind::Marked;
-            sign.packets = Packets::new(marked);
-            self.enter(Phase::Reduction);
-            self.reduce(&sign, delivered, cc);
-        }
-        if self.is_governed() && !self.needs.own_recovery && delivered > 0 {
-            let safe = advanced && newly_lost == 0;
-            let window = self.prr.window(delivered, self.board.pipe(), safe);
-            self.gate.decide(Decision {
-                cwnd: Packets::new(window.max(1)),
-                intersend: self.gate.intersend(),
-                wake_at: None,
-            });
-        }
-    }
-
-    fn enter(&mut self, phase: Phase) {
-        self.phase = phase;
-        self.point = self.board.next();
-        self.rescued = false;
-    }
-
-    /// Tells the controller of `sign`, and starts to bring the window down to what it decides.
-    fn reduce<C: Controller>(&mut self, sign: &Congestion, delivered: u64, cc: &mut C) {
-        let decision = cc.on_congestion(sign);
-        self.prr = Prr::new(self.board.outstanding() + delivered, decision.cwnd.get());
-        self.adopt_within(decision, true);
-    }
-
-    /// RFC 3522: where the segment first sent again is acknowledged by what was sent before that,
-    /// it had not been lost.
-    fn look_for_false_alarm<C: Controller>(
-        &mut self,
-        now: Instant,
-        answer: &Acknowledgement,
-        cc: &mut C,
-    ) {
-        let Alarm::Raised(segment, at) = self.alarm else { return };
-        if !self.settings.eifel {
-            return;
-        }
-        if self.board.una() <= segment {
-            return;
-        }
-        self.alarm = Alarm::Justified;
-        if answer.sent_at < at && matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            (self.phase, self.alarm) = (Phase::Open, Alarm::Quiet);
-            self.board.forgive();
-            let sign = Congestion::new(CongestionKind::Spurious, answer.sent_at, now);
-            let decision = cc.on_congestion(&sign);
-            self.adopt(decision);
-        }
-    }
-
-    /// Whether the window is being brought down step by step.
-    #[inline]
-    fn is_governed(&self) -> bool {
-        matches!(self.phase, Phase::Recovery | Phase::Reduction)
     }
 
     /// From now on `decision` holds; while the host governs the window, its pace alone.
@@ -473,7 +417,7 @@ impl Sender {
 
     #[inline]
     fn adopt(&mut self, decision: Decision) {
-        // A window of nothing would never hear of anything again.
+        // With a window of zero no ACK would ever arrive again.
         self.gate.decide(Decision { cwnd: decision.cwnd.max(Packets::new(1)), ..decision });
         self.wakeup.ask(decision.wake_at);
         if let Some(sampler) = &mut self.sampler
@@ -492,7 +436,7 @@ impl Sender {
         self.timer.due().min(self.wakeup.due()).min(self.probe.at())
     }
 
-    /// It is time for what [`Sender::deadline`] told. Returns whether the retransmission timer ran
+    /// The time of [`Sender::deadline`] has come. Returns whether the retransmission timer ran
     /// out.
     pub fn on_timer<C: Controller>(&mut self, now: Instant, cc: &mut C) -> bool {
         if now >= self.probe.at() {
@@ -509,30 +453,6 @@ impl Sender {
             self.adopt_within(decision, self.is_governed());
         }
         timed_out
-    }
-
-    fn time_out<C: Controller>(&mut self, now: Instant, cc: &mut C) {
-        if let Setup::Requested(times) = self.setup {
-            self.setup = Setup::Request(times);
-            self.timer.back_off(now);
-            return;
-        }
-        let flight = self.in_flight();
-        self.timer.back_off(now);
-        if let Some(sampler) = &mut self.sampler {
-            sampler.lose(flight.get());
-        }
-        self.board.lose_all();
-        self.probe = Probe::default();
-        self.enter(Phase::Loss);
-        let mut sign = Congestion::new(CongestionKind::Timeout, now, now);
-        sign.packets = Packets::new(self.board.lost());
-        sign.in_flight = flight;
-        let decision = cc.on_congestion(&sign);
-        // Whatever the controller has in mind: a computed one knows of no timeouts, and would send
-        // its whole window again where answers had only been late.
-        let cwnd = decision.cwnd.min(LOSS_WINDOW);
-        self.adopt(Decision { cwnd, ..decision });
     }
 
     /// Segments in flight, as far as it knows.

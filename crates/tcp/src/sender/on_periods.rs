@@ -49,7 +49,7 @@ impl Sender {
         let restart = decayed.max(self.settings.initial_window.get().min(cwnd));
         let mut idle = Congestion::new(CongestionKind::Idle, now, now);
         idle.packets = Packets::new(restart);
-        let decision = cc.on_congestion(&idle);
+        let decision = self.notify(idle, cc);
         self.adopt_within(decision, self.is_governed());
     }
 }

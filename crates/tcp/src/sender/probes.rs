@@ -1,6 +1,7 @@
 //! Tail loss probes (RFC 8985, section 7).
 
-use super::{Phase, Sender};
+use super::Sender;
+use super::recovery::Phase;
 use crate::probe::Out;
 use crate::segment::Acknowledgement;
 use exm_cc::{Congestion, CongestionKind, Controller};
@@ -28,33 +29,33 @@ impl Sender {
             self.probe.cancel();
             return;
         }
-        // The answer to one segment alone may be held back.
+        // The ACK of a single segment may be delayed.
         let delay = self.settings.delayed_acks.filter(|_| outstanding == 1);
         let delay = delay.map_or(Span::ZERO, |delayed| delayed.wait);
         self.probe.schedule(now, self.timer.srtt(), delay, self.timer.due());
     }
 
-    /// What `answer` says of the probe under way. Where the probe arrived before what was sent long
-    /// before it, that is lost; where it made good a loss that nothing else will tell of, the
-    /// controller hears of that (RFC 8985, section 7.4).
+    /// What `ack` says of the probe in flight. Where the probe arrived before what was sent long
+    /// before it, that is lost; where it repaired a loss that nothing else will report, the
+    /// controller is notified (RFC 8985, section 7.4).
     #[cold]
-    pub(super) fn judge_probe<C: Controller>(
+    pub(super) fn process_probe_ack<C: Controller>(
         &mut self,
         now: Instant,
-        answer: &Acknowledgement,
+        ack: &Acknowledgement,
         cc: &mut C,
     ) {
         let Some(out) = self.probe.out() else { return };
-        let answered = answer.sent_at >= out.at;
+        let acknowledged = ack.sent_at >= out.at;
         if self.board.una() >= out.end {
             self.probe.settle();
-            if out.again && answered && !answer.duplicate {
-                let mut sign = Congestion::new(CongestionKind::Lost, out.at, now);
-                sign.in_flight = self.in_flight();
-                let decision = cc.on_congestion(&sign);
+            if out.again && acknowledged && !ack.duplicate {
+                let mut congestion = Congestion::new(CongestionKind::Lost, out.at, now);
+                congestion.in_flight = self.in_flight();
+                let decision = self.notify(congestion, cc);
                 self.adopt(decision);
             }
-        } else if answered && answer.sequence == out.segment && self.board.any_sacked() {
+        } else if acknowledged && ack.sequence == out.segment && self.board.any_sacked() {
             self.probe.settle();
             let lost = self.board.lose_below(out.segment);
             if let Some(sampler) = &mut self.sampler {

@@ -77,7 +77,7 @@ impl Sawtooth {
         })
     }
 
-    /// The delay that was not exceeded `percent` of the time; nothing where no time was scored.
+    /// The delay that was not exceeded `percent` of the time; none if no time was scored.
     pub(super) fn percentile(&self, percent: f64) -> Option<Span> {
         percentile(percent, || self.times())
     }
@@ -98,7 +98,7 @@ impl Counts {
         self.bins[bin.index] += 1;
     }
 
-    /// The delay that `percent` of the packets did not exceed; nothing where there were none.
+    /// The delay that `percent` of the packets did not exceed; none without packets.
     pub(super) fn percentile(&self, percent: f64) -> Option<Span> {
         let counted = || self.bins.iter().enumerate().map(|(at, &count)| (bin_at(at), count));
         percentile(percent, counted)

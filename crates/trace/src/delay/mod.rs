@@ -16,7 +16,7 @@ use exm_units::{Bytes, Instant, Rate, Span};
 /// The *end-to-end delay* at an instant is the time since the most recently sent of the packets
 /// that have arrived was sent. It is what a user waits who listens all the time: it rises by one
 /// second a second, and falls when a packet arrives that was sent more recently than all before.
-/// Its percentiles are over time, not over packets, so that nothing is gained by sending nothing.
+/// Its percentiles are over time, not over packets, so that a sender gains nothing by not sending.
 ///
 /// Memory grows with the longest delay (some 10 kB for 50 ms, 13 MB for a minute), not with time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl EndToEnd {
         }
     }
 
-    /// The end-to-end delay at `now`, scored or not; nothing where no packet has arrived yet.
+    /// The end-to-end delay at `now`, scored or not; none before the first packet arrives.
     pub fn delay_at(&self, now: Instant) -> Option<Span> {
         self.newest.map(|newest| now.saturating_since(newest))
     }
@@ -100,11 +100,11 @@ impl EndToEnd {
     }
 }
 
-/// What [`EndToEnd`] measured.
+/// The measurements of [`EndToEnd`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Scores {
-    /// What arrived, over the length of the interval.
+    /// The arrivals over the length of the interval.
     pub throughput: Rate,
     /// What arrived within the interval.
     pub bytes: Bytes,
@@ -189,13 +189,13 @@ impl PacketDelays {
         self.count
     }
 
-    /// The mean delay, to the nanosecond below; nothing where no packet was counted.
+    /// The mean delay, rounded down to a nanosecond; none if no packet was counted.
     pub fn mean(&self) -> Option<Span> {
         let mean = self.sum.checked_div(u128::from(self.count))?;
         Some(Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
-    /// The longest delay; nothing where no packet was counted.
+    /// The longest delay; none if no packet was counted.
     pub fn longest(&self) -> Option<Span> {
         (self.count > 0).then_some(self.longest)
     }

@@ -24,7 +24,7 @@ pub enum Origin {
     First,
 }
 
-/// What the header of a table says.
+/// The columns named by the header of a table.
 struct Columns {
     /// Where the times are, and how many decimals make them nanoseconds.
     time: (usize, u32),
@@ -157,17 +157,17 @@ fn cells(row: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// What flows at given rates, cut into opportunities.
+/// A fluid at given rates, cut into opportunities.
 #[derive(Default)]
 struct Fluid {
     /// The last row, and how long it lasted for the one before it.
     last: Option<(Instant, Rate)>,
     step: Span,
-    /// What has flowed since the last opportunity, in bits times 10^9.
+    /// The data since the last opportunity, in bits times 10^9.
     flowed: u128,
 }
 
-/// What an opportunity carries, in bits times 10^9.
+/// The data of an opportunity, in bits times 10^9.
 const CARRIED: u128 = OPPORTUNITY.get() as u128 * 8_000_000_000;
 
 impl Fluid {

@@ -22,7 +22,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Lines { reader: reader.take(MAX_FILE + 1), file, number: 0, line: Vec::new() }
     }
 
-    /// The next line and its number, from 1; nothing after the last.
+    /// The next line and its number, from 1; none after the last.
     pub(super) fn next(&mut self) -> Result<Option<(usize, &[u8])>, TraceError> {
         while self.advance()? {
             let said = self.line.split(|&byte| byte == b'#').next().unwrap_or_default();

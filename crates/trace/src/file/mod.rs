@@ -44,7 +44,7 @@ pub enum TraceError {
     Read {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// It is larger than [`MAX_FILE`].
@@ -97,7 +97,7 @@ pub enum TraceError {
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What it says, shortened.
+        /// Its text, shortened.
         text: String,
     },
     /// A time before the one above it.
@@ -131,15 +131,15 @@ pub enum TraceError {
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What is wrong, and what should stand there.
+        /// The problem, and what is expected.
         problem: String,
     },
-    /// No file of captured packets, or not a whole one.
+    /// The file is not a packet capture, or is truncated.
     #[error("{file}: {problem}")]
     Capture {
         /// The file.
         file: String,
-        /// What is wrong, and the way out.
+        /// The problem, and how to solve it.
         problem: String,
     },
 }
@@ -205,7 +205,7 @@ impl Trace {
         text
     }
 
-    /// The same with each time at the next whole millisecond: what mahimahi can read.
+    /// The trace with each time rounded up to a whole millisecond, as mahimahi requires.
     pub fn in_whole_millis(&self) -> Trace {
         let up = |time: &Instant| Span::from_millis(time.as_nanos().div_ceil(1_000_000));
         let times = self.times().iter().map(|time| Instant::ZERO + up(time)).collect();

@@ -93,7 +93,7 @@ impl<R: BufRead> Capture<'_, R> {
         Ok(Format { is_swapped, part })
     }
 
-    /// When the next packet was captured, in nanoseconds; nothing after the last.
+    /// The time of the next captured packet, in nanoseconds; none after the last.
     fn packet(&mut self, format: Format, number: u64) -> Result<Option<u64>, TraceError> {
         let mut header = [0; RECORD];
         if !self.fill(&mut header)? {

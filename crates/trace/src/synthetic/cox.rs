@@ -52,7 +52,7 @@ pub(super) struct Wander {
     volatility: f64,
     pull: f64,
     outage: f64,
-    /// How long the outage still lasts, in seconds; zero where there is none.
+    /// The rest of the current outage, in seconds; zero without one.
     remaining: f64,
 }
 

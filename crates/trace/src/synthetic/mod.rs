@@ -1,4 +1,4 @@
-//! [`Synthetic`]: links that are made up.
+//! [`Synthetic`]: synthetic links.
 
 mod cox;
 mod presets;
@@ -16,13 +16,13 @@ use schedule::{Absences, Regimes};
 /// section 3.1).
 const TICK: Span = Span::from_millis(20);
 
-/// The most opportunities that are made up, so that a slip of the pen does not fill the memory.
+/// The most opportunities that are generated, so that a typing error does not fill the memory.
 const MOST: f64 = crate::MAX_OPPORTUNITIES as f64;
 
-/// The longest trace that is made up, 30 days: it is repeated anyway.
+/// The longest trace that is generated, 30 days: traces repeat anyway.
 const MAX_LENGTH: Span = Span::from_secs(30 * 86_400);
 
-/// A link that is made up: delivery opportunities at random, of a rate that moves at random.
+/// A synthetic link: a Poisson process of delivery opportunities whose rate is itself random.
 ///
 /// The rate moves by one [`Cox`] process or, as the user of the link stands, walks and drives, by
 /// one after the other: *regimes*. On top of these the link may be interrupted from time to time
@@ -32,7 +32,7 @@ const MAX_LENGTH: Span = Span::from_secs(30 * 86_400);
 pub struct Synthetic {
     /// How the rate moves; it starts with the first of them.
     pub regimes: Vec<Regime>,
-    /// What interrupts the link, each by itself.
+    /// The interruptions of the link, independent of each other.
     pub interruptions: Vec<Interruption>,
     /// Opportunities come at multiples of this time alone, as many at once as have been due since
     /// the last: the slots of a radio. None for any time.
@@ -62,7 +62,7 @@ pub struct Interruption {
     pub lasts: Distribution,
 }
 
-/// Why no trace can be made up.
+/// An error that prevents generating a trace.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SyntheticError {
@@ -91,7 +91,7 @@ pub enum SyntheticError {
     Times {
         /// Whose times.
         what: &'static str,
-        /// What is wrong with them.
+        /// The problem.
         problem: &'static str,
     },
     /// More than fits.
@@ -108,7 +108,7 @@ pub enum SyntheticError {
 }
 
 impl From<Cox> for Synthetic {
-    /// A link whose rate moves like this for ever, without interruptions.
+    /// A link with a single rate process and without interruptions.
     fn from(rate: Cox) -> Synthetic {
         let regime = Regime { rate, dwell: None, weight: 1.0 };
         Synthetic { regimes: vec![regime], interruptions: Vec::new(), slot: None }
@@ -116,7 +116,7 @@ impl From<Cox> for Synthetic {
 }
 
 impl Synthetic {
-    /// Whether a trace of `duration` can be made up.
+    /// Checks that a trace of `duration` can be generated.
     ///
     /// # Errors
     /// Says what is impossible.
@@ -146,7 +146,7 @@ impl Synthetic {
         Ok(())
     }
 
-    /// A trace of `duration`, made up from `seed`: the same on every machine. Its last opportunity
+    /// A synthetic trace of `duration`, generated from `seed`: the same on every machine. Its last opportunity
     /// is at its very end, so that it repeats after `duration`.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ impl Synthetic {
         Self::PRESETS.iter().map(|&(name, _)| name)
     }
 
-    /// The link called `name`: constants chosen once, so that whoever uses them agrees.
+    /// The preset called `name`, with fixed constants, so that everybody uses the same link.
     ///
     /// They are orders of magnitude, not measurements of anyone's network. `lte-like` and
     /// `umts-like` offer on average 5.0 and 2.0 Mbps with their outages, as the published traces of

@@ -1,24 +1,24 @@
-//! [`Fragments`]: whose the parts of larger packets are.
+//! [`Fragments`]: the flows of IP fragments.
 
 use exm_packet::{Flow, Packet};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// No more packets whose fragments are coming are remembered: they come one after the other.
+/// The most packets whose fragments are expected; fragments arrive close together.
 const MOST: usize = 64;
 
-/// What all fragments of a packet have in common (RFC 791, section 3.2; RFC 8200, section 4.5).
+/// What all fragments of a packet share (RFC 791, section 3.2; RFC 8200, section 4.5).
 type Whole = (IpAddr, IpAddr, u8, u32);
 
-/// The flows of packets whose first fragment has come.
+/// The flows of packets whose first fragment has arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fragments {
     recent: VecDeque<(Whole, Flow)>,
 }
 
 impl Fragments {
-    /// The flow that `packet` is of. A fragment is of that of the first one of its packet, which has
-    /// the ports; where that has not come, of the one without ports.
+    /// The flow of `packet`. A fragment belongs to the flow of its first fragment, which has the ports; if
+    /// that has not arrived, to the flow without ports.
     pub(super) fn flow_of(&mut self, packet: &Packet) -> Flow {
         let flow = packet.flow;
         let Some(fragment) = packet.fragment else { return flow };

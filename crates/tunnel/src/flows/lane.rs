@@ -4,12 +4,12 @@ use exm_packet::Flow;
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 
-/// Packets and the bytes they take on the link.
+/// Packets and their bytes on the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many packets.
+    /// The number of packets.
     pub packets: u64,
-    /// How many bytes, with what is put around them.
+    /// Their bytes, with overhead.
     pub bytes: u64,
 }
 
@@ -25,48 +25,48 @@ impl Tally {
     }
 }
 
-/// How a flow is doing.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlowState {
-    /// Which; nothing where several share a queue.
+    /// The flow; `None` for the shared queue.
     pub flow: Option<Flow>,
-    /// What waits.
+    /// The queued packets.
     pub waiting: Tally,
-    /// What was sent since the flow is known.
+    /// The packets sent since the flow is known.
     pub sent: Tally,
-    /// What was dropped since.
+    /// The packets dropped since.
     pub dropped: Tally,
-    /// How long the packet had waited that was sent last.
+    /// The queueing delay of the last packet sent.
     pub waited: Span,
-    /// When its last packet came or was sent.
+    /// When a packet last arrived or was sent.
     pub used_at: Instant,
 }
 
-/// A packet that waits.
+/// A queued packet.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub(super) bytes: Vec<u8>,
-    /// What it takes on the link, in bytes.
+    /// Its bytes on the link.
     pub(super) cost: u64,
     since: Instant,
 }
 
-/// The queue of one flow, and what became of its packets.
+/// The queue of one flow, and its counters.
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
     queue: VecDeque<Waiting>,
-    /// How many bytes it may still send in its turn.
+    /// The bytes that it may still send in its turn.
     pub(super) credit: u64,
-    /// How many bytes it may send before others' turns.
+    /// The bytes that it may send before the turns of others.
     saved: u64,
-    /// What a flow's share was when the last packet went.
+    /// A flow's share when the queue became empty.
     gone_at: u64,
     state: FlowState,
 }
 
 impl Lane {
-    /// An empty one, a flow's share having been `share` bytes so far.
+    /// An empty lane, created when a flow's share is `share` bytes.
     pub(super) fn new(flow: Option<Flow>, share: u64) -> Lane {
         let (zero, none) = (Tally::default(), Span::ZERO);
         let state = FlowState {
@@ -102,7 +102,7 @@ impl Lane {
         self.state.used_at
     }
 
-    /// What its packets take on the link, in bytes.
+    /// The bytes of its packets on the link.
     pub(super) fn cost(&self) -> u64 {
         self.state.waiting.bytes
     }
@@ -111,26 +111,26 @@ impl Lane {
         self.queue.front().map(|packet| packet.bytes.len())
     }
 
-    /// Whether it has credit for its first packet.
+    /// Whether its credit suffices for its first packet.
     pub(super) fn may_send(&self) -> bool {
         self.queue.front().is_some_and(|packet| packet.cost <= self.credit)
     }
 
-    /// It has packets again: it has saved what a flow's share has grown by since it had none, but no
-    /// more than `most`.
+    /// Notes that it has packets again: it has saved the growth of a flow's share since it became empty, at
+    /// most `most`.
     pub(super) fn come(&mut self, share: u64, most: u64) {
         self.saved = (self.saved + (share - self.gone_at)).min(most);
     }
 
-    /// It has no packets any more. What is left of its turn is lost, but if the turn `was_early` it is
-    /// saved again.
+    /// Notes that it is empty. The rest of its turn is lost, but returns to the savings if the turn
+    /// `was_early`.
     pub(super) fn go(&mut self, share: u64, was_early: bool) {
         let left = std::mem::take(&mut self.credit);
         self.saved += if was_early { left } else { 0 };
         self.gone_at = share;
     }
 
-    /// Takes a turn of `quantum` from what it has saved, if that is enough.
+    /// Takes a turn of `quantum` from its savings, if they suffice.
     pub(super) fn take_saved(&mut self, quantum: u64) -> bool {
         let rest = self.saved.checked_sub(quantum);
         if let Some(rest) = rest {
@@ -146,7 +146,7 @@ impl Lane {
         self.state.used_at = now;
     }
 
-    /// Its first packet leaves at `now`, at the cost of its credit.
+    /// Removes its first packet, sent at `now`, and reduces its credit.
     pub(super) fn send(&mut self, now: Instant) -> Option<Waiting> {
         let packet = self.pop()?;
         self.credit = self.credit.saturating_sub(packet.cost);
@@ -156,7 +156,7 @@ impl Lane {
         Some(packet)
     }
 
-    /// Its first packet is dropped.
+    /// Drops its first packet.
     pub(super) fn drop_first(&mut self) -> Option<Waiting> {
         let packet = self.pop()?;
         self.state.dropped.add(packet.cost);

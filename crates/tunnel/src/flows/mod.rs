@@ -1,10 +1,9 @@
-//! [`FlowQueues`]: a queue for each flow, in turn.
+//! [`FlowQueues`]: a queue for each flow, served in turn.
 //!
-//! A tunnel that put all packets into one queue would let a download delay a call by all that waits of
-//! the download. So each flow has a queue of its own, and whenever the session has room for a packet
-//! the next flow in turn gives it (thesis, section 2.4.7; NSDI 2013, section 4.3). All of them
-//! together hold no more than the link is forecast to deliver over the life of the forecast; above
-//! that the longest loses packets from its head, which its sender hears of soonest.
+//! With a single queue a download would delay a call by all of its own queue. So each flow has a queue, and
+//! whenever the session may send a packet, the next flow in turn provides it (thesis, section 2.4.7; NSDI
+//! 2013, section 4.3). Together the queues hold no more than the link is forecast to deliver over the life of
+//! the forecast; beyond that, the longest queue drops packets at its head, which its sender notices soonest.
 
 mod fragments;
 mod lane;
@@ -19,43 +18,43 @@ use fragments::Fragments;
 use lane::Lane;
 use std::collections::{BTreeMap, VecDeque};
 
-/// No more flows have a queue of their own; further ones share one.
-const MOST_FLOWS: usize = 1024;
-/// So many full packets may wait whatever is forecast: flows could not start otherwise, after an outage
-/// there would be nothing to find the link's rate by, and a call would lose what it sends in a slow second.
+/// The most flows with a queue of their own; further ones share a queue.
+const MAX_FLOWS: usize = 1024;
+/// The full packets that may always wait, whatever the forecast: otherwise flows could not start, nothing
+/// would probe the link's rate after an outage, and a call would lose packets in a slow second.
 const LEAST: u64 = 36;
-/// Flows take turns by no less than this.
-const LEAST_QUANTUM: u64 = 64;
-/// No more turns are saved: enough for what a call sends in two seconds.
-const MOST_SAVED: u64 = 96;
+/// The least quantum.
+const MIN_QUANTUM: u64 = 64;
+/// The most turns that are saved: enough for what a call sends in two seconds.
+const MAX_SAVED: u64 = 96;
 
 /// The queues of all flows.
 ///
-/// Turns are those of deficit round robin (Shreedhar & Varghese, SIGCOMM 1995), whose quantum is a
-/// full packet: flows that have packets waiting send as many bytes as each other, whatever the sizes
-/// of these. Each packet counts for what it takes on the link, with all that is put around it.
+/// Service is deficit round robin (Shreedhar & Varghese, SIGCOMM 1995) with a quantum of one full packet:
+/// backlogged flows send equal numbers of bytes, whatever their packet sizes. Each packet counts with its
+/// overhead on the link.
 ///
-/// A flow that has nothing waiting saves the turns it could have had, up to a bound, and takes them
-/// before all others' once it has. So a call that needs less than its share of the link in the long
-/// run gets what it needs in a second in which half of the link is too little; a download saves
-/// nothing, and one that begins has saved nothing yet.
+/// A flow without backlog saves the turns that it could have had, up to a bound, and takes them before all
+/// others once it has packets. So a call that needs less than its long-term share of the link gets what it
+/// needs in a second in which half of the link is too little; a download saves nothing, and a new flow has
+/// saved nothing yet.
 ///
-/// It reads no clock and sends nothing: it is told the time, and asked for packets.
+/// It reads no clock and does no I/O: the caller passes in the time and takes packets.
 #[derive(Clone, Debug)]
 pub struct FlowQueues {
     quantum: u64,
     overhead: u64,
     bound: u64,
-    /// The first is for the flows that have none of their own.
+    /// The first is shared by the flows without a lane of their own.
     lanes: Vec<Lane>,
     lane_of: BTreeMap<Flow, usize>,
-    /// The lanes with packets that have saved turns, in the order in which they take them.
+    /// Backlogged lanes with saved turns, in the order in which they take them.
     early: VecDeque<usize>,
-    /// The other lanes with packets, in the order of their turns; it is the first one's.
+    /// Other backlogged lanes, in the order of their turns; the first has its turn.
     round: VecDeque<usize>,
-    /// Whether the first of the round has got its quantum.
+    /// Whether the first lane of the round has received its quantum.
     has_begun: bool,
-    /// How much a flow would have sent that always had packets waiting.
+    /// How much a permanently backlogged flow would have sent.
     share: u64,
     fragments: Fragments,
     waiting: Tally,
@@ -63,14 +62,14 @@ pub struct FlowQueues {
     dropped: Tally,
 }
 
-/// The lane of flows that have none of their own.
+/// The lane of flows without one of their own.
 const SHARED: usize = 0;
 
 impl FlowQueues {
-    /// Empty queues for packets of up to `packet` bytes, each of which takes `overhead` more on the
-    /// link. Nothing is forecast yet.
+    /// Empty queues for packets of up to `packet` bytes with an overhead of `overhead` each, before the first
+    /// forecast.
     pub fn new(packet: Bytes, overhead: Bytes) -> FlowQueues {
-        let quantum = packet.get().saturating_add(overhead.get()).max(LEAST_QUANTUM);
+        let quantum = packet.get().saturating_add(overhead.get()).max(MIN_QUANTUM);
         FlowQueues {
             quantum,
             overhead: overhead.get(),
@@ -88,21 +87,20 @@ impl FlowQueues {
         }
     }
 
-    /// `deliverable` is what the receiver's latest forecast says the link delivers over what is left
-    /// of its life: no more than that is to wait, but thirty-six full packets may always. What is too
-    /// much is dropped.
+    /// Limits the queues to `deliverable`, which the receiver's latest forecast says the link will deliver,
+    /// but not to less than 36 full packets. What exceeds the limit is dropped.
     pub fn set_bound(&mut self, deliverable: Bytes) {
         self.bound = deliverable.get().max(self.quantum.saturating_mul(LEAST));
         self.keep_bound();
     }
 
-    /// How many bytes may wait, with what is put around them.
+    /// The limit in bytes, with overhead.
     pub fn bound(&self) -> Bytes {
         Bytes::new(self.bound)
     }
 
-    /// `bytes`, which are `packet`, are to be sent. If that is too much, the longest queues lose
-    /// packets from their heads.
+    /// Queues `bytes`, parsed as `packet`. If that exceeds the limit, the longest queues drop packets at
+    /// their heads.
     pub fn push(&mut self, now: Instant, packet: &Packet, bytes: Vec<u8>) {
         let flow = self.fragments.flow_of(packet);
         let index = self.lane_for(flow);
@@ -110,20 +108,20 @@ impl FlowQueues {
         self.waiting.add(cost);
         let lane = &mut self.lanes[index];
         if lane.is_empty() {
-            lane.come(self.share, self.quantum * MOST_SAVED);
+            lane.come(self.share, self.quantum * MAX_SAVED);
             self.queue_up(index);
         }
         self.lanes[index].push(now, bytes, cost);
         self.keep_bound();
     }
 
-    /// The length of the packet that [`FlowQueues::pull`] would give, if one waits.
+    /// The length of the packet that [`FlowQueues::pull`] would return, if one waits.
     pub fn next_length(&mut self) -> Option<usize> {
         let index = self.settle()?;
         self.lanes[index].first_length()
     }
 
-    /// Takes the next packet in turn at `now`, and appends it to `out`.
+    /// Removes the next packet in turn at `now`, and appends it to `out`.
     pub fn pull(&mut self, now: Instant, out: &mut Vec<u8>) {
         let Some(index) = self.settle() else { return };
         let lane = &mut self.lanes[index];
@@ -137,28 +135,28 @@ impl FlowQueues {
         out.extend_from_slice(&packet.bytes);
     }
 
-    /// What waits, with what is put around it.
+    /// The queued packets, with overhead.
     pub fn waiting(&self) -> Tally {
         self.waiting
     }
 
-    /// What was sent.
+    /// The sent packets.
     pub fn sent(&self) -> Tally {
         self.sent
     }
 
-    /// What was dropped because it was too much.
+    /// The dropped packets.
     pub fn dropped(&self) -> Tally {
         self.dropped
     }
 
-    /// The flows that have packets waiting or had some of late, each with what became of its packets
-    /// since. The one without a name is of all that have no queue of their own.
+    /// The flows that have or recently had packets, with their counters. The one without a flow stands for
+    /// all that share a queue.
     pub fn flows(&self) -> impl Iterator<Item = FlowState> {
         self.lanes.iter().filter(|lane| lane.is_used()).map(Lane::state)
     }
 
-    /// What a packet of `length` bytes takes on the link.
+    /// The size of a packet of `length` bytes on the link.
     fn cost(&self, length: usize) -> u64 {
         length as u64 + self.overhead
     }
@@ -168,11 +166,11 @@ impl FlowQueues {
         if let Some(&index) = self.lane_of.get(&flow) {
             return index;
         }
-        // Packets of this flow may be among those there, which are to stay before it.
+        // The shared lane may hold packets of this flow, which must stay before it.
         if !self.lanes[SHARED].is_empty() {
             return SHARED;
         }
-        if self.lanes.len() <= MOST_FLOWS {
+        if self.lanes.len() <= MAX_FLOWS {
             self.lanes.push(Lane::new(Some(flow), self.share));
             self.lane_of.insert(flow, self.lanes.len() - 1);
             return self.lanes.len() - 1;
@@ -188,15 +186,15 @@ impl FlowQueues {
         index
     }
 
-    /// The lane waits for its turn: among those that have saved turns, of which it takes one, or among
-    /// the others.
+    /// Queues the lane for its turn: among those with saved turns, of which it takes one, or among the
+    /// others.
     fn queue_up(&mut self, index: usize) {
         let has_saved = self.lanes[index].take_saved(self.quantum);
         let lanes = if has_saved { &mut self.early } else { &mut self.round };
         lanes.push_back(index);
     }
 
-    /// Turns go on until the lane whose turn it is may send its first packet; which lane that is.
+    /// Advances turns until a lane may send its first packet, and returns that lane.
     fn settle(&mut self) -> Option<usize> {
         while let Some(&index) = self.early.front() {
             if self.lanes[index].may_send() {
@@ -234,7 +232,7 @@ impl FlowQueues {
         }
     }
 
-    /// The lane has no packets any more, and takes no turns.
+    /// Removes an empty lane from the rounds.
     fn leave(&mut self, index: usize) {
         let was_early = self.early.contains(&index);
         self.has_begun &= self.round.front() != Some(&index);

@@ -109,14 +109,14 @@ fn what_a_flow_did_is_told() {
 #[test]
 fn too_many_flows_share_a_queue_and_keep_their_order() {
     let mut queues = queues(1 << 30);
-    let many = MOST_FLOWS as u16 + 10;
+    let many = MAX_FLOWS as u16 + 10;
     for round in 0..3 {
         for port in 0..many {
             push(&mut queues, Instant::ZERO, packet(port, 100, round));
         }
     }
     assert_eq!(queues.flows().filter(|state| state.flow.is_none()).count(), 1);
-    assert_eq!(queues.flows().count(), MOST_FLOWS + 1);
+    assert_eq!(queues.flows().count(), MAX_FLOWS + 1);
     let mut last = vec![None; usize::from(many)];
     while let Some(bytes) = pull(&mut queues) {
         let (port, number) = read(&bytes);
@@ -127,7 +127,7 @@ fn too_many_flows_share_a_queue_and_keep_their_order() {
     // Those that are idle make room.
     push(&mut queues, Instant::ZERO, packet(60_000, 100, 9));
     assert!(queues.flows().any(|state| state.flow.is_some_and(|flow| flow.to.1 == 60_000)));
-    assert_eq!(queues.flows().count(), MOST_FLOWS + 1);
+    assert_eq!(queues.flows().count(), MAX_FLOWS + 1);
 }
 
 #[test]

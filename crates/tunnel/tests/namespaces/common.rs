@@ -1,15 +1,16 @@
 //! Networks for tests: a client, a server, and a host beyond it, connected by pairs of devices.
 
-use exm_datagram::{Key, PortRange};
+use exm_datagram::Key;
+use exm_endpoint::PortRange;
 use exm_os::{Clock, Namespace};
-use exm_session::{Errand, Look, Session, Settings, drive};
+use exm_session::{Application, LoopControl, Session, Settings, drive};
 use exm_tunnel::{Client, ClientPlan, Server, ServerPlan};
 use exm_units::Span;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -88,6 +89,21 @@ impl Networks {
     }
 }
 
+/// How long something may take that should happen soon.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Whether `condition`, which should take a while to evaluate, becomes true soon.
+pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
+    let clock = Clock::start();
+    let end = clock.now() + Span::from_nanos(PATIENCE.as_nanos() as u64);
+    while clock.now() < end {
+        if condition() {
+            return true;
+        }
+    }
+    false
+}
+
 /// An end of a tunnel that runs in a thread of its own until it is dropped.
 pub(crate) struct End<T> {
     stop: Option<UnixStream>,
@@ -96,18 +112,29 @@ pub(crate) struct End<T> {
 }
 
 impl<T> End<T> {
-    /// What it tells next, within a few seconds.
+    /// Its next report.
     pub(crate) fn told(&self) -> T {
-        self.told.recv_timeout(Duration::from_secs(20)).expect("it tells something")
+        self.told.recv_timeout(PATIENCE).expect("a report")
     }
 
-    /// How it fails, within a few seconds.
+    /// Its newest report.
+    pub(crate) fn newest(&self) -> T {
+        let next = self.told();
+        self.told.try_iter().last().unwrap_or(next)
+    }
+
+    /// Waits for a report that meets `condition`.
+    pub(crate) fn wait_until(&self, condition: impl Fn(&T) -> bool) {
+        assert!(eventually(|| condition(&self.told())), "no such report");
+    }
+
+    /// Waits until it fails, and returns the error.
     pub(crate) fn failed(&mut self) -> io::Error {
-        let failed = (0..1000).any(|_| {
-            thread::sleep(Duration::from_millis(20));
-            self.thread.as_ref().is_some_and(JoinHandle::is_finished)
+        // The channel is closed at the end of the thread.
+        let ended = eventually(|| {
+            matches!(self.told.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected))
         });
-        assert!(failed, "it goes on");
+        assert!(ended, "it continues");
         let ended = self.thread.take().map(|thread| thread.join().expect("it does not panic"));
         ended.expect("it ran").expect_err("it fails")
     }
@@ -133,8 +160,8 @@ impl<T> Drop for End<T> {
     }
 }
 
-/// Runs what `open` opens in `network`, and has `tell` tell about it, every few milliseconds.
-fn run<E: Errand, T: Send + 'static>(
+/// Runs what `open` opens in `network`, and has `tell` report about it every few milliseconds.
+fn run<E: Application, T: Send + 'static>(
     network: &Namespace,
     open: impl FnOnce() -> io::Result<(Session, E)> + Send + 'static,
     tell: impl Fn(&Session, &E, &Sender<T>) + Send + 'static,
@@ -145,19 +172,19 @@ fn run<E: Errand, T: Send + 'static>(
     let here = network.path();
     let thread = thread::spawn(move || {
         Namespace::at(&here)?.enter()?;
-        let (mut session, mut errand) = open()?;
+        let (mut session, mut application) = open()?;
         let clock = session.clock();
         let mut stop = &theirs;
-        let look = |session: &Session, errand: &E, _| {
-            tell(session, errand, &sender);
+        let monitor = |session: &Session, application: &E, _| {
+            tell(session, application, &sender);
             match stop.read_exact(&mut [0; 1]) {
                 // The other end is closed, and nothing ever comes.
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Look::Stop,
-                Ok(()) => Look::Stop,
-                Err(_) => Look::Again(clock.now() + Span::from_millis(10)),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => LoopControl::Stop,
+                Ok(()) => LoopControl::Stop,
+                Err(_) => LoopControl::WakeAt(clock.now() + Span::from_millis(10)),
             }
         };
-        drive(&mut session, &mut errand, theirs.as_fd(), look)
+        drive(&mut session, &mut application, theirs.as_fd(), monitor)
     });
     End { stop: Some(ours), thread: Some(thread), told }
 }
@@ -166,7 +193,7 @@ pub(crate) fn key() -> Key {
     Key::from_bytes([7; 16])
 }
 
-/// A server in its network; it tells its tunnel's device.
+/// A server in its network, which reports the name of its device once.
 pub(crate) fn server(network: &Namespace, plan: ServerPlan, settings: Settings) -> End<String> {
     let open = move || {
         let ports = PortRange::single(60001);
@@ -183,12 +210,14 @@ pub(crate) fn server(network: &Namespace, plan: ServerPlan, settings: Settings) 
     })
 }
 
-/// What a client tells, again and again.
+/// What a client reports every few milliseconds.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) device: String,
     pub(crate) mtu: u16,
-    pub(crate) has_six: bool,
+    pub(crate) has_ipv6: bool,
+    /// How many packets could not be sent because there was no route.
+    pub(crate) unreachable: u64,
 }
 
 /// A client in its network.
@@ -200,9 +229,11 @@ pub(crate) fn client(network: &Namespace, plan: ClientPlan, settings: Settings) 
         let client = Client::new(&mut session, plan)?;
         Ok((session, client))
     };
-    run(network, open, |_, client: &Client, sender| {
+    run(network, open, |session, client: &Client, sender| {
         let Some(pipe) = client.pipe() else { return };
         let device = pipe.device_name().to_owned();
-        let _ = sender.send(View { device, mtu: pipe.mtu(), has_six: pipe.has_six() });
+        let unreachable = session.counters().socket_errors.unreachable;
+        let (mtu, has_ipv6) = (pipe.mtu(), pipe.has_ipv6());
+        let _ = sender.send(View { device, mtu, has_ipv6, unreachable });
     })
 }

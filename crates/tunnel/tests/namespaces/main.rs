@@ -4,10 +4,10 @@
 mod common;
 mod leaks;
 
-use common::{Networks, client, possible, server, shell};
+use common::{Networks, client, eventually, possible, server, shell};
 use exm_os::Namespace;
 use exm_session::Settings;
-use exm_tunnel::{Cidr, ClientPlan, Network, ServerPlan};
+use exm_tunnel::{ClientPlan, IpNet, Network, ServerPlan};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
@@ -99,7 +99,7 @@ fn all_traffic_goes_through_and_leaves_as_the_servers() {
     server.told();
     let client = client(&networks.client, ClientPlan::default(), Settings::default());
     let view = client.told();
-    assert!(view.has_six && usize::from(view.mtu) == Settings::default().max_payload());
+    assert!(view.has_ipv6 && usize::from(view.mtu) == Settings::default().max_payload());
     echo(&networks.host);
     for (host, own) in [(HOST4, "203.0.113.1"), (HOST6, "2001:db8:1::1")] {
         let mut stream = connect(&networks.client, host);
@@ -129,8 +129,8 @@ fn all_of(network: &Namespace) -> String {
     )
 }
 
-fn cidr(text: &str) -> Cidr {
-    text.parse().expect("a range")
+fn net(text: &str) -> IpNet {
+    text.parse().expect("a network")
 }
 
 #[test]
@@ -154,11 +154,12 @@ fn a_client_that_moves_keeps_its_connections() {
     shell(&networks.client, "ip link set w0 down");
     echoes(&mut stream, 50_000);
     assert_eq!(rp_filter(), "0\n2\n");
-    // No way at all for a while: what is sent meanwhile comes once there is one again.
+    // Without any route for a while: what is sent meanwhile arrives once there is one again.
     shell(&networks.client, "ip link set w1 down");
     thread::scope(|scope| {
+        let before = client.newest().unreachable;
         scope.spawn(|| echoes(&mut stream, 50_000));
-        thread::sleep(Duration::from_millis(1500));
+        client.wait_until(|view| view.unreachable > before);
         let up = "ip link set w1 up; ip route add default via 10.2.0.1 dev w1 metric 200";
         shell(&networks.client, up);
     });
@@ -172,16 +173,16 @@ fn some_traffic_goes_through_a_narrow_tunnel_of_given_addresses() {
         return;
     }
     let networks = Networks::new();
-    let network = Network::new(cidr("10.77.0.0/30"));
+    let network = Network::new(net("10.77.0.0/30"));
     let plan = ServerPlan { network, is_private: true, ..ServerPlan::default() };
     let narrow = Settings::new(exm_sprout::Settings::default(), 700).expect("large enough");
     let server = server(&networks.server, plan, Settings::default());
     server.told();
-    let routes = vec![cidr("203.0.113.1/32")];
+    let routes = vec![net("203.0.113.1/32")];
     let plan = ClientPlan { routes, device: "exmtest".to_owned(), ..ClientPlan::default() };
     let client = client(&networks.client, plan, narrow);
     let view = client.told();
-    assert_eq!((usize::from(view.mtu), view.has_six), (narrow.max_payload(), false));
+    assert_eq!((usize::from(view.mtu), view.has_ipv6), (narrow.max_payload(), false));
     assert_eq!(view.device, "exmtest");
     echo(&networks.server);
     for to in ["10.77.0.1:7", "203.0.113.1:7"] {
@@ -205,7 +206,7 @@ fn what_both_ends_have_already_is_told() {
         return;
     }
     let networks = Networks::new();
-    let network = Network::new(cidr("10.2.0.0/24"));
+    let network = Network::new(net("10.2.0.0/24"));
     let plan = ServerPlan { network, is_private: true, ..ServerPlan::default() };
     shell(&networks.server, "ip address del 10.2.0.1/24 dev w1");
     let server = server(&networks.server, plan, Settings::default());
@@ -270,12 +271,10 @@ fn nothing_is_left_of_a_tunnel_that_is_killed() {
     let seen = || (both.map(all_of), std::fs::read_to_string(&file).expect("it is there"));
     let before = seen();
     let come_back = |what: &str| {
-        let came = (0..150).any(|_| {
-            thread::sleep(Duration::from_millis(20));
-            seen() == before
-        });
-        assert!(came, "killed {what}: {:#?} instead of {before:#?}", seen());
+        let restored = eventually(|| seen() == before);
+        assert!(restored, "killed {what}: {:#?} instead of {before:#?}", seen());
     };
+    // The only sleeps: they choose the moment of the kill, and no outcome depends on them.
     for after_ms in [0, 3, 6, 10, 15, 20, 30, 50] {
         let mut server = start(&networks.server, "server", &file);
         thread::sleep(Duration::from_millis(after_ms));
@@ -301,12 +300,11 @@ fn nothing_is_left_of_a_tunnel_that_is_killed() {
         }
         client.kill().expect("it runs");
         client.wait().expect("it ended");
-        let came = (0..150).any(|_| {
-            thread::sleep(Duration::from_millis(20));
-            let ((client, file), before) = ((all_of(both[0]), seen().1), &before);
+        let restored = eventually(|| {
+            let (client, file) = (all_of(both[0]), seen().1);
             client == before.0[0] && file == before.1
         });
-        assert!(came, "killed a client after {after_ms} ms: {:#?}", seen());
+        assert!(restored, "killed a client after {after_ms} ms: {:#?}", seen());
     }
     assert_eq!(all_of(&networks.server), with_server);
     server.kill().expect("it runs");

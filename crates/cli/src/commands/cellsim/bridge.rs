@@ -1,19 +1,19 @@
-//! The link between two network devices.
+//! The link as a bridge between two network devices.
 
 use super::Args;
 use super::meters::Meters;
 use crate::interrupt;
 use crate::shell::Failure;
-use exm_emulator::{Live, Port, Setup, emulate};
+use exm_emulator::{Port, RunningLink, Setup, emulate};
 use exm_os::{Netlink, PacketSocket, Signals, Waiter};
 use exm_units::{Instant, Span};
 use std::io;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-/// How much may wait at a device to be read: a tenth of a second at 2 Gbit/s.
+/// The receive buffer of a device: a tenth of a second at 2 Gbit/s.
 const WAITING: usize = 32 << 20;
-/// How often the display is looked after.
+/// How often the display is updated.
 const LOOK: Span = Span::from_millis(50);
 
 /// Bridges two `devices` by the link of `setup` until interrupted.
@@ -35,8 +35,8 @@ pub(super) fn run(
     let signals = Signals::catch()?;
     interrupt::hand_over();
     let mut meters = Meters::new(&args.show, setup)?;
-    let work = |live: &Live| wait(args, live, &signals, &mut meters);
-    let (waited, emulated) = emulate(setup, [&ports[0], &ports[1]], logs.watches(), work)?;
+    let work = |link: &RunningLink| wait(args, link, &signals, &mut meters);
+    let (waited, emulated) = emulate(setup, [&ports[0], &ports[1]], logs.observers(), work)?;
     drop(meters);
     let [up, down] = ports.map(|port| port.take_missed());
     let missed = [up?, down?];
@@ -66,17 +66,22 @@ fn open(device: &str) -> Result<Port, Failure> {
     Ok(Port::Device(opened?))
 }
 
-/// Waits until it is to end.
-fn wait(args: &Args, live: &Live, signals: &Signals, meters: &mut Meters) -> Result<(), Failure> {
-    let clock = live.clock();
+/// Waits for the end.
+fn wait(
+    args: &Args,
+    link: &RunningLink,
+    signals: &Signals,
+    meters: &mut Meters,
+) -> Result<(), Failure> {
+    let clock = link.clock();
     let waiter = Waiter::new(clock, Span::ZERO);
     let deadline = args.duration.map_or(Instant::MAX, |duration| clock.now() + duration);
-    while signals.take().is_none() && !meters.is_quitted() && !live.has_stopped() {
+    while signals.take().is_none() && !meters.is_quitted() && !link.has_stopped() {
         let now = clock.now();
         if now >= deadline {
             break;
         }
-        meters.show(live)?;
+        meters.show(link)?;
         waiter.wait([signals.as_fd()], (now + LOOK).min(deadline))?;
     }
     Ok(())

@@ -1,24 +1,24 @@
-//! What runs inside the link: a command, or a shell.
+//! The program inside the link: a command or a shell.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::Command;
 
-/// The shell of users that name none.
+/// The default shell.
 const SHELL: &str = "/bin/sh";
 
-/// What runs inside the link, as the command line names it.
+/// The program inside the link.
 pub(super) struct Inside {
     /// The program and its arguments.
     pub(super) words: Vec<OsString>,
-    /// Whether it is a shell that somebody types into.
+    /// Whether it is an interactive shell.
     pub(super) is_interactive: bool,
 }
 
 impl Inside {
-    /// The program of `command`, or the user's shell where that is empty: it reads from a terminal what
-    /// is typed, and from anything else a script, as shells do.
+    /// The program of `command`, or the user's shell if that is empty, which reads commands from a terminal
+    /// or a script from anything else.
     pub(super) fn new(command: &[OsString]) -> Inside {
         if !command.is_empty() {
             return Inside { words: command.to_vec(), is_interactive: false };
@@ -28,7 +28,7 @@ impl Inside {
         Inside { words, is_interactive: io::stdin().is_terminal() }
     }
 
-    /// The process it is to be.
+    /// The command to start.
     pub(super) fn command(&self) -> Command {
         let (program, arguments) = self.words.split_first().expect("it has a program");
         let mut command = Command::new(program);
@@ -40,8 +40,8 @@ impl Inside {
     }
 }
 
-/// The variable by which the prompt of `shell` tells that it is inside, and its value. What a shell reads
-/// as it starts may set another prompt; bash is told to change the one that it has come to have.
+/// The environment variable that makes the prompt of `shell` show that it is inside, and its value. A shell's
+/// start files may set another prompt; bash is told to change the one that results.
 fn prompt(shell: &OsStr) -> Option<(&'static str, &'static str)> {
     match Path::new(shell).file_name()?.to_str()? {
         "bash" => Some(("PROMPT_COMMAND", r#"unset PROMPT_COMMAND; PS1="[cellsim] $PS1""#)),

@@ -1,14 +1,13 @@
-//! What the link is like, from options. Rates, traces, queues and their limits are read as those of
-//! a scenario, so that they are written in one way everywhere.
+//! What the link is like, from options. Rates, traces, queues and buffers are written as in scenarios.
 
 use crate::complete;
-use crate::options::{self, Text};
+use crate::options;
 use crate::shell::Failure;
 use exm_emulator::{Bursts, PathSpec, Propagation, Reordering, Schedule, Setup, Timing};
-use exm_link::{QueueKind, Service};
-use exm_sim::network::LinkSpec;
-use exm_sim::scenario::{Scenario, parse_queue};
-use exm_units::{Bytes, Probability, Span};
+use exm_grammar::{Buffer, GrammarError};
+use exm_link::{Limit, QueueKind, Service};
+use exm_sim::scenario::{DEFAULT_PACKET_SIZE, Traces};
+use exm_units::{Bytes, Packets, Probability, RateText, Span};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ pub(crate) struct LinkFlags {
     /// The probability that a packet is lost as it comes to the queue
     #[arg(long, value_name = "PROBABILITY", default_value = "0")]
     loss: Pair<Probability>,
-    /// Lose so many packets in bursts, besides those of --loss
+    /// Lose this part of the packets in bursts, besides those of --loss
     #[arg(long, value_name = "PROBABILITY", default_value = "0")]
     burst_loss: Pair<Probability>,
     /// How many packets a burst loses on average
@@ -66,7 +65,7 @@ pub(crate) struct LinkFlags {
     #[arg(default_value_t = Timing::default().gather)]
     gather: Span,
     /// Do not run at real-time priority (SCHED_FIFO), and let processors sleep: less precise
-    #[arg(long, alias = "calm", help_heading = "Precision")]
+    #[arg(long, help_heading = "Precision")]
     no_realtime: bool,
 }
 
@@ -89,17 +88,18 @@ impl<T: FromStr + Clone> FromStr for Pair<T> {
 }
 
 /// The queues of both ways, or of each. Parameters have commas between them, too.
-fn queues(text: &str) -> Result<Pair<QueueKind>, String> {
+fn queues(text: &str) -> Result<Pair<QueueKind>, GrammarError> {
     let begins_queue = |part: &str| {
         let first = part.split_whitespace().next().unwrap_or_default();
         !first.is_empty() && !first.contains('=')
     };
     let comma = text.match_indices(',').find(|&(at, _)| begins_queue(&text[at + 1..]));
     match comma {
-        Some((at, _)) => {
-            Ok(Pair { up: parse_queue(&text[..at])?, down: parse_queue(&text[at + 1..])? })
-        }
-        None => parse_queue(text).map(|both| Pair { up: both.clone(), down: both }),
+        Some((at, _)) => Ok(Pair {
+            up: exm_grammar::queue(&text[..at])?,
+            down: exm_grammar::queue(&text[at + 1..])?,
+        }),
+        None => exm_grammar::queue(text).map(|both| Pair { up: both.clone(), down: both }),
     }
 }
 
@@ -156,19 +156,16 @@ impl OneWay<'_> {
     /// The path of this direction, on which packets travel as `propagation` says; with the other
     /// direction that is `rtt` at most.
     fn path(&self, propagation: Propagation, rtt: Span) -> Result<PathSpec, Failure> {
-        let LinkSpec { service, queue, buffer, .. } = self.link(rtt)?;
-        if matches!(service, Service::Fixed(rate) if rate.as_bps() == 0) {
-            let problem = "a rate of zero carries nothing";
-            return Err(Failure::invalid_value(self.service, self.option, problem));
-        }
+        let service = self.service()?;
+        let limit = self.limit(&service, rtt)?;
         let (chance, extra) = self.reorder;
         Ok(PathSpec {
             propagation,
             reordering: (chance != Probability::ZERO).then_some(Reordering { chance, extra }),
             loss: self.loss,
             bursts: self.bursts()?,
-            queue,
-            limit: buffer,
+            queue: self.queue.clone(),
+            limit,
             service,
         })
     }
@@ -199,28 +196,32 @@ impl OneWay<'_> {
         })
     }
 
-    /// The link of a scenario with these options, whose flows have a round trip of `rtt`.
-    fn link(&self, rtt: Span) -> Result<LinkSpec, Failure> {
-        // A scenario has no round trips of no time.
+    /// A fixed rate, or a trace.
+    fn service(&self) -> Result<Service, Failure> {
+        let invalid = |problem: &str| Failure::invalid_value(self.service, self.option, problem);
+        if options::service_key(self.service) == "trace" {
+            let trace = Traces::default().named(self.service, Path::new(""));
+            return trace.map(Service::Trace).map_err(|problem| invalid(&problem));
+        }
+        let rate = self.service.parse::<RateText>().map_err(|error| invalid(&error.to_string()))?;
+        match rate.of(DEFAULT_PACKET_SIZE) {
+            rate if rate.as_bps() == 0 => Err(invalid("a rate of zero carries nothing")),
+            rate => Ok(Service::Fixed(rate)),
+        }
+    }
+
+    /// How much may wait for `service`, where a round trip takes `rtt` at most.
+    fn limit(&self, service: &Service, rtt: Span) -> Result<Limit, Failure> {
+        let invalid = |problem: &str| Failure::invalid_value(self.buffer, "--buffer", problem);
+        let buffer = self.buffer.parse::<Buffer>().map_err(|error| invalid(&error.to_string()))?;
         let rtt = rtt.max(Span::from_nanos(1));
-        let mut text = Text::default();
-        text.line("duration = \"1 s\"");
-        text.line("[[link]]");
-        text.line("name = \"link\"");
-        text.option(self.option, options::service_key(self.service), self.service);
-        text.option("--buffer", "buffer", self.buffer);
-        text.option("--queue", "queue", &self.queue.to_string());
-        text.line("[[flow]]");
-        text.option("--delay", "rtt", &rtt.to_string());
-        text.line("controller = \"reno\"");
-        text.line("traffic.on = \"ever\"");
-        let failure = |line, problem: &str| text.failure(line, problem);
-        let scenario = Scenario::parse(text.as_str(), "the options", Path::new(""))
-            .map_err(|error| failure(error.line(), error.problem()))?;
-        let network = scenario
-            .network(&mut |name, _| Err(name.to_owned()))
-            .map_err(|error| failure(error.line(), error.problem()))?;
-        Ok(network.links()[0].clone())
+        let limit = buffer.limit(service.rate(), rtt, DEFAULT_PACKET_SIZE);
+        if limit.holds(DEFAULT_PACKET_SIZE) {
+            return Ok(limit);
+        }
+        let problem = "no packet fits, so that none could ever pass: give at least 1 packet, or \
+                       unlimited";
+        Err(invalid(problem))
     }
 
     /// For people, and for the heads of logs.
@@ -242,8 +243,8 @@ impl OneWay<'_> {
 mod tests {
     use super::*;
     use clap::Parser;
-    use exm_link::Limit;
-    use exm_units::{Instant, Packets, Rate};
+    use exm_sim::scenario::Scenario;
+    use exm_units::{Instant, Rate};
 
     #[derive(Debug, Parser)]
     struct Options {
@@ -295,7 +296,7 @@ mod tests {
             ("codel targt=1ms", "it has target, interval, mtu, ecn"),
             ("codel,pie,red", "there is no queue discipline \"pie,red\""),
         ] {
-            assert!(queues(text).unwrap_err().contains(part), "{text}");
+            assert!(queues(text).unwrap_err().to_string().contains(part), "{text}");
         }
     }
 
@@ -329,11 +330,11 @@ mod tests {
                          buffer = \"{times} BDP\"\n[traffic]\non = \"exp 1 s\"\noff = \"exp 1 s\""
                     );
                     let model = exm_design::Model::parse(&model, "test").expect("a model");
-                    let designed = model.specimens(1, 0, 1)[0].network.buffer;
+                    let designed = model.specimens(1, 0, 1)[0].network.bottleneck().buffer;
                     let scenario = format!(
                         "duration = \"1 s\"\n[[link]]\nname = \"a\"\nrate = \"{rate}\"\n\
                          buffer = \"{times} BDP\"\n[[flow]]\nrtt = \"{rtt}\"\n\
-                         controller = \"reno\"\ntraffic.on = \"ever\""
+                         controller = \"reno\"\ntraffic.on = \"always\""
                     );
                     let scenario = Scenario::parse(&scenario, "test", Path::new("")).unwrap();
                     let simulated =

@@ -1,10 +1,10 @@
-//! The logs that a run is asked to write.
+//! The logs of a run.
 
 use super::link::LinkFlags;
 use crate::outputs::check_output;
 use crate::shell::{self, Failure, note};
 use exm_emulator::{
-    Direction, Emulated, Log, MahimahiLog, Origin, Rest, RowLog, Setup, Watch, fingerprint,
+    Direction, Emulated, Log, MahimahiLog, Observer, Origin, Rest, RowLog, Setup, fingerprint,
 };
 use exm_os::Clock;
 use std::path::{Path, PathBuf};
@@ -27,11 +27,10 @@ pub(super) struct LogFlags {
 pub(super) struct Logs(Vec<Log>);
 
 impl LogFlags {
-    /// Whether the logs may be written, before anything else is done.
+    /// Checks whether the logs may be written, before anything else is done.
     ///
     /// # Errors
-    /// One exists already and is not to be overwritten, or is one of the files that `link` reads, or
-    /// no file that can be a log.
+    /// A file exists and is not to be overwritten, is one of the input files of `link`, or cannot be a log.
     pub(super) fn check(&self, link: &LinkFlags) -> Result<(), Failure> {
         let mahimahi = self.mahimahi_log.iter().flat_map(|file| MahimahiLog::files(file));
         let logs: Vec<PathBuf> = self.log.iter().cloned().chain(mahimahi).collect();
@@ -66,15 +65,15 @@ impl LogFlags {
 }
 
 impl Logs {
-    /// Who watches each direction for them.
-    pub(super) fn watches(&self) -> [Box<dyn Watch>; 2] {
+    /// The observers of both directions.
+    pub(super) fn observers(&self) -> [Box<dyn Observer>; 2] {
         Direction::BOTH.map(|direction| {
-            let all: Vec<_> = self.0.iter().map(|log| log.watch(direction)).collect();
-            Box::new(all) as Box<dyn Watch>
+            let all: Vec<_> = self.0.iter().map(|log| log.observer(direction)).collect();
+            Box::new(all) as Box<dyn Observer>
         })
     }
 
-    /// Ends them, those that can be, and says what they do not contain.
+    /// Ends them, as far as possible, and reports what they do not contain.
     pub(super) fn finish(self, emulated: &Emulated, missed: [u64; 2]) -> Result<(), Failure> {
         let rest = Rest { inside: emulated.inside, missed, left_out: 0 };
         let ended: Vec<_> = self

@@ -1,9 +1,10 @@
-//! How the link is doing, while it does.
+//! [`Meters`]: shows throughput, queue and delay of the link while it runs.
 
 use super::output::Stream;
+use super::reading::Reading;
 use super::screen::Screen;
 use crate::shell::{self, Failure};
-use exm_emulator::{Direction, Live, Setup, Snapshot};
+use exm_emulator::{Direction, RunningLink, Setup, Snapshot};
 use exm_link::Service;
 use exm_os::Running;
 use exm_units::{Instant, Rate, Span};
@@ -34,22 +35,7 @@ pub(super) struct Show {
     pub(super) json: bool,
 }
 
-/// How a direction did in the last while.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reading {
-    /// What came.
-    pub(super) offered: Rate,
-    /// What crossed.
-    pub(super) carried: Rate,
-    /// What could have.
-    pub(super) capacity: Rate,
-    /// As it is now.
-    pub(super) now: Snapshot,
-    /// Packets lost in that while.
-    pub(super) lost: u64,
-}
-
-/// Whatever shows how the link is doing.
+/// Shows the state of the link: not at all, in lines, or on the whole terminal.
 pub(super) struct Meters {
     kind: Kind,
     every: Span,
@@ -65,7 +51,7 @@ enum Kind {
 }
 
 impl Meters {
-    /// What `show` asks for, of the link of `setup`.
+    /// The meters that `show` asks for, of a link with `setup`.
     pub(super) fn new(show: &Show, setup: &Setup) -> Result<Meters, Failure> {
         let (kind, every) = if show.plain {
             (Kind::Lines, LINES)
@@ -83,14 +69,14 @@ impl Meters {
         Ok(Meters { kind, every, next: Instant::ZERO + every, before, services })
     }
 
-    /// Where meters cover the terminal, what a program prints goes to them.
+    /// If the meters cover the terminal, redirects the output of a program to them.
     pub(super) fn redirect(&self, command: &mut Command) {
         if let Kind::Screen(_) = self.kind {
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         }
     }
 
-    /// What a program prints is shown, where it was redirected.
+    /// Shows the output of a program that was redirected.
     pub(super) fn follow(&mut self, running: &mut Running) {
         if let Kind::Screen(screen) = &mut self.kind {
             let child = running.child();
@@ -99,7 +85,7 @@ impl Meters {
         }
     }
 
-    /// Gives the terminal back, once all programs have ended, and prints there what they printed.
+    /// Restores the terminal once all programs have ended, and prints their output.
     pub(super) fn finish(self) -> Result<(), Failure> {
         if let Kind::Screen(screen) = self.kind {
             let left_out = screen.finish()?;
@@ -110,19 +96,19 @@ impl Meters {
         Ok(())
     }
 
-    /// Whether whoever watches has seen enough.
+    /// Whether the user has asked to quit.
     pub(super) fn is_quitted(&self) -> bool {
         matches!(&self.kind, Kind::Screen(screen) if screen.is_quitted())
     }
 
-    /// Shows how it is doing, if it is time to.
-    pub(super) fn show(&mut self, live: &Live) -> Result<(), Failure> {
-        let now = live.clock().now();
+    /// Shows the state of the link if it is time to.
+    pub(super) fn show(&mut self, link: &RunningLink) -> Result<(), Failure> {
+        let now = link.clock().now();
         if now < self.next || matches!(self.kind, Kind::Nothing) {
             return Ok(());
         }
         self.next = now + self.every;
-        let readings = Direction::BOTH.map(|direction| self.read(direction, live));
+        let readings = Direction::BOTH.map(|direction| self.read(direction, link));
         match &mut self.kind {
             Kind::Nothing => {}
             Kind::Lines => {
@@ -133,8 +119,9 @@ impl Meters {
         Ok(())
     }
 
-    fn read(&mut self, direction: Direction, live: &Live) -> Reading {
-        let now = live.snapshot(direction);
+    /// The reading of one direction since the last one.
+    fn read(&mut self, direction: Direction, link: &RunningLink) -> Reading {
+        let now = link.snapshot(direction);
         let before = std::mem::replace(&mut self.before[direction as usize], now);
         let time = now.at.saturating_since(before.at);
         let rate = |bytes: u64| Rate::from_mbps(8e-6 * bytes as f64 / time.as_secs_f64().max(1e-9));
@@ -156,25 +143,9 @@ impl Meters {
 fn line(now: Instant, readings: &[Reading; 2]) -> String {
     let mut text = format!("{:6.1} s", now.as_secs_f64());
     for (direction, reading) in Direction::BOTH.iter().zip(readings) {
-        text += &format!("  {:<4} {}", direction.name(), described(reading));
+        text += &format!("  {:<4} {}", direction.name(), reading.describe());
     }
     text + "\n"
-}
-
-/// A reading in words.
-pub(super) fn described(reading: &Reading) -> String {
-    let Reading { carried, capacity, now, lost, .. } = reading;
-    let mut text = format!(
-        "{:7.2} of {:7.2} Mbps, queue {:4}, delay {:7.1} ms",
-        carried.as_mbps(),
-        capacity.as_mbps(),
-        now.queue.packets,
-        now.total.as_millis_f64()
-    );
-    if *lost > 0 {
-        text += &format!(", {lost} lost");
-    }
-    text
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod logs;
 mod meters;
 mod output;
 mod program;
+mod reading;
 mod screen;
 
 use crate::shell::{self, Failure};
@@ -62,7 +63,7 @@ pub(crate) struct Args {
     /// Run this by a shell at the other end as long as COMMAND runs
     #[arg(long, value_name = "COMMAND", help_heading = "Ends")]
     peer: Option<String>,
-    /// End after so long, whatever COMMAND does, with code 0
+    /// End after this long, whatever COMMAND does, with code 0
     #[arg(long, value_name = "DURATION", help_heading = "Ends")]
     duration: Option<Span>,
     /// By what right this process makes networks, once it has taken it.
@@ -74,7 +75,7 @@ pub(crate) struct Args {
     show: Show,
 }
 
-/// What the link did, and the seed that it did so with.
+/// The report of a link, with its random seed.
 #[derive(Serialize)]
 struct Seeded {
     seed: u64,
@@ -91,10 +92,10 @@ enum WorldFlag {
 }
 
 impl Args {
-    /// Takes the rights that it needs, which takes a process that has no threads yet.
+    /// Acquires the privileges, before the process has threads.
     pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
         if self.bridge.is_none() {
-            self.rights = Some(Rights::take()?);
+            self.rights = Some(Rights::acquire()?);
         }
         Ok(())
     }
@@ -113,8 +114,8 @@ impl Args {
         }
     }
 
-    /// Where the other end is.
-    fn world(&self) -> Result<exm_emulator::World, Failure> {
+    /// The network of the other end.
+    fn world(&self) -> Result<exm_emulator::OutsideNetwork, Failure> {
         let is_root = self.rights == Some(Rights::Root);
         match self.world {
             Some(WorldFlag::Host) if !is_root => {
@@ -122,13 +123,13 @@ impl Args {
                                leave this out";
                 Err(Failure::invalid_value("host", "--world", problem))
             }
-            Some(WorldFlag::Host) => Ok(exm_emulator::World::Here),
-            None if is_root && self.peer.is_none() => Ok(exm_emulator::World::Here),
-            _ => Ok(exm_emulator::World::Namespace),
+            Some(WorldFlag::Host) => Ok(exm_emulator::OutsideNetwork::Host),
+            None if is_root && self.peer.is_none() => Ok(exm_emulator::OutsideNetwork::Host),
+            _ => Ok(exm_emulator::OutsideNetwork::Namespace),
         }
     }
 
-    /// Who COMMAND is, where that is not who this process is.
+    /// The identity of COMMAND, if not that of this process.
     fn identity(&self) -> Option<Identity> {
         match self.rights {
             Some(Rights::OwnNamespace(identity)) => Some(identity),
@@ -136,7 +137,7 @@ impl Args {
         }
     }
 
-    /// Tells what the link did.
+    /// Prints the report.
     fn report(&self, setup: &Setup, emulated: &Emulated, missed: [u64; 2]) -> Result<(), Failure> {
         let report = Report::new(setup, emulated, missed);
         if self.show.json {
@@ -144,7 +145,7 @@ impl Args {
             return shell::print_json(&shell::json(&seeded, None)?);
         }
         if !self.show.quiet {
-            // Beside what COMMAND prints, which may go elsewhere.
+            // To standard error, beside the output of COMMAND.
             shell::tell(&report.to_string());
         }
         Ok(())

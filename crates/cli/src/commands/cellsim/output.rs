@@ -1,23 +1,23 @@
-//! What programs print while meters cover the terminal.
+//! The output of programs while meters cover the terminal.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-/// How many bytes of it are kept, to be printed once the terminal is free again.
+/// How many bytes are kept, to be printed once the terminal is restored.
 const KEPT: usize = 4 << 20;
-/// How many characters of a line are shown beside the meters.
+/// How many characters of a line are shown.
 const WIDTH: usize = 500;
 
-/// Where a program printed.
+/// An output stream of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
-    /// On its standard output.
+    /// Standard output.
     Out,
-    /// On its standard error.
+    /// Standard error.
     Err,
 }
 
-/// What programs printed, line by line: the latest of it.
+/// The most recent output of programs, in lines.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     lines: VecDeque<(Stream, Vec<u8>)>,
@@ -26,7 +26,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Adds a line with its end.
+    /// Adds a line with its line break.
     pub(super) fn add(&mut self, stream: Stream, line: &[u8]) {
         self.bytes += line.len();
         self.lines.push_back((stream, line.to_vec()));
@@ -38,7 +38,7 @@ impl Output {
         }
     }
 
-    /// The last lines, `count` at most, as they may be shown.
+    /// The last lines, at most `count`, without control characters.
     pub(super) fn last(&self, count: usize) -> Vec<String> {
         let shown = |(_, line): &(Stream, Vec<u8>)| {
             let text = String::from_utf8_lossy(line);
@@ -47,7 +47,7 @@ impl Output {
         self.lines.iter().skip(self.lines.len().saturating_sub(count)).map(shown).collect()
     }
 
-    /// Prints all that is kept where the programs printed it. Returns how many lines before are not.
+    /// Prints what is kept to the original streams. Returns how many earlier lines were not kept.
     pub(super) fn print(&self, out: &mut impl Write, err: &mut impl Write) -> io::Result<u64> {
         for (stream, line) in &self.lines {
             match stream {

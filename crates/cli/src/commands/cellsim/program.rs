@@ -1,11 +1,11 @@
-//! A program inside the link.
+//! Runs a program inside the link.
 
 use super::Args;
 use super::inside::Inside;
 use super::meters::Meters;
 use crate::interrupt;
 use crate::shell::{self, Failure, quoted};
-use exm_emulator::{Ends, Live, Outside, Reach, Setup, World, emulate};
+use exm_emulator::{Ends, OutsideNetwork, Reach, RunningLink, Setup, Uplink, emulate};
 use exm_os::{Confined, Running, Signal, Signals, Waiter};
 use exm_units::{Instant, Span};
 use std::ffi::OsString;
@@ -14,23 +14,23 @@ use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Duration;
 
-/// How often it is looked whether the program has ended.
+/// How often the program is checked.
 const LOOK: Span = Span::from_millis(10);
-/// How long a program that was asked to end has for it.
+/// How long a program may take to end after it was asked to.
 const GRACE: Span = Span::from_secs(2);
 
-/// Runs the program that `args` name inside the link of `setup`.
+/// Runs the program of `args` inside the link of `setup`.
 pub(super) fn run(args: &Args, setup: &Setup, described: [String; 2]) -> Result<ExitCode, Failure> {
     let world = args.world()?;
     let ends = Ends::new(world)?;
-    let outside = Outside::connect(&ends, world)?;
+    let outside = Uplink::connect(&ends, world)?;
     tell_of_world(args, world, &outside);
     let logs = args.logs.begin(setup, described)?;
     let signals = Signals::catch()?;
     interrupt::hand_over();
     let mut meters = Meters::new(&args.show, setup)?;
-    let work = |live: &Live| attend(args, (&ends, &outside), live, &signals, &mut meters);
-    let done = emulate(setup, ends.ports(), logs.watches(), work);
+    let work = |link: &RunningLink| attend(args, (&ends, &outside), link, &signals, &mut meters);
+    let done = emulate(setup, ends.ports(), logs.observers(), work);
     meters.finish()?;
     let (ended, emulated) = done?;
     let missed = ends.missed()?;
@@ -40,26 +40,27 @@ pub(super) fn run(args: &Args, setup: &Setup, described: [String; 2]) -> Result<
     Ok(code)
 }
 
-/// Says what the program can reach, where that is less than may be expected.
-fn tell_of_world(args: &Args, world: World, outside: &Outside) {
+/// Reports what the program cannot reach.
+fn tell_of_world(args: &Args, world: OutsideNetwork, outside: &Uplink) {
     if let (Reach::Nothing(why), false) = (&outside.reach, args.show.quiet) {
         let what = match world {
-            World::Here => "inside the link only this machine can be reached",
-            World::Namespace if args.peer.is_some() => {
+            OutsideNetwork::Host => "inside the link only this machine can be reached",
+            OutsideNetwork::Namespace if args.peer.is_some() => {
                 "inside the link only what --peer runs can be reached"
             }
-            World::Namespace => "inside the link nothing can be reached but the link's other end",
+            OutsideNetwork::Namespace => {
+                "inside the link nothing can be reached but the link's other end"
+            }
         };
         shell::note(&format!("{what}: {why}"));
     }
 }
 
-/// Runs the program, and what runs at the other end, until it ends or is to end. Returns what to end
-/// with.
+/// Runs the program and its peer until it ends or is stopped. Returns the exit code.
 fn attend(
     args: &Args,
-    (ends, outside): (&Ends, &Outside),
-    live: &Live,
+    (ends, outside): (&Ends, &Uplink),
+    link: &RunningLink,
     signals: &Signals,
     meters: &mut Meters,
 ) -> Result<ExitCode, Failure> {
@@ -72,7 +73,7 @@ fn attend(
     }
     let mut running = start(args, ends, outside, meters)?;
     meters.follow(&mut running);
-    let clock = live.clock();
+    let clock = link.clock();
     let waiter = Waiter::new(clock, Span::ZERO);
     let mut deadline = args.duration.map_or(Instant::MAX, |duration| clock.now() + duration);
     let mut asked = false;
@@ -82,13 +83,13 @@ fn attend(
         if let Some(status) = running.ended()? {
             return Ok(if is_over { ExitCode::SUCCESS } else { code(status) });
         }
-        if live.has_stopped() {
+        if link.has_stopped() {
             return Ok(ExitCode::FAILURE);
         }
         let now = clock.now();
         let to_end = match signals.take() {
-            // The program has it from the terminal as well, and this ends when it does; unless the user
-            // insists.
+            // The terminal has sent it to the program as well, whose end ends this; a second one asks for the
+            // end.
             Some(Signal::Interrupt) => {
                 let since = now.saturating_since(*interrupted.get_or_insert(now));
                 Duration::from_nanos(since.as_nanos()) > interrupt::SAME
@@ -97,30 +98,30 @@ fn attend(
             None => false,
         };
         if asked && now >= deadline {
-            // It is killed as it is dropped.
+            // It is killed when it is dropped.
             return Ok(if is_over { ExitCode::SUCCESS } else { ExitCode::from(128 + 9) });
         }
         if !asked && (to_end || meters.is_quitted() || now >= deadline) {
             asked = true;
-            // What was to take so long has done its work.
+            // Reaching the --duration is a success.
             is_over = !to_end && !meters.is_quitted();
             deadline = now + GRACE;
             running.terminate()?;
         }
-        meters.show(live)?;
+        meters.show(link)?;
         waiter.wait([signals.as_fd()], now + LOOK)?;
     }
 }
 
 /// Starts the program.
-fn start(args: &Args, ends: &Ends, outside: &Outside, meters: &Meters) -> Result<Running, Failure> {
+fn start(args: &Args, ends: &Ends, outside: &Uplink, meters: &Meters) -> Result<Running, Failure> {
     let inside = Inside::new(&args.command);
     if inside.is_interactive && !args.show.quiet {
         shell::note("this shell is inside the link: leave it by exit");
     }
     let mut command = inside.command();
-    command.env("EXM_PEER", ends.world.ip.to_string());
-    command.env("EXM_PEER6", ends.world.ip6.to_string());
+    command.env("EXM_PEER", ends.outside.ip.to_string());
+    command.env("EXM_PEER6", ends.outside.ip6.to_string());
     command.env("EXM_ADDRESS", ends.inside.ip.to_string());
     if let Some(machine) = outside.machine {
         command.env("EXM_HOST", machine.to_string());
@@ -134,20 +135,20 @@ fn start(args: &Args, ends: &Ends, outside: &Outside, meters: &Meters) -> Result
     confined.run(command).map_err(|error| cannot_run(&inside.words, &error))
 }
 
-/// Starts what runs at the other end.
+/// Starts the peer at the other end.
 fn start_peer(args: &Args, ends: &Ends, peer: &str, meters: &Meters) -> Result<Running, Failure> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", peer]).env("EXM_PEER", ends.inside.ip.to_string());
-    command.env("EXM_ADDRESS", ends.world.ip.to_string());
+    command.env("EXM_ADDRESS", ends.outside.ip.to_string());
     command.stdin(std::process::Stdio::null());
     if args.show.quiet || args.show.json {
         command.stdout(std::process::Stdio::null());
     } else {
-        // Beside what COMMAND prints.
+        // Beside the output of COMMAND.
         command.stdout(io::stderr());
     }
     meters.redirect(&mut command);
-    let network = Some(&ends.world.namespace);
+    let network = Some(&ends.outside.namespace);
     let confined = Confined { network, resolv_conf: None, identity: args.identity() };
     confined.run(command).map_err(|error| cannot_run(&[peer.into()], &error))
 }
@@ -155,7 +156,7 @@ fn start_peer(args: &Args, ends: &Ends, peer: &str, meters: &Meters) -> Result<R
 fn cannot_run(command: &[OsString], error: &io::Error) -> Failure {
     let words: Vec<_> = command.iter().map(|word| quoted(&word.to_string_lossy())).collect();
     let failure = Failure::new(format!("cannot run {}: {error}", words.join(" ")));
-    // As shells say it.
+    // The exit codes of shells.
     let code = match error.kind() {
         io::ErrorKind::NotFound => 127,
         _ => 126,

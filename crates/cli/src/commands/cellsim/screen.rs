@@ -1,7 +1,7 @@
-//! Meters all over the terminal.
+//! [`Screen`]: meters on the whole terminal.
 
-use super::meters::{Reading, described};
 use super::output::{Output, Stream};
+use super::reading::Reading;
 use exm_emulator::Direction;
 use exm_units::Instant;
 use ratatui::DefaultTerminal;
@@ -18,10 +18,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// For how many seconds rates are shown.
+/// The time span of charts in seconds.
 const SECONDS: f64 = 30.0;
+/// The longest piece of a line that is read at once, in bytes.
+const MAX_LINE: u64 = 1 << 16;
 
-/// Meters all over the terminal, which is as it was when this is dropped.
+/// Meters on the whole terminal, which is restored when this is dropped.
 pub(super) struct Screen {
     terminal: DefaultTerminal,
     output: Arc<Mutex<Output>>,
@@ -30,7 +32,7 @@ pub(super) struct Screen {
     quitted: bool,
 }
 
-/// Rates by the time, in seconds and Mbps.
+/// Rates by time, in seconds and Mbps.
 #[derive(Default)]
 struct History {
     offered: VecDeque<(f64, f64)>,
@@ -39,7 +41,7 @@ struct History {
 }
 
 impl Screen {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     pub(super) fn new() -> io::Result<Screen> {
         Ok(Screen {
             terminal: ratatui::try_init()?,
@@ -50,26 +52,25 @@ impl Screen {
         })
     }
 
-    /// Shows what is read from `pipe`, if there is one, line by line.
+    /// Shows what is read from `pipe`, if there is one, line by line. A line that is longer than
+    /// [`MAX_LINE`] is shown and kept in pieces, so that a program that prints no line break takes no
+    /// more memory than others.
     pub(super) fn follow(&mut self, stream: Stream, pipe: Option<impl Read + Send + 'static>) {
         let Some(pipe) = pipe else { return };
         let output = self.output.clone();
-        // It ends with the program, and at the latest with this process.
+        // The thread ends with the program, at the latest with this process.
         self.readers.push(thread::spawn(move || {
-            let mut lines = BufReader::new(pipe);
-            let mut line = Vec::new();
-            while matches!(lines.read_until(b'\n', &mut line), Ok(length) if length > 0) {
-                output.lock().unwrap_or_else(PoisonError::into_inner).add(stream, &line);
-                line.clear();
-            }
+            read_lines(pipe, |line| {
+                output.lock().unwrap_or_else(PoisonError::into_inner).add(stream, line);
+            });
         }));
     }
 
-    /// Gives the terminal back and prints what was read, once the programs have ended. Returns how many
-    /// lines are left out.
+    /// Restores the terminal, and prints the output once the programs have ended. Returns how many lines were
+    /// not kept.
     pub(super) fn finish(mut self) -> io::Result<u64> {
         for reader in std::mem::take(&mut self.readers) {
-            // One that panicked has read all that it will.
+            // A reader that panicked has read all that it can.
             let _ = reader.join();
         }
         let output = self.output.clone();
@@ -78,7 +79,7 @@ impl Screen {
         output.print(&mut io::stdout().lock(), &mut io::stderr().lock())
     }
 
-    /// Whether q or an interrupt was typed.
+    /// Whether the user has asked to quit.
     pub(super) fn is_quitted(&self) -> bool {
         self.quitted
     }
@@ -111,7 +112,21 @@ impl Drop for Screen {
     }
 }
 
-/// Whether the user wants it to end.
+/// Passes each line of `input` with its line break to `each`, in pieces of at most [`MAX_LINE`] bytes, until the
+/// input ends or fails.
+fn read_lines(input: impl Read, mut each: impl FnMut(&[u8])) {
+    let mut input = BufReader::new(input);
+    let mut line = Vec::new();
+    while matches!(
+        input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line),
+        Ok(length) if length > 0
+    ) {
+        each(&line);
+        line.clear();
+    }
+}
+
+/// Whether the user has asked to quit.
 fn is_quit() -> io::Result<bool> {
     let mut quit = false;
     while event::poll(Duration::ZERO)? {
@@ -162,7 +177,7 @@ impl History {
                 .data(points)
         });
         let now = now.as_secs_f64();
-        let title = format!(" {} {} ", direction.name(), described(reading));
+        let title = format!(" {} {} ", direction.name(), reading.describe());
         let chart = Chart::new(datasets.collect())
             .block(Block::bordered().title(title))
             .x_axis(Axis::default().bounds([now - SECONDS, now]))
@@ -179,4 +194,18 @@ fn draw_output(frame: &mut Frame, area: Rect, lines: &[String]) {
     let lines: Vec<Line> = last.map(|line| Line::raw(line.as_str())).collect();
     let block = Block::bordered().title(" output; q ends it ");
     frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_end_is_read_in_pieces() {
+        let endless = io::repeat(b'x').take(5 * MAX_LINE / 2);
+        let mut pieces = Vec::new();
+        read_lines(endless.chain(&b"\nlast"[..]), |piece| pieces.push(piece.len()));
+        let whole = MAX_LINE as usize;
+        assert_eq!(pieces, [whole, whole, whole / 2 + 1, 4]);
+    }
 }

@@ -12,18 +12,18 @@ const DEFAULT_CPU: Span = Span::from_secs(600);
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct Budget {
-    /// End after so much CPU time of all threads [default: 10min where nothing else ends it]
+    /// End after this much CPU time, summed over threads [default: 10min without other limits]
     ///
     /// What a design had spent before it was interrupted counts.
     #[arg(long, value_name = "DURATION", value_parser = cpu_time)]
     pub(crate) cpu: Option<Span>,
-    /// End when a table of so many rules, or more, has been judged
+    /// End when a table of this many rules or more has been judged
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rules: Option<u32>,
-    /// End when a table is judged to score so much, or more
+    /// End when the judged score of a table reaches this
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = score)]
     pub(crate) score: Option<f64>,
-    /// End after so many steps of the search
+    /// End after this many steps of the search
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) steps: Option<u64>,
 }

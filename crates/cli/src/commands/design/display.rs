@@ -5,7 +5,7 @@ use crate::progress;
 use crate::shell;
 use crate::visible::visible;
 use exm_design::{Designer, Progress};
-use exm_remy::counted;
+use exm_store::counted;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Duration;

@@ -4,9 +4,9 @@ use super::Args;
 use super::log::is_log;
 use crate::outputs::check_output;
 use crate::shell::Failure;
-use exm_design::Designer;
-use exm_remy::TableFile;
-use exm_remy::file::remove_regular;
+use exm_design::{Designer, Model};
+use exm_store::remove_regular;
+use exm_table::TableFile;
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -32,12 +32,25 @@ impl Args {
         }
     }
 
+    /// Where the tables that `model` designs are written: with the name of each, where there are several.
+    pub(super) fn outputs(&self, model: &Model) -> Vec<PathBuf> {
+        let [_, _, ..] = model.tables() else { return vec![self.output.clone()] };
+        let end = self.output.extension().and_then(|end| end.to_str()).unwrap_or("json");
+        let named = |name: &String| {
+            let word = |c: char| if c.is_alphanumeric() || c == '-' { c } else { '_' };
+            let name: String = name.chars().map(word).collect();
+            self.output.with_extension(format!("{name}.{end}"))
+        };
+        model.tables().iter().map(named).collect()
+    }
+
     /// Refuses a name that tells no format, and files that may not be written, before the work and
     /// before any of them is touched. What exists is overwritten by --force, and by --resume what
     /// `resumed`, the design to be gone on with, wrote itself.
     pub(super) fn check_files(
         &self,
         files: &Files,
+        model: &Model,
         resumed: Option<&Designer>,
     ) -> Result<(), Failure> {
         let end = self.output.extension().and_then(|end| end.to_str());
@@ -46,16 +59,15 @@ impl Args {
             let problem = "end its name in .json, or in .dna for Remy's own format";
             return Err(Failure::invalid_value(&value, "--out", problem));
         }
-        let table_is_own = resumed.is_some_and(|designer| is_table_of(designer, &self.output));
+        let tables = self.outputs(model);
+        let is_own = |path: &&PathBuf| resumed.is_some_and(|designer| is_table_of(designer, path));
         let log_is_own = resumed.is_some() && is_log(&files.log);
-        let outputs = [
-            (files.checkpoint.as_path(), resumed.is_some()),
-            (self.output.as_path(), table_is_own),
-            (files.log.as_path(), log_is_own),
-        ];
+        let mut outputs = vec![(files.checkpoint.as_path(), resumed.is_some())];
+        outputs.extend(tables.iter().map(|path| (path.as_path(), is_own(&path))));
+        outputs.push((files.log.as_path(), log_is_own));
         let mut others: Vec<&Path> = vec![&self.model];
         others.extend(self.start.as_deref());
-        for (path, is_own) in outputs {
+        for &(path, is_own) in &outputs {
             let checked = check_output(path, &others, self.force || is_own);
             if resumed.is_some() {
                 checked.map_err(|failure| {

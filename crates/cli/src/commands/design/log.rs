@@ -3,7 +3,7 @@
 use crate::interrupt;
 use crate::shell::Failure;
 use exm_design::{Designer, Progress};
-use exm_remy::file::write_atomically;
+use exm_store::write_atomically;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

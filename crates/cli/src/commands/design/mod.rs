@@ -15,11 +15,14 @@ use crate::codes::INTERRUPTED;
 use crate::commands::score;
 use crate::complete;
 use crate::shell::{self, Failure, Printing};
+use crate::shipped;
 use crate::tables;
 use crate::threads::Threads;
 use exm_design::score::{Contender, HeldOut, Scheme, Scores};
-use exm_design::{Designer, Model, SearchKind};
-use exm_remy::{ArrivalTimes, Provenance, RuleTable, Score, TableFile, counted};
+use exm_design::{Designer, Model, SearchKind, SeveralTables, StartError};
+use exm_remy::RuleTable;
+use exm_store::counted;
+use exm_table::{ArrivalTimes, Provenance, Score, TableFile};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use summary::Summary;
@@ -33,18 +36,20 @@ threads and however often the design was interrupted. An interrupt (Ctrl-C) ends
 the present step with nothing lost: go on with --resume, also to spend more on a finished one.
 
 Examples:
-  exm design models/general-delta1.toml -o cc.json --cpu 10min
-  exm design models/general-delta1.toml -o cc.json --cpu 1h --resume
-  exm design models/1x.toml -o 1x.dna --rules 32 --search paper --seed 7";
+  exm design general-delta1 -o cc.json --cpu 10min
+  exm design general-delta1 -o cc.json --cpu 1h --resume
+  exm design 1x -o 1x.dna --rules 32 --search paper --seed 7";
 
 /// Design a rule table for a model of networks and an objective
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The model: what is assumed of networks and asked of their senders
-    #[arg(value_name = "MODEL.toml")]
+    /// The model: what is assumed of networks and asked of their senders; a file, or the name of a
+    /// shipped one
+    #[arg(value_name = "MODEL", add = complete::models())]
     model: PathBuf,
-    /// Where to write the table: .json, or .dna for Remy's own format, which keeps no provenance
+    /// Where to write the table: .json, or .dna for Remy's own format, which keeps no provenance; where the
+    /// model designs several tables, cc.json becomes cc.NAME.json for each
     #[arg(short, long = "out", alias = "output", value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
@@ -61,7 +66,7 @@ pub(crate) struct Args {
     /// by the model's signals only
     #[arg(long, value_name = "TABLE", help_heading = "Search", conflicts_with = "resume", add = complete::tables())]
     start: Option<PathBuf>,
-    /// Score the finished table on so many held-out networks; 0 for none
+    /// Score the finished table on this many held-out networks; 0 for none
     #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Search")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     specimens: u32,
@@ -90,7 +95,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.threads.start()?;
-        let model = Model::load(&self.model)?;
+        let model = shipped::model(&self.model)?;
         let budget = self.budget.clone().or_default();
         let files = self.files();
         let designer = self.designer(model, &files)?;
@@ -101,35 +106,44 @@ impl Args {
         let mut run = Run::new(designer, budget, &files, self.quiet)?;
         let end = run.go()?;
         let designer = run.designer();
-        let table = designer.finish();
-        let command = shell::command_line();
-        let mut file = TableFile { provenance: provenance(designer, &table, command), table };
-        if let (Some(start), Some(notes)) = (&self.start, &mut file.provenance.notes) {
-            notes.push_str(&format!("; it started from {}", start.display()));
-        }
-        save(&file, &self.output)?;
+        let tables = designer.finish();
+        let outputs = self.outputs(designer.model());
+        let mut made: Vec<TableFile> =
+            (0..).zip(tables.clone()).map(|(i, t)| self.file(designer, i, t)).collect();
+        save_all(&made, &outputs)?;
         if end == End::Interrupted {
             let tip = format!("go on with: {}", self.resume_command());
             let text = format!(
                 "interrupted after {}; {} and its checkpoint are written",
-                counted(designer.steps() as usize, "step", "steps"),
-                self.output.display()
+                counted(designer.steps(), "step", "steps"),
+                named(&outputs)
             );
             return Err(Failure::new(text).with_tip(tip).with_code(INTERRUPTED));
         }
         let scores = match self.specimens {
             0 => None,
-            count => Some(held_out(designer, &file.table, count as usize)?),
+            count => Some(held_out(designer, tables, count as usize)?),
         };
         if let Some(scores) = &scores {
-            file.provenance.held_out_score = Some(score_of(scores));
-            save(&file, &self.output)?;
+            for file in &mut made {
+                file.provenance.held_out_score = Some(score_of(scores));
+            }
+            save_all(&made, &outputs)?;
         }
         if self.clean {
             files::remove(&files.checkpoint)?;
         }
-        self.printing.print(&Summary::new(&self, designer, &file, scores.as_ref(), end))?;
+        self.printing.print(&Summary::new(&self, designer, &made, scores.as_ref(), end))?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The file of table number `index` that `designer` made.
+    fn file(&self, designer: &Designer, index: usize, table: RuleTable) -> TableFile {
+        let mut provenance = provenance(designer, index, &table, shell::command_line());
+        if let (Some(start), Some(notes)) = (&self.start, &mut provenance.notes) {
+            notes.push_str(&format!("; it started from {}", start.display()));
+        }
+        TableFile { table, provenance }
     }
 
     /// The design to go on with: new, or that of the checkpoint. None of its files is in the way.
@@ -153,7 +167,7 @@ impl Args {
             }
             Some(text) if self.resume => {
                 let designer = self.resumed(&model, checkpoint, &text)?;
-                self.check_files(files, Some(&designer))?;
+                self.check_files(files, &model, Some(&designer))?;
                 Ok(designer)
             }
             Some(text) if !self.force && Designer::is_checkpoint(&text) => {
@@ -161,7 +175,7 @@ impl Args {
                 Err(Failure::new(format!("{path} holds a design already")).with_tip(tip))
             }
             _ => {
-                self.check_files(files, None)?;
+                self.check_files(files, &model, None)?;
                 let search = self.search.unwrap_or(SearchKind::Evolve);
                 let seed = self.seed.unwrap_or(DEFAULT_SEED);
                 self.begun(model, search, seed)
@@ -171,13 +185,18 @@ impl Args {
 
     /// A new design, from nothing or from --start.
     fn begun(&self, model: Model, search: SearchKind, seed: u64) -> Result<Designer, Failure> {
-        let Some(start) = &self.start else { return Ok(Designer::new(model, search, seed)) };
+        let Some(start) = &self.start else {
+            return Designer::new(model, search, seed).map_err(several);
+        };
         let table = tables::load(start)?.table;
-        Designer::starting_from(&table, model, search, seed).map_err(|error| {
-            let tip = "list them in signals under [design], or start from another table";
-            let path = start.display();
-            let text = format!("cannot start from {path}: {error}, which the model leaves out");
-            Failure::new(text).with_tip(tip)
+        Designer::starting_from(&table, model, search, seed).map_err(|error| match error {
+            StartError::Search(error) => several(error),
+            StartError::Signals(error) => {
+                let tip = "list them in signals under [design], or start from another table";
+                let path = start.display();
+                let text = format!("cannot start from {path}: {error}, which the model leaves out");
+                Failure::new(text).with_tip(tip)
+            }
         })
     }
 
@@ -212,20 +231,33 @@ impl Args {
     }
 }
 
-fn save(file: &TableFile, path: &Path) -> Result<(), Failure> {
-    crate::interrupt::shielded(|| file.save(path)).map_err(|error| {
-        let tip = "the checkpoint holds the whole design: the same command with --resume writes it";
-        Failure::from(error).with_tip(tip)
-    })
+fn several(error: SeveralTables) -> Failure {
+    Failure::usage(error.to_string()).with_tip("leave --search out: the default search does")
 }
 
-/// Scores a finished table where the search has never looked.
+fn save_all(files: &[TableFile], paths: &[PathBuf]) -> Result<(), Failure> {
+    let save = |(file, path): (&TableFile, &PathBuf)| {
+        crate::interrupt::shielded(|| file.save(path)).map_err(|error| {
+            let tip =
+                "the checkpoint holds the whole design: the same command with --resume writes it";
+            Failure::from(error).with_tip(tip)
+        })
+    };
+    files.iter().zip(paths).try_for_each(save)
+}
+
+/// "a.json", or "a.json and b.json".
+fn named(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" and ")
+}
+
+/// Scores finished tables where the search has never looked.
 pub(crate) fn held_out(
     designer: &Designer,
-    table: &RuleTable,
+    tables: Vec<RuleTable>,
     specimens: usize,
 ) -> Result<Scores, Failure> {
-    let contender = Contender { name: "table".into(), scheme: Scheme::Table(table.clone()) };
+    let contender = Contender { name: "table".into(), scheme: Scheme::Tables(tables) };
     let (model, seed) = (designer.model(), designer.seed());
     let on = HeldOut { seed, specimens, host: model.design().host };
     score::held_out(model, &on, &[contender])
@@ -242,26 +274,41 @@ pub(crate) fn score_of(scores: &Scores) -> Score {
     }
 }
 
-/// Where `table`, which `designer` made, comes from.
-pub(crate) fn provenance(designer: &Designer, table: &RuleTable, command: String) -> Provenance {
+/// Where `table`, number `index` of those that `designer` made, comes from.
+pub(crate) fn provenance(
+    designer: &Designer,
+    index: usize,
+    table: &RuleTable,
+    command: String,
+) -> Provenance {
     let steps = designer.steps();
     let rules = counted(table.rules().len(), "rule", "rules");
-    let taken = counted(steps as usize, "step", "steps");
-    let notes = format!(
+    let taken = counted(steps, "step", "steps");
+    let model = designer.model();
+    let own = model.classes().iter().find(|class| class.runs(index));
+    let objective = own.map_or(model.objective(), |class| &class.objective);
+    let mut notes = format!(
         "{rules} after {taken}; the same model, search, seed, start and --steps {steps} \
          make this table again"
     );
+    if let [_, _, ..] = model.tables() {
+        let name = &model.tables()[index];
+        notes.push_str(&format!(
+            "; it is \"{name}\" of {}, designed together",
+            model.tables().len()
+        ));
+    }
     Provenance {
         program: Some(format!("exm {}", env!("CARGO_PKG_VERSION"))),
         command: Some(command),
         search: Some(designer.search().name().to_owned()),
         seed: Some(designer.seed()),
         cpu_seconds: Some((designer.cpu_seconds() * 10.0).round() / 10.0),
-        objective: Some(designer.model().objective().to_string()),
+        objective: Some(objective.to_string()),
         arrival_times: Some(ArrivalTimes::Receiver),
         notes: Some(notes),
-        model_hash: Some(designer.model().fingerprint()),
-        model: Some(designer.model().text().to_owned()),
+        model_hash: Some(model.fingerprint()),
+        model: Some(model.text().to_owned()),
         ..Provenance::default()
     }
 }

@@ -8,8 +8,8 @@ use crate::interrupt;
 use crate::outputs::write_file;
 use crate::shell::Failure;
 use exm_design::Designer;
-use exm_remy::counted;
-use exm_remy::file::remove_regular;
+use exm_store::counted;
+use exm_store::remove_regular;
 use std::path::PathBuf;
 
 /// A checkpoint is written when so much CPU time has passed since the last, in seconds: no more is
@@ -99,7 +99,7 @@ impl Run {
         failure.with_tip(format!(
             "{} holds the design after {}: when there is room again, go on with --resume",
             self.checkpoint.display(),
-            counted(self.kept_steps as usize, "step", "steps")
+            counted(self.kept_steps, "step", "steps")
         ))
     }
 }

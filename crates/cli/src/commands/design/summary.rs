@@ -2,9 +2,10 @@
 
 use super::{Args, End, spoken};
 use crate::commands::score::{reach, signed};
-use exm_design::Designer;
 use exm_design::score::Scores;
-use exm_remy::{TableFile, counted};
+use exm_design::{Designer, Model};
+use exm_store::counted;
+use exm_table::TableFile;
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -17,14 +18,34 @@ pub(super) struct Summary {
     search: &'static str,
     seed: u64,
     steps: u64,
+    /// Of all tables together.
     rules: usize,
     cpu_seconds: f64,
     end: String,
     held_out: Option<HeldOut>,
+    /// The first, which is the only one unless the model designs several.
     table: PathBuf,
+    #[serde(skip)]
+    output: PathBuf,
+    tables: Vec<Table>,
     log: PathBuf,
     /// Where it is kept, to be gone on with.
     checkpoint: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Table {
+    name: String,
+    objective: String,
+    rules: usize,
+    file: PathBuf,
+}
+
+/// The mean score of one kind of senders.
+#[derive(Serialize)]
+struct ClassScore {
+    name: String,
+    score: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -33,34 +54,48 @@ struct HeldOut {
     host: &'static str,
     score: f64,
     interval: (f64, f64),
-    omniscient: f64,
-    gap: f64,
+    /// Nothing where it is not known: on several links, or with several kinds of senders.
+    omniscient: Option<f64>,
+    gap: Option<f64>,
+    /// By its own objective, each.
+    senders: Vec<ClassScore>,
     /// The sums over the networks of a grid: so many, score and omniscient score.
     sums: Option<(usize, f64, f64)>,
     #[serde(skip)]
-    text: [String; 3],
+    text: [String; 2],
 }
 
 impl Summary {
     pub(super) fn new(
         args: &Args,
         designer: &Designer,
-        file: &TableFile,
+        made: &[TableFile],
         scores: Option<&Scores>,
         end: End,
     ) -> Summary {
         let files = args.files();
+        let model = designer.model();
+        let outputs = args.outputs(model);
+        let table = |((name, file), path): ((&String, &TableFile), &PathBuf)| Table {
+            name: name.clone(),
+            objective: file.provenance.objective.clone().unwrap_or_default(),
+            rules: file.table.rules().len(),
+            file: path.clone(),
+        };
+        let tables = model.tables().iter().zip(made).zip(&outputs).map(table);
         Summary {
             model: args.model.clone(),
-            objective: designer.model().objective().to_string(),
+            objective: designer.model().objectives(),
+            output: args.output.clone(),
             search: designer.search().name(),
             seed: designer.seed(),
             steps: designer.steps(),
-            rules: file.table.rules().len(),
+            rules: made.iter().map(|file| file.table.rules().len()).sum(),
             cpu_seconds: designer.cpu_seconds(),
             end: end.to_string(),
-            held_out: scores.map(HeldOut::new),
-            table: args.output.clone(),
+            held_out: scores.map(|scores| HeldOut::new(model, scores)),
+            table: outputs[0].clone(),
+            tables: tables.collect(),
             log: files.log,
             checkpoint: (!args.clean).then_some(files.checkpoint),
         }
@@ -68,33 +103,45 @@ impl Summary {
 }
 
 impl HeldOut {
-    fn new(scores: &Scores) -> HeldOut {
+    fn new(model: &Model, scores: &Scores) -> HeldOut {
         let own = &scores.contenders[0];
         let sums = scores
             .grid
-            .map(|size| (size, own.score.mean * size as f64, scores.omniscient * size as f64));
+            .zip(scores.omniscient)
+            .map(|(size, best)| (size, own.score.mean * size as f64, best * size as f64));
+        let senders = model.classes().iter().zip(&own.classes);
+        let senders = senders.map(|(class, &score)| ClassScore { name: class.name.clone(), score });
         HeldOut {
             specimens: scores.specimens,
             host: scores.host.name(),
             score: own.score.mean,
             interval: own.score.interval(),
             omniscient: scores.omniscient,
-            gap: own.to_omniscient.mean,
+            gap: own.to_omniscient.map(|gap| gap.mean),
+            senders: senders.collect(),
             sums,
-            text: [signed(&own.score), reach(&own.score), signed(&own.to_omniscient)],
+            text: [signed(&own.score), reach(&own.score)],
         }
     }
 }
 
 impl fmt::Display for HeldOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [score, reach, gap] = &self.text;
+        let [score, reach] = &self.text;
         writeln!(
             f,
             "held-out score  {score} {reach} on {} networks that the search never met, host {}",
             self.specimens, self.host
         )?;
-        writeln!(f, "omniscient      {:.3}: a gap of {gap}", self.omniscient)?;
+        if let (Some(omniscient), Some(gap)) = (self.omniscient, self.gap) {
+            writeln!(f, "omniscient      {omniscient:.3}: a gap of {gap:.3}")?;
+        }
+        if let [_, _, ..] = &self.senders[..] {
+            for ClassScore { name, score } in &self.senders {
+                let score = score.map_or("-".to_owned(), |score| format!("{score:.3}"));
+                writeln!(f, "  {name:<13} {score} by its own objective")?;
+            }
+        }
         if let Some((size, score, omniscient)) = self.sums {
             writeln!(f, "sum of the {size}   {score:.2}, omniscient {omniscient:.2}")?;
         }
@@ -106,9 +153,13 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "Designed a table of {} in {} and {} of CPU time: {}.\n",
+            "Designed {} of {} in {} and {} of CPU time: {}.\n",
+            match self.tables.len() {
+                1 => "a table".to_owned(),
+                several => format!("{several} tables"),
+            },
             counted(self.rules, "rule", "rules"),
-            counted(self.steps as usize, "step", "steps"),
+            counted(self.steps, "step", "steps"),
             spoken(self.cpu_seconds),
             self.end
         )?;
@@ -117,7 +168,10 @@ impl fmt::Display for Summary {
             write!(f, "{held_out}")?;
         }
         let (model, table) = (self.model.display(), self.table.display());
-        writeln!(f, "table           {table}\nlog             {}", self.log.display())?;
+        for made in &self.tables {
+            writeln!(f, "table           {}", made.file.display())?;
+        }
+        writeln!(f, "log             {}", self.log.display())?;
         if let Some(checkpoint) = &self.checkpoint {
             writeln!(f, "checkpoint      {}, kept to go on from", checkpoint.display())?;
         }
@@ -125,7 +179,8 @@ impl fmt::Display for Summary {
         writeln!(f, "  exm score {table} aimd --model {model}")?;
         if self.checkpoint.is_some() {
             let minutes = (2.0 * self.cpu_seconds / 60.0).ceil().max(1.0);
-            writeln!(f, "  exm design {model} -o {table} --cpu {minutes}min --resume")?;
+            let output = self.output.display();
+            writeln!(f, "  exm design {model} -o {output} --cpu {minutes}min --resume")?;
         }
         Ok(())
     }

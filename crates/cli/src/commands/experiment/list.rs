@@ -1,9 +1,9 @@
 //! `exm experiment list`: the experiments shipped with the program.
 
-use crate::columns::Columns;
 use crate::experiments;
 use crate::shell::{Failure, Printing};
 use exm_experiment::{Options, Plan, total_work};
+use exm_store::Columns;
 use serde::Serialize;
 use std::fmt;
 use std::process::ExitCode;

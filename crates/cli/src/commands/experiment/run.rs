@@ -3,7 +3,6 @@
 use super::show::Shown;
 use super::work::{Stale, Work};
 use crate::codes;
-use crate::columns::Columns;
 use crate::commands::duration;
 use crate::complete;
 use crate::experiments;
@@ -11,6 +10,7 @@ use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use cpu_time::ProcessTime;
 use exm_experiment::{Live, MAX_RUNS, Options, PlanError, pairs};
+use exm_store::Columns;
 use exm_units::Span;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -78,14 +78,14 @@ pub(crate) struct Args {
     #[cfg(target_os = "linux")]
     #[arg(long)]
     live: bool,
-    /// Make so many live runs at the same time
+    /// Execute this many live runs at the same time
     #[cfg(target_os = "linux")]
     #[arg(long, value_name = "N", requires = "live", default_value = "1")]
     at_once: std::num::NonZeroUsize,
     /// Where they are made, once that is known to be possible.
     #[cfg(target_os = "linux")]
     #[arg(skip)]
-    lab: Option<exm_live::EmulatorLab>,
+    backend: Option<exm_emulator::live::EmulatorBackend>,
     /// Where the results go [default: results/EXPERIMENT]
     #[arg(short, long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -120,7 +120,7 @@ impl Args {
     #[cfg(target_os = "linux")]
     pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
         if self.live {
-            self.lab = Some(exm_live::EmulatorLab::open()?);
+            self.backend = Some(exm_emulator::live::EmulatorBackend::open()?);
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Args {
     /// Where runs are made in real time, if they are.
     fn live(&self) -> Option<Live<'_>> {
         #[cfg(target_os = "linux")]
-        return self.lab.as_ref().map(|lab| Live { lab, at_once: self.at_once });
+        return self.backend.as_ref().map(|backend| Live { backend, at_once: self.at_once });
         #[cfg(not(target_os = "linux"))]
         None
     }
@@ -161,7 +161,7 @@ impl Args {
         let live = self.live();
         let planned = experiments::plan(experiment, &options);
         let planned = match live {
-            Some(live) => planned.and_then(|plan| plan.live(live.lab)),
+            Some(live) => planned.and_then(|plan| plan.live(live.backend)),
             None => planned,
         };
         let plan = planned.map_err(|error| match &error {

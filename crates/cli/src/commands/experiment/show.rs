@@ -1,9 +1,8 @@
 //! `exm experiment show`: results again.
 
-use crate::columns::Columns;
 use crate::options::Setup;
 use crate::shell::{Failure, Printing};
-use exm_experiment::{Results, TextTable};
+use exm_experiment::Results;
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -77,13 +76,10 @@ impl fmt::Display for Shown<'_> {
         }
         writeln!(f)?;
         for table in results.tables() {
-            let TextTable { caption, words, lines } = TextTable::new(&table);
-            if !caption.is_empty() {
-                writeln!(f, "{caption}:")?;
+            if !table.caption.is_empty() {
+                writeln!(f, "{}:", table.caption)?;
             }
-            let mut columns = Columns::new(words);
-            lines.into_iter().for_each(|line| columns.line(line));
-            writeln!(f, "{columns}")?;
+            writeln!(f, "{}", table.text())?;
         }
         for note in &results.notes {
             writeln!(f, "note: {note}\n")?;

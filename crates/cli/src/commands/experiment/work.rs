@@ -5,7 +5,7 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::shell::{Failure, note};
 use exm_experiment::{Live, LiveError, Plan, Results, Rows, Store, StoreError, Watch, is_complete};
-use exm_remy::counted;
+use exm_store::counted;
 use std::path::Path;
 
 /// What to do with runs that are there already and are of something else.

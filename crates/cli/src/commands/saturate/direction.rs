@@ -1,4 +1,4 @@
-//! [`Direction`]: one way of a recording, and its files.
+//! [`Direction`]: one direction of a recording, and its files.
 
 use crate::shell::Failure;
 use exm_saturator::{Arrival, Precision, Recorder, Saturation, Second};
@@ -8,17 +8,17 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The headers that a packet has before its payload: IPv4's and UDP's.
+/// The headers of a packet: IPv4 and UDP.
 const HEADERS: u64 = 28;
 
-/// A file that is written as the recording goes on.
+/// A file that is written during the recording.
 pub(super) struct Output {
     path: PathBuf,
     file: BufWriter<File>,
 }
 
 impl Output {
-    /// A new file; what is there already is overwritten by `force` alone.
+    /// Creates a file; an existing one is overwritten only with `force`.
     pub(super) fn create(path: PathBuf, force: bool) -> Result<Output, Failure> {
         let mut options = OpenOptions::new();
         options.write(true);
@@ -34,18 +34,18 @@ impl Output {
         }
     }
 
-    /// Writes `line` and its end.
+    /// Writes `line` and a line break.
     pub(super) fn line(&mut self, line: &str) -> Result<(), Failure> {
         writeln!(self.file, "{line}").map_err(|error| failed(&self.path, &error))
     }
 
-    /// Hands everything to the system.
+    /// Flushes the file.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         self.file.flush().map_err(|error| failed(&self.path, &error))
     }
 }
 
-/// A file is there already.
+/// The failure for an existing file.
 fn taken(path: &Path) -> Failure {
     Failure::new(format!("{} exists already", path.display()))
         .with_tip("give --force to overwrite it")
@@ -55,30 +55,30 @@ fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("cannot write {}: {error}", path.display()))
 }
 
-/// The names of the columns that [`Direction::close`] writes.
+/// The columns that [`Direction::close`] writes.
 pub(super) const COLUMNS: &str =
     "second,direction,received,missing,least_queueing_ms,most_queueing_ms,window,saturated";
 
-/// One way: its trace, and how saturated it is.
+/// One direction: its trace, and how saturated it is.
 pub(super) struct Direction {
     name: &'static str,
     path: PathBuf,
     recorder: Recorder<BufWriter<File>>,
     saturation: Saturation,
-    /// The last second that is over.
+    /// The last second that is complete.
     latest: Option<Second>,
     total: Total,
-    /// The size of packets, in bytes.
+    /// The size of packets in bytes.
     size: u64,
 }
 
-/// What one way amounts to.
+/// The totals of one direction.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Total {
     trace: PathBuf,
     packets: u64,
     missing: u64,
-    /// Whole seconds, from the first arrival to the last.
+    /// Whole seconds from the first to the last arrival.
     seconds: u64,
     saturated_seconds: u64,
     mbps: f64,
@@ -87,7 +87,7 @@ pub(super) struct Total {
 }
 
 impl Direction {
-    /// Records the way called `name` in a file; packets have `payload` bytes.
+    /// Records the direction called `name` in a file; packets have `payload` bytes.
     pub(super) fn new(
         name: &'static str,
         output: Output,
@@ -100,14 +100,14 @@ impl Direction {
         Direction { name, path: output.path, recorder, saturation, latest: None, total, size }
     }
 
-    /// A packet arrived, whose sender kept `window` packets in flight.
+    /// Adds an arrival, with the sender's window of `window` packets.
     pub(super) fn arrived(&mut self, arrival: Arrival, window: u32) -> Result<(), Failure> {
         self.recorder.arrived(arrival.received_at).map_err(|error| failed(&self.path, &error))?;
         self.saturation.arrived(arrival, window);
         Ok(())
     }
 
-    /// Writes the seconds that are over into `table`, and what was recorded into its file.
+    /// Writes the complete seconds to `table`, and flushes the trace.
     pub(super) fn close(&mut self, table: &mut Output) -> Result<(), Failure> {
         while let Some(second) = self.saturation.closed() {
             self.total.seconds += 1;
@@ -124,7 +124,7 @@ impl Direction {
         self.recorder.flush().map_err(|error| failed(&self.path, &error))
     }
 
-    /// Writes the last second, which is not whole, too; what it amounts to.
+    /// Writes the last, incomplete second too, and returns the totals.
     pub(super) fn finish(mut self, table: &mut Output) -> Result<Total, Failure> {
         self.close(table)?;
         if let Some(last) = self.saturation.last() {
@@ -151,7 +151,7 @@ impl Direction {
         format!("{index},{name},{received},{missing},{least},{most},{window},{saturated:.3}")
     }
 
-    /// How it is, in a few words.
+    /// The state in a few words.
     pub(super) fn told(&self) -> String {
         let Some(second) = self.latest else { return format!("{}: nothing yet", self.name) };
         let saturated = (second.saturated * 100.0).round();
@@ -166,7 +166,7 @@ impl Direction {
 }
 
 impl Total {
-    /// Its cells in a table, under [`Total::HEADING`].
+    /// The cells of a table with the heading [`Total::HEADING`].
     pub(super) fn cells(&self) -> [String; 7] {
         let share = 100.0 * self.saturated_seconds as f64 / self.seconds.max(1) as f64;
         [
@@ -188,7 +188,7 @@ impl Total {
         self.packets == 0
     }
 
-    /// Whether a tenth of the seconds and more were not saturated.
+    /// Whether at least a tenth of the seconds were not saturated.
     pub(super) fn is_doubtful(&self) -> bool {
         self.saturated_seconds * 10 < self.seconds * 9 || self.seconds == 0
     }

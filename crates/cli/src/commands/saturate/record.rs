@@ -1,15 +1,16 @@
 //! `exm saturate record`: the end under test.
 
 use super::direction::{COLUMNS, Direction, Output, Total};
-use crate::columns::Columns;
 use crate::commands::duration;
 use crate::interrupt;
 use crate::outputs::check_output;
 use crate::sessions::{KeyFlags, servers};
 use crate::shell::{Failure, Printing, command_line, note, tell};
+use exm_endpoint::OpenError;
 use exm_os::{Clock, Signal, Signals};
-use exm_saturator::net::{ClientPorts, NetError, Way};
+use exm_saturator::net::{ClientPorts, Interface, NetError};
 use exm_saturator::{Client, Event, Precision, Settings};
+use exm_store::Columns;
 use exm_units::{Instant, Span};
 use serde::Serialize;
 use std::fmt;
@@ -18,11 +19,11 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// How long the server is waited for.
+/// How long to wait for the server.
 const PATIENCE: Span = Span::from_secs(15);
-/// How often what was recorded is handed to the system, and told.
+/// How often files are flushed and progress is shown.
 const LINE: Span = Span::from_secs(1);
-/// After so long without a word from the server, that is told.
+/// After this long without a datagram from the server, the user is told.
 const SILENCE: Span = Span::from_secs(5);
 
 const EXAMPLES: &str = "\
@@ -43,10 +44,10 @@ pub(crate) struct Args {
     server: String,
     /// The device under test, such as wwan0, or its address: the data goes over it
     #[arg(long, value_name = "DEVICE")]
-    device: Way,
+    device: Interface,
     /// Another device, or its address, for all else [default: the one that the system chooses]
     #[arg(long, value_name = "DEVICE")]
-    control: Option<Way>,
+    control: Option<Interface>,
     /// What to call the files
     #[arg(short, long = "out", alias = "output", value_name = "NAME")]
     output: String,
@@ -57,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long)]
     fine: bool,
     /// The size of data packets, as bytes of UDP payload
-    #[arg(long, value_name = "BYTES", default_value_t = Settings::USUAL)]
+    #[arg(long, value_name = "BYTES", default_value_t = Settings::DEFAULT_SIZE)]
     size: u16,
     /// Overwrite the files where they exist
     #[arg(long, short)]
@@ -71,22 +72,22 @@ pub(crate) struct Args {
     key: KeyFlags,
 }
 
-/// What was recorded.
+/// The result of a recording.
 #[derive(Serialize)]
 struct Report {
     down: Total,
     up: Total,
-    /// Arrivals at the server that we were never told of.
+    /// Arrivals at the server that were never reported.
     untold: u64,
-    /// Datagrams that the system here did not send.
+    /// Datagrams that could not be sent.
     refused: u64,
 }
 
 impl Report {
-    /// A trace without packets is none.
+    /// Checks that both traces have packets.
     ///
     /// # Errors
-    /// Nothing arrived one way or both.
+    /// Nothing arrived in one direction or both.
     fn check(&self) -> Result<(), Failure> {
         let empty = [&self.down, &self.up].into_iter().filter(|total| total.is_empty());
         let files: Vec<String> = empty.map(|total| total.cells()[0].clone()).collect();
@@ -139,12 +140,11 @@ impl Args {
         };
         let mut recording = Recording::new(&self)?;
         let code = recording.run(&mut ports, clock, client, &signals)?;
-        let refused = ports.refused();
-        if refused.too_large > 0 {
+        let errors = ports.errors();
+        if errors.too_large > 0 {
             note("packets were larger than the device carries whole: give a smaller --size");
         }
-        let all = refused.full + refused.too_large + refused.other;
-        let report = recording.finish(all)?;
+        let report = recording.finish(errors.total())?;
         if code == ExitCode::SUCCESS {
             report.check()?;
         }
@@ -156,12 +156,12 @@ impl Args {
         Ok(code)
     }
 
-    /// The files, by what their names end in.
+    /// The suffixes of the files.
     fn file(&self, end: &str) -> PathBuf {
         PathBuf::from(format!("{}.{end}", self.output))
     }
 
-    /// Whether the files may be written, before anybody is asked for anything.
+    /// Checks whether the files may be written, before anything is sent.
     fn check_files(&self) -> Result<(), Failure> {
         let csv = self.file("csv");
         let folder = csv.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -199,13 +199,13 @@ impl Args {
         Ok(Connected::Yes(Box::new(client)))
     }
 
-    /// The ways to the first of `servers` that both can reach.
+    /// Sockets to the first of `servers` that both interfaces can reach.
     fn open(&self, clock: Clock, servers: &[SocketAddr]) -> Result<ClientPorts, Failure> {
-        let control = self.control.as_ref().unwrap_or(&Way::Any);
+        let control = self.control.as_ref().unwrap_or(&Interface::Any);
         let mut last = None;
         for &server in servers {
             match ClientPorts::open(clock, server, &self.device, control) {
-                Err(error @ NetError::Family { .. }) => last = Some(error),
+                Err(NetError::Interface(error @ OpenError::Version { .. })) => last = Some(error),
                 Ok(ports) => return Ok(ports),
                 Err(error) => {
                     let tip = "give a device that \"ip link\" lists, or an address of one";
@@ -218,14 +218,14 @@ impl Args {
     }
 }
 
-/// Whether there is a server.
+/// Whether the server has answered.
 enum Connected {
     Yes(Box<Client>),
-    /// The user did not wait for it.
+    /// The user has interrupted the wait.
     No(Signal),
 }
 
-/// A recording while it goes on.
+/// A running recording.
 struct Recording<'a> {
     args: &'a Args,
     down: Direction,
@@ -251,7 +251,7 @@ impl Recording<'_> {
         })
     }
 
-    /// Records until its time is over or the user ends it; what the program ends with.
+    /// Records until the end; returns the exit code.
     fn run(
         &mut self,
         ports: &mut ClientPorts,
@@ -268,7 +268,7 @@ impl Recording<'_> {
             if let Some(signal) = signals.take() {
                 code = ExitCode::from(signal.exit_code());
                 if client.is_ending() {
-                    // Who asks twice waits for no last words.
+                    // A second interrupt does not wait for outstanding reports.
                     break;
                 }
                 client.end(now);
@@ -292,7 +292,7 @@ impl Recording<'_> {
         Ok(code)
     }
 
-    /// Writes what is recorded so far, and shows how it is.
+    /// Writes what has been recorded so far, and shows progress.
     fn tell(&mut self, client: &Client, now: Instant, elapsed: Span) -> Result<(), Failure> {
         self.down.close(&mut self.table)?;
         self.up.close(&mut self.table)?;

@@ -1,4 +1,4 @@
-//! `exm saturate serve`: the end with a good connection.
+//! `exm saturate serve`: the end that takes part in recordings.
 
 use crate::interrupt;
 use crate::sessions::ServerFlags;
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-/// How often it is looked who is there.
+/// How often the client is checked.
 const LOOK: Span = Span::from_millis(500);
 
 const EXAMPLES: &str = "\
@@ -58,7 +58,7 @@ impl Args {
                 let (sent, received) = server.counts();
                 note(&match client {
                     Some(client) => {
-                        // As it is written elsewhere, and not as a socket for both versions has it.
+                        // Without the IPv6 mapping of dual-stack sockets.
                         let client = SocketAddr::new(client.ip().to_canonical(), client.port());
                         format!("{:.1} s: recording with {client}", now.as_secs_f64())
                     }

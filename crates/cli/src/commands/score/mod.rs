@@ -10,6 +10,7 @@ use crate::options;
 use crate::progress::Progress;
 use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing};
+use crate::shipped;
 use crate::threads::Threads;
 use exm_design::Model;
 use exm_design::score::{self, Contender, HeldOut, ScoreError, Scores};
@@ -34,12 +35,12 @@ share: throughput over the equal share of the link. RTT ratio: mean RTT over pro
 difference: to the first contender, network by network.
 
 Rule tables and aimd run on the bare host by default, as the search had it; controllers designed \
-by people need --host tcp, which runs all over TCP. docs/scores.md explains it all.
+by people need --host tcp, which runs all over TCP. exm help scores explains it all.
 
 Examples:
-  exm score cc.json --model models/general-delta1.toml
-  exm score general-delta1 cubic bbr --model models/general-delta1.toml --host tcp
-  exm score cc.json RemyCC.dna aimd --model models/general16.toml --specimens 4000 --seed 7";
+  exm score cc.json --model general-delta1
+  exm score general-delta1 cubic bbr --model general-delta1 --host tcp
+  exm score cc.json RemyCC.dna aimd --model general16 --specimens 4000 --seed 7";
 
 /// Score congestion controllers on networks held out from every search, side by side
 #[derive(Debug, clap::Args)]
@@ -48,8 +49,8 @@ pub(crate) struct Args {
     /// What to score: tables' files, names of shipped tables, or of controllers such as aimd
     #[arg(value_name = "CC", required = true, add = complete::controllers())]
     contenders: Vec<String>,
-    /// The model of networks, and the objective
-    #[arg(long, value_name = "MODEL.toml")]
+    /// The model of networks, and the objective: a file, or the name of a shipped one
+    #[arg(long, value_name = "MODEL", add = complete::models())]
     model: PathBuf,
     /// How many networks to draw; of a grid, each as often, and twice at least
     #[arg(long, value_name = "N", default_value_t = 1000)]
@@ -71,7 +72,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.threads.start()?;
-        let model = Model::load(&self.model)?;
+        let model = shipped::model(&self.model)?;
         let mut ranges = DesignRanges::default();
         let contenders = contenders::load(&self.contenders, &mut ranges)?;
         let on = HeldOut {
@@ -99,6 +100,6 @@ pub(crate) fn held_out(
         ScoreError::Unsuited { .. } => {
             Failure::usage(error.to_string()).with_tip("score all contenders over TCP: --host tcp")
         }
-        ScoreError::Network(_) => error.into(),
+        ScoreError::Tables { .. } | ScoreError::Network(_) => error.into(),
     })
 }

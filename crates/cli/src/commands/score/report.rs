@@ -1,11 +1,10 @@
 //! Scores as they are printed.
 
-use crate::columns::Columns;
-use exm_design::score::{Score, Scores, Trial};
-use exm_design::{Model, Units};
+use exm_design::score::{self, Score, Scores, Trial};
+use exm_design::{Layout, Model, Units};
 use exm_measure::Estimate;
-use exm_remy::counted;
-use exm_sim::dumbbell::Dumbbell;
+use exm_store::Columns;
+use exm_store::counted;
 use exm_units::Packets;
 use serde::Serialize;
 use std::fmt;
@@ -37,7 +36,7 @@ struct NetworkRow {
     /// Nothing where it is unlimited.
     buffer_packets: Option<u64>,
     loss: f64,
-    omniscient: f64,
+    omniscient: Option<f64>,
 }
 
 /// What a contender got on one network.
@@ -45,7 +44,7 @@ struct NetworkRow {
 struct TrialRow {
     relative: f64,
     score: f64,
-    gap: f64,
+    gap: Option<f64>,
     share: f64,
     rtt_ratio: Option<f64>,
     queueing_ms: Option<f64>,
@@ -53,7 +52,7 @@ struct TrialRow {
 
 #[derive(Debug, Serialize)]
 struct Omniscient {
-    score: f64,
+    score: Option<f64>,
     sum: Option<f64>,
 }
 
@@ -64,11 +63,13 @@ struct Row {
     /// Over the networks of a grid.
     sum: Option<Interval>,
     relative: Interval,
-    gap: Interval,
+    gap: Option<Interval>,
     /// To the first contender.
     difference: Option<Difference>,
     share: f64,
     rtt_ratio: Option<f64>,
+    /// The mean score of each kind of senders by its own objective, where there are several.
+    senders: Vec<(String, Option<f64>)>,
     /// What it got on each network, in their order.
     trials: Vec<TrialRow>,
 }
@@ -132,7 +133,7 @@ impl Report {
         let grid = scores.grid.map(|size| size as f64);
         Report {
             model: model.name().map(str::to_owned),
-            objective: model.objective().to_string(),
+            objective: model.objectives(),
             units: units(model),
             host: scores.host.name(),
             seed: scores.seed,
@@ -140,9 +141,13 @@ impl Report {
             grid: scores.grid,
             omniscient: Omniscient {
                 score: scores.omniscient,
-                sum: grid.map(|size| size * scores.omniscient),
+                sum: grid.zip(scores.omniscient).map(|(size, score)| size * score),
             },
-            contenders: scores.contenders.iter().map(|score| Row::new(score, grid)).collect(),
+            contenders: scores
+                .contenders
+                .iter()
+                .map(|score| Row::new(model, score, grid))
+                .collect(),
             networks: networks(model, scores),
         }
     }
@@ -161,7 +166,8 @@ impl Report {
 
     fn cells(&self, row: &Row) -> Vec<String> {
         let mut cells = vec![row.name.clone(), row.relative.to_string()];
-        cells.extend([row.gap.to_string(), row.score.to_string()]);
+        cells.push(row.gap.map_or("-".to_owned(), |gap| gap.to_string()));
+        cells.push(row.score.to_string());
         cells.extend(row.sum.map(|sum| sum.to_string()));
         cells.push(format!("{:.3}", row.share));
         cells.push(row.rtt_ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}")));
@@ -171,7 +177,7 @@ impl Report {
 }
 
 impl Row {
-    fn new(score: &Score, grid: Option<f64>) -> Row {
+    fn new(model: &Model, score: &Score, grid: Option<f64>) -> Row {
         let difference = |estimate: Estimate| Difference {
             mean: estimate.mean,
             interval: estimate.interval(),
@@ -182,7 +188,14 @@ impl Row {
             score: score.score.into(),
             sum: grid.map(|size| score.score.scaled(size).into()),
             relative: score.normalised.into(),
-            gap: score.to_omniscient.into(),
+            gap: score.to_omniscient.map(Interval::from),
+            senders: match model.classes() {
+                [_] => Vec::new(),
+                classes => {
+                    let names = classes.iter().map(|class| class.name.clone());
+                    names.zip(score.classes.iter().copied()).collect()
+                }
+            },
             difference: score.difference.map(difference),
             share: score.share,
             rtt_ratio: score.rtt_ratio,
@@ -200,13 +213,16 @@ fn units(model: &Model) -> &'static str {
 }
 
 fn networks(model: &Model, scores: &Scores) -> Vec<NetworkRow> {
-    let row = |network: &Dumbbell| NetworkRow {
-        rate_mbps: network.rate.as_mbps(),
-        rtt_ms: network.delays.first().map_or(0.0, |delay| delay.as_millis_f64()),
-        senders: network.delays.len(),
-        buffer_packets: network.buffer.map(Packets::get),
-        loss: network.loss.get(),
-        omniscient: model.objective().omniscient(network),
+    let row = |layout: &Layout| {
+        let bottleneck = layout.bottleneck();
+        NetworkRow {
+            rate_mbps: bottleneck.rate.as_mbps(),
+            rtt_ms: bottleneck.rtt.as_millis_f64(),
+            senders: layout.senders(),
+            buffer_packets: bottleneck.buffer.map(Packets::get),
+            loss: bottleneck.loss.get(),
+            omniscient: score::omniscient(model, layout),
+        }
     };
     scores.networks.iter().map(row).collect()
 }
@@ -216,7 +232,7 @@ impl TrialRow {
         TrialRow {
             relative: trial.normalised,
             score: trial.score,
-            gap: trial.omniscient - trial.score,
+            gap: trial.omniscient.map(|omniscient| omniscient - trial.score),
             share: trial.share,
             rtt_ratio: trial.rtt_ratio,
             queueing_ms: trial.queueing_ms,
@@ -234,17 +250,28 @@ impl fmt::Display for Report {
         writeln!(f, ", seed {}, host {}", self.seed, self.host)?;
         writeln!(f, "objective: {}, in {}", self.objective, self.units)?;
         writeln!(f, "relative: the same in each network's own rate and propagation RTT")?;
-        writeln!(f, "gap: what an omniscient sender would score more\n")?;
+        writeln!(f, "gap: how much higher an omniscient sender would score\n")?;
         let mut columns = Columns::new(1);
         columns.line(self.heading().into_iter().map(str::to_owned));
         for row in &self.contenders {
             columns.line(self.cells(row));
         }
-        let mut omniscient =
-            vec!["omniscient".to_owned(), String::new(), "0.000       ".to_owned()];
-        omniscient.push(format!("{:.3}       ", self.omniscient.score));
-        omniscient.extend(self.omniscient.sum.map(|sum| format!("{sum:.3}       ")));
-        columns.line(omniscient);
-        write!(f, "{columns}")
+        if let Some(score) = self.omniscient.score {
+            let mut omniscient =
+                vec!["omniscient".to_owned(), String::new(), "0.000       ".to_owned()];
+            omniscient.push(format!("{score:.3}       "));
+            omniscient.extend(self.omniscient.sum.map(|sum| format!("{sum:.3}       ")));
+            columns.line(omniscient);
+        }
+        write!(f, "{columns}")?;
+        for row in self.contenders.iter().filter(|row| !row.senders.is_empty()) {
+            write!(f, "\n{}, each kind of senders by its own objective:", row.name)?;
+            for (index, (name, score)) in row.senders.iter().enumerate() {
+                let score = score.map_or("-".to_owned(), |score| format!("{score:.3}"));
+                write!(f, "{} {name} {score}", if index == 0 { "" } else { "," })?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
     }
 }

@@ -11,6 +11,7 @@ use crate::shell::Failure;
 use exm_link::QueueKind;
 use exm_sim::network::{Host, MAX_FLOWS, Network};
 use exm_sim::scenario::Scenario;
+use exm_store::counted;
 use exm_units::{Probability, Rate, Span};
 use std::path::Path;
 
@@ -50,7 +51,7 @@ pub(super) struct NetworkFlags {
     /// The probability that a packet is lost after the link, such as 1%
     #[arg(long, value_name = "PROBABILITY", default_value = DEFAULT_LOSS)]
     loss: Probability,
-    /// How long a flow lasts: a time or an amount, such as exp 5 s or 100 kB, or ever
+    /// How long a flow lasts: a time or an amount, such as exp 5 s or 100 kB, or always
     ///
     /// Distributions are "5 s", "fixed 20 packets", "exp 100 kB", "uniform 1..2 s", "pareto xm=147
     /// alpha=0.5 shift=-40 cap=3.3e9 B", and "empirical FILE B", a file of one number a line.
@@ -117,9 +118,8 @@ impl NetworkFlags {
         }
         let counts = self.counts()?;
         let senders: u64 = counts.iter().sum();
-        let plural = if senders == 1 { "" } else { "s" };
         let mut text = Text::default();
-        let title = format!("{link}, {rtt}, {senders} sender{plural}");
+        let title = format!("{link}, {rtt}, {}", counted(senders, "sender", "senders"));
         text.option("", "title", &title);
         text.option("--duration", "duration", &duration.to_string());
         text.line("[[link]]");

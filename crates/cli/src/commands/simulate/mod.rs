@@ -5,10 +5,12 @@ mod record;
 mod results;
 mod text;
 
+use crate::complete;
 use crate::options::{DEFAULT_DURATION, DEFAULT_SEED, Setup};
 use crate::progress::Progress;
 use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
+use crate::shipped;
 use crate::threads::Threads;
 use exm_sim::network::{MAX_TIME, Network};
 use exm_sim::scenario::Scenario;
@@ -23,8 +25,8 @@ use std::process::ExitCode;
 /// The most runs: above it memory would fill with results.
 const MAX_RUNS: u64 = 100_000;
 
-const NO_SCENARIO: &str =
-    "give the path of a scenario, or describe a network by --link, --rtt and --cc";
+const NO_SCENARIO: &str = "give the path of a scenario, the name of a shipped one, or describe a network by --link, --rtt and \
+     --cc";
 
 const EXAMPLES: &str = "\
 Throughput is what was delivered over the time a sender was on; share is that over an equal share
@@ -33,11 +35,11 @@ RTT: what the original Remy prints. Loss counts random losses and drops alike. O
 ACKs cross links, what arrives after the warm-up and its end-to-end delay are shown as well.
 
 Examples:
-  exm simulate scenarios/dumbbell.toml
-  exm simulate scenarios/cellular.toml
+  exm simulate dumbbell
+  exm simulate cellular
   exm simulate --link 15Mbps --rtt 150ms --senders 8 --cc RemyCC.dna,aimd \\
       --buffer '1000 packets' --on 'exp 100 kB' --off 'exp 0.5 s' --runs 16
-  exm simulate scenarios/mixed.toml --series out --every 10ms --format csv";
+  exm simulate mixed --series out --every 10ms --format csv";
 
 /// Simulate senders on a network and print what became of them
 ///
@@ -46,8 +48,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The network and its senders, described in a TOML file
-    #[arg(value_name = "SCENARIO.toml", conflicts_with = "NetworkFlags")]
+    /// The network and its senders: a file, or the name of a shipped scenario
+    #[arg(value_name = "SCENARIO", conflicts_with = "NetworkFlags", add = complete::scenarios())]
     scenario: Option<PathBuf>,
     #[command(flatten)]
     threads: Threads,
@@ -59,7 +61,7 @@ pub(crate) struct Args {
     /// The random seed [default: the scenario's, or 1]
     #[arg(long, value_name = "N", help_heading = "Simulation")]
     seed: Option<u64>,
-    /// Simulate so many times, with seeds from the first on, and print means with 95 % intervals
+    /// Run this many simulations with consecutive seeds, and print means with 95 % intervals
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Simulation")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_RUNS))]
     runs: u64,
@@ -104,8 +106,7 @@ impl Args {
         let Some(file) = &self.scenario else {
             return self.network.described(self.duration, ranges);
         };
-        let mut scenario = Scenario::load(file).map_err(|error| {
-            let failure = Failure::from(error);
+        let mut scenario = shipped::scenario(file).map_err(|failure| {
             if file.exists() { failure } else { failure.with_tip(NO_SCENARIO) }
         })?;
         scenario.duration = self.duration.unwrap_or(scenario.duration);

@@ -1,7 +1,7 @@
 //! What a simulation is reported as.
 
 use crate::options::Setup;
-use exm_measure::Estimate;
+use exm_measure::{Estimate, mean};
 use exm_sim::metrics::{FlowReport, Histogram, LinkReport, Report};
 use exm_sim::network::{FlowSpec, Network, hosts};
 use exm_sim::scenario::{FlowGroup, Scenario};
@@ -62,12 +62,6 @@ impl Serialize for Values {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().copied())
     }
-}
-
-/// The mean of those of `values` that there are; nothing where there are none.
-fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    let values: Vec<f64> = values.flatten().collect();
-    Estimate::of_any(&values).map(|estimate| estimate.mean)
 }
 
 /// Writes a span in seconds, to the nearest double.
@@ -234,7 +228,8 @@ impl Means {
             let flows = first..first + group.count;
             first = flows.end;
             let value = |metric: &Metric<Flow>| {
-                let of_run = |run: &Run| mean(run.flows[flows.clone()].iter().map(metric.of));
+                let of_run =
+                    |run: &Run| mean(run.flows[flows.clone()].iter().filter_map(metric.of));
                 (metric.key, over_runs(&of_run))
             };
             groups.push(Group {
@@ -267,7 +262,7 @@ impl Run {
         Run {
             seed: report.seed,
             tp: report.mean_normalised_throughput(),
-            del: mean(flows.iter().map(|flow| flow.rtt_ratio)),
+            del: mean(flows.iter().filter_map(|flow| flow.rtt_ratio)),
             flows,
             links: report.links.iter().map(Link::new).collect(),
         }

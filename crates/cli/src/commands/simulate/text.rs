@@ -1,8 +1,8 @@
 //! Results for people to read.
 
 use super::results::{FLOW_METRICS, Flow, LINK_METRICS, Link, Metric, Results, Values};
-use crate::columns::Columns;
 use exm_measure::Estimate;
+use exm_store::Columns;
 use std::fmt;
 
 /// What stands for what there is not.

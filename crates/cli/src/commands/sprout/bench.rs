@@ -1,13 +1,14 @@
-//! `exm sprout bench`: what a session over a link reaches.
+//! `exm sprout bench`: measures a session.
 
-use crate::columns::Columns;
 use crate::commands::duration;
 use crate::sessions::{Charts, Display, DisplayFlags, KeyFlags, SproutFlags, carry, servers};
 use crate::shell::{Failure, Printing};
-use exm_datagram::{Key, PortRange};
+use exm_bench::session::{Bench, BenchServer, Half, Outcome, Plan};
+use exm_datagram::Key;
+use exm_endpoint::PortRange;
 use exm_os::Clock;
-use exm_session::bench::{Bench, BenchServer, Half, Outcome, Plan};
-use exm_session::{Look, Session, Settings, drive};
+use exm_session::{LoopControl, Session, Settings, drive};
+use exm_store::Columns;
 use exm_units::{Instant, Rate, Span};
 use serde::Serialize;
 use std::fmt;
@@ -100,14 +101,13 @@ impl Args {
         Ok(Plan { up, down, duration, skip, rate })
     }
 
-    /// Measures over `session`. What was measured, if it was not ended before, and what the program
-    /// ends with.
+    /// Measures over `session`. Returns the result, unless interrupted, and the exit code.
     fn measure(
         &self,
         mut session: Session,
         plan: Plan,
     ) -> Result<(Option<Outcome>, ExitCode), Failure> {
-        // A number that no run before had, nor one of another client.
+        // A number that is unique among all runs and clients.
         let mut number = [0; 4];
         number.copy_from_slice(&Key::generate()?.bytes()[..4]);
         let mut bench = Bench::new(&session, plan, u32::from_be_bytes(number));
@@ -122,7 +122,7 @@ impl Args {
         }
     }
 
-    /// The same with a server of its own.
+    /// Measures with a server in this process.
     fn measure_here(
         &self,
         plan: Plan,
@@ -133,7 +133,7 @@ impl Args {
         let ports = PortRange::single(0);
         let server = Session::listen(clock, key.clone(), settings, Some(local), ports)?;
         let client = Session::connect(clock, key, settings, vec![server.local_address()?])?;
-        // Whatever happens here, the server's thread is told by the end of its stream.
+        // The server's thread ends when this stream is closed, whatever happens here.
         let (ours, theirs) = UnixStream::pair()?;
         theirs.set_nonblocking(true)?;
         std::thread::scope(|scope| {
@@ -148,21 +148,21 @@ impl Args {
     }
 }
 
-/// Takes part in measurements until the other end of `stop` is closed.
+/// Serves measurements until the other end of `stop` is closed.
 fn serve(mut session: Session, stop: &UnixStream) -> std::io::Result<()> {
-    let mut errand = BenchServer::new(&session);
+    let mut application = BenchServer::new(&session);
     let mut stream = stop;
     let look = |_: &Session, _: &BenchServer, _| match stream.read(&mut [0; 1]) {
-        Ok(_) => Look::Stop,
-        Err(_) => Look::Again(Instant::MAX),
+        Ok(_) => LoopControl::Stop,
+        Err(_) => LoopControl::WakeAt(Instant::MAX),
     };
-    drive(&mut session, &mut errand, stop.as_fd(), look)
+    drive(&mut session, &mut application, stop.as_fd(), look)
 }
 
 #[derive(Serialize)]
 struct Report {
     seconds: f64,
-    /// Whether delays are true, or relative to the least.
+    /// Whether delays are absolute, or relative to the least.
     delay_is: &'static str,
     up: Option<Line>,
     down: Option<Line>,

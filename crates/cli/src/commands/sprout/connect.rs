@@ -1,4 +1,4 @@
-//! `exm sprout connect`: the end that may be anywhere.
+//! `exm sprout connect`: the roaming end of a session.
 
 use super::run::run;
 use crate::sessions::{Charts, Display, DisplayFlags, KeyFlags, SproutFlags, input, servers};
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     display: DisplayFlags,
 }
 
-/// A port of this machine, or an address with a port.
+/// Parses a port of this machine, or an address with a port.
 fn local(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().map(|port: u16| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     let problem = "give a port such as 5000, or an address with one such as 192.0.2.1:5000";
@@ -52,17 +52,17 @@ impl Args {
         };
         match self.forward {
             Some(address) => {
-                let errand = Forward::from_port(address).map_err(|error| {
+                let application = Forward::from_port(address).map_err(|error| {
                     Failure::new(format!("cannot have the UDP address {address}: {error}"))
                 })?;
-                if let Some(address) = errand.address()? {
+                if let Some(address) = application.address()? {
                     note(&format!("carrying what is sent to the UDP address {address}"));
                 }
-                run(session, errand, display(true))
+                run(session, application, display(true))
             }
             None => {
-                let errand = Lines::new(input()?, std::io::stdout(), true);
-                run(session, errand, display(false))
+                let application = Lines::new(input()?, std::io::stdout(), true);
+                run(session, application, display(false))
             }
         }
     }

@@ -1,16 +1,15 @@
-//! Carrying on with an errand, and nothing else.
+//! Runs an application over a session.
 
 use crate::sessions::{Charts, Display, carry, code_of};
 use crate::shell::Failure;
-use exm_session::{Errand, Session};
+use exm_session::{Application, Session};
 use std::process::ExitCode;
 
-/// Carries on with `errand` until it is done or the user wants to end. The code is what the program
-/// ends with.
-pub(super) fn run<E: Errand>(
+/// Runs `application` until it is done or the user ends it. Returns the exit code.
+pub(super) fn run<E: Application>(
     mut session: Session,
-    mut errand: E,
+    mut application: E,
     display: Display<Charts>,
 ) -> Result<ExitCode, Failure> {
-    Ok(code_of(carry(&mut session, &mut errand, display)?))
+    Ok(code_of(carry(&mut session, &mut application, display)?))
 }

@@ -1,10 +1,10 @@
-//! `exm sprout serve`: the end that is at a known address.
+//! `exm sprout serve`: the end of a session at a fixed address.
 
 use super::run::run;
 use crate::sessions::{Charts, Display, DisplayFlags, ServerFlags, SproutFlags, addresses, input};
 use crate::shell::Failure;
+use exm_bench::session::BenchServer;
 use exm_os::Clock;
-use exm_session::bench::BenchServer;
 use exm_session::{Forward, Lines, Session};
 use std::process::ExitCode;
 
@@ -47,17 +47,17 @@ impl Args {
         self.server.tell(session.local_address()?.port(), &key, self.display.quiet)?;
         let display = |free| Display::new("sprout serve", self.display, free, Charts);
         if self.bench {
-            let errand = BenchServer::new(&session);
-            return run(session, errand, display(true));
+            let application = BenchServer::new(&session);
+            return run(session, application, display(true));
         }
         match target {
             Some(target) => {
-                let errand = Forward::to_target(target)?;
-                run(session, errand, display(true))
+                let application = Forward::to_target(target)?;
+                run(session, application, display(true))
             }
             None => {
-                let errand = Lines::new(input()?, std::io::stdout(), false);
-                run(session, errand, display(false))
+                let application = Lines::new(input()?, std::io::stdout(), false);
+                run(session, application, display(false))
             }
         }
     }

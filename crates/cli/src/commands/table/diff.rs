@@ -38,7 +38,7 @@ impl Args {
 
     fn compare(self) -> Result<ExitCode, Failure> {
         let (first, second) = (tables::load(&self.first)?, tables::load(&self.second)?);
-        let diff = exm_remy::diff(&first.table, &second.table);
+        let diff = exm_table::diff(&first.table, &second.table);
         self.printing.print(&diff)?;
         Ok(if diff.acts_alike() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

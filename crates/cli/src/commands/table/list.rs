@@ -1,10 +1,10 @@
 //! `exm table list`: the tables shipped with the program.
 
-use crate::columns::Columns;
 use crate::ranges::model_of;
 use crate::shell::{Failure, Printing};
 use crate::tables;
 use exm_design::Conditions;
+use exm_store::Columns;
 use serde::Serialize;
 use std::fmt;
 use std::path::Path;
@@ -42,8 +42,11 @@ struct Entry {
 impl Entry {
     fn new(name: &'static str) -> Result<Entry, Failure> {
         let file = tables::load(Path::new(name))?;
-        let networks = model_of(&file).map(|model| Conditions::of_model(&model).to_string());
-        Ok(Entry { name, designed_for: networks, objective: file.provenance.objective })
+        let model = model_of(&file);
+        let networks = model.as_ref().map(|model| Conditions::of_model(model).to_string());
+        let objective = model.map(|model| model.objective().to_string());
+        let objective = objective.or(file.provenance.objective);
+        Ok(Entry { name, designed_for: networks, objective })
     }
 }
 

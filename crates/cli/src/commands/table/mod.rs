@@ -3,6 +3,7 @@
 mod convert;
 mod diff;
 mod list;
+mod plot;
 mod show;
 mod stats;
 
@@ -19,7 +20,7 @@ Examples:
   exm table diff before.json after.json
   exm table convert RemyCC.dna RemyCC.json";
 
-/// Show, compare and convert rule tables
+/// Show, draw, compare and convert rule tables
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
 pub(crate) struct Args {
@@ -32,6 +33,7 @@ commands! {
     Command {
         Show(show),
         Stats(stats),
+        Plot(plot),
         Diff(diff),
         Convert(convert),
         List(list),

@@ -36,9 +36,9 @@ impl Args {
         let file = tables::load(&self.table)?;
         let text = || {
             let mut text = if self.tree {
-                exm_remy::show_tree(&file.table).to_string()
+                exm_table::show_tree(&file.table).to_string()
             } else {
-                exm_remy::show(&file.table).to_string()
+                exm_table::show(&file.table).to_string()
             };
             let mut origin = file.provenance.to_string();
             if let Some(model) = model_of(&file) {

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let file = tables::load(&self.table)?;
-        self.printing.print(&exm_remy::stats(&file.table))?;
+        self.printing.print(&exm_table::stats(&file.table))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,8 +1,8 @@
 //! `exm trace info`: traces in a few numbers.
 
 use super::load;
-use crate::columns::Columns;
 use crate::shell::{Failure, Printing};
+use exm_store::Columns;
 use exm_trace::delay::omniscient;
 use exm_trace::{MAX_TIME, Statistics, Trace};
 use exm_units::{Instant, Span};

@@ -7,7 +7,8 @@ mod plot;
 
 use crate::commands::commands;
 use crate::shell::Failure;
-use exm_sim::scenario::{load_synthetic, suggest};
+use exm_grammar::suggest;
+use exm_sim::scenario::load_synthetic;
 use exm_trace::{Synthetic, Trace};
 use exm_units::Span;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! `exm trace plot`: pictures of traces.
 
 use super::{check_window, load};
-use crate::outputs::{check_only_output, is_stdout, write_output};
+use crate::outputs::{check_only_output, write_output};
+use crate::pictures::Format;
 use crate::shell::Failure;
 use exm_measure::figure::{Density, Line, Series, SeriesPanel, Style};
 use exm_trace::{InterArrivals, Statistics, Trace};
@@ -44,18 +45,9 @@ enum Kind {
     Interarrivals,
 }
 
-/// So many pixels are a unit of a picture.
-const PIXELS: f32 = 2.0;
-
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let output = self.output.display().to_string();
-        let ending = self.output.extension().and_then(|end| end.to_str()).unwrap_or_default();
-        let format = if is_stdout(&self.output) { "svg" } else { ending };
-        if !["svg", "png", "pdf"].contains(&format) {
-            let problem = "end its name in .svg, .png or .pdf";
-            return Err(Failure::invalid_value(&output, "--out", problem));
-        }
+        let format = Format::of(&self.output)?;
         let files: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
         check_only_output(&self.output, &files, self.force)?;
         let traces = load(&self.files)?;
@@ -63,12 +55,7 @@ impl Args {
             Kind::Capacity => self.capacity(&traces)?,
             Kind::Interarrivals => inter_arrivals(&traces),
         };
-        let picture = match format {
-            "png" => exm_measure::png(&svg, PIXELS)?,
-            "pdf" => exm_measure::pdf(&svg)?,
-            _ => svg.into_bytes(),
-        };
-        write_output(&self.output, &picture)?;
+        write_output(&self.output, &format.encode(svg)?)?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -1,15 +1,15 @@
 //! `exm tunnel bench`: a call beside a download, with and without a tunnel.
 
 use super::RISK;
-use crate::columns::Columns;
 use crate::commands::cellsim::LinkFlags;
 use crate::commands::duration;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::sessions::SproutFlags;
 use crate::shell::{Failure, Printing};
+use exm_bench::tunnel::{BenchError, BenchPlan, Call, Measured, Transport, measure};
 use exm_os::Rights;
-use exm_tunnel::bench::{BenchError, BenchPlan, Call, Measured, Way, measure};
+use exm_store::Columns;
 use exm_units::Span;
 use serde::Serialize;
 use std::fmt;
@@ -51,7 +51,7 @@ pub(crate) struct Args {
 impl Args {
     /// Takes the rights that it needs, which takes a process that has no threads yet.
     pub(crate) fn prepare(&self) -> Result<(), Failure> {
-        Rights::take()?;
+        Rights::acquire()?;
         Ok(())
     }
 
@@ -65,7 +65,7 @@ impl Args {
         let progress = Progress::new(2 * whole);
         interrupt::heed();
         let mut done = 0;
-        let measured = [Way::Direct, Way::Tunnel].map(|way| {
+        let measured = [Transport::Direct, Transport::Tunnel].map(|way| {
             let begun = done;
             measure(&plan, way, |at| {
                 let now = begun + millis(at).min(whole);

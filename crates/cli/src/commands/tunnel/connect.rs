@@ -1,12 +1,12 @@
 //! `exm tunnel connect`: the end whose traffic is carried.
 
-use super::RISK;
 use super::run::{TunnelFlags, check_rights, run};
+use super::{RISK, ip_network};
 use crate::sessions::{KeyFlags, SproutFlags, servers};
 use crate::shell::{Failure, Printing, note};
 use exm_os::Clock;
 use exm_session::Session;
-use exm_tunnel::{Cidr, Client, ClientPlan};
+use exm_tunnel::{Client, ClientPlan, IpNet};
 use std::net::IpAddr;
 use std::process::ExitCode;
 
@@ -35,8 +35,8 @@ pub(crate) struct Args {
     #[arg(value_name = "HOST[:PORT]")]
     server: String,
     /// Carry what goes to these addresses, and nothing else; may be given several times
-    #[arg(long = "route", value_name = "ADDRESS/BITS")]
-    routes: Vec<Cidr>,
+    #[arg(long = "route", value_name = "ADDRESS/BITS", value_parser = ip_network)]
+    routes: Vec<IpNet>,
     /// Use this DNS resolver meanwhile; may be given several times
     #[arg(long, value_name = "ADDRESS")]
     dns: Vec<IpAddr>,

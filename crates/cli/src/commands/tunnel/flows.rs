@@ -1,35 +1,35 @@
-//! [`Flows`]: the flows of a tunnel, with their rates of late.
+//! [`Flows`]: the flows of a tunnel and their recent rates.
 
 use exm_tunnel::{Flow, Pipe};
 use exm_units::{Instant, Span};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Rates are over so long.
+/// The interval of rates.
 const INTERVAL: Span = Span::from_secs(1);
-/// A flow that was silent for so long is shown no more.
+/// Flows that have been idle for this long are not shown.
 const IDLE: Span = Span::from_secs(10);
 
-/// A flow, both ways, as this machine sees it: from its own address to the other.
+/// A flow in both directions, as seen from this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Row {
-    /// Which; nothing where several share a queue.
+    /// The flow; `None` for the shared queue.
     pub(super) flow: Option<Flow>,
-    /// Thousands of bits a second that were sent of late, and received.
+    /// The recent rates in kbit/s, sent and received.
     pub(super) kbps: [f64; 2],
-    /// Packets that wait to be sent, ...
+    /// Queued packets, ...
     pub(super) waiting: u64,
-    /// ... and how long the one had waited that was sent last.
+    /// ... and the queueing delay of the last packet sent.
     pub(super) waited: Span,
-    /// Bytes that were sent in all, and received.
+    /// The bytes sent and received.
     pub(super) bytes: [u64; 2],
-    /// Packets that were dropped in all.
+    /// The packets dropped.
     pub(super) dropped: u64,
-    /// When its last packet came or went.
+    /// When a packet was last sent or received.
     used_at: Instant,
 }
 
-/// Bytes that each flow carried each way.
+/// The bytes of each flow in each direction.
 type Carried = BTreeMap<Option<Flow>, [u64; 2]>;
 
 /// The flows of a tunnel.
@@ -40,7 +40,7 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    /// What `pipe` tells at `now`, if it is time to look.
+    /// Updates the flows from `pipe` at `now`, if it is time to.
     pub(super) fn update(&mut self, now: Instant, pipe: &Pipe) {
         let since = self.last.as_ref().map(|(at, _)| now.saturating_since(*at));
         if since.is_some_and(|since| since < INTERVAL) {
@@ -59,7 +59,7 @@ impl Flows {
         self.rows.sort_by_key(|row| Reverse((row.kbps[0] + row.kbps[1]) as u64));
     }
 
-    /// Those that are active at `now`, the fastest first.
+    /// The flows that are active at `now`, the fastest first.
     pub(super) fn active(&self, now: Instant) -> impl Iterator<Item = &Row> {
         self.rows
             .iter()
@@ -67,7 +67,7 @@ impl Flows {
     }
 }
 
-/// All flows that `pipe` knows, those of answers with what they answer.
+/// All flows of `pipe`, both directions together.
 pub(super) fn rows(pipe: &Pipe) -> BTreeMap<Option<Flow>, Row> {
     let mut rows: BTreeMap<Option<Flow>, Row> = BTreeMap::new();
     for state in pipe.queues().flows() {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod connect;
+mod end;
 mod flows;
 mod run;
 mod serve;
@@ -11,6 +12,8 @@ mod view;
 
 use crate::commands::commands;
 use crate::shell::Failure;
+use exm_tunnel::IpNet;
+use std::net::IpAddr;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -30,8 +33,19 @@ Examples:
   exm tunnel connect example.org:60002 --key-file key --route 10.0.0.0/8 --dns 10.0.0.53
   exm tunnel bench --down lte --up lte";
 
-/// A call beside a download loses more by a link left idle than by waiting now and then a little longer:
-/// tunnels are less cautious than what else goes by Sprout. `docs/sprout.md` has the figures.
+/// Parses a network as ADDRESS/BITS, or a single address. Host bits are ignored.
+fn ip_network(text: &str) -> Result<IpNet, String> {
+    let parsed = match text.parse::<IpAddr>() {
+        Ok(address) => Ok(address.into()),
+        Err(_) => text.parse(),
+    };
+    parsed.map(|net: IpNet| net.trunc()).map_err(|_| {
+        "give a network as ADDRESS/BITS, such as 10.0.0.0/8 or 2001:db8::/32".to_owned()
+    })
+}
+
+/// A call beside a download suffers more from an idle link than from some more queueing, so tunnels forecast
+/// less cautiously than other sessions. `docs/how-sprout-works.md` has the figures.
 const RISK: &str = "25%";
 
 /// Carry all of a machine's traffic over a link of unknown rate, by Sprout, each flow by itself
@@ -63,5 +77,21 @@ impl Args {
 
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.command.run()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_are_addresses_with_or_without_a_prefix() {
+        let text = |text: &str| ip_network(text).map(|net| net.to_string());
+        assert_eq!(text("10.1.2.3/8").as_deref(), Ok("10.0.0.0/8"));
+        assert_eq!(text("10.1.2.3").as_deref(), Ok("10.1.2.3/32"));
+        assert_eq!(text("2001:db8::1/32").as_deref(), Ok("2001:db8::/32"));
+        for wrong in ["", "10.0.0.0/33", "2001:db8::/129", "10.0.0/8", "10.0.0.0/", "10.0.0.0/-1"] {
+            assert!(ip_network(wrong).unwrap_err().contains("as ADDRESS/BITS"), "{wrong}");
+        }
     }
 }

@@ -1,16 +1,15 @@
-//! A tunnel that goes on until the user says so; and what is told of it meanwhile, and at the end.
+//! Runs an end of a tunnel until the user ends it, and prints a summary.
 
+use super::end::Tunnel;
 use super::summary::Summary;
 use super::view::TunnelView;
 use crate::sessions::{Display, DisplayFlags, carry, code_of};
 use crate::shell::{Failure, Printing};
 use exm_os::{Rights, set_realtime_priority};
-use exm_session::{Errand, Session};
-use exm_tunnel::{Client, Network, Pipe, Server};
-use std::io;
+use exm_session::Session;
 use std::process::ExitCode;
 
-/// What both ends of a tunnel are told.
+/// Options of both ends of a tunnel.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Tunnel")]
 pub(super) struct TunnelFlags {
@@ -21,14 +20,11 @@ pub(super) struct TunnelFlags {
     /// a flood of packets from outside can starve them
     #[arg(long)]
     realtime: bool,
-    /// Without effect: what it asked for is the default
-    #[arg(long, hide = true)]
-    calm: bool,
     #[command(flatten)]
     pub(super) display: DisplayFlags,
 }
 
-/// What the kernel takes for the name of a device.
+/// Parses the name of a network device.
 fn device(text: &str) -> Result<String, String> {
     let fits = (1..16).contains(&text.len()) && text != "." && text != "..";
     if fits && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/' && byte != b':') {
@@ -38,9 +34,9 @@ fn device(text: &str) -> Result<String, String> {
     }
 }
 
-/// Whether this process may change the machine's network.
+/// Checks whether this process may change the machine's network.
 pub(super) fn check_rights() -> Result<(), Failure> {
-    if Rights::are_there() {
+    if Rights::already_held() {
         return Ok(());
     }
     let problem = "a tunnel changes this machine's devices and routes, which only root may";
@@ -48,66 +44,13 @@ pub(super) fn check_rights() -> Result<(), Failure> {
 }
 
 impl TunnelFlags {
-    /// How the tunnel is shown; `title` is the command.
+    /// The display of the tunnel; `title` is the command.
     pub(super) fn display(&self, title: &str, printing: Printing) -> Display<TunnelView> {
         Display::new(title, self.display, !printing.is_json(), TunnelView::default())
     }
 }
 
-/// An end of a tunnel, as far as it is shown.
-pub(super) trait Tunnel: Errand {
-    /// What carries its packets, once there is something to carry them to.
-    fn pipe(&self) -> Option<&Pipe>;
-    /// The addresses of both ends, once they are known.
-    fn network(&self) -> Option<Network>;
-    /// Whether IPv6 is unreachable, as the tunnel's packets are too small for it.
-    fn is_v6_unreachable(&self) -> bool {
-        false
-    }
-    /// Whether traffic past the tunnel stays blocked when the process ends.
-    fn has_kill_switch(&self) -> bool {
-        false
-    }
-    /// Lifts the kill switch, where there is one.
-    fn lift_kill_switch(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Tunnel for Client {
-    fn pipe(&self) -> Option<&Pipe> {
-        Client::pipe(self)
-    }
-
-    fn network(&self) -> Option<Network> {
-        Client::network(self)
-    }
-
-    fn is_v6_unreachable(&self) -> bool {
-        Client::is_v6_unreachable(self)
-    }
-
-    fn has_kill_switch(&self) -> bool {
-        Client::has_kill_switch(self)
-    }
-
-    fn lift_kill_switch(&mut self) -> io::Result<()> {
-        Client::lift_kill_switch(self)
-    }
-}
-
-impl Tunnel for Server {
-    fn pipe(&self) -> Option<&Pipe> {
-        Some(Server::pipe(self))
-    }
-
-    fn network(&self) -> Option<Network> {
-        Some(Server::network(self))
-    }
-}
-
-/// Carries on until the user wants to end, and tells what was carried. The code is what the program
-/// ends with.
+/// Runs the tunnel until the user ends it, and prints a summary. Returns the exit code.
 pub(super) fn run<T: Tunnel>(
     mut session: Session,
     mut tunnel: T,

@@ -1,12 +1,12 @@
-//! `exm tunnel serve`: the end with the good connection.
+//! `exm tunnel serve`: the end that forwards traffic.
 
-use super::RISK;
 use super::run::{TunnelFlags, check_rights, run};
+use super::{RISK, ip_network};
 use crate::sessions::{ServerFlags, SproutFlags};
 use crate::shell::{Failure, Printing, note};
 use exm_os::Clock;
 use exm_session::Session;
-use exm_tunnel::{Cidr, Network, Server, ServerPlan};
+use exm_tunnel::{IpNet, Network, Server, ServerPlan};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -32,8 +32,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "allowed")]
     private: bool,
     /// Also forward to these addresses, by whichever device leads there; may be given several times
-    #[arg(long = "allow", value_name = "ADDRESS/BITS")]
-    allowed: Vec<Cidr>,
+    #[arg(long = "allow", value_name = "ADDRESS/BITS", value_parser = ip_network)]
+    allowed: Vec<IpNet>,
     #[command(flatten)]
     server: ServerFlags,
     #[command(flatten)]
@@ -44,11 +44,10 @@ pub(crate) struct Args {
     sprout: SproutFlags,
 }
 
-/// Addresses for the two ends.
+/// Parses the network of both ends.
 fn network(text: &str) -> Result<Network, String> {
-    let cidr: Option<Cidr> = text.parse().ok();
-    cidr.and_then(Network::new).ok_or_else(|| {
-        "give IPv4 addresses of 8 to 30 common bits, such as 10.77.0.0/24".to_owned()
+    ip_network(text).ok().and_then(Network::new).ok_or_else(|| {
+        "give an IPv4 network with a prefix of 8 to 30 bits, such as 10.77.0.0/24".to_owned()
     })
 }
 

@@ -1,17 +1,17 @@
-//! [`Summary`]: what a tunnel carried, told when it ends.
+//! [`Summary`]: the summary of a tunnel.
 
 use super::flows::rows;
-use crate::columns::Columns;
 use exm_session::Session;
+use exm_store::Columns;
 use exm_tunnel::{Network, Pipe};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::fmt;
 
-/// So many flows are told of as text; in JSON all are that are remembered.
+/// The most flows in the text; JSON has all.
 const SHOWN: usize = 12;
 
-/// What a tunnel carried. Bytes are those on the link, with what is put around each packet.
+/// The summary of a tunnel. Bytes are those on the link, with the overhead of each packet.
 #[derive(Serialize)]
 pub(super) struct Summary {
     seconds: f64,
@@ -23,11 +23,11 @@ pub(super) struct Summary {
     sent_bytes: u64,
     received_packets: u64,
     received_bytes: u64,
-    /// Dropped from the queues, because more waited than would be delivered soon.
+    /// Dropped from the queues, because more waited than could be delivered soon.
     dropped: u64,
-    /// Came, and were not taken by this machine.
+    /// Received, and not accepted by this machine.
     refused: u64,
-    /// Came from addresses that the client does not have.
+    /// Received with a source address that the client does not have.
     foreign: u64,
     malformed: u64,
     too_big: u64,

@@ -1,7 +1,7 @@
-//! [`TunnelView`]: what is shown of a tunnel as it goes on.
+//! [`TunnelView`]: the display of a running tunnel.
 
+use super::end::Tunnel;
 use super::flows::{Flows, Row};
-use super::run::Tunnel;
 use crate::sessions::{Moment, View, draw_rates, draw_rtts, words};
 use exm_tunnel::Pipe;
 use ratatui::Frame;
@@ -10,30 +10,30 @@ use ratatui::style::Stylize;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, Row as TableRow, Table};
 
-/// Lines of words at the top.
+/// The lines of text at the top.
 const WORDS: u16 = 6;
-/// Lines that the charts take, where there is room.
+/// The height of the charts.
 const CHARTS: u16 = 10;
-/// Below so many lines there is no room for them.
+/// The least height of the terminal for charts.
 const LEAST_HEIGHT: u16 = 28;
 
-/// A tunnel as it goes on.
+/// The display of a running tunnel.
 #[derive(Default)]
 pub(super) struct TunnelView {
     flows: Flows,
-    /// Whether the user was told that it is up.
+    /// Whether the user was told that the tunnel is up.
     is_up: bool,
-    /// Whether the user was told last that IPv6 is unreachable.
+    /// Whether the user was last told that IPv6 is unreachable.
     is_v6_unreachable: bool,
 }
 
 impl<T: Tunnel> View<T> for TunnelView {
     fn look(&mut self, moment: &Moment<'_, T>) -> Option<String> {
-        let pipe = moment.errand.pipe()?;
+        let pipe = moment.application.pipe()?;
         self.flows.update(moment.now, pipe);
-        let network = moment.errand.network()?;
+        let network = moment.application.network()?;
         if self.is_up {
-            return self.v6_changed(moment.errand, pipe);
+            return self.v6_changed(moment.application, pipe);
         }
         self.is_up = true;
         Some(format!(
@@ -54,7 +54,7 @@ impl<T: Tunnel> View<T> for TunnelView {
 
     fn draw(&self, frame: &mut Frame, area: Rect, moment: &Moment<'_, T>) {
         let mut lines = words(moment.history, moment.stats);
-        lines.push(Line::from(state(moment.errand)));
+        lines.push(Line::from(state(moment.application)));
         let charts = if area.height < LEAST_HEIGHT { 0 } else { CHARTS };
         let heights = [Constraint::Length(WORDS), Constraint::Fill(1), Constraint::Length(charts)];
         let [words, table, charts] = Layout::vertical(heights).areas(area);
@@ -70,7 +70,7 @@ impl<T: Tunnel> View<T> for TunnelView {
 }
 
 impl TunnelView {
-    /// What the user is told where IPv6 has become unreachable, or is carried again.
+    /// The message if IPv6 has become unreachable or reachable again.
     fn v6_changed(&mut self, tunnel: &impl Tunnel, pipe: &Pipe) -> Option<String> {
         let is_v6_unreachable = tunnel.is_v6_unreachable();
         if std::mem::replace(&mut self.is_v6_unreachable, is_v6_unreachable) == is_v6_unreachable {
@@ -87,7 +87,7 @@ impl TunnelView {
     }
 }
 
-/// The tunnel in words.
+/// The tunnel in one line of text.
 fn state<T: Tunnel>(tunnel: &T) -> String {
     let (Some(pipe), Some(network)) = (tunnel.pipe(), tunnel.network()) else {
         return "the tunnel is not up yet".to_owned();

@@ -5,16 +5,16 @@
 //! a new packet for each one lost, and after a second of silence deems lost whatever is in flight;
 //! a flow that lasts a time and has no timer waits for its next on period.
 
-use super::{Arrived, Heard};
+use super::{AckInfo, Arrived};
 use crate::controllers::AnyController;
-use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Start, Wakeup};
+use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Sent, Start, Wakeup};
 use exm_link::Packet;
 use exm_units::{Bytes, Instant, Packets, Span};
 
 /// The least time of silence after which packets in flight are deemed lost: RFC 6298, rule 2.4.
 const LEAST_TIMEOUT: Span = Span::from_secs(1);
 
-/// What a sender does when it has packets in flight and hears nothing.
+/// What a sender does when it has packets in flight and no ACK arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Patience {
     /// It waits.
@@ -25,7 +25,7 @@ enum Patience {
     Timer,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Bare {
     cc: AnyController,
     gate: Gate,
@@ -42,12 +42,15 @@ pub(super) struct Bare {
     /// The later of the last send and the last acknowledgement of this flow.
     active_at: Instant,
     packet_size: u32,
+    /// Whether the controller is notified of what is sent.
+    reports_sent: bool,
 }
 
 impl Bare {
     pub(super) fn new(packet_size: Bytes, cc: AnyController, timer: bool) -> Bare {
         let closed = Decision { cwnd: Packets::ZERO, intersend: Span::ZERO, wake_at: None };
         Bare {
+            reports_sent: cc.needs().sent,
             cc,
             gate: Gate::new(closed),
             wakeup: Wakeup::NONE,
@@ -66,7 +69,7 @@ impl Bare {
         self.acked = self.sent;
         self.active_at = now;
         self.srtt = Span::ZERO;
-        let decision = self.cc.on_start(&Start::new(now));
+        let decision = self.cc.on_start(&self.start_event(now));
         self.gate = Gate::new(decision);
         self.wakeup.ask(decision.wake_at);
         self.to_deliver = data.map_or(u64::MAX, Packets::get);
@@ -75,6 +78,29 @@ impl Bare {
             (false, None) => Patience::Endless,
             (false, Some(_)) => Patience::Stall,
         };
+    }
+
+    /// `cc` takes over; where a flow is on, it starts now. What is in flight stays so.
+    pub(super) fn set_controller(&mut self, now: Instant, cc: AnyController, on: bool) {
+        self.cc = cc;
+        self.reports_sent = self.cc.needs().sent;
+        self.wakeup.ask(None);
+        if on {
+            let decision = self.cc.on_start(&self.start_event(now));
+            self.adopt(decision);
+        }
+    }
+
+    fn start_event(&self, now: Instant) -> Start {
+        let mut start = Start::new(now);
+        start.mtu = self.bytes(1);
+        start
+    }
+
+    /// The size of so many packets.
+    #[inline]
+    fn bytes(&self, packets: u64) -> Bytes {
+        Bytes::new(packets.saturating_mul(u64::from(self.packet_size)))
     }
 
     pub(super) fn stop(&mut self) {
@@ -101,23 +127,38 @@ impl Bare {
         self.sent += 1;
         self.gate.sent(now);
         self.active_at = now;
+        if self.reports_sent {
+            self.report_sent(now, packet.sequence);
+        }
         packet
     }
 
-    /// `packet` is acknowledged, of the `current` flow or an earlier one.
-    #[inline]
-    pub(super) fn hear(&mut self, now: Instant, packet: &Heard, current: bool) -> Arrived {
-        let rtt = now - packet.sent_at;
-        let missing = packet.sequence.saturating_sub(self.acked);
-        if missing > 0 {
-            self.tell_of_loss(now, packet.sent_at, missing);
+    #[cold]
+    fn report_sent(&mut self, now: Instant, sequence: u64) {
+        let mut sent = Sent::new(sequence, now);
+        sent.bytes = self.bytes(1);
+        sent.in_flight = Packets::new(self.in_flight());
+        sent.in_flight_bytes = self.bytes(self.in_flight());
+        if let Some(decision) = self.cc.on_sent(&sent) {
+            self.adopt(decision);
         }
-        let mut ack = Ack::new(packet.sequence, packet.sent_at, now);
-        ack.received_at = Some(packet.received_at);
+    }
+
+    /// An ACK arrives, of a packet of the `current` flow or of an earlier one.
+    #[inline]
+    pub(super) fn receive_ack(&mut self, now: Instant, info: &AckInfo, current: bool) -> Arrived {
+        let rtt = now - info.sent_at;
+        let missing = info.sequence.saturating_sub(self.acked);
+        if missing > 0 {
+            self.report_loss(now, info.sent_at, missing);
+        }
+        let mut ack = Ack::new(info.sequence, info.sent_at, now);
+        ack.received_at = Some(info.received_at);
         ack.largest_acked = self.acked.checked_sub(1);
         ack.stale = !current;
-        self.acked = self.acked.max(packet.sequence + 1);
+        self.acked = self.acked.max(info.sequence + 1);
         ack.in_flight = Packets::new(self.in_flight());
+        (ack.acked_bytes, ack.in_flight_bytes) = (self.bytes(1), self.bytes(self.in_flight()));
         let decision = self.cc.on_ack(&ack);
         self.adopt(decision);
         let mut arrived = Arrived { delivered: 1, rtt: Some(rtt), complete: false };
@@ -136,10 +177,11 @@ impl Bare {
     }
 
     #[cold]
-    fn tell_of_loss(&mut self, now: Instant, sent_at: Instant, missing: u64) {
+    fn report_loss(&mut self, now: Instant, sent_at: Instant, missing: u64) {
         let mut lost = Congestion::new(CongestionKind::Lost, sent_at, now);
-        lost.packets = Packets::new(missing);
+        (lost.packets, lost.bytes) = (Packets::new(missing), self.bytes(missing));
         lost.in_flight = Packets::new(self.in_flight());
+        lost.in_flight_bytes = self.bytes(self.in_flight());
         let decision = self.cc.on_congestion(&lost);
         self.gate.decide(decision);
     }
@@ -168,7 +210,9 @@ impl Bare {
     pub(super) fn wake(&mut self, now: Instant) {
         if now >= self.deadline() {
             let mut timeout = Congestion::new(CongestionKind::Timeout, self.active_at, now);
+            timeout.bytes = self.bytes(1);
             timeout.in_flight = Packets::new(self.in_flight());
+            timeout.in_flight_bytes = self.bytes(self.in_flight());
             self.acked = self.sent;
             if self.patience == Patience::Timer {
                 let decision = self.cc.on_congestion(&timeout);

@@ -30,7 +30,8 @@ impl<T> Carried<T> {
         while self.loads.front().is_some_and(|&(first, _)| first < number) {
             self.loads.pop_front();
         }
-        let (_, load) = self.loads.pop_front_if(|&mut (first, _)| first == number)?;
+        let is_next = self.loads.front().is_some_and(|&(first, _)| first == number);
+        let (_, load) = is_next.then(|| self.loads.pop_front())??;
         Some(load)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It switches on and off as its traffic says and keeps the books. What it sends, and what it makes
 //! of what comes back, is its transport's affair: [`Bare`], [`Tcp`] or [`Sprout`]. Where no links lead
-//! back, answers take no time of their own, so a packet's arrival and that of its answer are one
+//! back, ACKs take no time of their own, so a packet's arrival and that of its ACK are one
 //! event.
 
 mod bare;
@@ -11,11 +11,12 @@ mod sprout;
 mod tcp;
 
 use super::agenda::{Due, Turn};
-use super::observer::FlowSample;
+use super::observer::{FlowSample, Limited};
 use super::share::Share;
+use crate::controllers::AnyController;
 use crate::metrics::FlowReport;
-use crate::network::{Network, SPROUT_EMPTY, TCP_HEADER, Transport as Kind};
-use crate::traffic::{Job, Switch};
+use crate::network::{FlowSpec, LinkSpec, Network, SPROUT_EMPTY, TCP_HEADER, Transport as Kind};
+use crate::traffic::{FlowDemand, Traffic, TrafficSource};
 use bare::Bare;
 use carried::Carried;
 use exm_link::Packet;
@@ -23,12 +24,12 @@ use exm_random::{Purpose, Stream};
 use exm_sprout::Header;
 use exm_tcp::Acknowledgement;
 use exm_trace::delay::EndToEnd;
-use exm_units::{Bytes, Instant, Span};
+use exm_units::{Bytes, Instant, Packets, Span};
 use sprout::Sprout;
 use std::collections::VecDeque;
 use tcp::Tcp;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Host {
     transport: Transport,
     on: bool,
@@ -36,19 +37,21 @@ pub(super) struct Host {
     persistent: bool,
     /// Which of the sender's flows this is, from 1 on.
     epoch: u32,
+    /// What an observer was told last.
+    pub(super) limited: Limited,
     last_rtt: Option<Span>,
     began_at: Instant,
     share_at_start: Share,
     share: Share,
-    switch: Switch,
+    source: TrafficSource,
     payload: Bytes,
-    place: Place,
-    /// What arrived and when it was sent, where a way back tells arrivals from answers.
+    path: HostPath,
+    /// What arrived and when it was sent, where links lead back.
     end_to_end: Option<EndToEnd>,
-    /// Answers that are to be sent now, each with the flow of the packet it answers.
-    unsent: VecDeque<(Answer, u32)>,
-    /// Answers under way.
-    answers: Carried<Answer>,
+    /// ACKs to send now, each with the flow of the packet that it acknowledges.
+    unsent: VecDeque<(AckContents, u32)>,
+    /// ACKs in the network.
+    acks: Carried<AckContents>,
     pub(super) report: FlowReport,
     /// The delay after the last link of its path: that link's and, where no links lead back, its own.
     pub(super) last_delay: Span,
@@ -57,15 +60,15 @@ pub(super) struct Host {
     pub(super) plan: Plan,
     /// Packets on their last way, by time of arrival.
     pub(super) arriving: VecDeque<Packet>,
-    /// Answers on their last way, by time of arrival.
-    pub(super) returning: VecDeque<Packet>,
+    /// ACKs past their last link, by time of arrival.
+    pub(super) acks_arriving: VecDeque<Packet>,
 }
 
 /// When the next event of each kind is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) arrival: Due,
-    pub(super) comeback: Due,
+    pub(super) ack_arrival: Due,
     pub(super) wake: Due,
     pub(super) switch: Due,
     pub(super) send: Due,
@@ -75,21 +78,21 @@ impl Plan {
     /// The first of them.
     #[inline]
     pub(super) fn first(&self) -> Due {
-        self.arrival.min(self.comeback).min(self.wake.min(self.switch)).min(self.send)
+        self.arrival.min(self.ack_arrival).min(self.wake.min(self.switch)).min(self.send)
     }
 }
 
-/// What a receiver says.
+/// What an ACK carries.
 #[derive(Clone, Debug)]
-enum Answer {
-    Bare(Heard),
+enum AckContents {
+    Bare(AckInfo),
     Tcp(Acknowledgement),
     Sprout(Header),
 }
 
-/// A packet that has come to its receiver, as its sender hears of it.
+/// What an ACK of the bare host reports: the arrival of one packet.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct AckInfo {
     sequence: u64,
     sent_at: Instant,
     received_at: Instant,
@@ -97,7 +100,7 @@ struct Heard {
 
 // The sender that tables are trained on is the one whose speed counts: it stays where its host is.
 #[allow(clippy::large_enum_variant)]
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Transport {
     Bare(Bare),
     Tcp(Box<Tcp>),
@@ -106,7 +109,7 @@ enum Transport {
 
 /// Where a host is in its network.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct HostPath {
     /// Where its path begins in the list of hops.
     pub(super) first_hop: u32,
     /// Where its way back begins there, if links lead back.
@@ -127,7 +130,7 @@ struct Arrived {
 }
 
 impl Host {
-    pub(super) fn new(network: &Network, seed: u64, index: usize, place: Place) -> Host {
+    pub(super) fn new(network: &Network, seed: u64, index: usize, path: HostPath) -> Host {
         let spec = &network.flows()[index];
         let stream = Stream::new(seed, Purpose::Traffic, index);
         let chance = Stream::new(seed, Purpose::Controller, index).seed();
@@ -138,45 +141,44 @@ impl Host {
             }
             Kind::Tcp { controller, settings } => {
                 let controller = controller.seeded(chance);
-                Transport::Tcp(Box::new(Tcp::new(size, controller, settings, place.propagation)))
+                Transport::Tcp(Box::new(Tcp::new(size, controller, settings, path.propagation)))
             }
             Kind::Sprout(settings) => Transport::Sprout(Box::new(Sprout::new(size, settings))),
         };
         let persistent = matches!(&transport, Transport::Tcp(tcp) if tcp.is_persistent());
         let payload = spec.transport.payload(size);
         let (from, until) = network.scored();
-        let mut switch = Switch::new(spec.traffic.clone(), stream, payload);
-        let last_delay =
-            |path: &[usize]| path.last().map_or(Span::ZERO, |&link| network.links()[link].delay);
-        let own_delay = if spec.back.is_empty() { spec.extra_delay } else { Span::ZERO };
-        let start = Due::new(switch.next_start(Instant::ZERO), Turn::Switch);
+        let mut source = TrafficSource::new(spec.traffic.clone(), stream, payload);
+        let (last_delay, back_delay) = end_delays(spec, network.links());
+        let start = Due::new(source.next_start(Instant::ZERO), Turn::Switch);
         Host {
             transport,
             on: false,
             persistent,
             epoch: 0,
+            limited: Limited::Off,
             last_rtt: None,
             began_at: Instant::ZERO,
             share_at_start: Share::default(),
             share: Share::default(),
-            switch,
+            source,
             payload,
-            place,
-            end_to_end: place.first_back.map(|_| EndToEnd::new(from, until)),
+            path,
+            end_to_end: path.first_back.map(|_| EndToEnd::new(from, until)),
             unsent: VecDeque::new(),
-            answers: Carried::default(),
+            acks: Carried::default(),
             report: FlowReport { dropped: vec![0; spec.path.len()], ..FlowReport::default() },
-            last_delay: last_delay(&spec.path) + own_delay,
-            back_delay: last_delay(&spec.back) + spec.extra_delay,
+            last_delay,
+            back_delay,
             plan: Plan {
                 arrival: Due::NEVER,
-                comeback: Due::NEVER,
+                ack_arrival: Due::NEVER,
                 wake: Due::NEVER,
                 switch: start,
                 send: Due::NEVER,
             },
             arriving: VecDeque::new(),
-            returning: VecDeque::new(),
+            acks_arriving: VecDeque::new(),
         }
     }
 
@@ -199,23 +201,23 @@ impl Host {
     /// Counts a packet dropped at hop `hop` of the network's list.
     pub(super) fn count_drop(&mut self, hop: u32) {
         if self.is_on_way_back(hop) {
-            self.report.answers.lost += 1;
+            self.report.acks.lost += 1;
         } else {
-            self.report.dropped[(hop - self.place.first_hop) as usize] += 1;
+            self.report.dropped[(hop - self.path.first_hop) as usize] += 1;
         }
     }
 
     /// Counts a packet lost at random at hop `hop`.
     pub(super) fn count_loss(&mut self, hop: u32) {
         if self.is_on_way_back(hop) {
-            self.report.answers.lost += 1;
+            self.report.acks.lost += 1;
         } else {
             self.report.lost += 1;
         }
     }
 
-    fn is_on_way_back(&self, hop: u32) -> bool {
-        self.place.first_back.is_some_and(|first| hop >= first)
+    pub(super) fn is_on_way_back(&self, hop: u32) -> bool {
+        self.path.first_back.is_some_and(|first| hop >= first)
     }
 
     /// A flow starts, and plans its end where that is known.
@@ -224,9 +226,9 @@ impl Host {
         self.epoch += 1;
         self.began_at = now;
         self.share_at_start = share;
-        let (end, data) = match self.switch.next_job(now) {
-            Job::Until(end) => (end, None),
-            Job::Deliver(packets) => (Instant::MAX, Some(packets)),
+        let (end, data) = match self.source.next_flow(now) {
+            FlowDemand::Until(end) => (end, None),
+            FlowDemand::Deliver(packets) => (Instant::MAX, Some(packets)),
         };
         match &mut self.transport {
             Transport::Bare(bare) => bare.start(now, data),
@@ -238,28 +240,36 @@ impl Host {
 
     /// The flow ends, and the next one's start is planned.
     pub(super) fn switch_off(&mut self, now: Instant, share: Share) {
-        self.report.on_time += now - self.began_at;
-        self.share = self.share.plus(share.since(self.share_at_start));
+        (self.report.on_time, self.share) = self.on_until(now, share);
         self.on = false;
         match &mut self.transport {
             Transport::Bare(bare) => bare.stop(),
             Transport::Tcp(tcp) => tcp.stop(self.epoch),
             Transport::Sprout(_) => {}
         }
-        self.plan.switch = Due::new(self.switch.next_start(now), Turn::Switch);
+        self.plan.switch = Due::new(self.source.next_start(now), Turn::Switch);
     }
 
-    /// Closes the books at the end of the simulation.
-    pub(super) fn close(&mut self, end: Instant, share: Share) {
-        if self.on {
-            self.switch_off(end, share);
+    /// How long it was on until `now`, and the integral of its share over that.
+    fn on_until(&self, now: Instant, share: Share) -> (Span, Share) {
+        if !self.on {
+            return (self.report.on_time, self.share);
         }
-        self.report.share_time = self.share.as_secs();
-        self.report.bytes = Bytes::new(self.report.delivered * self.payload.get());
+        let on_time = self.report.on_time + (now - self.began_at);
+        (on_time, self.share.plus(share.since(self.share_at_start)))
+    }
+
+    /// What was measured until `now`.
+    pub(super) fn report(&self, now: Instant, share: Share) -> FlowReport {
+        let mut report = self.report.clone();
+        let (on_time, share) = self.on_until(now, share);
+        (report.on_time, report.share_time) = (on_time, share.as_secs());
+        report.bytes = Bytes::new(report.delivered * self.payload.get());
         if let Transport::Tcp(tcp) = &self.transport {
-            (self.report.resent, self.report.timeouts) = (tcp.resent, tcp.timeouts);
+            (report.retransmitted, report.timeouts) = (tcp.retransmitted, tcp.timeouts);
         }
-        self.report.end_to_end = self.end_to_end.take().map(EndToEnd::finish);
+        report.end_to_end = self.end_to_end.clone().map(|end_to_end| end_to_end.finish_at(now));
+        report
     }
 
     /// Plans the next send and the next time to be woken.
@@ -296,12 +306,12 @@ impl Host {
             Transport::Sprout(sprout) => sprout.send(now, flow),
         };
         packet.epoch = self.epoch;
-        packet.tag = self.place.first_hop;
+        packet.tag = self.path.first_hop;
         self.report.sent += 1;
         packet
     }
 
-    /// `packet` arrives at the receiver; where no links lead back, its answer arrives at the sender.
+    /// `packet` arrives at the receiver; where no links lead back, its ACK arrives at the sender.
     /// Returns whether that completes the flow.
     #[inline]
     pub(super) fn arrive(&mut self, now: Instant, packet: &Packet) -> bool {
@@ -311,96 +321,96 @@ impl Host {
             end_to_end.arrived(packet.sent_at, now, Bytes::new(u64::from(packet.size)));
         }
         let current = self.is_current(packet.epoch);
-        let answer = match &mut self.transport {
+        let ack = match &mut self.transport {
             Transport::Bare(bare) => {
                 let (sequence, sent_at) = (packet.sequence, packet.sent_at);
-                let heard = Heard { sequence, sent_at, received_at: now };
-                if self.place.first_back.is_none() {
-                    let arrived = bare.hear(now, &heard, current);
+                let ack = AckInfo { sequence, sent_at, received_at: now };
+                if self.path.first_back.is_none() {
+                    let arrived = bare.receive_ack(now, &ack, current);
                     return self.take(now, arrived);
                 }
-                Some(Answer::Bare(heard))
+                Some(AckContents::Bare(ack))
             }
             Transport::Tcp(tcp) if current => {
-                let Some(answer) = tcp.receive(now, packet) else { return false };
-                if self.place.first_back.is_none() {
-                    let arrived = tcp.hear(now, &answer);
+                let Some(ack) = tcp.receive(now, packet) else { return false };
+                if self.path.first_back.is_none() {
+                    let arrived = tcp.receive_ack(now, &ack);
                     return self.take(now, arrived);
                 }
-                Some(Answer::Tcp(answer))
+                Some(AckContents::Tcp(ack))
             }
             Transport::Sprout(sprout) if current => {
                 let arrived = sprout.receive(now, packet);
                 let complete = self.take(now, arrived);
-                return self.answer_with(now) || complete;
+                return self.send_sprout_header(now) || complete;
             }
             // What arrives after its on-period still counts, as with RemyCCs' bare sender.
-            Transport::Tcp(tcp) => tcp.receive_late(now, packet).map(Answer::Tcp),
+            Transport::Tcp(tcp) => tcp.receive_late(now, packet).map(AckContents::Tcp),
             Transport::Sprout(_) => {
                 let data = Bytes::new(u64::from(packet.size)) > SPROUT_EMPTY;
                 let late = Arrived { delivered: u64::from(data), ..Arrived::default() };
                 return self.take(now, late);
             }
         };
-        answer.is_some_and(|answer| self.answer(now, answer, packet.epoch))
+        ack.is_some_and(|ack| self.queue_ack(now, ack, packet.epoch))
     }
 
     /// Sprout's receiver says what it has to say. Returns whether that completes the flow.
-    fn answer_with(&mut self, now: Instant) -> bool {
+    fn send_sprout_header(&mut self, now: Instant) -> bool {
         let Transport::Sprout(sprout) = &mut self.transport else { return false };
-        let Some(header) = sprout.answer(now) else { return false };
-        self.answer(now, Answer::Sprout(header), self.epoch)
+        let Some(header) = sprout.header_to_send(now) else { return false };
+        self.queue_ack(now, AckContents::Sprout(header), self.epoch)
     }
 
-    /// The receiver gives `answer`, which waits to be sent, or, where no links lead back, is heard.
+    /// Queues `ack` to be sent; where no links lead back, the sender receives it at once.
     /// Returns whether it completes the flow.
     #[inline]
-    fn answer(&mut self, now: Instant, answer: Answer, epoch: u32) -> bool {
-        if self.place.first_back.is_none() {
-            return self.hear_answer(now, &answer, epoch);
+    fn queue_ack(&mut self, now: Instant, ack: AckContents, epoch: u32) -> bool {
+        if self.path.first_back.is_none() {
+            return self.process_ack(now, &ack, epoch);
         }
-        self.unsent.push_back((answer, epoch));
+        self.unsent.push_back((ack, epoch));
         false
     }
 
-    /// Whether answers wait to be sent.
+    /// Whether ACKs wait to be sent.
     #[inline]
-    pub(super) fn has_answers(&self) -> bool {
+    pub(super) fn has_unsent_acks(&self) -> bool {
         !self.unsent.is_empty()
     }
 
-    /// Sends an answer that waits, if one does.
-    pub(super) fn send_answer(&mut self, now: Instant, flow: usize) -> Option<Packet> {
-        let (answer, epoch) = self.unsent.pop_front()?;
-        let number = self.answers.push(answer);
+    /// Sends an ACK that waits, if one does.
+    pub(super) fn send_ack(&mut self, now: Instant, flow: usize) -> Option<Packet> {
+        let (ack, epoch) = self.unsent.pop_front()?;
+        let number = self.acks.push(ack);
         let size = match self.transport {
             Transport::Sprout(_) => SPROUT_EMPTY,
             Transport::Bare(_) | Transport::Tcp(_) => TCP_HEADER,
         };
         let mut packet = Packet::new(flow as u32, number, size.get() as u32, now);
         packet.epoch = epoch;
-        packet.tag = self.place.first_back?;
-        self.report.answers.sent += 1;
+        packet.tag = self.path.first_back?;
+        self.report.acks.sent += 1;
         Some(packet)
     }
 
-    /// The answer that `packet` carries arrives at the sender. Returns whether it completes the
+    /// The ACK that `packet` carries arrives at the sender. Returns whether it completes the
     /// flow.
-    pub(super) fn hear(&mut self, now: Instant, packet: &Packet) -> bool {
-        self.report.answers.arrived += 1;
-        let answer = self.answers.take(packet.sequence).expect("what was sent is kept until heard");
-        self.hear_answer(now, &answer, packet.epoch)
+    pub(super) fn receive_ack(&mut self, now: Instant, packet: &Packet) -> bool {
+        self.report.acks.arrived += 1;
+        let ack = self.acks.take(packet.sequence).expect("what was sent is kept until it arrives");
+        self.process_ack(now, &ack, packet.epoch)
     }
 
     #[inline]
-    fn hear_answer(&mut self, now: Instant, answer: &Answer, epoch: u32) -> bool {
+    fn process_ack(&mut self, now: Instant, ack: &AckContents, epoch: u32) -> bool {
         let current = self.is_current(epoch);
-        let arrived = match (&mut self.transport, answer) {
-            (Transport::Bare(bare), Answer::Bare(heard)) => bare.hear(now, heard, current),
-            (Transport::Tcp(tcp), Answer::Tcp(answer)) if current => tcp.hear(now, answer),
-            (Transport::Tcp(tcp), Answer::Tcp(answer)) => tcp.hear_late(now, epoch, answer),
-            (Transport::Sprout(sprout), Answer::Sprout(header)) if current => {
-                sprout.hear(now, header);
+        let arrived = match (&mut self.transport, ack) {
+            (Transport::Bare(bare), AckContents::Bare(ack)) => bare.receive_ack(now, ack, current),
+            (Transport::Tcp(tcp), AckContents::Tcp(ack)) if current => tcp.receive_ack(now, ack),
+            (Transport::Tcp(tcp), AckContents::Tcp(ack)) => tcp.receive_late_ack(now, epoch, ack),
+            (Transport::Sprout(sprout), AckContents::Sprout(header)) if current => {
+                sprout.receive_ack(now, header);
                 return false;
             }
             _ => return false,
@@ -424,6 +434,68 @@ impl Host {
         complete
     }
 
+    /// The propagation delays of its path have changed.
+    pub(super) fn set_delays(&mut self, spec: &FlowSpec, links: &[LinkSpec]) {
+        self.path.propagation = propagation(spec, links);
+        (self.last_delay, self.back_delay) = end_delays(spec, links);
+        if let Transport::Tcp(tcp) = &mut self.transport {
+            tcp.set_propagation(self.path.propagation);
+        }
+    }
+
+    /// `controller` takes over, as at the start of a flow.
+    pub(super) fn set_controller(&mut self, now: Instant, controller: AnyController) {
+        let open = self.is_open();
+        match &mut self.transport {
+            Transport::Bare(bare) => bare.set_controller(now, controller, open),
+            Transport::Tcp(tcp) => tcp.set_controller(now, controller),
+            Transport::Sprout(_) => {}
+        }
+        // What the one before it asked for no longer holds.
+        self.plan.wake = Due::NEVER;
+    }
+
+    /// From now on flows come as `traffic` says. Where the sender is off, the next one is planned.
+    pub(super) fn set_traffic(&mut self, now: Instant, traffic: Traffic) {
+        self.source.set_traffic(traffic);
+        if !self.on {
+            self.plan.switch = Due::new(self.source.next_start(now), Turn::Switch);
+        }
+    }
+
+    /// What keeps the sender from sending more, as of its last plan.
+    pub(super) fn limited(&self) -> Limited {
+        let (cwnd, _, in_flight) = self.window();
+        match self.plan.send.is_never() {
+            _ if !self.on => Limited::Off,
+            true if in_flight >= cwnd => Limited::Window,
+            true => Limited::Data,
+            false => Limited::Pace,
+        }
+    }
+
+    /// Packets retransmitted so far.
+    pub(super) fn retransmissions(&self) -> u64 {
+        match &self.transport {
+            Transport::Tcp(tcp) => tcp.retransmitted,
+            Transport::Bare(_) | Transport::Sprout(_) => 0,
+        }
+    }
+
+    /// The round-trip time of the packet acknowledged last.
+    pub(super) fn last_rtt(&self) -> Option<Span> {
+        self.last_rtt
+    }
+
+    /// In packets: the window; the least time between sends; and what is in flight.
+    fn window(&self) -> (Packets, Span, Packets) {
+        match &self.transport {
+            Transport::Bare(bare) => bare.window(),
+            Transport::Tcp(tcp) => tcp.window(),
+            Transport::Sprout(sprout) => sprout.window(),
+        }
+    }
+
     /// When this host wants to be woken if nothing else happens.
     #[inline]
     pub(super) fn next_wake(&self) -> Instant {
@@ -443,12 +515,12 @@ impl Host {
         match &mut self.transport {
             Transport::Bare(bare) => bare.wake(now),
             Transport::Tcp(tcp) => {
-                let answer = tcp.wake(now).map(Answer::Tcp);
-                return answer.is_some_and(|answer| self.answer(now, answer, self.epoch));
+                let ack = tcp.wake(now).map(AckContents::Tcp);
+                return ack.is_some_and(|ack| self.queue_ack(now, ack, self.epoch));
             }
             Transport::Sprout(sprout) => {
                 sprout.wake(now);
-                return self.answer_with(now);
+                return self.send_sprout_header(now);
             }
         }
         false
@@ -456,11 +528,7 @@ impl Host {
 
     /// The sender as it is at `now`.
     pub(super) fn sample(&self, now: Instant, flow: usize) -> FlowSample {
-        let (cwnd, intersend, in_flight) = match &self.transport {
-            Transport::Bare(bare) => bare.window(),
-            Transport::Tcp(tcp) => tcp.window(),
-            Transport::Sprout(sprout) => sprout.window(),
-        };
+        let (cwnd, intersend, in_flight) = self.window();
         let remy = match &self.transport {
             Transport::Bare(bare) => bare.controller().as_remy(),
             Transport::Tcp(tcp) => tcp.controller().as_remy(),
@@ -473,6 +541,7 @@ impl Host {
             cwnd,
             intersend,
             in_flight,
+            limited: self.limited(),
             delivered: self.report.delivered,
             rtt: self.last_rtt,
             received: self.end_to_end.as_ref().map(|told| (told.bytes(), told.delay_at(now))),
@@ -480,4 +549,17 @@ impl Host {
             rule: remy.map(exm_remy::RemyCc::rule),
         }
     }
+}
+
+/// The propagation delay of the path of `spec` over `links`, there and back.
+pub(super) fn propagation(spec: &FlowSpec, links: &[LinkSpec]) -> Span {
+    let delays = spec.path.iter().chain(&spec.back).map(|&link| links[link].delay);
+    delays.fold(spec.extra_delay, Span::saturating_add)
+}
+
+/// The delays after the last link of the path and after the last link that leads back.
+fn end_delays(spec: &FlowSpec, links: &[LinkSpec]) -> (Span, Span) {
+    let last = |path: &[usize]| path.last().map_or(Span::ZERO, |&link| links[link].delay);
+    let own = if spec.back.is_empty() { spec.extra_delay } else { Span::ZERO };
+    (last(&spec.path) + own, last(&spec.back) + spec.extra_delay)
 }

@@ -7,7 +7,7 @@ use exm_link::Packet;
 use exm_sprout::{Endpoint, Header, Settings};
 use exm_units::{Bytes, Instant, Packets, Span};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sprout {
     settings: Settings,
     near: Endpoint,
@@ -79,12 +79,12 @@ impl Sprout {
     }
 
     /// What the far end says, if it has anything to say now.
-    pub(super) fn answer(&mut self, now: Instant) -> Option<Header> {
+    pub(super) fn header_to_send(&mut self, now: Instant) -> Option<Header> {
         self.far.is_due(now).then(|| self.far.send(now, SPROUT_EMPTY, false, None))
     }
 
-    /// The near end hears it.
-    pub(super) fn hear(&mut self, now: Instant, header: &Header) {
+    /// The sender receives it.
+    pub(super) fn receive_ack(&mut self, now: Instant, header: &Header) {
         self.near.receive(now, header, SPROUT_EMPTY, false);
     }
 

@@ -5,14 +5,14 @@ use crate::controllers::AnyController;
 use crate::network::TCP_HEADER;
 use exm_cc::{Controller, Needs};
 use exm_link::{Ecn, Packet, XcpHeader};
-use exm_tcp::{Acknowledgement, Arrival, Job, Receiver, Segment, Sender, Settings};
+use exm_tcp::{Acknowledgement, Arrival, Receiver, Segment, Sender, Settings, Transfer};
 use exm_units::{Bytes, Instant, Packets, Span};
 use std::collections::VecDeque;
 
 /// The number of the packet that asks to begin.
 const SYN: u64 = u64::MAX;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Tcp {
     cc: AnyController,
     sender: Sender,
@@ -27,13 +27,13 @@ pub(super) struct Tcp {
     /// Connections that ended with segments in flight, in order. They send nothing more, but what
     /// arrives of theirs still counts.
     ended: VecDeque<Ended>,
-    /// Segments sent again, and times the timer ran out.
-    pub(super) resent: u64,
+    /// Retransmitted segments, and expiries of the retransmission timer.
+    pub(super) retransmitted: u64,
     pub(super) timeouts: u64,
 }
 
 /// A connection that ended with segments in flight.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Ended {
     epoch: u32,
     receiver: Receiver,
@@ -59,7 +59,7 @@ impl Tcp {
             propagation,
             highest: 0,
             ended: VecDeque::new(),
-            resent: 0,
+            retransmitted: 0,
             timeouts: 0,
         }
     }
@@ -75,8 +75,21 @@ impl Tcp {
         }
         self.receiver = Receiver::new(self.settings.delayed_acks);
         self.highest = 0;
-        let job = Job { data, rtt: Some(self.propagation) };
-        self.sender.start(now, job, &mut self.cc);
+        let mtu = Bytes::new(u64::from(self.packet_size));
+        let transfer = Transfer { data, rtt: Some(self.propagation), mtu };
+        self.sender.start(now, transfer, &mut self.cc);
+    }
+
+    /// `cc` takes the connection over.
+    pub(super) fn set_controller(&mut self, now: Instant, cc: AnyController) {
+        self.cc = cc;
+        self.needs = self.cc.needs();
+        self.sender.replace_controller(now, &mut self.cc);
+    }
+
+    /// The path's propagation delay has changed, there and back.
+    pub(super) fn set_propagation(&mut self, propagation: Span) {
+        self.propagation = propagation;
     }
 
     /// On-period `epoch` ends.
@@ -100,12 +113,12 @@ impl Tcp {
 
     #[inline]
     pub(super) fn send(&mut self, now: Instant, flow: usize) -> Packet {
-        let segment = match self.sender.send(now) {
+        let segment = match self.sender.send(now, &mut self.cc) {
             Segment::Data(segment) => segment,
             Segment::Syn => return Packet::new(flow as u32, SYN, TCP_HEADER.get() as u32, now),
         };
         if segment < self.highest {
-            self.resent += 1;
+            self.retransmitted += 1;
         } else {
             self.highest = segment + 1;
         }
@@ -123,13 +136,13 @@ impl Tcp {
         packet
     }
 
-    /// `packet` arrives at the receiver. Returns its answer, if it gives one now.
+    /// `packet` arrives at the receiver. Returns its ACK, if it sends one now.
     #[inline]
     pub(super) fn receive(&mut self, now: Instant, packet: &Packet) -> Option<Acknowledgement> {
         self.receiver.receive(now, &self.arrival(packet))
     }
 
-    /// `packet` of on-period `epoch`, which has ended, arrives at the receiver. It is answered at once.
+    /// `packet` of on-period `epoch`, which has ended, arrives at the receiver. It is acknowledged at once.
     pub(super) fn receive_late(
         &mut self,
         now: Instant,
@@ -152,35 +165,37 @@ impl Tcp {
         }
     }
 
-    /// The sender hears `answer`.
+    /// The sender receives `ack`.
     #[inline]
-    pub(super) fn hear(&mut self, now: Instant, answer: &Acknowledgement) -> Arrived {
+    pub(super) fn receive_ack(&mut self, now: Instant, ack: &Acknowledgement) -> Arrived {
         if !self.ended.is_empty() {
             self.ended.clear();
         }
-        let progress = self.sender.on_ack(now, answer, &mut self.cc);
+        let progress = self.sender.on_ack(now, ack, &mut self.cc);
         Arrived {
             delivered: progress.in_order,
-            rtt: Some(now - answer.sent_at),
+            rtt: Some(now - ack.sent_at),
             complete: progress.finished,
         }
     }
 
-    /// The sender hears `answer` to a packet of on-period `epoch`, which has ended. A flow's packets
-    /// stay in order, so all answers to packets of earlier ones have arrived or are lost.
-    pub(super) fn hear_late(
+    /// The sender receives `ack` of a packet of on-period `epoch`, which has ended. A flow's packets
+    /// stay in order, so all ACKs of packets of earlier ones have arrived or are lost.
+    pub(super) fn receive_late_ack(
         &mut self,
         now: Instant,
         epoch: u32,
-        answer: &Acknowledgement,
+        ack: &Acknowledgement,
     ) -> Arrived {
-        while self.ended.pop_front_if(|ended| ended.epoch < epoch).is_some() {}
+        while self.ended.front().is_some_and(|ended| ended.epoch < epoch) {
+            self.ended.pop_front();
+        }
         let Some(ended) = self.ended.front_mut().filter(|ended| ended.epoch == epoch) else {
             return Arrived::default();
         };
-        let delivered = answer.cumulative.saturating_sub(ended.acknowledged);
+        let delivered = ack.cumulative.saturating_sub(ended.acknowledged);
         ended.acknowledged += delivered;
-        Arrived { delivered, rtt: Some(now - answer.sent_at), complete: false }
+        Arrived { delivered, rtt: Some(now - ack.sent_at), complete: false }
     }
 
     #[inline]
@@ -188,7 +203,7 @@ impl Tcp {
         self.sender.deadline().min(self.receiver.deadline())
     }
 
-    /// Returns the answer that the receiver has put off until now.
+    /// Returns the ACK that the receiver has delayed until now.
     pub(super) fn wake(&mut self, now: Instant) -> Option<Acknowledgement> {
         if now >= self.sender.deadline() {
             self.timeouts += u64::from(self.sender.on_timer(now, &mut self.cc));

@@ -7,7 +7,7 @@ use exm_tcp::Settings;
 
 /// A controller that decides the same whatever it is told, and counts its ticks.
 #[derive(Clone, Debug)]
-pub struct Hostile {
+struct Hostile {
     cwnd: u64,
     intersend: Span,
     /// When it asks to be woken, from the time it is told.
@@ -52,7 +52,7 @@ const PAST: [fn(Instant) -> Instant; 4] = [
 
 /// The report of one such controller on each host, over a link of 12 Mbps with room for ten packets.
 fn reports(hostile: &Hostile, duration: Span) -> [Report; 2] {
-    let controller = AnyController::Hostile(hostile.clone());
+    let controller = AnyController::own(hostile.clone());
     let tcp = Transport::Tcp { controller: controller.clone(), settings: Settings::default() };
     let bare = Transport::Bare { controller, timer: true };
     [bare, tcp].map(|transport| {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use std::sync::Arc;
 
-fn limits() -> impl Strategy<Value = Limit> {
+pub(super) fn limits() -> impl Strategy<Value = Limit> {
     prop_oneof![
         Just(Limit::Unlimited),
         (1u64..40).prop_map(|n| Limit::Packets(Packets::new(n))),
@@ -55,7 +55,7 @@ fn traffics() -> impl Strategy<Value = OnOff> {
         Distribution::Uniform { low: 0.0, high: 0.3 },
     ]);
     let on = select(vec![
-        OnFor::Ever,
+        OnFor::Always,
         OnFor::Time(Distribution::Exponential { mean: 0.7 }),
         OnFor::Time(Distribution::Fixed(0.1)),
         OnFor::Packets(Distribution::Exponential { mean: 30.0 }),
@@ -119,7 +119,7 @@ fn tcp() -> impl Strategy<Value = Sender> {
 }
 
 /// A chain of links, each flow over some part of it.
-fn networks() -> impl Strategy<Value = Network> {
+pub(super) fn networks() -> impl Strategy<Value = Network> {
     let chain = prop_oneof![
         (links(0), Just(())).prop_map(|(a, ())| vec![a]),
         (links(0), links(1), links(2)).prop_map(|(a, b, c)| vec![a, b, c]),
@@ -166,8 +166,8 @@ proptest! {
         let (links_there, links_back) = report.links.split_at(there);
         let lost: u64 = report.flows.iter().map(|f| f.lost).sum();
         prop_assert_eq!(lost, links_there.iter().map(|l| l.lost).sum::<u64>());
-        let answers_lost: u64 = report.flows.iter().map(|f| f.answers.lost).sum();
-        prop_assert_eq!(answers_lost, links_back.iter().map(|l| l.lost + l.dropped).sum::<u64>());
+        let acks_lost: u64 = report.flows.iter().map(|f| f.acks.lost).sum();
+        prop_assert_eq!(acks_lost, links_back.iter().map(|l| l.lost + l.dropped).sum::<u64>());
         for (index, link) in links_there.iter().enumerate() {
             let across = network.flows().iter().zip(&report.flows);
             let dropped = across.filter_map(|(spec, flow)| {
@@ -202,7 +202,7 @@ proptest! {
             if let Transport::Tcp { .. } = spec.transport {
                 let least = least_rtt(&network, spec, TCP_HEADER);
                 prop_assert!(flow.rtt.min().is_none_or(|rtt| rtt >= least));
-                prop_assert!(flow.delivered <= flow.arrived && flow.resent <= flow.sent);
+                prop_assert!(flow.delivered <= flow.arrived && flow.retransmitted <= flow.sent);
             } else {
                 prop_assert!(flow.rtt.min().is_none_or(|rtt| rtt >= least));
                 if !spec.back.is_empty() || matches!(spec.transport, Transport::Sprout(_)) {

@@ -4,19 +4,19 @@
 mod figures;
 mod hostile;
 mod laws;
+mod notified;
 mod sender;
-
-pub(crate) use hostile::Hostile;
+mod simulation;
 
 use super::*;
 use crate::controllers::AnyController;
 use crate::metrics::FlowReport;
 use crate::network::{FlowSpec, LinkSpec, Transport};
-use crate::traffic::{OnFor, OnOff};
+use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_link::{Limit, Service};
 use exm_random::Distribution;
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
-use exm_units::{Bytes, Packets, Probability};
+use exm_units::{Bytes, Packets, Probability, Rate, Span};
 
 const PACKET: Bytes = Bytes::new(1500);
 

@@ -1,6 +1,7 @@
 //! What the bare sender does, on links where every packet can be followed by hand.
 
 use super::*;
+use crate::engine::host::{Host, HostPath};
 use crate::engine::share::Share;
 use exm_trace::Trace;
 use std::collections::BTreeMap;
@@ -223,15 +224,15 @@ impl Observer for Watch {
     }
 }
 
-/// An answer tells of the flow whose packet it answers, also where the next flow is on by then.
+/// An ACK belongs to the flow of the packet that it acknowledges, even once the next flow has started.
 #[test]
-fn answers_belong_to_the_flow_of_their_packet() {
+fn acks_belong_to_the_flow_of_their_packet() {
     let there = packet_a_ms(Limit::Unlimited, 0.0);
     let links = vec![there.clone(), LinkSpec { ends: (1, 0), ..there }];
     let spec = FlowSpec { back: vec![1], ..flow(10, window(5), ever()) };
     let network = network(links, vec![spec], Span::from_secs(1));
-    let place = Place { first_hop: 0, first_back: Some(1), propagation: Span::ZERO };
-    let mut host = Host::new(&network, 1, 0, place);
+    let path = HostPath { first_hop: 0, first_back: Some(1), propagation: Span::ZERO };
+    let mut host = Host::new(&network, 1, 0, path);
     let share = Share::default();
     host.switch_on(Instant::ZERO, share);
     let packet = host.send(Instant::ZERO, 0);
@@ -239,8 +240,8 @@ fn answers_belong_to_the_flow_of_their_packet() {
     host.switch_off(later, share);
     host.switch_on(later, share);
     host.arrive(later, &packet);
-    let answer = host.send_answer(later, 0).expect("an answer");
-    assert_eq!((packet.epoch, answer.epoch), (1, 1));
+    let ack = host.send_ack(later, 0).expect("an ACK");
+    assert_eq!((packet.epoch, ack.epoch), (1, 1));
     assert_eq!(host.send(later, 0).epoch, 2);
 }
 

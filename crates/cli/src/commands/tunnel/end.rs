@@ -1,0 +1,57 @@
+//! [`Tunnel`]: what both ends of a tunnel have in common.
+
+use exm_session::Application;
+use exm_tunnel::{Client, Network, Pipe, Server};
+use std::io;
+
+/// An end of a tunnel, as the display and the summary see it.
+pub(super) trait Tunnel: Application {
+    /// Its pipe, once the tunnel is up.
+    fn pipe(&self) -> Option<&Pipe>;
+    /// The addresses of both ends, once they are known.
+    fn network(&self) -> Option<Network>;
+    /// Whether IPv6 is unreachable because the tunnel's MTU is too small for it.
+    fn is_v6_unreachable(&self) -> bool {
+        false
+    }
+    /// Whether traffic past the tunnel stays blocked when the process ends.
+    fn has_kill_switch(&self) -> bool {
+        false
+    }
+    /// Lifts the kill switch, if there is one.
+    fn lift_kill_switch(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Tunnel for Client {
+    fn pipe(&self) -> Option<&Pipe> {
+        Client::pipe(self)
+    }
+
+    fn network(&self) -> Option<Network> {
+        Client::network(self)
+    }
+
+    fn is_v6_unreachable(&self) -> bool {
+        Client::is_v6_unreachable(self)
+    }
+
+    fn has_kill_switch(&self) -> bool {
+        Client::has_kill_switch(self)
+    }
+
+    fn lift_kill_switch(&mut self) -> io::Result<()> {
+        Client::lift_kill_switch(self)
+    }
+}
+
+impl Tunnel for Server {
+    fn pipe(&self) -> Option<&Pipe> {
+        Some(Server::pipe(self))
+    }
+
+    fn network(&self) -> Option<Network> {
+        Some(Server::network(self))
+    }
+}

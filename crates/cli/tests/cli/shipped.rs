@@ -1,0 +1,32 @@
+//! What comes with the program is known by name to every command, from an empty folder.
+
+use crate::common::Folder;
+
+#[test]
+fn shipped_models_scenarios_and_experiments_are_known_by_name() {
+    let folder = Folder::new("shipped");
+    let designed = folder.json("design demo -o cc.json --steps 1 --specimens 0 --quiet --json");
+    assert_eq!(designed["steps"], 1);
+    let scored = folder.json("score cc.json aimd --model general-delta1 --specimens 2 --json");
+    assert_eq!(scored["contenders"].as_array().map(Vec::len), Some(2));
+    for name in ["cellular", "dumbbell", "mixed", "parking-lot"] {
+        let simulated = folder.json(&format!("simulate {name} --duration 61s --json"));
+        assert!(simulated["title"].is_string(), "{name}: {simulated}");
+    }
+    let compared =
+        "compare --cc general-delta1,cubic --link 15Mbps --rtt 50ms --runs 1 --duration 2s";
+    assert!(folder.text(&format!("{compared} --out compared")).contains("general-delta1"));
+    let run =
+        "experiment run incast --runs 1 --duration 2s --only DCTCP_(timer_200_ms) --out incast";
+    assert!(folder.text(run).contains("DCTCP"), "{run}");
+}
+
+/// Where a file has the name of what is shipped, the file is read.
+#[test]
+fn a_file_comes_before_what_is_shipped() {
+    let folder = Folder::new("shipped-file");
+    folder.write("dumbbell", "duration = 1");
+    let output = folder.run("simulate dumbbell");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("dumbbell:1"));
+}

@@ -1,0 +1,46 @@
+//! What the senders of a network score together, by the objectives of their classes.
+
+use crate::model::{Class, Model};
+use crate::objective::Objective;
+use crate::specimen::Layout;
+use exm_measure::mean;
+use exm_sim::dumbbell::Outcome;
+
+impl Model {
+    /// The score of `outcomes`, those of the senders of `network` in order: finite, and larger is better.
+    /// It is the mean over the senders of designed tables, each by the objective of its class; 0 where
+    /// none of them was ever on.
+    pub fn score(&self, network: &Layout, outcomes: &[Outcome]) -> f64 {
+        let own = |class: &Class| class.is_designed().then(|| class.objective.clone());
+        self.mean_value(network, outcomes, own).unwrap_or(0.0)
+    }
+
+    /// As [`Model::score`] in relative units, in which networks compare.
+    pub fn normalised(&self, network: &Layout, outcomes: &[Outcome]) -> f64 {
+        let relative = |class: &Class| class.is_designed().then(|| class.objective.relative());
+        self.mean_value(network, outcomes, relative).unwrap_or(0.0)
+    }
+
+    /// The score of the senders of one class, by their own objective; none where none was ever on.
+    pub fn class_score(&self, class: usize, network: &Layout, outcomes: &[Outcome]) -> Option<f64> {
+        let only = &self.classes()[class];
+        let own = |class: &Class| std::ptr::eq(class, only).then(|| class.objective.clone());
+        self.mean_value(network, outcomes, own)
+    }
+
+    /// The mean over the senders that were on and whose class has an `objective`.
+    fn mean_value(
+        &self,
+        network: &Layout,
+        outcomes: &[Outcome],
+        objective: impl Fn(&Class) -> Option<Objective>,
+    ) -> Option<f64> {
+        mean(outcomes.iter().enumerate().filter(|(_, o)| !o.on_time.is_zero()).filter_map(
+            |(sender, outcome)| {
+                let (class, path) = network.path_of(sender);
+                let objective = objective(&self.classes()[class])?;
+                Some(objective.value(path, objective.got(path, outcome)))
+            },
+        ))
+    }
+}

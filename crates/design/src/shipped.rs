@@ -1,0 +1,88 @@
+//! The models and the rule tables that come with the crate: its folders `models` and `remyccs`.
+//!
+//! ```
+//! use exm_design::{Model, shipped};
+//!
+//! let model = Model::shipped("1x").unwrap();
+//! let table = shipped::table("1x").unwrap();
+//! assert_eq!(table.provenance.model_hash, Some(model.fingerprint()));
+//! ```
+
+use exm_table::TableFile;
+
+macro_rules! texts {
+    ($folder:literal, $ending:literal: $($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../", $folder, "/", $name, $ending)))),*]
+    };
+}
+
+/// The models: the name and the text of each, in the order of names.
+pub const MODELS: &[(&str, &str)] = texts![
+    "models", ".toml":
+    "10x", "1x", "coexist", "datacenter", "demo", "general-delta0.1", "general-delta1",
+    "general-delta10", "general16",
+];
+
+/// The rule tables, which this program designed: the name and the text of each, in the order of names.
+pub const TABLES: &[(&str, &str)] = texts![
+    "remyccs", ".json":
+    "10x", "1x", "coexist", "datacenter", "general-delta0.1", "general-delta1", "general-delta10",
+];
+
+/// The rule table called `name` of those in [`TABLES`], with its provenance; none where there is no such
+/// one.
+///
+/// # Panics
+/// Never: a test reads all of them.
+pub fn table(name: &str) -> Option<TableFile> {
+    let text = find(TABLES, name)?;
+    Some(TableFile::from_json(text).expect("shipped tables are valid"))
+}
+
+/// The text of the model called `name` of those in [`MODELS`]; none where there is no such one.
+pub fn model(name: &str) -> Option<&'static str> {
+    find(MODELS, name)
+}
+
+fn find(texts: &'static [(&'static str, &'static str)], name: &str) -> Option<&'static str> {
+    texts.iter().find(|(known, _)| *known == name).map(|&(_, text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Model;
+    use std::path::Path;
+
+    /// The names of the files in `folder` that end in `ending`, sorted.
+    fn names(folder: &str, ending: &str) -> Vec<String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let files = folder.read_dir().unwrap().map(|file| file.unwrap().file_name());
+        let mut names: Vec<String> = files
+            .filter_map(|file| file.to_str().unwrap().strip_suffix(ending).map(str::to_owned))
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// What is added to a folder must be added to its list, too.
+    #[test]
+    fn all_models_and_tables_of_the_folders_are_shipped() {
+        let listed = |texts: &[(&str, &str)]| -> Vec<String> {
+            texts.iter().map(|&(name, _)| name.to_owned()).collect()
+        };
+        assert_eq!(listed(MODELS), names("models", ".toml"));
+        assert_eq!(listed(TABLES), names("remyccs", ".json"));
+    }
+
+    /// Each table says which model it was designed for, and that is the shipped one of its name.
+    #[test]
+    fn tables_are_those_of_the_models_of_their_names() {
+        for (name, _) in TABLES {
+            let (table, model) = (table(name).unwrap(), Model::shipped(name).unwrap());
+            let designed = Model::parse(table.provenance.model.as_deref().unwrap(), name).unwrap();
+            assert_eq!(designed.fingerprint(), model.fingerprint(), "{name}");
+        }
+        assert!(Model::shipped("demo").is_some() && table("demo").is_none());
+    }
+}

@@ -1,0 +1,174 @@
+//! [`EmulatorBackend`]: runs experiments in real time.
+
+use crate::live::bulk::{Problem, transfer};
+use crate::live::meter::{Meter, Reading};
+use crate::live::setup::Run;
+use crate::live::twin::twin_network;
+use crate::{DirectionStats, Emulated, Ends, EndsError, OutsideNetwork, emulate};
+use exm_experiment::{Backend, BackendError, Case, Measured, SimulatedTwin};
+use exm_os::{Rights, RightsError, read_net_sysctl};
+use exm_sim::engine::omniscient;
+use exm_sim::metrics::{FlowReport, LinkReport, Report};
+use exm_sim::network::LinkSpec;
+use exm_units::{Bytes, Instant, Span};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How often it checks whether to stop.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Runs experiments on emulated links, each run between two networks of its own.
+#[derive(Debug)]
+pub struct EmulatorBackend {
+    /// The congestion controls of the kernel.
+    controls: Vec<String>,
+}
+
+/// Why live runs are impossible.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// This process may not create networks.
+    #[error("live runs take networks of their own: {0}")]
+    Rights(#[from] RightsError),
+    /// Networks cannot be created.
+    #[error("live runs take networks of their own: {0}")]
+    Ends(#[from] EndsError),
+    /// The kernel does not list its congestion controls.
+    #[error("the kernel does not tell its congestion controls: {0}")]
+    Controls(#[from] io::Error),
+}
+
+impl EmulatorBackend {
+    /// Acquires the privileges that it needs, as [`Rights::acquire`] does, so a process that is not root must
+    /// call it before it starts threads; and checks that networks can be created.
+    ///
+    /// # Errors
+    /// [`OpenError`] if they cannot.
+    pub fn open() -> Result<EmulatorBackend, OpenError> {
+        Rights::acquire()?;
+        Ends::new(OutsideNetwork::Namespace)?;
+        let controls = read_net_sysctl("ipv4/tcp_available_congestion_control")?;
+        Ok(EmulatorBackend { controls: controls.split_whitespace().map(str::to_owned).collect() })
+    }
+}
+
+impl Backend for EmulatorBackend {
+    fn twin(&self, case: &Case) -> Result<SimulatedTwin, String> {
+        let Run { sender, .. } = Run::of(case, &self.controls)?;
+        let network = case.network.clone();
+        Ok(SimulatedTwin::new(move |seed| twin_network(&network, &sender, seed)))
+    }
+
+    fn run(
+        &self,
+        case: &Case,
+        seed: u64,
+        step: Option<Span>,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Measured>, BackendError> {
+        let failed = |source| BackendError { scheme: case.scheme_name().to_owned(), source };
+        let run = Run::of(case, &self.controls).map_err(|reason| failed(reason.into()))?;
+        measure(case, &run, (seed, step), is_stopped).map_err(failed)
+    }
+}
+
+fn measure(
+    case: &Case,
+    run: &Run<'_>,
+    (seed, step): (u64, Option<Span>),
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Option<Measured>, Problem> {
+    let (from, until) = case.network.scored();
+    let meter = Mutex::new(Meter::new(from, until, step));
+    let ends = Ends::new(OutsideNetwork::Namespace)?;
+    let stop = AtomicBool::new(false);
+    let observers: [Box<dyn crate::Observer + '_>; 2] = [Box::new(Reading(&meter)), Box::new(())];
+    let ((bytes, is_whole), emulated) =
+        emulate(&run.setup(seed), ends.ports(), observers, |link| {
+            let clock = link.clock();
+            thread::scope(|scope| {
+                let work = scope.spawn(|| transfer(&run.sender, &ends, clock, &stop));
+                let goes_on = || {
+                    clock.now() < until
+                        && !work.is_finished()
+                        && !link.has_stopped()
+                        && !is_stopped()
+                };
+                while goes_on() {
+                    let left = until.saturating_since(clock.now());
+                    thread::sleep(PATIENCE.min(Duration::from_nanos(left.as_nanos())));
+                }
+                let is_whole = clock.now() >= until;
+                stop.store(true, Ordering::Relaxed);
+                let bytes = work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                (bytes, is_whole)
+            })
+        })?;
+    let bytes = bytes?;
+    if !is_whole {
+        return Ok(None);
+    }
+    let mut meter = meter.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let timelines = vec![meter.timeline()];
+    let report = Report {
+        duration: case.network.duration(),
+        seed,
+        flows: vec![flow_report(case, run, (meter, Bytes::new(bytes)), &emulated)],
+        links: vec![
+            link_report(run.there, &emulated.stats[0], emulated.end),
+            link_report(run.back, &emulated.stats[1], emulated.end),
+        ],
+        in_network: emulated.inside.iter().sum(),
+        events: 0,
+    };
+    Ok(Some(Measured { report, timelines }))
+}
+
+/// The result of the flow: `meter` observed its packets, and `bytes` application bytes arrived.
+fn flow_report(
+    case: &Case,
+    run: &Run<'_>,
+    (meter, bytes): (Meter, Bytes),
+    emulated: &Emulated,
+) -> FlowReport {
+    let duration = case.network.duration();
+    FlowReport {
+        sent: emulated.stats[0].arrived.packets,
+        arrived: meter.delivered,
+        delivered: meter.delivered,
+        bytes,
+        lost: meter.lost,
+        dropped: vec![meter.dropped],
+        on_time: duration,
+        share_time: duration.as_secs_f64(),
+        queueing_delay: meter.queueing,
+        bottleneck: run.there.service.rate(),
+        end_to_end: Some(meter.end_to_end.finish()),
+        omniscient: omniscient(&case.network, run.flow),
+        ..FlowReport::default()
+    }
+}
+
+fn link_report(spec: &LinkSpec, stats: &DirectionStats, end: Instant) -> LinkReport {
+    use crate::Cause;
+    let secs = end.saturating_since(Instant::ZERO).as_secs_f64();
+    let offered = spec.service.rate().as_bps() as f64 * secs;
+    let lost = [Cause::Loss, Cause::Burst].map(|cause| stats.lost(cause).packets);
+    let queueing = stats.queueing.mean().unwrap_or(Span::ZERO).as_secs_f64();
+    LinkReport {
+        name: spec.name.clone(),
+        arrived: stats.arrived.packets,
+        transmitted: stats.delivered.packets,
+        bytes: Bytes::new(stats.delivered.bytes),
+        dropped: stats.total_lost().packets - lost.iter().sum::<u64>(),
+        marked: stats.marked,
+        lost: lost.iter().sum(),
+        utilisation: stats.delivered.bytes as f64 * 8.0 / offered,
+        // Little's law.
+        mean_queue: queueing * stats.delivered.packets as f64 / secs,
+        max_queue: stats.max_queue.packets,
+    }
+}

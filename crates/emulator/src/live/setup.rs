@@ -1,0 +1,190 @@
+//! Translates a case of an experiment into an emulated link and a sender.
+
+use crate::{PathSpec, Propagation, Setup};
+use exm_experiment::Case;
+use exm_session::Settings;
+use exm_sim::network::{FlowSpec, LinkSpec, Transport};
+use exm_sim::scenario::FlowGroup;
+use exm_sim::traffic::{OnFor, OnOff, Traffic};
+use exm_units::{Bytes, Span};
+
+/// The sender.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Sender {
+    /// Sprout, in a session with these settings.
+    Sprout(Settings),
+    /// The kernel's TCP, with its congestion control of this name.
+    Tcp(String),
+}
+
+/// What a run of a case needs.
+pub(crate) struct Run<'a> {
+    pub(crate) flow: &'a FlowSpec,
+    pub(crate) there: &'a LinkSpec,
+    pub(crate) back: &'a LinkSpec,
+    pub(crate) sender: Sender,
+}
+
+impl<'a> Run<'a> {
+    /// What a run of `case` needs with a kernel that has these congestion controls; or why it cannot be run.
+    pub(crate) fn of(case: &'a Case, controls: &[String]) -> Result<Run<'a>, String> {
+        let ([group], [flow]) = (&case.scenario.flows[..], case.network.flows()) else {
+            return Err("several flows are not run live".to_owned());
+        };
+        let ([there], [back]) = (&flow.path[..], &flow.back[..]) else {
+            return Err("live runs have one link there and one back".to_owned());
+        };
+        let Traffic::OnOff(OnOff { on: OnFor::Always, .. }) = flow.traffic else {
+            return Err("live runs are of flows that are always on".to_owned());
+        };
+        let [there, back] = [there, back].map(|&link| &case.network.links()[link]);
+        Ok(Run { flow, there, back, sender: sender(group, flow, controls)? })
+    }
+
+    /// The configuration of the link, with data going up.
+    pub(crate) fn setup(&self, seed: u64) -> Setup {
+        let path = |link: &LinkSpec, extra: Span| PathSpec {
+            propagation: Propagation::Fixed(link.delay + extra),
+            loss: link.loss,
+            queue: link.queue.clone(),
+            limit: link.buffer,
+            ..PathSpec::new(link.service.clone())
+        };
+        let (up, down) = (path(self.there, Span::ZERO), path(self.back, self.flow.extra_delay));
+        Setup { seed, ..Setup::new(up, down) }
+    }
+}
+
+fn sender(group: &FlowGroup, flow: &FlowSpec, controls: &[String]) -> Result<Sender, String> {
+    match &flow.transport {
+        Transport::Sprout(settings) => {
+            let mtu = u16::try_from(flow.packet_size.get()).unwrap_or(u16::MAX);
+            let settings = Settings::new(*settings, mtu).map_err(|error| error.to_string())?;
+            Ok(Sender::Sprout(settings))
+        }
+        Transport::Tcp { .. } if flow.packet_size != Bytes::new(1500) => {
+            Err("the kernel's packets have 1500 bytes".to_owned())
+        }
+        Transport::Tcp { .. } => {
+            let name = kernels(&group.controller);
+            match controls.iter().any(|known| known == name) {
+                true => Ok(Sender::Tcp(name.to_owned())),
+                false => Err(format!(
+                    "this kernel has no congestion control that is {} (it has {})",
+                    group.controller,
+                    controls.join(", ")
+                )),
+            }
+        }
+        Transport::Bare { .. } => Err("a sender without TCP is in the simulator alone".to_owned()),
+    }
+}
+
+/// Our names and the kernel's of the same controllers, where they differ: the kernel's BBR is version 1, ours
+/// is version 3, and the kernel's Cubic uses HyStart.
+const NAMES: [(&str, &str); 3] = [("bbr1", "bbr"), ("bbr", "bbr3"), ("cubic-linux", "cubic")];
+
+/// The kernel's name of our controller `name`.
+fn kernels(name: &str) -> &str {
+    NAMES.iter().find(|(ours, _)| *ours == name).map_or(name, |(_, kernels)| kernels)
+}
+
+/// Our name of the controller that is closest to the kernel's `name`.
+pub(crate) fn ours(name: &str) -> &str {
+    NAMES.iter().find(|(_, kernels)| *kernels == name).map_or(name, |(ours, _)| ours)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use exm_experiment::{Experiment, Options, Plan};
+    use std::path::Path;
+
+    const FILE: &str = r#"
+        duration = "2 s"
+        [[link]]
+        name = "data"
+        from = "a"
+        to = "b"
+        rate = "8 Mbps"
+        delay = "20 ms"
+        loss = "1 %"
+        buffer = "100 packets"
+        [[link]]
+        name = "answers"
+        from = "b"
+        to = "a"
+        rate = "2 Mbps"
+        delay = "10 ms"
+        [[flow]]
+        path = ["data"]
+        back = ["answers"]
+        rtt = "45 ms"
+        controller = "scheme"
+        traffic = { on = "always" }
+        [experiment]
+        [[experiment.scheme]]
+        name = "it"
+        controller = "cubic"
+    "#;
+
+    /// An experiment of one case, `from` replaced by `to` in it.
+    pub(crate) fn plan(from: &str, to: &str) -> Plan {
+        assert!(FILE.contains(from), "{from}");
+        let text = FILE.replacen(from, to, 1);
+        let experiment = Experiment::parse(&text, "a.toml", Path::new("")).expect("is sound");
+        let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
+        plan.expect("is sound")
+    }
+
+    fn run(from: &str, to: &str) -> Result<(Sender, Setup), String> {
+        let plan = plan(from, to);
+        let controls = ["reno", "cubic", "bbr"].map(str::to_owned);
+        Run::of(&plan.cases[0], &controls).map(|run| (run.sender.clone(), run.setup(7)))
+    }
+
+    #[test]
+    fn links_are_as_in_the_scenario() {
+        let (sender, setup) = run("", "").expect("can be run");
+        assert_eq!((sender, setup.seed), (Sender::Tcp("cubic".to_owned()), 7));
+        assert_eq!(setup.up.loss.get(), 0.01);
+        assert_eq!(setup.up.limit, exm_link::Limit::Packets(exm_units::Packets::new(100)));
+        assert_eq!(setup.up.propagation, Propagation::Fixed(Span::from_millis(20)));
+        assert_eq!(setup.down.propagation, Propagation::Fixed(Span::from_millis(25)));
+    }
+
+    #[test]
+    fn schemes_are_who_they_are_live_too() {
+        let name = |cc: &str| match run("\"cubic\"", &format!("\"{cc}\"")) {
+            Ok((Sender::Tcp(name), _)) => name,
+            Ok((Sender::Sprout(settings), _)) => format!("{}", settings.mtu()),
+            Err(reason) => reason,
+        };
+        assert_eq!((name("bbr1"), name("cubic-linux")), ("bbr".to_owned(), "cubic".to_owned()));
+        assert_eq!(name("sprout"), "1500");
+        for missing in ["bbr", "vegas"] {
+            assert!(name(missing).contains("(it has reno, cubic, bbr)"), "{missing}");
+        }
+    }
+
+    #[test]
+    fn what_is_most_like_the_kernels_is_called_so_by_it() {
+        for name in ["reno", "cubic", "bbr", "bbr3", "vegas"] {
+            assert_eq!(kernels(ours(name)), name);
+        }
+    }
+
+    #[test]
+    fn what_is_not_alike_is_refused() {
+        for (from, to, part) in [
+            ("rtt", "count = 2\nrtt", "several flows"),
+            ("back = [\"answers\"]", "", "one link there and one back"),
+            ("on = \"always\"", "on = \"1 s\", off = \"1 s\"", "always on"),
+            ("rtt", "packet_size = \"576 B\"\nrtt", "1500 bytes"),
+            ("rtt", "host = \"bare\"\nrtt", "in the simulator alone"),
+        ] {
+            let reason = run(from, to).expect_err(to);
+            assert!(reason.contains(part), "{to}: {reason}");
+        }
+    }
+}

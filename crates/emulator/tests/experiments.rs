@@ -1,0 +1,116 @@
+//! RunningLink runs of an experiment, in network namespaces. Skipped, saying so, where this process may not
+//! make any.
+#![cfg(target_os = "linux")]
+
+use exm_emulator::live::EmulatorBackend;
+use exm_experiment::{Backend, Experiment, Measured, Options, Plan, PlanError};
+use exm_units::Span;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const FILE: &str = r#"
+    duration = "4 s"
+    warm_up = "1 s"
+    [[link]]
+    name = "data"
+    from = "a"
+    to = "b"
+    rate = "8 Mbps"
+    delay = "20 ms"
+    [[link]]
+    name = "answers"
+    from = "b"
+    to = "a"
+    rate = "8 Mbps"
+    delay = "20 ms"
+    [[flow]]
+    path = ["data"]
+    back = ["answers"]
+    rtt = "40 ms"
+    controller = "scheme"
+    traffic = { on = "always" }
+    [experiment]
+    figure = "rate-and-delay"
+    runs = 1
+    [[experiment.scheme]]
+    name = "Sprout"
+    controller = "sprout"
+    [[experiment.scheme]]
+    name = "Reno"
+    controller = "reno"
+    [[experiment.scheme]]
+    name = "XCP"
+    controller = "xcp"
+    queue = "xcp"
+"#;
+
+#[track_caller]
+fn backend() -> Option<EmulatorBackend> {
+    if !Path::new("/dev/net/tun").exists() {
+        exm_testing::skip("without /dev/net/tun");
+        return None;
+    }
+    match EmulatorBackend::open() {
+        Ok(backend) => Some(backend),
+        Err(error) => {
+            exm_testing::skip(error);
+            None
+        }
+    }
+}
+
+fn plan(only: &[&str]) -> Plan {
+    let experiment = Experiment::parse(FILE, "live.toml", Path::new("")).expect("is sound");
+    let only = only.iter().map(|&name| name.to_owned()).collect();
+    let options = Options { only, ..Options::default() };
+    Plan::new(experiment, &options, &mut |name, _| Err(name.to_owned())).expect("is sound")
+}
+
+fn check(scheme: &str, measured: &Measured) {
+    let flow = &measured.report.flows[0];
+    let scores = flow.end_to_end.as_ref().expect("is measured");
+    let mbps = scores.throughput.as_mbps();
+    // However busy this machine is: no more than the link carries, and no sooner.
+    assert!((0.3..=8.3).contains(&mbps), "{scheme}: {mbps} Mbps");
+    let delay = scores.delay_95.expect("something arrived");
+    assert!(delay > Span::from_millis(21), "{scheme}: {delay}");
+    assert!(flow.arrived > 100 && flow.arrived + flow.lost + flow.dropped[0] <= flow.sent);
+    assert!(flow.bytes.get() > 100_000, "{scheme}: {}", flow.bytes);
+    let timeline = measured.timelines[0].as_ref().expect("was asked for");
+    assert_eq!((timeline.from_s, timeline.bytes.len()), (1.0, 30));
+    assert!(timeline.bytes.is_sorted() && timeline.bytes[29] <= scores.bytes.get());
+}
+
+#[test]
+fn schemes_run_on_an_emulated_link() {
+    let Some(backend) = backend() else { return };
+    let plan = plan(&[]).live(&backend).expect("two can be run");
+    assert!(plan.is_live);
+    let skipped: Vec<&str> = plan.skipped.iter().map(|one| one.scheme.as_str()).collect();
+    assert_eq!(skipped, ["XCP"], "the kernel has none");
+    for case in &plan.cases {
+        let step = Some(Span::from_millis(100));
+        let measured =
+            backend.run(case, 1, step, &|| false).expect("can be run").expect("to its end");
+        check(case.scheme_name(), &measured);
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_measures_nothing() {
+    let Some(backend) = backend() else { return };
+    let plan = plan(&["Reno"]).live(&backend).expect("can be run");
+    let looks = AtomicU32::new(0);
+    let stopped = || looks.fetch_add(1, Ordering::Relaxed) > 3;
+    let measured = backend.run(&plan.cases[0], 1, None, &stopped).expect("is no error");
+    assert!(measured.is_none());
+}
+
+#[test]
+fn where_nothing_can_be_run_that_is_said() {
+    let Some(backend) = backend() else { return };
+    let Err(PlanError::NothingLeft(reasons)) = plan(&["XCP"]).live(&backend) else {
+        panic!("XCP is run by this kernel")
+    };
+    assert!(reasons.contains("no congestion control that is xcp"), "{reasons}");
+}

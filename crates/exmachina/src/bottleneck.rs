@@ -1,0 +1,295 @@
+//! [`Bottleneck`]: the network that most questions are about, in a few calls.
+
+use exm_grammar::suggest;
+use exm_link::{Limit, QueueKind, Service};
+use exm_sim::controllers::AnyController;
+use exm_sim::engine;
+use exm_sim::metrics::Report;
+use exm_sim::network::{FlowSpec, Host, LinkSpec, Network, NetworkError, Transport};
+use exm_sim::scenario::{DEFAULT_PACKET_SIZE, SPROUT_NAMES};
+use exm_sim::traffic::{OnOff, Traffic};
+use exm_units::{Packets, Probability, Rate, Span};
+
+/// The buffer unless another is set, as of `exm simulate`.
+const DEFAULT_BUFFER: Limit = Limit::Packets(Packets::new(1000));
+
+/// One link that all flows share: a drop-tail queue of 1000 packets, and no random loss, unless set
+/// otherwise. ACKs return unhindered.
+///
+/// For any other graph of links see [`Network`] and [`Scenario`](exm_sim::scenario::Scenario).
+#[derive(Clone, Debug)]
+#[must_use = "it describes a network: simulate it"]
+pub struct Bottleneck {
+    link: LinkSpec,
+    rtt: Span,
+    flows: Vec<Flow>,
+    seed: u64,
+}
+
+/// A flow that crosses a [`Bottleneck`]: its controller, over TCP and always on unless set otherwise.
+///
+/// ```
+/// use exmachina::prelude::*;
+///
+/// let web = Flow::new("cubic").rtt(Span::from_millis(30)).traffic(OnOff {
+///     on: OnFor::Bytes(Distribution::Exponential { mean: 100e3 }),
+///     off: Distribution::Exponential { mean: 0.5 },
+/// });
+/// let link = Bottleneck::new(Rate::from_mbps(20.0), Span::from_millis(100)).flow("bbr").flow(web);
+/// let report = link.simulate(Span::from_secs(10))?;
+/// assert!(report.flows[1].completion.count() > 0);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it describes a flow: add it to a bottleneck"]
+pub struct Flow {
+    controller: FlowController,
+    host: Host,
+    rtt: Option<Span>,
+    traffic: Traffic,
+}
+
+#[derive(Clone, Debug)]
+enum FlowController {
+    Named(String),
+    Given(Box<AnyController>),
+}
+
+/// Why a [`Bottleneck`] cannot be simulated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No controller has the name of a flow's.
+    #[error("there is no controller \"{name}\": {suggestion}")]
+    UnknownController {
+        /// The name.
+        name: String,
+        /// Which one may be meant, or all that there are.
+        suggestion: String,
+    },
+    /// A number that no network can have.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+}
+
+impl Bottleneck {
+    /// A link of `rate` without flows; those that are added have a round-trip propagation delay of
+    /// `rtt`.
+    pub fn new(rate: Rate, rtt: Span) -> Bottleneck {
+        let link = LinkSpec::bottleneck(Service::Fixed(rate), DEFAULT_BUFFER);
+        Bottleneck { link, rtt, flows: Vec::new(), seed: 1 }
+    }
+
+    /// Adds a flow: the name of a controller, a controller, or a whole [`Flow`].
+    pub fn flow(mut self, flow: impl Into<Flow>) -> Bottleneck {
+        self.flows.push(flow.into());
+        self
+    }
+
+    /// Sets how much may wait at the link.
+    pub fn buffer(mut self, buffer: Limit) -> Bottleneck {
+        self.link.buffer = buffer;
+        self
+    }
+
+    /// Sets the queue discipline.
+    pub fn queue(mut self, queue: QueueKind) -> Bottleneck {
+        self.link.queue = queue;
+        self
+    }
+
+    /// Sets the probability that the link loses a packet at random.
+    pub fn loss(mut self, probability: Probability) -> Bottleneck {
+        self.link.loss = probability;
+        self
+    }
+
+    /// Sets the random seed of [`Bottleneck::simulate`], which is 1 unless set.
+    pub fn seed(mut self, seed: u64) -> Bottleneck {
+        self.seed = seed;
+        self
+    }
+
+    /// The network, to be simulated for `duration`: for [`Simulation`](exm_sim::engine::Simulation),
+    /// which can be stepped, observed and changed.
+    ///
+    /// # Errors
+    /// [`Error`] where there is no flow, a controller is not known, or a number is impossible.
+    pub fn network(&self, duration: Span) -> Result<Network, Error> {
+        let flows = self.flows.iter().map(|flow| self.spec(flow));
+        let flows = flows.collect::<Result<Vec<FlowSpec>, Error>>()?;
+        Ok(Network::new(vec![self.link.clone()], flows, duration)?)
+    }
+
+    /// Simulates `duration`, and returns what was measured: of flows in the order in which they were
+    /// added, and of the link.
+    ///
+    /// # Errors
+    /// As of [`Bottleneck::network`].
+    pub fn simulate(&self, duration: Span) -> Result<Report, Error> {
+        Ok(engine::run(&self.network(duration)?, self.seed))
+    }
+
+    fn spec(&self, flow: &Flow) -> Result<FlowSpec, Error> {
+        Ok(FlowSpec {
+            name: flow.name().to_owned(),
+            path: vec![0],
+            back: Vec::new(),
+            extra_delay: flow.rtt.unwrap_or(self.rtt),
+            packet_size: DEFAULT_PACKET_SIZE,
+            traffic: flow.traffic.clone(),
+            transport: flow.transport()?,
+        })
+    }
+}
+
+impl Flow {
+    /// A flow by the controller called `name`: one of [`AnyController::NAMES`], `"sprout"`,
+    /// `"sprout-ewma"` or, with the feature `design`, a rule table that comes with it.
+    pub fn new(name: impl Into<String>) -> Flow {
+        Flow::by(FlowController::Named(name.into()))
+    }
+
+    fn by(controller: FlowController) -> Flow {
+        Flow { controller, host: Host::Tcp, rtt: None, traffic: OnOff::always().into() }
+    }
+
+    /// Sets what the controller runs on: TCP, or the bare sender that RemyCCs are trained on. Sprout
+    /// is a transport of its own, and takes no notice.
+    pub fn host(mut self, host: Host) -> Flow {
+        self.host = host;
+        self
+    }
+
+    /// Sets a round-trip propagation delay other than the [`Bottleneck`]'s.
+    pub fn rtt(mut self, rtt: Span) -> Flow {
+        self.rtt = Some(rtt);
+        self
+    }
+
+    /// Sets when there is something to send.
+    pub fn traffic(mut self, traffic: impl Into<Traffic>) -> Flow {
+        self.traffic = traffic.into();
+        self
+    }
+
+    /// Its name in errors.
+    fn name(&self) -> &str {
+        match &self.controller {
+            FlowController::Named(name) => name,
+            FlowController::Given(_) => "flow",
+        }
+    }
+
+    fn transport(&self) -> Result<Transport, Error> {
+        let controller = match &self.controller {
+            FlowController::Given(controller) => AnyController::clone(controller),
+            FlowController::Named(name) => match sprout(name) {
+                Some(transport) => return Ok(transport),
+                None => named(name)?,
+            },
+        };
+        Ok(match self.host {
+            Host::Tcp => Transport::Tcp { controller, settings: exm_tcp::Settings::default() },
+            Host::Bare => {
+                let timer = controller.keeps_timer();
+                Transport::Bare { controller, timer }
+            }
+        })
+    }
+}
+
+impl From<&str> for Flow {
+    fn from(name: &str) -> Flow {
+        Flow::new(name)
+    }
+}
+
+impl From<AnyController> for Flow {
+    fn from(controller: AnyController) -> Flow {
+        Flow::by(FlowController::Given(Box::new(controller)))
+    }
+}
+
+fn sprout(name: &str) -> Option<Transport> {
+    let method = match name {
+        "sprout" => exm_sprout::Settings::default().method,
+        "sprout-ewma" => exm_sprout::Method::Ewma,
+        _ => return None,
+    };
+    Some(Transport::Sprout(exm_sprout::Settings { method, ..exm_sprout::Settings::default() }))
+}
+
+/// The controller called `name`.
+fn named(name: &str) -> Result<AnyController, Error> {
+    if let Some(controller) = AnyController::named(name) {
+        return Ok(controller);
+    }
+    #[cfg(feature = "design")]
+    if let Some(file) = exm_design::shipped::table(name) {
+        return Ok(exm_remy::RemyCc::new(&file.table).into());
+    }
+    let names: Vec<&str> = AnyController::NAMES.iter().copied().chain(SPROUT_NAMES).collect();
+    #[cfg(feature = "design")]
+    let names: Vec<&str> = names
+        .into_iter()
+        .chain(exm_design::shipped::TABLES.iter().map(|&(name, _)| name))
+        .collect();
+    Err(Error::UnknownController { name: name.to_owned(), suggestion: suggest(name, &names) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIME: Span = Span::from_secs(20);
+
+    fn link() -> Bottleneck {
+        Bottleneck::new(Rate::from_mbps(10.0), Span::from_millis(50))
+    }
+
+    #[test]
+    fn every_controller_is_known_by_its_name() {
+        let names = AnyController::NAMES.iter().copied().chain(SPROUT_NAMES);
+        #[cfg(feature = "design")]
+        let names = names.chain(exm_design::shipped::TABLES.iter().map(|&(name, _)| name));
+        for name in names {
+            let report = link().flow(name).simulate(Span::from_secs(3)).unwrap();
+            assert!(report.flows[0].delivered > 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn two_flows_share_the_link() {
+        let report = link().flow("cubic").flow("cubic").simulate(TIME).unwrap();
+        let rates = report.flows.iter().map(|flow| flow.throughput().unwrap().as_mbps());
+        let sum: f64 = rates.sum();
+        // 52 of 1500 bytes are headers.
+        assert!((9.0..10.0 * 1448.0 / 1500.0).contains(&sum), "{sum}");
+    }
+
+    #[test]
+    fn what_is_set_has_its_effect() {
+        let usual = link().flow("cubic").simulate(TIME).unwrap();
+        let small = link().buffer(Limit::Packets(Packets::new(20))).flow("cubic");
+        assert!(small.simulate(TIME).unwrap().links[0].dropped > 0);
+        let queue = QueueKind::named("codel").unwrap();
+        let codel = link().queue(queue).flow("cubic").simulate(TIME).unwrap();
+        assert!(codel.flows[0].rtt.mean() < usual.flows[0].rtt.mean());
+        let lossy = link().loss(Probability::new(0.01).unwrap()).flow("cubic");
+        let [one, other] = [1, 2].map(|seed| lossy.clone().seed(seed).simulate(TIME).unwrap());
+        assert!(one.flows[0].lost > 0 && one != other);
+        let far = link().flow(Flow::new("cubic").rtt(Span::from_millis(300)));
+        let far = far.simulate(TIME).unwrap().flows[0].rtt.mean().unwrap();
+        assert!(far > Span::from_millis(300), "{far}");
+        let bare = link().flow(Flow::new("aimd").host(Host::Bare)).simulate(TIME).unwrap();
+        assert_eq!(bare.flows[0].retransmitted, 0);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let error = link().flow("cubci").simulate(TIME).unwrap_err();
+        assert_eq!(error.to_string(), "there is no controller \"cubci\": did you mean \"cubic\"?");
+        assert_eq!(link().simulate(TIME).unwrap_err(), Error::Network(NetworkError::NoFlows));
+    }
+}

@@ -1,0 +1,14 @@
+//! What most programs use, for `use exmachina::prelude::*`.
+
+pub use crate::bottleneck::{Bottleneck, Error, Flow};
+pub use exm_cc::{Ack, Congestion, Controller, Decision, Start};
+pub use exm_link::{Limit, QueueKind};
+pub use exm_random::Distribution;
+pub use exm_remy::RemyCc;
+pub use exm_sim::controllers::AnyController;
+pub use exm_sim::engine::Simulation;
+pub use exm_sim::metrics::Report;
+pub use exm_sim::network::{Host, Network};
+pub use exm_sim::scenario::Scenario;
+pub use exm_sim::traffic::{OnFor, OnOff, Traffic};
+pub use exm_units::{Bytes, Instant, Packets, Probability, Rate, Span};

@@ -1,0 +1,160 @@
+//! [`FileError`]: what is wrong with a file, where, and what to do about it.
+
+use std::fmt;
+use std::ops::Range;
+
+/// What is wrong with a piece of text, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct GrammarError(String);
+
+impl GrammarError {
+    /// The error that reads `problem`.
+    pub fn new(problem: impl Into<String>) -> GrammarError {
+        GrammarError(problem.into())
+    }
+}
+
+impl From<GrammarError> for String {
+    fn from(error: GrammarError) -> String {
+        error.0
+    }
+}
+
+/// What is wrong with a file: the file and line, the line itself, the problem and its remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    file: String,
+    /// The number of the line, from 1 on, and its text.
+    line: Option<(usize, String)>,
+    problem: String,
+}
+
+impl FileError {
+    /// What is wrong and what to do about it.
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+
+    /// The number of the line, from 1 on, where the problem has one.
+    pub fn line(&self) -> Option<usize> {
+        self.line.as_ref().map(|&(number, _)| number)
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.line {
+            Some((number, text)) => {
+                write!(f, "{}:{number}: {}\n  {number} | {text}", self.file, self.problem)
+            }
+            None => write!(f, "{}: {}", self.file, self.problem),
+        }
+    }
+}
+
+impl std::error::Error for FileError {}
+
+/// The text that was read, to point at in errors.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// What the file is called.
+    pub file: String,
+    /// The whole of it.
+    pub text: String,
+}
+
+/// A place in a [`Source`]: the offset of its first byte, where the problem has a place.
+pub type Place = Option<usize>;
+
+impl Source {
+    /// The error `problem`, with the line at `place`.
+    pub fn error(&self, place: Place, problem: impl Into<String>) -> FileError {
+        let line = place.and_then(|offset| {
+            let number = self.text.get(..offset)?.matches('\n').count();
+            let text = self.text.lines().nth(number)?.trim();
+            (!text.is_empty()).then(|| (number + 1, text.chars().take(120).collect()))
+        });
+        FileError { file: self.file.clone(), line, problem: problem.into() }
+    }
+
+    /// The parser's error, told in our words: see [`explain`].
+    pub fn parse_error(&self, error: &toml::de::Error) -> FileError {
+        let place = error.span().map(|Range { start, .. }| start);
+        self.error(place, explain(error.message()))
+    }
+}
+
+/// What the parser of TOML said, in our words: where it found an unknown key, with the nearest known
+/// one. `message` is [`toml::de::Error::message`].
+pub fn explain(message: &str) -> String {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    if message.starts_with("unknown field")
+        && let Some((unknown, known)) = quoted.split_first()
+    {
+        return format!("there is no key \"{unknown}\" here: {}", suggest(unknown, known));
+    }
+    if message.starts_with("missing field")
+        && let Some(key) = quoted.first()
+    {
+        return format!("the key \"{key}\" is missing: add it");
+    }
+    if message.starts_with("invalid value: integer")
+        && let Some(number) = quoted.first().filter(|number| number.starts_with('-'))
+    {
+        return format!("{number} cannot stand here: give a whole number from 0 up");
+    }
+    message.trim_end().replace('\n', "; ").replace('`', "\"")
+}
+
+/// The one of `known` that `unknown` may have been meant for, where one is so near.
+pub fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
+    known
+        .iter()
+        .map(|name| (strsim::osa_distance(unknown, name), *name))
+        .filter(|&(distance, name)| distance <= 1 + unknown.len().min(name.len()) / 3)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, name)| name)
+}
+
+/// "did you mean ...?" where one of `known` is near `unknown`, or the list of them.
+pub fn suggest(unknown: &str, known: &[&str]) -> String {
+    match (nearest(unknown, known), known) {
+        (Some(name), _) => format!("did you mean \"{name}\"?"),
+        (None, []) => "nothing can stand here".to_owned(),
+        (None, _) => {
+            let known: Vec<String> = known.iter().map(|name| format!("\"{name}\"")).collect();
+            format!("give one of {}", known.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_named() {
+        let known = ["rate", "delay", "buffer"];
+        assert_eq!(suggest("rat", &known), "did you mean \"rate\"?");
+        assert_eq!(suggest("bufer", &known), "did you mean \"buffer\"?");
+        assert_eq!(suggest("zzz", &known), "give one of \"rate\", \"delay\", \"buffer\"");
+        assert_eq!(suggest("zzz", &[]), "nothing can stand here");
+    }
+
+    #[test]
+    fn a_number_below_zero_is_told_of_plainly() {
+        let error = toml::from_str::<std::collections::BTreeMap<String, u64>>("senders = -1");
+        let said = explain(error.expect_err("no such number").message());
+        assert_eq!(said, "-1 cannot stand here: give a whole number from 0 up");
+    }
+
+    #[test]
+    fn an_error_shows_its_line() {
+        let source = Source { file: "a.toml".to_owned(), text: "x = 1\n  y = 2\n".to_owned() };
+        let error = source.error(Some(8), "y is wrong");
+        assert_eq!(error.to_string(), "a.toml:2: y is wrong\n  2 | y = 2");
+        assert_eq!(source.error(None, "all is wrong").to_string(), "a.toml: all is wrong");
+        assert_eq!(source.error(Some(999), "off").line(), None);
+    }
+}

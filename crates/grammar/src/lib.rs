@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+
+mod amounts;
+mod buffer;
+mod error;
+
+pub use amounts::{Amounts, UNITS, Unit};
+pub use buffer::Buffer;
+pub use error::{FileError, GrammarError, Place, Source, explain, nearest, suggest};
+
+use exm_link::{QueueError, QueueKind};
+
+/// A queue, as written: "codel", or "codel target=5ms,interval=50ms".
+///
+/// # Errors
+/// What is wrong, with the nearest name where one is misspelt.
+pub fn queue(text: &str) -> Result<QueueKind, GrammarError> {
+    text.parse().map_err(|error| queue_error(&error))
+}
+
+/// What is wrong with a queue, with the nearest name where one is misspelt.
+pub fn queue_error(error: &QueueError) -> GrammarError {
+    GrammarError::new(match error {
+        QueueError::UnknownDiscipline(name) => {
+            let suggestion = suggest(name, QueueKind::NAMES);
+            format!("there is no queue discipline \"{name}\": {suggestion}")
+        }
+        error => error.to_string(),
+    })
+}

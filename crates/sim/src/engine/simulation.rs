@@ -1,0 +1,342 @@
+//! [`Simulation`]: a simulation that its user drives, and changes as it runs.
+
+use super::event_loop::Engine;
+use super::observer::{FlowSample, LinkSample, Observer};
+use crate::controllers::AnyController;
+use crate::metrics::Report;
+use crate::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
+use crate::traffic::Traffic;
+use exm_link::{Limit, QueueConfig, QueueKind, Service};
+use exm_random::{Purpose, Stream};
+use exm_units::{Instant, Probability, Rate, Span};
+
+/// A simulation that its user drives: step by step, up to a time, or to its end; between steps its
+/// network can be changed.
+///
+/// It gives the same report as [`run`](super::run), to the bit, where nothing is changed. Where something
+/// is, the result depends on the network, the seed, the changes and their times alone. A clone is a
+/// snapshot: it goes on from the same state, independently.
+///
+/// A change holds from [`now`](Simulation::now) on, before anything that is still to happen at that
+/// instant. After [`run_until`](Simulation::run_until) that is all that happens at that time.
+///
+/// ```
+/// use exm_link::{Limit, Service};
+/// use exm_sim::controllers::AnyController;
+/// use exm_sim::engine::Simulation;
+/// use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
+/// use exm_sim::traffic::OnOff;
+/// use exm_tcp::Settings;
+/// use exm_units::{Bytes, Instant, Packets, Rate, Span};
+///
+/// let rate = Service::Fixed(Rate::from_mbps(10.0));
+/// let link = LinkSpec::bottleneck(rate, Limit::Packets(Packets::new(100)));
+/// let flow = FlowSpec {
+///     name: "cubic".to_owned(),
+///     path: vec![0],
+///     back: Vec::new(),
+///     extra_delay: Span::from_millis(100),
+///     packet_size: Bytes::new(1500),
+///     traffic: OnOff::always().into(),
+///     transport: Transport::Tcp {
+///         controller: AnyController::named("cubic").unwrap(),
+///         settings: Settings::default(),
+///     },
+/// };
+/// let network = Network::new(vec![link], vec![flow], Span::from_secs(60))?;
+///
+/// let mut simulation = Simulation::new(network, 1);
+/// simulation.run_until(Instant::ZERO + Span::from_secs(30));
+/// let before = simulation.report().flows[0].bytes;
+/// simulation.set_rate(0, Rate::from_mbps(2.0))?;
+/// let report = simulation.finish();
+/// assert!((report.flows[0].bytes - before).get() < before.get() / 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Simulation<O = ()> {
+    network: Network,
+    seed: u64,
+    engine: Engine<O, true>,
+}
+
+/// Why a simulation could not be changed. It goes on as if nothing had been asked.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// There is no such link.
+    #[error("there is no link {link}: the network has {links}, numbered from 0")]
+    NoSuchLink {
+        /// What was named.
+        link: usize,
+        /// How many there are.
+        links: usize,
+    },
+    /// There is no such flow.
+    #[error("there is no flow {flow}: the network has {flows}, numbered from 0")]
+    NoSuchFlow {
+        /// What was named.
+        flow: usize,
+        /// How many there are.
+        flows: usize,
+    },
+    /// The link follows a trace, and has no rate of its own.
+    #[error("link {link} follows a trace: only a link of fixed rate can be given another rate")]
+    FollowsTrace {
+        /// The link.
+        link: usize,
+    },
+    /// Sprout runs the sender, and has no controller.
+    #[error("flow {flow} is Sprout's, which has no congestion controller to replace")]
+    NoController {
+        /// The flow.
+        flow: usize,
+    },
+    /// A queue that cannot be built.
+    #[error("{0}")]
+    Queue(exm_link::ImpossibleSetting),
+    /// A number that no network can have.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+}
+
+impl Simulation {
+    /// A simulation of `network` at its start, with random numbers drawn from `seed`.
+    pub fn new(network: Network, seed: u64) -> Simulation {
+        Simulation::observed(network, seed, ())
+    }
+}
+
+impl<O: Observer> Simulation<O> {
+    /// As [`Simulation::new`], watched by `observer`.
+    pub fn observed(network: Network, seed: u64, observer: O) -> Simulation<O> {
+        let engine = Engine::new(&network, seed, observer);
+        Simulation { network, seed, engine }
+    }
+
+    /// The time that it has come to.
+    pub fn now(&self) -> Instant {
+        self.engine.now
+    }
+
+    /// When it ends.
+    pub fn end(&self) -> Instant {
+        self.engine.end
+    }
+
+    /// The network, with all changes so far.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The observer.
+    pub fn observer(&self) -> &O {
+        &self.engine.observer
+    }
+
+    /// The observer, to be changed.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.engine.observer
+    }
+
+    /// When the next event is due; none where nothing more happens before the end.
+    pub fn next_event(&self) -> Option<Instant> {
+        self.engine.next_event()
+    }
+
+    /// Handles the next event, and returns its time; none where nothing more happens before the end,
+    /// which it has then come to.
+    pub fn step(&mut self) -> Option<Instant> {
+        let at = self.engine.next_event();
+        if at.is_some() {
+            self.engine.step();
+        } else {
+            self.engine.now = self.engine.end;
+        }
+        at
+    }
+
+    /// Handles all events before `until`, or before the end where that is earlier. A time that is past
+    /// changes nothing.
+    pub fn run_until(&mut self, until: Instant) {
+        self.engine.run_until(until.clamp(self.engine.now, self.engine.end));
+    }
+
+    /// Runs to the end, and returns what was measured.
+    pub fn finish(mut self) -> Report {
+        self.run_until(self.engine.end);
+        self.report()
+    }
+
+    /// What was measured so far. A packet whose transmission has begun counts as transmitted.
+    /// [`FlowReport::bottleneck`](crate::metrics::FlowReport::bottleneck) is that of the network as it is
+    /// now.
+    pub fn report(&self) -> Report {
+        self.engine.report(&self.network, self.seed)
+    }
+
+    /// How flow `flow` is now; none where there is no such flow.
+    pub fn flow(&self, flow: usize) -> Option<FlowSample> {
+        Some(self.engine.hosts.get(flow)?.sample(self.now(), flow))
+    }
+
+    /// How link `link` is now; none where there is no such link.
+    pub fn link(&self, link: usize) -> Option<LinkSample> {
+        Some(self.engine.links.get(link)?.sample(self.now(), link))
+    }
+
+    /// From now on link `link`, of fixed rate, transmits at `rate`. A packet in transmission leaves when
+    /// it would have.
+    ///
+    /// # Errors
+    /// [`ChangeError`] where there is no such link, it follows a trace, or the rate is zero.
+    pub fn set_rate(&mut self, link: usize, rate: Rate) -> Result<(), ChangeError> {
+        if let Service::Trace(_) = self.link_spec(link)?.service {
+            return Err(ChangeError::FollowsTrace { link });
+        }
+        self.change_link(link, |spec| spec.service = Service::Fixed(rate))?;
+        self.engine.links[link].set_rate(rate);
+        Ok(())
+    }
+
+    /// From now on packets that leave link `link` propagate for `delay`. They do not overtake those
+    /// that left before.
+    ///
+    /// # Errors
+    /// [`ChangeError`] where there is no such link, or the delay is too long.
+    pub fn set_delay(&mut self, link: usize, delay: Span) -> Result<(), ChangeError> {
+        self.change_link(link, |spec| spec.delay = delay)?;
+        self.engine.links[link].delay = delay;
+        for (host, spec) in self.engine.hosts.iter_mut().zip(self.network.flows()) {
+            host.set_delays(spec, self.network.links());
+        }
+        Ok(())
+    }
+
+    /// From now on packets of flow `flow` propagate for `delay` after the last link
+    /// ([`FlowSpec::extra_delay`]). They do not overtake those that left before.
+    ///
+    /// # Errors
+    /// [`ChangeError`] where there is no such flow, or the delay is too long.
+    pub fn set_extra_delay(&mut self, flow: usize, delay: Span) -> Result<(), ChangeError> {
+        self.change_flow(flow, |spec| spec.extra_delay = delay)?;
+        let spec = &self.network.flows()[flow];
+        self.engine.hosts[flow].set_delays(spec, self.network.links());
+        Ok(())
+    }
+
+    /// From now on at most `buffer` may wait at link `link`. Packets that wait already stay, even where
+    /// they are more.
+    ///
+    /// # Errors
+    /// [`ChangeError`] where there is no such link, or no packet would ever pass.
+    pub fn set_buffer(&mut self, link: usize, buffer: Limit) -> Result<(), ChangeError> {
+        self.change_link(link, |spec| spec.buffer = buffer)?;
+        self.engine.links[link].set_limit(buffer);
+        Ok(())
+    }
+
+    /// From now on `queue` is the discipline at link `link`. It takes in the packets that wait, in the
+    /// order in which the one before it lets them go.
+    ///
+    /// # Errors
+    /// [`ChangeError`] where there is no such link, or no such queue can be built.
+    pub fn set_queue(&mut self, link: usize, queue: QueueKind) -> Result<(), ChangeError> {
+        queue.check().map_err(ChangeError::Queue)?;
+        self.change_link(link, |spec| spec.queue = queue)?;
+        let spec = &self.network.links()[link];
+        let stream = Stream::new(self.seed, Purpose::Queue, link);
+        let config = QueueConfig { limit: spec.buffer, rate: spec.service.rate(), stream };
+        let (queue, now) = (spec.queue.build(config), self.engine.now);
+        self.engine.links[link].set_queue(now, queue, &mut self.engine.actions);
+        self.engine.read_actions(link);
+        Ok(())
+    }
+
+    /// From now on link `link` loses packets at random with `probability`.
+    ///
+    /// # Errors
+    /// [`ChangeError`] where there is no such link.
+    pub fn set_loss(&mut self, link: usize, probability: Probability) -> Result<(), ChangeError> {
+        self.change_link(link, |spec| spec.loss = probability)?;
+        self.engine.links[link].set_loss(probability);
+        Ok(())
+    }
+
+    /// From now on `controller` runs the sender of flow `flow`, as at the start of a flow. What is in
+    /// flight stays so, and over TCP the connection goes on.
+    ///
+    /// # Errors
+    /// [`ChangeError`] where there is no such flow, or Sprout runs it.
+    pub fn set_controller(
+        &mut self,
+        flow: usize,
+        controller: AnyController,
+    ) -> Result<(), ChangeError> {
+        if self.flow_spec(flow)?.transport.controller().is_none() {
+            return Err(ChangeError::NoController { flow });
+        }
+        let own = controller.clone();
+        self.change_flow(flow, |spec| match &mut spec.transport {
+            Transport::Bare { controller, .. } | Transport::Tcp { controller, .. } => {
+                *controller = own;
+            }
+            Transport::Sprout(_) => {}
+        })?;
+        let seed = Stream::new(self.seed, Purpose::Controller, flow).seed();
+        self.engine.hosts[flow].set_controller(self.engine.now, controller.seeded(seed));
+        self.engine.plan(flow);
+        Ok(())
+    }
+
+    /// From now on flows of sender `flow` come as `traffic` says, as at the start of a simulation: a flow
+    /// that is on ends now, and [`Traffic::none`] silences the sender.
+    ///
+    /// # Errors
+    /// [`ChangeError`] where there is no such flow, or the traffic is impossible.
+    pub fn set_traffic(
+        &mut self,
+        flow: usize,
+        traffic: impl Into<Traffic>,
+    ) -> Result<(), ChangeError> {
+        let traffic = traffic.into();
+        self.change_flow(flow, |spec| spec.traffic = traffic.clone())?;
+        let host = &mut self.engine.hosts[flow];
+        host.set_traffic(self.engine.now, traffic);
+        if host.is_on() {
+            self.engine.switch_off(flow);
+        }
+        self.engine.plan(flow);
+        Ok(())
+    }
+
+    fn link_spec(&self, link: usize) -> Result<&LinkSpec, ChangeError> {
+        let links = self.network.links();
+        links.get(link).ok_or(ChangeError::NoSuchLink { link, links: links.len() })
+    }
+
+    fn flow_spec(&self, flow: usize) -> Result<&FlowSpec, ChangeError> {
+        let flows = self.network.flows();
+        flows.get(flow).ok_or(ChangeError::NoSuchFlow { flow, flows: flows.len() })
+    }
+
+    fn change_link(
+        &mut self,
+        link: usize,
+        change: impl FnOnce(&mut LinkSpec),
+    ) -> Result<(), ChangeError> {
+        self.link_spec(link)?;
+        self.network = self.network.clone().changed(|links, _| change(&mut links[link]))?;
+        Ok(())
+    }
+
+    fn change_flow(
+        &mut self,
+        flow: usize,
+        change: impl FnOnce(&mut FlowSpec),
+    ) -> Result<(), ChangeError> {
+        self.flow_spec(flow)?;
+        self.network = self.network.clone().changed(|_, flows| change(&mut flows[flow]))?;
+        Ok(())
+    }
+}

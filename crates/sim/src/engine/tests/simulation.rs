@@ -1,0 +1,432 @@
+//! What holds of a simulation that is stopped, copied, changed and watched.
+
+use super::laws::{limits, networks};
+use super::*;
+use exm_link::QueueKind;
+use exm_tcp::Settings;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Something that is changed at some time. Links and flows are taken modulo how many there are.
+#[derive(Clone, Debug)]
+enum Change {
+    Rate(usize, Rate),
+    Delay(usize, Span),
+    ExtraDelay(usize, Span),
+    Buffer(usize, Limit),
+    Queue(usize, &'static str),
+    Loss(usize, f64),
+    Controller(usize, &'static str),
+    Traffic(usize, Option<OnOff>),
+}
+
+impl Change {
+    fn apply<O: Observer>(&self, simulation: &mut Simulation<O>) -> Result<(), ChangeError> {
+        let links = simulation.network().links().len();
+        let flows = simulation.network().flows().len();
+        match self {
+            Change::Rate(link, rate) => simulation.set_rate(link % links, *rate),
+            Change::Delay(link, delay) => simulation.set_delay(link % links, *delay),
+            Change::ExtraDelay(flow, delay) => simulation.set_extra_delay(flow % flows, *delay),
+            Change::Buffer(link, limit) => simulation.set_buffer(link % links, *limit),
+            Change::Queue(link, name) => {
+                let queue = QueueKind::named(name).expect("a known discipline");
+                simulation.set_queue(link % links, queue)
+            }
+            Change::Loss(link, p) => simulation.set_loss(link % links, probability(*p)),
+            Change::Controller(flow, name) => {
+                let controller = AnyController::named(name).expect("a known controller");
+                simulation.set_controller(flow % flows, controller)
+            }
+            Change::Traffic(flow, traffic) => {
+                let traffic = traffic.clone().map_or_else(Traffic::none, Traffic::from);
+                simulation.set_traffic(flow % flows, traffic)
+            }
+        }
+    }
+}
+
+fn probability(p: f64) -> Probability {
+    Probability::new(p).expect("a probability")
+}
+
+fn changes() -> impl Strategy<Value = Vec<(Span, Change)>> {
+    let which = 0usize..12;
+    let millis = (0u64..300).prop_map(Span::from_millis);
+    let traffic = select(vec![None, Some(OnOff::always()), Some(short_flows())]);
+    let change = prop_oneof![
+        (which.clone(), 1u64..40).prop_map(|(n, m)| Change::Rate(n, Rate::from_mbps(m as f64))),
+        (which.clone(), millis.clone()).prop_map(|(n, delay)| Change::Delay(n, delay)),
+        (which.clone(), millis).prop_map(|(n, delay)| Change::ExtraDelay(n, delay)),
+        (which.clone(), limits()).prop_map(|(n, limit)| Change::Buffer(n, limit)),
+        (which.clone(), select(QueueKind::NAMES.to_vec())).prop_map(|(n, q)| Change::Queue(n, q)),
+        (which.clone(), select(vec![0.0, 0.02, 0.5])).prop_map(|(n, p)| Change::Loss(n, p)),
+        (which.clone(), select(AnyController::NAMES.to_vec()))
+            .prop_map(|(n, name)| Change::Controller(n, name)),
+        (which, traffic).prop_map(|(n, traffic)| Change::Traffic(n, traffic)),
+    ];
+    prop::collection::vec(((0u64..1500).prop_map(Span::from_millis), change), 0..12)
+}
+
+fn short_flows() -> OnOff {
+    let on = OnFor::Packets(Distribution::Exponential { mean: 20.0 });
+    OnOff { on, off: Distribution::Exponential { mean: 0.1 } }
+}
+
+/// Runs `simulation` through `changes`, each so long after the one before it, to its end. Changes that
+/// make no sense for the network (a rate for a trace) are refused.
+fn drive<O: Observer>(simulation: &mut Simulation<O>, changes: &[(Span, Change)]) {
+    for (after, change) in changes {
+        simulation.run_until(simulation.now() + *after);
+        let _ = change.apply(simulation);
+    }
+    simulation.run_until(simulation.end());
+}
+
+/// Counts events by kind, links apart.
+#[derive(Clone, Debug, Default)]
+struct Count {
+    last: Instant,
+    backwards: u64,
+    flows: Vec<Flow>,
+    dropped: Vec<u64>,
+    marked: Vec<u64>,
+    lost: Vec<u64>,
+    enqueued: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    sent: u64,
+    acks_sent: u64,
+    retransmitted: u64,
+    arrived: u64,
+    acks_arrived: u64,
+    delivered: u64,
+    rtts: u64,
+    started: u64,
+    stopped: u64,
+    on: bool,
+    limited: Option<Limited>,
+}
+
+/// The number at `index`, which it makes if there is none yet.
+fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+    if list.len() <= index {
+        list.resize_with(index + 1, T::default);
+    }
+    &mut list[index]
+}
+
+impl Observer for Count {
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn event(&mut self, event: &Event) {
+        let lost = matches!(event.kind, EventKind::Lost { .. });
+        self.backwards += u64::from(event.at < self.last);
+        if !lost {
+            self.last = event.at;
+        }
+        let flow = at(&mut self.flows, event.flow);
+        match event.kind {
+            EventKind::Started => (flow.started, flow.on) = (flow.started + 1, true),
+            EventKind::Stopped => (flow.stopped, flow.on) = (flow.stopped + 1, false),
+            EventKind::Sent { packet, .. } if packet.is_ack => flow.acks_sent += 1,
+            EventKind::Sent { retransmission, .. } => {
+                flow.sent += 1;
+                flow.retransmitted += u64::from(retransmission);
+            }
+            EventKind::Delivered { packet } if packet.is_ack => flow.acks_arrived += 1,
+            EventKind::Delivered { .. } => flow.arrived += 1,
+            EventKind::Acknowledged { delivered, rtt } => {
+                flow.delivered += delivered;
+                flow.rtts += u64::from(rtt.is_some());
+            }
+            EventKind::Limited(limited) => {
+                assert_ne!(flow.limited, Some(limited), "it is reported when it changes");
+                flow.limited = Some(limited);
+            }
+            EventKind::Enqueued { link, .. } => *at(&mut self.enqueued, link) += 1,
+            EventKind::Dropped { link, .. } => *at(&mut self.dropped, link) += 1,
+            EventKind::Marked { link, .. } => *at(&mut self.marked, link) += 1,
+            EventKind::Lost { link, .. } => *at(&mut self.lost, link) += 1,
+        }
+    }
+}
+
+impl Count {
+    /// What was counted is what `report` says.
+    fn check(&mut self, report: &Report) {
+        assert_eq!(self.backwards, 0);
+        for (index, expected) in report.flows.iter().enumerate() {
+            let flow = at(&mut self.flows, index);
+            assert_eq!(flow.sent, expected.sent);
+            assert_eq!(flow.arrived, expected.arrived);
+            assert_eq!(flow.acks_sent, expected.acks.sent);
+            assert_eq!(flow.rtts, expected.rtt.count());
+            assert_eq!(flow.started, flow.stopped + u64::from(flow.on));
+        }
+        for (index, expected) in report.links.iter().enumerate() {
+            assert_eq!(*at(&mut self.dropped, index), expected.dropped);
+            assert_eq!(*at(&mut self.marked, index), expected.marked);
+            assert_eq!(*at(&mut self.lost, index), expected.lost);
+            assert!(*at(&mut self.enqueued, index) <= expected.arrived);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(80))]
+
+    /// Stopped wherever, and stepped or not, it reports what `run` does, and as much has happened at
+    /// each stop as by that time.
+    #[test]
+    fn where_it_is_stopped_changes_nothing(
+        network in networks(),
+        seed in any::<u64>(),
+        stops in prop::collection::vec((0u64..900, 0usize..30), 0..8),
+    ) {
+        let mut simulation = Simulation::new(network.clone(), seed);
+        for (millis, steps) in stops {
+            simulation.run_until(simulation.now() + Span::from_millis(millis));
+            for _ in 0..steps {
+                let due = simulation.next_event();
+                prop_assert!(due.is_none_or(|due| due >= simulation.now()));
+                prop_assert_eq!(simulation.step(), due);
+            }
+            let report = simulation.report();
+            prop_assert_eq!(report.duration, simulation.now() - Instant::ZERO);
+            let under_way: u64 = report.flows.iter().map(FlowReport::under_way).sum();
+            prop_assert_eq!(report.in_network, under_way);
+        }
+        prop_assert_eq!(simulation.finish(), run(&network, seed));
+    }
+
+    /// Changes are reproducible, a copy goes on as what it was copied from, and no packet is lost
+    /// sight of.
+    #[test]
+    fn changes_are_exact(
+        network in networks(),
+        seed in any::<u64>(),
+        before in changes(),
+        after in changes(),
+    ) {
+        let mut simulation = Simulation::observed(network.clone(), seed, Count::default());
+        drive_partly(&mut simulation, &before);
+        let mut copy = simulation.clone();
+        drive(&mut simulation, &after);
+        drive(&mut copy, &after);
+        let report = simulation.report();
+        prop_assert_eq!(&copy.report(), &report);
+        let mut again = Simulation::new(network, seed);
+        drive_partly(&mut again, &before);
+        drive(&mut again, &after);
+        prop_assert_eq!(&again.report(), &report);
+        let under_way: u64 = report.flows.iter().map(FlowReport::under_way).sum();
+        prop_assert_eq!(report.in_network, under_way);
+        simulation.observer_mut().check(&report);
+    }
+
+    /// Events are those that the report counts, and whoever wants them changes nothing.
+    #[test]
+    fn events_agree_with_the_report(network in networks(), seed in any::<u64>()) {
+        let mut count = Count::default();
+        let report = run_observed(&network, seed, &mut count);
+        prop_assert_eq!(&report, &run(&network, seed));
+        // A link of fixed rate reports the packets that it is to lose ahead of time.
+        for (flow, expected) in count.flows.iter().zip(&report.flows) {
+            prop_assert_eq!(flow.retransmitted, expected.retransmitted);
+        }
+        count.check(&report);
+    }
+}
+
+fn drive_partly<O: Observer>(simulation: &mut Simulation<O>, changes: &[(Span, Change)]) {
+    for (after, change) in changes {
+        simulation.run_until(simulation.now() + *after / 8);
+        let _ = change.apply(simulation);
+    }
+}
+
+fn ms(millis: u64) -> Instant {
+    Instant::ZERO + Span::from_millis(millis)
+}
+
+fn millis(at: Instant) -> u64 {
+    at.as_nanos() / 1_000_000
+}
+
+/// When each packet came to its receiver, by number.
+#[derive(Clone, Debug, Default)]
+struct Arrivals(Vec<(u64, Instant, Instant)>);
+
+impl Observer for Arrivals {
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn event(&mut self, event: &Event) {
+        if let EventKind::Delivered { packet } = event.kind {
+            self.0.push((packet.sequence, packet.sent_at, event.at));
+        }
+    }
+}
+
+/// A sender of a packet every 10 ms over an idle link that takes 1 ms to transmit one (12 Mbps).
+fn paced(seconds: u64) -> Network {
+    let link = link(Rate::from_mbps(12.0), Limit::Unlimited, 0.0);
+    network(vec![link], vec![flow(50, one_rule(0.0, 1000, 10.0), ever())], Span::from_secs(seconds))
+}
+
+/// A new delay holds for packets that leave the link from then on, which do not overtake others.
+#[test]
+fn packets_do_not_overtake_where_a_delay_is_shortened() {
+    let mut simulation = Simulation::observed(paced(1), 1, Arrivals::default());
+    simulation.run_until(ms(500));
+    simulation.set_extra_delay(0, Span::from_millis(5)).unwrap();
+    simulation.run_until(ms(1000));
+    let arrivals = &simulation.observer().0;
+    assert!(arrivals.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].2 <= pair[1].2));
+    // The one sent at 490 ms left the link at 491 ms, and arrives 50 ms later; those sent until 530 ms
+    // have to wait for it.
+    let arrival = |sent| {
+        let found = arrivals.iter().find(|(_, sent_at, _)| *sent_at == ms(sent));
+        found.map(|&(_, _, at)| millis(at))
+    };
+    assert_eq!(arrival(490), Some(541));
+    assert_eq!([500, 520, 530].map(arrival), [Some(541); 3]);
+    assert_eq!(arrival(540), Some(546));
+}
+
+/// A new rate holds for the packet taken up next; the one in transmission leaves as it would have.
+#[test]
+fn a_rate_holds_from_the_next_packet_on() {
+    let link = link(Rate::from_mbps(12.0), Limit::Unlimited, 0.0);
+    let flows = vec![flow(0, window(4), ever())];
+    let network = network(vec![link], flows, Span::from_secs(1));
+    let mut simulation = Simulation::observed(network, 1, Arrivals::default());
+    simulation.run_until(Instant::ZERO + Span::from_micros(1500));
+    simulation.set_rate(0, Rate::from_mbps(1.2)).unwrap();
+    simulation.run_until(ms(50));
+    let times = simulation.observer().0.iter().map(|&(_, _, at)| millis(at));
+    assert_eq!(times.collect::<Vec<_>>(), [1, 2, 12, 22, 32, 42]);
+    assert_eq!(simulation.network().links()[0].service.rate(), Rate::from_mbps(1.2));
+}
+
+/// What waits stays where a buffer is made smaller; what comes finds the new limit.
+#[test]
+fn a_buffer_holds_for_what_comes() {
+    let link = link(Rate::from_mbps(1.2), Limit::Unlimited, 0.0);
+    let flows = vec![flow(0, window(20), ever())];
+    let mut simulation = Simulation::new(network(vec![link], flows, Span::from_secs(10)), 1);
+    simulation.run_until(ms(1));
+    assert_eq!(simulation.link(0).unwrap().packets, 19);
+    simulation.set_buffer(0, Limit::Packets(Packets::new(3))).unwrap();
+    assert_eq!(simulation.link(0).unwrap().packets, 19);
+    simulation.run_until(Instant::ZERO + Span::from_secs(9));
+    assert!(simulation.link(0).unwrap().packets <= 3);
+    assert!(simulation.report().links[0].dropped > 0);
+    assert_eq!(simulation.link(1), None);
+}
+
+/// Packets that wait pass into the new queue, in order.
+#[test]
+fn a_queue_hands_over_what_waits() {
+    let link = link(Rate::from_mbps(1.2), Limit::Unlimited, 0.0);
+    let flows = vec![flow(0, window(20), ever())];
+    let network = network(vec![link], flows, Span::from_millis(400));
+    let mut simulation = Simulation::observed(network, 1, Arrivals::default());
+    simulation.run_until(ms(1));
+    simulation.set_queue(0, QueueKind::named("fq-codel").unwrap()).unwrap();
+    simulation.run_until(ms(400));
+    let numbers: Vec<u64> = simulation.observer().0.iter().map(|&(number, ..)| number).collect();
+    assert_eq!(numbers.len(), 39);
+    // CoDel drops none in the first 100 ms (RFC 8289, section 4.2), and then some.
+    assert_eq!(numbers[..10], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert!(numbers.is_sorted() && simulation.report().links[0].dropped > 0);
+}
+
+fn tcp(name: &str) -> Transport {
+    let controller = AnyController::named(name).expect("a known controller");
+    Transport::Tcp { controller, settings: Settings::default() }
+}
+
+/// A TCP connection goes on under another controller: BBR, which needs samples of the delivery rate
+/// that Reno does not, empties the queue that Reno keeps.
+#[test]
+fn a_connection_goes_on_under_another_controller() {
+    let link = link(Rate::from_mbps(10.0), Limit::Packets(Packets::new(400)), 0.0);
+    let flow = FlowSpec { transport: tcp("reno"), ..flow(40, window(1), ever()) };
+    let mut simulation = Simulation::new(network(vec![link], vec![flow], Span::from_secs(60)), 1);
+    simulation.run_until(Instant::ZERO + Span::from_secs(30));
+    let (before, queue) = (simulation.report(), simulation.link(0).unwrap().packets);
+    simulation.set_controller(0, AnyController::named("bbr").unwrap()).unwrap();
+    simulation.run_until(Instant::ZERO + Span::from_secs(50));
+    let (middle, short) = (simulation.report(), simulation.link(0).unwrap().packets);
+    assert!(queue > 100 && short < 80, "{queue} packets waited under Reno, {short} under BBR");
+    let mbps = (middle.flows[0].bytes - before.flows[0].bytes).get() as f64 * 8.0 / 20e6;
+    assert!((9.0..10.0).contains(&mbps), "{mbps} Mbps");
+    let controller = simulation.network().flows()[0].transport.controller();
+    assert!(matches!(controller, Some(AnyController::Bbr(_))));
+}
+
+/// A sender that is silenced stops at once, and starts where it is given traffic again.
+#[test]
+fn traffic_stops_and_starts() {
+    let mut simulation = Simulation::new(paced(10), 1);
+    simulation.run_until(ms(1000));
+    let sent = simulation.report().flows[0].sent;
+    simulation.set_traffic(0, Traffic::none()).unwrap();
+    assert!(!simulation.flow(0).unwrap().on);
+    assert_eq!(simulation.flow(0).unwrap().limited, Limited::Off);
+    simulation.run_until(ms(2000));
+    assert_eq!(simulation.report().flows[0].sent, sent);
+    assert_eq!(simulation.report().flows[0].on_time, Span::from_secs(1));
+    simulation.set_traffic(0, OnOff::always()).unwrap();
+    simulation.run_until(ms(3000));
+    assert_eq!(simulation.report().flows[0].sent, 2 * sent);
+    assert_eq!(simulation.report().flows[0].on_time, Span::from_secs(2));
+}
+
+/// What holds a sender back: its window, or its pace.
+#[test]
+fn what_limits_a_sender_is_known() {
+    let mut simulation = Simulation::new(paced(10), 1);
+    simulation.run_until(ms(995));
+    assert_eq!(simulation.flow(0).unwrap().limited, Limited::Pace);
+    simulation.set_controller(0, window(2)).unwrap();
+    simulation.run_until(ms(2000));
+    assert_eq!(simulation.flow(0).unwrap().limited, Limited::Window);
+    assert_eq!(simulation.flow(0).unwrap().in_flight, Packets::new(2));
+}
+
+/// What cannot be is refused, with what there is, and changes nothing.
+#[test]
+fn impossible_changes_are_refused() {
+    let mut simulation = Simulation::new(paced(1), 1);
+    let rate = Rate::from_mbps(1.0);
+    let error = simulation.set_rate(1, rate).unwrap_err();
+    assert_eq!(error, ChangeError::NoSuchLink { link: 1, links: 1 });
+    assert_eq!(error.to_string(), "there is no link 1: the network has 1, numbered from 0");
+    let error = simulation.set_controller(3, aimd()).unwrap_err();
+    assert_eq!(error, ChangeError::NoSuchFlow { flow: 3, flows: 1 });
+    assert!(simulation.set_rate(0, Rate::from_bps(0)).is_err());
+    let none = Limit::Packets(Packets::new(0));
+    let refused = simulation.set_buffer(0, none);
+    assert_eq!(
+        refused.is_err(),
+        Network::new(
+            vec![LinkSpec { buffer: none, ..simulation.network().links()[0].clone() }],
+            simulation.network().flows().to_vec(),
+            Span::from_secs(1),
+        )
+        .is_err()
+    );
+    assert_eq!(Simulation::new(paced(1), 1).finish(), {
+        let mut other = Simulation::new(paced(1), 1);
+        other.set_rate(0, Rate::from_bps(0)).unwrap_err();
+        other.finish()
+    });
+}

@@ -1,0 +1,98 @@
+//! What scenarios write of time: flows, set times, timers and paces.
+
+use crate::engine::Pace;
+use crate::traffic::OnFor;
+use exm_grammar::{Amounts, GrammarError, Unit};
+use exm_random::Distribution;
+use exm_tcp::Floor;
+use exm_units::{Instant, Span};
+use serde::Deserialize;
+use std::path::Path;
+
+/// How long a sender is on: "always" (formerly "ever") or a distribution of times or amounts, files of numbers
+/// taken from `dir`.
+pub(super) fn parse_on(text: &str, dir: &Path) -> Result<OnFor, GrammarError> {
+    if matches!(text.trim(), "always" | "ever") {
+        return Ok(OnFor::Always);
+    }
+    let Amounts { distribution, unit } = Amounts::parse(text, dir)?;
+    Ok(match unit {
+        Unit::Seconds => OnFor::Time(distribution),
+        Unit::Packets => OnFor::Packets(distribution),
+        Unit::Bytes => OnFor::Bytes(distribution),
+    })
+}
+
+/// How long a sender is off: a distribution of times, in seconds.
+pub(super) fn parse_off(text: &str, dir: &Path) -> Result<Distribution, GrammarError> {
+    match Amounts::parse(text, dir)? {
+        Amounts { distribution, unit: Unit::Seconds } => Ok(distribution),
+        _ => Err(GrammarError::new(format!(
+            "\"{text}\" is no time: give one such as \"exp 5 s\", in {}",
+            Span::UNITS.join(", ")
+        ))),
+    }
+}
+
+/// A flow at a set time, "10 s", or from one to another, "10 s..20 s".
+pub(super) fn parse_visit(text: &str) -> Result<(Instant, Option<Instant>), String> {
+    let time = |text: &str| {
+        let span = text.trim().parse::<Span>();
+        span.map(|span| Instant::ZERO.saturating_add(span)).map_err(|error| error.to_string())
+    };
+    match text.split_once("..") {
+        Some((start, end)) => Ok((time(start)?, Some(time(end)?))),
+        None => Ok((time(text)?, None)),
+    }
+}
+
+/// A retransmission timer's floor: "linux", or the least the whole timer may be.
+pub(super) fn parse_floor(text: &str) -> Result<Floor, String> {
+    match (text.trim(), text.parse::<Span>()) {
+        ("linux", _) => Ok(Floor::default()),
+        (_, Ok(span)) => Ok(Floor::Timer(span)),
+        _ => Err(format!(
+            "\"{text}\" is no floor of the retransmission timer: give \"linux\" or a time such as \
+             \"1 s\", in {}",
+            Span::UNITS.join(", ")
+        )),
+    }
+}
+
+impl std::str::FromStr for Pace {
+    type Err = String;
+
+    /// "event", or a duration above zero.
+    fn from_str(text: &str) -> Result<Pace, String> {
+        match (text.trim(), text.parse::<Span>()) {
+            ("event", _) => Ok(Pace::EachEvent),
+            (_, Ok(span)) if !span.is_zero() => Ok(Pace::Every(span)),
+            _ => Err(format!(
+                "\"{text}\" is no pace: give \"event\", or a duration such as \"10 ms\", in {}",
+                Span::UNITS.join(", ")
+            )),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Pace {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Pace, D::Error> {
+        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_last_times_or_amounts() {
+        let on = |text| parse_on(text, Path::new("")).expect(text);
+        assert_eq!((on("always"), on("ever")), (OnFor::Always, OnFor::Always));
+        assert_eq!(on("exp 5 s"), OnFor::Time(Distribution::Exponential { mean: 5.0 }));
+        assert_eq!(on("fixed 15 kB"), OnFor::Bytes(Distribution::Fixed(15_000.0)));
+        assert_eq!(on("20 packets"), OnFor::Packets(Distribution::Fixed(20.0)));
+        let problem = parse_off("100 kB", Path::new("")).unwrap_err().to_string();
+        assert!(problem.contains("is no time"));
+    }
+}

@@ -1,0 +1,173 @@
+//! [`RowWriter`]: rows and columns as a file for programs.
+
+mod csv;
+#[cfg(feature = "parquet")]
+mod parquet;
+
+use std::io::{self, Write};
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// Whole numbers from 0 up.
+    Whole,
+    /// Real numbers.
+    Real,
+}
+
+/// A column of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+}
+
+impl Column {
+    /// A column of text.
+    pub const fn text(name: &'static str) -> Column {
+        Column { name, kind: Kind::Text }
+    }
+
+    /// A column of whole numbers.
+    pub const fn whole(name: &'static str) -> Column {
+        Column { name, kind: Kind::Whole }
+    }
+
+    /// A column of real numbers.
+    pub const fn real(name: &'static str) -> Column {
+        Column { name, kind: Kind::Real }
+    }
+}
+
+/// A value of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// Text.
+    Text(&'a str),
+    /// A whole number. Parquet, whose integers are signed, holds those of 2^63 and more as 2^63 - 1.
+    Whole(u64),
+    /// A real number, written with as many digits as tell it from all others.
+    Real(f64),
+    /// Absent: empty in CSV, null in Parquet.
+    Empty,
+}
+
+impl Cell<'_> {
+    fn fits(self, kind: Kind) -> bool {
+        match self {
+            Cell::Text(_) => kind == Kind::Text,
+            Cell::Whole(_) => kind == Kind::Whole,
+            Cell::Real(_) => kind == Kind::Real,
+            Cell::Empty => true,
+        }
+    }
+}
+
+impl From<Option<f64>> for Cell<'_> {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Cell::Empty, Cell::Real)
+    }
+}
+
+impl From<Option<u64>> for Cell<'_> {
+    fn from(value: Option<u64>) -> Self {
+        value.map_or(Cell::Empty, Cell::Whole)
+    }
+}
+
+/// A file format for rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// Comma-separated text (RFC 4180). Lines that begin with `#` come first and say where it is from.
+    Csv,
+    /// Apache Parquet, compressed with Snappy. Where it is from stands in its key-value metadata.
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+impl Format {
+    /// What the names of such files end in, without a dot.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Format::Csv => "csv",
+            #[cfg(feature = "parquet")]
+            Format::Parquet => "parquet",
+        }
+    }
+}
+
+/// What a file begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Header<'a> {
+    /// The name of the Parquet schema; CSV has none.
+    pub schema: &'a str,
+    /// The columns.
+    pub columns: &'a [Column],
+    /// Where the rows come from, as names and values: command, seed, version.
+    pub origin: &'a [(&'a str, String)],
+}
+
+/// Writes rows to `W` in one of the formats.
+pub struct RowWriter<W: Write + Send> {
+    columns: Vec<Column>,
+    output: Output<W>,
+}
+
+enum Output<W: Write + Send> {
+    Csv(csv::Csv<W>),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<parquet::Parquet<W>>),
+}
+
+impl<W: Write + Send> RowWriter<W> {
+    /// Writes the header.
+    ///
+    /// # Errors
+    /// Those of `writer`.
+    pub fn new(format: Format, writer: W, header: &Header<'_>) -> io::Result<RowWriter<W>> {
+        let output = match format {
+            Format::Csv => Output::Csv(csv::Csv::new(writer, header)?),
+            #[cfg(feature = "parquet")]
+            Format::Parquet => Output::Parquet(Box::new(parquet::Parquet::new(writer, header)?)),
+        };
+        Ok(RowWriter { columns: header.columns.to_vec(), output })
+    }
+
+    /// Writes a row, with a cell for each column.
+    ///
+    /// # Errors
+    /// Those of the writer, and [`io::ErrorKind::InvalidInput`] where the cells are not those of the
+    /// columns.
+    pub fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        let fit = cells.iter().zip(&self.columns).all(|(cell, column)| cell.fits(column.kind));
+        if cells.len() != self.columns.len() || !fit {
+            let problem = format!("the row {cells:?} does not fit the columns {:?}", self.columns);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        match &mut self.output {
+            Output::Csv(output) => output.row(cells),
+            #[cfg(feature = "parquet")]
+            Output::Parquet(output) => output.row(cells),
+        }
+    }
+
+    /// Writes what is left, and gives the writer back.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn finish(self) -> io::Result<W> {
+        match self.output {
+            Output::Csv(output) => output.finish(),
+            #[cfg(feature = "parquet")]
+            Output::Parquet(output) => output.finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

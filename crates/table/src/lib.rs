@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
+//! Files of rule tables, for people and for programs.
+//!
+//! A [`TableFile`] is an [`exm_remy::RuleTable`] with its [`Provenance`]: what it was designed for, by
+//! which program, and how well it scored. It is read from and written to JSON, our own format, and
+//! [`dna`], Remy's. [`show`] and [`show_tree`] print a table, [`stats`] sums it up and [`diff`]
+//! compares two.
+
+mod diff;
+pub mod dna;
+mod file;
+mod json;
+mod provenance;
+mod show;
+mod stats;
+mod table_file;
+mod text;
+
+pub use diff::{ActionChange, CellDifference, NumberedRule, TableDiff, diff};
+pub use file::{LoadError, SaveError};
+pub use json::JsonError;
+pub use provenance::{ArrivalTimes, Provenance, Score};
+pub use show::{Show, ShowTree, show, show_tree};
+pub use stats::{ActionCount, AxisStats, Spread, TableStats, stats};
+pub use table_file::TableFile;

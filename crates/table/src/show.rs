@@ -1,0 +1,167 @@
+//! [`show`] and [`show_tree`]: a table for people to read.
+
+use crate::text::{action_words, short};
+use exm_remy::{Cuboid, Node, Rule, RuleTable, Signal};
+use exm_store::Columns;
+use std::fmt;
+
+/// A table as a list of rules: what [`show`] gives.
+#[derive(Clone, Copy, Debug)]
+pub struct Show<'a>(&'a RuleTable);
+
+/// A table as a tree: what [`show_tree`] gives.
+#[derive(Clone, Copy, Debug)]
+pub struct ShowTree<'a>(&'a RuleTable);
+
+/// Prints a rule a line, sorted by its box. Bounds that are those of the whole table are left out;
+/// numbers have six digits at most. Rules with empty boxes are only counted.
+pub fn show(table: &RuleTable) -> Show<'_> {
+    Show(table)
+}
+
+/// Prints the tree, a node a line, each with the bounds in which it differs from its parent.
+pub fn show_tree(table: &RuleTable) -> ShowTree<'_> {
+    ShowTree(table)
+}
+
+/// The bounds of `domain` on `signal` without those that are `whole`'s; `any` if none is left.
+fn range(domain: &Cuboid, whole: &Cuboid, signal: Signal) -> String {
+    let i = signal.index();
+    let unless = |bound: f64, whole: f64| if bound == whole { String::new() } else { short(bound) };
+    let lower = unless(domain.lower[i], whole.lower[i]);
+    let upper = unless(domain.upper[i], whole.upper[i]);
+    if lower.is_empty() && upper.is_empty() {
+        "any".to_owned()
+    } else {
+        format!("{lower}..{upper}")
+    }
+}
+
+impl fmt::Display for Show<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = self.0;
+        let (signals, whole) = (table.signals(), table.domain());
+        let mut rules: Vec<(usize, &Rule)> = table
+            .rules()
+            .iter()
+            .enumerate()
+            .filter(|(_, rule)| !rule.domain.is_empty(signals))
+            .collect();
+        rules.sort_by(|(_, a), (_, b)| {
+            let lower =
+                |a: &Rule, b: &Rule, i: usize| a.domain.lower[i].total_cmp(&b.domain.lower[i]);
+            (0..6).fold(std::cmp::Ordering::Equal, |order, i| order.then_with(|| lower(a, b, i)))
+        });
+        let mut lines = Columns::with_words(1..1 + signals.len());
+        lines.line(heading(table));
+        for (number, rule) in &rules {
+            let mut line = vec![number.to_string()];
+            line.extend(signals.iter().map(|signal| range(&rule.domain, whole, signal)));
+            line.push(short(rule.action.multiple));
+            line.push(rule.action.increment.to_string());
+            line.push(format!("{} ms", short(rule.action.intersend_ms)));
+            lines.line(line);
+        }
+        writeln!(f, "{lines}the whole table: {whole}")?;
+        match table.rules().len() - rules.len() {
+            0 => Ok(()),
+            1 => writeln!(f, "1 rule more has an empty box"),
+            empty => writeln!(f, "{empty} rules more have empty boxes"),
+        }
+    }
+}
+
+fn heading(table: &RuleTable) -> Vec<String> {
+    let mut heading = vec!["rule".to_owned()];
+    heading.extend(table.signals().iter().map(|signal| signal.to_string()));
+    heading.extend(["multiple", "increment", "intersend"].map(str::to_owned));
+    heading
+}
+
+impl fmt::Display for ShowTree<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.domain())?;
+        self.node(f, self.0.root(), &mut String::new())
+    }
+}
+
+impl ShowTree<'_> {
+    /// Prints what comes after the box of `node`, and its children below it.
+    fn node(&self, f: &mut fmt::Formatter<'_>, node: &Node, indent: &mut String) -> fmt::Result {
+        let (domain, children) = match node {
+            Node::Leaf(index) => {
+                let action = action_words(&self.0.rules()[*index].action);
+                return writeln!(f, ": rule {index}: {action}");
+            }
+            Node::Split { domain, children } => (domain, children),
+        };
+        writeln!(f)?;
+        for (i, child) in children.iter().enumerate() {
+            let is_last = i + 1 == children.len();
+            write!(f, "{indent}{}", if is_last { "`- " } else { "|- " })?;
+            self.differences(f, self.0.domain_of(child), domain)?;
+            let length = indent.len();
+            indent.push_str(if is_last { "   " } else { "|  " });
+            self.node(f, child, indent)?;
+            indent.truncate(length);
+        }
+        Ok(())
+    }
+
+    fn differences(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        domain: &Cuboid,
+        parent: &Cuboid,
+    ) -> fmt::Result {
+        if domain.is_empty(self.0.signals()) {
+            return f.write_str("empty");
+        }
+        let ranges = self.0.signals().iter().map(|signal| (signal, range(domain, parent, signal)));
+        let words: Vec<String> = ranges
+            .filter(|(_, range)| range != "any")
+            .map(|(signal, range)| format!("{signal} {range}"))
+            .collect();
+        f.write_str(if words.is_empty() { "all of it" } else { "" })?;
+        f.write_str(&words.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exm_remy::{Action, SignalSet};
+
+    fn table() -> RuleTable {
+        let signals = SignalSet::new([Signal::SendEwma, Signal::RttRatio]).expect("two signals");
+        let mut table = RuleTable::single(signals, 16384.0, Action::INITIAL);
+        assert!(table.split(0, Signal::SendEwma, 2.5));
+        assert!(table.split(0, Signal::RttRatio, 1.1));
+        table.set_action(1, Action { multiple: 0.123456789, increment: 30, intersend_ms: 0.25 });
+        table
+    }
+
+    #[test]
+    fn a_table_as_a_list() {
+        let text = "\
+rule  send_ewma  rtt_ratio  multiple  increment  intersend
+   0  ..2.5      ..1.1             1          1    0.01 ms
+   2  ..2.5      1.1..             1          1    0.01 ms
+   1  2.5..      any        0.123457         30    0.25 ms
+the whole table: {send_ewma 0..16384, rtt_ratio 0..16384}
+";
+        assert_eq!(show(&table()).to_string(), text);
+    }
+
+    #[test]
+    fn a_table_as_a_tree() {
+        let text = "\
+{send_ewma 0..16384, rtt_ratio 0..16384}
+|- send_ewma ..2.5
+|  |- rtt_ratio ..1.1: rule 0: m 1, b 1, r 0.01 ms
+|  `- rtt_ratio 1.1..: rule 2: m 1, b 1, r 0.01 ms
+`- send_ewma 2.5..: rule 1: m 0.123457, b 30, r 0.25 ms
+";
+        assert_eq!(show_tree(&table()).to_string(), text);
+    }
+}
