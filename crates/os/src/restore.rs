@@ -151,7 +151,7 @@ impl Restore {
 /// An exclusive lock called `name`, held until this is dropped or the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -162,12 +162,20 @@ impl Lock {
     pub(crate) fn acquire(name: &str) -> io::Result<Option<Lock>> {
         let path = PathBuf::from(format!("{FOLDER}/{}-{name}", namespace("net")?));
         let failed = |error: io::Error| named(&path, &error);
-        let _file = folder().and_then(|()| open(&path)).map_err(failed)?;
-        match _file.try_lock() {
-            Ok(()) => Ok(Some(Lock { _file })),
+        let file = folder().and_then(|()| open(&path)).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Lock { file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
+    }
+}
+
+impl Drop for Lock {
+    /// Closing the file would not be enough: a program that another thread is starting has a copy of the
+    /// descriptor for a moment, and with it the lock.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
     }
 }
 
@@ -346,5 +354,17 @@ mod tests {
         drop(hold().expect("it was changed by us"));
         assert_eq!(read(&file), "0");
         fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn a_lock_ends_even_if_a_starting_program_has_a_copy() {
+        if !possible() {
+            return;
+        }
+        let lock = Lock::acquire("copied").unwrap().expect("nobody has it");
+        assert!(Lock::acquire("copied").unwrap().is_none());
+        let copy = lock.file.try_clone().unwrap();
+        drop(lock);
+        assert!(Lock::acquire("copied").unwrap().is_some(), "{copy:?} is not a lock");
     }
 }

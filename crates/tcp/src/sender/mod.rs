@@ -12,8 +12,7 @@ use crate::segment::{Acknowledgement, Segment};
 use crate::settings::Settings;
 use crate::timer::Timer;
 use exm_cc::{
-    Ack, Congestion, CongestionKind, Controller, DEFAULT_MTU, Decision, Gate, Needs, Sent, Start,
-    Wakeup,
+    Ack, Congestion, Controller, DEFAULT_MTU, Decision, Gate, Needs, Sent, Start, Wakeup,
 };
 use exm_units::{Bytes, Instant, Packets, Span};
 use recovery::{AckSummary, EifelDetection, Phase};

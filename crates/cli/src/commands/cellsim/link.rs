@@ -7,7 +7,7 @@ use exm_emulator::{Bursts, PathSpec, Propagation, Reordering, Schedule, Setup, T
 use exm_grammar::{Buffer, GrammarError};
 use exm_link::{Limit, QueueKind, Service};
 use exm_sim::scenario::{DEFAULT_PACKET_SIZE, Traces};
-use exm_units::{Bytes, Packets, Probability, RateText, Span};
+use exm_units::{Bytes, Probability, RateText, Span};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
