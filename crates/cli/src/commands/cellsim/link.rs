@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use clap::Parser;
     use exm_sim::scenario::Scenario;
-    use exm_units::{Instant, Rate};
+    use exm_units::{Instant, Packets, Rate};
 
     #[derive(Debug, Parser)]
     struct Options {
