@@ -53,7 +53,7 @@ pub fn run(bytes: &[u8]) {
         let length = datagram.len();
         if let Ok(opened) = server.open(now, &mut datagram) {
             received[from] += length;
-            roaming.heard(now, &opened, address(from));
+            roaming.receive(now, &opened, address(from));
         }
         let mut answer = Vec::new();
         if let Some((to, mark)) = roaming.challenge(now, OVERHEAD + b) {

@@ -38,7 +38,7 @@ pub fn run(bytes: &[u8]) {
 
 /// Does with a packet what a tunnel does; whether it is one.
 fn push(queues: &mut FlowQueues, now: Instant, mut bytes: Vec<u8>) -> bool {
-    // The lengths that a packet tells of itself are seldom right by chance.
+    // The lengths that a packet tells of itself are seldom right at random.
     let length = bytes.len() as u16;
     match bytes.first().map(|first| first >> 4) {
         Some(4) if bytes.len() >= 20 => bytes[2..4].copy_from_slice(&length.to_be_bytes()),

@@ -157,8 +157,8 @@ fn behaves(mut cc: impl Controller, events: &[Anything]) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// All that a flow was told is forgotten when the next one starts. `Bbr` and `Bbr1` are not here:
-/// their chance goes on.
+/// A controller forgets all of a flow when the next one starts. `Bbr` and `Bbr1` are not here: their
+/// random streams go on.
 fn forgets(mut cc: impl Controller, events: &[Anything]) -> Result<(), TestCaseError> {
     let mut fresh = cc.clone();
     let half = events.len() / 2;

@@ -50,7 +50,7 @@ struct Candidate {
     address: SocketAddr,
     mark: Mark,
     since: Instant,
-    heard_at: Instant,
+    last_received_at: Instant,
     challenged_at: Option<Instant>,
     /// Bytes received from it, and sent to it.
     received: u64,
@@ -82,7 +82,7 @@ impl Roaming {
 
     /// Processes `opened`, an authentic datagram from `from`, received at `now`. Returns whether the peer has
     /// moved to `from`.
-    pub fn heard(&mut self, now: Instant, opened: &Opened<'_>, from: SocketAddr) -> bool {
+    pub fn receive(&mut self, now: Instant, opened: &Opened<'_>, from: SocketAddr) -> bool {
         if !self.follows || !opened.newest {
             return false;
         }
@@ -90,7 +90,7 @@ impl Roaming {
         let Some(candidate) = self.candidates.last_mut().filter(|_| self.is_elsewhere) else {
             return false;
         };
-        candidate.heard_at = now;
+        candidate.last_received_at = now;
         candidate.received += (OVERHEAD + opened.payload.len()) as u64;
         let is_proven = candidate.challenged_at.is_some()
             && opened.echoes(now, candidate.mark, now.saturating_since(candidate.since));
@@ -111,7 +111,7 @@ impl Roaming {
             address,
             mark,
             since: now,
-            heard_at: now,
+            last_received_at: now,
             challenged_at: None,
             received: 0,
             sent: 0,
@@ -164,7 +164,7 @@ impl Candidate {
         self.is_recent(now)
             && self.challenged_at.is_none_or(|at| {
                 let ago = now.saturating_since(at);
-                ago >= HELD || (self.heard_at > at && ago >= SHORTEST)
+                ago >= HELD || (self.last_received_at > at && ago >= SHORTEST)
             })
     }
 }

@@ -181,7 +181,7 @@ pub struct Session {
     blocks: u64,
     window: ReplayWindow,
     /// The peer's newest timestamp that has not been echoed yet, and when it arrived.
-    heard: Option<(u16, Instant)>,
+    newest: Option<(u16, Instant)>,
     rtt: RttEstimate,
     opened: u64,
     dropped: Dropped,
@@ -197,7 +197,7 @@ impl Session {
             next: 0,
             blocks: 0,
             window: ReplayWindow::new(),
-            heard: None,
+            newest: None,
             rtt: RttEstimate::new(),
             opened: 0,
             dropped: Dropped::default(),
@@ -343,7 +343,7 @@ impl Session {
     fn read_times(&mut self, now: Instant, times: &[u8]) -> Option<u16> {
         let [time, reply] = [0, 2].map(|at| u16::from_be_bytes([times[at], times[at + 1]]));
         if time != NO_TIME {
-            self.heard = Some((time, now));
+            self.newest = Some((time, now));
         }
         (reply != NO_TIME).then_some(reply)
     }
@@ -356,7 +356,7 @@ impl Session {
 
     /// The echo of the peer's timestamp, advanced by the time for which it was held; sent once.
     fn reply(&mut self, now: Instant) -> u16 {
-        let reply = self.heard.take().and_then(|(time, came)| {
+        let reply = self.newest.take().and_then(|(time, came)| {
             let held = now.saturating_since(came);
             (held < HELD).then(|| time.wrapping_add((held.as_nanos() / 1_000_000) as u16))
         });

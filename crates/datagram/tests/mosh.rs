@@ -76,7 +76,7 @@ impl End {
         let (length, from) = self.socket.recv_from(&mut buffer).ok()?;
         let now = now();
         let opened = self.session.open(now, &mut buffer[..length]).expect("mosh's own");
-        self.roaming.heard(now, &opened, from);
+        self.roaming.receive(now, &opened, from);
         Some((opened.payload.to_vec(), opened.rtt))
     }
 }

@@ -241,7 +241,7 @@ impl Designer {
         }
     }
 
-    /// The seed of all chance in the search.
+    /// The random seed of the search.
     pub fn seed(&self) -> u64 {
         self.seed
     }

@@ -260,7 +260,7 @@ impl Model {
     ///
     /// A model of `draw = "random"` is drawn by Latin hypercube: each quantity's range is cut into
     /// `count` equally likely parts, every part has one specimen somewhere within it, and which
-    /// parts meet in a specimen is left to chance. One of `draw = "grid"` goes through its networks
+    /// parts meet in a specimen is random. One of `draw = "grid"` goes through its networks
     /// in turn, each block of equal length beginning where the last has ended. Either way every
     /// specimen has a seed of its own.
     pub fn specimens(&self, seed: u64, block: u64, count: usize) -> Vec<Specimen> {
@@ -415,7 +415,7 @@ impl Networks {
     }
 }
 
-/// One quantile from each of `count` equal parts of [0, 1), in an order left to chance.
+/// One quantile from each of `count` equal parts of [0, 1), in random order.
 fn strata(count: usize, mut stream: Stream) -> Vec<f64> {
     let mut parts: Vec<usize> = (0..count).collect();
     for last in (1..count).rev() {

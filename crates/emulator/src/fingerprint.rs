@@ -49,7 +49,7 @@ fn write_path(name: &str, path: &PathSpec, out: &mut impl Write) -> fmt::Result 
     }
     write!(out, "\n{name} reordering ")?;
     match reordering {
-        Some(some) => write!(out, "{} {}", some.chance, some.extra.as_nanos())?,
+        Some(some) => write!(out, "{} {}", some.probability, some.extra.as_nanos())?,
         None => out.write_str("none")?,
     }
     write!(out, "\n{name} loss {loss}\n{name} bursts ")?;
@@ -110,7 +110,10 @@ mod tests {
         let trace = Trace::new([1, 2, 4].map(ms).into()).unwrap();
         let up = PathSpec {
             propagation: Propagation::Varying(Arc::new(Schedule::new(steps).unwrap())),
-            reordering: Some(Reordering { chance: probability(0.01), extra: Span::from_millis(3) }),
+            reordering: Some(Reordering {
+                probability: probability(0.01),
+                extra: Span::from_millis(3),
+            }),
             bursts: Bursts::of(probability(0.2), 4.0),
             queue: QueueKind::named("codel").unwrap(),
             limit: Limit::Packets(Packets::new(50)),

@@ -246,7 +246,7 @@ impl OneWay {
         let Lost { loss, burst, queue, refused, memory, missed } = self.lost;
         let all = [
             (self.marked, "marked"),
-            (loss, "lost by chance"),
+            (loss, "lost at random"),
             (burst, "lost in bursts"),
             (queue, "dropped by the queue"),
             (refused, "refused by the device"),

@@ -15,7 +15,7 @@ const MAX_SOCKETS: usize = 10;
 /// may be in flight. The caller keeps them in order of age.
 #[derive(Clone, Debug)]
 pub struct HopPlan {
-    heard: Instant,
+    last_received: Instant,
     /// When each open socket was opened, oldest first; never empty.
     opened: VecDeque<Instant>,
 }
@@ -23,18 +23,18 @@ pub struct HopPlan {
 impl HopPlan {
     /// A plan whose first socket is opened at `now`.
     pub fn new(now: Instant) -> HopPlan {
-        HopPlan { heard: now, opened: VecDeque::from([now]) }
+        HopPlan { last_received: now, opened: VecDeque::from([now]) }
     }
 
     /// Notes that an authentic datagram arrived at `now`.
-    pub fn heard(&mut self, now: Instant) {
-        self.heard = self.heard.max(now);
+    pub fn received(&mut self, now: Instant) {
+        self.last_received = self.last_received.max(now);
     }
 
     /// When the next socket is to be opened.
     pub fn due(&self) -> Instant {
-        let newest = self.opened.back().copied().unwrap_or(self.heard);
-        self.heard.max(newest).saturating_add(PORT_HOP_INTERVAL)
+        let newest = self.opened.back().copied().unwrap_or(self.last_received);
+        self.last_received.max(newest).saturating_add(PORT_HOP_INTERVAL)
     }
 
     /// Notes that another socket was opened at `now`. Returns how many of the oldest are to be closed.
@@ -77,11 +77,11 @@ mod tests {
     fn hops_after_silence_only() {
         let mut plan = HopPlan::new(at(0));
         assert_eq!((plan.due(), plan.expiry()), (at(10), Instant::MAX));
-        plan.heard(at(7));
+        plan.received(at(7));
         assert_eq!(plan.due(), at(17));
         assert_eq!(plan.hopped(at(17)), 0);
         assert_eq!((plan.due(), plan.expiry()), (at(27), at(77)));
-        plan.heard(at(20));
+        plan.received(at(20));
         assert_eq!((plan.due(), plan.expire(at(76)), plan.expire(at(77))), (at(30), 0, 1));
         assert_eq!((plan.expiry(), plan.expire(at(10_000))), (Instant::MAX, 0));
     }

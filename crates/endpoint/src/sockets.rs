@@ -124,12 +124,12 @@ impl Sockets {
         self.newest().send(path, datagram, ecn).inspect_err(|&error| self.errors.count(error))
     }
 
-    /// Opens another socket of a client if one is due at `now`, and closes expired ones. `heard_at` is when
+    /// Opens another socket of a client if one is due at `now`, and closes expired ones. `last_received_at` is when
     /// the peer was last heard from. Returns whether the port has changed.
-    pub fn hop(&mut self, now: Instant, heard_at: Option<Instant>) -> bool {
+    pub fn hop(&mut self, now: Instant, last_received_at: Option<Instant>) -> bool {
         let Some(plan) = &mut self.hops else { return false };
-        if let Some(at) = heard_at {
-            plan.heard(at);
+        if let Some(at) = last_received_at {
+            plan.received(at);
         }
         let (mut closing, mut hopped) = (plan.expire(now), false);
         if now >= plan.due() {
@@ -179,9 +179,9 @@ mod tests {
             (start + PORT_HOP_INTERVAL, Instant::MAX)
         );
         let old = client.local_address().expect("an address").port();
-        let heard = start + Span::from_secs(3);
-        assert!(!client.hop(start + PORT_HOP_INTERVAL, Some(heard)), "heard from since");
-        assert!(client.hop(heard + PORT_HOP_INTERVAL, Some(heard)));
+        let received = start + Span::from_secs(3);
+        assert!(!client.hop(start + PORT_HOP_INTERVAL, Some(received)), "heard from since");
+        assert!(client.hop(received + PORT_HOP_INTERVAL, Some(received)));
         assert_ne!(client.local_address().expect("an address").port(), old);
         assert_eq!(client.count(), 2);
         let to_old = Path { remote: ([127, 0, 0, 1], old).into(), local: None };

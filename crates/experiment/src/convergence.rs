@@ -27,7 +27,7 @@ pub struct Convergence {
     pub longest_s: Option<f64>,
 }
 
-/// How soon each flow of `case` came to its fair share; nothing of those that start by chance. The
+/// How soon each flow of `case` came to its fair share; nothing of those that start at random. The
 /// `recording` has a sample each [`step`](crate::case::step).
 ///
 /// The time up to the next set start or end of any flow counts. The fair share is an equal part of
@@ -237,7 +237,7 @@ mod tests {
         let once = |longest_s| Some(Convergence { starts: 1, settled: 1, longest_s });
         // Windows of 1 s: one that begins 0.2 s before the flow starts holds 80 % of the share.
         assert_eq!((all[0], all[1]), (once(Some(1.8)), once(Some(1.8))));
-        assert_eq!(all[2], None, "it starts by chance");
+        assert_eq!(all[2], None, "it starts at random");
         let rate = rate(&plan.cases[0].network, &recording, 0, (30, 40));
         assert!((rate - 1000.0 * 1448.0 * 8e-6).abs() < 1e-9, "{rate}");
     }

@@ -50,7 +50,7 @@ pub struct Experiment {
     pub paper_axes: Option<[[f64; 2]; 2]>,
     /// What the mean over all variants is called, where it is told.
     pub mean: Option<String>,
-    /// What chance is drawn from.
+    /// The random seed.
     pub seed: u64,
     /// The schemes that all others are compared with.
     pub references: Vec<usize>,

@@ -67,7 +67,7 @@ pub struct QueueConfig {
     pub limit: Limit,
     /// The rate of its link, on long average.
     pub rate: Rate,
-    /// Where its chances are drawn from.
+    /// The source of its random numbers.
     pub stream: Stream,
 }
 

@@ -59,7 +59,7 @@ struct Running {
     /// The number of impossible reports.
     implausible: u64,
     status_at: Instant,
-    heard_at: Instant,
+    last_received_at: Instant,
     began: Instant,
 }
 
@@ -176,7 +176,7 @@ impl Client {
     pub fn silence(&self, now: Instant) -> Option<Span> {
         match &self.state {
             State::Connecting { .. } => None,
-            State::Running(running) => Some(now.saturating_since(running.heard_at)),
+            State::Running(running) => Some(now.saturating_since(running.last_received_at)),
         }
     }
 
@@ -208,7 +208,7 @@ impl Running {
             reported_at: now,
             implausible: 0,
             status_at: now,
-            heard_at: now,
+            last_received_at: now,
             began: now,
         }
     }
@@ -221,7 +221,7 @@ impl Running {
         events: &mut VecDeque<Event>,
     ) {
         let Some((message, _)) = self.paths.open(now, path, sealed) else { return };
-        self.heard_at = now;
+        self.last_received_at = now;
         match message {
             Message::Data { number, sent_at, window } => {
                 let arrival = Arrival { number, sent_at, received_at: now };

@@ -45,7 +45,7 @@ struct Recording {
     up: ArrivalLog,
     asked: VecDeque<Message>,
     status_at: Instant,
-    heard_at: Instant,
+    last_received_at: Instant,
     is_over: bool,
 }
 
@@ -162,13 +162,13 @@ impl Recording {
             up: ArrivalLog::new(),
             asked: VecDeque::new(),
             status_at: now,
-            heard_at: now,
+            last_received_at: now,
             is_over: false,
         }
     }
 
     fn is_silent(&self, now: Instant) -> bool {
-        now.saturating_since(self.heard_at) > SILENCE
+        now.saturating_since(self.last_received_at) > SILENCE
     }
 
     /// Whether data may be sent if the window allows it.
@@ -180,11 +180,11 @@ impl Recording {
     fn receive(&mut self, now: Instant, path: Path, from: SocketAddr, sealed: &mut [u8]) -> bool {
         let Some((message, opened)) = self.paths.open(now, path, sealed) else { return false };
         match path {
-            Path::Data => self.data_at.heard(now, &opened, from),
-            Path::Control => self.control_at.heard(now, &opened, from),
+            Path::Data => self.data_at.receive(now, &opened, from),
+            Path::Control => self.control_at.receive(now, &opened, from),
         };
         if opened.newest && path == Path::Control {
-            self.heard_at = now;
+            self.last_received_at = now;
         }
         match message {
             Message::Data { number, sent_at, .. } => {

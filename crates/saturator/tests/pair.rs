@@ -83,19 +83,19 @@ struct Control {
     under_way: BTreeMap<(Instant, u64), Vec<u8>>,
     sent: u64,
     loss: f64,
-    chance: Stream,
+    random: Stream,
 }
 
 impl Control {
     fn new(loss: f64, index: usize) -> Control {
-        let chance = Stream::new(1, Purpose::Loss, index);
-        Control { under_way: BTreeMap::new(), sent: 0, loss, chance }
+        let random = Stream::new(1, Purpose::Loss, index);
+        Control { under_way: BTreeMap::new(), sent: 0, loss, random }
     }
 
     fn send(&mut self, now: Instant, datagram: &[u8]) {
         self.sent += 1;
-        if self.chance.uniform() >= self.loss {
-            let jitter = Span::from_micros(self.chance.below(3000) as u64);
+        if self.random.uniform() >= self.loss {
+            let jitter = Span::from_micros(self.random.below(3000) as u64);
             self.under_way.insert((now + PROPAGATION + jitter, self.sent), datagram.to_vec());
         }
     }

@@ -21,7 +21,7 @@ pub(crate) struct Connection {
     crypto: exm_datagram::Session,
     sprout: sprout::Endpoint,
     began: Instant,
-    heard_at: Option<Instant>,
+    last_received_at: Option<Instant>,
     /// When the waiting datagram may be sent, if it fits the window but pacing delays it.
     paced_until: Option<Instant>,
 }
@@ -38,7 +38,7 @@ impl Connection {
             crypto: exm_datagram::Session::new(key, role),
             sprout: sprout::Endpoint::new(now, *settings.sprout()),
             began: now,
-            heard_at: None,
+            last_received_at: None,
             paced_until: None,
         }
     }
@@ -51,8 +51,8 @@ impl Connection {
         &self.sprout
     }
 
-    pub(crate) fn heard_at(&self) -> Option<Instant> {
-        self.heard_at
+    pub(crate) fn last_received_at(&self) -> Option<Instant> {
+        self.last_received_at
     }
 
     /// Whether the peer has been silent for so long at `now` that it is considered gone.
@@ -62,7 +62,7 @@ impl Connection {
 
     /// The time from which it is, unless a datagram arrives before.
     pub(crate) fn silent_from(&self) -> Instant {
-        match self.heard_at {
+        match self.last_received_at {
             Some(at) => at.saturating_add(SILENCE),
             None => self.began.saturating_add(FIRST_SILENCE),
         }
@@ -77,7 +77,7 @@ impl Connection {
         counters: &mut Counters,
     ) -> Result<Received<'a>, OpenError> {
         let opened = self.crypto.open(now, datagram)?;
-        self.heard_at = Some(now);
+        self.last_received_at = Some(now);
         let payload = match Header::decode(opened.payload) {
             Ok((header, payload)) => {
                 self.sprout.receive(now, &header, counted(payload.len()), !payload.is_empty());

@@ -181,7 +181,7 @@ impl Endpoint {
             client.initiator = None;
         } else if opened.newest {
             let before = self.roaming.moves();
-            self.roaming.heard(now, &opened, path.remote);
+            self.roaming.receive(now, &opened, path.remote);
             self.counters.moves += self.roaming.moves() - before;
             let is_proven = self.roaming.peer() == Some(path.remote);
             *(if is_proven { &mut self.path } else { &mut self.unproven }) = Some(path);
@@ -269,8 +269,8 @@ impl Endpoint {
     }
 
     /// When the peer was last heard from in this session.
-    pub(crate) fn heard_at(&self) -> Option<Instant> {
-        self.connection.as_ref().and_then(Connection::heard_at)
+    pub(crate) fn last_received_at(&self) -> Option<Instant> {
+        self.connection.as_ref().and_then(Connection::last_received_at)
     }
 
     /// The latest RTT sample.
@@ -305,13 +305,13 @@ impl Endpoint {
         Stats {
             state,
             peer: self.path.map(|path| path.remote),
-            heard_at: self.heard_at(),
+            last_received_at: self.last_received_at(),
             rtt: self.rtt,
             srtt: connection.and_then(|connection| connection.crypto().rtt().srtt()),
             window: self.window(),
             in_flight: sprout.map_or(Bytes::ZERO, |sprout| sprout.sender().in_flight()),
             deliverable: self.deliverable(),
-            peer_forecast: sprout.map_or(Forecast::default(), |sprout| *sprout.heard()),
+            peer_forecast: sprout.map_or(Forecast::default(), |sprout| *sprout.peer_forecast()),
             own_forecast: sprout
                 .map_or(Forecast::default(), |sprout| *sprout.receiver().forecast()),
             counters: self.counters(),

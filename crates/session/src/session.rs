@@ -209,7 +209,7 @@ impl Session {
 
     /// Opens another socket if a port hop is due, and closes expired ones.
     fn hop(&mut self, now: Instant) {
-        if self.sockets.hop(now, self.endpoint.heard_at()) {
+        if self.sockets.hop(now, self.endpoint.last_received_at()) {
             self.endpoint.hopped();
         }
     }

@@ -62,7 +62,7 @@ pub struct Stats {
     /// The peer's address, if known.
     pub peer: Option<SocketAddr>,
     /// When the peer was last heard from.
-    pub heard_at: Option<Instant>,
+    pub last_received_at: Option<Instant>,
     /// The latest RTT sample, to the millisecond.
     pub rtt: Option<Span>,
     /// The smoothed RTT (RFC 6298), from the datagrams' timestamps.

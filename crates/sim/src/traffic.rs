@@ -98,7 +98,7 @@ pub struct TrafficSource {
 }
 
 impl TrafficSource {
-    /// The traffic `traffic` in packets that each carry `payload`, its chances drawn from `stream`.
+    /// The traffic `traffic` in packets that each carry `payload`, with random draws from `stream`.
     pub fn new(traffic: impl Into<Traffic>, stream: Stream, payload: Bytes) -> TrafficSource {
         TrafficSource { traffic: traffic.into(), stream, payload, started: 0 }
     }

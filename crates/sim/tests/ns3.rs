@@ -3,7 +3,7 @@
 //!
 //! A 1500-byte packet carries 1448 bytes; throughput is payload in order over on-time; a packet's
 //! queueing delay is its wait at the bottleneck; rows are medians over senders and runs. What is
-//! compared is behaviour: chance is drawn from other streams than ns-3's.
+//! compared is behaviour: random numbers come from other streams than ns-3's.
 
 mod common;
 

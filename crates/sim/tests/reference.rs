@@ -2,7 +2,7 @@
 //! published tables, and those that its authors printed for one of them.
 //!
 //! Each reference value is one run of 10 000 simulated seconds. Ours is the mean of several such
-//! runs, so what is left of their difference is mostly the chance in the reference. A value is
+//! runs, so what is left of their difference is mostly random variation of the reference. A value is
 //! therefore held to the larger of 1 % and two standard errors of *one* run, as ours scatter. That
 //! matters where the queue is long and a single flow moves it for minutes.
 

@@ -70,11 +70,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that has heard nothing.
+    /// An endpoint that has received nothing.
     pub fn new(now: Instant, settings: Settings) -> Endpoint {
         let forecaster = Forecaster::new(settings.method, settings.packet);
         let receiver = Receiver::new(now, forecaster);
-        // Until it hears of it, it believes what the other end does, who has heard nothing either.
+        // Until the peer's forecast arrives, assume the one of a peer that has received nothing either.
         let sender = Sender::new(now, &settings, *receiver.forecast());
         Endpoint {
             settings,
@@ -200,8 +200,8 @@ impl Endpoint {
         self.receiver.tick_ends().min(self.sender.tick_ends()).min(silence)
     }
 
-    /// The forecast that it goes by in what it sends.
-    pub fn heard(&self) -> &Forecast {
+    /// The peer's latest forecast, which the sending half goes by.
+    pub fn peer_forecast(&self) -> &Forecast {
         self.sender.forecast()
     }
 

@@ -12,7 +12,7 @@ const MOST: f64 = 80.0;
 #[derive(Clone)]
 pub struct Filter {
     tables: Arc<Tables>,
-    /// The chance of each rate; they sum to 1.
+    /// The probability of each rate; they sum to 1.
     rates: [f64; RATES],
     /// The logarithm of each rate in packets a tick.
     logs: Arc<[f64; RATES]>,
@@ -42,7 +42,7 @@ impl Filter {
         self.tables.evolve(&now, &mut self.rates);
     }
 
-    /// In the tick that has just passed, `packets` were delivered: each rate's chance is multiplied
+    /// In the tick that has just passed, `packets` were delivered: each rate's probability is multiplied
     /// by that of the count, and all are scaled to sum to 1 again.
     pub fn observe(&mut self, packets: u64) {
         self.observe_part(packets as f64, 1.0);
@@ -54,16 +54,16 @@ impl Filter {
         let count = packets.min(MOST);
         let scale = if count > 0.0 { count - count * libm::log(count / share) } else { 0.0 };
         let mut sum = 0.0;
-        for (rate, (chance, log)) in self.rates.iter_mut().zip(self.logs.iter()).enumerate() {
+        for (rate, (probability, log)) in self.rates.iter_mut().zip(self.logs.iter()).enumerate() {
             // Scaled by the likelihood of the best rate, lest all of them underflow.
             let expected = if count > 0.0 { count * log } else { 0.0 };
-            *chance *= libm::exp(expected - per_tick(rate) * share + scale);
-            sum += *chance;
+            *probability *= libm::exp(expected - per_tick(rate) * share + scale);
+            sum += *probability;
         }
         // What was held to be impossible has happened, such as packets in an outage that no tick has
         // passed since: nothing is known.
         if sum > 0.0 {
-            self.rates.iter_mut().for_each(|chance| *chance /= sum);
+            self.rates.iter_mut().for_each(|probability| *probability /= sum);
         } else {
             self.rates = [1.0 / RATES as f64; RATES];
         }
@@ -73,18 +73,18 @@ impl Filter {
     /// The same rates in other units: what rate `from` was is `number(from)` from now on.
     pub(crate) fn renumber(&mut self, number: impl Fn(usize) -> usize) {
         let old = std::mem::replace(&mut self.rates, [0.0; RATES]);
-        for (rate, chance) in old.into_iter().enumerate() {
-            self.rates[number(rate)] += chance;
+        for (rate, probability) in old.into_iter().enumerate() {
+            self.rates[number(rate)] += probability;
         }
     }
 
     /// For each number of ticks from 1 on, how many packets will have been delivered by then, all
-    /// but certainly: with a chance of `risk`, it will be fewer.
+    /// but certainly: with a probability of `risk`, it will be fewer.
     ///
     /// It is the smallest count of which it is at least as likely as `risk` that no more are
     /// delivered.
     pub fn forecast(&self, risk: f64) -> Counts {
-        let rates = self.rates.map(|chance| chance as f32);
+        let rates = self.rates.map(|probability| probability as f32);
         let mut counts = [0; HORIZON];
         let mut count = 0;
         for (ticks, cautious) in (1..).zip(&mut counts) {
@@ -95,15 +95,15 @@ impl Filter {
     }
 
     /// As [`Filter::forecast`], of a fluid of which the counts are whole packets: between the count
-    /// and the next, as far as `risk` is between the chances of both.
+    /// and the next, as far as `risk` is between the probabilities of both.
     pub fn forecast_fluid(&self, risk: f64) -> [f64; HORIZON] {
-        let rates = self.rates.map(|chance| chance as f32);
+        let rates = self.rates.map(|probability| probability as f32);
         let (mut count, mut most) = (0, 0.0);
         std::array::from_fn(|tick| {
             count = self.count(tick + 1, count, risk, &rates);
-            let chance = |count| f64::from(self.tables.at_most(tick + 1, count, &rates));
-            let below = count.checked_sub(1).map_or(0.0, chance);
-            let part = (risk - below) / (chance(count) - below).max(1e-9);
+            let probability = |count| f64::from(self.tables.at_most(tick + 1, count, &rates));
+            let below = count.checked_sub(1).map_or(0.0, probability);
+            let part = (risk - below) / (probability(count) - below).max(1e-9);
             most = f64::max(most, count as f64 + part.clamp(0.0, 1.0));
             most
         })
@@ -118,10 +118,10 @@ impl Filter {
 
     /// The mean rate, in packets a tick.
     pub fn mean(&self) -> f64 {
-        self.rates.iter().enumerate().map(|(rate, chance)| per_tick(rate) * chance).sum()
+        self.rates.iter().enumerate().map(|(rate, probability)| per_tick(rate) * probability).sum()
     }
 
-    /// The chance of each rate, from none to the largest.
+    /// The probability of each rate, from none to the largest.
     pub fn rates(&self) -> &[f64; RATES] {
         &self.rates
     }

@@ -12,7 +12,7 @@ pub enum Method {
     Bayes {
         /// What is believed of the link.
         model: Model,
-        /// The chance taken that less is delivered than forecast: the paper's is 0.05.
+        /// The probability taken that less is delivered than forecast: the paper's is 0.05.
         risk: f64,
     },
     /// Sprout-EWMA: a moving average of what was delivered, without caution (thesis, section 2.4.5).

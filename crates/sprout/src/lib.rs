@@ -8,7 +8,7 @@
 //! The receiver infers the link's rate from what arrives, tick by tick ([`Filter`]), and forecasts
 //! how much the link will deliver over the next eight ticks, all but certainly ([`Forecaster`]). The
 //! forecast travels back, and the sender sends no more than by that forecast will have left the
-//! link's queue within 100 ms ([`Sender`]). Sprout carries datagrams: nothing is sent again, and loss
+//! link's queue within 100 ms ([`Sender`]). Sprout carries datagrams: it retransmits nothing, and loss
 //! is no signal.
 //!
 //! Nothing here reads a clock or a socket: an [`Endpoint`], which is a sender and a receiver, is

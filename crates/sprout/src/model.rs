@@ -102,11 +102,11 @@ impl Default for Model {
 pub(crate) struct Tables {
     /// For each rate: how likely a tick's step leads to which rate, from as far below as above.
     kernels: Vec<Vec<f32>>,
-    /// The chance that an outage lasts a tick longer.
+    /// The probability that an outage lasts a tick longer.
     stay: f64,
     /// How likely a step that ends an outage leads to rate 1, 2, ...
     escapes: Vec<f64>,
-    /// For each horizon and count, by the rate at its start: the chance that no more than the count
+    /// For each horizon and count, by the rate at its start: the probability that no more than the count
     /// is delivered by then.
     cumulative: Vec<f32>,
 }
@@ -135,11 +135,12 @@ impl Tables {
 
     fn new(model: Model) -> Tables {
         let kernels: Vec<_> = (0..RATES).map(|rate| kernel(model.deviation(rate))).collect();
-        let single = |kernel: &Vec<f64>| kernel.iter().map(|&chance| chance as f32).collect();
+        let single =
+            |kernel: &Vec<f64>| kernel.iter().map(|&probability| probability as f32).collect();
         // How far an outage ends from zero is how far a step leads up from it.
         let up = &kernels[0][kernels[0].len() / 2 + 1..];
         let mut tables = Tables {
-            escapes: normalised(up.iter().map(|&chance| chance.max(1e-300))),
+            escapes: normalised(up.iter().map(|&probability| probability.max(1e-300))),
             kernels: kernels.iter().map(single).collect(),
             stay: libm::exp(-model.escape * TICK_SECS),
             cumulative: Vec::new(),
@@ -151,39 +152,41 @@ impl Tables {
     /// A tick passes: `next` becomes what `now` evolves to.
     ///
     /// Steps that lead beyond the least or the largest rate lead there. At zero the link stays
-    /// but for the chance of escape.
+    /// but for the probability of escape.
     pub(crate) fn evolve(&self, now: &[f64; RATES], next: &mut [f64; RATES]) {
         let mut spread = [0.0f32; 3 * RATES];
-        let likely = now.iter().enumerate().skip(1).filter(|&(_, &chance)| chance > UNLIKELY);
-        for (source, &chance) in likely {
+        let likely =
+            now.iter().enumerate().skip(1).filter(|&(_, &probability)| probability > UNLIKELY);
+        for (source, &probability) in likely {
             let kernel = &self.kernels[source];
             // Its lowest step, moved up by RATES lest it be negative.
             let lowest = source + RATES - kernel.len() / 2;
             for (to, step) in spread[lowest..lowest + kernel.len()].iter_mut().zip(kernel) {
-                *to += chance as f32 * step;
+                *to += probability as f32 * step;
             }
         }
-        let sum = |range: &[f32]| range.iter().map(|&chance| f64::from(chance)).sum::<f64>();
-        for (to, &chance) in next.iter_mut().zip(&spread[RATES..2 * RATES]) {
-            *to = f64::from(chance);
+        let sum =
+            |range: &[f32]| range.iter().map(|&probability| f64::from(probability)).sum::<f64>();
+        for (to, &probability) in next.iter_mut().zip(&spread[RATES..2 * RATES]) {
+            *to = f64::from(probability);
         }
         next[0] += sum(&spread[..RATES]) + now[0] * self.stay;
         next[RATES - 1] += sum(&spread[2 * RATES..]);
         let escaping = now[0] * (1.0 - self.stay);
-        for (to, chance) in next[1..].iter_mut().zip(&self.escapes) {
-            *to += escaping * chance;
+        for (to, probability) in next[1..].iter_mut().zip(&self.escapes) {
+            *to += escaping * probability;
         }
     }
 
-    /// The chance that at most `count` packets are delivered in the next `ticks` (from 1 on), with
-    /// `rates` as the chances of each rate now.
+    /// The probability that at most `count` packets are delivered in the next `ticks` (from 1 on), with
+    /// `rates` as the probabilities of each rate now.
     pub(crate) fn at_most(&self, ticks: usize, count: usize, rates: &[f32; RATES]) -> f32 {
         let row = &self.cumulative[((ticks - 1) * COUNTS + count) * RATES..][..RATES];
         // Sixteen sums side by side, which the compiler makes vectors of.
         let mut sums = [0.0f32; 16];
-        for (rates, chances) in rates.chunks_exact(16).zip(row.chunks_exact(16)) {
-            for ((sum, rate), chance) in sums.iter_mut().zip(rates).zip(chances) {
-                *sum += rate * chance;
+        for (rates, probabilities) in rates.chunks_exact(16).zip(row.chunks_exact(16)) {
+            for ((sum, rate), probability) in sums.iter_mut().zip(rates).zip(probabilities) {
+                *sum += rate * probability;
             }
         }
         sums.iter().sum()
@@ -203,8 +206,8 @@ impl Tables {
                 let before = rates;
                 self.evolve(&before, &mut rates);
                 cumulative = convolve(&cumulative, &mixture(&rates, &poisson));
-                for (count, &chance) in cumulative.iter().enumerate() {
-                    all[(tick * COUNTS + count) * RATES + start] = chance as f32;
+                for (count, &probability) in cumulative.iter().enumerate() {
+                    all[(tick * COUNTS + count) * RATES + start] = probability as f32;
                 }
             }
         }
@@ -212,7 +215,7 @@ impl Tables {
     }
 }
 
-/// The chances of steps by numbers of rates, from as far down as up, for normal steps of `deviation`.
+/// The probabilities of steps by numbers of rates, from as far down as up, for normal steps of `deviation`.
 fn kernel(deviation: f64) -> Vec<f64> {
     let reach = ((REACH * deviation).ceil() as i64).clamp(1, RATES as i64 - 1);
     normalised((-reach..=reach).map(|by| {
@@ -221,41 +224,42 @@ fn kernel(deviation: f64) -> Vec<f64> {
     }))
 }
 
-/// The chances of counts, where the chances of the rates are `rates`.
+/// The probabilities of counts, where the probabilities of the rates are `rates`.
 fn mixture(rates: &[f64; RATES], counts: &[Vec<f64>]) -> Vec<f64> {
     let mut mixed = vec![0.0; counts[RATES - 1].len()];
     for (&rate, counts) in rates.iter().zip(counts).filter(|&(&rate, _)| rate > 1e-12) {
-        for (sum, chance) in mixed.iter_mut().zip(counts) {
-            *sum += rate * chance;
+        for (sum, probability) in mixed.iter_mut().zip(counts) {
+            *sum += rate * probability;
         }
     }
-    let likely = mixed.iter().rposition(|&chance| chance > 1e-12).map_or(0, |last| last + 1);
+    let likely =
+        mixed.iter().rposition(|&probability| probability > 1e-12).map_or(0, |last| last + 1);
     mixed.truncate(likely);
     mixed
 }
 
-/// `cumulative`, and independently of it a count drawn from `counts`: the cumulative chances of the
+/// `cumulative`, and independently of it a count drawn from `counts`: the cumulative probabilities of the
 /// sum.
 fn convolve(cumulative: &[f64; COUNTS], counts: &[f64]) -> [f64; COUNTS] {
     let mut sum = [0.0; COUNTS];
-    for (count, &chance) in counts.iter().enumerate().take(COUNTS) {
+    for (count, &probability) in counts.iter().enumerate().take(COUNTS) {
         for (sum, value) in sum[count..].iter_mut().zip(cumulative) {
-            *sum += chance * value;
+            *sum += probability * value;
         }
     }
     sum
 }
 
-/// The chances of 0, 1, 2, ... of a Poisson distribution of `mean`, as far as they matter.
+/// The probabilities of 0, 1, 2, ... of a Poisson distribution of `mean`, as far as they matter.
 fn poisson(mean: f64) -> Vec<f64> {
     let longest = (mean + 8.0 * mean.sqrt() + 8.0) as usize;
-    let mut chance = libm::exp(-mean);
-    let mut chances = vec![chance];
+    let mut probability = libm::exp(-mean);
+    let mut probabilities = vec![probability];
     for count in 1..longest {
-        chance *= mean / count as f64;
-        chances.push(chance);
+        probability *= mean / count as f64;
+        probabilities.push(probability);
     }
-    chances
+    probabilities
 }
 
 fn normalised(weights: impl Iterator<Item = f64>) -> Vec<f64> {

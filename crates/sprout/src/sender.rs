@@ -173,8 +173,8 @@ impl Sender {
     /// How many bytes may be sent now, as of the last [`Sender::advance`]: those that the forecast has room
     /// for, and so that a few packets are under way whatever it says.
     pub fn window(&self) -> Bytes {
-        let unheard = self.sent - self.forecast.received.get();
-        let probes = Bytes::new((self.probes() * self.packet.get()).saturating_sub(unheard));
+        let unacknowledged = self.sent - self.forecast.received.get();
+        let probes = Bytes::new((self.probes() * self.packet.get()).saturating_sub(unacknowledged));
         self.window_at(self.tick, self.queue).max(probes)
     }
 
@@ -240,19 +240,19 @@ impl Sender {
         header
     }
 
-    /// For how long there is reason to believe that nothing arrives but what was sent long ago, though
-    /// something is under way: while the other end is heard, but tells of nothing newer; and when it is
-    /// not heard for long.
+    /// For how long there is reason to believe that only what was sent long ago arrives, though
+    /// something is in flight: the peer's forecasts arrive but acknowledge nothing newer, or nothing
+    /// has come from the peer for long.
     pub fn stalled(&self, now: Instant) -> Span {
         if self.sent == self.forecast.received.get() {
             return Span::ZERO;
         }
-        let heard = self.forecast_at.max(self.fresh_at);
-        let aged = (heard - self.fresh_at).saturating_sub(PASSING);
-        aged + now.saturating_since(heard).saturating_sub(SILENCE)
+        let arrival = self.forecast_at.max(self.fresh_at);
+        let aged = (arrival - self.fresh_at).saturating_sub(PASSING);
+        aged + now.saturating_since(arrival).saturating_sub(SILENCE)
     }
 
-    /// How many bytes are believed to be under way.
+    /// How many bytes are believed to be in flight.
     pub fn in_flight(&self) -> Bytes {
         Bytes::new(self.queue)
     }

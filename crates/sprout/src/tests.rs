@@ -98,7 +98,7 @@ fn a_session_fills_a_wire_and_survives_its_silence() {
         let silent = (2000..3000).contains(&millis);
         near.advance(now);
         far.advance(now);
-        // It carries 20 packets a millisecond, for a window without a link would grow without end.
+        // It carries 20 packets a millisecond, for without a link the window would grow endlessly.
         let most = sent + 20;
         while near.send_at(now, packet) == Some(now) && !silent && sent < most {
             let header = near.send(now, packet, true, Some(packet));
@@ -167,7 +167,7 @@ proptest! {
         let _ = Header::decode(&packet);
     }
 
-    /// Whatever arrives, in whatever order, chances sum to one, windows stay sane and time passes.
+    /// Whatever arrives, in whatever order, probabilities sum to one, windows stay sane and time passes.
     #[test]
     fn an_endpoint_survives_any_peer(
         packets in prop::collection::vec((headers(), 0u64..2000, 0u64..200_000_000, any::<bool>()), 0..60),

@@ -111,8 +111,8 @@ impl Sampler {
         Some(delivery)
     }
 
-    /// Section 4.1.2.3: an interval shorter than any round trip is that of a segment sent again
-    /// while its first copy was on its way, and says nothing.
+    /// Section 4.1.2.3: an interval shorter than any round trip belongs to a segment that was
+    /// retransmitted while its first copy was in flight, and says nothing.
     fn plausible(&mut self, interval: Span, now: Instant, sent: &Sent) -> Span {
         if !sent.again {
             let rtt = now.saturating_since(sent.at);

@@ -1,7 +1,7 @@
 //! [`Scoreboard`]: what the sender knows of each segment it has sent (RFC 6675, sections 3 and 4).
 //!
 //! Little is kept for a segment by itself. What was acknowledged out of order is a set of ranges;
-//! the segments deemed lost are those missing below one number, and those sent again the missing
+//! the segments deemed lost are those missing below one number, and those retransmitted the missing
 //! below another, because both go from the oldest on. So while nothing is lost nothing is done.
 //! Only retransmissions are noted one by one, to detect when they are lost as well: RFC 6675 leaves
 //! this to the timer, which would stall a fast sender on a lossy link every other second.
@@ -24,9 +24,10 @@ pub(crate) struct Scoreboard {
     sacked_count: u64,
     /// Missing segments below this are deemed lost.
     lost: Mark,
-    /// Missing segments below this were sent again: `HighRxt` + 1.
-    resent: Mark,
-    /// Segments sent again, in the order of that, and the segment that was next when each was.
+    /// Missing segments below this were retransmitted: `HighRxt` + 1.
+    retransmitted: Mark,
+    /// Retransmitted segments in the order of their retransmission, each with the segment that was
+    /// next then.
     retries: VecDeque<(u64, u64)>,
     /// Those of them deemed lost once more, all missing, in the order found.
     lost_again: VecDeque<u64>,
@@ -80,8 +81,8 @@ impl Scoreboard {
     /// How many segments are in the network: `pipe`, RFC 6675, section 4.
     #[inline]
     pub(crate) fn pipe(&self) -> u64 {
-        let resent = self.resent.missing(self.una) - self.lost_again.len() as u64;
-        self.outstanding() + resent - self.lost.missing(self.una)
+        let retransmitted = self.retransmitted.missing(self.una) - self.lost_again.len() as u64;
+        self.outstanding() + retransmitted - self.lost.missing(self.una)
     }
 
     /// How many segments sent have not arrived: `FlightSize` without what arrived out of order.
@@ -129,7 +130,7 @@ impl Scoreboard {
         self.sacked_count -= removed;
         self.una = cumulative;
         self.lost.acknowledge(cumulative, removed);
-        self.resent.acknowledge(cumulative, removed);
+        self.retransmitted.acknowledge(cumulative, removed);
         while self.retries.front().is_some_and(|&(segment, _)| segment < cumulative) {
             self.retries.pop_front();
         }
@@ -154,11 +155,11 @@ impl Scoreboard {
         mut arrived: impl FnMut(u64, u64),
     ) -> u64 {
         let (from, to) = (from.max(self.una), to.min(self.next));
-        let (lost, resent, mut fresh) = (&mut self.lost, &mut self.resent, 0);
+        let (lost, retransmitted, mut fresh) = (&mut self.lost, &mut self.retransmitted, 0);
         self.sacked.gaps(from, to, |a, b| {
             fresh += b - a;
             lost.arrive(a, b);
-            resent.arrive(a, b);
+            retransmitted.arrive(a, b);
             arrived(a, b);
         });
         if fresh > 0 {
@@ -170,7 +171,7 @@ impl Scoreboard {
     }
 
     /// Deems lost what enough segments sent later have overtaken: `IsLost`, RFC 6675, section 4,
-    /// and the same of what was sent again. Returns how many segments are newly lost.
+    /// and likewise retransmissions. Returns how many segments are newly lost.
     pub(crate) fn detect_losses(&mut self) -> u64 {
         let Some(third) = self.sacked.largest(REORDERING) else { return 0 };
         let before = self.lost() + self.lost_again.len() as u64;
@@ -192,30 +193,30 @@ impl Scoreboard {
         self.lost() - before
     }
 
-    /// Deems lost whatever has not arrived, what was sent again too.
+    /// Deems lost whatever has not arrived, retransmissions too.
     pub(crate) fn lose_all(&mut self) {
         self.lost.rise(self.next, &self.sacked);
-        self.resent = Mark { at: self.una, arrived: 0 };
+        self.retransmitted = Mark { at: self.una, arrived: 0 };
         self.retries.clear();
         self.lost_again.clear();
     }
 
     /// Deems nothing lost until the rules say so again: what was thought lost had only been late.
-    /// What was sent again meanwhile stays known, so that it is not sent once more.
+    /// Retransmissions stay known, so that nothing is retransmitted twice.
     pub(crate) fn unmark_losses(&mut self) {
         self.lost = Mark { at: self.una, arrived: 0 };
     }
 
-    /// The segment to send again, if one should be: `NextSeg`, rule 1, after what is lost again.
+    /// The segment to retransmit, if one should be: `NextSeg`, rule 1, after what is lost again.
     #[inline]
     pub(crate) fn next_lost(&self) -> Option<u64> {
         if let Some(&again) = self.lost_again.front() {
             return Some(again);
         }
-        if self.resent.at >= self.lost.at {
+        if self.retransmitted.at >= self.lost.at {
             return None;
         }
-        let missing = self.sacked.first_missing(self.resent.at);
+        let missing = self.sacked.first_missing(self.retransmitted.at);
         (missing < self.lost.at).then_some(missing)
     }
 
@@ -223,16 +224,16 @@ impl Scoreboard {
     /// overtaken, though not enough to deem it lost: `NextSeg`, rule 3.
     pub(crate) fn next_doubtful(&self) -> Option<u64> {
         let highest = self.sacked.largest(1)?;
-        let missing = self.sacked.first_missing(self.resent.at);
+        let missing = self.sacked.first_missing(self.retransmitted.at);
         (missing < highest).then_some(missing)
     }
 
-    /// The last segment sent, where it is missing and was not sent again: what `NextSeg`, rule 4,
-    /// has for a rescue. Sent for this it is not noted here (`HighRxt` stays), so that it is sent
-    /// again in its turn should it be deemed lost.
+    /// The last segment sent, where it is missing and was not retransmitted: what `NextSeg`, rule 4,
+    /// has for a rescue. That retransmission is not noted here (`HighRxt` stays), so that the segment
+    /// is retransmitted in its turn should it be deemed lost.
     pub(crate) fn last_missing(&self) -> Option<u64> {
         let last = self.next.checked_sub(1).filter(|&last| last >= self.una)?;
-        (last >= self.resent.at && !self.sacked.contains(last)).then_some(last)
+        (last >= self.retransmitted.at && !self.sacked.contains(last)).then_some(last)
     }
 
     /// `segment` is sent: the next new one, or one again that was just asked for.
@@ -245,7 +246,7 @@ impl Scoreboard {
         if self.lost_again.front() == Some(&segment) {
             self.lost_again.pop_front();
         } else {
-            self.resent.rise(segment + 1, &self.sacked);
+            self.retransmitted.rise(segment + 1, &self.sacked);
         }
         self.retries.push_back((segment, self.next));
     }

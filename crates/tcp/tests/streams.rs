@@ -199,7 +199,7 @@ impl<C: Controller> World<C> {
         }
     }
 
-    /// A copy of what it just heard changes nothing.
+    /// A duplicate of the last ACK changes nothing.
     fn hear_again(&mut self, answer: &Acknowledgement) {
         let state =
             |s: &Sender| (s.acknowledged(), s.in_flight(), s.cwnd(), s.srtt(), s.deadline());
@@ -290,8 +290,8 @@ fn answers_fates() -> impl Strategy<Value = Vec<Fate>> {
 }
 
 proptest! {
-    /// Where every segment arrives in order, nothing that befalls its answers is taken for loss;
-    /// and nothing is sent again, unless silence outlasted the timer.
+    /// Where every segment arrives in order, nothing that befalls the ACKs is taken for loss; and
+    /// nothing is retransmitted, unless silence outlasted the timer.
     #[test]
     fn lost_and_late_answers_are_no_losses(
         data in 1u64..300,
@@ -337,8 +337,8 @@ fn losing(sends: &[usize]) -> Fates {
     Fates { segments: (0..40).map(fate).collect(), answers: Vec::new() }
 }
 
-/// Segments 3, 8 and 9 of ten are lost. Three that follow tell of segment 3, and nothing of the
-/// tail; the rescue, once segment 3 was sent again, does.
+/// Segments 3, 8 and 9 of ten are lost. Three that follow report segment 3, and nothing of the
+/// tail; the rescue, once segment 3 was retransmitted, does.
 #[test]
 fn a_rescue_repairs_a_tail() {
     let mut world = World::new(Settings::default(), 10, Told::default(), losing(&[3, 8, 9]));
@@ -554,7 +554,7 @@ fn one_segment_goes_out_after_a_timeout() {
         assert_eq!(world.sender.cwnd(), INITIAL_WINDOW);
         (world.timeouts, world.retransmitted)
     };
-    // What is sent again waits behind what is late.
+    // Retransmissions wait behind what is late.
     assert_eq!(run(Fate::Arrives { after_ms: 1500 }, 11), (1, 1));
     assert_eq!(run(Fate::Vanishes, 10), (1, 10));
 }

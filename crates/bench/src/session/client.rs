@@ -31,7 +31,7 @@ pub enum BenchError {
     )]
     NoAnswer,
     /// The server has stopped answering.
-    #[error("nothing has been heard of the server for {} s", PATIENCE.as_secs_f64())]
+    #[error("the server has not answered for {} s", PATIENCE.as_secs_f64())]
     Silent,
     /// It was interrupted.
     #[error("the measurement was stopped before its end")]
@@ -55,7 +55,7 @@ pub struct Bench {
     received: u64,
     work: Span,
     /// When the server was last heard from in this run; before its start, when it was first asked.
-    heard_at: Instant,
+    last_received_at: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,7 +91,7 @@ impl Bench {
             rtts_seen: 0,
             received: 0,
             work: Span::ZERO,
-            heard_at: now,
+            last_received_at: now,
         }
     }
 
@@ -132,8 +132,8 @@ impl Bench {
     /// When it fails, unless the server is heard from before.
     fn gives_up_at(&self) -> Instant {
         match self.stage {
-            Stage::Asking => self.heard_at.saturating_add(FIRST_PATIENCE),
-            Stage::Running(_) | Stage::Ending => self.heard_at.saturating_add(PATIENCE),
+            Stage::Asking => self.last_received_at.saturating_add(FIRST_PATIENCE),
+            Stage::Running(_) | Stage::Ending => self.last_received_at.saturating_add(PATIENCE),
             Stage::Done(..) | Stage::Failed(_) => Instant::MAX,
         }
     }
@@ -148,7 +148,7 @@ impl Bench {
             self.sending.begin(self.run, self.max_payload, self.plan.rate, [now, until]);
         }
         self.work = processor_time();
-        self.heard_at = now;
+        self.last_received_at = now;
         self.stage = Stage::Running(until);
     }
 
@@ -183,7 +183,7 @@ impl Application for Bench {
             self.received = counters.received;
             // A session may exist with a server that does not serve benchmarks.
             if self.stage != Stage::Asking {
-                self.heard_at = now;
+                self.last_received_at = now;
             }
         }
         if counters.rtts > self.rtts_seen {

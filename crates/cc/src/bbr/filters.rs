@@ -1,4 +1,4 @@
-//! The windowed maxima of the model, and the source of chance.
+//! The windowed maxima of the model, and the source of random numbers.
 
 /// Section 2.11: `MaxBwFilterLen` is two ProbeBW cycles: the maximum of this one and the last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_the_published_generator() {
+    fn random_numbers_are_the_published_generator() {
         // The first value of SplitMix64 from a seed of zero.
         assert_eq!(Random::new(0).next(), 0xe220_a839_7b1d_cdaf);
         let mut random = Random::new(7);

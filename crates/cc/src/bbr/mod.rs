@@ -57,7 +57,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// A sender before its first flow, whose chance comes from `seed`.
+    /// A sender before its first flow, whose random numbers come from `seed`.
     pub fn new(seed: u64) -> Bbr {
         let start = Start::new(Instant::ZERO);
         Bbr::starting(&start, Random::new(seed))

@@ -122,7 +122,7 @@ struct Recovery {
 }
 
 impl Bbr1 {
-    /// A sender before its first flow, whose chance comes from `seed`.
+    /// A sender before its first flow, whose random numbers come from `seed`.
     pub fn new(seed: u64) -> Bbr1 {
         Bbr1::starting(&Start::new(Instant::ZERO), Random::new(seed))
     }

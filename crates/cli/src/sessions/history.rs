@@ -34,8 +34,8 @@ impl History {
         let seconds = now.saturating_since(before).as_secs_f64();
         let rate = |index: usize| (bytes[index] - earlier[index]) as f64 * 8e-6 / seconds;
         let mbps = if seconds > 0.0 { [rate(0), rate(1)] } else { [0.0; 2] };
-        let heard = stats.state == State::Established;
-        let rtt = stats.srtt.filter(|_| heard).map(Span::as_millis_f64);
+        let is_established = stats.state == State::Established;
+        let rtt = stats.srtt.filter(|_| is_established).map(Span::as_millis_f64);
         self.last = Some((now, bytes));
         self.samples.push_back(Sample { at: now, mbps, rtt });
         while self.samples.front().is_some_and(|s| now.saturating_since(s.at) > LENGTH) {

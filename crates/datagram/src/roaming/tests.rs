@@ -37,7 +37,7 @@ impl Pair {
     /// The server gets `datagram` from `port`. Whether that is where the peer is now.
     fn hear(&mut self, now: Instant, mut datagram: Vec<u8>, port: u16) -> bool {
         let opened = self.server.open(now, &mut datagram).expect("authentic");
-        self.roaming.heard(now, &opened, address(port))
+        self.roaming.receive(now, &opened, address(port))
     }
 
     /// The client says something, which comes from `port`.
@@ -209,7 +209,7 @@ fn a_client_stays_with_its_server() {
     let (mut roaming, mut datagram) = (Roaming::client(address(1)), Vec::new());
     server.seal(at(0), &[], &mut datagram).expect("the key is fresh");
     let opened = client.open(at(0), &mut datagram).expect("authentic");
-    assert!(!roaming.heard(at(0), &opened, address(2)));
+    assert!(!roaming.receive(at(0), &opened, address(2)));
     assert_eq!((roaming.peer(), roaming.role()), (Some(address(1)), Role::Client));
     assert_eq!(roaming.challenge(at(0), 0), None);
 }

@@ -44,7 +44,7 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `rtt` | round-trip propagation delay, the same for all senders | required |
 /// | `senders` | how many | required |
 /// | `buffer` | what may wait at the link: `"1000 packets"`, `"250 kB"` (whole packets that fit), `"5 BDP"` (of the network drawn) or `"unlimited"` | `"unlimited"` |
-/// | `loss` | chance that a packet is lost after the link: `0.01` or `"1 %"` | `0` |
+/// | `loss` | probability that a packet is lost after the link: `0.01` or `"1 %"` | `0` |
 /// | `queue` | its discipline at the link, such as `"codel"` | `"drop-tail"` |
 /// | `packet_size` | of every packet | `"1500 B"` |
 /// | `draw` | `"random"`, or `"grid"` for every combination in turn | `"random"` |

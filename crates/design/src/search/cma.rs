@@ -129,9 +129,9 @@ impl Strategy {
     }
 
     /// Draws `count` candidates.
-    pub(crate) fn draw(&self, count: usize, chance: &mut Stream) -> Vec<Draw> {
+    pub(crate) fn draw(&self, count: usize, random: &mut Stream) -> Vec<Draw> {
         let n = self.mean.len();
-        (0..count).map(|_| Draw((0..n).map(|_| chance.normal()).collect())).collect()
+        (0..count).map(|_| Draw((0..n).map(|_| random.normal()).collect())).collect()
     }
 
     /// Where a candidate is.
@@ -186,9 +186,9 @@ mod tests {
     /// Minimises `cost` from all ones for some generations; returns what the mean costs.
     fn minimise(n: usize, generations: usize, cost: impl Fn(&[f64]) -> f64) -> f64 {
         let mut strategy = Strategy::new(vec![1.0; n], 0.5);
-        let mut chance = Stream::new(1, Purpose::Search, 0);
+        let mut random = Stream::new(1, Purpose::Search, 0);
         for _ in 0..generations {
-            let draws = strategy.draw(strategy.population(), &mut chance);
+            let draws = strategy.draw(strategy.population(), &mut random);
             let mut ranked: Vec<&Draw> = draws.iter().collect();
             ranked.sort_by(|a, b| cost(&strategy.place(a)).total_cmp(&cost(&strategy.place(b))));
             strategy.learn(&ranked);

@@ -52,7 +52,7 @@ const JUDGES: usize = 4;
 /// The state of the search.
 #[derive(Clone, Debug)]
 pub(crate) struct Evolution {
-    /// One line; in the first stage several, which differ in their chance.
+    /// One line; in the first stage several, which differ in their random streams.
     lines: Vec<Line>,
     clock: Clock,
     /// The best tables that a stage ended with, and their judges' score.
@@ -133,11 +133,11 @@ impl Line {
     }
 
     /// One generation of each species on `specimens`; returns the candidates' mean score.
-    fn evolve(&mut self, model: &Model, specimens: &[Specimen], chance: &mut Stream) -> f64 {
+    fn evolve(&mut self, model: &Model, specimens: &[Specimen], random: &mut Stream) -> f64 {
         let mut sum = 0.0;
         for index in 0..self.species.len() {
             let species = &self.species[index];
-            let draws = species.strategy.draw(species.strategy.population(), chance);
+            let draws = species.strategy.draw(species.strategy.population(), random);
             // The others are as they are.
             let present = prepared(model, &self.tables());
             let candidates: Vec<Candidate> = draws
@@ -287,8 +287,8 @@ impl Evolution {
         let specimens = rehearsal(model, seed, generation);
         let mut score = f64::NEG_INFINITY;
         for (number, line) in self.lines.iter_mut().enumerate() {
-            let mut chance = chance(seed, generation, number);
-            score = score.max(line.evolve(model, &specimens, &mut chance));
+            let mut random = stream(seed, generation, number);
+            score = score.max(line.evolve(model, &specimens, &mut random));
         }
         self.clock.generation += 1;
         let rules = self.lines[0].rules();
@@ -366,8 +366,8 @@ impl Evolution {
     }
 }
 
-/// The chance of a line in a generation.
-fn chance(seed: u64, generation: u64, line: usize) -> Stream {
+/// The random stream of a line in a generation.
+fn stream(seed: u64, generation: u64, line: usize) -> Stream {
     Stream::new(seed, Purpose::Search, generation as usize * LINES + line)
 }
 

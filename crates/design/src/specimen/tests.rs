@@ -53,7 +53,7 @@ fn a_logarithmic_range_has_as_many_below_its_geometric_mean() {
     let specimens = model.specimens(1, 0, 600);
     let slow = specimens.iter().filter(|s| s.dumbbell().rate.as_mbps() < 10.0).count();
     assert_eq!(slow, 300);
-    // With both ends whole, each of 1, 2..3, 4..7, ... has the same chance.
+    // With both ends whole, each of 1, 2..3, 4..7, ... is equally likely.
     let few = specimens.iter().filter(|s| (2..4).contains(&s.dumbbell().delays.len())).count();
     assert!((99..=101).contains(&few), "{few}");
 }
@@ -87,7 +87,7 @@ fn a_draw_depends_on_seed_and_block_and_on_nothing_else() {
     assert_ne!(model.specimens(1, 6, 8), drawn);
     assert_ne!(model.specimens(2, 5, 8), drawn);
     assert!(model.specimens(1, 5, 0).is_empty());
-    // The chance a specimen meets does not depend on how many there are, nor one quantity on the
+    // The random draws of a specimen do not depend on how many there are, nor one quantity on the
     // range of another.
     let seeds = |specimens: &[Specimen]| specimens.iter().map(|s| s.seed).collect::<Vec<_>>();
     assert_eq!(seeds(&model.specimens(1, 5, 3)), seeds(&drawn)[..3]);

@@ -29,8 +29,8 @@ impl Line {
     #[inline]
     pub(super) fn push(&mut self, now: Instant, mut packet: Packet) {
         let (mut travel, mut line) = (self.propagation.at(now), &mut self.ordinary);
-        if let Some((Reordering { chance, extra }, stream)) = &mut self.reordering
-            && stream.uniform() < chance.get()
+        if let Some((Reordering { probability, extra }, stream)) = &mut self.reordering
+            && stream.uniform() < probability.get()
         {
             (travel, line) = (travel.saturating_add(*extra), &mut self.held_back);
         }

@@ -64,7 +64,7 @@ impl PathSpec {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reordering {
     /// The probability that a packet is delayed.
-    pub chance: Probability,
+    pub probability: Probability,
     /// The additional delay of such packets.
     pub extra: Span,
 }

@@ -105,8 +105,8 @@ fn a_shorter_delay_keeps_the_order() {
 #[test]
 fn packets_that_are_held_back_are_overtaken() {
     let mut spec = PathSpec::new(Service::Fixed(Rate::from_mbps(12_000.0)));
-    let chance = Probability::new(0.25).unwrap();
-    spec.reordering = Some(Reordering { chance, extra: Span::from_millis(5) });
+    let probability = Probability::new(0.25).unwrap();
+    spec.reordering = Some(Reordering { probability, extra: Span::from_millis(5) });
     let sends: Vec<_> = (0..4000).map(|n| (n * 1000, 100)).collect();
     let (record, _) = run(&spec, 3, &sends, &[9_000_000]);
     let late = record.departed.windows(2).filter(|pair| pair[1].1 < pair[0].1).count();
@@ -126,10 +126,10 @@ fn losses_have_causes() {
     assert!((1550..2050).contains(&of(Cause::Burst)), "{}", of(Cause::Burst));
 }
 
-/// Cellsim's tail loss: what is lost by chance never comes to the queue, and takes none of the link's
+/// Cellsim's tail loss: what is lost at random never comes to the queue, and takes none of the link's
 /// time.
 #[test]
-fn chance_takes_packets_before_the_queue() {
+fn random_loss_takes_packets_before_the_queue() {
     let mut spec = PathSpec::new(Service::Fixed(Rate::from_mbps(12.0)));
     spec.propagation = Propagation::Fixed(Span::from_millis(20));
     spec.loss = Probability::new(0.5).unwrap();
@@ -166,7 +166,8 @@ fn specs() -> impl Strategy<Value = PathSpec> {
         (0u64..20_000).prop_map(|n| Limit::Bytes(Bytes::new(n))),
     ];
     let queues = prop::sample::select(QueueKind::NAMES);
-    let chances = (0.0..0.3, prop::option::of((0.01..0.3, 1.0..5.0)), prop::option::of(0.0..0.5));
+    let probabilities =
+        (0.0..0.3, prop::option::of((0.01..0.3, 1.0..5.0)), prop::option::of(0.0..0.5));
     let delays = prop_oneof![
         (0u64..50).prop_map(|ms| Propagation::Fixed(Span::from_millis(ms))),
         prop::collection::vec((0u64..200, 0u64..50), 1..9).prop_map(|mut steps| {
@@ -175,11 +176,11 @@ fn specs() -> impl Strategy<Value = PathSpec> {
             Propagation::Varying(Arc::new(Schedule::new(steps.collect()).unwrap()))
         }),
     ];
-    (services, limits, queues, chances, delays).prop_map(
-        |(service, limit, queue, (loss, bursts, chance), propagation)| PathSpec {
+    (services, limits, queues, probabilities, delays).prop_map(
+        |(service, limit, queue, (loss, bursts, probability), propagation)| PathSpec {
             propagation,
-            reordering: chance.map(|chance| Reordering {
-                chance: Probability::new(chance).unwrap(),
+            reordering: probability.map(|probability| Reordering {
+                probability: Probability::new(probability).unwrap(),
                 extra: Span::from_millis(7),
             }),
             loss: Probability::new(loss).unwrap(),
@@ -193,8 +194,8 @@ fn specs() -> impl Strategy<Value = PathSpec> {
 
 proptest! {
     /// Every packet leaves, or is dropped and counted, or is still inside, once. Where nothing
-    /// reorders, what leaves first came first. When it is looked changes nothing, and the seed is all
-    /// there is of chance.
+    /// reorders, what leaves first came first. When it is looked changes nothing, and all
+    /// randomness comes from the seed.
     #[test]
     fn nothing_vanishes(
         spec in specs(),

@@ -14,10 +14,10 @@ use crate::store::Rows;
 use crate::summary::{Sample, Summary};
 use rayon::prelude::*;
 
-/// What is told of live runs beside the simulator's.
+/// The quantities of live runs that are shown beside the simulator's.
 const BESIDE: [&str; 2] = ["received", "delay_95"];
 /// No fewer runs are simulated beside live ones, however few these are: it takes next to no time, and what
-/// they say together is then hardly a matter of chance.
+/// they say together then hardly depends on the seed.
 const SIMULATED: u64 = 24;
 /// Such a part of the simulated runs is below their range, and such a part above.
 const RANGE: f64 = 0.1;

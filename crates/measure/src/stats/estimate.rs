@@ -42,8 +42,8 @@ impl Estimate {
     }
 
     /// The mean of `values` that were taken of `strata` fixed things in turn, such as the networks
-    /// of a grid: value `i` is of thing `i % strata`. What sets the things apart is no chance, so
-    /// the standard error is that of the scatter within each alone.
+    /// of a grid: value `i` is of thing `i % strata`. What sets the things apart is not random,
+    /// so the standard error is that of the scatter within each alone.
     ///
     /// # Panics
     /// If there are no values, or not the same number of each thing.
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sets_strata_apart_is_no_chance() {
+    fn differences_between_strata_are_not_random() {
         // Two things, worth 0 and 100, each measured twice: 0 +- 1 and 100 +- 1.
         let values = [-1.0, 99.0, 1.0, 101.0];
         let estimate = Estimate::stratified(&values, 2);

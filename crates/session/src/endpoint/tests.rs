@@ -23,7 +23,7 @@ fn secs(secs: u64) -> Span {
     Span::from_secs(secs)
 }
 
-/// Numbered datagrams without end, and what came of the other end's.
+/// Numbered datagrams, endlessly, and what came of the other end's.
 #[derive(Default)]
 struct Numbered {
     /// How long a datagram is; none are sent where it is zero.
@@ -88,7 +88,7 @@ struct World {
     /// When the link to each side is free again.
     free_at: [Instant; 2],
     faults: Faults,
-    chance: Stream,
+    random: Stream,
     /// From where somebody copies what the client sends, and overtakes it, if anybody does.
     copied_from: Option<SocketAddr>,
     /// The bytes of his copies, and of what the server sends there.
@@ -118,7 +118,7 @@ impl World {
             count: 0,
             free_at: [now; 2],
             faults,
-            chance: Stream::new(1, Purpose::Loss, 0),
+            random: Stream::new(1, Purpose::Loss, 0),
             copied_from: None,
             copies: 0,
             astray: 0,
@@ -139,24 +139,24 @@ impl World {
                 self.astray += datagram.len();
             }
         }
-        panic!("it sends without end");
+        panic!("it sends endlessly");
     }
 
     /// A datagram goes on its way, with what the network does to it.
     fn launch(&mut self, receiver: usize, from: SocketAddr, datagram: Vec<u8>) {
         let Faults { loss, duplication, corruption, jitter, down } = self.faults;
-        let mut happens = |chance: f64| self.chance.uniform() < chance;
+        let mut happens = |probability: f64| self.random.uniform() < probability;
         if down || happens(loss) {
             return;
         }
         let copies = if happens(duplication) { 2 } else { 1 };
         for _ in 0..copies {
             let mut copy = datagram.clone();
-            if self.chance.uniform() < corruption {
-                let place = (self.chance.uniform() * copy.len() as f64) as usize;
+            if self.random.uniform() < corruption {
+                let place = (self.random.uniform() * copy.len() as f64) as usize;
                 copy[place] ^= 1 << (place % 8);
             }
-            let late = Span::from_nanos((self.chance.uniform() * jitter.as_nanos() as f64) as u64);
+            let late = Span::from_nanos((self.random.uniform() * jitter.as_nanos() as f64) as u64);
             self.count += 1;
             let free_at = &mut self.free_at[receiver];
             let size = Bytes::new(copy.len() as u64 + 28);

@@ -33,7 +33,7 @@ pub struct Dumbbell {
     pub packet: Bytes,
     /// How many packets may wait besides the one in service; nothing for no limit.
     pub buffer: Option<Packets>,
-    /// The chance that a packet is lost after the link.
+    /// The probability that a packet is lost after the link.
     pub loss: Probability,
     /// Each sender's round-trip propagation delay, all of it after the link. Its length is the
     /// number of senders.
@@ -83,7 +83,7 @@ impl Observer for () {
     fn fired(&mut self, _rule: usize, _signals: &[f64; 6]) {}
 }
 
-/// Simulates `network` with every sender run by `rules`; chance is drawn from `seed`.
+/// Simulates `network` with every sender run by `rules`; `seed` is the random seed.
 ///
 /// # Panics
 /// If the link's rate is zero: a model refuses such networks when it is read.

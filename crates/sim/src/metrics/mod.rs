@@ -14,7 +14,7 @@ use exm_units::{Bytes, Rate, Span};
 pub struct Report {
     /// How much time was simulated.
     pub duration: Span,
-    /// The seed that chance was drawn from.
+    /// The random seed of the run.
     pub seed: u64,
     /// Each sender, in the order of the network's flows.
     pub flows: Vec<FlowReport>,

@@ -48,7 +48,7 @@ pub struct LinkSpec {
     pub buffer: Limit,
     /// Its propagation delay, one way.
     pub delay: Span,
-    /// The chance that a packet is lost: once a link of a fixed rate has transmitted it, as in Remy's
+    /// The probability that a packet is lost: once a link of a fixed rate has transmitted it, as in Remy's
     /// networks; before the queue of one driven by a trace, as in Cellsim.
     pub loss: Probability,
 }
@@ -326,7 +326,7 @@ pub enum NetworkError {
         /// What is wrong.
         problem: &'static str,
     },
-    /// A sender that would switch without end at one instant.
+    /// A sender that would switch endlessly at one instant.
     #[error("a sender on and off for no time at all never gets further: lengthen one of them")]
     NoTimePasses {
         /// The flow.

@@ -5,7 +5,7 @@
 //! | key | meaning | unless given |
 //! |---|---|---|
 //! | `title` | what it shows | |
-//! | `seed` | what chance is drawn from | 1 |
+//! | `seed` | the random seed | 1 |
 //! | `duration` | how much time to simulate | required |
 //! | `packet_size` | of all packets | `"1500 B"` |
 //! | `warm_up` | how much to skip before end-to-end delays are measured | none |
@@ -25,7 +25,7 @@
 //! | `traffic.at` | instead of `off`: a list of set times, `"10 s"` or `"10 s..20 s"` | |
 //! | `buffer` | `"1000 packets"`, `"250 kB"`, `"5 BDP"` or `"unlimited"` | `"unlimited"` |
 //! | `queue` | the queue's discipline and parameters, `"codel target=5ms,interval=50ms"`, or a table of its `name` and parameters | `"drop-tail"` |
-//! | `loss` | the chance of random loss: `0.01` or `"1 %"` | 0 |
+//! | `loss` | the probability of random loss: `0.01` or `"1 %"` | 0 |
 //! | `host` | what the controllers run on, RemyCCs too: `"tcp"`, or `"bare"` for the sender without loss recovery that RemyCCs are trained on | `"tcp"` |
 //! | `tcp` | a table of settings for TCP hosts, see below | |
 //! | `sprout` | a table of settings for Sprout, see below | |
@@ -52,7 +52,7 @@
 //! spurious retransmissions are undone, RFC 4015; false as in ns-2).
 //!
 //! The controllers `"sprout"` and `"sprout-ewma"` stand for that transport. A `[sprout]` sets for all
-//! what a flow's own `sprout` may set again: `model` (`"default"` or `"paper"`), `risk` (0.05: the chance
+//! what a flow's own `sprout` may set again: `model` (`"default"` or `"paper"`), `risk` (0.05: the probability
 //! taken that less is delivered than forecast), `lookahead` (5 ticks of 20 ms, within which each packet is
 //! to have left the queue), `queueing` (`"61 ms"`, of the paper's model zero: so long may it be in it even
 //! where the round trip leaves less of the lookahead), `sigma` (182, of the paper's model 200: how far a
@@ -101,7 +101,7 @@ pub const DEFAULT_PACKET_SIZE: Bytes = Bytes::PACKET;
 pub struct Scenario {
     /// What it shows.
     pub title: Option<String>,
-    /// What chance is drawn from.
+    /// The random seed.
     pub seed: u64,
     /// How much time to simulate.
     pub duration: Span,
@@ -202,7 +202,7 @@ pub struct Dumbbell {
     pub traffic: OnOff,
     /// How much may wait at the link.
     pub buffer: Limit,
-    /// The chance of random loss after the link.
+    /// The probability of random loss after the link.
     pub loss: Probability,
 }
 

@@ -6,7 +6,7 @@ use exm_cc::{Congestion, CongestionKind, Controller};
 use exm_units::{Instant, Packets, Span};
 
 impl Sender {
-    /// The application has more to send on the connection it has: `data` segments, or without end.
+    /// The application has more to send on the connection it has: `data` segments, or unlimited.
     /// Nothing is reset, save what the controller asks for ([`restart`](exm_cc::Needs::restart)) and what
     /// [`idle_restart`](crate::Settings::idle_restart) says.
     pub fn resume<C: Controller>(&mut self, now: Instant, data: Option<Packets>, cc: &mut C) {

@@ -155,14 +155,14 @@ impl Synthetic {
         self.check(duration)?;
         let mut streams = (0..).map(|index| Stream::new(seed, Purpose::Trace, index));
         let mut stream = || streams.next().expect("there is no end of them");
-        let mut chance = stream();
+        let mut random = stream();
         let mut regimes = Regimes::new(&self.regimes, stream());
         let mut absences: Vec<Absences<'_>> =
             self.interruptions.iter().map(|kind| Absences::new(kind, stream())).collect();
         let mut rate = Wander::new(&self.regimes[0].rate);
         let mut times = Vec::new();
         // Opportunities come when the integral of the rate has grown by an exponential number.
-        let mut wanted = chance.exponential();
+        let mut wanted = random.exponential();
         let mut start = Span::ZERO;
         while start < duration {
             let length = TICK.min(duration - start);
@@ -175,10 +175,10 @@ impl Synthetic {
                 if !absences.iter_mut().any(|absence| absence.covers(time.as_secs_f64())) {
                     times.push(Instant::ZERO + self.slotted(time).min(duration));
                 }
-                wanted = chance.exponential();
+                wanted = random.exponential();
             }
             wanted -= offered - used;
-            rate.go_on(seconds, &mut chance);
+            rate.go_on(seconds, &mut random);
             start += length;
             if let Some(regime) = regimes.entered(start.as_secs_f64()) {
                 rate.steer(&regime.rate);

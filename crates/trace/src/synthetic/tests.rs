@@ -129,7 +129,7 @@ fn nothing_comes_while_the_link_is_interrupted() {
     for start in (15..100).step_by(15).map(|s| Instant::ZERO + Span::from_secs(s)) {
         assert_eq!(with.count(start, start + Span::from_millis(500)), 0);
     }
-    // All else is as it was: chance is drawn for each by itself.
+    // Everything else is unchanged: each draws from a random stream of its own.
     assert!(with.times().iter().all(|time| without.times().binary_search(time).is_ok()));
     let lost = without.times().len() - with.times().len();
     assert!(lost > 500 && lost < 6 * 1000, "{lost}");

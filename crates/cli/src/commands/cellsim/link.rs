@@ -158,10 +158,11 @@ impl OneWay<'_> {
     fn path(&self, propagation: Propagation, rtt: Span) -> Result<PathSpec, Failure> {
         let service = self.service()?;
         let limit = self.limit(&service, rtt)?;
-        let (chance, extra) = self.reorder;
+        let (probability, extra) = self.reorder;
         Ok(PathSpec {
             propagation,
-            reordering: (chance != Probability::ZERO).then_some(Reordering { chance, extra }),
+            reordering: (probability != Probability::ZERO)
+                .then_some(Reordering { probability, extra }),
             loss: self.loss,
             bursts: self.bursts()?,
             queue: self.queue.clone(),
@@ -228,11 +229,11 @@ impl OneWay<'_> {
     fn described(&self) -> String {
         let OneWay { service, delay, queue, buffer, .. } = self;
         let mut text = format!("{service}, delay {delay}, {queue}, buffer {buffer}");
-        for (name, chance) in
+        for (name, probability) in
             [("loss", self.loss), ("burst loss", self.burst.0), ("reordered", self.reorder.0)]
         {
-            if chance != Probability::ZERO {
-                text += &format!(", {name} {chance}");
+            if probability != Probability::ZERO {
+                text += &format!(", {name} {probability}");
             }
         }
         text

@@ -133,14 +133,14 @@ impl Host {
     pub(super) fn new(network: &Network, seed: u64, index: usize, path: HostPath) -> Host {
         let spec = &network.flows()[index];
         let stream = Stream::new(seed, Purpose::Traffic, index);
-        let chance = Stream::new(seed, Purpose::Controller, index).seed();
+        let random = Stream::new(seed, Purpose::Controller, index).seed();
         let size = spec.packet_size;
         let transport = match spec.transport.clone() {
             Kind::Bare { controller, timer } => {
-                Transport::Bare(Bare::new(size, controller.seeded(chance), timer))
+                Transport::Bare(Bare::new(size, controller.seeded(random), timer))
             }
             Kind::Tcp { controller, settings } => {
-                let controller = controller.seeded(chance);
+                let controller = controller.seeded(random);
                 Transport::Tcp(Box::new(Tcp::new(size, controller, settings, path.propagation)))
             }
             Kind::Sprout(settings) => Transport::Sprout(Box::new(Sprout::new(size, settings))),

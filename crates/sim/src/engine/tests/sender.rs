@@ -162,10 +162,9 @@ fn a_controller_of_ones_own_does_as_the_built_in_one() {
         let link = link(Rate::from_mbps(10.0), limit, 0.01);
         run(&network(vec![link], vec![sender; 2], ms(20_000)), 7)
     };
-    let chance = exm_cc::Bbr::new(1);
-    let (own, built_in) =
-        (AnyController::own(chance.clone()), AnyController::from(Box::new(chance)));
-    assert_eq!(with(own), with(built_in), "its chances are drawn from the seed, too");
+    let bbr = exm_cc::Bbr::new(1);
+    let (own, built_in) = (AnyController::own(bbr.clone()), AnyController::from(Box::new(bbr)));
+    assert_eq!(with(own), with(built_in), "its random numbers come from the seed, too");
 }
 
 #[test]
