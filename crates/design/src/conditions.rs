@@ -21,6 +21,7 @@ use exm_link::Limit;
 use exm_sim::network::Network;
 use exm_sim::traffic::{OnFor, Traffic};
 use exm_units::{Bytes, Rate, Span};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// How far a value may lie beyond the end of a range and still count as in it: what is written with
@@ -103,9 +104,6 @@ impl Conditions {
         let join = |a: (Rate, Rate), b: (Rate, Rate)| (a.0.min(b.0), a.1.max(b.1));
         let rate = links().map(|link| link.rate.ends()).reduce(join).expect("a path has a link");
         let rtt = class.rtt_extremes(networks);
-        let counts = model.classes().iter().map(|class| class.count.ends());
-        let counts =
-            counts.fold((0, 0), |sum, (Senders(few), Senders(many))| (sum.0 + few, sum.1 + many));
         let losses = links().map(|link| link.loss.ends());
         let loss = losses.fold((1.0, 0.0), |ends: (f64, f64), (low, high)| {
             (ends.0.min(low.get()), ends.1.max(high.get()))
@@ -126,7 +124,7 @@ impl Conditions {
         Conditions {
             rate,
             rtt,
-            senders: (counts.0.max(1), counts.1),
+            senders: count(model.classes()),
             loss,
             buffer: rooms.reduce(Room::least).unwrap_or(Room::Unlimited),
             flow_s: (length(rate.1, rtt.0), length(rate.0, rtt.1)),
@@ -272,6 +270,24 @@ impl fmt::Display for Room {
             Room::Bdp { bdp } => write!(f, "{bdp} BDP"),
         }
     }
+}
+
+/// The least and the largest number of senders of all classes together, but at least one. Of classes
+/// that exclude each other the largest counts.
+fn count(classes: &[Class]) -> (u64, u64) {
+    let (mut few, mut many, mut groups) = (0, 0, BTreeMap::new());
+    for class in classes {
+        let (Senders(least), Senders(most)) = class.count.ends();
+        few += if class.presence.is_always() { least } else { 0 };
+        match class.presence.group.as_deref() {
+            None => many += most,
+            Some(group) => {
+                let largest = groups.entry(group).or_insert(0);
+                *largest = most.max(*largest);
+            }
+        }
+    }
+    (few.max(1), many + groups.values().sum::<u64>())
 }
 
 /// The bandwidth-delay product in packets.

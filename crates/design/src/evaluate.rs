@@ -3,10 +3,10 @@
 use crate::model::Model;
 use crate::specimen::{Layout, Specimen};
 use exm_remy::{CompiledAction, Grid, RemyCc, RuleTable, Signal};
-use exm_sim::dumbbell::{self, Observer, Outcome, Rules};
+use exm_sim::dumbbell::{self, Dumbbell, Observer, Outcome, Rules};
 use exm_sim::engine::{self, FlowSample, Pace};
 use exm_sim::metrics::FlowReport;
-use exm_sim::network::{NetworkError, Transport};
+use exm_sim::network::{Host, NetworkError, Transport};
 use exm_units::Span;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -16,37 +16,43 @@ use std::sync::Arc;
 pub struct Prepared {
     grid: Arc<Grid>,
     actions: Vec<CompiledAction>,
-    /// For the event engine.
-    controller: Option<RemyCc>,
+    /// What runs its senders in the event engine; none where the fast path simulates them.
+    transport: Option<Transport>,
 }
 
 impl Prepared {
-    /// Makes `table` ready for dumbbells.
+    /// Makes `table` ready for the fast path.
     pub fn new(table: &RuleTable) -> Prepared {
         let actions = table.rules().iter().map(|rule| rule.action.compile()).collect();
-        Prepared { grid: Arc::new(Grid::new(table)), actions, controller: None }
+        Prepared { grid: Arc::new(Grid::new(table)), actions, transport: None }
     }
 
-    /// Makes `table` ready for the networks of `model`.
+    /// Makes `table` ready for the networks of `model` on its host.
     pub fn of(model: &Model, table: &RuleTable) -> Prepared {
-        let controller = (!model.is_dumbbell()).then(|| RemyCc::new(table));
-        Prepared { controller, ..Prepared::new(table) }
+        Prepared::on(model.design().host, model, table)
     }
 
-    /// The same table with other actions, for dumbbells.
+    /// Makes `table` ready for the networks of `model` on `host`.
+    pub fn on(host: Host, model: &Model, table: &RuleTable) -> Prepared {
+        let transport = || {
+            let controller = RemyCc::new(table).into();
+            match host {
+                Host::Bare => Transport::Bare { controller, timer: false },
+                Host::Tcp => Transport::Tcp { controller, settings: exm_tcp::Settings::default() },
+            }
+        };
+        let is_fast = host == Host::Bare && model.is_dumbbell();
+        Prepared { transport: (!is_fast).then(transport), ..Prepared::new(table) }
+    }
+
+    /// The same table with other actions, for the fast path.
     pub fn with_actions(&self, actions: Vec<CompiledAction>) -> Prepared {
-        Prepared { grid: self.grid.clone(), actions, controller: None }
+        Prepared { grid: self.grid.clone(), actions, transport: None }
     }
 
     /// What the simulator wants.
     pub fn rules(&self) -> Rules<'_> {
         Rules { grid: &self.grid, actions: &self.actions }
-    }
-
-    fn transport(&self) -> Transport {
-        let controller =
-            self.controller.clone().expect("it is made ready for the model's networks");
-        Transport::Bare { controller: controller.into(), timer: false }
     }
 }
 
@@ -71,13 +77,29 @@ pub fn mean_scores(model: &Model, specimens: &[Specimen], candidates: &[Candidat
 
 /// What the senders of `specimen` got with the tables of `candidate`.
 pub fn simulate(model: &Model, specimen: &Specimen, candidate: &[Prepared]) -> Vec<Outcome> {
-    match &specimen.network {
-        Layout::Dumbbell(network) => dumbbell::run(network, candidate[0].rules(), specimen.seed),
-        Layout::Mixed(_) => {
-            simulate_events(model, specimen, |table| candidate[table].transport(), &mut ())
-                .expect(SOUND)
-        }
+    match fast_path(specimen, candidate) {
+        Some((network, rules)) => dumbbell::run(network, rules, specimen.seed),
+        None => simulate_events(model, specimen, transports(candidate), &mut ()).expect(SOUND),
     }
+}
+
+/// What the fast path wants, where it is to simulate `candidate` on `specimen`.
+fn fast_path<'a>(
+    specimen: &'a Specimen,
+    candidate: &'a [Prepared],
+) -> Option<(&'a Dumbbell, Rules<'a>)> {
+    match (&specimen.network, candidate) {
+        (Layout::Dumbbell(network), [only]) if only.transport.is_none() => {
+            Some((network, only.rules()))
+        }
+        _ => None,
+    }
+}
+
+/// What runs the senders of each table of `candidate` in the event engine.
+fn transports(candidate: &[Prepared]) -> impl Fn(usize) -> Transport {
+    let ready = "it is made ready for the model's networks";
+    move |table| candidate[table].transport.clone().expect(ready)
 }
 
 /// Why the engine does not refuse a specimen.
@@ -194,18 +216,14 @@ impl Samples {
     }
 
     fn watch(&mut self, model: &Model, specimen: &Specimen, candidate: &[Prepared], table: usize) {
-        match &specimen.network {
-            Layout::Dumbbell(network) => {
-                dumbbell::run_observed(network, candidate[table].rules(), specimen.seed, self);
-            }
-            Layout::Mixed(mixed) => {
-                let runs = |class: usize| model.classes()[class].runs(table);
-                let watched = mixed.senders.iter().map(|sender| runs(sender.class)).collect();
-                let mut watch = Watch { samples: self, watched };
-                let designed = |table: usize| candidate[table].transport();
-                simulate_events(model, specimen, designed, &mut watch).expect(SOUND);
-            }
+        if let Some((network, rules)) = fast_path(specimen, candidate) {
+            dumbbell::run_observed(network, rules, specimen.seed, self);
+            return;
         }
+        let runs = |sender| model.classes()[specimen.network.path_of(sender).0].runs(table);
+        let watched = (0..specimen.network.senders()).map(runs).collect();
+        let mut watch = Watch { samples: self, watched };
+        simulate_events(model, specimen, transports(candidate), &mut watch).expect(SOUND);
     }
 
     /// How often rule `index` fired.

@@ -1,8 +1,8 @@
 //! What the senders of a network score together, by the objectives of their classes.
 
 use crate::model::{Class, Model};
-use crate::objective::Objective;
-use crate::specimen::Layout;
+use crate::objective::{self, Objective};
+use crate::specimen::{Layout, Specimen};
 use exm_measure::mean;
 use exm_sim::dumbbell::Outcome;
 
@@ -26,6 +26,26 @@ impl Model {
         let only = &self.classes()[class];
         let own = |class: &Class| std::ptr::eq(class, only).then(|| class.objective.clone());
         self.mean_value(network, outcomes, own)
+    }
+
+    /// The score of senders that know all: each sends at its proportionally fair rate, and none waits in a
+    /// queue. On a dumbbell it is an expectation ([`Objective::omniscient`]), on other networks that of the
+    /// specimen's own traffic. It bounds what senders that share fairly can score; where senders run
+    /// controllers that are not designed, they share as fairly as the others.
+    pub fn omniscient(&self, specimen: &Specimen) -> f64 {
+        match &specimen.network {
+            Layout::Dumbbell(dumbbell) => self.classes()[0].objective.omniscient(dumbbell),
+            Layout::Mixed(mixed) => {
+                let bounds = objective::bounds(mixed, specimen.seed);
+                let scores = mixed.senders.iter().zip(&bounds).filter_map(|(sender, bound)| {
+                    let class = &self.classes()[sender.class];
+                    let counts = class.is_designed() && bound.was_on();
+                    let value = |o: &Objective| o.value(mixed.path(sender), bound.got(o));
+                    counts.then(|| value(&class.objective))
+                });
+                mean(scores).unwrap_or(0.0)
+            }
+        }
     }
 
     /// The mean over the senders that were on and whose class has an `objective`.

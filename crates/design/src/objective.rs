@@ -1,6 +1,10 @@
 //! [`Objective`]: what a design is to maximise.
 
+mod fair;
+mod fluid;
 mod omniscient;
+
+pub(crate) use fluid::bounds;
 
 use exm_measure::mean;
 use exm_sim::dumbbell::{Dumbbell, Outcome};

@@ -10,7 +10,7 @@ use crate::objective::Path;
 use crate::search::JUDGING_BLOCK;
 use crate::specimen::{Layout, Specimen};
 use exm_measure::{Estimate, mean};
-use exm_remy::{RemyCc, RuleTable};
+use exm_remy::RuleTable;
 use exm_sim::controllers::AnyController;
 use exm_sim::dumbbell::Outcome;
 use exm_sim::network::{Host, NetworkError, Transport};
@@ -83,9 +83,8 @@ pub struct Trial {
     pub score: f64,
     /// The objective in relative units.
     pub normalised: f64,
-    /// What senders that know all would score, see [`crate::Objective::omniscient`]; none where that is not
-    /// known: on several links, or with senders of several kinds.
-    pub omniscient: Option<f64>,
+    /// What senders that know all would score, see [`Model::omniscient`].
+    pub omniscient: f64,
     /// The objective of each class of senders; none where it was never on.
     pub classes: Vec<Option<f64>>,
     /// The mean over senders of throughput over equal share: 1 is the whole share.
@@ -107,8 +106,8 @@ pub struct Score {
     /// The mean of the objective in relative units, in which networks compare: with exponents of 1,
     /// 0 is the whole share at no queueing delay.
     pub normalised: Estimate,
-    /// How much more senders that know all would score; none where that is not known.
-    pub to_omniscient: Option<Estimate>,
+    /// How much more senders that know all would score.
+    pub to_omniscient: Estimate,
     /// The mean score of each class of senders by its own objective, in the order of [`Model::classes`];
     /// none where it was never on.
     pub classes: Vec<Option<f64>>,
@@ -135,8 +134,8 @@ pub struct Scores {
     /// How many networks the model stands for, where it is a grid: many times so many specimens
     /// were drawn, and the sum over the grid is the mean times this.
     pub grid: Option<usize>,
-    /// The mean score of senders that know all; none where that is not known.
-    pub omniscient: Option<f64>,
+    /// The mean score of senders that know all.
+    pub omniscient: f64,
     /// The network of each specimen, in their order.
     pub networks: Vec<Layout>,
     /// The contenders, in the order given.
@@ -170,15 +169,16 @@ pub fn held_out(
         .iter()
         .map(|contender| Ready::new(model, contender, host))
         .collect::<Result<Vec<_>, _>>()?;
+    let omniscient: Vec<f64> = specimens.par_iter().map(|s| model.omniscient(s)).collect();
     let trials = (0..ready.len() * count)
         .into_par_iter()
         .map(|i| {
-            let trial = try_on(model, &specimens[i % count], &ready[i / count]);
+            let at = i % count;
+            let trial = try_on(model, &specimens[at], &ready[i / count], omniscient[at]);
             done();
             trial
         })
         .collect::<Result<Vec<Trial>, NetworkError>>()?;
-    let omniscient = mean(specimens.iter().filter_map(|s| omniscient(model, &s.network)));
     let each: Vec<&[Trial]> = trials.chunks(count).collect();
     let strata = model.grid_size().unwrap_or(1);
     let rows = contenders.iter().zip(&each).enumerate().map(|(index, (contender, trials))| {
@@ -190,7 +190,7 @@ pub fn held_out(
         host,
         specimens: count,
         grid: model.grid_size(),
-        omniscient,
+        omniscient: omniscient.iter().sum::<f64>() / count as f64,
         networks: specimens.into_iter().map(|specimen| specimen.network).collect(),
         contenders: rows.collect(),
     })
@@ -219,13 +219,8 @@ impl Ready {
             let (contender, tables) = (contender.name.clone(), tables.len());
             return Err(ScoreError::Tables { contender, tables, designed });
         }
-        if host == Host::Bare {
-            let ready = tables.iter().map(|table| Prepared::of(model, table));
-            return Ok(Ready::Tables(ready.collect()));
-        }
-        let transports =
-            tables.iter().map(|table| transport(contender, RemyCc::new(table).into(), host));
-        Ok(Ready::Transports(transports.collect::<Result<_, _>>()?))
+        let ready = tables.iter().map(|table| Prepared::on(host, model, table));
+        Ok(Ready::Tables(ready.collect()))
     }
 }
 
@@ -243,22 +238,22 @@ fn transport(
     })
 }
 
-fn try_on(model: &Model, specimen: &Specimen, contender: &Ready) -> Result<Trial, NetworkError> {
+fn try_on(
+    model: &Model,
+    specimen: &Specimen,
+    contender: &Ready,
+    omniscient: f64,
+) -> Result<Trial, NetworkError> {
     let outcomes = match contender {
         Ready::Tables(tables) => simulate(model, specimen, tables),
         Ready::Transports(transports) => {
             simulate_events(model, specimen, |table| transports[table].clone(), &mut ())?
         }
     };
-    Ok(measured(model, &specimen.network, &outcomes))
+    Ok(measured(model, &specimen.network, &outcomes, omniscient))
 }
 
-/// What senders that know all would score, where that is known.
-pub fn omniscient(model: &Model, network: &Layout) -> Option<f64> {
-    network.as_dumbbell().map(|dumbbell| model.classes()[0].objective.omniscient(dumbbell))
-}
-
-fn measured(model: &Model, network: &Layout, outcomes: &[Outcome]) -> Trial {
+fn measured(model: &Model, network: &Layout, outcomes: &[Outcome], omniscient: f64) -> Trial {
     let designed = |class: usize| model.classes()[class].is_designed();
     let senders = || {
         let all = outcomes.iter().enumerate().map(|(sender, got)| (network.path_of(sender), got));
@@ -274,7 +269,7 @@ fn measured(model: &Model, network: &Layout, outcomes: &[Outcome]) -> Trial {
     Trial {
         score: model.score(network, outcomes),
         normalised: model.normalised(network, outcomes),
-        omniscient: omniscient(model, network),
+        omniscient,
         classes: classes.map(|class| model.class_score(class, network, outcomes)).collect(),
         share: mean(senders().map(share)).unwrap_or(0.0),
         rtt_ratio: mean(delivering().map(|(path, got)| rtt_ms(got) / path.delay_ms)),
@@ -294,10 +289,7 @@ fn summary(name: &str, trials: &[Trial], first: Option<&[Trial]>, strata: usize)
         name: name.to_owned(),
         score: estimate(&|_, trial| trial.score),
         normalised: estimate(&|_, trial| trial.normalised),
-        to_omniscient: trials
-            .iter()
-            .all(|trial| trial.omniscient.is_some())
-            .then(|| estimate(&|_, trial| trial.omniscient.unwrap_or(trial.score) - trial.score)),
+        to_omniscient: estimate(&|_, trial| trial.omniscient - trial.score),
         classes: (0..trials.first().map_or(0, |trial| trial.classes.len()))
             .map(|class| mean(trials.iter().filter_map(|trial| trial.classes[class])))
             .collect(),

@@ -5,7 +5,7 @@ use crate::objective::Path;
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::{Purpose, Stream};
 use exm_sim::dumbbell::Dumbbell;
-use exm_sim::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
+use exm_sim::network::{FlowSpec, Host, LinkSpec, Network, NetworkError, Transport};
 use exm_sim::traffic::OnOff;
 use exm_units::{Bytes, Packets, Probability, Rate, Span};
 
@@ -41,7 +41,7 @@ pub struct Bottleneck {
     pub rtt: Span,
 }
 
-/// Links in a row, and senders of several kinds.
+/// Links between nodes, and senders of several kinds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mixed {
     /// The links.
@@ -57,6 +57,8 @@ pub struct Mixed {
 /// A link of a [`Mixed`] network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrawnLink {
+    /// The nodes that it leaves from and leads to.
+    pub ends: (usize, usize),
     /// Its rate.
     pub rate: Rate,
     /// Its propagation delay, one way.
@@ -76,6 +78,8 @@ pub struct DrawnSender {
     pub class: usize,
     /// The links that it crosses.
     pub path: Vec<usize>,
+    /// The links that its ACKs cross; empty where they return unhindered.
+    pub back: Vec<usize>,
     /// Its round-trip propagation delay.
     pub rtt: Span,
     /// When it has something to send.
@@ -156,14 +160,20 @@ impl Layout {
 impl Mixed {
     fn of(dumbbell: &Dumbbell) -> Mixed {
         let link = DrawnLink {
+            ends: (0, 1),
             rate: dumbbell.rate,
             delay: Span::ZERO,
             buffer: dumbbell.buffer,
             loss: dumbbell.loss,
             queue: QueueKind::default(),
         };
-        let sender =
-            |&rtt| DrawnSender { class: 0, path: vec![0], rtt, traffic: dumbbell.traffic.clone() };
+        let sender = |&rtt| DrawnSender {
+            class: 0,
+            path: vec![0],
+            back: Vec::new(),
+            rtt,
+            traffic: dumbbell.traffic.clone(),
+        };
         Mixed {
             links: vec![link],
             senders: dumbbell.delays.iter().map(sender).collect(),
@@ -173,10 +183,10 @@ impl Mixed {
     }
 
     fn network(&self, transport: impl Fn(usize) -> Transport) -> Result<Network, NetworkError> {
-        let links = self.links.iter().enumerate().map(|(index, link)| {
+        let links = self.links.iter().map(|link| {
             let limit = link.buffer.map_or(Limit::Unlimited, Limit::Packets);
             LinkSpec {
-                ends: (index, index + 1),
+                ends: link.ends,
                 delay: link.delay,
                 loss: link.loss,
                 queue: link.queue.clone(),
@@ -184,12 +194,13 @@ impl Mixed {
             }
         });
         let flows = self.senders.iter().map(|sender| {
-            let there: Span = sender.path.iter().map(|&link| self.links[link].delay).sum();
+            let links = sender.path.iter().chain(&sender.back);
+            let crossing: Span = links.map(|&link| self.links[link].delay).sum();
             FlowSpec {
                 name: "sender".to_owned(),
                 path: sender.path.clone(),
-                back: Vec::new(),
-                extra_delay: sender.rtt.saturating_sub(there),
+                back: sender.back.clone(),
+                extra_delay: sender.rtt.saturating_sub(crossing),
                 packet_size: self.packet,
                 traffic: sender.traffic.clone().into(),
                 transport: transport(sender.class),
@@ -204,7 +215,7 @@ impl Mixed {
         links.min_by_key(|&link| self.links[link].rate).expect("a path has a link")
     }
 
-    fn path(&self, sender: &DrawnSender) -> Path {
+    pub(crate) fn path(&self, sender: &DrawnSender) -> Path {
         let service = |&link: &usize| self.links[link].rate.service_time(self.packet);
         Path {
             packets_per_ms: self.links[self.slowest(sender)].rate.as_packets_per_ms(self.packet),
@@ -229,6 +240,8 @@ enum Axis {
     Link(usize, usize),
     /// One of the two quantities of a class of senders, where there are classes.
     Class(usize, usize),
+    /// Which senders are there of a class, or of a group of them, by its first.
+    Presence(usize),
 }
 
 impl Axis {
@@ -244,6 +257,7 @@ impl Axis {
             Axis::Seed => 5,
             Axis::Link(link, quantity) => 1000 + 4 * link + quantity,
             Axis::Class(class, quantity) => 2000 + 2 * class + quantity,
+            Axis::Presence(class) => 3000 + class,
         }
     }
 }
@@ -288,6 +302,9 @@ impl Model {
         let classes: Vec<[Vec<f64>; 2]> = (0..self.classes().len())
             .map(|class| [0, 1].map(|axis| strata(count, stream(Axis::Class(class, axis)))))
             .collect();
+        let presence: Vec<Vec<f64>> = (0..self.classes().len())
+            .map(|class| strata(count, stream(Axis::Presence(self.group_of(class)))))
+            .collect();
         let one = |i: usize| {
             let [rate, rtt, senders, buffer, loss] = plain(i);
             let further = further.iter().map(|axes| axes.each_ref().map(|axis| axis[i]));
@@ -298,17 +315,46 @@ impl Model {
                 Some(_) => vec![[senders, rtt]],
                 None => classes.collect(),
             };
-            self.mixed(&links, &classes)
+            let is_present = |class| self.is_present(class, presence[class][i]);
+            self.mixed(&links, &classes, is_present)
         };
         (0..count).map(one).collect()
     }
 
-    /// Whether the fast path simulates its networks: one drop-tail link, and senders of one kind that run
-    /// the table to design.
+    /// The first class of the group that `class` is of; itself, if it is of none.
+    fn group_of(&self, class: usize) -> usize {
+        let group = |class: usize| self.classes()[class].presence.group.as_deref();
+        match group(class) {
+            None => class,
+            own => (0..class).find(|&other| group(other) == own).unwrap_or(class),
+        }
+    }
+
+    /// Whether the senders of `class` are there where its group is at `quantile`: the probabilities of a
+    /// group's classes cover [0, 1] one after the other.
+    fn is_present(&self, class: usize, quantile: f64) -> bool {
+        let presence = |class: usize| &self.classes()[class].presence;
+        let first = self.group_of(class);
+        let before = (first..class).filter(|&other| self.group_of(other) == first);
+        let before: f64 = before.map(|other| presence(other).probability.get()).sum();
+        let own = presence(class);
+        own.is_always() || (before..before + own.probability.get()).contains(&quantile)
+    }
+
+    /// Whether the fast path simulates a design: on dumbbells, on the bare host.
+    pub fn is_fast(&self) -> bool {
+        self.is_dumbbell() && self.design().host == Host::Bare
+    }
+
+    /// Whether its networks are dumbbells: one drop-tail link, and senders of one kind that run the table to
+    /// design.
     pub fn is_dumbbell(&self) -> bool {
         let ([link], [class]) = (&self.networks.links[..], self.classes()) else { return false };
         let (Senders(least), _) = class.count.ends();
-        link.queue.is_drop_tail() && class.is_designed() && least > 0
+        link.queue == QueueKind::default()
+            && class.is_designed()
+            && class.presence.is_always()
+            && least > 0
     }
 
     fn grid_from(&self, start: u128, count: usize) -> Vec<Layout> {
@@ -326,7 +372,7 @@ impl Model {
                 return Layout::Dumbbell(self.dumbbell(quantiles));
             }
             let [rate, rtt, senders, buffer, loss] = quantiles;
-            self.mixed(&[[rate, rtt, buffer, loss]], &[[senders, rtt]])
+            self.mixed(&[[rate, rtt, buffer, loss]], &[[senders, rtt]], |_| true)
         };
         (0..count).map(combination).collect()
     }
@@ -349,32 +395,41 @@ impl Model {
     }
 
     /// The network at these quantiles of rate, round trip, buffer and loss of each link, and of number and
-    /// round trip of each class.
-    pub(crate) fn mixed(&self, links: &[[f64; 4]], classes: &[[f64; 2]]) -> Layout {
+    /// round trip of each class that `is_present`.
+    pub(crate) fn mixed(
+        &self,
+        links: &[[f64; 4]],
+        classes: &[[f64; 2]],
+        is_present: impl Fn(usize) -> bool,
+    ) -> Layout {
         let packet = self.networks.packet;
         let drawn = self.networks.links.iter().zip(links);
         let rtts: Vec<Span> = drawn.clone().map(|(link, at)| link.rtt.at(at[1])).collect();
         // The first link of a single bottleneck has no delay of its own, as in a dumbbell.
         let several = links.len() > 1;
-        let links = drawn.zip(&rtts).map(|((link, &[rate, _, buffer, loss]), &rtt)| {
+        let drawn = drawn.zip(&rtts).zip(&self.networks.ends);
+        let links = drawn.map(|(((link, &[rate, _, buffer, loss]), &rtt), &ends)| {
             let Link { rate: rates, buffer: buffers, loss: losses, queue, .. } = link;
             let rate = rates.at(rate);
             DrawnLink {
+                ends,
                 rate,
                 delay: if several { rtt / 2 } else { Span::ZERO },
                 buffer: buffers.at(buffer).limit(rate, rtt, packet),
                 loss: losses.at(loss),
-                queue: queue.kind(),
+                queue: queue.clone(),
             }
         });
         let senders = self.classes().iter().zip(classes).enumerate();
+        let senders = senders.filter(|(class, _)| is_present(*class));
         let senders = senders.flat_map(|(number, (class, &[count, rtt]))| {
             let Senders(count) = class.count.at(count);
-            let sum = || class.path.iter().map(|&link| rtts[link]).sum();
+            let of_path = || class.path_rtt(|link| rtts[link]);
             let sender = DrawnSender {
                 class: number,
                 path: class.path.clone(),
-                rtt: class.rtt.as_ref().map_or_else(sum, |choice| choice.at(rtt)),
+                back: class.back.clone(),
+                rtt: class.rtt.as_ref().map_or_else(of_path, |choice| choice.at(rtt)),
                 traffic: class.traffic.clone(),
             };
             std::iter::repeat_n(sender, count as usize)

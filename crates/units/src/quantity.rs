@@ -144,8 +144,10 @@ impl Packets {
 }
 
 impl Probability {
-    /// Zero.
+    /// Impossible.
     pub const ZERO: Probability = Probability(0.0);
+    /// Certain.
+    pub const ONE: Probability = Probability(1.0);
 
     /// A probability, or none if `value` is not within 0..=1.
     pub fn new(value: f64) -> Option<Probability> {

@@ -2,7 +2,8 @@
 
 use super::classes::Class;
 use super::error::Problem;
-use super::networks::{Networks, Senders};
+use super::networks::Networks;
+use super::quantities::Senders;
 use super::section::Section;
 use exm_random::Distribution;
 use exm_sim::traffic::OnFor;

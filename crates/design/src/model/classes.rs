@@ -2,7 +2,9 @@
 
 use super::choice::{Choice, Grammar};
 use super::error::Problem;
-use super::networks::{MAX_SENDERS, Networks, Senders, read_rtt_choice};
+use super::links::read_rtt_choice;
+use super::networks::{MAX_SENDERS, Networks};
+use super::quantities::Senders;
 use super::section::{Section, elements, parsed};
 use super::{objective, traffic};
 use crate::objective::Objective;
@@ -11,7 +13,7 @@ use exm_grammar::suggest;
 use exm_remy::RemyCc;
 use exm_sim::controllers::AnyController;
 use exm_sim::traffic::OnOff;
-use exm_units::Span;
+use exm_units::{Probability, Span};
 use std::fmt;
 
 /// What a class without a name of its own is called, and the table that it designs.
@@ -29,11 +31,31 @@ pub struct Class {
     /// What its senders are to achieve; it counts for what is designed only where a table is.
     pub objective: Objective,
     pub(crate) count: Choice<Senders>,
+    pub(crate) presence: Presence,
     /// The links that it crosses, in order, counted from 0.
     pub(crate) path: Vec<usize>,
+    /// The links that its ACKs cross; empty where they return unhindered.
+    pub(crate) back: Vec<usize>,
     /// Its round-trip propagation delay, where that is not the sum of its links'.
     pub(crate) rtt: Option<Choice<Span>>,
     pub(crate) traffic: OnOff,
+}
+
+/// How often the senders of a class are there.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Presence {
+    /// The probability that they are in a network.
+    pub(crate) probability: Probability,
+    /// Classes of one group exclude each other: a network has the senders of at most one of them.
+    pub(crate) group: Option<String>,
+}
+
+impl Presence {
+    const ALWAYS: Presence = Presence { probability: Probability::ONE, group: None };
+
+    pub(crate) fn is_always(&self) -> bool {
+        self.probability == Probability::ONE
+    }
 }
 
 /// What runs the senders of a [`Class`].
@@ -55,7 +77,17 @@ impl Class {
     /// first link.
     pub(super) fn only(count: Choice<Senders>, traffic: OnOff, objective: Objective) -> Class {
         let role = Role::Designed(0);
-        Class { name: ONLY.to_owned(), role, objective, count, path: vec![0], rtt: None, traffic }
+        Class {
+            name: ONLY.to_owned(),
+            role,
+            objective,
+            count,
+            presence: Presence::ALWAYS,
+            path: vec![0],
+            back: Vec::new(),
+            rtt: None,
+            traffic,
+        }
     }
 
     /// Whether its senders run a table that is designed.
@@ -70,15 +102,21 @@ impl Class {
 
     /// The least and the largest round-trip propagation delay of its senders.
     pub(crate) fn rtt_extremes(&self, networks: &Networks) -> (Span, Span) {
-        match &self.rtt {
-            Some(rtt) => rtt.ends(),
-            None => self
-                .path
-                .iter()
-                .map(|&link| networks.links[link].rtt.ends())
-                .fold((Span::ZERO, Span::ZERO), |sum, rtt| {
-                    (sum.0.saturating_add(rtt.0), sum.1.saturating_add(rtt.1))
-                }),
+        let of_path = || {
+            let ends = |link: usize| networks.links[link].rtt.ends();
+            (self.path_rtt(|link| ends(link).0), self.path_rtt(|link| ends(link).1))
+        };
+        self.rtt.as_ref().map_or_else(of_path, Choice::ends)
+    }
+
+    /// The round-trip propagation delay of its path, where link `i` adds `rtt(i)` to one that crosses it both
+    /// ways.
+    pub(crate) fn path_rtt(&self, rtt: impl Fn(usize) -> Span) -> Span {
+        let sum =
+            |links: &[usize]| links.iter().map(|&l| rtt(l)).fold(Span::ZERO, Span::saturating_add);
+        match &self.back[..] {
+            [] => sum(&self.path),
+            back => sum(&self.path).saturating_add(sum(back)) / 2,
         }
     }
 }
@@ -120,6 +158,7 @@ pub(super) fn read(
         return Err(Problem::nowhere(what));
     }
     check_counts(&classes)?;
+    check_groups(&classes)?;
     Ok((classes, reader.tables))
 }
 
@@ -128,6 +167,21 @@ fn check_counts(classes: &[Class]) -> Result<(), Problem> {
     if most > MAX_SENDERS {
         let what = format!("{most} senders cannot be simulated: give {MAX_SENDERS} at most");
         return Err(Problem::nowhere(what));
+    }
+    Ok(())
+}
+
+/// Refuses groups whose probabilities add up to more than one.
+fn check_groups(classes: &[Class]) -> Result<(), Problem> {
+    for group in classes.iter().filter_map(|class| class.presence.group.as_deref()) {
+        let of_group = classes.iter().filter(|c| c.presence.group.as_deref() == Some(group));
+        let sum: f64 = of_group.map(|class| class.presence.probability.get()).sum();
+        if sum > 1.0 + 1e-9 {
+            return Err(Problem::nowhere(format!(
+                "the senders that are one of \"{group}\" exclude each other, and their probabilities \
+                 add up to {sum}: let \"present\" be less"
+            )));
+        }
     }
     Ok(())
 }
@@ -150,11 +204,14 @@ impl Reader<'_> {
             (None, Some(traffic)) => traffic.clone(),
             _ => traffic::read(section, self.networks.packet)?,
         };
+        let (path, back) = self.paths(section)?;
         let class = Class {
             role: self.role(section, &name)?,
             objective,
             count: read_count(section)?,
-            path: self.path(section)?,
+            presence: read_presence(section)?,
+            path,
+            back,
             rtt: section.get("rtt").map(read_rtt_choice).transpose()?,
             traffic,
             name,
@@ -194,46 +251,104 @@ impl Reader<'_> {
         })
     }
 
-    fn path(&self, section: Section<'_>) -> Result<Vec<usize>, Problem> {
+    /// The links there, and those back.
+    fn paths(&self, section: Section<'_>) -> Result<(Vec<usize>, Vec<usize>), Problem> {
         let links = self.networks.links.len();
-        let Some(value) = section.get("path") else {
-            return if links == 1 {
-                Ok(vec![0])
-            } else {
+        let path = match section.get("path") {
+            Some(_) => self.path(section, "path")?,
+            None if links == 1 => vec![0],
+            None => {
                 let what = format!(
                     "there are {links} links: say which this sender crosses, such as path = [1, 2]"
                 );
-                Err(section.problem("path", what))
-            };
+                return Err(section.problem("path", what));
+            }
         };
-        let wanted = "the number of a link";
-        let path = elements(value).into_iter().map(|element| {
-            parsed(element, wanted, |text| match text.parse::<usize>() {
-                Ok(number) if (1..=links).contains(&number) => Ok(number - 1),
-                _ => Err(format!("there is no link {text}: they are numbered from 1 to {links}")),
-            })
-        });
-        let path = path.collect::<Result<Vec<_>, _>>()?;
-        if path.is_empty() || path.windows(2).any(|pair| pair[1] != pair[0] + 1) {
-            let what = "links follow one another: a path is a run of them, such as [1, 2]";
-            return Err(section.problem("path", what));
+        let back = self.path(section, "back")?;
+        self.check_way(&path).map_err(|what| section.problem("path", what))?;
+        let (Some(&last), false) = (path.last(), back.is_empty()) else { return Ok((path, back)) };
+        let around: Vec<usize> = std::iter::once(last).chain(back.iter().copied()).collect();
+        self.check_way(&around).map_err(|what| section.problem("back", what))?;
+        let ends = |link: usize| self.networks.ends[link];
+        if ends(back[back.len() - 1]).1 != ends(path[0]).0 {
+            let what = "the links back do not end where the path begins: complete them";
+            return Err(section.problem("back", what));
         }
-        Ok(path)
+        if back.iter().any(|link| path.contains(link)) {
+            return Err(section.problem("back", "a link leads one way: take another back"));
+        }
+        Ok((path, back))
     }
 
-    /// A round trip cannot be shorter than the way there.
+    /// The links that `key` lists by number or name; none where it is not given.
+    fn path(&self, section: Section<'_>, key: &str) -> Result<Vec<usize>, Problem> {
+        let links = &self.networks.links;
+        let link = |element| {
+            parsed(element, "the number or the name of a link", |text| {
+                let called = links.iter().enumerate().position(|(i, link)| link.is_called(i, text));
+                called.ok_or_else(|| self.no_link(text))
+            })
+        };
+        section
+            .get(key)
+            .map_or(Ok(Vec::new()), |value| elements(value).into_iter().map(link).collect())
+    }
+
+    fn no_link(&self, text: &str) -> String {
+        let links = &self.networks.links;
+        let names: Vec<&str> = links.iter().filter_map(|link| link.name.as_deref()).collect();
+        match &names[..] {
+            [] => format!("there is no link {text}: they are numbered from 1 to {}", links.len()),
+            names => format!("there is no link \"{text}\": {}", suggest(text, names)),
+        }
+    }
+
+    /// Whether each of `links` leads to the next, and none comes twice.
+    fn check_way(&self, links: &[usize]) -> Result<(), String> {
+        let name = |link: usize| match &self.networks.links[link].name {
+            Some(name) => format!("\"{name}\""),
+            None => (link + 1).to_string(),
+        };
+        let ends = &self.networks.ends;
+        if links.is_empty() {
+            return Err("a path has a link at least: name one".to_owned());
+        }
+        if let Some(pair) = links.windows(2).find(|pair| ends[pair[0]].1 != ends[pair[1]].0) {
+            let (before, after) = (name(pair[0]), name(pair[1]));
+            let what = "links of a path follow one another, such as [1, 2]";
+            return Err(format!("link {before} does not lead to link {after}: {what}"));
+        }
+        match (1..links.len()).find(|&i| links[..i].contains(&links[i])) {
+            Some(i) => Err(format!("link {} comes twice: a path has no cycle", name(links[i]))),
+            None => Ok(()),
+        }
+    }
+
+    /// A round trip cannot be shorter than the links that it crosses.
     fn check_rtt(&self, section: Section<'_>, class: &Class) -> Result<(), Problem> {
         let Some(rtt) = &class.rtt else { return Ok(()) };
-        let one_way: Span = class.path[..class.path.len() - 1]
-            .iter()
-            .map(|&link| self.networks.links[link].rtt.ends().1 / 2)
-            .sum();
-        if rtt.ends().0 < one_way {
-            let what = format!("the links that it crosses take up to {one_way} one way: give more");
+        let longest = |&link: &usize| self.networks.links[link].rtt.ends().1 / 2;
+        // The first link of a network with one has no delay of its own.
+        let crossed: Span = match self.networks.links.len() {
+            1 => Span::ZERO,
+            _ => class.path.iter().chain(&class.back).map(longest).sum(),
+        };
+        if rtt.ends().0 < crossed {
+            let what = format!("the links that it crosses take up to {crossed}: give more");
             return Err(section.problem("rtt", what));
         }
         Ok(())
     }
+}
+
+fn read_presence(section: Section<'_>) -> Result<Presence, Problem> {
+    let probability = section.get("present").map(|value| {
+        parsed(value, "a probability: give one such as \"50 %\"", |text| {
+            text.parse::<Probability>().map_err(|error| error.to_string())
+        })
+    });
+    let group = section.text("one_of", "the name of a group")?;
+    Ok(Presence { probability: probability.transpose()?.unwrap_or(Probability::ONE), group })
 }
 
 fn read_count(section: Section<'_>) -> Result<Choice<Senders>, Problem> {
@@ -259,8 +374,20 @@ fn read_count(section: Section<'_>) -> Result<Choice<Senders>, Problem> {
 pub(super) fn write(f: &mut fmt::Formatter<'_>, class: &Class, tables: &[String]) -> fmt::Result {
     let text = |text: &str| toml::Value::from(text);
     writeln!(f, "\n[[sender]]\nname = {}\ncount = {}", text(&class.name), class.count)?;
-    let path: Vec<String> = class.path.iter().map(|link| (link + 1).to_string()).collect();
-    writeln!(f, "path = [{}]", path.join(", "))?;
+    let Presence { probability, group } = &class.presence;
+    if !class.presence.is_always() {
+        writeln!(f, "present = {}", probability.get())?;
+    }
+    if let Some(group) = group {
+        writeln!(f, "one_of = {}", text(group))?;
+    }
+    let links = |links: &[usize]| -> String {
+        links.iter().map(|link| (link + 1).to_string()).collect::<Vec<_>>().join(", ")
+    };
+    writeln!(f, "path = [{}]", links(&class.path))?;
+    if !class.back.is_empty() {
+        writeln!(f, "back = [{}]", links(&class.back))?;
+    }
     if let Some(rtt) = &class.rtt {
         writeln!(f, "rtt = {rtt}")?;
     }

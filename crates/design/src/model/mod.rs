@@ -4,13 +4,17 @@ mod bounds;
 mod choice;
 mod classes;
 mod error;
+mod links;
 mod networks;
 mod objective;
+mod quantities;
 mod section;
 mod traffic;
 
 pub use classes::{Class, Role};
-pub(crate) use networks::{Buffer, Draw, Link, Networks, Senders};
+pub(crate) use links::Link;
+pub(crate) use networks::{Draw, Networks};
+pub(crate) use quantities::{Buffer, Senders};
 
 use crate::objective::Objective;
 use crate::shipped;
@@ -40,15 +44,17 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// |---|---|---|
 /// | `name` | what it is called | |
 /// | **`[network]`** | | |
-/// | `rate` | of the link | required |
+/// | `rate` | of the link | required unless links stand in `[[link]]` alone |
 /// | `rtt` | round-trip propagation delay, the same for all senders | required |
 /// | `senders` | how many | required |
 /// | `buffer` | what may wait at the link: `"1000 packets"`, `"250 kB"` (whole packets that fit), `"5 BDP"` (of the network drawn) or `"unlimited"` | `"unlimited"` |
 /// | `loss` | probability that a packet is lost after the link: `0.01` or `"1 %"` | `0` |
-/// | `queue` | its discipline at the link, such as `"codel"` | `"drop-tail"` |
+/// | `queue` | discipline at the link, such as `"codel"` or `"codel target=10ms"` | `"drop-tail"` |
 /// | `packet_size` | of every packet | `"1500 B"` |
 /// | `draw` | `"random"`, or `"grid"` for every combination in turn | `"random"` |
 /// | **`[[link]]`** | one more link, after those before it | |
+/// | `name` | what paths call it | its number, from 1 on |
+/// | `from`, `to` | the nodes that it joins, for a graph that is no row | |
 /// | `rate`, `rtt`, `buffer`, `loss`, `queue` | as in `[network]`; `rtt` is what crossing it adds | as there |
 /// | **`[traffic]`** | | |
 /// | `on` | how long a flow lasts: a time, an amount of data, or `"always"` | required |
@@ -56,8 +62,11 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | **`[[sender]]`** | senders of one kind, in place of `senders` in `[network]` | |
 /// | `name` | what they are called | `"sender 1"` |
 /// | `count` | how many, 0 included | `1` |
-/// | `path` | the links they cross, a run of numbers from 1 on | `1`, of one link |
-/// | `rtt` | round-trip propagation delay | the sum of their links' |
+/// | `present` | the probability that they are in a network | `1` |
+/// | `one_of` | a group of senders that exclude each other | |
+/// | `path` | the links they cross, by number or name | `1`, of one link |
+/// | `back` | the links their ACKs cross | |
+/// | `rtt` | round-trip propagation delay | that of their links |
 /// | `on`, `off` | as in `[traffic]` | as there |
 /// | `controller` | what runs them, a controller (over TCP) or a shipped table | the table designed |
 /// | `table` | which table they design: kinds that name the same one share it | their name |
@@ -74,7 +83,7 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `action` | what it may change | `["window_multiple", "window_increment", "intersend"]` |
 /// | `duration` | how much time of a specimen is simulated | `"100 s"` |
 /// | `specimens` | how many networks a candidate is tried on | `16` |
-/// | `host` | what senders run on when the result is scored: `"bare"` or `"tcp"` (see [`Host`]); searches always use the bare host | `"bare"` |
+/// | `host` | what the senders of designed tables run on: `"bare"` or `"tcp"` (see [`Host`]) | `"bare"` |
 ///
 /// Where kinds of senders design several tables, these are designed together, and what is maximised is the
 /// mean over all of their senders, each by its own objective:
@@ -134,8 +143,7 @@ pub struct Design {
     pub duration: Span,
     /// How many networks a candidate is tried on.
     pub specimens: usize,
-    /// What held-out scores run senders on. Searches use the bare host whatever stands here: only it
-    /// has a fast path.
+    /// What the senders of designed tables run on. Only the bare host has a fast path.
     pub host: Host,
 }
 
@@ -248,7 +256,7 @@ impl Model {
         for quantile in [0.0, 1.0] {
             let links = vec![[quantile; 4]; self.networks.links.len()];
             // All the senders that there may be.
-            let layout = self.mixed(&links, &vec![[1.0, quantile]; self.classes.len()]);
+            let layout = self.mixed(&links, &vec![[1.0, quantile]; self.classes.len()], |_| true);
             let network = layout.network(|_| anybody.clone());
             network.map_err(|error| Problem::nowhere(error.to_string()))?;
         }

@@ -1,72 +1,31 @@
 //! [`Networks`]: the networks a model stands for.
 
-use super::choice::{Choice, Grammar, Quantity};
+use super::choice::{Choice, Grammar};
 use super::error::Problem;
-use super::section::{Section, Value, parsed, scalar, word};
-use exm_link::{Limit, QueueKind};
-use exm_units::{Bytes, Packets, Probability, Rate, RateText, Span};
+use super::links::{LEAST_SERVICE, Link};
+use super::quantities::Senders;
+use super::section::{Section, parsed, word};
+use exm_units::{Bytes, Span};
 use std::fmt;
 
 /// The most senders a network may have: the simulator numbers them with 16 bits.
 pub(super) const MAX_SENDERS: u64 = 65_000;
 /// The most links of a network.
 const MAX_LINKS: usize = 64;
-/// The longest round trip: longer than to the Moon and back, and sums of times stay far from
-/// overflow.
-const MAX_RTT: Span = Span::from_secs(1_000);
 /// The largest packet: what the length field of IP can tell.
 const MAX_PACKET: Bytes = Bytes::new(65_535);
-/// The most packets a buffer holds, or bandwidth-delay products.
-const MAX_BUFFER: f64 = 1e12;
-/// The least time to transmit a packet: the simulator's clock counts whole nanoseconds, so that
-/// below this its link would be off by more than 5 %.
-const LEAST_SERVICE: Span = Span::from_nanos(10);
 
 /// The networks a model stands for: each quantity is chosen by itself.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Networks {
-    /// Links in a row; never empty.
+    /// Never empty.
     pub(crate) links: Vec<Link>,
+    /// The nodes that each link leaves from and leads to, by number.
+    pub(crate) ends: Vec<(usize, usize)>,
     /// The number of senders, where they are all of one kind.
     pub(crate) senders: Option<Choice<Senders>>,
     pub(crate) packet: Bytes,
     pub(crate) draw: Draw,
-}
-
-/// What a link may be.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Link {
-    pub(crate) rate: Choice<Rate>,
-    /// The round-trip propagation delay that crossing it adds.
-    pub(crate) rtt: Choice<Span>,
-    pub(crate) buffer: Choice<Buffer>,
-    pub(crate) loss: Choice<Probability>,
-    pub(crate) queue: Queue,
-}
-
-/// A queue, by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Queue(usize);
-
-impl Queue {
-    const DROP_TAIL: &str = "drop-tail";
-
-    fn drop_tail() -> Queue {
-        let index = QueueKind::NAMES.iter().position(|name| *name == Queue::DROP_TAIL);
-        Queue(index.expect("there are drop-tail queues"))
-    }
-
-    pub(crate) fn is_drop_tail(self) -> bool {
-        self == Queue::drop_tail()
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        QueueKind::NAMES[self.0]
-    }
-
-    pub(crate) fn kind(self) -> QueueKind {
-        QueueKind::named(self.name()).expect("it is one of the names")
-    }
 }
 
 /// How networks are drawn.
@@ -78,71 +37,8 @@ pub(crate) enum Draw {
     Grid,
 }
 
-/// A number of senders.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Senders(pub(crate) u64);
-
-/// How much may wait at the link.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Buffer {
-    Unlimited,
-    /// So many packets.
-    Packets(u64),
-    /// So many times the product of the link's rate and the round-trip propagation delay.
-    Bdp(f64),
-}
-
 impl Draw {
     const NAMES: [&str; 2] = ["random", "grid"];
-}
-
-impl Buffer {
-    /// `written`, bytes as whole packets of `packet`, as many as fit.
-    fn of(written: exm_grammar::Buffer, packet: Bytes) -> Buffer {
-        match written {
-            exm_grammar::Buffer::Limit(Limit::Unlimited) => Buffer::Unlimited,
-            exm_grammar::Buffer::Limit(Limit::Packets(count)) => Buffer::Packets(count.get()),
-            exm_grammar::Buffer::Limit(Limit::Bytes(size)) => {
-                Buffer::Packets(size.get() / packet.get())
-            }
-            exm_grammar::Buffer::Bdp(times) => Buffer::Bdp(times),
-        }
-    }
-
-    /// The limit in packets on a link of `rate` whose round trip is `rtt`.
-    pub(crate) fn limit(self, rate: Rate, rtt: Span, packet: Bytes) -> Option<Packets> {
-        match self {
-            Buffer::Unlimited => None,
-            Buffer::Packets(packets) => Some(Packets::new(packets)),
-            Buffer::Bdp(times) => Some(rate.bandwidth_delay(rtt, times, packet)),
-        }
-    }
-}
-
-impl Link {
-    /// The link of `section`: the first of a model, in `[network]`, or one of `[[link]]`.
-    fn read(section: Section<'_>, packet: Bytes) -> Result<Link, Problem> {
-        Ok(Link {
-            rate: read_rate(section, packet)?,
-            rtt: read_rtt_choice(section.need("rtt", "\"100..200 ms\"")?)?,
-            buffer: read_buffer(section, packet)?,
-            loss: read_loss(section)?,
-            queue: match section.get("queue") {
-                None => Queue::drop_tail(),
-                Some(value) => Queue(word(value, "a queue", QueueKind::NAMES)?),
-            },
-        })
-    }
-
-    /// The ends of its keys, as they stand in a file after those that `[network]` has besides.
-    fn write_rest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "buffer = {}", self.buffer)?;
-        writeln!(f, "loss = {}", self.loss)?;
-        if self.queue.is_drop_tail() {
-            return Ok(());
-        }
-        writeln!(f, "queue = \"{}\"", self.queue.name())
-    }
 }
 
 impl Networks {
@@ -151,20 +47,13 @@ impl Networks {
         let section = top.section("network")?;
         let classes = !top.list("sender")?.is_empty();
         let packet = read_packet(section)?;
-        let further = top.list("link")?;
-        if let (false, Some(link)) = (classes, further.first()) {
+        let links = read_links(top, packet)?;
+        if let (false, [_, ..]) = (classes, &links[1..]) {
             let what =
                 "where there are several links, senders say which they cross: write a [[sender]]";
-            return Err(link.problem("rate", what));
+            return Err(top.list("link")?[0].problem("rate", what));
         }
-        let first = Link::read(section, packet)?;
-        let further = further.into_iter().map(|section| Link::read(section, packet));
-        let links = std::iter::once(Ok(first)).chain(further).collect::<Result<Vec<_>, _>>()?;
-        if links.len() > MAX_LINKS {
-            let what =
-                format!("{} links cannot be simulated: give {MAX_LINKS} at most", links.len());
-            return Err(Problem::nowhere(what));
-        }
+        let ends = ends(&links);
         let senders = match (section.get("senders"), classes) {
             (Some(_), true) => {
                 let what = "each [[sender]] has its own \"count\": take \"senders\" away";
@@ -175,6 +64,7 @@ impl Networks {
         };
         let networks = Networks {
             links,
+            ends,
             senders,
             packet,
             draw: match section.get("draw") {
@@ -230,6 +120,65 @@ impl Networks {
     }
 }
 
+/// The links of the file: that of `[network]`, if it has one, and those of `[[link]]`.
+fn read_links(top: Section<'_>, packet: Bytes) -> Result<Vec<Link>, Problem> {
+    let (network, sections) = (top.section("network")?, top.list("link")?);
+    let of_network = sections.is_empty() || network.get("rate").is_some();
+    if let (false, Some(key)) =
+        (of_network, Link::KEYS.iter().find(|key| network.get(key).is_some()))
+    {
+        let what = format!(
+            "[network] describes no link without a \"rate\": give one, or move \"{key}\" to a [[link]]"
+        );
+        return Err(network.problem(key, what));
+    }
+    let sections = of_network.then_some(network).into_iter().chain(sections);
+    let mut links: Vec<Link> = Vec::new();
+    for section in sections {
+        let link = Link::read(section, packet)?;
+        if let Some(name) = &link.name {
+            check_name(name, &links).map_err(|what| section.problem("name", what))?;
+        }
+        if links.first().is_some_and(|first| first.nodes.is_some() != link.nodes.is_some()) {
+            let what = "links follow one another in a row, or each names the nodes \"from\" and \"to\" \
+                        (that of [network] moves to a [[link]] of its own for that)";
+            return Err(section.problem("from", what));
+        }
+        links.push(link);
+    }
+    if links.len() > MAX_LINKS {
+        let what = format!("{} links cannot be simulated: give {MAX_LINKS} at most", links.len());
+        return Err(Problem::nowhere(what));
+    }
+    Ok(links)
+}
+
+fn check_name(name: &str, others: &[Link]) -> Result<(), String> {
+    if name.parse::<f64>().is_ok() {
+        return Err(format!("\"{name}\" would be taken for a link's number: write a word"));
+    }
+    if others.iter().any(|other| other.name.as_deref() == Some(name)) {
+        return Err(format!("there are two links \"{name}\": rename one"));
+    }
+    Ok(())
+}
+
+/// The nodes of `links` by number, in the order in which they are named; a row's are counted through.
+fn ends(links: &[Link]) -> Vec<(usize, usize)> {
+    let mut known: Vec<&str> = Vec::new();
+    let mut number = |node| {
+        known.iter().position(|known| *known == node).unwrap_or_else(|| {
+            known.push(node);
+            known.len() - 1
+        })
+    };
+    let ends = links.iter().enumerate().map(|(index, link)| match &link.nodes {
+        None => (index, index + 1),
+        Some([from, to]) => (number(from), number(to)),
+    });
+    ends.collect()
+}
+
 fn read_packet(section: Section<'_>) -> Result<Bytes, Problem> {
     let Some(value) = section.get("packet_size") else { return Ok(Bytes::PACKET) };
     parsed(value, "a size of packets: give one such as \"1500 B\"", |text| {
@@ -239,50 +188,6 @@ fn read_packet(section: Section<'_>) -> Result<Bytes, Problem> {
         }
         Ok(size)
     })
-}
-
-fn read_rate(section: Section<'_>, packet: Bytes) -> Result<Choice<Rate>, Problem> {
-    Grammar {
-        what: "a rate",
-        example: "\"15 Mbps\" or \"1.25 packets/ms\"",
-        range: "10..20 Mbps",
-        units: Rate::UNITS.to_vec(),
-        parse: &|text| text.parse().ok().map(|rate: RateText| rate.of(packet)),
-        check: &|rate: Rate| {
-            if rate.as_bps() == 0 {
-                return Err("a rate of zero carries nothing: give more".to_owned());
-            }
-            if rate.service_time(packet) < LEAST_SERVICE {
-                return Err(format!(
-                    "packets of {packet} take less than {LEAST_SERVICE} at {rate}, too short for the \
-                     simulator's clock: give a lower rate, or larger packets"
-                ));
-            }
-            Ok(())
-        },
-    }
-    .read(section.need("rate", "\"10..20 Mbps\"")?)
-}
-
-/// A round-trip propagation delay.
-pub(super) fn read_rtt_choice(value: &Value<'_>) -> Result<Choice<Span>, Problem> {
-    Grammar {
-        what: "a round-trip propagation delay",
-        example: "\"150 ms\"",
-        range: "100..200 ms",
-        units: Span::UNITS.to_vec(),
-        parse: &|text| text.parse().ok(),
-        check: &|rtt: Span| {
-            if rtt.is_zero() {
-                Err("a round trip takes time: give more than zero".to_owned())
-            } else if rtt > MAX_RTT {
-                Err(format!("a round trip of {rtt} is too long: give at most {MAX_RTT}"))
-            } else {
-                Ok(())
-            }
-        },
-    }
-    .read(value)
 }
 
 fn read_senders(section: Section<'_>) -> Result<Choice<Senders>, Problem> {
@@ -303,171 +208,24 @@ fn read_senders(section: Section<'_>) -> Result<Choice<Senders>, Problem> {
     .read(section.need("senders", "\"1..16\"")?)
 }
 
-fn read_buffer(section: Section<'_>, packet: Bytes) -> Result<Choice<Buffer>, Problem> {
-    let Some(value) = section.get("buffer") else {
-        return Ok(Choice::List(vec![Buffer::Unlimited]));
-    };
-    Grammar {
-        what: "a buffer",
-        example: "\"unlimited\", \"1000 packets\", \"250 kB\" or \"5 BDP\"",
-        range: "1..10 BDP",
-        units: [&["packet", "packets", "BDP"], Bytes::UNITS].concat(),
-        parse: &|text| match text.parse() {
-            Ok(buffer) => Some(Buffer::of(buffer, packet)),
-            // A number that no buffer has, for `check` to refuse.
-            Err(_) => text.strip_suffix("BDP")?.trim().parse().ok().map(Buffer::Bdp),
-        },
-        check: &|buffer: Buffer| match buffer {
-            Buffer::Unlimited => Ok(()),
-            Buffer::Packets(0) => {
-                Err(format!("the buffer must hold at least one packet of {packet}: give more"))
-            }
-            _ if buffer.number() > 0.0 && buffer.number() <= MAX_BUFFER => Ok(()),
-            _ => Err(format!(
-                "the buffer is out of bounds: give more than nothing and at most {MAX_BUFFER}, or \
-                 \"unlimited\""
-            )),
-        },
-    }
-    .read(value)
-}
-
-fn read_loss(section: Section<'_>) -> Result<Choice<Probability>, Problem> {
-    let Some(value) = section.get("loss") else {
-        return Ok(Choice::List(vec![Probability::ZERO]));
-    };
-    Grammar {
-        what: "a probability of loss",
-        example: "0.01 or \"1 %\"",
-        range: "0..1 %",
-        units: Vec::new(),
-        parse: &|text| text.parse().ok(),
-        check: &|loss: Probability| {
-            if loss.get() < 1.0 {
-                Ok(())
-            } else {
-                Err("where everything is lost there is nothing to design: give less".to_owned())
-            }
-        },
-    }
-    .read(value)
-    .map_err(|problem| out_of_unit(value, problem))
-}
-
-/// A clearer word for a number that is no probability.
-fn out_of_unit(value: &Value<'_>, problem: Problem) -> Problem {
-    let number = scalar(value).and_then(|text| {
-        let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok()?;
-        Some((text.into_owned(), number))
-    });
-    match number {
-        Some((text, number)) if !(0.0..1.0).contains(&number) && !text.contains('%') => {
-            let what = format!("a loss of {text} is out of bounds: give 0 up to 1, or per cent");
-            Problem::at(value.span().start, what)
-        }
-        _ => problem,
-    }
-}
-
-impl Quantity for Senders {
-    fn number(self) -> f64 {
-        self.0 as f64
-    }
-    fn with(self, number: f64) -> Senders {
-        Senders(number as u64)
-    }
-    fn is_whole(self) -> bool {
-        true
-    }
-}
-
-impl Quantity for Probability {
-    fn number(self) -> f64 {
-        self.get()
-    }
-    fn with(self, number: f64) -> Probability {
-        Probability::new(number).unwrap_or(self)
-    }
-    fn is_whole(self) -> bool {
-        false
-    }
-}
-
-impl Quantity for Buffer {
-    fn number(self) -> f64 {
-        match self {
-            Buffer::Unlimited => f64::INFINITY,
-            Buffer::Packets(count) => count as f64,
-            Buffer::Bdp(times) => times,
-        }
-    }
-    fn with(self, number: f64) -> Buffer {
-        match self {
-            Buffer::Unlimited => Buffer::Unlimited,
-            Buffer::Packets(_) => Buffer::Packets(number as u64),
-            Buffer::Bdp(_) => Buffer::Bdp(number),
-        }
-    }
-    fn is_whole(self) -> bool {
-        matches!(self, Buffer::Packets(_))
-    }
-    fn is_like(self, other: Buffer) -> bool {
-        std::mem::discriminant(&self) == std::mem::discriminant(&other)
-    }
-}
-
-impl fmt::Display for Senders {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl fmt::Display for Buffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Buffer::Unlimited => f.write_str("unlimited"),
-            Buffer::Packets(count) => write!(f, "{}", Packets::new(*count)),
-            Buffer::Bdp(times) => write!(f, "{times} BDP"),
-        }
-    }
-}
-
 /// Writes the sections as they are read.
 impl fmt::Display for Networks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some((first, further)) = self.links.split_first() else { return Ok(()) };
-        writeln!(f, "[network]\nrate = {}\nrtt = {}", first.rate, first.rtt)?;
+        // The first link stands in [network], if it may.
+        let plain = self.links.first().filter(|link| link.is_plain());
+        f.write_str("[network]\n")?;
+        if let Some(link) = plain {
+            writeln!(f, "rate = {}\nrtt = {}", link.rate, link.rtt)?;
+        }
         if let Some(senders) = &self.senders {
             writeln!(f, "senders = {senders}")?;
         }
-        first.write_rest(f)?;
-        writeln!(f, "packet_size = \"{}\"", self.packet)?;
-        writeln!(f, "draw = \"{}\"", Draw::NAMES[self.draw as usize])?;
-        for link in further {
-            writeln!(f, "\n[[link]]\nrate = {}\nrtt = {}", link.rate, link.rtt)?;
+        if let Some(link) = plain {
             link.write_rest(f)?;
         }
-        Ok(())
+        writeln!(f, "packet_size = \"{}\"", self.packet)?;
+        writeln!(f, "draw = \"{}\"", Draw::NAMES[self.draw as usize])?;
+        let sections = &self.links[usize::from(plain.is_some())..];
+        sections.iter().try_for_each(|link| write!(f, "\n{link}"))
     }
-}
-
-/// As a file has it.
-impl<T: Quantity> fmt::Display for Choice<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Choice::List(values) if values.len() == 1 => f.write_str(&written(values[0])),
-            Choice::List(values) => {
-                let values: Vec<_> = values.iter().map(|&value| written(value)).collect();
-                write!(f, "[{}]", values.join(", "))
-            }
-            Choice::Uniform(low, high) => write!(f, "\"{low}..{high}\""),
-            Choice::LogUniform(low, high) => write!(f, "\"log {low}..{high}\""),
-        }
-    }
-}
-
-/// A quantity as a file has it: in quotes unless it is a mere number.
-fn written(value: impl Quantity) -> String {
-    let text = value.to_string();
-    if text.parse::<f64>().is_ok() { text } else { format!("\"{text}\"") }
 }

@@ -13,11 +13,26 @@ pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 const SECTIONS: [(&str, &[&str]); 7] = [
     ("", &["name", "network", "link", "traffic", "sender", "objective", "design"]),
     ("network", &["rate", "rtt", "senders", "buffer", "loss", "queue", "packet_size", "draw"]),
-    ("link", &["rate", "rtt", "buffer", "loss", "queue"]),
+    ("link", &["name", "from", "to", "rate", "rtt", "buffer", "loss", "queue"]),
     ("traffic", &["on", "off"]),
-    ("sender", &["name", "count", "path", "rtt", "on", "off", "controller", "table", "objective"]),
+    ("sender", &SENDER),
     ("objective", &["alpha", "beta", "delta", "loss_penalty", "throughput", "units"]),
     ("design", &["signals", "action", "duration", "specimens", "host"]),
+];
+
+const SENDER: [&str; 12] = [
+    "name",
+    "count",
+    "present",
+    "one_of",
+    "path",
+    "back",
+    "rtt",
+    "on",
+    "off",
+    "controller",
+    "table",
+    "objective",
 ];
 
 /// A section of the file that has no unknown key.
@@ -85,6 +100,12 @@ impl<'a> Section<'a> {
     /// The value of `key`, if given.
     pub(super) fn get(&self, key: &str) -> Option<&'a Value<'a>> {
         self.table?.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
+    }
+
+    /// The text of `key`, if given; `what` says what it is, such as "a name".
+    pub(super) fn text(&self, key: &str, what: &str) -> Result<Option<String>, Problem> {
+        let wanted = format!("{what}: write text");
+        self.get(key).map(|value| parsed(value, &wanted, |text| Ok(text.to_owned()))).transpose()
     }
 
     /// The value of `key`, which must be given, such as `example`.

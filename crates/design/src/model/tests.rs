@@ -512,7 +512,7 @@ proptest! {
             prop_assert!(admits(&link.rate, network.rate));
             prop_assert!(network.delays.iter().all(|&delay| delay == rtt));
             prop_assert!(admits(&link.rtt, rtt));
-            let senders = networks::Senders(network.delays.len() as u64);
+            let senders = Senders(network.delays.len() as u64);
             prop_assert!(admits(&model.classes()[0].count, senders));
             prop_assert!(admits(&link.loss, network.loss));
             prop_assert_eq!(network.duration, model.design().duration);

@@ -157,10 +157,10 @@ fn the_omniscient_column_is_that_of_the_specimens() {
     let scores = scores(MODEL, 30, &three());
     let specimens = model.specimens(1, HELD_OUT_BLOCK, 30);
     let all: f64 = specimens.iter().map(|s| model.objective().omniscient(s.dumbbell())).sum();
-    assert!((scores.omniscient.unwrap() - all / 30.0).abs() < 1e-12);
+    assert!((scores.omniscient - all / 30.0).abs() < 1e-12);
     for score in &scores.contenders {
-        let left = scores.omniscient.unwrap() - score.score.mean;
-        assert!((score.to_omniscient.unwrap().mean - left).abs() < 1e-12, "{}", score.name);
+        let left = scores.omniscient - score.score.mean;
+        assert!((score.to_omniscient.mean - left).abs() < 1e-12, "{}", score.name);
         assert!(left > 0.0, "{} is better than the omniscient by {left}", score.name);
         assert!(score.share > 0.0 && score.share < 1.5, "{}", score.share);
         assert!(score.rtt_ratio.is_some_and(|ratio| ratio > 1.0));
@@ -182,7 +182,7 @@ fn the_best_possible_sender_alone_has_nothing_left_to_gain() {
             let action = Action { multiple: 0.0, increment: 100_000, intersend_ms: 0.8 };
             let ideal = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
             let scores = scores(&text, 64, &[contender("ideal", Scheme::Table(ideal))]);
-            let gap = scores.contenders[0].to_omniscient.unwrap();
+            let gap = scores.contenders[0].to_omniscient;
             assert!(gap.mean < 0.02, "{on} over {throughput}: {gap:?}");
             assert!(gap.interval().1 > -0.002, "{on} over {throughput}: {gap:?}");
         }
@@ -199,7 +199,7 @@ fn the_best_possible_senders_together_have_nothing_left_to_gain() {
     let action = Action { multiple: 0.0, increment: 100_000, intersend_ms: 3.2 };
     let equal = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
     let scores = scores(text, 4, &[contender("equal", Scheme::Table(equal))]);
-    let gap = scores.contenders[0].to_omniscient.unwrap();
+    let gap = scores.contenders[0].to_omniscient;
     assert!((-0.002..0.05).contains(&gap.mean), "{gap:?}");
 }
 

@@ -98,7 +98,7 @@ impl PaperSearch {
         let tables: Vec<Candidate> = candidates
             .iter()
             .map(|&candidate| {
-                if !model.is_dumbbell() {
+                if !model.is_fast() {
                     let mut table = self.table.clone();
                     table.set_action(rule, candidate);
                     return vec![Prepared::of(model, &table)];

@@ -54,9 +54,8 @@ struct HeldOut {
     host: &'static str,
     score: f64,
     interval: (f64, f64),
-    /// Nothing where it is not known: on several links, or with several kinds of senders.
-    omniscient: Option<f64>,
-    gap: Option<f64>,
+    omniscient: f64,
+    gap: f64,
     /// By its own objective, each.
     senders: Vec<ClassScore>,
     /// The sums over the networks of a grid: so many, score and omniscient score.
@@ -105,10 +104,8 @@ impl Summary {
 impl HeldOut {
     fn new(model: &Model, scores: &Scores) -> HeldOut {
         let own = &scores.contenders[0];
-        let sums = scores
-            .grid
-            .zip(scores.omniscient)
-            .map(|(size, best)| (size, own.score.mean * size as f64, best * size as f64));
+        let sum = |mean: f64, size: usize| mean * size as f64;
+        let sums = scores.grid.map(|n| (n, sum(own.score.mean, n), sum(scores.omniscient, n)));
         let senders = model.classes().iter().zip(&own.classes);
         let senders = senders.map(|(class, &score)| ClassScore { name: class.name.clone(), score });
         HeldOut {
@@ -117,7 +114,7 @@ impl HeldOut {
             score: own.score.mean,
             interval: own.score.interval(),
             omniscient: scores.omniscient,
-            gap: own.to_omniscient.map(|gap| gap.mean),
+            gap: own.to_omniscient.mean,
             senders: senders.collect(),
             sums,
             text: [signed(&own.score), reach(&own.score)],
@@ -133,9 +130,7 @@ impl fmt::Display for HeldOut {
             "held-out score  {score} {reach} on {} networks that the search never met, host {}",
             self.specimens, self.host
         )?;
-        if let (Some(omniscient), Some(gap)) = (self.omniscient, self.gap) {
-            writeln!(f, "omniscient      {omniscient:.3}: a gap of {gap:.3}")?;
-        }
+        writeln!(f, "omniscient      {:.3}: a gap of {:.3}", self.omniscient, self.gap)?;
         if let [_, _, ..] = &self.senders[..] {
             for ClassScore { name, score } in &self.senders {
                 let score = score.map_or("-".to_owned(), |score| format!("{score:.3}"));

@@ -36,7 +36,7 @@ struct NetworkRow {
     /// Nothing where it is unlimited.
     buffer_packets: Option<u64>,
     loss: f64,
-    omniscient: Option<f64>,
+    omniscient: f64,
 }
 
 /// What a contender got on one network.
@@ -44,7 +44,7 @@ struct NetworkRow {
 struct TrialRow {
     relative: f64,
     score: f64,
-    gap: Option<f64>,
+    gap: f64,
     share: f64,
     rtt_ratio: Option<f64>,
     queueing_ms: Option<f64>,
@@ -52,7 +52,7 @@ struct TrialRow {
 
 #[derive(Debug, Serialize)]
 struct Omniscient {
-    score: Option<f64>,
+    score: f64,
     sum: Option<f64>,
 }
 
@@ -63,7 +63,7 @@ struct Row {
     /// Over the networks of a grid.
     sum: Option<Interval>,
     relative: Interval,
-    gap: Option<Interval>,
+    gap: Interval,
     /// To the first contender.
     difference: Option<Difference>,
     share: f64,
@@ -141,7 +141,7 @@ impl Report {
             grid: scores.grid,
             omniscient: Omniscient {
                 score: scores.omniscient,
-                sum: grid.zip(scores.omniscient).map(|(size, score)| size * score),
+                sum: grid.map(|size| size * scores.omniscient),
             },
             contenders: scores
                 .contenders
@@ -166,7 +166,7 @@ impl Report {
 
     fn cells(&self, row: &Row) -> Vec<String> {
         let mut cells = vec![row.name.clone(), row.relative.to_string()];
-        cells.push(row.gap.map_or("-".to_owned(), |gap| gap.to_string()));
+        cells.push(row.gap.to_string());
         cells.push(row.score.to_string());
         cells.extend(row.sum.map(|sum| sum.to_string()));
         cells.push(format!("{:.3}", row.share));
@@ -188,7 +188,7 @@ impl Row {
             score: score.score.into(),
             sum: grid.map(|size| score.score.scaled(size).into()),
             relative: score.normalised.into(),
-            gap: score.to_omniscient.map(Interval::from),
+            gap: Interval::from(score.to_omniscient),
             senders: match model.classes() {
                 [_] => Vec::new(),
                 classes => {
@@ -213,7 +213,9 @@ fn units(model: &Model) -> &'static str {
 }
 
 fn networks(model: &Model, scores: &Scores) -> Vec<NetworkRow> {
-    let row = |layout: &Layout| {
+    // What the omniscient score on a network is the same beside every contender.
+    let omniscient = scores.contenders[0].trials.iter().map(|trial| trial.omniscient);
+    let row = |(layout, omniscient): (&Layout, f64)| {
         let bottleneck = layout.bottleneck();
         NetworkRow {
             rate_mbps: bottleneck.rate.as_mbps(),
@@ -221,10 +223,10 @@ fn networks(model: &Model, scores: &Scores) -> Vec<NetworkRow> {
             senders: layout.senders(),
             buffer_packets: bottleneck.buffer.map(Packets::get),
             loss: bottleneck.loss.get(),
-            omniscient: score::omniscient(model, layout),
+            omniscient,
         }
     };
-    scores.networks.iter().map(row).collect()
+    scores.networks.iter().zip(omniscient).map(row).collect()
 }
 
 impl TrialRow {
@@ -232,7 +234,7 @@ impl TrialRow {
         TrialRow {
             relative: trial.normalised,
             score: trial.score,
-            gap: trial.omniscient.map(|omniscient| omniscient - trial.score),
+            gap: trial.omniscient - trial.score,
             share: trial.share,
             rtt_ratio: trial.rtt_ratio,
             queueing_ms: trial.queueing_ms,
@@ -256,13 +258,11 @@ impl fmt::Display for Report {
         for row in &self.contenders {
             columns.line(self.cells(row));
         }
-        if let Some(score) = self.omniscient.score {
-            let mut omniscient =
-                vec!["omniscient".to_owned(), String::new(), "0.000       ".to_owned()];
-            omniscient.push(format!("{score:.3}       "));
-            omniscient.extend(self.omniscient.sum.map(|sum| format!("{sum:.3}       ")));
-            columns.line(omniscient);
-        }
+        let best = |score: f64| format!("{score:.3}       ");
+        let mut omniscient = vec!["omniscient".to_owned(), String::new(), best(0.0)];
+        omniscient.push(best(self.omniscient.score));
+        omniscient.extend(self.omniscient.sum.map(best));
+        columns.line(omniscient);
         write!(f, "{columns}")?;
         for row in self.contenders.iter().filter(|row| !row.senders.is_empty()) {
             write!(f, "\n{}, each kind of senders by its own objective:", row.name)?;
