@@ -14,8 +14,8 @@ pub fn run(bytes: &[u8]) {
     let specimens = model.specimens(1, 0, 3);
     assert_eq!(again.specimens(1, 0, 3), specimens);
     for specimen in specimens {
-        let best = model.omniscient(&specimen);
-        assert!(best.is_none_or(f64::is_finite));
+        // The bound takes time in proportion to senders times flows.
+        assert!(specimen.network.senders() > 100 || model.omniscient(&specimen).is_finite());
         let nobody = vec![Outcome::default(); specimen.network.senders()];
         assert!(model.score(&specimen.network, &nobody).is_finite());
     }
