@@ -1,4 +1,4 @@
-//! [`Compound`]: Reno's window, and beside it one that grows fast while no queue stands.
+//! [`Compound`]: Reno's window plus a delay window that grows fast while there is no queue.
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
 use crate::reno;
@@ -6,27 +6,28 @@ use crate::window::{MAX_WINDOW, Response, RoundTrip, Window, acked, decide};
 use exm_units::{Instant, Span};
 
 /// draft-sridharan-tcpm-ctcp-02, and Tan, Song, Zhang & Sridharan, INFOCOM 2006, section III:
-/// `alpha`, how fast the delay window grows.
+/// `alpha`, which sets how fast the delay window grows.
 const ALPHA: f64 = 0.125;
 /// The same: `beta`, the part of the whole window given up at a loss.
 const BETA: f64 = 0.5;
-/// The same: `gamma`, with more packets of its own in the queue the delay window shrinks.
+/// The same: `gamma`; with more packets of its own in the queue than this, the delay window
+/// shrinks.
 const GAMMA: f64 = 30.0;
-/// The same: `zeta` (`eta` in the draft), by how many packets for each of those.
+/// The same: `zeta` (`eta` in the draft), the packets it shrinks by for each packet in the queue.
 const ZETA: f64 = 1.0;
 
-/// Compound TCP: the window is the sum of Reno's and of a *delay window*, which grows as
-/// `alpha * win^k` each round trip (`k` = 0.75) while fewer than `gamma` packets wait in the queue,
-/// and gives way as a queue builds.
+/// Compound TCP: the window is the sum of Reno's and of a *delay window*, which grows by `alpha *
+/// win^k` each round trip (`k` = 0.75) while fewer than `gamma` packets wait in the queue, and
+/// shrinks as a queue builds.
 ///
-/// `gamma` stays at 30 packets; the draft's tuning of it by what Reno would do is left out.
+/// `gamma` stays at 30 packets; the draft's tuning of it from Reno's behaviour is left out.
 #[derive(Clone, Debug, Default)]
 pub struct Compound {
     /// Reno's window.
     window: Window,
     /// The delay window; zero in slow start.
     dwnd: f64,
-    /// What it was before the last loss or timeout, should that prove spurious.
+    /// Its value before the last loss or timeout, in case that proves spurious.
     dwnd_before: f64,
     /// The least round-trip time of the flow.
     base_rtt: Option<Span>,
@@ -59,7 +60,7 @@ impl Compound {
         let base = self.base_rtt.map_or(rtt, Span::as_secs_f64);
         let waiting = if rtt > 0.0 { win * (1.0 - base / rtt) } else { 0.0 };
         let change = if waiting < GAMMA {
-            // The one packet is what Reno's window adds.
+            // Subtracts the one packet that Reno's window adds.
             (ALPHA * three_quarters_power(win) - 1.0).max(0.0)
         } else {
             -ZETA * waiting
@@ -85,7 +86,7 @@ impl Compound {
     }
 }
 
-/// `x^k` with the `k` of the draft, 0.75, by square roots: exact, so the same everywhere.
+/// `x^k` with the draft's `k`, 0.75, by square roots: exact, so the same on every machine.
 fn three_quarters_power(x: f64) -> f64 {
     let root = libm::sqrt(x);
     root * libm::sqrt(root)
@@ -179,8 +180,8 @@ mod tests {
         let mut cc = avoiding(200.0);
         cc.dwnd = 100.0;
         round(&mut cc, 100, 125);
-        // A quarter longer: a fifth of the window of 300 waits. The acknowledgements of the
-        // round that ends with its first are few, so only that one counts.
+        // A quarter longer: a fifth of the window of 300 waits. The round that ends with the first
+        // ACK has too few samples, so only the next one counts.
         assert!(cc.dwnd < 100.0 - 30.0, "{}", cc.dwnd);
     }
 

@@ -68,7 +68,7 @@ pub const INITIAL_WINDOW: Packets = Packets::new(10);
 pub struct Ack {
     /// When the acknowledgement reached the sender.
     pub now: Instant,
-    /// When the packet that it acknowledges was sent; if more than once, the last time.
+    /// When the packet that it acknowledges was sent; for a retransmission, the last time.
     pub sent_at: Instant,
     /// When that packet reached the receiver, by the receiver's clock, if the receiver reports it. Only
     /// differences of these are meaningful.
@@ -79,10 +79,10 @@ pub struct Ack {
     pub largest_acked: Option<u64>,
     /// How many packets this acknowledges for the first time, whether in order or not.
     pub acked: Packets,
-    /// Their size with headers, as near as the host knows.
+    /// Their size with headers, as closely as the host knows it.
     pub acked_bytes: Bytes,
-    /// How many of those arrived with the mark of congestion experienced (RFC 3168), where the
-    /// receiver reports each (RFC 8257, section 3.2).
+    /// How many of them arrived marked congestion experienced (RFC 3168), where the receiver reports each
+    /// mark (RFC 8257, section 3.2).
     pub marked: Packets,
     /// Packets in flight after this acknowledgement.
     pub in_flight: Packets,
@@ -90,16 +90,16 @@ pub struct Ack {
     pub in_flight_bytes: Bytes,
     /// Whether the packet belongs to an earlier flow of the same sender.
     pub stale: bool,
-    /// Whether the host is repairing a loss or answering a mark, and itself brings the window down
-    /// to what the controller decided then (RFC 6937): a window must not grow meanwhile.
+    /// Whether the host is in loss or ECN recovery and itself lowers the window to what the controller
+    /// decided (RFC 6937): the window must not grow meanwhile.
     pub recovering: bool,
-    /// Whether the sender had less to send than its window allowed, so that the window was not
-    /// put to the test (RFC 7661).
+    /// Whether the sender had less to send than its window allowed, so the window was not fully used (RFC
+    /// 7661).
     pub app_limited: bool,
     /// What the network delivered since the packet was sent, where the host measures it.
     pub delivery: Option<Delivery>,
-    /// What the routers of the path allow the window to change by, in packets, where they speak of
-    /// it (XCP: Katabi, Handley & Rohrs, SIGCOMM 2002, section 3.2).
+    /// The change of the window, in packets, that the routers of the path allow, where they give such
+    /// feedback (XCP: Katabi, Handley & Rohrs, SIGCOMM 2002, section 3.2).
     pub feedback: Option<f64>,
 }
 
@@ -110,23 +110,23 @@ pub struct Ack {
 pub struct Delivery {
     /// Packets of the flow delivered up to now: `C.delivered`.
     pub total: u64,
-    /// That number as it was when the packet was sent: `P.delivered`.
+    /// The value of `delivered` when the packet was sent: `P.delivered`.
     pub total_at_send: u64,
-    /// The time in which the difference was delivered, the longer of its sending and its
-    /// acknowledging: `RS.interval`; zero where it is unknown.
+    /// The time in which the difference was delivered, the longer of its send and ACK intervals:
+    /// `RS.interval`; zero where it is unknown.
     pub interval: Span,
-    /// Whether the sender had too little to send at some time in between: `RS.is_app_limited`.
+    /// Whether the sender was application-limited at some time in between: `RS.is_app_limited`.
     pub app_limited: bool,
     /// Packets deemed lost up to now: `C.lost`.
     pub lost: u64,
-    /// That number as it was when the packet was sent: `P.lost`.
+    /// The value of `lost` when the packet was sent: `P.lost`.
     pub lost_at_send: u64,
     /// Packets in flight just after the packet was sent: `P.tx_in_flight`.
     pub in_flight_at_send: Packets,
 }
 
 impl Delivery {
-    /// A sample of `delivered` packets in `interval` that nothing disturbed.
+    /// A sample of `delivered` packets in `interval`, without losses and not application-limited.
     pub fn new(delivered: u64, interval: Span) -> Delivery {
         Delivery {
             total: delivered,
@@ -147,8 +147,8 @@ impl Delivery {
 }
 
 impl Ack {
-    /// An acknowledgement of packet `sequence`, sent at `sent_at`, that came at `now`; the other
-    /// fields describe the plainest case: in order, its receiver's clock unknown.
+    /// An acknowledgement of packet `sequence`, sent at `sent_at`, that arrived at `now`; the other fields
+    /// describe the simplest case: in order, receiver's clock unknown.
     pub fn new(sequence: u64, sent_at: Instant, now: Instant) -> Ack {
         Ack {
             now,
@@ -179,25 +179,25 @@ impl Ack {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Congestion {
-    /// When the host noticed.
+    /// When the host detected it.
     pub now: Instant,
-    /// What it noticed.
+    /// What it detected.
     pub kind: CongestionKind,
-    /// When the packet concerned was sent: a controller that responds once a round trip compares
-    /// this with its last response.
+    /// When the affected packet was sent: a controller that responds once a round trip compares this with
+    /// its last response.
     pub sent_at: Instant,
-    /// How many packets are concerned; for [`CongestionKind::Idle`], the window to restart with.
+    /// How many packets are affected; for [`CongestionKind::Idle`], the window to restart with.
     pub packets: Packets,
-    /// The size of those packets with headers, as near as the host knows.
+    /// The size of those packets with headers, as closely as the host knows it.
     pub bytes: Bytes,
-    /// Packets in flight as the host noticed.
+    /// Packets in flight when the host detected it.
     pub in_flight: Packets,
-    /// Bytes in flight as the host noticed.
+    /// Bytes in flight when the host detected it.
     pub in_flight_bytes: Bytes,
 }
 
 impl Congestion {
-    /// An event of `kind` noticed at `now` on one packet sent at `sent_at`.
+    /// An event of `kind` detected at `now`, for one packet sent at `sent_at`.
     pub fn new(kind: CongestionKind, sent_at: Instant, now: Instant) -> Congestion {
         Congestion {
             now,
@@ -217,16 +217,16 @@ impl Congestion {
 pub enum CongestionKind {
     /// Packets are deemed lost because later ones arrived.
     Lost,
-    /// Packets arrived with the mark of congestion experienced (RFC 3168).
+    /// Packets arrived marked congestion experienced (RFC 3168).
     Marked,
-    /// Nothing came back for the length of the retransmission timer.
+    /// No ACK arrived for the length of the retransmission timer.
     Timeout,
-    /// The last [`CongestionKind::Lost`] or [`CongestionKind::Timeout`] turned out to be false: the
-    /// window and what goes with it are again what they were before.
+    /// The last [`CongestionKind::Lost`] or [`CongestionKind::Timeout`] proved spurious: the controller
+    /// restores its window and related state.
     Spurious,
-    /// No congestion: a persistent connection was idle for longer than its retransmission timer, and its
-    /// window no longer says what the path has room for. It falls to [`Congestion::packets`] at the
-    /// most (RFC 5681, section 4.1).
+    /// No congestion: a persistent connection was idle for longer than its retransmission timer, so its
+    /// window no longer reflects the path. It falls to at most [`Congestion::packets`] (RFC 5681, section
+    /// 4.1).
     Idle,
 }
 
@@ -244,10 +244,10 @@ pub struct Decision {
 
 /// A congestion controller. Cloning copies its whole state.
 ///
-/// Hosts keep the last [`Decision`] and ask again only when something happened, so a call through
-/// an enum or a trait object ([`DynController`](crate::DynController)) costs next to nothing.
+/// Hosts keep the last [`Decision`] and call again only after an event, so calls through an enum or a
+/// trait object ([`DynController`](crate::DynController)) cost next to nothing.
 pub trait Controller: Clone {
-    /// A flow starts: everything known of the last one is forgotten.
+    /// A flow starts: all state of the last one is forgotten.
     fn on_start(&mut self, start: &Start) -> Decision;
 
     /// An acknowledgement arrived.
@@ -256,11 +256,11 @@ pub trait Controller: Clone {
     /// The host inferred congestion.
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision;
 
-    /// The time asked for by [`Decision::wake_at`] has come.
+    /// The time requested by [`Decision::wake_at`] has come.
     fn on_tick(&mut self, now: Instant) -> Decision;
 
-    /// A packet was sent. Hosts call this only where [`Needs::sent`] asks for it; none returned leaves the
-    /// last decision as it is.
+    /// A packet was sent. Hosts call this only where [`Needs::sent`] asks for it; returning none keeps the
+    /// last decision.
     #[inline]
     fn on_sent(&mut self, _sent: &Sent) -> Option<Decision> {
         None
@@ -275,8 +275,8 @@ pub trait Controller: Clone {
         Needs::default()
     }
 
-    /// Its random choices are drawn from `seed` from now on. A host whose results depend on its seed
-    /// alone calls this before the first flow; a controller that makes no random choices ignores it.
+    /// Sets the seed of its random choices from now on. A host whose results depend only on its own seed
+    /// calls this before the first flow; a controller without random choices ignores it.
     fn seed(&mut self, _seed: u64) {}
 }
 
@@ -284,8 +284,8 @@ pub trait Controller: Clone {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Needs {
-    /// It sets the window by itself while losses are repaired: the host does not bring it down step
-    /// by step (RFC 6937).
+    /// It sets the window by itself during loss recovery: the host does not lower it step by step (RFC
+    /// 6937).
     pub own_recovery: bool,
     /// Each acknowledgement with its [`Delivery`].
     pub delivery: bool,
@@ -296,6 +296,6 @@ pub struct Needs {
     /// Explicit feedback from routers (XCP).
     pub feedback: bool,
     /// [`Controller::on_start`] at each on-period of a persistent connection, as RemyCCs start in the
-    /// papers; other controllers keep what they know of the path.
+    /// papers; other controllers keep their state of the path.
     pub restart: bool,
 }

@@ -9,19 +9,19 @@ use exm_units::Instant;
 const C: f64 = 0.4;
 /// RFC 9438, section 4.6: what is left of the window after congestion.
 const BETA: f64 = 0.7;
-/// RFC 9438, section 4.3: the additive increase that, with [`BETA`], is as fast as Reno. The RFC
-/// goes on by a whole packet a round trip beyond the window of the last loss, Linux does not.
+/// RFC 9438, section 4.3: the additive increase that, with [`BETA`], is as fast as Reno. Beyond the window
+/// of the last loss the RFC grows by a whole packet a round trip; Linux does not.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// While the path's capacity is unknown the window grows by one packet in so many acknowledged at
-/// least: 5 % a round trip, as in Linux. The RFC lets the curve start flat.
+/// While the path's capacity is unknown, the window grows by at least one packet per this many
+/// acknowledged: 5 % a round trip, as in Linux. The RFC lets the curve start flat.
 const UNKNOWN_GROWTH: f64 = 20.0;
 /// RFC 9438, section 4.2: the window grows to no more than this multiple in a round trip.
 const MAX_GROWTH: f64 = 1.5;
 
-/// CUBIC. It counts in whole packets, as Linux does: peaks of the same number of packets are the
-/// same, and the later is not taken to mean that others want room. Its first slow start ends by
-/// the length of trains of acknowledgements unless another is chosen; RFC 9438, section 4.10,
-/// recommends HyStart++, Linux runs HyStart.
+/// CUBIC. It counts in whole packets, as Linux does: a peak within the same packet as the last one does
+/// not count as lower, and so does not trigger fast convergence. Its first slow start ends by the length
+/// of ACK trains unless another is chosen; RFC 9438, section 4.10, recommends HyStart++, Linux runs
+/// HyStart.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: Window,
@@ -38,13 +38,13 @@ pub struct Cubic {
     idle_since: Option<Instant>,
 }
 
-/// Where on the curve the window is to be when what is sent now is acknowledged.
+/// How far ahead the curve is evaluated, to set the window for when the packets sent now are acknowledged.
 #[derive(Clone, Copy, Debug)]
 enum Lookahead {
     /// A smoothed round-trip time from now: RFC 9438, section 4.2.
     Smoothed,
-    /// The least round-trip time from now: Linux (`delay_min`). In a deep buffer that is much less, and
-    /// the window follows the curve so much later.
+    /// The minimum RTT from now: Linux (`delay_min`). In a deep buffer that is much less than the smoothed
+    /// RTT, so the window follows the curve that much later.
     Least,
 }
 
@@ -55,7 +55,7 @@ struct Curve {
     w_max: f64,
     /// Whether the path's capacity is known, from a loss or a mark since the last timeout.
     capacity_known: bool,
-    /// Nothing until congestion avoidance begins.
+    /// None until congestion avoidance begins.
     epoch: Option<Epoch>,
 }
 
@@ -84,8 +84,8 @@ impl Cubic {
         }
     }
 
-    /// A sender as Linux has it, where that is not as RFC 9438 has it: slow start ends by HyStart, and the
-    /// curve is looked up the least round-trip time ahead.
+    /// A sender as in Linux, where that differs from RFC 9438: slow start ends by HyStart, and the curve
+    /// is evaluated one minimum RTT ahead.
     pub fn linux() -> Cubic {
         let lookahead = Lookahead::Least;
         Cubic { lookahead, ..Cubic::new().with_slow_start(SlowStart::HyStart) }
@@ -96,9 +96,9 @@ impl Cubic {
         Cubic { beginning: Beginning::new(kind), ..self }
     }
 
-    /// The window as it grows in congestion avoidance: RFC 9438, sections 4.2 to 4.5. The curve is
-    /// counted in whole packets, rounded towards its plateau, as in Linux: so the window is at the
-    /// plateau as soon as less than a packet is missing.
+    /// The window as it grows in congestion avoidance: RFC 9438, sections 4.2 to 4.5. The curve is counted
+    /// in whole packets, rounded towards its plateau, as in Linux: the window reaches the plateau as soon
+    /// as less than a packet is missing.
     fn avoid(&mut self, now: Instant, acked: f64) {
         let cwnd = self.window.cwnd;
         let curve = &mut self.curve;
@@ -133,7 +133,8 @@ impl Cubic {
         let w_max = match congestion.kind {
             // Section 4.8: the plateau is where congestion avoidance will begin.
             CongestionKind::Timeout => 0.0,
-            // Section 4.7, fast convergence: it did not reach the last peak, so others want room.
+            // Section 4.7, fast convergence: the window did not reach the last peak, so other flows need
+            // room.
             _ if cwnd < self.curve.w_max => libm::round(cwnd * (1.0 + BETA) / 2.0),
             _ => cwnd,
         };
@@ -260,7 +261,7 @@ mod tests {
         assert_eq!((cc.window.cwnd, cc.curve.w_max), (700.0, 1000.0));
         cc.on_congestion(&Congestion::new(CongestionKind::Lost, at(10), at(20)));
         assert_eq!((cc.window.cwnd, cc.curve.w_max), (490.0, 595.0));
-        // The next peak is as high: a packet begun does not make another of it.
+        // The next peak is as high: a fraction of a packet does not make it a lower one.
         cc.window.cwnd = 595.9;
         cc.on_congestion(&Congestion::new(CongestionKind::Lost, at(30), at(40)));
         assert_eq!(cc.curve.w_max, 595.0);

@@ -10,8 +10,9 @@ const G: f64 = 1.0 / 16.0;
 /// RFC 8257, section 3.3: `alpha` starts at one, so that the first mark halves the window.
 const INITIAL_ALPHA: f64 = 1.0;
 
-/// DCTCP: grows as Reno does, keeps an average `alpha` of the part of packets that were marked, and
-/// gives up half that part of the window when some are. Losses are handled as Reno handles them.
+/// DCTCP: grows as Reno does, keeps an average `alpha` of the fraction of packets that were marked,
+/// and after marks reduces the window by half that fraction. Losses are handled as Reno handles
+/// them.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     window: Window,
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn alpha_converges_to_the_part_that_is_marked() {
+    fn alpha_converges_to_the_marked_fraction() {
         let mut cc = Dctcp::new();
         cc.on_start(&Start::new(at(0)));
         // Every fourth of 20 packets in a round trip is marked.

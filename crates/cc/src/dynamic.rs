@@ -5,13 +5,13 @@ use alloc::boxed::Box;
 use core::fmt;
 use exm_units::{Bytes, Instant};
 
-/// A [`Controller`] as a trait object. Every controller that can go to another thread is one; hosts
-/// that take any controller take a `Box<dyn DynController>`, which is a controller itself.
+/// A [`Controller`] as a trait object. Every controller that is `Send + Sync` implements it; hosts
+/// that accept any controller take a `Box<dyn DynController>`, which is a controller itself.
 ///
-/// Its methods are called as those of [`Controller`]; their own names only keep the two apart.
+/// Its methods do what those of [`Controller`] do; the different names only avoid ambiguity.
 ///
-/// A host calls its controller once an event and keeps the decision, so the indirect call is lost in
-/// what an event costs.
+/// A host calls its controller once per event and keeps the decision, so the cost of the indirect call
+/// is negligible.
 ///
 /// ```
 /// use exm_cc::{Controller, Cubic, DynController, Reno, Start};
@@ -48,7 +48,7 @@ pub trait DynController: Send + Sync {
     /// [`Controller::seed`].
     fn dyn_seed(&mut self, seed: u64);
 
-    /// A copy of it and its whole state.
+    /// A copy of its whole state.
     fn dyn_clone(&self) -> Box<dyn DynController>;
 }
 

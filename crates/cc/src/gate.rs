@@ -3,13 +3,13 @@
 use crate::controller::Decision;
 use exm_units::{Instant, Packets, Span};
 
-/// The most packets that any host lets be in flight, whatever its controller decides: the bound of
-/// the original Remy. A controller that allows more is not paced, and would send for ever at one
-/// instant.
+/// The most packets that any host allows in flight, whatever its controller decides: the bound of
+/// the original Remy. Without it, an unpaced controller with an unbounded window would send forever
+/// at one instant.
 pub const MAX_WINDOW: Packets = Packets::new(1_000_000);
 
-/// Turns a [`Decision`], the packets in flight and the last send into the time of the next send.
-/// Every host asks the same gate, so the same decisions give the same sends everywhere.
+/// Turns a [`Decision`], the packets in flight and the time of the last send into the time of the
+/// next send. Every host uses this gate, so the same decisions give the same sends everywhere.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
     cwnd: Packets,
@@ -23,7 +23,7 @@ impl Gate {
         Gate { cwnd: decision.cwnd.min(MAX_WINDOW), intersend: decision.intersend, last_send: None }
     }
 
-    /// From now on `decision` holds.
+    /// Replaces the decision in force.
     pub fn decide(&mut self, decision: Decision) {
         self.cwnd = decision.cwnd.min(MAX_WINDOW);
         self.intersend = decision.intersend;
@@ -34,8 +34,8 @@ impl Gate {
         self.last_send = Some(now);
     }
 
-    /// The earliest time, not before `now`, at which a packet may be sent with `in_flight`
-    /// packets in flight; nothing while the window is full.
+    /// The earliest time, not before `now`, at which a packet may be sent with `in_flight` packets
+    /// in flight; none while the window is full.
     pub fn next_send(&self, now: Instant, in_flight: Packets) -> Option<Instant> {
         if in_flight >= self.cwnd {
             return None;

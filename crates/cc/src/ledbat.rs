@@ -10,9 +10,9 @@ const TARGET: Span = Span::from_millis(100);
 const GAIN: f64 = 1.0;
 /// RFC 6817, section 2.5: `BASE_HISTORY`, the minutes for which the least delay is remembered.
 const BASE_HISTORY: usize = 10;
-/// RFC 6817, section 2.4.2: how long each of those is.
+/// RFC 6817, section 2.4.2: the length of each entry of that history.
 const MINUTE: Span = Span::from_secs(60);
-/// RFC 6817, section 2.5: `CURRENT_FILTER`, the newest delays of which the least counts.
+/// RFC 6817, section 2.5: `CURRENT_FILTER`, the number of newest delays whose minimum is used.
 const CURRENT_FILTER: usize = 4;
 /// RFC 6817, section 2.5: `ALLOWED_INCREASE`, packets beyond what was in flight.
 const ALLOWED_INCREASE: f64 = 1.0;
@@ -23,10 +23,10 @@ const MIN_CWND: f64 = 2.0;
 /// RFC 6817, section 2.5: `INIT_CWND`.
 const INIT_CWND: Packets = Packets::new(2);
 
-/// LEDBAT, for what can wait: the window grows by the part of the target that is not yet filled,
-/// at most as fast as Reno's, and shrinks alike beyond it. There is no slow start, unless by
-/// [`Ledbat::with_slow_start`]. It works with one-way delays where the receiver reports when packets arrived, and with round-trip times
-/// elsewhere; only differences of them count.
+/// LEDBAT, for background transfers: the window grows in proportion to how far the queueing delay is below the
+/// target, at most as fast as Reno's, and shrinks in the same way above it. There is no slow start unless
+/// [`Ledbat::with_slow_start`] enables it. It uses one-way delays where the receiver reports arrival times, and
+/// round-trip times elsewhere; only differences of them matter.
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     target: Span,
@@ -44,7 +44,7 @@ struct Delays {
     base: [i64; BASE_HISTORY],
     minute_began: Instant,
     current: [i64; CURRENT_FILTER],
-    /// Where in `current` the next one goes.
+    /// The index in `current` of the next one.
     next: usize,
 }
 
@@ -65,13 +65,13 @@ impl Ledbat {
         Ledbat { target: target.max(Span::from_nanos(1)), ..self }
     }
 
-    /// The queueing delay by `ack` and those before it: RFC 6817, section 2.4.2.
+    /// The queueing delay from `ack` and the samples before it: RFC 6817, section 2.4.2.
     fn queueing(&mut self, ack: &Ack) -> f64 {
         let (one_way, delay) = match ack.received_at {
             Some(received) => (true, difference(received, ack.sent_at)),
             None => (false, difference(ack.now, ack.sent_at).max(0)),
         };
-        // Delays of one kind say nothing of the other.
+        // One-way delays and round-trip times cannot be compared.
         let delays = self.delays.take().filter(|delays| delays.one_way == one_way);
         let mut delays = delays.unwrap_or_else(|| Delays::new(one_way, ack.now));
         delays.observe(delay, ack.now);
@@ -132,7 +132,7 @@ impl Delays {
 /// `later - earlier`, which may be negative where the clocks differ.
 fn difference(later: Instant, earlier: Instant) -> i64 {
     let nanos = i128::from(later.as_nanos()) - i128::from(earlier.as_nanos());
-    // A bound that leaves room for the difference of two such.
+    // Bounded so that the difference of two such values fits.
     nanos.clamp(-(1 << 62), 1 << 62) as i64
 }
 
@@ -218,7 +218,7 @@ mod tests {
         let (without, _) = run(Ledbat::new());
         let (with, most) = run(Ledbat::new().with_slow_start());
         assert!(with > 5 * without && with > 2000, "{with} {without}");
-        // What is in flight as the delay comes near the target doubles once more at the most.
+        // What is in flight as the delay nears the target doubles at most once more.
         assert!((90.0..500.0).contains(&most), "{most}");
         // The overshoot drains by a packet a round trip for each target that it exceeds the target by
         // (RFC 6817, section 2.4.2), which takes minutes here.

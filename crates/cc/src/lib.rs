@@ -24,7 +24,7 @@
 //! | [`Bbr1`] | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1) | the draft's, and Linux's rounding, margin and policer detection; seed 1, [`Bbr1::new`] |
 //! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`] |
 //!
-//! What each asks of its host, [`Controller::needs`] says.
+//! [`Controller::needs`] states what each asks of its host.
 //!
 //! A controller of one's own is a type that implements the trait; [`DynController`] is its object-safe
 //! form, for hosts that take any.

@@ -1,26 +1,26 @@
-//! A sender over one link, for tests: a window, a gate, a first-in first-out buffer, no recovery.
+//! A sender over one link, for tests: a window, a gate and a FIFO buffer, without loss recovery.
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Delivery, Start};
 use crate::gate::Gate;
 use exm_units::{Instant, Packets, Span};
 use std::collections::VecDeque;
 
-/// A link with a drop-tail buffer, and the way there and back.
+/// A link with a drop-tail buffer, and the propagation delay both ways.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pipe {
     /// Packets a second.
     rate: f64,
-    /// From when on the rate is another, and which.
+    /// The time from which the rate differs, and that rate.
     then: Option<(Instant, f64)>,
     /// The round trip without any queue.
     rtt: Span,
-    /// Packets that may wait.
+    /// The buffer in packets.
     buffer: u64,
     /// Packets that find more than this waiting are marked.
     mark_above: Option<u64>,
 }
 
-/// What is seen at each acknowledgement.
+/// What a test observes at each ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) now: Instant,
@@ -29,7 +29,7 @@ pub(crate) struct Seen {
     pub(crate) queueing: Span,
 }
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) delivered: u64,
@@ -162,7 +162,7 @@ impl Host {
         }
     }
 
-    /// Takes in the next acknowledgement, and the gaps before it as losses.
+    /// Processes the next ACK, and the gaps before it as losses.
     fn acknowledge(
         &mut self,
         cc: &mut impl Controller,

@@ -5,28 +5,27 @@ use crate::reno;
 use crate::window::{Response, Window, acked};
 use exm_units::{Instant, Span};
 
-/// Brakmo, O'Malley & Peterson, SIGCOMM 1994, section 4.2, with the values of Linux and ns-3:
-/// fewer packets of its own in the queue than this, and the window grows.
+/// Brakmo, O'Malley & Peterson, SIGCOMM 1994, section 4.2, with the values of Linux and ns-3: with
+/// fewer packets of its own in the queue than this, the window grows.
 const ALPHA: f64 = 2.0;
-/// The same: more than this, and it shrinks.
+/// The same: with more than this, it shrinks.
 const BETA: f64 = 4.0;
-/// Section 4.3: more than this, and slow start ends.
+/// Section 4.3: with more than this, slow start ends.
 const GAMMA: f64 = 1.0;
-/// With no more round-trip times than this in a round trip, they may all be of delayed
-/// acknowledgements: the window then does what Reno's does, as in Linux.
+/// With no more RTT samples than this in a round trip, they may all be of delayed ACKs: the window
+/// then does what Reno's does, as in Linux.
 const TOO_FEW: u32 = 2;
 /// The least window, as in Linux.
 const MIN_WINDOW: f64 = 2.0;
 
-/// Vegas. Once a round trip it compares the window with what the least round-trip time would carry
-/// of it; the difference is what waits in the queue.
+/// Vegas. Once a round trip it compares the window with the part of it that the minimum RTT
+/// accounts for; the difference is what waits in the queue.
 ///
-/// Slow start is Linux's: it doubles the window every round trip and looks at the queue every round
-/// trip; in the paper it doubles every other round trip. What counts of a round trip is the least
-/// smoothed round-trip time (RFC 6298), as in ns-3: the first packet of a burst meets no queue, and
-/// says nothing of the burst. It is held against the least smoothed round-trip time of the flow, so
-/// that the two are alike. Losses are handled as Reno handles them; the paper's early
-/// retransmissions are left to the host.
+/// Slow start is Linux's: it doubles the window and checks the queue every round trip; the paper
+/// doubles it every other round trip. The RTT of a round trip is the least smoothed RTT in it (RFC
+/// 6298), as in ns-3: the first packet of a burst meets no queue, so its RTT says nothing about the
+/// burst. It is compared with the least smoothed RTT of the flow, so that both are filtered alike.
+/// Losses are handled as Reno handles them; the paper's early retransmissions are left to the host.
 #[derive(Clone, Debug, Default)]
 pub struct Vegas {
     window: Window,
@@ -37,10 +36,10 @@ pub struct Vegas {
     round: Round,
 }
 
-/// What was seen of the current round trip.
+/// Measurements of the current round trip.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// The last packet in flight when it began, with whose acknowledgement it ends.
+    /// The last packet in flight when the round trip began; its ACK ends the round trip.
     last: Option<u64>,
     /// The least smoothed round-trip time, in seconds.
     min_srtt: f64,
@@ -54,7 +53,7 @@ impl Default for Round {
 }
 
 impl Round {
-    /// Whether the round trip ends with `ack`; the first acknowledgement ends what came before it.
+    /// Whether the round trip ends with `ack`; the first ACK always ends one.
     fn ends(&self, ack: &Ack) -> bool {
         self.last.is_none_or(|last| ack.sequence >= last)
     }
@@ -79,13 +78,13 @@ impl Vegas {
             None if self.window.in_slow_start() => {
                 self.window.slow_start(acked(ack));
             }
-            // Between decisions the window stands still.
+            // Between decisions the window stays constant.
             None if round_ends => reno::grow(&mut self.window, acked(ack)),
             None => {}
         }
     }
 
-    /// Takes note of the round-trip time of an acknowledged packet.
+    /// Records the RTT of an acknowledged packet.
     fn observe(&mut self, rtt: Span) {
         let rtt = rtt.as_secs_f64();
         let srtt = self.srtt.map_or(rtt, |srtt| srtt + (rtt - srtt) / 8.0);
@@ -102,12 +101,12 @@ impl Vegas {
         (rtt > 0.0).then(|| self.window.cwnd * (1.0 - base / rtt))
     }
 
-    /// The decision of a round trip at whose end `waiting` packets are in the queue.
+    /// The decision at the end of a round trip, with `waiting` packets in the queue.
     fn steer(&mut self, ack: &Ack, waiting: f64) {
         let window = &mut self.window;
         if window.in_slow_start() {
             if waiting > GAMMA {
-                // Down to what the path carries, and a packet to try.
+                // Down to what the path carries, plus one packet to probe.
                 let target = libm::floor(window.cwnd - waiting) + 1.0;
                 window.set(window.cwnd.min(target).max(MIN_WINDOW));
                 window.ssthresh = window.ssthresh.min((window.cwnd - 1.0).max(MIN_WINDOW));
@@ -184,7 +183,7 @@ mod tests {
     }
 
     /// One flow of 100 s over 15 Mbps and 150 ms with 1000 packets of buffer. An independent
-    /// simulator has 93.9 % of the link, 1.1 ms in the queue, and a window of at most 190.
+    /// simulator gives 93.9 % of the link, 1.1 ms in the queue, and a window of at most 190.
     #[test]
     fn alone_on_a_long_path() {
         let pipe = Pipe::new(1250.0, Span::from_millis(150), 1000);

@@ -2,11 +2,11 @@
 
 use exm_units::{Instant, Span};
 
-/// The time a controller asked to be woken at, as far as its host goes along with it.
+/// The time at which a controller asked to be woken, as far as its host grants it.
 ///
-/// Every host asks the same wake-up, so the same decisions give the same ticks everywhere. A controller
-/// is woken at most once in [`Wakeup::TICK`]: one that asks for a time that is past, or always for now,
-/// costs a bounded number of events, and cannot make simulated time stand still.
+/// Every host uses this wake-up, so the same decisions give the same ticks everywhere. A controller is
+/// woken at most once in [`Wakeup::TICK`]: one that asks for a time in the past, or always for now,
+/// costs a bounded number of events and cannot stop simulated time.
 #[derive(Clone, Copy, Debug)]
 pub struct Wakeup {
     due: Instant,
@@ -19,10 +19,10 @@ impl Wakeup {
     /// tick of a Linux kernel of 1000 Hz. Pacing is finer, and needs no ticks.
     pub const TICK: Span = Span::from_millis(1);
 
-    /// That of a controller that has asked for nothing.
+    /// The state of a controller that has requested nothing.
     pub const NONE: Wakeup = Wakeup { due: Instant::MAX, earliest: Instant::ZERO };
 
-    /// The controller's last decision asks for `at`, or for nothing.
+    /// The controller's last decision requests a wake-up at `at`, or none.
     #[inline]
     pub fn ask(&mut self, at: Option<Instant>) {
         self.due = at.map_or(Instant::MAX, |at| at.max(self.earliest));

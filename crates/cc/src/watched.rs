@@ -1,4 +1,4 @@
-//! [`Watched`]: a controller in stages, which a test may look at between events.
+//! [`Watched`]: a controller whose states a test can observe between events.
 
 use crate::controller::{Ack, Congestion, Controller, Decision, Needs, Start};
 use exm_units::Instant;
@@ -10,7 +10,7 @@ pub(crate) trait Staged: Controller {
 
     fn state(&self) -> Self::State;
 
-    /// Whether it drains the queue to see the least round-trip time.
+    /// Whether it drains the queue to measure the minimum RTT.
     fn probes_rtt(&self) -> bool;
 }
 

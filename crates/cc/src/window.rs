@@ -1,21 +1,21 @@
-//! [`Window`]: what every controller in the tradition of Reno keeps, whatever its law of growth.
+//! [`Window`]: the state shared by all controllers of the Reno family.
 
 use crate::controller::{Ack, Congestion, CongestionKind, Decision, INITIAL_WINDOW, Start};
 use exm_units::{Instant, Packets, Span};
 
-/// No window is larger: enough for a terabit a second around the moon, and small enough that
+/// No window is larger: enough for a terabit a second to the moon and back, and small enough that
 /// no sum of windows loses a packet to rounding.
 pub(crate) const MAX_WINDOW: f64 = 1e9;
 
 /// RFC 5681, equation 4: the threshold is never less than two segments.
 const MIN_SSTHRESH: f64 = 2.0;
 
-/// A window with its threshold of slow start, and the congestion it has responded to already.
+/// A window with its slow start threshold, and the congestion event it has last responded to.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     /// Packets that may be in flight; the fraction is progress towards the next.
     pub(crate) cwnd: f64,
-    /// Below it the window is in slow start; infinite until congestion is first met.
+    /// Below it the window is in slow start; infinite until the first congestion event.
     pub(crate) ssthresh: f64,
     /// Packets acknowledged towards the next packet of additive increase.
     credit: f64,
@@ -37,11 +37,11 @@ struct Before {
 /// What a congestion event asks of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Response {
-    /// To lower its window, by [`Window::reduce`].
+    /// Lower the window, by [`Window::reduce`].
     Reduce,
-    /// To restore what it keeps beside the window, which is restored already.
+    /// Restore what it keeps beside the window, which is restored already.
     Undone,
-    /// Nothing.
+    /// No response.
     None,
 }
 
@@ -63,7 +63,7 @@ impl Window {
         }
     }
 
-    /// Takes note of `ack`; true where it lets the window grow.
+    /// Records `ack`; true if it lets the window grow.
     pub(crate) fn may_grow(&mut self, ack: &Ack) -> bool {
         if ack.stale || ack.acked == Packets::ZERO {
             return false;
@@ -77,7 +77,7 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Whether no congestion has been met yet.
+    /// Whether there has been no congestion event yet.
     pub(crate) fn in_first_slow_start(&self) -> bool {
         self.ssthresh == f64::INFINITY
     }
@@ -87,8 +87,8 @@ impl Window {
         self.ssthresh = self.cwnd;
     }
 
-    /// Slow start with appropriate byte counting (RFC 3465 with L unlimited, as Linux does): a
-    /// packet more for each acknowledged, up to the threshold. Returns the acknowledged packets
+    /// Slow start with appropriate byte counting (RFC 3465 with L unlimited, as in Linux): one
+    /// packet more per packet acknowledged, up to the threshold. Returns the acknowledged packets
     /// that are left over.
     pub(crate) fn slow_start(&mut self, acked: f64) -> f64 {
         let used = acked.min(self.ssthresh - self.cwnd);
@@ -96,9 +96,9 @@ impl Window {
         acked - used
     }
 
-    /// One packet more for every `each` acknowledged: with `each` the window, one each round trip
-    /// (RFC 5681, section 3.1). Whole packets only, the rest is kept as credit; where `each` has
-    /// fallen, what was kept is good for one packet at most.
+    /// One packet more per `each` acknowledged: if `each` is the window, one each round trip (RFC
+    /// 5681, section 3.1). Only whole packets are added, the rest is kept as credit; if `each` has
+    /// fallen, the credit counts for one packet at most.
     pub(crate) fn increase(&mut self, each: f64, acked: f64) {
         self.credit = self.credit.min(each) + acked;
         if self.credit >= each {
@@ -113,8 +113,8 @@ impl Window {
         self.cwnd = cwnd.clamp(1.0, MAX_WINDOW);
     }
 
-    /// What `congestion` asks for. Spurious signs are undone here, and a timeout that follows
-    /// another leaves the threshold as it is (RFC 5681, section 3.1: only the first timeout of a
+    /// The response to `congestion`. Spurious events are undone here, and a timeout that follows
+    /// another leaves the threshold unchanged (RFC 5681, section 3.1: only the first timeout of a
     /// segment lowers it).
     pub(crate) fn classify(&mut self, congestion: &Congestion) -> Response {
         let ongoing = self.recovery_start.is_some_and(|at| congestion.sent_at < at);
@@ -133,11 +133,11 @@ impl Window {
         Response::None
     }
 
-    /// Answers `congestion`: the threshold becomes `ssthresh`, the window the same, or one packet
-    /// after a timeout (RFC 5681, section 3.1).
+    /// Responds to `congestion`: the threshold becomes `ssthresh`, and so does the window, or after
+    /// a timeout one packet (RFC 5681, section 3.1).
     pub(crate) fn reduce(&mut self, congestion: &Congestion, ssthresh: f64) {
         let Window { cwnd, recovery_start, .. } = *self;
-        // A mark is never spurious: what came before it must not be restored over its reduction.
+        // A mark is never spurious: an earlier window must not be restored over its reduction.
         self.before = (congestion.kind != CongestionKind::Marked).then_some(Before {
             cwnd,
             ssthresh: self.ssthresh,
@@ -150,8 +150,8 @@ impl Window {
         self.recovery_start = Some(congestion.now);
     }
 
-    /// RFC 2861, section 3.1: after an idle time the window is `cwnd` at the most, and slow start
-    /// leads back to three quarters of what it was.
+    /// RFC 2861, section 3.1: after an idle time the window is at most `cwnd`, and slow start leads
+    /// back to three quarters of what it was.
     fn restart(&mut self, cwnd: Packets) {
         self.before = None;
         self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
@@ -160,7 +160,7 @@ impl Window {
 
     fn undo(&mut self) -> Response {
         let Some(before) = self.before.take() else { return Response::None };
-        // It may have grown beyond, if it proved spurious late (RFC 9438, 4.9.2).
+        // It may have grown beyond that if the event proved spurious late (RFC 9438, 4.9.2).
         self.cwnd = self.cwnd.max(before.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
         self.recovery_start = before.recovery_start;
@@ -191,7 +191,7 @@ pub(crate) fn acked(ack: &Ack) -> f64 {
     (ack.acked.get() as f64).min(MAX_WINDOW)
 }
 
-/// Tells round trips apart: one ends when a packet is acknowledged that was sent after it began.
+/// Delimits round trips: one ends when a packet sent after its start is acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundTrip {
     began: Option<Instant>,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn credit_is_good_for_one_packet_at_most() {
+    fn credit_counts_for_one_packet_at_most() {
         let mut window = Window::of(Packets::new(10));
         window.increase(f64::INFINITY, 1000.0);
         assert_eq!(window.cwnd, 10.0);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spurious_sign_restores_the_window_once() {
+    fn a_spurious_event_restores_the_window_once() {
         let mut window = Window::of(Packets::new(40));
         let lost = congestion(CongestionKind::Lost, 50, 100);
         window.reduce(&lost, 20.0);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_a_mark_stands() {
+    fn the_response_to_a_mark_is_not_undone() {
         let mut window = Window::of(Packets::new(40));
         window.reduce(&congestion(CongestionKind::Lost, 50, 100), 20.0);
         window.reduce(&congestion(CongestionKind::Marked, 100, 200), 10.0);

@@ -5,9 +5,9 @@ use crate::reno;
 use crate::window::Window;
 use exm_units::Instant;
 
-/// The sender of XCP (Katabi, Handley & Rohrs, SIGCOMM 2002, section 3.3): each acknowledgement
-/// brings what the routers of the path allow the window to change by. A loss, which is rare, is
-/// handled as Reno handles it. Where no router speaks, the window stays as it is.
+/// The sender of XCP (Katabi, Handley & Rohrs, SIGCOMM 2002, section 3.3): each ACK carries the
+/// change of the window that the routers of the path allow. A loss, which is rare, is handled as
+/// Reno handles it. Without feedback from routers the window stays constant.
 #[derive(Clone, Debug, Default)]
 pub struct Xcp {
     window: Window,

@@ -1,4 +1,4 @@
-//! What must hold of controllers and the gate whatever events come.
+//! Properties of controllers and the gate that hold for every sequence of events.
 
 use exm_cc::{
     Ack, Aimd, Bbr, Bbr1, Compound, Congestion, CongestionKind, Controller, Cubic, Dctcp, Decision,
@@ -34,7 +34,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn tell(cc: &mut impl Controller, event: &Event) -> Decision {
+fn deliver(cc: &mut impl Controller, event: &Event) -> Decision {
     match *event {
         Event::Start(now) => cc.on_start(&Start::new(Instant::from_nanos(now))),
         Event::Ack { now, sent, acked, stale } => {
@@ -54,7 +54,7 @@ fn tell(cc: &mut impl Controller, event: &Event) -> Decision {
 /// No window is larger than this.
 const MAX_WINDOW: u64 = 1_000_000_000;
 
-/// Any event whatever, all fields of it at random.
+/// Any event, with all fields random.
 #[derive(Clone, Debug)]
 enum Anything {
     Start(Start),
@@ -63,13 +63,13 @@ enum Anything {
     Tick(Instant),
 }
 
-/// Numbers as they come, at the edges, and anywhere.
+/// Typical numbers, the limits, and any others.
 fn number() -> impl Strategy<Value = u64> {
     let edges = prop_oneof![Just(0), Just(1), Just(u64::MAX), Just(1 << 63)];
     prop_oneof![6 => 0..2_000_u64, 2 => edges, 2 => any::<u64>()]
 }
 
-/// Times as they come in tests of seconds, or any.
+/// Typical times of a test of some seconds, or any others.
 fn time() -> impl Strategy<Value = Instant> {
     prop_oneof![6 => 0..30_000_000_000_u64, 1 => number()].prop_map(Instant::from_nanos)
 }
@@ -126,7 +126,7 @@ fn anything() -> impl Strategy<Value = Anything> {
     ]
 }
 
-fn tell_anything(cc: &mut impl Controller, event: &Anything) -> Decision {
+fn deliver_any(cc: &mut impl Controller, event: &Anything) -> Decision {
     match event {
         Anything::Start(start) => cc.on_start(start),
         Anything::Ack(ack) => cc.on_ack(ack),
@@ -135,14 +135,14 @@ fn tell_anything(cc: &mut impl Controller, event: &Anything) -> Decision {
     }
 }
 
-/// The window stays within bounds, stale acknowledgements and ticks change nothing, the needs
-/// stay the same, and the same events give the same decisions, also after another flow.
+/// The window stays within bounds, stale ACKs and ticks change nothing, the needs stay the same, and
+/// the same events give the same decisions, also after another flow.
 fn behaves(mut cc: impl Controller, events: &[Anything]) -> Result<(), TestCaseError> {
     let (mut twin, needs) = (cc.clone(), cc.needs());
     let mut last = None;
     for event in events {
-        let decision = tell_anything(&mut cc, event);
-        prop_assert_eq!(decision, tell_anything(&mut twin, event));
+        let decision = deliver_any(&mut cc, event);
+        prop_assert_eq!(decision, deliver_any(&mut twin, event));
         prop_assert_eq!(cc.needs(), needs);
         let window = decision.cwnd.get();
         prop_assert!((1..=MAX_WINDOW).contains(&window), "a window of {window} after {event:?}");
@@ -157,17 +157,17 @@ fn behaves(mut cc: impl Controller, events: &[Anything]) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// A controller forgets all of a flow when the next one starts. `Bbr` and `Bbr1` are not here: their
-/// random streams go on.
+/// A controller forgets all of a flow when the next one starts. `Bbr` and `Bbr1` are not tested
+/// here: their random streams continue.
 fn forgets(mut cc: impl Controller, events: &[Anything]) -> Result<(), TestCaseError> {
     let mut fresh = cc.clone();
     let half = events.len() / 2;
     for event in &events[..half] {
-        tell_anything(&mut cc, event);
+        deliver_any(&mut cc, event);
     }
     let start = Anything::Start(Start::new(Instant::ZERO));
     for event in std::iter::once(&start).chain(&events[half..]) {
-        prop_assert_eq!(tell_anything(&mut cc, event), tell_anything(&mut fresh, event));
+        prop_assert_eq!(deliver_any(&mut cc, event), deliver_any(&mut fresh, event));
     }
     Ok(())
 }
@@ -223,7 +223,7 @@ proptest! {
     }
 }
 
-/// What a loss leaves of the window is all there is until recovery ends.
+/// The window does not exceed what the loss left of it until recovery ends.
 fn recovers(
     mut cc: impl Controller,
     acks: &[Anything],
@@ -251,7 +251,7 @@ proptest! {
         let mut cc = Aimd::new();
         let mut window = cc.on_start(&Start::new(Instant::ZERO)).cwnd;
         for event in &events {
-            let next = tell(&mut cc, event).cwnd;
+            let next = deliver(&mut cc, event).cwnd;
             prop_assert!(next >= Packets::new(1));
             match event {
                 Event::Ack { stale: false, .. } => prop_assert!(next >= window),
@@ -270,7 +270,7 @@ proptest! {
         let mut cc = Aimd::new();
         cc.on_start(&Start::new(Instant::ZERO));
         for &acked in &acked {
-            tell(&mut cc, &Event::Ack { now: 1, sent: 0, acked, stale: false });
+            deliver(&mut cc, &Event::Ack { now: 1, sent: 0, acked, stale: false });
         }
         let window = cc.on_tick(Instant::ZERO).cwnd;
         prop_assert_eq!(window, Packets::new(10 + acked.iter().sum::<u64>()));
@@ -295,21 +295,21 @@ proptest! {
         if let Some(next) = next {
             let paced = sent.map(|sent| Instant::from_nanos(sent).saturating_add(intersend));
             prop_assert!(next >= now && paced.is_none_or(|paced| next >= paced));
-            prop_assert!(next == now || paced == Some(next), "no later than it must");
+            prop_assert!(next == now || paced == Some(next), "no later than necessary");
         }
         prop_assert_eq!((gate.cwnd(), gate.intersend()), (cwnd, intersend));
     }
 }
 
 #[test]
-fn a_spurious_sign_changes_nothing() {
+fn a_spurious_event_changes_nothing() {
     let mut cc = Aimd::new();
     let before = cc.on_start(&Start::new(Instant::ZERO));
-    assert_eq!(tell(&mut cc, &Event::Congestion { now: 2, sent: 1, kind: 3 }), before);
+    assert_eq!(deliver(&mut cc, &Event::Congestion { now: 2, sent: 1, kind: 3 }), before);
 }
 
 #[test]
-fn an_ack_is_in_order_unless_told() {
+fn an_ack_is_in_order_by_default() {
     let ack = Ack::new(7, Instant::from_nanos(10), Instant::from_nanos(25));
     assert_eq!(ack.rtt(), Span::from_nanos(15));
     assert_eq!(ack.largest_acked, Some(6));

@@ -1,13 +1,13 @@
-//! [`Amounts`]: distributions of times and of amounts of data, as written.
+//! [`Amounts`]: the text form of distributions of times and of amounts of data.
 //!
 //! ```text
-//! 5 s                                        always this, as "fixed 5 s"
-//! exponential 5 s                            exponential of this mean; "exp" for short
+//! 5 s                                        a constant, same as "fixed 5 s"
+//! exponential 5 s                            exponential with this mean; "exp" for short
 //! uniform 1..2 s                             uniform between two values
-//! pareto xm=147 alpha=0.5 shift=-40 cap=3.3e9 B    Pareto, moved by shift, at most cap
-//! empirical FILE B                           one of the file's numbers, each as likely
+//! pareto xm=147 alpha=0.5 shift=-40 cap=3.3e9 B    Pareto, shifted by shift, at most cap
+//! empirical FILE B                           one of the file's numbers, equally likely
 //! ```
-//! with a unit of time, of data or "packets". A file has a number a line; "#" starts a comment.
+//! with a unit of time, of data or "packets". A file has one number per line; "#" starts a comment.
 
 use crate::error::{GrammarError, suggest};
 use exm_random::Distribution;
@@ -18,12 +18,12 @@ use std::str::FromStr;
 
 const WORDS: [&str; 7] =
     ["exponential", "exp", "fixed", "uniform", "pareto", "empirical", "always"];
-/// The largest file of numbers that is read.
+/// The largest file of numbers that is accepted.
 const MAX_FILE: u64 = 64 << 20;
-/// The largest value: in nanoseconds or bytes it stays far from overflow.
+/// The largest value: in nanoseconds or bytes it does not overflow.
 const MOST: f64 = 1e18;
 
-/// What the numbers of [`Amounts`] count.
+/// The unit of the numbers in [`Amounts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds.
@@ -44,20 +44,21 @@ impl fmt::Display for Unit {
     }
 }
 
-/// The units of times and amounts, for messages: "ns, us, ms, s, ...".
+/// The units of times and amounts, for error messages: "ns, us, ms, s, ...".
 pub const UNITS: [&[&str]; 3] = [Span::UNITS, Bytes::UNITS, Packets::UNITS];
 
 /// A distribution of times or of amounts of data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Amounts {
-    /// How they are distributed.
+    /// The distribution of the numbers.
     pub distribution: Distribution,
-    /// What its numbers count.
+    /// Their unit.
     pub unit: Unit,
 }
 
 impl Amounts {
-    /// As [`FromStr`], and "empirical FILE UNIT" too, the file's path taken from `dir`.
+    /// As [`FromStr`], but also accepts "empirical FILE UNIT", with the file's path relative to
+    /// `dir`.
     ///
     /// # Errors
     /// What is wrong, and what to write instead.
@@ -90,7 +91,7 @@ impl Amounts {
         Err(GrammarError::new(problem))
     }
 
-    /// The same, amounts in bytes as packets of `packet` bytes.
+    /// The same, with amounts in bytes converted to packets of `packet` bytes.
     #[must_use]
     pub fn in_packets(self, packet: Bytes) -> Amounts {
         if self.unit != Unit::Bytes {
@@ -150,7 +151,7 @@ impl FromStr for Amounts {
     }
 }
 
-/// As it is read. Files of numbers are written out, as no text is read.
+/// As it is parsed. Files of numbers are written out, which is not parsed.
 impl fmt::Display for Amounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = self.unit;
@@ -177,7 +178,7 @@ fn split(text: &str) -> (&str, &str) {
     (word, rest.trim())
 }
 
-/// What follows the number in `text`.
+/// The text after the number in `text`.
 fn unit(text: &str) -> &str {
     text.trim_start_matches(|c: char| c.is_ascii_digit() || "+-._eE".contains(c)).trim()
 }
@@ -187,7 +188,7 @@ fn number(text: &str) -> Result<f64, GrammarError> {
     number.ok_or_else(|| GrammarError::new(format!("\"{text}\" is no number")))
 }
 
-/// What a number of some unit is multiplied and divided by to become one of a [`Unit`].
+/// The factor and divisor that convert a number from some unit to a [`Unit`].
 #[derive(Clone, Copy)]
 struct Scale {
     times: f64,
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_are_read_as_written() {
+    fn distributions_are_parsed() {
         assert_eq!(distribution("5 s"), Distribution::Fixed(5.0));
         assert_eq!(distribution("fixed 100 ms"), Distribution::Fixed(0.1));
         assert_eq!(distribution("exp 5 s"), Distribution::Exponential { mean: 5.0 });
@@ -352,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_distribution_is_refused_with_a_remedy() {
+    fn invalid_distributions_are_rejected_with_a_remedy() {
         for (text, part) in [
             ("", "is no distribution: give one of"),
             ("5", "\"5\" is neither a time nor an amount"),

@@ -1,4 +1,4 @@
-//! [`Buffer`]: how much may wait at a link, as written.
+//! [`Buffer`]: the text form of a queue limit.
 
 use crate::error::GrammarError;
 use exm_link::Limit;
@@ -10,22 +10,22 @@ use std::str::FromStr;
 /// The most bandwidth-delay products.
 const MAX_BDP: f64 = 1e12;
 
-/// How much may wait at a link: "1000 packets", "250 kB", "5 BDP" or "unlimited".
+/// A queue limit: "1000 packets", "250 kB", "5 BDP" or "unlimited".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
-    /// What the text says.
+    /// A fixed limit.
     Limit(Limit),
-    /// So many times the product of the link's rate and the round-trip propagation delay across it, the
-    /// longest where there are several.
+    /// A multiple of the link's rate times the round-trip propagation delay across it, the longest if
+    /// there are several.
     Bdp(f64),
 }
 
 impl Buffer {
-    /// As much as comes.
+    /// No limit.
     pub const UNLIMITED: Buffer = Buffer::Limit(Limit::Unlimited);
 
-    /// The limit for a link of `rate` across which a round trip takes `rtt`; a multiple of the product
-    /// of both becomes packets of `packet`, rounded up, at least one.
+    /// The limit for a link of `rate` with the round-trip propagation delay `rtt`; a multiple of the
+    /// BDP becomes packets of `packet`, rounded up, at least one.
     pub fn limit(self, rate: Rate, rtt: Span, packet: Bytes) -> Limit {
         match self {
             Buffer::Limit(limit) => limit,
@@ -63,7 +63,7 @@ impl FromStr for Buffer {
     }
 }
 
-/// As it is read.
+/// As it is parsed.
 impl fmt::Display for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_read_as_written() {
+    fn buffers_are_parsed() {
         let limit = |text: &str| {
             let buffer = text.parse::<Buffer>().expect(text);
             assert_eq!(buffer.to_string().parse(), Ok(buffer));

@@ -1,4 +1,4 @@
-//! [`FileError`]: what is wrong with a file, where, and what to do about it.
+//! [`FileError`]: what is wrong with a file, where, and how to fix it.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 pub struct GrammarError(String);
 
 impl GrammarError {
-    /// The error that reads `problem`.
+    /// The error with the message `problem`.
     pub fn new(problem: impl Into<String>) -> GrammarError {
         GrammarError(problem.into())
     }
@@ -21,22 +21,22 @@ impl From<GrammarError> for String {
     }
 }
 
-/// What is wrong with a file: the file and line, the line itself, the problem and its remedy.
+/// What is wrong with a file: the file and line, the text of the line, the problem and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
     file: String,
-    /// The number of the line, from 1 on, and its text.
+    /// The number of the line, counted from 1, and its text.
     line: Option<(usize, String)>,
     problem: String,
 }
 
 impl FileError {
-    /// What is wrong and what to do about it.
+    /// What is wrong, and how to fix it.
     pub fn problem(&self) -> &str {
         &self.problem
     }
 
-    /// The number of the line, from 1 on, where the problem has one.
+    /// The number of the line, counted from 1, if the problem has one.
     pub fn line(&self) -> Option<usize> {
         self.line.as_ref().map(|&(number, _)| number)
     }
@@ -55,16 +55,16 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// The text that was read, to point at in errors.
+/// The text that was read, for quoting in errors.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
-    /// What the file is called.
+    /// The name of the file.
     pub file: String,
-    /// The whole of it.
+    /// The whole text.
     pub text: String,
 }
 
-/// A place in a [`Source`]: the offset of its first byte, where the problem has a place.
+/// A position in a [`Source`]: the offset of its first byte, if the problem has one.
 pub type Place = Option<usize>;
 
 impl Source {
@@ -78,15 +78,15 @@ impl Source {
         FileError { file: self.file.clone(), line, problem: problem.into() }
     }
 
-    /// The parser's error, told in our words: see [`explain`].
+    /// The parser's error, reworded: see [`explain`].
     pub fn parse_error(&self, error: &toml::de::Error) -> FileError {
         let place = error.span().map(|Range { start, .. }| start);
         self.error(place, explain(error.message()))
     }
 }
 
-/// What the parser of TOML said, in our words: where it found an unknown key, with the nearest known
-/// one. `message` is [`toml::de::Error::message`].
+/// Rewords the message of the TOML parser: an unknown key is shown with the nearest known one.
+/// `message` is [`toml::de::Error::message`].
 pub fn explain(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if message.starts_with("unknown field")
@@ -107,7 +107,7 @@ pub fn explain(message: &str) -> String {
     message.trim_end().replace('\n', "; ").replace('`', "\"")
 }
 
-/// The one of `known` that `unknown` may have been meant for, where one is so near.
+/// The one of `known` that is most similar to `unknown`, if any is similar enough.
 pub fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
@@ -117,7 +117,7 @@ pub fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, name)| name)
 }
 
-/// "did you mean ...?" where one of `known` is near `unknown`, or the list of them.
+/// "did you mean ...?" if one of `known` is similar to `unknown`, otherwise the list of them.
 pub fn suggest(unknown: &str, known: &[&str]) -> String {
     match (nearest(unknown, known), known) {
         (Some(name), _) => format!("did you mean \"{name}\"?"),
@@ -143,10 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn a_number_below_zero_is_told_of_plainly() {
+    fn negative_numbers_are_explained() {
         let error = toml::from_str::<std::collections::BTreeMap<String, u64>>("senders = -1");
-        let said = explain(error.expect_err("no such number").message());
-        assert_eq!(said, "-1 cannot stand here: give a whole number from 0 up");
+        let message = explain(error.expect_err("no such number").message());
+        assert_eq!(message, "-1 cannot stand here: give a whole number from 0 up");
     }
 
     #[test]

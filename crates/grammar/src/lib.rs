@@ -10,15 +10,15 @@ pub use error::{FileError, GrammarError, Place, Source, explain, nearest, sugges
 
 use exm_link::{QueueError, QueueKind};
 
-/// A queue, as written: "codel", or "codel target=5ms,interval=50ms".
+/// Parses a queue: "codel", or "codel target=5ms,interval=50ms".
 ///
 /// # Errors
-/// What is wrong, with the nearest name where one is misspelt.
+/// What is wrong, with the nearest name if one is misspelt.
 pub fn queue(text: &str) -> Result<QueueKind, GrammarError> {
     text.parse().map_err(|error| queue_error(&error))
 }
 
-/// What is wrong with a queue, with the nearest name where one is misspelt.
+/// What is wrong with a queue, with the nearest name if one is misspelt.
 pub fn queue_error(error: &QueueError) -> GrammarError {
     GrammarError::new(match error {
         QueueError::UnknownDiscipline(name) => {

@@ -1,5 +1,5 @@
-//! What a packet costs in each queue discipline: a packet in and a packet out, where 100 packets of
-//! 16 flows wait.
+//! The cost of a packet in each queue discipline: enqueue and dequeue, with 100 packets of 16 flows
+//! waiting.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use exm_link::{Ecn, Limit, Packet, QueueActions, QueueConfig, QueueKind};
@@ -25,7 +25,7 @@ fn disciplines(criterion: &mut Criterion) {
         let mut packet_at = |now| {
             number += 1;
             let flow = (number * 7 % FLOWS) as u32;
-            // Marked where others would be dropped, so that as many go on waiting.
+            // Marked where they would otherwise be dropped, so that the queue keeps its length.
             Packet { ecn: Ecn::Capable, ..Packet::new(flow, number, 1500, now) }
         };
         for _ in 0..WAITING {

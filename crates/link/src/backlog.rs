@@ -1,9 +1,9 @@
-//! [`Backlog`]: the one queue of the disciplines that have just one.
+//! [`Backlog`]: the queue of the disciplines that have only one.
 
 use crate::{Limit, Packet};
 use std::collections::VecDeque;
 
-/// Packets in the order of their coming, and their bytes.
+/// Packets in order of arrival, and the sum of their sizes.
 #[derive(Clone, Debug)]
 pub struct Backlog {
     limit: Limit,
@@ -20,13 +20,13 @@ impl Backlog {
         self.limit = limit;
     }
 
-    /// Whether there is no room for one packet more, of `size` bytes.
+    /// Whether there is no room for another packet of `size` bytes.
     #[inline]
     pub(crate) fn is_full(&self, size: u32) -> bool {
         self.limit.is_full(self.waiting.len(), self.bytes, size)
     }
 
-    /// Whether a packet of `size` bytes does not fit even where nothing waits.
+    /// Whether a packet of `size` bytes does not fit even into an empty queue.
     #[inline]
     pub(crate) fn can_never_hold(&self, size: u32) -> bool {
         self.limit.is_full(0, 0, size)

@@ -1,9 +1,9 @@
-//! [`Bins`]: a queue for each flow, or nearly, in turn.
+//! [`Bins`]: hashed per-flow queues, served in turn.
 //!
-//! What FQ-CoDel and sfqCoDel share: flows are hashed into bins, each with a queue and a CoDel of
-//! its own, and the bins that have packets are served by deficit round robin (Shreedhar &
+//! The part that FQ-CoDel and sfqCoDel share: flows are hashed into bins, each with a queue and a
+//! CoDel of its own, and the bins that have packets are served by deficit round robin (Shreedhar &
 //! Varghese, SIGCOMM 1995). Everything is in arrays, linked by index: nothing is allocated, and a
-//! bin is a line of the cache.
+//! bin fits a cache line.
 
 use crate::dropper::{Dropper, Law};
 use crate::slab::{List, Slab};
@@ -13,16 +13,16 @@ use exm_units::{Bytes, Instant};
 /// No bin.
 const NONE: u32 = u32::MAX;
 
-/// The most bins there may be: RFC 8290 (section 5.2.5) leaves the number to its user.
+/// The maximum number of bins: RFC 8290 (section 5.2.5) leaves it to the user.
 const MAX_BINS: u32 = 65_536;
 
-/// In whose favour bins are told apart.
+/// How bins are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Bins that were empty go before the others until their first quantum is spent; the fattest
     /// bin has the most bytes (RFC 8290).
     SparseFirst,
-    /// All bins are alike; the longest bin has the most packets (McKenney, INFOCOM 1990).
+    /// All bins are equal; the longest bin has the most packets (McKenney, INFOCOM 1990).
     Plain,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Whether it can be.
+    /// Checks that such bins can be built.
     pub(crate) fn check(&self) -> Result<(), ImpossibleSetting> {
         if !(1..=MAX_BINS).contains(&self.bins) {
             let must = format!("it must be from 1 to {MAX_BINS}, such as 1024");
@@ -58,29 +58,29 @@ struct Bin {
     /// The next bin in its round.
     next: u32,
     bytes: u64,
-    /// How many bytes it may still send before its turn is over; below zero after a packet that was
-    /// larger than what was left.
+    /// How many bytes it may still send in its turn; negative after a packet that was larger than
+    /// the rest of its quantum.
     credit: i32,
     /// Whether it is in a round.
     listed: bool,
 }
 
-/// Bins in the order of their turns.
+/// Bins in the order of their turns, as a linked list.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     head: u32,
     tail: u32,
 }
 
-/// All bins and what is in them.
+/// All bins and their packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Bins {
     law: Law,
     order: Order,
     quantum: i32,
     limit: Limit,
-    /// Mixed into the hash, so that which flows share a bin differs between links and seeds (RFC
-    /// 8290, section 4.1; the perturbation of McKenney's, which here stays the same for a run).
+    /// Mixed into the hash, so that the flows that share a bin differ between links and seeds (RFC
+    /// 8290, section 4.1; McKenney's perturbation, which here is constant for a run).
     salt: u64,
     slab: Slab,
     bins: Box<[Bin]>,
@@ -119,8 +119,8 @@ impl Bins {
         }
     }
 
-    /// From now on at most `limit` may wait: the next packet that arrives makes the longest bins
-    /// give up what is more.
+    /// Limits the queue to `limit` from now on: when the next packet arrives, the longest bins drop
+    /// the excess.
     pub(crate) fn set_limit(&mut self, limit: Limit) {
         self.limit = limit;
     }
@@ -140,8 +140,8 @@ impl Bins {
         ((hash * self.bins.len() as u64) >> 32) as u32
     }
 
-    /// Takes `packet` in; if that is too much, the longest bins lose packets from their heads (RFC
-    /// 8290, section 4.1).
+    /// Enqueues `packet`; if that exceeds the limit, the longest bins drop packets from their heads
+    /// (RFC 8290, section 4.1).
     #[inline]
     pub(crate) fn enqueue(&mut self, packet: Packet, actions: &mut QueueActions) {
         let index = self.bin_of(packet.flow);
@@ -198,8 +198,8 @@ impl Bins {
                     bin.credit.saturating_sub(i32::try_from(packet.size).unwrap_or(i32::MAX));
                 return Some(packet);
             }
-            // An empty bin that was fresh waits a round before it may be so again, or a flow that
-            // sends a packet at a time would starve the others.
+            // A new bin that is now empty waits a round before it may be new again; otherwise a
+            // flow that sends one packet at a time would starve the others.
             round.pop(&mut self.bins);
             if is_fresh {
                 self.old.push(index, &mut self.bins);
@@ -209,8 +209,9 @@ impl Bins {
         }
     }
 
-    /// Drops the packet at the head of the longest bin. That bin is looked for among those that
-    /// have packets: they are few where flows are, and looking is only done when a packet is lost.
+    /// Drops the packet at the head of the longest bin. It is searched for among the bins that have
+    /// packets: there are as few of them as flows, and the search runs only when a packet is
+    /// dropped.
     #[cold]
     fn drop_from_longest(&mut self, actions: &mut QueueActions) {
         let length = |bin: &Bin| match self.order {
@@ -222,7 +223,7 @@ impl Bins {
             let mut index = round.head;
             while index != NONE {
                 let bin = &self.bins[index as usize];
-                // Packets without bytes count for bins, too.
+                // Packets without bytes count in the choice of a bin, too.
                 let size = (bin.packets > 0).then(|| length(bin));
                 if size > most {
                     (longest, most) = (index, size);
@@ -254,7 +255,7 @@ impl Round {
         self.tail = index;
     }
 
-    /// Takes out the first one, which there must be.
+    /// Removes the first bin, which must exist.
     #[inline]
     fn pop(&mut self, bins: &mut [Bin]) {
         self.head = bins[self.head as usize].next;
@@ -294,9 +295,9 @@ mod tests {
         bins.dequeue(Instant::ZERO, &mut QueueActions::default()).map(|packet| packet.flow)
     }
 
-    /// Flows that always have packets get as many bytes, whatever the sizes of their packets.
+    /// Backlogged flows get equal bytes, whatever the sizes of their packets.
     #[test]
-    fn sizes_of_packets_do_not_matter() {
+    fn packet_sizes_do_not_affect_fairness() {
         for order in [Order::SparseFirst, Order::Plain] {
             let mut bins = bins(order, Limit::Unlimited);
             let sizes = [1500, 100, 700, 9000, 1];
@@ -310,7 +311,7 @@ mod tests {
                 let flow = take(&mut bins).expect("a packet");
                 sent[flow as usize] += u64::from(sizes[flow as usize]);
             }
-            // No two are ever further apart than a packet and a quantum of each.
+            // No two flows are ever further apart than a packet and a quantum of each.
             for bytes in sent {
                 assert!((80_000 - 9000 - 3028..=80_000 + 9000).contains(&bytes), "{sent:?}");
             }
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_sends_little_goes_first_where_it_should() {
+    fn a_sparse_flow_goes_first_in_fq_codel_only() {
         for (order, place) in [(Order::SparseFirst, 1), (Order::Plain, 4)] {
             let mut bins = bins(order, Limit::Unlimited);
             for flow in 0..4 {
@@ -332,7 +333,7 @@ mod tests {
         }
     }
 
-    /// What it sends next, within the round, waits for its turn.
+    /// Packets that it sends within the round wait for its turn.
     #[test]
     fn a_flow_cannot_stay_new_by_sending_a_packet_at_a_time() {
         let mut bins = bins(Order::SparseFirst, Limit::Unlimited);
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_dropped_from_the_longest() {
+    fn the_longest_bin_drops_the_excess() {
         for (order, loser) in [(Order::SparseFirst, 1), (Order::Plain, 0)] {
             let mut bins = bins(order, Limit::Packets(Packets::new(15)));
             (0..10).for_each(|_| put(&mut bins, 0, 100));
@@ -361,13 +362,13 @@ mod tests {
         }
     }
 
-    /// Another salt, other neighbours; and bins are evenly filled.
+    /// A different salt gives different bin sharing; and bins are evenly filled.
     #[test]
     fn flows_are_spread_evenly() {
         let mut bins = bins(Order::Plain, Limit::Unlimited);
         let mut counts = vec![0u32; 1024];
         (0..102_400).for_each(|flow| counts[bins.bin_of(flow) as usize] += 1);
-        // 100 each, and a standard deviation of 10.
+        // 100 each, with a standard deviation of 10.
         assert!(counts.iter().all(|count| (50..160).contains(count)));
         let before: Vec<u32> = (0..100).map(|flow| bins.bin_of(flow)).collect();
         bins.salt += 1;

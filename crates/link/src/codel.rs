@@ -1,4 +1,4 @@
-//! [`CoDel`]: one queue whose sojourn times are held near a target.
+//! [`CoDel`]: one queue that keeps sojourn times near a target.
 
 use crate::backlog::Backlog;
 use crate::dropper::{Dropper, INTERVAL, Law, MTU, Root, TARGET};
@@ -6,9 +6,10 @@ use crate::parameters::parameters;
 use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
 use exm_units::{Bytes, Instant, Span};
 
-/// CoDel (RFC 8289; Nichols & Jacobson, ACM Queue 2012): first in, first out, where packets that
-/// waited too long for too long are dropped, or marked, as they leave. What does not fit is dropped
-/// as it comes. The law's square root is taken as Linux takes it, by Newton's iteration.
+/// CoDel (RFC 8289; Nichols & Jacobson, ACM Queue 2012): a FIFO queue from which packets are
+/// dropped, or marked, as they leave if sojourn times stay above a target for too long. Packets
+/// that exceed the limit are dropped on arrival. The control law's square root is computed by
+/// Newton's iteration, as in Linux.
 #[derive(Clone, Debug)]
 pub struct CoDel {
     law: Law,
@@ -19,16 +20,16 @@ pub struct CoDel {
 /// The parameters of [`CoDel`], by default those of RFC 8289.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoDelSettings {
-    /// The sojourn time that may stand: 5 ms (section 4).
+    /// The target sojourn time: 5 ms (section 4).
     pub target: Span,
-    /// How long it may stand above the target: 100 ms, about the longest usual round trip (section
-    /// 4).
+    /// How long sojourn times may exceed the target: 100 ms, about the longest usual round trip
+    /// (section 4).
     pub interval: Span,
-    /// A queue with no more behind its head is never too long: 1500 B, a packet of the Ethernet's
-    /// largest size (section 5).
+    /// With no more than this behind the head, nothing is dropped: 1500 B, the largest Ethernet
+    /// packet (section 5).
     pub mtu: Bytes,
-    /// Whether packets whose senders understand it are marked instead of dropped: true. A marked
-    /// packet counts as a drop, and goes on.
+    /// Whether ECN-capable packets are marked instead of dropped: true. A marked packet counts as a
+    /// drop, but is forwarded.
     pub ecn: bool,
 }
 

@@ -1,17 +1,17 @@
-//! [`DropHead`]: the plain queue that gives up the oldest.
+//! [`DropHead`]: a FIFO queue that drops the oldest packets.
 
 use crate::backlog::Backlog;
 use crate::fifo::{Admission, Fifo};
 use crate::parameters::parameters;
 use crate::{Packet, QueueActions};
 
-/// First in, first out; a packet that finds the queue full takes the place of the oldest ones.
+/// A FIFO queue; a packet that finds it full replaces the oldest ones.
 ///
-/// Senders learn of congestion a queue's length sooner than from [`crate::DropTail`], and what
-/// waits is never staler than it must be (Lakshman, Neidhardt & Ott, INFOCOM 1996).
+/// Senders learn of congestion one queueing delay sooner than from [`crate::DropTail`], and the
+/// waiting packets are as recent as possible (Lakshman, Neidhardt & Ott, INFOCOM 1996).
 pub type DropHead = Fifo<ForgetOldest>;
 
-/// What makes a queue [`DropHead`].
+/// The admission rule of [`DropHead`].
 #[derive(Clone, Debug)]
 pub struct ForgetOldest;
 
@@ -32,7 +32,7 @@ impl Admission for ForgetOldest {
 
     #[inline]
     fn admit(&self, backlog: &mut Backlog, packet: Packet, actions: &mut QueueActions) {
-        // For what never fits, nothing else shall go.
+        // A packet that never fits must not displace others.
         if backlog.can_never_hold(packet.size) {
             actions.drop(packet);
             return;
@@ -53,7 +53,7 @@ mod tests {
     use exm_units::{Bytes, Instant};
 
     #[test]
-    fn the_oldest_make_room_and_the_hopeless_is_refused() {
+    fn the_oldest_make_room_and_a_packet_that_never_fits_is_dropped() {
         let mut queue = DropHead::new(&DropHeadSettings {}, config(Limit::Bytes(Bytes::new(3000))));
         let mut actions = QueueActions::default();
         for (sequence, size) in [(0, 1000), (1, 1000), (2, 1000), (3, 1500), (4, 3001)] {

@@ -1,14 +1,14 @@
-//! [`DropTail`]: the plain queue.
+//! [`DropTail`]: a FIFO queue that drops the newest packets.
 
 use crate::backlog::Backlog;
 use crate::fifo::{Admission, Fifo};
 use crate::parameters::parameters;
 use crate::{Packet, QueueActions};
 
-/// First in, first out; a packet that finds the queue full is dropped.
+/// A FIFO queue; a packet that finds it full is dropped.
 pub type DropTail = Fifo<RefuseNewest>;
 
-/// What makes a queue [`DropTail`].
+/// The admission rule of [`DropTail`].
 #[derive(Clone, Debug)]
 pub struct RefuseNewest;
 
@@ -51,7 +51,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes and goes: first in, first out, never above the limit, nothing vanishes.
+        /// For any arrivals and departures: FIFO order, never above the limit, no packet vanishes.
         #[test]
         fn keeps_order_limit_and_count(
             steps in prop::collection::vec(prop::option::of(40u32..1500), 1..300),

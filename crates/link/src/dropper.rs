@@ -1,9 +1,9 @@
 //! [`Dropper`]: CoDel's control law, for one queue.
 //!
-//! The law of RFC 8289: while packets have waited longer than a target for a whole interval, one is
-//! dropped as it leaves, and the next one sooner and sooner, after the interval divided by the
-//! square root of the count, until they no longer wait so long. Routers come near that root by one
-//! step of Newton's iteration a drop.
+//! The law of RFC 8289: once sojourn times have exceeded a target for a whole interval, a packet is
+//! dropped as it leaves, and further ones at decreasing distances (the interval divided by the
+//! square root of the count) until sojourn times fall below the target. Routers approximate that
+//! root by one step of Newton's iteration per drop.
 
 use crate::{ImpossibleSetting, Packet, QueueActions};
 use exm_units::{Bytes, Instant, Span};
@@ -11,41 +11,42 @@ use exm_units::{Bytes, Instant, Span};
 /// CoDel's target sojourn time (RFC 8289, section 4: 5 % of the interval).
 pub(crate) const TARGET: Span = Span::from_millis(5);
 
-/// CoDel's interval: about the round trip of the slowest flow it should do justice (RFC 8289,
-/// section 4).
+/// CoDel's interval: about the RTT of the slowest flow that it should serve well (RFC 8289, section
+/// 4).
 pub(crate) const INTERVAL: Span = Span::from_millis(100);
 
-/// Ethernet's: a queue with no more than one such packet is never too long (RFC 8289, section 5.3,
-/// `maxpacket`, which should be the interface's).
+/// Ethernet's MTU: a queue with no more than one such packet is never too long (RFC 8289, section
+/// 5.3, `maxpacket`, which should be the interface's).
 pub(crate) const MTU: Bytes = Bytes::new(1500);
 
-/// How long the count of the last time is remembered, in intervals (RFC 8289, section 5.5).
+/// How long the count of the last dropping state is remembered, in intervals (RFC 8289, section
+/// 5.5).
 const MEMORY: u64 = 16;
 
-/// The constants of the law.
+/// The parameters of the law.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Law {
     pub(crate) target: Span,
     pub(crate) interval: Span,
     pub(crate) mtu: Bytes,
-    /// Whether to mark instead of dropping where that is possible.
+    /// Whether to mark instead of dropping where possible.
     pub(crate) ecn: bool,
-    /// How the square root of the count is taken.
+    /// How the square root of the count is computed.
     pub(crate) root: Root,
 }
 
-/// How the square root of the count is taken.
+/// How the square root of the count is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
-    /// By one step of Newton's iteration a drop, from what it was at the last one, as Linux does,
-    /// and ns-3: the second drop follows the first after half the interval, not 0.71 of it.
+    /// By one step of Newton's iteration per drop, as in Linux and ns-3: the second drop follows
+    /// the first after half the interval, not 0.71 of it.
     Newton,
-    /// As it is, as in RFC 8289 and ns-2.
+    /// Exactly, as in RFC 8289 and ns-2.
     Exact,
 }
 
 impl Law {
-    /// Whether it can be.
+    /// Checks that the parameters are possible.
     pub(crate) fn check(&self) -> Result<(), ImpossibleSetting> {
         let zero = |name, span: Span| {
             let must = "it must be longer than zero, such as \"5 ms\" or \"100 ms\"";
@@ -55,26 +56,26 @@ impl Law {
         zero("interval", self.interval)
     }
 
-    /// Marks `packet` where that may stand for a drop.
+    /// Marks `packet` if that may replace a drop.
     #[inline]
     fn marks(&self, packet: &mut Packet, actions: &mut QueueActions) -> bool {
         self.ecn && actions.mark(packet)
     }
 }
 
-/// What CoDel knows of one queue (RFC 8289, section 5.2).
+/// CoDel's state of one queue (RFC 8289, section 5.2).
 #[derive(Clone, Debug)]
 pub(crate) struct Dropper {
-    /// When sojourn times will have been above the target for an interval; [`Instant::MAX`] while
-    /// they are not above it.
+    /// When sojourn times will have exceeded the target for an interval; [`Instant::MAX`] while
+    /// they do not exceed it.
     first_above: Instant,
     /// When to drop next, while dropping.
     drop_next: Instant,
     /// Drops since dropping began.
     count: u32,
-    /// What `count` was when dropping last began.
+    /// The value of `count` when dropping last began.
     last_count: u32,
-    /// One over the square root of `count`, nearly: Newton's.
+    /// Newton's approximation of one over the square root of `count`.
     inverse: f32,
     dropping: bool,
 }
@@ -89,8 +90,8 @@ impl Dropper {
         dropping: false,
     };
 
-    /// The next packet to leave a queue at `now`: `pop` takes one from its head, and tells how many
-    /// bytes are left behind it (RFC 8289, section 5.5, `dequeue`).
+    /// The next packet to leave a queue at `now`: `pop` removes one from its head and returns how
+    /// many bytes are left behind it (RFC 8289, section 5.5, `dequeue`).
     #[inline]
     pub(crate) fn dequeue(
         &mut self,
@@ -114,7 +115,8 @@ impl Dropper {
         }
     }
 
-    /// Takes a packet, and tells whether sojourn times have been above the target for an interval.
+    /// Removes a packet, and returns whether sojourn times have exceeded the target for an
+    /// interval.
     #[inline]
     fn take(
         &mut self,
@@ -137,7 +139,7 @@ impl Dropper {
         (Some(packet), now >= self.first_above)
     }
 
-    /// Begins to drop, with `head`.
+    /// Enters the dropping state, with `head`.
     #[cold]
     fn begin(
         &mut self,
@@ -147,8 +149,7 @@ impl Dropper {
         (mut head, mut pop): (Packet, impl FnMut() -> Option<(Packet, u64)>),
     ) -> Option<Packet> {
         self.dropping = true;
-        // If dropping ended a short while ago, the rate at which it ended is a good one to begin
-        // with.
+        // If dropping ended a short while ago, it resumes near the rate at which it ended.
         let drops = self.count - self.last_count;
         let recent = now.saturating_since(self.drop_next) / MEMORY < law.interval;
         if drops > 1 && recent {
@@ -165,7 +166,7 @@ impl Dropper {
         self.take(law, now, &mut pop).0
     }
 
-    /// The count is `count` now, and its root follows.
+    /// Sets the count, and updates its root.
     fn count_to(&mut self, count: u32) {
         self.count = count;
         self.inverse *= (3.0 - count as f32 * self.inverse * self.inverse) / 2.0;
@@ -181,7 +182,7 @@ impl Dropper {
         last.saturating_add(Span::from_nanos(nanos.round() as u64))
     }
 
-    /// Goes on dropping, with `head`, as long as it is time to.
+    /// Drops further packets, starting with `head`, while they are due.
     #[cold]
     fn go_on(
         &mut self,
@@ -222,7 +223,7 @@ mod tests {
         Instant::from_nanos(nanos)
     }
 
-    /// A queue that never ends, of packets that came at time zero.
+    /// An endless queue of packets that arrived at time zero.
     fn standing(ecn: Ecn) -> impl FnMut() -> Option<(Packet, u64)> {
         move || {
             let packet = Packet { ecn, ..Packet::new(0, 0, 1500, Instant::ZERO) };
@@ -230,7 +231,7 @@ mod tests {
         }
     }
 
-    /// When a standing queue that is looked at all the time loses or marks packets.
+    /// When a standing queue that is polled all the time drops or marks packets.
     fn times(law: &Law, dropper: &mut Dropper, ecn: Ecn, count: usize) -> Vec<u64> {
         let mut actions = QueueActions::default();
         let mut pop = standing(ecn);
@@ -252,11 +253,12 @@ mod tests {
         seen
     }
 
-    /// The interval, then the interval over the square roots of 1, 2, 3, ..., to the nanosecond.
+    /// The interval, then the interval divided by the square roots of 1, 2, 3, ..., to the
+    /// nanosecond.
     #[test]
-    fn a_standing_queue_is_dropped_from_by_the_law() {
+    fn drops_from_a_standing_queue_follow_the_law() {
         let golden = [
-            105_000_000, // the target passed, and an interval
+            105_000_000, // the target plus an interval
             205_000_000, // 100 ms / sqrt(1) later
             275_710_678, // 100 ms / sqrt(2)
             333_445_705, // 100 ms / sqrt(3)
@@ -269,10 +271,10 @@ mod tests {
         assert_eq!(times(&LAW, &mut Dropper::NEW.clone(), Ecn::Capable, 8), golden);
     }
 
-    /// Newton's iteration by hand, one step a drop: 1, 1/2, 9/16, 0.4878, ..., which then are the
-    /// roots of 1/n.
+    /// Newton's iteration by hand, one step per drop: 1, 1/2, 9/16, 0.4878, ..., which approaches
+    /// the root of 1/n.
     #[test]
-    fn routers_come_near_the_root() {
+    fn newton_approximates_the_root() {
         let law = Law { root: Root::Newton, ..LAW };
         let seen = times(&law, &mut Dropper::NEW.clone(), Ecn::NotCapable, 100);
         assert_eq!(seen[..5], [105_000_000, 205_000_000, 255_000_000, 311_250_000, 360_029_297]);
@@ -280,9 +282,9 @@ mod tests {
         assert!((last * 99f64.sqrt() - 1.0).abs() < 1e-3, "{last}");
     }
 
-    /// It begins again with the drops of the last time, if that was within 16 intervals.
+    /// Dropping resumes at its last rate if it ended within 16 intervals.
     #[test]
-    fn a_short_rest_is_no_new_beginning() {
+    fn a_short_pause_does_not_reset_the_count() {
         for (rest, count) in [(Span::from_secs(1), 7), (Span::from_secs(2), 1)] {
             let mut dropper = Dropper::NEW;
             times(&LAW, &mut dropper, Ecn::NotCapable, 8);
@@ -299,9 +301,9 @@ mod tests {
         }
     }
 
-    /// A link that looks seldom drops what is due in one go.
+    /// A link that polls rarely drops everything due at once.
     #[test]
-    fn drops_that_are_due_are_made_up_for() {
+    fn overdue_drops_are_made_at_once() {
         let mut dropper = Dropper::NEW;
         let mut actions = QueueActions::default();
         for millis in [5, 105, 400] {

@@ -1,4 +1,4 @@
-//! [`FqCoDel`] and [`SfqCoDel`]: a queue for each flow, each of them under CoDel.
+//! [`FqCoDel`] and [`SfqCoDel`]: per-flow queues, each under CoDel.
 
 use crate::bins::{Bins, Order, Plan};
 use crate::dropper::{INTERVAL, Law, MTU, Root, TARGET};
@@ -8,41 +8,40 @@ use exm_units::{Bytes, Instant, Span};
 use std::marker::PhantomData;
 
 /// FQ-CoDel (RFC 8290): flows are hashed into bins, each with a queue under CoDel of its own. Bins
-/// are served by deficit round robin, and those that were empty before go first. When too much
-/// waits, the bin with the most bytes loses the packet at its head. CoDel's square root is taken as
-/// Linux takes it.
+/// are served by deficit round robin, new ones first. When the limit is exceeded, the bin with the
+/// most bytes drops the packet at its head. CoDel's square root is computed as in Linux.
 ///
-/// The limit is the link's; RFC 8290 (section 5.2.3) has 10 240 packets.
+/// The limit is the link's; RFC 8290 (section 5.2.3) recommends 10 240 packets.
 pub type FqCoDel = FairCoDel<SparseFirst>;
 
-/// sfqCoDel: stochastic fair queueing (McKenney, INFOCOM 1990) with a CoDel for each bin, which
-/// the papers on Remy compare with. It is what [`FqCoDel`] was before sparse flows were told apart:
-/// no bin goes first, and when too much waits, the bin with the most packets loses the one at its
-/// head. CoDel's square root is exact, as in ns-2.
+/// sfqCoDel: stochastic fair queueing (McKenney, INFOCOM 1990) with a CoDel for each bin, with
+/// which the papers on Remy compare. It is the predecessor of [`FqCoDel`] that does not prefer
+/// sparse flows: no bin goes first, and when the limit is exceeded, the bin with the most packets
+/// drops the one at its head. CoDel's square root is exact, as in ns-2.
 pub type SfqCoDel = FairCoDel<AllAlike>;
 
-/// Flows in bins that are served in turn, each bin under CoDel; `T` says how bins are told apart.
+/// Per-flow bins served in turn, each bin under CoDel; `T` sets the order of the bins.
 #[derive(Clone, Debug)]
 pub struct FairCoDel<T> {
     bins: Bins,
     turns: PhantomData<T>,
 }
 
-/// How bins take turns.
+/// The order in which bins are served.
 pub trait Turns: Clone {
     /// The discipline's name in files.
     const NAME: &'static str;
-    /// In whose favour bins are told apart.
+    /// How bins are ordered.
     const ORDER: Order;
-    /// How CoDel's law takes its square root.
+    /// How CoDel's law computes its square root.
     const ROOT: Root;
 }
 
-/// Bins that were empty go first: what makes it [`FqCoDel`].
+/// New bins go first: [`FqCoDel`].
 #[derive(Clone, Debug)]
 pub struct SparseFirst;
 
-/// No bin goes first: what makes it [`SfqCoDel`].
+/// No bin goes first: [`SfqCoDel`].
 #[derive(Clone, Debug)]
 pub struct AllAlike;
 
@@ -63,16 +62,15 @@ impl Turns for AllAlike {
 pub struct FairCoDelSettings {
     /// How many bins: 1024 (section 5.2.5).
     pub bins: u32,
-    /// What a bin may send in its turn: 1514 B, an Ethernet frame (section 5.2.4).
+    /// How many bytes a bin may send in its turn: 1514 B, an Ethernet frame (section 5.2.4).
     pub quantum: Bytes,
-    /// CoDel's sojourn time that may stand: 5 ms (section 5.2.2).
+    /// CoDel's target sojourn time: 5 ms (section 5.2.2).
     pub target: Span,
-    /// How long it may stand above the target: 100 ms (section 5.2.1).
+    /// How long sojourn times may exceed the target: 100 ms (section 5.2.1).
     pub interval: Span,
-    /// A queue with no more behind its head is never too long: 1500 B (RFC 8289, section 5).
+    /// With no more than this behind the head, nothing is dropped: 1500 B (RFC 8289, section 5).
     pub mtu: Bytes,
-    /// Whether packets whose senders understand it are marked instead of dropped: true (section
-    /// 5.2.6).
+    /// Whether ECN-capable packets are marked instead of dropped: true (section 5.2.6).
     pub ecn: bool,
 }
 

@@ -1,11 +1,11 @@
-//! [`Fifo`]: the disciplines that are one queue and a rule for what comes.
+//! [`Fifo`]: the disciplines that consist of one FIFO queue and an admission rule.
 
 use crate::backlog::Backlog;
 use crate::{Discipline, Limit, Packet, Parameters, QueueActions, QueueConfig};
 use exm_units::Instant;
 use std::fmt::Debug;
 
-/// What a first-in-first-out queue does with a packet that comes.
+/// What a FIFO queue does with an arriving packet.
 pub trait Admission: Clone {
     /// The discipline's name in files.
     const NAME: &'static str;
@@ -13,14 +13,14 @@ pub trait Admission: Clone {
     /// Its parameters.
     type Settings: Clone + Debug + Default + PartialEq + Parameters;
 
-    /// The rule of these settings.
+    /// The rule with these settings.
     fn new(settings: &Self::Settings) -> Self;
 
-    /// `packet` comes to `backlog`, and is taken in, or it or others are dropped.
+    /// `packet` arrives at `backlog`: it is enqueued, or it or other packets are dropped.
     fn admit(&self, backlog: &mut Backlog, packet: Packet, actions: &mut QueueActions);
 }
 
-/// First in, first out: one queue, and `A` says what is taken in.
+/// A FIFO queue with the admission rule `A`.
 #[derive(Clone, Debug)]
 pub struct Fifo<A> {
     admission: A,
@@ -42,7 +42,7 @@ impl<A: Admission> Discipline for Fifo<A> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Instant, _verdict: &mut QueueActions) -> Option<Packet> {
+    fn dequeue(&mut self, _now: Instant, _actions: &mut QueueActions) -> Option<Packet> {
         self.backlog.pop()
     }
 

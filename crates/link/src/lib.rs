@@ -2,11 +2,11 @@
 //!
 //! # Overview
 //!
-//! What stands behind a link: its queue and its service.
+//! The queue and the service of a link.
 //!
-//! A link takes packets into its [`Queue`], serves one at a time as its [`Service`] allows, loses
+//! A link puts packets into its [`Queue`], serves one at a time as its [`Service`] allows, loses
 //! some at random, and delivers the rest after its propagation delay. Nothing here reads a clock or
-//! a socket: the simulator and the emulator tell what time it is.
+//! a socket: the simulator or the emulator passes the time.
 
 mod backlog;
 mod bins;

@@ -1,43 +1,42 @@
-//! [`Packet`]: what a link knows of a packet.
+//! [`Packet`]: the packet fields that a link uses.
 
 use exm_units::{Instant, Span};
 
-/// A packet on its way: 64 bytes, a line of the cache.
+/// A packet in the network: 64 bytes, one cache line.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// When the sender let it go.
+    /// When the sender sent it.
     pub sent_at: Instant,
-    /// When it came, or will come, to where it is: the queue it waits in or the end of the delay
-    /// it is in.
+    /// When it arrived, or will arrive, at its present place: its queue, or the end of its
+    /// propagation delay.
     pub at: Instant,
     /// How long it has waited in queues so far.
     pub waited: Span,
-    /// Its number, counted from the sender's first.
+    /// Its number, counted from its sender's first packet.
     pub sequence: u64,
-    /// The number of its sender: queues that keep flows apart tell them by it.
+    /// The number of its sender, by which fair queues distinguish flows.
     pub flow: u32,
     /// Which of its sender's flows it belongs to.
     pub epoch: u32,
     /// Its size in bytes.
     pub size: u32,
-    /// Its owner's, such as where on its path it is. Links do not look at it.
+    /// For the owner's use, such as its position on its path. Links ignore it.
     pub tag: u32,
-    /// What it carries for the routers that govern senders (XCP), all zero where its sender is not
-    /// governed.
+    /// The congestion header for XCP routers, all zero where its sender does not use XCP.
     pub header: XcpHeader,
-    /// Whether it may be marked instead of dropped, and whether it was.
+    /// Its ECN codepoint.
     pub ecn: Ecn,
 }
 
 /// The codepoints of explicit congestion notification (RFC 3168, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// Its sender does not understand marks.
+    /// Not ECN-capable.
     #[default]
     NotCapable,
-    /// It may be marked.
+    /// ECN-capable.
     Capable,
-    /// It was marked: congestion experienced.
+    /// Congestion experienced: it was marked.
     Marked,
 }
 
@@ -48,7 +47,7 @@ pub struct XcpHeader {
     pub cwnd: f32,
     /// Its estimate of the round-trip time in seconds, zero before the first: `H_rtt`.
     pub rtt: f32,
-    /// By how many packets the window may change: first what the sender wants, then the least that
+    /// By how many packets the window may change: first the sender's request, then the least that
     /// any router granted: `H_feedback`.
     pub feedback: f32,
 }

@@ -1,24 +1,24 @@
-//! How a queue is written: `codel target=5ms,interval=50ms`, a discipline's name and those of its
-//! parameters that are not as usual, after mahimahi's `--uplink-queue-args`.
+//! The text form of a queue: `codel target=5ms,interval=50ms`, the name of a discipline and its
+//! parameters that differ from the defaults, after mahimahi's `--uplink-queue-args`.
 
 use crate::{ImpossibleSetting, QueueKind};
 use exm_units::{Bytes, Packets, Probability, Span};
 use std::fmt;
 use std::str::FromStr;
 
-/// The parameters of a discipline, by their names in files.
+/// The parameters of a discipline, by the names they have in files.
 pub trait Parameters {
-    /// Each with its value as text, which [`Parameters::set`] reads.
+    /// Each parameter with its value as text, which [`Parameters::set`] reads.
     fn parameters(&self) -> Vec<(&'static str, String)>;
 
-    /// Sets the one called `name`; nothing where none is called that.
+    /// Sets the parameter `name`; none if there is no such parameter.
     ///
     /// # Errors
-    /// The `value` is none: what it should be.
+    /// What the `value` should be, if it cannot be read.
     fn set(&mut self, name: &str, value: &str) -> Option<Result<(), String>>;
 }
 
-/// Implements [`Parameters`] for a type with these fields, which are all it has.
+/// Implements [`Parameters`] for a struct that has exactly these fields.
 macro_rules! parameters {
     ($settings:ident { $($field:ident),* }) => {
         impl $crate::Parameters for $settings {
@@ -40,12 +40,12 @@ macro_rules! parameters {
 }
 pub(crate) use parameters;
 
-/// What a parameter may be.
+/// A type of parameter.
 pub(crate) trait Value: Sized {
     fn read(text: &str) -> Result<Self, String>;
 }
 
-/// Quantities, whose errors say what they should be.
+/// Quantities, whose errors state what they should be.
 macro_rules! quantities {
     ($($type:ty),*) => {
         $(impl Value for $type {
@@ -76,12 +76,12 @@ impl Value for f64 {
     }
 }
 
-/// `value` as one word.
+/// `value` without spaces.
 pub(crate) fn written(value: &impl fmt::Display) -> String {
     value.to_string().replace(' ', "")
 }
 
-/// Why a text is no queue.
+/// Why a text does not describe a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueueError {
@@ -91,9 +91,9 @@ pub enum QueueError {
     UnknownParameter {
         /// The discipline.
         queue: &'static str,
-        /// The name.
+        /// The unknown name.
         parameter: String,
-        /// Those that it has.
+        /// The parameters that it has.
         known: Vec<&'static str>,
     },
     /// A word where a parameter and its value should stand.

@@ -6,11 +6,12 @@ use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueCon
 use exm_random::Stream;
 use exm_units::{Bytes, Instant, Probability, Span};
 
-/// Below this probability, and with little delay, nothing is dropped (RFC 8033, section 4.1).
+/// Below this probability, and with little queueing delay, nothing is dropped (RFC 8033, section
+/// 4.1).
 const SAFE: f64 = 0.2;
 
-/// How the steps of the probability are scaled down while it is small: below the first number, by
-/// the second (RFC 8033, section 4.2).
+/// The factors by which the steps of the probability are scaled down while it is below the first
+/// number (RFC 8033, section 4.2).
 const SCALES: [(f64, f64); 6] = [
     (0.000_001, 1.0 / 2048.0),
     (0.000_01, 1.0 / 512.0),
@@ -20,34 +21,36 @@ const SCALES: [(f64, f64); 6] = [
     (0.1, 1.0 / 2.0),
 ];
 
-/// By how much the probability decays in each update without delay (RFC 8033, section 4.2).
+/// The factor by which the probability decays in each update while there is no delay (RFC 8033,
+/// section 4.2).
 const DECAY: f64 = 0.98;
 
-/// From this probability on, its steps are capped (RFC 8033, section 5.5).
+/// Above this probability, its steps are capped (RFC 8033, section 5.5).
 const CAPPED_FROM: f64 = 0.1;
 
-/// What they are capped to (RFC 8033, section 5.5).
+/// The cap on the steps (RFC 8033, section 5.5).
 const CAP: f64 = 0.02;
 
-/// While the probabilities since the last drop add up to less, nothing is dropped (RFC 8033,
+/// While the accumulated probability since the last drop is less, nothing is dropped (RFC 8033,
 /// section 5.4).
 const TOO_SOON: f64 = 0.85;
 
-/// Once they add up to as much, the next packet is (RFC 8033, section 5.4).
+/// Once the accumulated probability reaches this, the next packet is dropped (RFC 8033, section
+/// 5.4).
 const TOO_LATE: f64 = 8.5;
 
-/// No more often is the probability computed, so that catching up takes no time worth mentioning.
+/// The least update interval, so that catching up after an idle time is cheap.
 const LEAST_TIME: Span = Span::from_micros(1);
 
 /// PIE (RFC 8033): a packet that arrives is dropped, or marked, with a probability that a
 /// proportional integral controller sets so that the queueing delay nears a target.
 ///
-/// The queueing delay is taken by the timestamp of the packet that left last, which section 4.3
-/// permits, not by Little's law from a departure rate (section 5.2): the timestamps are here
-/// anyway, and are right for links of any schedule. It is zero when the queue is empty. Of the
-/// enhancements of section 5, there are ECN (5.1), de-randomisation (5.4) and the cap on steps
-/// (5.5). It is never turned off (5.3): the queue at which it would be turned on is a third of the
-/// buffer, so the target would have no say in a deep one.
+/// The queueing delay is that of the packet that left last, from its timestamp, which section 4.3
+/// permits, not an estimate by Little's law from a departure rate (section 5.2): the timestamps are
+/// available here and are right for any service schedule. It is zero when the queue is empty. Of
+/// the enhancements of section 5, ECN (5.1), de-randomisation (5.4) and the cap on steps (5.5) are
+/// implemented. PIE is never inactive (5.3): the queue at which it would be activated is a third of
+/// the buffer, so in a deep buffer the target would have no effect.
 #[derive(Clone, Debug)]
 pub struct Pie {
     settings: PieSettings,
@@ -60,7 +63,7 @@ pub struct Pie {
     last_delay: Span,
     probability: f64,
     burst_left: Span,
-    /// The probabilities of the packets since the last drop, added up.
+    /// The sum of the probabilities of the packets since the last drop.
     accumulated: f64,
     stream: Stream,
 }
@@ -68,23 +71,21 @@ pub struct Pie {
 /// The parameters of [`Pie`], by default those of RFC 8033.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieSettings {
-    /// The queueing delay to be near: 15 ms (section 4.2, `QDELAY_REF`).
+    /// The target queueing delay: 15 ms (section 4.2, `QDELAY_REF`).
     pub target: Span,
-    /// How often the probability is computed: each 15 ms (section 4.2, `T_UPDATE`).
+    /// The update interval: 15 ms (section 4.2, `T_UPDATE`).
     pub update: Span,
     /// How long a burst may last before anything is dropped: 150 ms (section 4.4, `MAX_BURST`).
     pub burst: Span,
-    /// By how much the probability moves for a second off the target: 0.125 (appendix A).
+    /// The change of the probability per second above the target: 0.125 (appendix A).
     pub alpha: f64,
-    /// By how much it moves for a second of change: 1.25 (appendix A).
+    /// The change of the probability per second of change in delay: 1.25 (appendix A).
     pub beta: f64,
-    /// Whether packets whose senders understand it are marked instead of dropped: true (section
-    /// 5.1).
+    /// Whether ECN-capable packets are marked instead of dropped: true (section 5.1).
     pub ecn: bool,
-    /// The probability from which on they are dropped all the same: 0.1 (section 5.1,
-    /// `mark_ecnth`).
+    /// The probability above which they are dropped anyway: 0.1 (section 5.1, `mark_ecnth`).
     pub mark_below: Probability,
-    /// With no more than two such packets waiting, nothing is dropped: 1500 B (section 4.1,
+    /// With no more than two packets of this size waiting, nothing is dropped: 1500 B (section 4.1,
     /// `MEAN_PKTSIZE`).
     pub mean_packet: Bytes,
 }
@@ -107,15 +108,15 @@ impl Default for PieSettings {
 }
 
 impl Pie {
-    /// Computes the probability as often as it should have been by `now`.
+    /// Makes all updates of the probability that are due by `now`.
     ///
-    /// Nothing that it depends on changes between two packets, so this gives what a timer would.
+    /// The inputs of an update do not change between two packets, so this equals a periodic timer.
     #[inline]
     fn update_to(&mut self, now: Instant) {
         while now >= self.update_at {
             self.update_at = self.update_at.saturating_add(self.settings.update);
             if !self.update() {
-                // Nothing moves any more: the updates up to now would all do as little.
+                // A fixed point: the remaining updates would change nothing.
                 let behind = now.saturating_since(self.update_at).as_nanos();
                 let skipped = behind / self.settings.update.as_nanos();
                 self.update_at = self.update_at.saturating_add(self.settings.update * skipped);
@@ -126,7 +127,7 @@ impl Pie {
         }
     }
 
-    /// Computes the probability (section 4.2), and tells whether anything moved.
+    /// Updates the probability (section 4.2), and returns whether anything changed.
     #[cold]
     fn update(&mut self) -> bool {
         let PieSettings { target, update, burst, alpha, beta, .. } = self.settings;
@@ -144,7 +145,8 @@ impl Pie {
             self.probability *= DECAY;
         }
         self.probability = self.probability.clamp(0.0, 1.0);
-        // Section 4.4: a burst is over once all is calm.
+        // Section 4.4: the burst allowance is renewed once the queue is short and the probability
+        // zero.
         let calm = delay < target / 2 && self.last_delay < target / 2;
         self.burst_left = if self.probability == 0.0 && calm {
             burst
@@ -155,7 +157,7 @@ impl Pie {
         before != (self.probability, self.last_delay, self.burst_left)
     }
 
-    /// Whether the packet that arrives is to be dropped or marked (sections 4.1, 4.4 and 5.4).
+    /// Whether to drop or mark the arriving packet (sections 4.1, 4.4 and 5.4).
     #[inline]
     fn chooses(&mut self) -> bool {
         let PieSettings { target, mean_packet, .. } = self.settings;
@@ -179,7 +181,7 @@ impl Pie {
         chosen
     }
 
-    /// Marks `packet` where that may stand for a drop (section 5.1).
+    /// Marks `packet` if that may replace a drop (section 5.1).
     #[inline]
     fn marks(&self, packet: &mut Packet, actions: &mut QueueActions) -> bool {
         let PieSettings { ecn, mark_below, .. } = self.settings;
@@ -236,7 +238,7 @@ impl Discipline for Pie {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Instant, _verdict: &mut QueueActions) -> Option<Packet> {
+    fn dequeue(&mut self, now: Instant, _actions: &mut QueueActions) -> Option<Packet> {
         self.update_to(now);
         let packet = self.backlog.pop()?;
         self.sojourn = now.saturating_since(packet.at);
@@ -276,7 +278,7 @@ mod tests {
         }
     }
 
-    /// By hand: from a delay of 0 to one of 35 ms, then the same again, then none at all.
+    /// By hand: from a delay of 0 to one of 35 ms, then 35 ms again, then none.
     #[test]
     fn the_probability_is_as_computed_by_hand() {
         let mut queue = pie(PieSettings::default());
@@ -314,9 +316,9 @@ mod tests {
         assert!((queue.probability - 0.32).abs() < 1e-12, "{}", queue.probability);
     }
 
-    /// After a long idle time, the updates that were missed cost nothing, and lead to the same.
+    /// After a long idle time, the missed updates cost nothing and give the same result.
     #[test]
-    fn idle_years_pass_in_no_time() {
+    fn years_of_idle_time_cost_nothing() {
         let mut slow = pie(PieSettings::default());
         slow.probability = 0.5;
         let mut fast = slow.clone();
@@ -330,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn chosen_packets_are_neither_too_close_nor_too_far() {
+    fn drops_are_neither_too_close_nor_too_far_apart() {
         let mut queue = pie(PieSettings::default());
         fill(&mut queue);
         queue.burst_left = Span::ZERO;
@@ -358,8 +360,8 @@ mod tests {
         }
     }
 
-    /// Twenty senders of TCP's throughput, 1.22 packets a round trip over the root of the loss, on
-    /// 10 Mbps: the queueing delay settles at the target.
+    /// Twenty senders with TCP's throughput, 1.22 packets per RTT over the square root of the loss,
+    /// on 10 Mbps: the queueing delay settles at the target.
     #[test]
     fn the_delay_settles_at_the_target() {
         let mut queue = pie(PieSettings::default());
@@ -370,7 +372,7 @@ mod tests {
         for micros in (0..60_000_000).step_by(100) {
             let now = Instant::ZERO + Span::from_micros(micros);
             let round_trip = 0.1 + queue.sojourn.as_secs_f64();
-            // Packets in flight are at most the receivers' windows.
+            // Packets in flight are limited by the receive windows.
             let rate = (24.4 / queue.probability.max(1e-4).sqrt()).min(200.0) / round_trip;
             due += rate * 1e-4;
             while due >= 1.0 {

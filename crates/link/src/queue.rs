@@ -8,7 +8,7 @@ use exm_random::Stream;
 use exm_units::{Bytes, Instant, Packets, Rate};
 use std::fmt;
 
-/// How much may wait in a queue, besides the packet that the link is transmitting.
+/// The limit of a queue, not counting the packet in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// At most so many packets.
@@ -20,7 +20,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Whether a packet of `size` may wait at all, in an empty queue.
+    /// Whether a packet of `size` fits into an empty queue.
     pub fn holds(self, size: Bytes) -> bool {
         match self {
             Limit::Packets(limit) => limit > Packets::ZERO,
@@ -29,7 +29,7 @@ impl Limit {
         }
     }
 
-    /// Whether a queue of `packets` and `bytes` has no room for one packet more, of `size` bytes.
+    /// Whether a queue of `packets` and `bytes` has no room for another packet of `size` bytes.
     #[inline]
     pub fn is_full(self, packets: usize, bytes: u64, size: u32) -> bool {
         match self {
@@ -39,7 +39,7 @@ impl Limit {
         }
     }
 
-    /// Whether `packets` of `bytes` together are more than may wait.
+    /// Whether `packets` of `bytes` in total exceed the limit.
     #[inline]
     pub fn is_exceeded(self, packets: usize, bytes: u64) -> bool {
         match self {
@@ -60,51 +60,49 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What a queue is built for.
+/// The environment that a queue is built for.
 #[derive(Clone, Debug)]
 pub struct QueueConfig {
-    /// How much it may hold.
+    /// Its limit.
     pub limit: Limit,
-    /// The rate of its link, on long average.
+    /// The mean rate of its link.
     pub rate: Rate,
     /// The source of its random numbers.
     pub stream: Stream,
 }
 
-/// A queue discipline: the packets that wait at a link, besides the one it is transmitting.
+/// A queue discipline, for the packets that wait at a link, not counting the one in transmission.
 ///
-/// To add one, write its file and add its line to the list at the end of this one.
+/// To add one, write its file and add a line to the list at the end of this one.
 pub trait Discipline: Clone {
     /// Its name in files.
     const NAME: &'static str;
 
-    /// Its parameters, as a file may give them; by default as its source recommends.
+    /// Its parameters, as a file may set them; by default as its source recommends.
     type Settings: Clone + fmt::Debug + Default + PartialEq + Parameters;
 
     /// Whether a queue can be built from `settings`.
     ///
     /// # Errors
-    /// Names the setting that cannot be, and what could be.
+    /// The impossible setting, and what is possible.
     fn check(_settings: &Self::Settings) -> Result<(), ImpossibleSetting> {
         Ok(())
     }
 
-    /// An empty queue as `config` says. It must work with settings that pass the check, and must not
-    /// panic with others.
+    /// An empty queue with this `config`. It must work with settings that pass the check, and must
+    /// not panic with others.
     fn new(settings: &Self::Settings, config: QueueConfig) -> Self;
 
-    /// `packet` arrives at `now`, which is what its `at` says: it is taken in, or it or others are
-    /// dropped.
+    /// `packet` arrives at `now`, which equals its `at`: it is enqueued, or it or others are dropped.
     fn enqueue(&mut self, now: Instant, packet: Packet, actions: &mut QueueActions);
 
-    /// The link is free at `now` and takes the next packet, if there is one; others may be dropped
-    /// on the way.
+    /// The link is free at `now` and takes the next packet, if any; others may be dropped first.
     fn dequeue(&mut self, now: Instant, actions: &mut QueueActions) -> Option<Packet>;
 
-    /// From now on at most `limit` may wait. What waits already stays, even where it is more.
+    /// Limits the queue to `limit` from now on. Packets already waiting stay, even beyond it.
     fn set_limit(&mut self, limit: Limit);
 
-    /// From now on its link transmits at `rate`. Most disciplines do not depend on it.
+    /// The link transmits at `rate` from now on. Most disciplines ignore it.
     fn set_rate(&mut self, _rate: Rate) {}
 
     /// How many packets wait.
@@ -128,8 +126,8 @@ impl QueueActions {
         self.dropped.push(packet);
     }
 
-    /// Marks `packet`, if it may be; otherwise it is the caller's to drop. A packet that was marked
-    /// before stays so.
+    /// Marks `packet`, if it is ECN-capable; otherwise the caller must drop it. A packet that is
+    /// already marked stays marked.
     #[inline]
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
         if packet.ecn == Ecn::NotCapable {
@@ -140,7 +138,7 @@ impl QueueActions {
         true
     }
 
-    /// Whether nothing was dropped or marked since it was last asked.
+    /// Whether nothing was dropped or marked since the last time the packets were taken.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.dropped.is_empty() && self.marked.is_empty()
@@ -155,12 +153,12 @@ impl QueueActions {
         self.dropped.iter().find(same).is_some()
     }
 
-    /// The packets dropped since it was last asked.
+    /// Takes the packets dropped since the last call.
     pub fn take_dropped(&mut self) -> impl Iterator<Item = Packet> {
         self.dropped.drain(..)
     }
 
-    /// The packets marked since it was last asked. They are in the queue, or have left it.
+    /// Takes the packets marked since the last call. They are in the queue, or have left it.
     pub fn take_marked(&mut self) -> impl ExactSizeIterator<Item = Packet> {
         self.marked.drain(..)
     }
@@ -175,7 +173,7 @@ macro_rules! queues {
             $($(#[$doc])* $name(<$name as Discipline>::Settings),)*
         }
 
-        /// A queue of any of the disciplines.
+        /// A queue of any discipline.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub enum Queue {
@@ -192,8 +190,8 @@ macro_rules! queues {
             /// The names of all disciplines.
             pub const NAMES: &'static [&'static str] = &[$($name::NAME),*];
 
-            /// The discipline called `name`, its parameters as its source recommends; nothing where
-            /// none is called that.
+            /// The discipline called `name`, with the parameters that its source recommends; none if
+            /// there is no such discipline.
             pub fn named(name: &str) -> Option<QueueKind> {
                 match name {
                     $($name::NAME => Some(QueueKind::$name(Default::default())),)*
@@ -201,20 +199,20 @@ macro_rules! queues {
                 }
             }
 
-            /// Its parameters, all of them.
+            /// All its parameters.
             pub fn settings(&self) -> &dyn Parameters {
                 match self { $(QueueKind::$name(settings) => settings,)* }
             }
 
-            /// The same, to be changed.
+            /// The same, mutably.
             pub(crate) fn settings_mut(&mut self) -> &mut dyn Parameters {
                 match self { $(QueueKind::$name(settings) => settings,)* }
             }
 
-            /// Whether a queue can be built of it.
+            /// Whether a queue can be built from it.
             ///
             /// # Errors
-            /// Names the setting that cannot be, and what could be.
+            /// The impossible setting, and what is possible.
             pub fn check(&self) -> Result<(), ImpossibleSetting> {
                 let checked = match self {
                     $(QueueKind::$name(settings) => $name::check(settings),)*
@@ -227,7 +225,7 @@ macro_rules! queues {
                 match self { $(QueueKind::$name(_) => $name::NAME,)* }
             }
 
-            /// An empty queue as `config` says.
+            /// An empty queue with this `config`.
             pub fn build(&self, config: QueueConfig) -> Queue {
                 match self {
                     $(QueueKind::$name(settings) => Queue::$name($name::new(settings, config)),)*
@@ -248,23 +246,23 @@ macro_rules! queues {
                 match self { $(Queue::$name(queue) => queue.bytes(),)* }
             }
 
-            /// From now on at most `limit` may wait. What waits already stays, even where it is more.
+            /// Limits the queue to `limit` from now on. Packets already waiting stay, even beyond it.
             pub fn set_limit(&mut self, limit: Limit) {
                 match self { $(Queue::$name(queue) => queue.set_limit(limit),)* }
             }
 
-            /// From now on its link transmits at `rate`.
+            /// The link transmits at `rate` from now on.
             pub fn set_rate(&mut self, rate: Rate) {
                 match self { $(Queue::$name(queue) => queue.set_rate(rate),)* }
             }
 
-            /// `packet` arrives at `now`: it is taken in, or it or others are dropped.
+            /// `packet` arrives at `now`: it is enqueued, or it or others are dropped.
             #[inline]
             pub fn enqueue(&mut self, now: Instant, packet: Packet, actions: &mut QueueActions) {
                 match self { $(Queue::$name(queue) => queue.enqueue(now, packet, actions),)* }
             }
 
-            /// The link is free at `now` and takes the next packet, if there is one.
+            /// The link is free at `now` and takes the next packet, if any.
             #[inline]
             pub fn dequeue(&mut self, now: Instant, actions: &mut QueueActions) -> Option<Packet> {
                 match self { $(Queue::$name(queue) => queue.dequeue(now, actions),)* }
@@ -274,22 +272,22 @@ macro_rules! queues {
 }
 
 queues! {
-    /// First in, first out; what does not fit is dropped.
+    /// FIFO; packets that do not fit are dropped.
     DropTail,
-    /// First in, first out; the oldest make room for what does not fit.
+    /// FIFO; the oldest packets are dropped to make room.
     DropHead,
-    /// One queue whose sojourn times are held near a target (RFC 8289).
+    /// One queue that keeps sojourn times near a target (RFC 8289).
     CoDel,
-    /// A queue for each flow, those that send little first, each of them under CoDel (RFC 8290).
+    /// Per-flow queues, sparse flows first, each under CoDel (RFC 8290).
     FqCoDel,
-    /// A queue for each flow, in turn, each of them under CoDel.
+    /// Per-flow queues served in turn, each under CoDel.
     SfqCoDel,
-    /// Drops or marks at random, the more the longer the queue is on average.
+    /// Drops or marks at random, with a probability that grows with the average queue length.
     Red,
-    /// Marks what finds more than a threshold waiting, as DCTCP needs it.
+    /// Marks packets that find more than a threshold waiting, as DCTCP needs it.
     Step,
-    /// Drops or marks at random, so that the queueing delay nears a target (RFC 8033).
+    /// Drops or marks at random, to keep the queueing delay near a target (RFC 8033).
     Pie,
-    /// Drop-tail, and tells XCP's senders by how much to change their windows.
+    /// Drop-tail, with feedback to XCP senders.
     Xcp,
 }

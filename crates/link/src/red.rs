@@ -6,27 +6,26 @@ use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueCon
 use exm_random::Stream;
 use exm_units::{Bytes, Instant, Packets, Probability, Rate};
 
-/// An average that is as good as none: what decays for ever would end in numbers that processors
-/// are slow with.
+/// Below this the average is set to zero: endless decay would lead to denormal numbers, which are
+/// slow on many processors.
 const NOTHING: f64 = 1e-12;
 
 /// RED (Floyd & Jacobson, IEEE/ACM Transactions on Networking 1993): a packet that arrives is
 /// dropped, or marked, with a probability that grows with the average length of the queue.
-///
-/// The average is taken in packets, at each arrival. It decays while the queue is empty as if small
-/// packets had come and found nothing, as many as the link could have sent. Chosen packets are
-/// spread evenly, the wait between two of them being uniform (section 7 of the paper, method 2).
-/// What does not fit is dropped.
+/// The average is taken in packets, at each arrival. While the queue is empty it decays as if the
+/// link had sent small packets that found it empty. Chosen packets are spread evenly: the gap
+/// between two of them is uniform (section 7 of the paper, method 2). Packets that do not fit are
+/// dropped.
 #[derive(Clone, Debug)]
 pub struct Red {
     settings: RedSettings,
-    /// The logarithm of what a nanosecond without packets leaves of the average.
+    /// The logarithm of the factor by which the average decays in a nanosecond of idle time.
     decay: f64,
     backlog: Backlog,
     average: f64,
-    /// When the queue became empty; nothing while it is not.
+    /// When the queue became empty; none while it is not empty.
     empty_since: Option<Instant>,
-    /// How many packets have passed since one was chosen; nothing below the lower threshold.
+    /// How many packets have passed since one was chosen; none below the lower threshold.
     passed: Option<u64>,
     stream: Stream,
 }
@@ -35,24 +34,24 @@ pub struct Red {
 /// probability and gentleness that Floyd recommended later.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedSettings {
-    /// The average below which nothing is chosen: 5 packets.
+    /// The average below which no packet is chosen: 5 packets.
     pub min: Packets,
-    /// The average from which on everything is chosen, or, if `gentle`, from which on the
-    /// probability climbs on to 1 at twice the average: 15 packets.
+    /// The average above which every packet is chosen or, if `gentle`, above which the probability
+    /// rises further, to 1 at twice the average: 15 packets.
     pub max: Packets,
-    /// The probability at the upper threshold, before packets are spread evenly: 0.1 (Floyd, "RED:
-    /// Discussions of Setting Parameters", 1997; the paper has 1/50).
+    /// The probability at the upper threshold, before spreading: 0.1 (Floyd, "RED: Discussions of
+    /// Setting Parameters", 1997; the paper has 1/50).
     pub max_p: Probability,
     /// The weight of each arrival in the average: 0.002.
     pub weight: Probability,
-    /// Whether the probability climbs on above the upper threshold: true (Floyd, "Recommendation on
-    /// using the gentle variant of RED", 2000).
+    /// Whether the probability rises further above the upper threshold: true (Floyd,
+    /// "Recommendation on using the gentle variant of RED", 2000).
     pub gentle: bool,
-    /// Whether packets whose senders understand it are marked instead of dropped: true (RFC 3168,
-    /// section 5). They are, too, where every packet is chosen, as in the paper.
+    /// Whether ECN-capable packets are marked instead of dropped: true (RFC 3168, section 5); also
+    /// where every packet is chosen, as in the paper.
     pub ecn: bool,
-    /// The size of the packets in which idle times are counted: 500 B, a small one, as the paper
-    /// asks for (section 4).
+    /// The packet size in which idle times are counted: 500 B, a small packet, as the paper
+    /// recommends (section 4).
     pub idle_packet: Bytes,
 }
 
@@ -74,7 +73,7 @@ impl Default for RedSettings {
 }
 
 impl Red {
-    /// Takes an arrival at `now` into the average (section 4, "for each packet arrival").
+    /// Updates the average for an arrival at `now` (section 4, "for each packet arrival").
     #[inline]
     fn update_average(&mut self, now: Instant) {
         if let Some(since) = self.empty_since.take() {
@@ -91,7 +90,7 @@ impl Red {
         }
     }
 
-    /// The probability of an arrival at this average, before packets are spread evenly: `p_b`.
+    /// The probability of choosing an arrival at this average, before spreading: `p_b`.
     #[inline]
     fn probability(&self) -> f64 {
         let RedSettings { min, max, max_p, gentle, .. } = self.settings;
@@ -107,7 +106,7 @@ impl Red {
         }
     }
 
-    /// Whether the packet that arrives is chosen: with `p_a`, which is `p_b / (1 - passed p_b)`.
+    /// Whether the arriving packet is chosen: with probability `p_a = p_b / (1 - passed p_b)`.
     #[inline]
     fn chooses(&mut self) -> bool {
         if self.average < self.settings.min.get() as f64 {
@@ -123,7 +122,7 @@ impl Red {
     }
 }
 
-/// The logarithm of what is left of the average after a nanosecond without packets.
+/// The logarithm of the factor by which the average decays in a nanosecond of idle time.
 fn decay(settings: &RedSettings, rate: Rate) -> f64 {
     let service = rate.service_time(settings.idle_packet);
     libm::log1p(-settings.weight.get()) / service.as_nanos() as f64
@@ -141,7 +140,7 @@ impl Discipline for Red {
             return Err(ImpossibleSetting::new("max", max, must));
         }
         if max_p == Probability::ZERO {
-            let must = "then it never tells anyone; it must be above 0, such as \"0.1\"";
+            let must = "then no packet is ever chosen; it must be above 0, such as \"0.1\"";
             return Err(ImpossibleSetting::new("max_p", max_p, must));
         }
         if weight == Probability::ZERO {
@@ -171,7 +170,7 @@ impl Discipline for Red {
     fn enqueue(&mut self, now: Instant, mut packet: Packet, actions: &mut QueueActions) {
         self.update_average(now);
         let full = self.backlog.is_full(packet.size);
-        // What is dropped for want of room counts as chosen.
+        // A packet dropped because the queue is full counts as chosen.
         if full {
             self.passed = self.passed.map(|_| 0);
         }
@@ -186,7 +185,7 @@ impl Discipline for Red {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Instant, _verdict: &mut QueueActions) -> Option<Packet> {
+    fn dequeue(&mut self, now: Instant, _actions: &mut QueueActions) -> Option<Packet> {
         let packet = self.backlog.pop()?;
         if self.backlog.packets() == 0 {
             self.empty_since = Some(now);
@@ -232,7 +231,7 @@ mod tests {
     }
 
     /// By hand: with a weight of 1/4, arrivals that find 0 (empty), 1, 2 and 3 give 0, 1/4, 11/16
-    /// and 81/64; then the queue is empty for 2 ms, in which 5 packets might have come.
+    /// and 81/64; then the queue is empty for 2 ms, the time of 5 packets.
     #[test]
     fn the_average_is_as_computed_by_hand() {
         let weight = Probability::new(0.25).expect("a probability");
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_probability_climbs_between_the_thresholds_and_gently_beyond() {
+    fn the_probability_rises_between_the_thresholds_and_gently_beyond() {
         let mut queue = red(RedSettings::default());
         let mut at = |gentle, average| {
             queue.settings.gentle = gentle;
@@ -264,7 +263,7 @@ mod tests {
         assert_eq!(at(true, 30.0), 1000);
     }
 
-    /// At a fixed average, the wait between two chosen packets is uniform.
+    /// At a fixed average, the gap between two chosen packets is uniform.
     #[test]
     fn chosen_packets_are_spread_evenly() {
         let mut queue = red(RedSettings::default());
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_marked_is_not_dropped_however_long_the_queue() {
+    fn ecn_capable_packets_are_not_dropped_however_long_the_queue() {
         for (ecn, setting) in [(Ecn::Capable, true), (Ecn::Capable, false), (Ecn::NotCapable, true)]
         {
             let mut queue = red(RedSettings { ecn: setting, ..RedSettings::default() });

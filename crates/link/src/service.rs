@@ -1,11 +1,11 @@
-//! [`Service`]: when a link has transmitted a packet.
+//! [`Service`]: when a link finishes transmitting a packet.
 
 use crate::{Packet, Queue, QueueActions};
 use exm_trace::{OPPORTUNITY, Opportunities, Trace};
 use exm_units::{Bytes, Instant, Rate, Span};
 use std::sync::Arc;
 
-/// When a link has transmitted a packet.
+/// When a link finishes transmitting a packet.
 #[derive(Clone, Debug)]
 pub enum Service {
     /// At a fixed rate, one packet after the other: a [`Server`].
@@ -15,7 +15,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// The rate on long average; for a schedule, what it offers.
+    /// The mean rate; for a trace, the rate that it offers.
     pub fn rate(&self) -> Rate {
         match self {
             Service::Fixed(rate) => *rate,
@@ -24,21 +24,21 @@ impl Service {
     }
 }
 
-/// A [`Service`] of fixed rate at work.
+/// The state of a [`Service`] of fixed rate.
 #[derive(Clone, Debug)]
 pub struct Server {
     rate: Rate,
-    /// The last size served and its time, because dividing is slow and sizes rarely change.
+    /// The last packet size and its transmission time: dividing is slow, and sizes rarely change.
     last: (u32, Span),
 }
 
 impl Server {
-    /// A server at `rate` that has served nothing yet.
+    /// A server at `rate`, idle so far.
     pub fn new(rate: Rate) -> Server {
         Server { rate, last: (0, Span::ZERO) }
     }
 
-    /// When a packet of `size` bytes is through whose service starts at `start`.
+    /// When the transmission of a packet of `size` bytes that starts at `start` ends.
     #[inline]
     pub fn finish(&mut self, start: Instant, size: u32) -> Instant {
         if self.last.0 != size {
@@ -51,17 +51,17 @@ impl Server {
 /// A link that delivers at the opportunities of a trace, accounted by the byte as in Cellsim
 /// (Winstein, Sivaraman & Balakrishnan, NSDI 2013, section 4.2).
 ///
-/// An opportunity carries 1500 bytes, of as many packets as fit. A packet for which that is too
-/// little takes its rest from the next ones, and leaves with the last byte. What an opportunity
-/// could have carried beyond what waits is lost.
+/// An opportunity carries 1500 bytes, of as many packets as fit. A larger packet takes its
+/// remaining bytes from the next opportunities and leaves with its last byte. The part of an
+/// opportunity that exceeds the waiting bytes is lost.
 ///
-/// The packet that is partly carried is out of the queue, and in here. Whoever drives it asks for
-/// the [next](TraceServer::next) opportunity when something waits, and then [serves](
-/// TraceServer::serve) at that time.
+/// A partly carried packet is held here, not in the queue. When something waits, the caller asks
+/// for the [next](TraceServer::next) opportunity, and then calls [serve](TraceServer::serve) at
+/// that time.
 #[derive(Clone, Debug)]
 pub struct TraceServer {
     opportunities: Opportunities,
-    /// A packet that was partly carried, and how many of its bytes were not.
+    /// A partly carried packet, and how many of its bytes remain.
     head: Option<(Packet, u64)>,
 }
 
@@ -71,15 +71,15 @@ impl TraceServer {
         TraceServer { opportunities: Opportunities::new(trace), head: None }
     }
 
-    /// When the next opportunity is: the first at or after `now` that was not served. Those before
-    /// are lost, so a server that is late serves first.
+    /// The time of the next opportunity: the first at or after `now` that was not used. Earlier
+    /// ones are lost, so a server that is late must serve first.
     #[inline]
     pub fn next(&mut self, now: Instant) -> Instant {
         self.opportunities.seek(now)
     }
 
-    /// Uses all opportunities up to `now` that were not served or passed over, for the packets in
-    /// `queue`; each that is through is handed to `out`, in order.
+    /// Uses all remaining opportunities up to `now` for the packets in `queue`; each packet that is
+    /// completely carried is passed to `out`, in order.
     pub fn serve(
         &mut self,
         now: Instant,
@@ -102,24 +102,25 @@ impl TraceServer {
                 }
                 budget -= rest;
                 out(packet);
-                // What needs nothing more waits for the next one, as the queue's next packet does.
+                // A partly carried packet that needs no more bytes waits for the next one, as the
+                // queue's next packet does.
                 if budget == 0 {
                     break;
                 }
             }
             if self.head.is_none() && queue.packets() == 0 {
-                // The rest up to now find nothing either.
+                // The remaining opportunities up to now find nothing either.
                 self.pass(now);
             }
         }
     }
 
-    /// The packet that is partly carried.
+    /// The partly carried packet.
     pub fn partly_carried(&self) -> Option<&Packet> {
         self.head.as_ref().map(|(packet, _)| packet)
     }
 
-    /// Passes over the opportunities up to `now`.
+    /// Discards the opportunities up to `now`.
     fn pass(&mut self, now: Instant) {
         self.opportunities.seek(now);
         while self.opportunities.peek() == now && now < Instant::MAX {
@@ -153,7 +154,7 @@ mod tests {
         queue
     }
 
-    /// Serves at `millis`; how many packets left.
+    /// Serves at `millis` and returns how many packets left.
     fn serve(server: &mut TraceServer, queue: &mut Queue, millis: u64) -> usize {
         let mut left = 0;
         server.serve(at(millis), queue, &mut QueueActions::default(), |_| left += 1);
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(server.next(at(0)), at(1));
         assert_eq!(serve(&mut server, &mut queue, 1), 15);
         assert_eq!(serve(&mut server, &mut queue, 2), 1);
-        // 1500 of 2000; then 500, and 1000; then 40, the rest is lost.
+        // 1500 of 2000; then 500 and 1000; then 40, and the rest is lost.
         assert_eq!(serve(&mut server, &mut queue, 3), 0);
         assert_eq!(server.partly_carried().map(|packet| packet.size), Some(2000));
         assert_eq!((queue.packets(), serve(&mut server, &mut queue, 4)), (2, 2));
@@ -179,27 +180,27 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_nothing_is_lost_and_what_is_late_is_made_up_for() {
+    fn unused_opportunities_are_lost_and_late_ones_are_made_up_for() {
         let mut idle = server(&[1, 2, 2, 3]);
         assert_eq!(serve(&mut idle, &mut queue(&[]), 2), 0);
         assert_eq!(serve(&mut idle, &mut queue(&[1500, 1500]), 2), 0);
         // Late, but something waited all the time: opportunities at 1, 2, 2 and 3.
         let mut late = server(&[1, 2, 2, 3]);
         assert_eq!(serve(&mut late, &mut queue(&[1500; 9]), 3), 4);
-        // Passed over: the one at 1.
+        // Lost: the one at 1.
         let mut busy = server(&[1, 2, 2, 3]);
         assert_eq!(busy.next(at(2)), at(2));
         assert_eq!(serve(&mut busy, &mut queue(&[1500; 9]), 2), 2);
     }
 
     #[test]
-    fn rates_are_those_of_the_trace() {
+    fn the_rate_is_the_traces() {
         let trace = Trace::new(vec![at(1), at(2)]).expect("a trace");
         assert_eq!(Service::Trace(Arc::new(trace)).rate(), Rate::from_mbps(12.0));
     }
 
     proptest! {
-        /// With something always waiting, every byte of every opportunity is used.
+        /// With a queue that is never empty, every byte of every opportunity is used.
         #[test]
         fn a_full_queue_uses_every_byte(
             sizes in prop::collection::vec(1u32..4000, 40..80),

@@ -5,7 +5,7 @@ use std::fmt;
 /// A setting with which a queue discipline cannot work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImpossibleSetting {
-    /// The discipline, as files call it.
+    /// The name of the discipline in files.
     queue: &'static str,
     setting: &'static str,
     value: String,
@@ -13,7 +13,7 @@ pub struct ImpossibleSetting {
 }
 
 impl ImpossibleSetting {
-    /// `setting` is `value`, which cannot be; `must` says in a clause what it must be.
+    /// `setting` cannot be `value`; `must` is a clause that states what it must be.
     pub fn new(
         setting: &'static str,
         value: impl fmt::Display,
@@ -22,12 +22,12 @@ impl ImpossibleSetting {
         ImpossibleSetting { queue: "", setting, value: value.to_string(), must: must.into() }
     }
 
-    /// The same, of the discipline called `queue`.
+    /// The same, for the discipline called `queue`.
     pub(crate) fn of(self, queue: &'static str) -> ImpossibleSetting {
         ImpossibleSetting { queue, ..self }
     }
 
-    /// The setting, as files call it.
+    /// The name of the setting in files.
     pub fn setting(&self) -> &'static str {
         self.setting
     }

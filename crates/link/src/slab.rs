@@ -2,7 +2,7 @@
 
 use crate::Packet;
 
-/// No place.
+/// No index.
 const NONE: u32 = u32::MAX;
 
 /// Packets of any number of [`List`]s, in places that are used again: nothing is allocated for a
@@ -10,12 +10,12 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Slab {
     packets: Vec<Packet>,
-    /// Of each place, the one behind it in its list, or in the list of free places.
+    /// The successor of each slot in its list, or in the list of free slots.
     next: Vec<u32>,
     free: u32,
 }
 
-/// A queue whose packets are in a [`Slab`], always the same one.
+/// A queue whose packets are in one [`Slab`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List {
     head: u32,
@@ -31,7 +31,7 @@ impl Slab {
         Slab { packets: Vec::new(), next: Vec::new(), free: NONE }
     }
 
-    /// Puts `packet` at the end of `list`.
+    /// Appends `packet` to `list`.
     ///
     /// # Panics
     /// If there are 2^32 - 1 packets already, which is 300 GB of them.
@@ -46,7 +46,7 @@ impl Slab {
         list.tail = place;
     }
 
-    /// Takes the packet at the head of `list`.
+    /// Removes the packet at the head of `list`.
     #[inline]
     pub(crate) fn pop(&mut self, list: &mut List) -> Option<Packet> {
         let place = list.head;
@@ -58,7 +58,7 @@ impl Slab {
         Some(self.packets[place as usize])
     }
 
-    /// The place where `packet` now is, with none behind it.
+    /// Stores `packet` as the last of a list, and returns its slot.
     #[inline]
     fn place(&mut self, packet: Packet) -> u32 {
         let place = self.free;
@@ -66,7 +66,7 @@ impl Slab {
             let place = u32::try_from(self.packets.len()).ok().filter(|&place| place != NONE);
             self.packets.push(packet);
             self.next.push(NONE);
-            return place.expect("so many packets fit no memory");
+            return place.expect("memory cannot hold this many packets");
         }
         self.packets[place as usize] = packet;
         self.free = std::mem::replace(&mut self.next[place as usize], NONE);
@@ -82,9 +82,10 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// It is as many queues of their own, in no more places than there ever were packets.
+        /// It behaves as independent queues, and uses no more slots than the maximum number of
+        /// packets.
         #[test]
-        fn agrees_with_queues_of_their_own(
+        fn agrees_with_independent_queues(
             steps in prop::collection::vec((0usize..3, any::<bool>()), 1..200),
         ) {
             let mut slab = Slab::new();

@@ -1,4 +1,4 @@
-//! [`Step`]: the marking of DCTCP.
+//! [`Step`]: DCTCP's marking queue.
 
 use crate::backlog::Backlog;
 use crate::fifo::{Admission, Fifo};
@@ -9,11 +9,11 @@ use exm_units::Packets;
 /// A drop-tail queue that marks each packet that finds more than a threshold waiting (Alizadeh et
 /// al., "Data Center TCP", SIGCOMM 2010, section 3.1).
 ///
-/// What is marked is told by the queue of the moment, not by an average. Packets whose senders do
-/// not understand marks pass.
+/// Marking depends on the instantaneous queue, not on an average. Packets that are not ECN-capable
+/// pass unmarked.
 pub type Step = Fifo<MarkAbove>;
 
-/// What makes a queue [`Step`].
+/// The admission rule of [`Step`].
 #[derive(Clone, Debug)]
 pub struct MarkAbove {
     threshold: u64,
@@ -22,8 +22,8 @@ pub struct MarkAbove {
 /// The parameters of [`Step`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepSettings {
-    /// A packet that finds more than so many is marked: K. By default 65 packets, the paper's for a
-    /// link of 10 Gbps; for 1 Gbps it has 20 (section 3.5).
+    /// A packet that finds more than this many waiting is marked: K. By default 65 packets, the
+    /// paper's value for a link of 10 Gbps; for 1 Gbps it has 20 (section 3.5).
     pub threshold: Packets,
 }
 
@@ -74,7 +74,7 @@ mod tests {
             packet.ecn = if sequence == 4 { Ecn::NotCapable } else { Ecn::Capable };
             queue.enqueue(Instant::ZERO, packet, &mut actions);
         }
-        // The seventh does not fit; marks are for packets that go on.
+        // The seventh does not fit; only packets that are forwarded are marked.
         assert_eq!(actions.take_dropped().map(|packet| packet.sequence).collect::<Vec<_>>(), [6]);
         assert_eq!(actions.take_marked().len(), 2);
         let left = std::iter::from_fn(|| queue.dequeue(Instant::ZERO, &mut actions));

@@ -1,4 +1,4 @@
-//! What holds for every discipline, whatever comes: a new one is tested by being named.
+//! Properties of every discipline: a new one is tested once it is in the list.
 
 use crate::{
     CoDelSettings, FqCoDelSettings, PieSettings, RedSettings, SfqCoDelSettings, XcpSettings,
@@ -11,7 +11,7 @@ use exm_units::{Bytes, Instant, Packets, Rate, Span};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// A place for a queue, at a link of 10 Mbps.
+/// The configuration of a queue at a link of 10 Mbps.
 pub(crate) fn config(limit: Limit) -> QueueConfig {
     QueueConfig { limit, rate: Rate::from_mbps(10.0), stream: Stream::new(1, Purpose::Queue, 0) }
 }
@@ -24,7 +24,7 @@ fn configured(text: &str) -> Result<QueueKind, QueueError> {
     text.parse()
 }
 
-/// A step in a queue's life, after a pause.
+/// An operation on a queue, after a pause.
 #[derive(Clone, Debug)]
 enum Step {
     Enqueue { flow: u32, size: u32, ecn: Ecn, header: XcpHeader },
@@ -58,7 +58,7 @@ fn limits() -> impl Strategy<Value = Limit> {
     ]
 }
 
-/// What has happened to packets, by flow and number.
+/// Where the packets are, by flow and number.
 #[derive(Default)]
 struct Books {
     waiting: BTreeMap<(u32, u64), Packet>,
@@ -70,7 +70,7 @@ impl Books {
     fn check(&mut self, queue: &Queue, limit: Limit, actions: &mut QueueActions) {
         for packet in actions.take_dropped() {
             let known = self.waiting.remove(&(packet.flow, packet.sequence));
-            assert!(known.is_some(), "dropped what was not there");
+            assert!(known.is_some(), "dropped a packet that was not queued");
         }
         self.marked += actions.take_marked().len() as u64;
         assert!(actions.is_empty());
@@ -81,7 +81,8 @@ impl Books {
     }
 
     fn leaves(&mut self, packet: &Packet) {
-        let came = self.waiting.remove(&(packet.flow, packet.sequence)).expect("it was there");
+        let came =
+            self.waiting.remove(&(packet.flow, packet.sequence)).expect("the packet was queued");
         assert!(self.last.insert(packet.flow, packet.sequence) < Some(packet.sequence));
         let same = (came.size, came.at, came.sent_at) == (packet.size, packet.at, packet.sent_at);
         assert!(same, "{packet:?}");
@@ -91,7 +92,8 @@ impl Books {
     }
 }
 
-/// Nothing vanishes, flows stay in order, counts are right, and the limit is kept.
+/// Runs the steps: no packet vanishes, flows stay in order, counts are right, and the limit is
+/// kept.
 fn live(kind: &QueueKind, limit: Limit, steps: &[(Span, Step)]) -> Vec<(u32, u64)> {
     let mut queue = kind.build(config(limit));
     let (mut books, mut actions) = (Books::default(), QueueActions::default());
@@ -108,7 +110,7 @@ fn live(kind: &QueueKind, limit: Limit, steps: &[(Span, Step)]) -> Vec<(u32, u64
             Step::Dequeue => {
                 let waits = queue.packets() > 0;
                 let packet = queue.dequeue(now, &mut actions);
-                // No discipline drops all there is.
+                // No discipline drops every packet.
                 assert_eq!(packet.is_some(), waits);
                 if let Some(packet) = packet {
                     books.leaves(&packet);
@@ -118,7 +120,7 @@ fn live(kind: &QueueKind, limit: Limit, steps: &[(Span, Step)]) -> Vec<(u32, u64
         }
         books.check(&queue, limit, &mut actions);
     }
-    // What waits comes out at last.
+    // Waiting packets leave in the end.
     while let Some(packet) = queue.dequeue(now, &mut actions) {
         books.leaves(&packet);
         books.check(&queue, limit, &mut actions);
@@ -129,17 +131,17 @@ fn live(kind: &QueueKind, limit: Limit, steps: &[(Span, Step)]) -> Vec<(u32, u64
 
 proptest! {
     #[test]
-    fn nothing_vanishes(steps in steps(), limit in limits()) {
+    fn no_packet_vanishes(steps in steps(), limit in limits()) {
         for name in QueueKind::NAMES {
             let left = live(&named(name), limit, &steps);
-            // And it happens the same way again.
+            // The same steps give the same result again.
             prop_assert_eq!(left, live(&named(name), limit, &steps));
         }
     }
 }
 
-/// Settings that never passed the check give odd queues, but sound ones.
-fn odd_kinds() -> Vec<QueueKind> {
+/// Queues with settings that fail the check work badly, but safely.
+fn unchecked_kinds() -> Vec<QueueKind> {
     let (never, nothing) = (Span::ZERO, Bytes::ZERO);
     let codel = CoDelSettings { target: never, interval: never, mtu: nothing, ecn: false };
     let fq = FqCoDelSettings { bins: 0, quantum: nothing, ..FqCoDelSettings::default() };
@@ -161,15 +163,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(50))]
     #[test]
     fn impossible_settings_do_no_harm(steps in steps(), limit in limits()) {
-        for kind in odd_kinds() {
+        for kind in unchecked_kinds() {
             prop_assert!(kind.check().is_err());
             live(&kind, limit, &steps);
         }
     }
 }
 
-/// A link that is overloaded by half: 3 packets come while 2 leave, for 10 s. How many were dropped
-/// and how many marked.
+/// A link overloaded by half: 3 packets arrive while 2 leave, for 10 s. Returns how many were
+/// dropped and how many marked.
 fn overload(kind: &QueueKind, ecn: Ecn, limit: Limit) -> (usize, u64) {
     let mut queue = kind.build(config(limit));
     let mut actions = QueueActions::default();
@@ -190,9 +192,9 @@ fn overload(kind: &QueueKind, ecn: Ecn, limit: Limit) -> (usize, u64) {
     (dropped, marked)
 }
 
-/// Those that tell senders of congestion mark what may be marked, and drop nothing of it.
+/// Disciplines that signal congestion mark ECN-capable packets and drop none of them.
 #[test]
-fn what_may_be_marked_is_not_dropped() {
+fn ecn_capable_packets_are_marked_not_dropped() {
     let deciders = [
         ("codel", "codel"),
         ("fq-codel", "fq-codel"),
@@ -215,9 +217,9 @@ fn what_may_be_marked_is_not_dropped() {
     assert_eq!(overload(&named("step"), Ecn::NotCapable, Limit::Unlimited), (0, 0));
 }
 
-/// Plain queues drop only for want of room, and then everyone's.
+/// Plain queues drop only when full, and regardless of ECN.
 #[test]
-fn plain_queues_drop_for_want_of_room_only() {
+fn plain_queues_drop_only_when_full() {
     for name in ["drop-tail", "drop-head", "xcp", "step"] {
         assert_eq!(overload(&named(name), Ecn::NotCapable, Limit::Unlimited), (0, 0), "{name}");
         let room = Limit::Packets(Packets::new(100));
@@ -228,7 +230,7 @@ fn plain_queues_drop_for_want_of_room_only() {
 }
 
 #[test]
-fn every_name_is_its_own_and_its_defaults_will_do() {
+fn every_name_is_unique_and_its_defaults_work() {
     for name in QueueKind::NAMES {
         let kind = named(name);
         assert_eq!(kind.name(), *name);
@@ -241,7 +243,7 @@ fn every_name_is_its_own_and_its_defaults_will_do() {
 }
 
 #[test]
-fn the_impossible_is_refused_with_a_way_out() {
+fn impossible_settings_are_rejected_with_a_remedy() {
     let cases = [
         (
             "codel interval=0 ms",

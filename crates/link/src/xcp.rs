@@ -1,36 +1,36 @@
-//! [`Xcp`]: a router that tells senders how much to send.
+//! [`Xcp`]: a router that gives senders explicit feedback.
 
 use crate::backlog::Backlog;
 use crate::parameters::parameters;
 use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
 use exm_units::{Instant, Probability, Rate, Span};
 
-/// No control interval is shorter; nothing in the paper, but an estimate of zero would be no
+/// The least control interval; not in the paper, but an RTT estimate of zero would give no
 /// interval.
 const SHORTEST: f64 = 1e-6;
 
-/// No control interval is longer, whatever packets claim their round trip to be.
+/// The largest control interval, whatever RTT the packets claim.
 const LONGEST: f64 = 10.0;
 
 /// The router of XCP (Katabi, Handley & Rohrs, "Congestion Control for High Bandwidth-Delay Product
 /// Networks", SIGCOMM 2002, section 3.5), over a drop-tail queue.
 ///
-/// Once in each control interval, the mean round-trip time of the flows, it computes by how much
-/// their traffic as a whole should change (the efficiency controller), and shares that out over the
-/// packets of the next interval (the fairness controller), so that all flows rise by as much and
-/// fall in proportion. Packets learn their share as they leave.
+/// Once per control interval, the mean RTT of the flows, it computes by how much their traffic as a
+/// whole should change (the efficiency controller), and divides that among the packets of the next
+/// interval (the fairness controller), so that all flows increase equally and decrease in
+/// proportion. Packets get their share as they leave.
 ///
-/// Packets without a header take part in the traffic that is measured, and pass untouched. The rate
-/// of the link is taken as known, so a link that follows a trace is governed by its mean.
+/// Packets without a header count in the measured traffic and pass unchanged. The rate of the link
+/// is assumed known; for a link that follows a trace it is the mean rate.
 #[derive(Clone, Debug)]
 pub struct Xcp {
     settings: XcpSettings,
     /// The rate of the link in bytes a second.
     capacity: f64,
     backlog: Backlog,
-    /// The control interval in seconds: the mean round-trip time, as far as it is known.
+    /// The control interval in seconds: the mean RTT, as far as it is known.
     interval: f64,
-    /// When the interval began; nothing before the first packet that knows its round-trip time.
+    /// When the interval began; none before the first packet with an RTT estimate.
     began: Option<Instant>,
     /// When it ends.
     ends: Instant,
@@ -42,13 +42,13 @@ pub struct Xcp {
 /// The parameters of [`Xcp`], by default the paper's (section 3.5).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct XcpSettings {
-    /// The share of the spare bandwidth that is given out in an interval: 0.4.
+    /// The share of the spare bandwidth that is granted in an interval: 0.4.
     pub alpha: f64,
     /// The share of the standing queue that is taken back in an interval: 0.226. The loop is stable
     /// for 0 < alpha < 0.555 and beta = 1.414 alpha^2 (section 4).
     pub beta: f64,
-    /// The share of the traffic that is taken from all and given to all, at the least, so that
-    /// flows become equal: 0.1.
+    /// The least share of the traffic that is taken from all flows and redistributed, so that they
+    /// become equal: 0.1.
     pub shuffle: Probability,
 }
 
@@ -61,12 +61,12 @@ impl Default for XcpSettings {
     }
 }
 
-/// What came in an interval.
+/// The arrivals of an interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Traffic {
     /// All bytes.
     bytes: f64,
-    /// Those of packets that know their round-trip time; the sums below are over these.
+    /// The bytes of packets with an RTT estimate; the sums below are over these.
     governed: f64,
     /// The sum of rtt s / cwnd, in seconds: the packet's size over the window in bytes is one over
     /// the window in packets.
@@ -75,21 +75,21 @@ struct Traffic {
     rtt_squared: f64,
 }
 
-/// What may still be given out in an interval.
+/// What may still be granted in an interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Grants {
     /// The rise of a packet's flow, per rtt^2 / cwnd: the paper's xi_p.
     rise: f64,
-    /// The fall of a packet's flow, per rtt s: the paper's xi_n.
+    /// The decrease per rtt s of a packet's flow: the paper's xi_n.
     fall: f64,
-    /// By how much the traffic may still rise, in bytes a second.
+    /// The remaining increase of the traffic, in bytes a second.
     left_to_rise: f64,
-    /// By how much the traffic may still be made to fall.
+    /// The remaining decrease of the traffic, in bytes a second.
     left_to_fall: f64,
 }
 
-/// The queue that does not drain in a propagation delay (section 3.5): the shortest that an
-/// arriving packet found.
+/// The persistent queue, which does not drain in a propagation delay (section 3.5): the shortest
+/// queue that an arriving packet found.
 #[derive(Clone, Copy, Debug)]
 struct PersistentQueue {
     bytes: u64,
@@ -98,7 +98,7 @@ struct PersistentQueue {
 }
 
 impl Xcp {
-    /// Takes `packet`, which arrives at `now`, into the measurements.
+    /// Measures the arrival of `packet` at `now`.
     fn measure(&mut self, now: Instant, packet: &Packet) {
         let header = packet.header;
         let (rtt, cwnd) = (f64::from(header.rtt), f64::from(header.cwnd));
@@ -129,7 +129,7 @@ impl Xcp {
         self.ends = now.saturating_add(Span::from_secs_f64(self.interval));
     }
 
-    /// Does what is due at `now`.
+    /// Ends the intervals that are over at `now`.
     #[inline]
     fn update_to(&mut self, now: Instant) {
         if now >= self.queue.ends {
@@ -140,22 +140,22 @@ impl Xcp {
         }
     }
 
-    /// A propagation delay has passed, which is the interval without the queueing delay here.
+    /// A propagation delay has passed: the control interval less the queueing delay here.
     #[cold]
     fn update_queue(&mut self, now: Instant) {
         let bytes = self.backlog.bytes();
         self.queue.bytes = self.queue.shortest.min(bytes);
         self.queue.shortest = bytes;
         let queueing = bytes as f64 / self.capacity;
-        // Not less than a quarter: the queue may just have grown beyond what packets know of.
+        // At least a quarter: the queue may just have grown beyond what the packets' RTTs reflect.
         let propagation = (self.interval - queueing).max(self.interval / 4.0);
         self.queue.ends = now.saturating_add(Span::from_secs_f64(propagation));
     }
 
-    /// The interval is over: computes what is given out in the next (section 3.5).
+    /// The interval is over: computes the grants of the next (section 3.5).
     ///
-    /// It is over with the first packet that comes or leaves after its time. Its sums are scaled to
-    /// its nominal length, so that a pause does not look like more traffic.
+    /// The first packet that arrives or leaves after its time ends it. Its sums are scaled to its
+    /// nominal length, so that a pause does not look like more traffic.
     #[cold]
     fn control(&mut self, now: Instant) {
         let Traffic { bytes, governed, rtt, rtt_squared } = self.traffic;
@@ -183,7 +183,7 @@ impl Xcp {
         self.begin(now);
     }
 
-    /// Tells `packet`, which leaves, by how much its flow may change.
+    /// Grants `packet`, which leaves, its flow's change.
     fn grant(&mut self, packet: &mut Packet) {
         let header = &mut packet.header;
         let (rtt, cwnd) = (f64::from(header.rtt), f64::from(header.cwnd));
@@ -191,7 +191,7 @@ impl Xcp {
             return;
         }
         if rtt <= 0.0 {
-            // It does not know how long its round trip is, so neither can its share be known.
+            // Without an RTT estimate its share is unknown too.
             header.feedback = header.feedback.min(0.0);
             return;
         }
@@ -201,7 +201,7 @@ impl Xcp {
             header.feedback = granted;
             self.grants.spend(rise / rtt, fall / rtt);
         } else {
-            // Another router, or the sender, was content with less.
+            // Another router, or the sender, set a lower value.
             let change = f64::from(header.feedback) * f64::from(packet.size) / rtt;
             self.grants.spend(change.max(0.0), (-change).max(0.0));
         }
@@ -209,13 +209,13 @@ impl Xcp {
 }
 
 impl Grants {
-    /// The rise and the fall, in bytes of window, of a packet's flow: p_i and n_i.
+    /// The increase and the decrease of a packet's flow, in bytes of window: p_i and n_i.
     fn share(&self, rtt: f64, cwnd: f64, size: f64) -> (f64, f64) {
         (self.rise * rtt * rtt / cwnd, self.fall * rtt * size)
     }
 
-    /// Takes what was given out, in bytes a second, from what is left; once nothing is, nothing
-    /// more is given out.
+    /// Subtracts a grant, in bytes a second, from what remains; once nothing remains, nothing more
+    /// is granted.
     fn spend(&mut self, rise: f64, fall: f64) {
         self.left_to_rise -= rise;
         self.left_to_fall -= fall;
@@ -275,7 +275,7 @@ impl Discipline for Xcp {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Instant, _verdict: &mut QueueActions) -> Option<Packet> {
+    fn dequeue(&mut self, now: Instant, _actions: &mut QueueActions) -> Option<Packet> {
         self.update_to(now);
         let mut packet = self.backlog.pop()?;
         self.grant(&mut packet);
@@ -321,8 +321,8 @@ mod tests {
         received: u64,
     }
 
-    /// What happens at a time: something of this sender arrives at the link or back at it, or the
-    /// link is free.
+    /// An event: a packet of this sender arrives at the link or back at the sender, or the link
+    /// becomes free.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     enum Event {
         Arrive(usize),
@@ -336,8 +336,8 @@ mod tests {
         drops: usize,
     }
 
-    /// Senders (start in seconds, round trip in milliseconds) share a link; what each got from
-    /// `from` to `to` seconds, in packets a second.
+    /// Senders (start in seconds, RTT in milliseconds) share a link; returns the throughput of each
+    /// from `from` to `to` seconds, in packets a second.
     fn run(senders: &[(u64, u64)], from: u64, to: u64) -> Outcome {
         let mut queue =
             Xcp::new(&XcpSettings::default(), config(Limit::Packets(Packets::new(200))));
@@ -411,7 +411,7 @@ mod tests {
         }
     }
 
-    /// All of the link (833 packets a second) in equal shares, with hardly a queue and no loss,
+    /// All of the link (833 packets a second) in equal shares, with almost no queue and no loss,
     /// although the senders start at different times.
     #[test]
     fn senders_share_the_whole_link_equally_without_a_queue() {
@@ -424,9 +424,9 @@ mod tests {
         assert_eq!(drops, 0);
     }
 
-    /// Whatever their round trips (the paper's figure 8 has 40 to 330 ms).
+    /// Regardless of their RTTs (the paper's figure 8 has 40 to 330 ms).
     #[test]
-    fn round_trips_do_not_matter() {
+    fn shares_do_not_depend_on_rtts() {
         let Outcome { rates, drops, .. } = run(&[(0, 40), (0, 100), (0, 160), (0, 220)], 30, 60);
         let total: f64 = rates.iter().sum();
         assert!(total > 0.95 * 833.3, "{rates:?}");
@@ -434,10 +434,10 @@ mod tests {
         assert_eq!(drops, 0);
     }
 
-    /// By hand: 10 Mbps, of which packets of a flow with a window of 10 and a round trip of 100 ms
-    /// take 1.2 Mbps.
+    /// By hand: 10 Mbps, of which a flow with a window of 10 packets and an RTT of 100 ms uses 1.2
+    /// Mbps.
     #[test]
-    fn an_interval_gives_out_its_share_of_the_spare_bandwidth() {
+    fn an_interval_grants_its_share_of_the_spare_bandwidth() {
         let mut queue = Xcp::new(&XcpSettings::default(), config(Limit::Unlimited));
         let mut actions = QueueActions::default();
         let at = |millis| Instant::ZERO + Span::from_millis(millis);
@@ -450,8 +450,8 @@ mod tests {
             assert_eq!(packet.header.feedback == 0.0, millis <= 100);
             feedback += packet.header.feedback;
         }
-        // The interval ends a little after 100 ms, since a header's numbers are short. In the next
-        // one: 0.4 of the spare 8.8 Mbps, for 0.1 s: 44 000 bytes.
+        // The interval ends a little after 100 ms, since header fields have low precision. In the
+        // next one: 0.4 of the spare 8.8 Mbps, for 0.1 s: 44 000 bytes.
         assert!((feedback * 1500.0 - 44_000.0).abs() < 1.0, "{feedback}");
         let plain = Packet::new(0, 0, 1500, at(205));
         queue.enqueue(at(205), plain, &mut actions);

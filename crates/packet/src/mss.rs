@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn large_segments_are_clamped_and_small_ones_left_alone() {
+    fn only_large_segment_sizes_are_clamped() {
         let syn = || segment(SYN, &[2, 4, 0x05, 0xb4]);
         assert_eq!(clamped(ip4(TCP, &syn()), 1288, 22), Some(1248));
         assert_eq!(clamped(ip6(TCP, &syn()), 1288, 22), Some(1228));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_found_anywhere() {
+    fn the_option_is_found_at_any_position() {
         let odd = [1, 2, 4, 0x05, 0xb4, 1, 1, 0];
         assert_eq!(clamped(ip4(TCP, &segment(SYN, &odd)), 1288, 23), Some(1248));
         let behind = [4, 2, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 0x23, 0x28];
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_are_none_change_nothing() {
+    fn malformed_options_change_nothing() {
         for options in [&[0, 0, 0, 0, 2, 4, 5, 0xb4][..], &[2, 0, 5, 0xb4], &[3, 200, 2, 4], &[]] {
             assert_eq!(clamped(ip4(TCP, &segment(SYN, options)), 1288, 22), None, "{options:?}");
         }

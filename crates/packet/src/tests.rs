@@ -27,7 +27,7 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn flows_are_told_apart() {
+fn flows_are_distinguished() {
     let ports = [0x13, 0x88, 0, 80, 0, 0, 0, 0];
     assert_eq!(shown(&ip4(TCP, &ports)), "tcp 10.0.0.1:5000 > 10.0.0.2:80");
     assert_eq!(shown(&ip6(UDP, &ports)), "udp [fd00::1]:5000 > [fd00::2]:80");
@@ -41,7 +41,7 @@ fn flows_are_told_apart() {
 }
 
 #[test]
-fn headers_of_six_are_looked_through() {
+fn extension_headers_are_skipped() {
     let mut inside = vec![ROUTING, 1];
     inside.resize(16, 0);
     inside.extend_from_slice(&[UDP, 0, 0, 0, 0, 0, 0, 0]);
@@ -55,7 +55,7 @@ fn headers_of_six_are_looked_through() {
 }
 
 #[test]
-fn fragments_are_known() {
+fn fragments_are_recognised() {
     let mut whole = ip4(UDP, &[0x13, 0x88, 0, 53, 0, 8, 0, 0]);
     whole[4..6].copy_from_slice(&[0xab, 0xcd]);
     let fragment = |flags: u8, offset: u8| {
@@ -81,7 +81,7 @@ fn fragments_are_known() {
 }
 
 #[test]
-fn what_is_no_packet_is_refused() {
+fn invalid_packets_are_rejected() {
     let good = ip4(TCP, &[0; 20]);
     for length in 0..good.len() {
         assert_eq!(Packet::parse(&good[..length]), Err(Malformed), "cut at {length}");
@@ -91,15 +91,15 @@ fn what_is_no_packet_is_refused() {
         bytes[at] = value;
         Packet::parse(&bytes)
     };
-    assert_eq!(changed(0, 0x44), Err(Malformed), "a header too short");
-    assert_eq!(changed(0, 0x55), Err(Malformed), "a version unknown");
-    assert_eq!(changed(3, 41), Err(Malformed), "longer than it is");
-    assert_eq!(changed(3, 39), Err(Malformed), "shorter than it is");
+    assert_eq!(changed(0, 0x44), Err(Malformed), "the header is too short");
+    assert_eq!(changed(0, 0x55), Err(Malformed), "unknown version");
+    assert_eq!(changed(3, 41), Err(Malformed), "the stated length is too long");
+    assert_eq!(changed(3, 39), Err(Malformed), "the stated length is too short");
     assert!(changed(0, 0x4a).is_ok(), "options");
 }
 
 #[test]
-fn headers_are_read_whatever_length_they_tell() {
+fn headers_are_parsed_whatever_length_they_state() {
     for whole in [ip4(TCP, &[0x13, 0x88, 0, 80, 0, 0]), ip6(TCP, &[0x13, 0x88, 0, 80, 0, 0])] {
         let padded = [&whole[..], &[0; 10]].concat();
         assert_eq!(Packet::read(&padded), Packet::parse(&whole));
@@ -121,7 +121,7 @@ fn flows_have_numbers() {
 }
 
 proptest! {
-    /// Nothing panics, and no field is looked for where there is none.
+    /// Nothing panics, and no field is read beyond the end.
     #[test]
     fn any_bytes_are_a_packet_or_not(
         version in prop::sample::select(vec![4u8, 6]),
@@ -132,7 +132,7 @@ proptest! {
             *first = version << 4 | *first & 15;
         }
         let length = bytes.len();
-        // Whatever length they tell.
+        // Whatever length they state.
         let _ = Packet::read(&bytes);
         if version == 4 && length >= 20 {
             bytes[2..4].copy_from_slice(&(length as u16).to_be_bytes());
@@ -144,9 +144,9 @@ proptest! {
             clamp_mss(&mut bytes, &packet, mtu);
             prop_assert_eq!(Packet::parse(&bytes), Ok(packet));
             let router = if version == 4 { IpAddr::from([1; 4]) } else { IpAddr::from([1; 16]) };
-            if let Some(answer) = too_big(&bytes, &packet, mtu, router) {
-                let answer = Packet::parse(&answer).expect("a packet");
-                prop_assert_eq!((answer.flow.from.0, answer.flow.to.0), (router, packet.flow.from.0));
+            if let Some(error) = too_big(&bytes, &packet, mtu, router) {
+                let error = Packet::parse(&error).expect("a packet");
+                prop_assert_eq!((error.flow.from.0, error.flow.to.0), (router, packet.flow.from.0));
             }
         }
     }

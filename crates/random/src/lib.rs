@@ -4,8 +4,8 @@
 //!
 //! Named streams of random numbers, and the distributions drawn from them.
 //!
-//! Every random process has a stream of its own, so that changing a controller never changes the traffic or
-//! the losses of the others: candidates are compared on the same arrivals.
+//! Every random process has a stream of its own, so changing a controller never changes the traffic or
+//! losses of the others: candidates are compared on the same arrivals.
 
 use rand_core::Rng;
 use rand_pcg::Pcg64;
@@ -44,7 +44,7 @@ pub struct Stream(Pcg64);
 impl Stream {
     /// The stream of number `index` for `purpose` in the experiment of `seed`.
     pub fn new(seed: u64, purpose: Purpose, index: usize) -> Stream {
-        // Seeds and stream numbers in use are small and alike: mix them, so that streams are not.
+        // Seeds and stream numbers in use are small and similar: mix them so that the streams differ.
         let state = u128::from(mix(seed)) << 64 | u128::from(mix(!seed));
         let number = (purpose as u128) << 64 | index as u128;
         Stream(Pcg64::new(state, number))
@@ -60,7 +60,7 @@ impl Stream {
     /// # Panics
     /// If `bound` is zero.
     pub fn below(&mut self, bound: usize) -> usize {
-        assert!(bound > 0, "there is nothing below zero to choose");
+        assert!(bound > 0, "bound must be above zero");
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
 
@@ -134,18 +134,18 @@ impl Losses {
     }
 }
 
-/// A distribution of nonnegative numbers, in whatever unit the caller uses.
+/// A distribution of nonnegative numbers, in any unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
-    /// Always this value.
+    /// Always the same value.
     Fixed(f64),
     /// Exponential with this mean.
     Exponential {
         /// Its mean.
         mean: f64,
     },
-    /// Pareto of scale and shape, moved by `shift`, and never more than `cap`: the flow lengths of
-    /// Allman (CCR 2013) are scale 147, shape 0.5, shift -40.
+    /// Pareto with the given scale and shape, shifted by `shift` and capped at `cap`: the flow lengths of
+    /// Allman (CCR 2013) have scale 147, shape 0.5 and shift -40.
     Pareto {
         /// The least value before the shift.
         scale: f64,
@@ -194,12 +194,12 @@ impl Distribution {
         }
     }
 
-    /// The mean; of a Pareto distribution with all that exceeds the cap counted as the cap.
+    /// The mean; values of a Pareto distribution above the cap count as the cap.
     pub fn mean(&self) -> f64 {
         self.mean_below(f64::INFINITY)
     }
 
-    /// The mean with all that exceeds `most` counted as `most`.
+    /// The mean, where values above `most` count as `most`.
     pub fn mean_below(&self, most: f64) -> f64 {
         match self {
             Distribution::Fixed(value) => value.min(most),
@@ -214,7 +214,7 @@ impl Distribution {
                 values.iter().map(|value| value.min(most)).sum::<f64>() / values.len() as f64
             }
             Distribution::Pareto { scale, shape, shift, cap } => {
-                // The least value plus the integral of the probability to exceed x, up to the cap.
+                // The minimum plus the integral of the probability of exceeding x, up to the cap.
                 let cap = cap.min(most);
                 let ratio = ((cap - shift) / scale).max(0.0);
                 if ratio <= 1.0 {
@@ -256,7 +256,7 @@ mod tests {
     /// Published results, designed tables and stored runs depend on these numbers: a change here changes
     /// them all.
     #[test]
-    fn streams_are_what_they_always_were() {
+    fn streams_are_stable() {
         let first = |seed, purpose, index| Stream::new(seed, purpose, index).seed();
         for (purpose, number) in [
             (Purpose::Traffic, 0xead4_3e26_dc61_bab1),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_drawn_from_streams_as_they_always_were() {
+    fn draws_are_stable() {
         let mut stream = Stream::new(1, Purpose::Traffic, 0);
         assert_eq!(stream.uniform().to_bits(), 0x3fed_5a87_c4db_8c37);
         assert_eq!(stream.below(1000), 885);

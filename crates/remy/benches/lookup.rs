@@ -1,10 +1,10 @@
-//! How long it takes to find a memory's rule.
+//! The time to find a memory's rule.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use exm_remy::{Action, Grid, Lookup, RuleTable, Signal, SignalSet};
 use std::hint::black_box;
 
-/// A table of 129 rules on the first four signals, cut at spread-out places.
+/// A table of 129 rules on the first four signals, with cuts spread out.
 fn table() -> RuleTable {
     let action = Action { multiple: 1.0, increment: 1, intersend_ms: 1.0 };
     let mut table = RuleTable::single(SignalSet::FIRST_FOUR, 16_384.0, action);
@@ -13,13 +13,13 @@ fn table() -> RuleTable {
         let rule = cut * 7 % table.rules().len();
         let domain = table.rules()[rule].domain;
         let (lower, upper) = (domain.lower[signal.index()], domain.upper[signal.index()]);
-        // Geometric middles: most memories are small.
+        // Geometric midpoints: most memories are small.
         table.split(rule, signal, (lower.max(0.1) * upper).sqrt());
     }
     table
 }
 
-/// Memories as a flow meets them: each near the last.
+/// Memories as in a flow: each near the previous one.
 fn memories() -> Vec<[f64; 6]> {
     let mut memory = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0];
     let mut state = 1_u64;

@@ -1,13 +1,12 @@
-//! [`Action`]: what a rule does to the window and the pace.
+//! [`Action`]: what a rule does to the window and the pacing.
 
 use exm_units::Span;
 
-/// The largest window a RemyCC ever has, in packets.
+/// The largest window of a RemyCC, in packets.
 pub const MAX_WINDOW: u32 = 1_000_000;
 
-/// What a rule prescribes on every acknowledgement: the window becomes
-/// `clamp(trunc(multiple x window + increment), 0, 1 000 000)` packets, and packets leave at least
-/// `intersend` apart.
+/// What a rule prescribes on every ACK: the window becomes `clamp(trunc(multiple x window +
+/// increment), 0, 1 000 000)` packets, and packets are sent at least `intersend` apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Action {
     /// m, the factor of the window.
@@ -18,7 +17,7 @@ pub struct Action {
     pub intersend_ms: f64,
 }
 
-/// An [`Action`] made ready for use.
+/// An [`Action`] in the form of the hot path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CompiledAction {
     multiple: f64,
@@ -27,10 +26,11 @@ pub struct CompiledAction {
 }
 
 impl Action {
-    /// Where the papers' designer starts (SIGCOMM 2013, section 4.3): m = 1, b = 1, r = 0.01 ms.
+    /// The initial action of the papers' designer (SIGCOMM 2013, section 4.3): m = 1, b = 1, r =
+    /// 0.01 ms.
     pub const INITIAL: Action = Action { multiple: 1.0, increment: 1, intersend_ms: 0.01 };
 
-    /// The action with its numbers in the form the hot path wants.
+    /// Converts the action to the form of the hot path.
     pub fn compile(&self) -> CompiledAction {
         CompiledAction {
             multiple: self.multiple,
@@ -45,7 +45,7 @@ impl CompiledAction {
     #[inline]
     pub fn window(&self, window: u32) -> u32 {
         let next = self.multiple * f64::from(window) + self.increment;
-        // The cast truncates, and takes what is negative or not a number to zero.
+        // The cast truncates, and maps negative values and NaN to zero.
         (next as u32).min(MAX_WINDOW)
     }
 

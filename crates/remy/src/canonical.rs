@@ -1,17 +1,17 @@
-//! What a table is hashed by.
+//! The canonical text of a table, for hashing.
 
 use crate::table::RuleTable;
 use core::fmt;
 
 impl RuleTable {
-    /// Writes the table's rules as text that is the same for tables that prescribe the same, whatever file
-    /// they come from: for hashes that are kept.
+    /// Writes the table's rules as text that is the same for equal tables, whatever file they come from:
+    /// for hashes that are stored.
     ///
     /// The grammar is part of those hashes. Each rule is a line, in the order of their numbers: for each
     /// signal that the table uses, in the order of [`Signal::ALL`](crate::Signal::ALL), its name, a space,
-    /// the least value, `..`, the value past the largest, and a space; then the multiple, the increment
-    /// and the intersend in ms, with spaces between. Numbers are the shortest decimals that are read as the
-    /// same number.
+    /// the lower bound, `..`, the upper bound, and a space; then the multiple, the increment and the
+    /// intersend in ms, separated by spaces. Numbers are the shortest decimals that parse as the same
+    /// number.
     ///
     /// # Errors
     /// Those of `out`.

@@ -1,4 +1,4 @@
-//! [`Grid`]: a rule table made ready for fast lookup.
+//! [`Grid`]: a rule table compiled for fast lookup.
 
 use crate::signal::Signal;
 use crate::table::{Cuboid, Rule, RuleTable};
@@ -6,32 +6,32 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The most cells a grid may have: 2 MiB of them. Larger tables are looked up by their tree.
+/// The maximum number of cells: 2 MiB. Larger tables use the tree.
 const MAX_CELLS: usize = 1 << 20;
-/// Bits of a double's mantissa that may number a bucket, from few to many.
+/// The bits of a double's mantissa that may number a bucket, from few to many.
 const MANTISSA_BITS: core::ops::RangeInclusive<u32> = 1..=9;
-/// The most buckets of all axes together.
+/// The maximum number of buckets, all axes together.
 const MAX_BUCKETS: usize = 1 << 14;
-/// Bounds within one bucket that a lookup compares with.
+/// The number of bounds within a bucket that a lookup compares with.
 const PROBES: usize = 3;
 
-/// Finds the rule that holds a memory in constant time and without a data-dependent branch.
+/// Finds the rule of a memory in constant time and without data-dependent branches.
 ///
-/// The bounds of all rules cut each axis into slabs; the slabs of all axes make a grid, and each
-/// cell of it lies in one rule. A value's slab is found from the leading bits of its double, which
-/// number buckets that hold at most three bounds each, and a comparison with those. (Doubles
-/// that are not negative order as the integers of the same bits, and negative ones below them.)
-/// What does not fit this scheme, a grid too large or bounds too close together, is looked up by
-/// its tree.
+/// The bounds of all rules divide each axis into slabs; the slabs of all axes form a grid, and each
+/// of its cells lies in one rule. A value's slab is found from the leading bits of its double,
+/// which number buckets with at most three bounds each, and a comparison with those. (Non-negative
+/// doubles are ordered as the integers of the same bits, and negative ones below them.) Tables that
+/// do not fit this scheme, because the grid is too large or bounds are too close together, use the
+/// tree.
 #[derive(Clone, Debug)]
 pub struct Grid(Kind);
 
-/// What a table needs: only the axes up to the last signal it uses are looked at.
+/// The kinds by number of axes: only those up to the last signal used are searched.
 #[derive(Clone, Debug)]
 enum Kind {
     /// The tables of 2013.
     Three(Cells<3>),
-    /// Those of 2014, and what a design uses unless told otherwise.
+    /// Those of 2014, and the default of designs.
     Four(Cells<4>),
     Six(Cells<6>),
     Tree(Box<RuleTable>),
@@ -39,22 +39,22 @@ enum Kind {
 
 /// Something that finds rules.
 pub trait Lookup {
-    /// The number of the rule that holds `memory`. `guess`, any rule's number, makes it cheaper
-    /// where it is right.
+    /// The number of the rule that holds `memory`. `guess`, any rule's number, makes it cheaper if
+    /// it is right.
     fn find(&self, memory: &[f64; 6], guess: usize) -> usize;
 }
 
-/// Work that looks up rules in a loop: it is compiled once for each kind of grid, so that the kind
-/// is asked for once and not in the loop. That makes the simulator a quarter faster.
+/// Work that looks up rules in a loop: it is compiled for each kind of grid, so that the kind is
+/// not tested in the loop. That makes the simulator a quarter faster.
 pub trait Work {
-    /// What the work gives.
+    /// The result.
     type Output;
 
     /// Does the work.
     fn with(self, lookup: &impl Lookup) -> Self::Output;
 }
 
-/// A grid over the first `N` signals; those a table does not use have one slab.
+/// A grid over the first `N` signals; those that a table does not use have one slab.
 #[derive(Clone, Debug)]
 struct Cells<const N: usize> {
     /// How far to shift a double's bits to get its leading bits.
@@ -67,7 +67,7 @@ struct Cells<const N: usize> {
     boxes: Vec<Bounds<N>>,
 }
 
-/// A box with its outer bounds moved to infinity, so that what is outside the table is in the
+/// A box with its outer bounds moved to infinity, so that memories outside the table match the
 /// nearest box.
 #[derive(Clone, Copy, Debug)]
 struct Bounds<const N: usize> {
@@ -78,12 +78,12 @@ struct Bounds<const N: usize> {
 /// One axis of a grid.
 #[derive(Clone, Debug, Default)]
 struct Axis {
-    /// The least and largest bits that have a bucket.
+    /// The smallest and largest bits that have a bucket.
     least: i64,
     most: i64,
-    /// Added to leading bits to get the number of the bucket.
+    /// Added to the leading bits to get the index of the bucket.
     start: i64,
-    /// How many cells apart neighbouring slabs are.
+    /// The distance between the cells of neighbouring slabs.
     stride: usize,
     /// The bounds between slabs, ascending.
     bounds: Vec<f64>,
@@ -92,14 +92,14 @@ struct Axis {
 /// All values of an axis that share their leading bits.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// The bits of the bounds within the bucket; unused ones are above all.
+    /// The bits of the bounds within the bucket; unused ones are the maximum.
     bounds: [i64; PROBES],
-    /// Where the cells of the slab begin that the bucket's least value is in.
+    /// The offset of the cells of the slab that holds the bucket's smallest value.
     offset: usize,
 }
 
 impl Grid {
-    /// Makes `table` ready.
+    /// Compiles `table`.
     pub fn new(table: &RuleTable) -> Grid {
         let used = table.signals().iter().map(Signal::index).max().map_or(0, |last| last + 1);
         let kind = match used {
@@ -235,8 +235,8 @@ fn inner_bounds(table: &RuleTable, signal: Signal) -> Vec<f64> {
 }
 
 impl Axis {
-    /// Adds the axis's buckets of doubles alike but for their last `shift` bits, and returns true,
-    /// where none holds more than [`PROBES`] bounds and there are not too many.
+    /// Adds the axis's buckets of doubles that agree except for their last `shift` bits, and
+    /// returns true, if none holds more than [`PROBES`] bounds and there are not too many.
     fn add_buckets(&mut self, shift: u32, buckets: &mut Vec<Bucket>) -> bool {
         let bits = |bound: &f64| bound.to_bits() as i64;
         self.least = self.bounds.first().map_or(0, bits);
@@ -260,7 +260,7 @@ impl Axis {
         true
     }
 
-    /// The slabs between the bounds of `domain` on this axis, that of signal `index`.
+    /// The slabs that `domain` covers on this axis, that of signal `index`.
     fn slabs(&self, index: usize, domain: &Cuboid) -> core::ops::Range<usize> {
         let (lower, upper) = (domain.lower[index], domain.upper[index]);
         let start = self.bounds.partition_point(|&bound| bound <= lower);
@@ -268,7 +268,7 @@ impl Axis {
     }
 }
 
-/// Gives all cells of `domain` to `rule`, from axis `index` on; `cells` are those of one slab of
+/// Assigns all cells of `domain` to `rule`, from axis `index` on; `cells` are those of one slab of
 /// the axis before.
 fn fill(axes: &[Axis], index: usize, domain: &Cuboid, cells: &mut [u16], rule: u16) {
     let Some(axis) = axes.get(index) else {

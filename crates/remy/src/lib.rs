@@ -6,8 +6,8 @@
 //! sender observed, a [`RuleTable`] that maps it to an [`Action`], and [`RemyCc`], the controller that
 //! follows the table.
 //!
-//! The crate needs no operating system: `no_std` with `alloc`. Files of tables are the crate
-//! `exm-table`'s.
+//! The crate needs no operating system: `no_std` with `alloc`. The crate `exm-table` reads and writes
+//! files of tables.
 
 #![cfg_attr(not(test), no_std)]
 

@@ -9,13 +9,13 @@ const FAST: f64 = 1.0 / 8.0;
 const SLOW: f64 = 1.0 / 256.0;
 const MILLIS_PER_NANO: f64 = 1e-6;
 
-/// The six signals of a flow and what is needed to update them.
+/// The six signals of a flow, and the state needed to update them.
 ///
-/// At the start of a flow all signals are zero; the first acknowledgement only sets the baselines,
-/// and from the second on each moves the signals.
+/// At the start of a flow all signals are zero; the first ACK only sets the baselines, and each
+/// further one updates the signals.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    // Apart, not in an array: in the simulator's loop they then live in registers.
+    // Separate fields, not an array: in the simulator's loop they then stay in registers.
     send: f64,
     ack: f64,
     ratio: f64,
@@ -24,12 +24,12 @@ pub struct Memory {
     queueing: f64,
     last_sent: i64,
     last_received: i64,
-    /// Zero until the first acknowledgement: no packet travels in no time.
+    /// Zero until the first ACK: no RTT is zero.
     min_rtt: i64,
 }
 
 impl Memory {
-    /// The memory of a flow that has seen nothing.
+    /// The memory at the start of a flow.
     pub const fn new() -> Memory {
         Memory {
             send: 0.0,
@@ -55,10 +55,10 @@ impl Memory {
         self.signals()[signal.index()]
     }
 
-    /// Folds in the acknowledgement of a packet of this flow, sent at `sent`, received at `received`
-    /// and acknowledged `rtt` after it was sent, whose number is `gap` above the largest acknowledged
-    /// before it (1 when nothing was lost or reordered; anything below counts as 1). Of `sent` and
-    /// of `received` only differences count: each may be by a clock of its own.
+    /// Updates the signals with the ACK of a packet of this flow, sent at `sent`, received at
+    /// `received` and acknowledged `rtt` after it was sent, whose number is `gap` above the largest
+    /// acknowledged before it (1 when nothing was lost or reordered; smaller values count as 1). Only
+    /// differences of `sent` and of `received` matter: each may be by a clock of its own.
     #[inline]
     pub fn on_ack(&mut self, sent: Instant, received: Instant, rtt: Span, gap: u64) {
         let (sent, received) = (sent.as_nanos() as i64, received.as_nanos() as i64);

@@ -1,11 +1,11 @@
-//! A table as one of other signals.
+//! Converts a table to other signals.
 
 use crate::signal::{Signal, SignalSet};
 use crate::table::{Cuboid, Node, RuleTable};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// A table cannot do without signals by which its rules differ.
+/// A table needs signals by which its rules differ.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its rules differ by {}", names(.0))]
 pub struct SignalsInUse(pub Vec<Signal>);
@@ -15,12 +15,12 @@ fn names(signals: &[Signal]) -> String {
 }
 
 impl RuleTable {
-    /// The table that does the same and is one of `signals`: those it does not use yet count from 0 to
-    /// `end`, and its rules are alike on them; those it gives up are no bounds of any rule.
+    /// An equivalent table on `signals`: those that it does not yet use range from 0 to `end`, and its
+    /// rules do not depend on them; those that are removed must not be bounds of any rule.
     ///
     /// # Errors
-    /// [`SignalsInUse`] where rules differ by signals that are to be given up: which of them should
-    /// then count is not for this function to guess.
+    /// [`SignalsInUse`] if rules differ by signals that would be removed: there is no way to choose
+    /// between them.
     pub fn with_signals(&self, signals: SignalSet, end: f64) -> Result<RuleTable, SignalsInUse> {
         let whole = *self.domain();
         let given_up = self.signals().iter().filter(|&signal| !signals.contains(signal));
@@ -46,10 +46,10 @@ impl RuleTable {
         let mut root = self.root().clone();
         each_split(&mut root, &project);
         Ok(RuleTable::new(signals, rules, root)
-            .expect("a partition stays one when an axis on which all is alike comes or goes"))
+            .expect("adding or removing an axis without cuts keeps a partition"))
     }
 
-    /// Whether every rule holds all of `whole` on the axis of `signal`.
+    /// Whether every rule covers all of `whole` on the axis of `signal`.
     fn is_alike_on(&self, whole: &Cuboid, signal: Signal) -> bool {
         let axis = signal.index();
         self.rules().iter().all(|rule| {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_that_make_no_difference_come_and_go() {
+    fn signals_without_cuts_can_be_added_and_removed() {
         let one = SignalSet::new([Signal::RttRatio]).unwrap();
         let small = table().with_signals(one, 100.0).unwrap();
         assert_eq!(small.signals(), one);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_that_makes_a_difference_is_not_given_up() {
+    fn a_signal_with_cuts_cannot_be_removed() {
         let mut table = table();
         assert!(table.split(1, Signal::SlowAckEwma, 9.0));
         let ratio = SignalSet::new([Signal::RttRatio]).unwrap();

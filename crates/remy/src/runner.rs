@@ -1,4 +1,4 @@
-//! [`RemyCc`]: a rule table at work as a congestion controller.
+//! [`RemyCc`]: a rule table as a congestion controller.
 
 use crate::action::CompiledAction;
 use crate::grid::{Grid, Lookup};
@@ -9,11 +9,11 @@ use alloc::vec::Vec;
 use exm_cc::{Ack, Congestion, Controller, Decision, Needs, Start};
 use exm_units::{Instant, Packets};
 
-/// A RemyCC in charge of a sender. Clones share the table.
+/// A RemyCC. Clones share the table.
 ///
-/// The time between arrivals is taken from [`Ack::received_at`] where that is given, and from the
-/// arrival of the acknowledgements otherwise; the round-trip time is the sender's own measure. So the
-/// receiver's clock may differ from the sender's.
+/// The time between arrivals is taken from [`Ack::received_at`] if given, otherwise from the arrival
+/// of the ACKs; the RTT is measured by the sender. So the receiver's clock may differ from the
+/// sender's.
 #[derive(Clone, Debug)]
 pub struct RemyCc {
     rules: Arc<Rules>,
@@ -42,7 +42,7 @@ impl RemyCc {
         &self.rules.table
     }
 
-    /// What the controller remembers of its flow.
+    /// The memory of the present flow.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -76,8 +76,8 @@ impl Controller for RemyCc {
         self.apply()
     }
 
-    /// An acknowledgement of an earlier flow's packet leaves the memory alone but still applies a
-    /// rule, as in the original program.
+    /// The ACK of an earlier flow's packet does not change the memory but still applies a rule, as in
+    /// the original program.
     fn on_ack(&mut self, ack: &Ack) -> Decision {
         if !ack.stale {
             let gap = ack.largest_acked.map_or(1, |largest| ack.sequence.saturating_sub(largest));
@@ -96,7 +96,7 @@ impl Controller for RemyCc {
         self.decision()
     }
 
-    /// Its memory is that of one on-period, even where a connection outlives it.
+    /// Its memory lasts for one on-period, even if the connection outlives it.
     fn needs(&self) -> Needs {
         let mut needs = Needs::default();
         needs.restart = true;

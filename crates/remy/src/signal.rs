@@ -1,12 +1,11 @@
-//! [`Signal`]: the axes of a RemyCC's memory, and [`SignalSet`]: those a table uses.
+//! [`Signal`]: the axes of a RemyCC's memory, and [`SignalSet`]: the set that a table uses.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-/// One of the six things a RemyCC remembers of its flow. The order is that of the axes in `.dna`
-/// files.
+/// One of the six signals in a RemyCC's memory. The order is that of the axes in `.dna` files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Signal {
     /// Moving average of the time between sends of acknowledged packets, ms, weight 1/8.
@@ -34,7 +33,7 @@ impl Signal {
         Signal::QueueingDelay,
     ];
 
-    /// Its place in [`Signal::ALL`].
+    /// Its index in [`Signal::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -83,7 +82,7 @@ impl<'de> serde::Deserialize<'de> for Signal {
     }
 }
 
-/// A name that is no signal's.
+/// A name that is not a signal's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{0}\" is not a signal; the signals are send_ewma, ack_ewma, rtt_ratio, slow_ack_ewma, \
@@ -96,14 +95,14 @@ pub struct UnknownSignal(String);
 pub struct SignalSet(u8);
 
 impl SignalSet {
-    /// The set of `signals`, or nothing where there are none.
+    /// The set of `signals`; none if it would be empty.
     pub fn new(signals: impl IntoIterator<Item = Signal>) -> Option<SignalSet> {
         let bits = signals.into_iter().fold(0, |bits, signal| bits | 1 << signal.index());
         (bits != 0).then_some(SignalSet(bits))
     }
 
-    /// Those of the tables published with SIGCOMM 2014 and later, and what a file that names none
-    /// means: the first four.
+    /// The first four signals: those of the tables published with SIGCOMM 2014 and later, and the
+    /// default of files that name none.
     pub const FIRST_FOUR: SignalSet = SignalSet(0b1111);
 
     /// Whether `signal` is one of them.

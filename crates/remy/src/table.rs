@@ -7,39 +7,39 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The most rules a table may have: what a file can make the program work on is bounded.
+/// The maximum number of rules, which limits the work that a file can cause.
 pub const MAX_RULES: usize = 10_000;
-/// The deepest a tree of rules may be.
+/// The maximum depth of a tree of rules.
 pub const MAX_DEPTH: usize = 64;
-/// How many boxes to look at in search of a hole, to name it.
+/// How many boxes are examined in search of a hole, to report it.
 const HOLE_SEARCH: u32 = 100_000;
 
-/// A half-open box of memory: on every axis `lower <= value < upper`. An axis that does not
-/// matter runs from minus to plus infinity.
+/// A half-open box of memory: on every axis `lower <= value < upper`. An unused axis runs from
+/// minus to plus infinity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cuboid {
-    /// Least values, indexed as [`Signal::ALL`].
+    /// Lower bounds, indexed as [`Signal::ALL`].
     pub lower: [f64; 6],
-    /// Values just past the largest.
+    /// Upper bounds, exclusive.
     pub upper: [f64; 6],
 }
 
-/// A box and what to do in it.
+/// A box and its action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// Where the rule applies.
+    /// The box where the rule applies.
     pub domain: Cuboid,
-    /// What it does.
+    /// Its action.
     pub action: Action,
 }
 
-/// A node of the tree of rules. Only the root and splits of it are kept; the rules themselves lie
-/// in a list, so that they can be changed one by one.
+/// A node of the tree of rules. The rules themselves are in a list, so that they can be changed
+/// individually.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
     /// The rule of this number.
     Leaf(usize),
-    /// Children that partition `domain` between them; some may be empty boxes.
+    /// Children that partition `domain`; some may be empty boxes.
     Split {
         /// The box that is split.
         domain: Cuboid,
@@ -58,10 +58,10 @@ pub struct RuleTable {
     root: Node,
 }
 
-/// Why rules do not make a table.
+/// Why rules do not form a table.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TableError {
-    /// There is no rule at all.
+    /// There are no rules.
     #[error("the table has no rules")]
     Empty,
     /// More rules than [`MAX_RULES`].
@@ -98,7 +98,7 @@ pub enum TableError {
         /// Its action.
         action: Action,
     },
-    /// A child reaches out of its parent.
+    /// A child extends beyond its parent.
     #[error("box {child} reaches out of its parent {parent}: cut it to fit")]
     Outside {
         /// The child's box.
@@ -106,7 +106,7 @@ pub enum TableError {
         /// The parent's box.
         parent: Box<Cuboid>,
     },
-    /// Two children share memory.
+    /// Two children overlap.
     #[error("boxes {first} and {second} overlap: shrink one of them")]
     Overlap {
         /// One box.
@@ -114,18 +114,17 @@ pub enum TableError {
         /// The other.
         second: Box<Cuboid>,
     },
-    /// The children leave some of their parent out.
+    /// The children do not cover their parent.
     #[error(
         "the parts of box {domain} leave a hole in it: extend one over {missing}, or add a rule"
     )]
     Hole {
         /// The parent's box.
         domain: Box<Cuboid>,
-        /// A part of it that no child holds; the whole of it where the search for one would take
-        /// too long.
+        /// A part of it that no child covers; the whole of it if the search would take too long.
         missing: Box<Cuboid>,
     },
-    /// A node that is no rule of the list, or a rule that is not in the tree exactly once.
+    /// A node that refers to no rule, or a rule that is not in the tree exactly once.
     #[error("rule {0} does not stand in the tree exactly once")]
     Dangling(usize),
 }
@@ -145,7 +144,7 @@ impl Cuboid {
         domain
     }
 
-    /// Whether the box holds `memory` on each of `signals`.
+    /// Whether the box contains `memory` on each of `signals`.
     pub fn contains(&self, signals: SignalSet, memory: &[f64; 6]) -> bool {
         signals
             .iter()
@@ -153,12 +152,12 @@ impl Cuboid {
             .all(|i| self.lower[i] <= memory[i] && memory[i] < self.upper[i])
     }
 
-    /// Whether the box holds nothing at all.
+    /// Whether the box is empty.
     pub fn is_empty(&self, signals: SignalSet) -> bool {
         signals.iter().map(Signal::index).any(|i| self.lower[i] >= self.upper[i])
     }
 
-    /// Whether two boxes share any memory.
+    /// Whether two boxes overlap.
     pub fn overlaps(&self, other: &Cuboid, signals: SignalSet) -> bool {
         signals
             .iter()
@@ -166,7 +165,7 @@ impl Cuboid {
             .all(|i| self.lower[i].max(other.lower[i]) < self.upper[i].min(other.upper[i]))
     }
 
-    /// What two boxes share; an empty box where that is nothing.
+    /// The intersection of two boxes, which may be empty.
     pub fn intersection(&self, other: &Cuboid) -> Cuboid {
         Cuboid {
             lower: core::array::from_fn(|i| self.lower[i].max(other.lower[i])),
@@ -181,7 +180,7 @@ impl Cuboid {
             .all(|i| outer.lower[i] <= self.lower[i] && self.upper[i] <= outer.upper[i])
     }
 
-    /// The two halves of the box on either side of `at` on `signal`.
+    /// The two parts of the box on either side of `at` on `signal`.
     pub fn split(&self, signal: Signal, at: f64) -> [Cuboid; 2] {
         let mut halves = [*self, *self];
         halves[0].upper[signal.index()] = at;
@@ -208,15 +207,15 @@ impl RuleTable {
     /// A table of `rules`, arranged by the tree at `root`.
     ///
     /// # Errors
-    /// [`TableError`] where the rules are not a partition of the root's box, or a number in them is
-    /// impossible.
+    /// [`TableError`] if the rules do not partition the root's box, or one has an impossible
+    /// number.
     pub fn new(signals: SignalSet, rules: Vec<Rule>, root: Node) -> Result<RuleTable, TableError> {
         let table = RuleTable { signals, rules, root };
         table.validate()?;
         Ok(table)
     }
 
-    /// A table of one rule for all memory from 0 to `end` on each signal.
+    /// A table with a single rule for all memory from 0 to `end` on each signal.
     pub fn single(signals: SignalSet, end: f64, action: Action) -> RuleTable {
         let rule = Rule { domain: Cuboid::whole(signals, end), action };
         RuleTable { signals, rules: vec![rule], root: Node::Leaf(0) }
@@ -242,7 +241,7 @@ impl RuleTable {
         self.domain_of(&self.root)
     }
 
-    /// Gives rule `index` another action.
+    /// Replaces the action of rule `index`.
     ///
     /// # Panics
     /// If there is no such rule.
@@ -250,10 +249,10 @@ impl RuleTable {
         self.rules[index].action = action;
     }
 
-    /// Splits rule `index` in two at `at` on `signal`: it keeps the part below, a new last rule of
-    /// the same action gets the part from `at` on. At an edge of the rule's box one part is empty.
-    /// Returns false, and changes nothing, where `at` is outside the box, the table is full or the
-    /// tree as deep as it may be.
+    /// Splits rule `index` in two at `at` on `signal`: it keeps the part below, and a new last rule
+    /// with the same action gets the part from `at` on. At an edge of the rule's box one part is
+    /// empty. Returns false, and changes nothing, if `at` is outside the box, or the table or the
+    /// depth of the tree is at its maximum.
     pub fn split(&mut self, index: usize, signal: Signal, at: f64) -> bool {
         let domain = self.rules[index].domain;
         let inside = domain.lower[signal.index()] <= at && at <= domain.upper[signal.index()];
@@ -272,8 +271,8 @@ impl RuleTable {
         true
     }
 
-    /// The number of the rule that holds `memory`: the definition that [`crate::Grid`] must agree
-    /// with.
+    /// The number of the rule that holds `memory`: the reference implementation for
+    /// [`crate::Grid`].
     pub fn find(&self, memory: &[f64; 6]) -> usize {
         let memory = self.clamp(memory);
         let mut node = &self.root;
@@ -298,7 +297,7 @@ impl RuleTable {
         core::array::from_fn(|i| memory[i].min(domain.upper[i].next_down()).max(domain.lower[i]))
     }
 
-    /// How deep the tree is: 1 for a single rule.
+    /// The depth of the tree: 1 for a single rule.
     pub fn depth(&self) -> usize {
         fn depth(node: &Node) -> usize {
             match node {
@@ -312,7 +311,7 @@ impl RuleTable {
     /// The box of a node of this table's tree.
     ///
     /// # Panics
-    /// If `node` is a leaf of another table's, with a number this table has no rule of.
+    /// If `node` is a leaf with a number that this table has no rule for.
     pub fn domain_of<'a>(&'a self, node: &'a Node) -> &'a Cuboid {
         match node {
             Node::Leaf(index) => &self.rules[*index].domain,
@@ -383,7 +382,7 @@ impl RuleTable {
         Ok(())
     }
 
-    /// Boxes partition their parent where they lie within it, do not overlap, and together hold as
+    /// Boxes partition their parent if they lie within it, do not overlap, and together cover as
     /// many cells of the grid of their bounds as it does.
     fn validate_partition(&self, parent: &Cuboid, children: &[Node]) -> Result<(), TableError> {
         let boxes: Vec<&Cuboid> = children
@@ -429,7 +428,7 @@ impl RuleTable {
         }
     }
 
-    /// A part of `region` that none of the disjoint `boxes` holds, if there is one and it is found
+    /// A part of `region` that none of the disjoint `boxes` covers, if there is one and it is found
     /// within `steps`.
     fn missing(&self, region: &Cuboid, boxes: &[&Cuboid], steps: &mut u32) -> Option<Cuboid> {
         *steps = steps.checked_sub(1)?;
@@ -453,7 +452,7 @@ impl RuleTable {
     }
 }
 
-/// How deep leaf `index` stands; nothing where there is no such leaf.
+/// The depth of leaf `index`; none if there is no such leaf.
 fn leaf_depth(node: &Node, index: usize) -> Option<usize> {
     match node {
         Node::Leaf(i) => (*i == index).then_some(1),
@@ -463,7 +462,7 @@ fn leaf_depth(node: &Node, index: usize) -> Option<usize> {
     }
 }
 
-/// Puts `parts` in the place of leaf `index`, or gives them back where there is no such leaf.
+/// Replaces leaf `index` by `parts`, or returns them if there is no such leaf.
 fn replace_leaf(node: &mut Node, index: usize, parts: Node) -> Result<(), Node> {
     match node {
         Node::Leaf(i) if *i == index => {

@@ -1,4 +1,4 @@
-//! What must hold of a RemyCC whatever its host tells it.
+//! Properties of a RemyCC for every sequence of events.
 
 mod common;
 
@@ -8,7 +8,7 @@ use exm_remy::{Action, MAX_WINDOW, RemyCc};
 use exm_units::{Instant, Packets};
 use proptest::prelude::*;
 
-/// Half of what 64 bits of nanoseconds hold: 292 years.
+/// Half the range of 64 bits of nanoseconds: 292 years.
 const LATEST: u64 = u64::MAX / 2;
 
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn tell(cc: &mut RemyCc, event: &Event) -> Decision {
+fn deliver(cc: &mut RemyCc, event: &Event) -> Decision {
     match *event {
         Event::Start(now) => cc.on_start(&Start::new(Instant::from_nanos(now))),
         Event::Ack { now, sent, received, sequence, largest, stale } => {
@@ -76,7 +76,7 @@ proptest! {
     ) {
         let mut cc = RemyCc::new(&table);
         for event in &events {
-            let decision = tell(&mut cc, event);
+            let decision = deliver(&mut cc, event);
             prop_assert!(decision.cwnd <= Packets::new(u64::from(MAX_WINDOW)));
             prop_assert_eq!(decision.wake_at, None);
             prop_assert!(cc.rule() < table.rules().len());
@@ -92,7 +92,7 @@ proptest! {
         let (mut a, mut b) = (RemyCc::new(&table), RemyCc::new(&table));
         b.on_start(&Start::new(Instant::ZERO));
         for event in [Event::Start(1)].iter().chain(&events) {
-            prop_assert_eq!(tell(&mut a, event), tell(&mut b, event));
+            prop_assert_eq!(deliver(&mut a, event), deliver(&mut b, event));
         }
     }
 

@@ -1,4 +1,4 @@
-//! What must hold of every lookup: each memory has exactly one rule, and the fast way finds it.
+//! Properties of lookups: each memory has exactly one rule, and the grid finds it.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{binary_table, memory, table, value};
 use exm_remy::{Action, Grid, Lookup, RuleTable, Signal, SignalSet};
 use proptest::prelude::*;
 
-/// The rules of `table` that hold `memory`, its values first brought inside the table's box.
+/// The rules of `table` that hold `memory`, with its values clamped to the table's box.
 fn holders(table: &RuleTable, memory: &[f64; 6]) -> Vec<usize> {
     let whole = table.domain();
     let inside: [f64; 6] =
@@ -71,9 +71,9 @@ proptest! {
     }
 }
 
-/// A table whose bounds make more cells than a grid may have, so that its tree is asked.
+/// A table with too many cells for a grid, so that its tree is used.
 #[test]
-fn tables_too_large_for_a_grid_are_looked_up_all_the_same() {
+fn tables_too_large_for_a_grid_are_looked_up_by_their_tree() {
     let signals = SignalSet::new(Signal::ALL).expect("six signals");
     let mut table = RuleTable::single(signals, 64.0, Action::INITIAL);
     for at in 1..11 {

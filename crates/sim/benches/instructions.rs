@@ -1,10 +1,10 @@
-//! How many instructions a packet costs, counted by valgrind and compared with the table in
-//! `instructions.txt`: unlike times, counts are the same on a busy machine as on a quiet one.
+//! The number of instructions a packet costs, counted by valgrind and compared with the table in
+//! `instructions.txt`: unlike times, counts do not depend on the load of the machine.
 //!
-//! `cargo bench -p exm-sim --no-default-features --bench instructions` fails where a count differs
-//! from the table's by more than [`TOLERANCE`]; with `-- --renew` it writes the table anew. Counts
-//! belong to a compiler and an architecture: with others, or without valgrind, nothing is compared, and
-//! the skip is recorded.
+//! `cargo bench -p exm-sim --no-default-features --bench instructions` fails if a count differs from
+//! the table's by more than [`TOLERANCE`]; with `-- --renew` it rewrites the table. Counts are specific
+//! to a compiler and an architecture: with others, or without valgrind, nothing is compared and the
+//! skip is recorded.
 
 mod workloads;
 
@@ -20,10 +20,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use workloads::Senders;
 
-/// How far a count may be from the table's, as a fraction of that.
+/// The allowed difference of a count from the table's, as a fraction of the latter.
 const TOLERANCE: f64 = 0.03;
 
-/// Something whose instructions are counted. Returns how many packets (or lookups) it took.
+/// A program whose instructions are counted. Returns how many packets (or lookups) it processed.
 type Workload = fn() -> u64;
 
 const WORKLOADS: [(&str, Workload); 9] = [
@@ -65,7 +65,7 @@ fn fast_path(senders: &Senders) -> u64 {
     dumbbell::run(&senders.dumbbell(duration), rules, 1).iter().map(|o| o.delivered).sum()
 }
 
-/// Lookups of memories as a flow meets them, each near the last.
+/// Lookups of memories as in a flow, each near the previous one.
 fn look_up() -> u64 {
     const LOOKUPS: u64 = 1_000_000;
     let grid = Grid::new(&many_rules());
@@ -90,7 +90,7 @@ fn many_rules() -> RuleTable {
         let rule = cut * 7 % table.rules().len();
         let domain = table.rules()[rule].domain;
         let (lower, upper) = (domain.lower[signal.index()], domain.upper[signal.index()]);
-        // Geometric middles: most memories are small.
+        // Geometric midpoints: most memories are small.
         table.split(rule, signal, (lower.max(0.1) * upper).sqrt());
     }
     table
@@ -112,7 +112,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one workload, to be counted.
+/// Runs one workload, for counting.
 fn run(name: &str) -> Result<(), String> {
     let workload = WORKLOADS.iter().find(|(known, _)| *known == name);
     let (_, workload) = workload.ok_or_else(|| format!("there is no workload \"{name}\""))?;
@@ -124,7 +124,7 @@ fn table_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/instructions.txt")
 }
 
-/// What made the program: counts are comparable within one of these.
+/// The compiler and architecture: only counts with the same ones are comparable.
 fn compiler() -> Result<String, String> {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     let output = Command::new(&rustc).arg("--version").output();
@@ -133,18 +133,18 @@ fn compiler() -> Result<String, String> {
     Ok(format!("{}, {}", version.trim(), std::env::consts::ARCH))
 }
 
-/// The instructions of one workload, a packet.
+/// The instructions of one workload, per packet.
 fn count(name: &str) -> Result<f64, String> {
-    let program =
-        std::env::current_exe().map_err(|error| format!("which program is this: {error}"))?;
+    let program = std::env::current_exe()
+        .map_err(|error| format!("cannot find this program's path: {error}"))?;
     let output = Command::new("valgrind")
         .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
         .arg(program)
         .args(["--run", name])
         .output()
         .map_err(|error| format!("cannot run valgrind: {error}"))?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    let refs = told.lines().find_map(|line| line.split_once("I   refs:"));
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    let refs = output_text.lines().find_map(|line| line.split_once("I   refs:"));
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
     let instructions = refs.and_then(|(_, count)| digits(count).parse::<f64>().ok());
     let packets = String::from_utf8_lossy(&output.stdout).trim().parse::<f64>().ok();
@@ -152,7 +152,7 @@ fn count(name: &str) -> Result<f64, String> {
         (Some(instructions), Some(packets)) if output.status.success() => {
             Ok(instructions / packets)
         }
-        _ => Err(format!("valgrind counted nothing of \"{name}\":\n{told}")),
+        _ => Err(format!("valgrind reported no count for \"{name}\":\n{output_text}")),
     }
 }
 
@@ -208,7 +208,7 @@ fn compare() -> Result<(), String> {
     }
     Err(format!(
         "{differ} counts differ from {} by more than {} %. Find out what costs more (callgrind \
-         tells); where it is worth it, or where less is counted, write the table anew with `make \
+         shows it); if it is justified, or if the count fell, rewrite the table with `make \
          renew-instructions`",
         file.display(),
         100.0 * TOLERANCE

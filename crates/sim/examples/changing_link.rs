@@ -1,5 +1,5 @@
-//! A link that loses three quarters of its rate while Cubic and BBR run over it: what each does, second by
-//! second, and what held it back.
+//! A link that loses three quarters of its rate while Cubic or BBR runs over it: the state of each, second
+//! by second, and what limited it.
 //!
 //! `cargo run --release -p exm-sim --no-default-features --example changing_link`
 

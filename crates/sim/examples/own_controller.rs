@@ -1,4 +1,4 @@
-//! A controller of one's own beside Cubic: it grows while its packets wait for less than 25 ms, and
+//! A controller of your own beside Cubic: it grows while its packets wait for less than 25 ms, and
 //! shrinks while they wait for longer.
 //!
 //! `cargo run --release -p exm-sim --example own_controller`
@@ -12,7 +12,7 @@ use exm_sim::traffic::OnOff;
 use exm_tcp::Settings;
 use exm_units::{Bytes, Instant, Packets, Rate, Span};
 
-/// How long packets may wait.
+/// The target queueing delay.
 const TARGET: Span = Span::from_millis(25);
 
 #[derive(Clone)]
@@ -36,7 +36,7 @@ impl Controller for Patient {
 
     fn on_ack(&mut self, ack: &Ack) -> Decision {
         self.min_rtt = self.min_rtt.min(ack.rtt());
-        // A packet a round trip, up or down.
+        // One packet more or less per round trip.
         let step = ack.acked.get() as f64 / self.cwnd;
         self.cwnd += if ack.rtt() - self.min_rtt < TARGET { step } else { -step };
         self.decision()

@@ -1,4 +1,4 @@
-//! [`AnyController`]: every kind of controller the simulator can put into a sender.
+//! [`AnyController`]: every kind of controller that the simulator can use in a sender.
 
 use exm_cc::{
     Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Cubic, Dctcp, Decision, DynController,
@@ -23,10 +23,10 @@ macro_rules! controllers {
         })*
 
         impl AnyController {
-            /// The names of the controllers that need nothing but their name.
+            /// The names of the controllers that need no further parameters.
             pub const NAMES: &'static [&'static str] = &[$($($name,)*)*];
 
-            /// The controller called `name`; nothing where none is called that.
+            /// The controller called `name`; none if there is no such controller.
             pub fn named(name: &str) -> Option<AnyController> {
                 match name {
                     $($($name => Some(AnyController::$variant($new)),)*)*
@@ -79,13 +79,13 @@ macro_rules! controllers {
 }
 
 impl AnyController {
-    /// Whether its sender keeps a retransmission timer. Controllers designed by people rely on
-    /// one; a RemyCC never had one.
+    /// Whether its sender keeps a retransmission timer. Controllers designed by people rely on one;
+    /// a RemyCC does not have one.
     pub const fn keeps_timer(&self) -> bool {
         !matches!(self, AnyController::Remy(_))
     }
 
-    /// A controller of one's own.
+    /// A controller of your own.
     ///
     /// ```
     /// use exm_cc::{Ack, Congestion, Controller, Decision, Start};
@@ -121,19 +121,19 @@ impl AnyController {
     /// assert!(controller.keeps_timer());
     /// ```
     ///
-    /// A whole simulation with one is `examples/own_controller.rs`.
+    /// `examples/own_controller.rs` is a whole simulation with one.
     pub fn own(controller: impl Controller + Send + Sync + 'static) -> AnyController {
         AnyController::Own(Box::new(controller))
     }
 
-    /// The same, its random choices drawn from `seed`.
+    /// The same controller with its random choices drawn from `seed`.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> AnyController {
         self.seed(seed);
         self
     }
 
-    /// The RemyCC, where it is one: its memory and rule are worth recording.
+    /// The RemyCC, if it is one: for recording its memory and rule.
     pub const fn as_remy(&self) -> Option<&RemyCc> {
         match self {
             AnyController::Remy(remy) => Some(remy),
@@ -143,7 +143,7 @@ impl AnyController {
 }
 
 controllers! {
-    /// A computed controller: a rule table.
+    /// A RemyCC: a rule table.
     Remy(RemyCc) {},
     /// The papers' additive increase, multiplicative decrease.
     Aimd(Aimd) { "aimd" => Aimd::new() },
@@ -176,6 +176,6 @@ controllers! {
     Bbr1(Box<Bbr1>) { "bbr1" => Box::default() },
     /// BBR, version 3.
     Bbr(Box<Bbr>) { "bbr" => Box::default() },
-    /// One of somebody's own: [`AnyController::own`].
+    /// A user's own controller: [`AnyController::own`].
     Own(Box<dyn DynController>) {},
 }

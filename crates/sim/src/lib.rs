@@ -2,13 +2,13 @@
 //!
 //! # Overview
 //!
-//! A deterministic simulator of senders on networks.
+//! A deterministic simulator of congestion control.
 //!
-//! [`dumbbell`] is the fast path that design lives on: RemyCCs that share one link of fixed rate,
+//! [`dumbbell`] is the fast path that the designer uses: RemyCCs that share one link of fixed rate,
 //! simulated without events. [`engine`] simulates any [`network`] by events, with any of the
 //! [`controllers`] and any queue discipline; a [`scenario`] describes such a network in a file,
-//! [`metrics`] are what comes out, and [`series`] are what happened on the way. Both draw their
-//! [`traffic`] and losses from streams of their own.
+//! [`metrics`] are the results, and [`series`] record them over time. Both simulators draw
+//! [`traffic`] and losses from random streams of their own.
 
 pub mod controllers;
 pub mod dumbbell;

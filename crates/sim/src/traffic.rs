@@ -6,18 +6,18 @@ use exm_units::{Bytes, Instant, Packets, Span};
 /// How long a flow lasts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OnFor {
-    /// A time, in seconds.
+    /// A duration, in seconds.
     Time(Distribution),
     /// An amount of data, in packets; drawn numbers are rounded up to whole packets, at least one.
     Packets(Distribution),
-    /// An amount of data, in bytes of its user's; it fills whole packets, at least one.
+    /// An amount of payload, in bytes; it fills whole packets, at least one.
     Bytes(Distribution),
-    /// To the end of the simulation.
+    /// Until the end of the simulation.
     Always,
 }
 
 /// An on/off process: a sender is off for a time, then a flow starts, then it is off again. A flow
-/// that is on for ever starts at once.
+/// that is always on starts at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnOff {
     /// How long a flow lasts.
@@ -36,21 +36,23 @@ impl OnOff {
 /// When flows start, and how long they last.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {
-    /// As the papers have it.
+    /// An on/off process, as in the papers.
     OnOff(OnOff),
-    /// One flow at each multiple of a period, from the start on; a flow that takes longer than that
-    /// puts off the next to the next multiple. Senders of equal periods start together: incast.
+    /// One flow at each multiple of a period, from the start on; a flow that takes longer than the
+    /// period postpones the next to a later multiple. Senders of equal periods start together:
+    /// incast.
     Every {
         /// The period.
         period: Span,
         /// How long a flow lasts.
         on: OnFor,
     },
-    /// Flows at set times; one that is still on when the next is due puts that off to its own end.
+    /// Flows at fixed times; a flow that is still on when the next is due postpones it to its own
+    /// end.
     Schedule {
-        /// When each starts and, if that is set, when it ends; in order.
+        /// The start and, if set, the end of each; in order.
         visits: Vec<(Instant, Option<Instant>)>,
-        /// How long a flow lasts whose end is not set.
+        /// How long a flow without a set end lasts.
         on: OnFor,
     },
 }
@@ -77,38 +79,39 @@ impl Traffic {
     }
 }
 
-/// What a new flow has to send.
+/// The demand of a new flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowDemand {
-    /// Whatever it can until this instant.
+    /// As much as possible until this instant.
     Until(Instant),
     /// This many packets, delivered.
     Deliver(Packets),
 }
 
-/// The traffic of one sender, drawn from a stream of its own.
+/// The traffic of one sender, drawn from a random stream of its own.
 #[derive(Clone, Debug)]
 pub struct TrafficSource {
     traffic: Traffic,
     stream: Stream,
-    /// What of a packet is its user's.
+    /// The payload of a packet.
     payload: Bytes,
     /// How many flows of this traffic have started.
     started: usize,
 }
 
 impl TrafficSource {
-    /// The traffic `traffic` in packets that each carry `payload`, with random draws from `stream`.
+    /// The source of `traffic` in packets that each carry `payload`, with random draws from
+    /// `stream`.
     pub fn new(traffic: impl Into<Traffic>, stream: Stream, payload: Bytes) -> TrafficSource {
         TrafficSource { traffic: traffic.into(), stream, payload, started: 0 }
     }
 
-    /// From now on flows come as `traffic` says, from its beginning on; the random numbers go on.
+    /// Replaces the traffic by `traffic`, from its beginning; the random stream continues.
     pub fn set_traffic(&mut self, traffic: Traffic) {
         (self.traffic, self.started) = (traffic, 0);
     }
 
-    /// When the next flow starts, for a sender that is off from `now` on.
+    /// When the next flow starts, if the sender is off from `now` on.
     pub fn next_start(&mut self, now: Instant) -> Instant {
         match &self.traffic {
             Traffic::OnOff(OnOff { on: OnFor::Always, .. }) => {
@@ -131,7 +134,7 @@ impl TrafficSource {
         }
     }
 
-    /// What a flow that starts at `now` has to send.
+    /// The demand of a flow that starts at `now`.
     pub fn next_flow(&mut self, now: Instant) -> FlowDemand {
         let flow = self.started;
         self.started += 1;
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_is_kept() {
+    fn flows_follow_a_schedule() {
         let visits = vec![(at(10), Some(at(20))), (at(15), Some(at(40))), (at(50), None)];
         let mut source = source(Traffic::Schedule { visits, on: OnFor::Always });
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The event engine and the fast path give the same answers, to the last bit.
+//! The event engine and the fast path give bit-identical results.
 
 use exm_link::{Limit, Service};
 use exm_random::Distribution;
@@ -11,7 +11,7 @@ use exm_units::{Bytes, Packets, Probability, Rate, Span};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// The network of the fast path as one of the engine.
+/// The fast path's network as one of the engine.
 fn as_network(dumbbell: &dumbbell::Dumbbell, table: &RuleTable) -> Network {
     let limit = dumbbell.buffer.map_or(Limit::Unlimited, Limit::Packets);
     let link = LinkSpec {

@@ -7,8 +7,8 @@ use exm_random::Distribution;
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_tcp::Settings;
 
-/// Short flows of LEDBAT gain what a slow start gains: without it they begin with two packets and add
-/// less than one a round trip.
+/// Slow start benefits LEDBAT's short flows: without it they begin with two packets and add less than
+/// one per round trip.
 #[test]
 fn slow_start_doubles_short_flows_of_ledbat() {
     let mbps = |controller| {

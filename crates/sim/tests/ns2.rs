@@ -1,6 +1,6 @@
-//! Persistent connections, as the papers' ns-2 has them, against figures measured with ns-2.35: figure
-//! 3-4 of the thesis, 8 senders on 15 Mbps, 150 ms and a drop-tail queue of 1000 packets, exponential
-//! 100 kB on and exponential 0.5 s off.
+//! Persistent connections, as in the papers' ns-2, against figures measured with ns-2.35: figure 3-4 of
+//! the thesis, 8 senders on 15 Mbps, 150 ms and a drop-tail queue of 1000 packets, exponential 100 kB on
+//! and exponential 0.5 s off.
 
 mod common;
 
@@ -13,9 +13,9 @@ use exm_units::{Packets, Span};
 
 const RUNS: u64 = 16;
 
-/// A connection as ns-2's agents keep it. What lowers the window there is the timer: 200 ms at the least,
-/// 50 ms more than the empty path's round trip. It runs out when others' bursts fill the queue, nothing
-/// undoes that, and the threshold stays low for the transfers that follow.
+/// A connection with the settings of ns-2's agents. What lowers the window there is the timer: at least
+/// 200 ms, 50 ms more than the RTT of the empty path. It expires when others' bursts fill the queue, the
+/// reduction is never undone, and the threshold stays low for the following transfers.
 fn ns2() -> Settings {
     Settings {
         initial_window: Packets::new(2),
@@ -41,8 +41,8 @@ fn figure_3_4(controller: &'static str, settings: Settings) -> Measured {
     measured
 }
 
-/// ns-2's NewReno has 0.66 Mbps and 8.5 ms: it has no SACK, and sends again all that was in flight as its
-/// timer runs out. Ours has SACK, and is faster than that and no slower than Compound.
+/// ns-2's NewReno has 0.66 Mbps and 8.5 ms: it has no SACK, and retransmits everything in flight when its
+/// timer expires. Ours has SACK, so it is faster than that and no slower than Compound.
 #[test]
 fn persistent_connections_have_the_papers_order() {
     let of = |controller| figure_3_4(controller, ns2());
@@ -55,10 +55,10 @@ fn persistent_connections_have_the_papers_order() {
     assert!(reno.mbps < cubic.mbps && compound.mbps < cubic.mbps && cubic.mbps < xcp.mbps);
 }
 
-/// A connection that outlives its on-periods and whose window nothing lowers has no slow start to go
-/// through: it is faster than new connections, not slower. An idle restart takes most of that back.
+/// A connection that outlives its on-periods and whose window is never lowered needs no slow start: it is
+/// faster than new connections, not slower. An idle restart takes most of that back.
 #[test]
-fn a_window_that_outlives_an_on_period_makes_the_next_faster() {
+fn keeping_the_window_makes_the_next_on_period_faster() {
     let fresh = Settings { initial_window: Packets::new(2), ..Settings::default() };
     let persistent = Settings { persistent: true, ..fresh };
     let restarted = Settings { idle_restart: IdleRestart::Rfc2861, ..persistent };

@@ -2,8 +2,8 @@
 //! packet), on its standard network: 15 Mbps, 150 ms, a queue of 1000 packets.
 //!
 //! A 1500-byte packet carries 1448 bytes; throughput is payload in order over on-time; a packet's
-//! queueing delay is its wait at the bottleneck; rows are medians over senders and runs. What is
-//! compared is behaviour: random numbers come from other streams than ns-3's.
+//! queueing delay is its wait at the bottleneck; rows are medians over senders and runs. Behaviour
+//! is compared, not individual packets: the random numbers differ from ns-3's.
 
 mod common;
 
@@ -14,7 +14,8 @@ use exm_sim::traffic::{OnFor, OnOff};
 use exm_tcp::{Floor, Settings};
 use exm_units::{Packets, Span};
 
-/// The tick of ns-3's timestamps, by which its senders measure round trips. Only Vegas sees it.
+/// The granularity of ns-3's timestamps, with which its senders measure RTTs. Only Vegas is
+/// affected.
 const TICK: Option<Span> = Some(Span::from_millis(1));
 
 /// A row of the table of short flows: the controller, the initial window, whether the handshake
@@ -36,7 +37,7 @@ const SHORT_FLOWS: [Row; 9] = [
 const RUNS: u64 = 64;
 
 #[test]
-fn eight_senders_of_100_kb_do_as_in_ns_3() {
+fn eight_senders_of_100_kb_agree_with_ns_3() {
     let mut wrong = Vec::new();
     for (controller, initial, handshake, mbps, delay) in SHORT_FLOWS {
         for timestamps in if controller == "vegas" { &[None, TICK][..] } else { &[None] } {
@@ -98,7 +99,7 @@ impl Observer for Watch {
 type Long = (&'static str, Floor, Option<Span>, f64, f64, Option<f64>, u64);
 
 #[test]
-fn one_long_flow_does_as_in_ns_3() {
+fn one_long_flow_agrees_with_ns_3() {
     let timer = Floor::Timer(Span::from_millis(200));
     let rows: [Long; 4] = [
         ("reno", timer, None, 14.31, 402.0, Some(1.60), 2377),
@@ -126,7 +127,7 @@ fn one_long_flow_does_as_in_ns_3() {
         );
         let near = |ours: f64, theirs: f64, part: f64| (ours / theirs - 1.0).abs() < part;
         assert!(near(ours, mbps, 0.01), "goodput");
-        // Half a packet, where there is hardly a queue.
+        // Half a packet where the queue is nearly empty.
         assert!(near(wait, delay, 0.05) || (wait - delay).abs() < 0.4, "queue");
         assert!(near(watch.peak as f64, peak as f64, 0.02), "peak");
         assert_eq!(watch.first_full.is_some(), drop.is_some());

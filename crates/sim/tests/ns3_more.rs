@@ -1,11 +1,11 @@
 //! The TCP host and the queues against ns-3 in more settings than those of `ns3.rs`.
 //!
-//! ns-3's figures were measured with a program of our own that gives those of `ns3.rs` as well, one
-//! run with version 3.44 unless a row says otherwise: SACK, its own recovery (PRR), an initial window
-//! of 10, timestamps of 1 ms, an acknowledgement for every packet unless said otherwise, queue
-//! disciplines with one packet more in the device behind them. A queueing delay is all of the time
-//! between router and link, that packet included. Where ours is outside the usual bounds of 3 % and
-//! 1 ms or 5 %, the row says why; docs/deviations.md has more.
+//! ns-3's figures were measured with a program of our own that also reproduces those of `ns3.rs`, one
+//! run with version 3.44 unless a row says otherwise: SACK, its own recovery (PRR), an initial window of
+//! 10, timestamps of 1 ms, an ACK per packet unless stated otherwise, and queue disciplines with one
+//! more packet in the device behind them. A queueing delay is the whole time between router and link,
+//! including that packet. Where ours is outside the usual bounds of 3 % and 1 ms or 5 %, the row states
+//! why; docs/deviations.md has more.
 
 mod common;
 
@@ -16,8 +16,8 @@ use exm_sim::traffic::{OnFor, OnOff, Traffic};
 use exm_tcp::{DelayedAcks, Floor, Settings};
 use exm_units::{Instant, Probability, Rate, Span};
 
-/// A comparison: what is measured here, what ns-3 measured, and how far the goodput may be off, in
-/// parts, and the queueing delay, in ms (or 5 %).
+/// A comparison: our measurement, ns-3's, the allowed relative difference in goodput, and that in
+/// queueing delay, in ms (or 5 %).
 struct Row {
     what: &'static str,
     ours: Measured,
@@ -50,7 +50,7 @@ fn check(rows: &[Row]) {
     assert!(wrong.is_empty(), "too far from ns-3: {wrong:?}");
 }
 
-/// A timer as Linux has it: ns-3's clock granularity of 200 ms.
+/// A timer as in Linux: ns-3's clock granularity of 200 ms.
 fn linux() -> Settings {
     Settings { floor: Floor::Margin(Span::from_millis(200)), ..Settings::default() }
 }
@@ -79,7 +79,7 @@ fn short(controller: &'static str, settings: Settings) -> Bottleneck {
     Bottleneck::new(controller, settings, OnOff { on, off }).shared_by(8)
 }
 
-/// A discipline with settings of its own.
+/// A discipline with these settings.
 fn queue(name: &str, settings: &str) -> QueueKind {
     format!("{name} {settings}").parse().expect("a sound queue")
 }
@@ -87,7 +87,7 @@ fn queue(name: &str, settings: &str) -> QueueKind {
 const DROPPING: &str = "ecn=false";
 
 #[test]
-fn codel_and_fq_codel_do_as_in_ns_3() {
+fn codel_and_fq_codel_agree_with_ns_3() {
     let one = |controller, discipline| {
         let queue = queue(discipline, DROPPING);
         totals(&Bottleneck { queue, ..Bottleneck::new(controller, linux(), ever()) }.reports(1))
@@ -127,7 +127,7 @@ fn codel_and_fq_codel_do_as_in_ns_3() {
 }
 
 #[test]
-fn delayed_acknowledgements_and_bbr_do_as_in_ns_3() {
+fn delayed_acks_and_bbr_agree_with_ns_3() {
     let long =
         |controller, settings| totals(&Bottleneck::new(controller, settings, ever()).reports(1));
     let busy = |controller, settings| medians(&short(controller, settings).reports(24));
@@ -147,7 +147,7 @@ fn delayed_acknowledgements_and_bbr_do_as_in_ns_3() {
 }
 
 #[test]
-fn drop_tail_under_loss_does_as_in_ns_3() {
+fn drop_tail_under_loss_agrees_with_ns_3() {
     // Eight flows that begin one by one, at times that differ from run to run.
     let eight = |controller| {
         let runs = (0..12u64).flat_map(|run| {
@@ -165,7 +165,7 @@ fn drop_tail_under_loss_does_as_in_ns_3() {
     check(&[
         row("eight Renos, 188 packets (3.37, 6 runs)", eight("reno"), (14.553, 92.36), USUAL),
         row("eight Cubics, 188 packets (3.37, 6 runs)", eight("cubic"), (14.608, 127.4), USUAL),
-        // The queue hangs on how late the first loss is: six other runs of ns-3 have 3.3 ms.
+        // The queue depends on when the first loss occurs: six other runs of ns-3 have 3.3 ms.
         row(
             "one Cubic, 1 % lost (16 runs)",
             totals(&lossy.reports(32)),
@@ -178,10 +178,10 @@ fn drop_tail_under_loss_does_as_in_ns_3() {
     ]);
 }
 
-/// 64 DCTCPs at 10 Gbps and 4 ms, from their start on for half a second. RED marks what finds more
-/// than 65 packets, as `step` does.
+/// 64 DCTCP flows at 10 Gbps and 4 ms, from their start on for half a second. RED marks packets that
+/// find more than 65 waiting, as `step` does.
 #[test]
-fn dctcp_at_ten_gigabits_does_as_in_ns_3() {
+fn dctcp_at_ten_gigabits_agrees_with_ns_3() {
     let red = queue("red", "min=65packets,max=66packets,max_p=1,weight=1,gentle=false");
     let step = QueueKind::named("step").expect("a discipline");
     let settings = Settings { floor: Floor::Timer(Span::from_millis(10)), ..Settings::default() };
@@ -201,11 +201,11 @@ fn dctcp_at_ten_gigabits_does_as_in_ns_3() {
     ]);
 }
 
-/// Two Renos of unequal round trips for 200 s. At 50 and 150 ms to the microsecond all packets of
-/// both come at the same moments of a packet's transmission, and who loses hangs on that alone, in
-/// ns-3 as here; at 51.23 and 149.71 ms it does not.
+/// Two Renos with unequal RTTs for 200 s. At exactly 50 and 150 ms all packets of both arrive at the
+/// same phases of a packet's transmission, and that alone decides which flow loses packets, in ns-3 as
+/// here; at 51.23 and 149.71 ms it does not.
 #[test]
-fn unequal_round_trips_share_as_in_ns_3() {
+fn unequal_rtts_share_as_in_ns_3() {
     let run = |queue: QueueKind| {
         let runs = (0..12u64).flat_map(|run| {
             let rtts = vec![Span::from_micros(51_230), Span::from_micros(149_710)];

@@ -1,4 +1,4 @@
-//! What becomes of on-periods' ends and beginnings, whatever the host.
+//! Packets at the ends and beginnings of on-periods, on every host.
 
 use exm_link::{Limit, Service};
 use exm_random::Distribution;
@@ -28,8 +28,8 @@ fn timed(transport: Transport, crosses: bool) -> (u64, u64) {
         extra_delay: ms(if crosses { 0 } else { 25 }),
         packet_size: Bytes::new(1500),
         transport,
-        // On-periods of 120 ms every 150: the last round trip of each is in flight as it ends, and
-        // arrives as the next is on. The last ends at 900 ms, and all has arrived by 1000 ms.
+        // On-periods of 120 ms every 150: the last round trip of each is in flight when it ends, and
+        // arrives during the next. The last ends at 900 ms, and everything has arrived by 1000 ms.
         traffic: OnOff {
             on: OnFor::Time(Distribution::Fixed(0.120)),
             off: Distribution::Fixed(0.030),
@@ -41,11 +41,11 @@ fn timed(transport: Transport, crosses: bool) -> (u64, u64) {
     (report.flows[0].sent, report.flows[0].delivered)
 }
 
-/// What is in flight as a timed on-period ends counts once its ACK has arrived, whatever the host and
-/// whether or not ACKs cross links. Only what is in flight at the end of the simulation does not, and
-/// of delayed ACKs one segment of each on-period.
+/// Packets in flight at the end of a timed on-period count once their ACK has arrived, on every host
+/// and whether or not ACKs cross links. The exceptions are packets in flight at the end of the
+/// simulation and, with delayed ACKs, one segment of each on-period.
 #[test]
-fn what_arrives_after_its_on_period_counts() {
+fn arrivals_after_their_on_period_count() {
     let controller = AnyController::named("reno").expect("is built in");
     let tcp = |settings| Transport::Tcp { controller: controller.clone(), settings };
     let delayed = Settings { delayed_acks: Some(DelayedAcks::default()), ..Settings::default() };

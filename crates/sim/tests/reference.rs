@@ -1,10 +1,10 @@
 //! The fast path against the original program: the throughputs and delays that it printed for the
-//! published tables, and those that its authors printed for one of them.
+//! published tables, and those that its authors published for one of them.
 //!
 //! Each reference value is one run of 10 000 simulated seconds. Ours is the mean of several such
-//! runs, so what is left of their difference is mostly random variation of the reference. A value is
-//! therefore held to the larger of 1 % and two standard errors of *one* run, as ours scatter. That
-//! matters where the queue is long and a single flow moves it for minutes.
+//! runs, so the remaining difference is mostly random variation of the reference. The tolerance is
+//! therefore the larger of 1 % and two standard errors of *one* run, estimated from ours. That
+//! matters where the queue is long and a single flow affects it for minutes.
 
 use exm_random::Distribution;
 use exm_remy::{Action, CompiledAction, Grid, RuleTable, SignalSet};
@@ -13,13 +13,13 @@ use exm_sim::traffic::{OnFor, OnOff};
 use exm_table::TableFile;
 use exm_units::{Bytes, Probability, Rate, Span};
 
-/// What the original calls 10 Mbps is one packet a millisecond.
+/// The original's 10 Mbps is one packet per millisecond.
 const PACKET: Bytes = Bytes::new(1250);
-/// How long a run is, of theirs and of ours.
+/// The length of a run, of theirs and of ours.
 const DURATION: Span = Span::from_secs(10_000);
-/// The largest difference allowed, as a share of the reference, however little runs scatter.
+/// The minimum tolerance, as a fraction of the reference.
 const TOLERANCE: f64 = 0.01;
-/// The same for values from a paper, which rounds them.
+/// The same for values from a paper, which are rounded.
 const PUBLISHED_TOLERANCE: f64 = 0.05;
 
 /// A network and what the original program measured on it.
@@ -30,12 +30,12 @@ struct Row {
     link: f64,
     /// Mean time on, and off, s.
     on: f64,
-    /// Throughput over the equal share, and round-trip time over propagation delay.
+    /// Throughput divided by the equal share, and RTT divided by propagation delay.
     reference: [f64; 2],
-    /// Throughput in Mbps and round-trip time in ms as the learnability paper has them (Sivaraman
-    /// et al., SIGCOMM 2014), where it does.
+    /// Throughput in Mbps and RTT in ms from the learnability paper (Sivaraman et al., SIGCOMM
+    /// 2014), where it has them.
     published: Option<[f64; 2]>,
-    /// How many runs to take the mean of: fewer where packets are many, and runs scatter little.
+    /// How many runs to average: fewer with many packets, since runs then scatter little.
     runs: u64,
 }
 
@@ -64,7 +64,7 @@ const PUBLISHED: [Row; 8] = [
 
 const DEFAULT_RULE: Row = general("one default rule", 8, [0.8398, 2.94]);
 
-/// What one run gave: throughput over share, RTT over delay, and throughput in packets per ms.
+/// The results of one run: throughput over share, RTT over delay, and throughput in packets per ms.
 fn run(row: &Row, table: &RuleTable, seed: u64) -> [f64; 3] {
     let mean = Distribution::Exponential { mean: row.on };
     let network = Dumbbell {
@@ -89,7 +89,7 @@ fn run(row: &Row, table: &RuleTable, seed: u64) -> [f64; 3] {
     ]
 }
 
-/// A mean, and the standard deviation of what it is the mean of: zero for one value.
+/// A mean, and the standard deviation of the averaged values: zero for one value.
 fn mean_and_scatter(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -97,7 +97,7 @@ fn mean_and_scatter(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (count - 1.0).max(1.0)).sqrt())
 }
 
-/// Runs `row` and returns what of it lies too far from the reference, in words.
+/// Runs `row` and returns descriptions of the values that are too far from the reference.
 fn compare(row: &Row, table: &RuleTable) -> Vec<String> {
     let runs: Vec<[f64; 3]> = (1..=row.runs).map(|seed| run(row, table, seed)).collect();
     let of = |index: usize| {
@@ -133,7 +133,7 @@ fn compare(row: &Row, table: &RuleTable) -> Vec<String> {
 }
 
 #[test]
-fn published_tables_do_as_in_the_original() {
+fn published_tables_agree_with_the_original() {
     let mut wrong = Vec::new();
     for row in &PUBLISHED {
         let Some(path) = exm_testing::reference(format!("remycc/{}.dna", row.table)) else {
@@ -145,7 +145,7 @@ fn published_tables_do_as_in_the_original() {
 }
 
 #[test]
-fn one_default_rule_does_as_in_the_original() {
+fn one_default_rule_agrees_with_the_original() {
     let action = Action { multiple: 1.0, increment: 1, intersend_ms: 3.0 };
     let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
     let wrong = compare(&DEFAULT_RULE, &table);

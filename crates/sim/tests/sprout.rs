@@ -1,6 +1,6 @@
-//! Sprout over recorded cellular links, beside what the original reached there and beside TCP.
+//! Sprout over recorded cellular links, compared with the original's results and with TCP.
 //!
-//! The recordings are no part of the project: where they are absent this is skipped.
+//! The recordings are not part of the project: without them the tests are skipped.
 
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
@@ -14,7 +14,7 @@ use exm_trace::Trace;
 use exm_units::{Bytes, Probability, Span};
 use std::sync::Arc;
 
-/// A recording, the one of the other way, and what the original reached: kbit/s, and ms of
+/// A recording, the one of the opposite direction, and the original's results: kbit/s, and ms of
 /// self-inflicted delay.
 type Row = (&'static str, &'static str, f64, f64);
 
@@ -31,7 +31,8 @@ fn trace(name: &str) -> Option<Arc<Trace>> {
     Some(Arc::new(Trace::load(&file).expect("a trace")))
 }
 
-/// Three minutes, of which the first is skipped, over `there` and `back`, each 20 ms long.
+/// Three minutes, of which the first is skipped, over `there` and `back`, each with 20 ms of
+/// propagation delay.
 fn run(ways: [&Arc<Trace>; 2], transport: Transport, queue: &str, loss: f64) -> FlowReport {
     run_over(Span::from_millis(20), ways, transport, queue, loss)
 }
@@ -88,8 +89,8 @@ fn scores(what: &str, report: &FlowReport) -> (f64, f64, f64) {
     (kbps, delay, own)
 }
 
-/// The original's throughput is surpassed by a quarter at no more self-inflicted delay; Cubic over
-/// CoDel has more delay.
+/// Sprout exceeds the original's throughput by a quarter with no more self-inflicted delay; Cubic
+/// over CoDel has more delay.
 #[test]
 fn surpasses_the_original_and_cubic_over_codel() {
     for (there, back, original_kbps, original_own) in ROWS {
@@ -105,9 +106,9 @@ fn surpasses_the_original_and_cubic_over_codel() {
     }
 }
 
-/// The thesis's open question, whether Sprout at some setting has more throughput and less delay than
-/// Sprout-EWMA at once: in all but the delay on the link that one outage decides, which is equal to
-/// five in a thousand.
+/// The thesis's open question: whether Sprout at some setting has both more throughput and less delay
+/// than Sprout-EWMA. It does, except for the delay on the link that one outage decides, which is
+/// equal to within five in a thousand.
 #[test]
 fn one_setting_surpasses_sprout_ewma_but_for_one_delay() {
     let model = Model { sigma: 178.0, idleness: 0.67, ..Model::default() };
@@ -125,10 +126,10 @@ fn one_setting_surpasses_sprout_ewma_but_for_one_delay() {
     }
 }
 
-/// Loss is no signal: throughput falls no faster than the paper's on Verizon's LTE downlink (4741,
-/// 3971 and 2768 kbit/s at 0, 5 and 10 % each way), and delay does not rise.
+/// Loss is not a congestion signal: throughput falls no faster than the paper's on Verizon's LTE
+/// downlink (4741, 3971 and 2768 kbit/s at 0, 5 and 10 % each way), and delay does not rise.
 #[test]
-fn loss_costs_little_and_delays_nothing() {
+fn loss_costs_little_throughput_and_no_delay() {
     let (there, back, ..) = ROWS[2];
     let (Some(there), Some(back)) = (trace(there), trace(back)) else { return };
     let at = |loss: f64| {
@@ -140,7 +141,7 @@ fn loss_costs_little_and_delays_nothing() {
     assert!(some.1 < none.1 && more.1 < none.1);
 }
 
-/// On a link without outages packets wait no longer than 100 ms in 95 % of cases.
+/// On a link without outages the 95th percentile of queueing delay is at most 100 ms.
 #[test]
 fn queueing_stays_under_100_ms() {
     for (there, back, ..) in &ROWS[2..] {
@@ -152,8 +153,8 @@ fn queueing_stays_under_100_ms() {
     }
 }
 
-/// What propagates is not queueing: at twice the round-trip time most of the throughput is left, and
-/// packets still wait less than 100 ms.
+/// Propagation delay is not mistaken for queueing: at twice the RTT most of the throughput remains,
+/// and packets still wait less than 100 ms.
 #[test]
 fn longer_round_trips_cost_little() {
     for (there, back, ..) in &ROWS[2..] {

@@ -1,6 +1,6 @@
 //! Several Vegas flows on one link: each keeps 2 to 4 packets in the queue (Brakmo, O'Malley & Peterson,
-//! SIGCOMM 1994, section 4.2) above the least round-trip time that it has measured. A flow that has
-//! never found the queue empty takes the packets of others for part of the path.
+//! SIGCOMM 1994, section 4.2) above the minimum RTT that it has measured. A flow that has never found
+//! the queue empty takes the packets of others for part of the path.
 
 mod common;
 
@@ -10,7 +10,7 @@ use exm_sim::traffic::{OnFor, Traffic};
 use exm_tcp::Settings;
 use exm_units::{Instant, Rate, Span};
 
-/// The initial window, which leaves as one burst.
+/// The initial window, which is sent as one burst.
 const BURST: u32 = 10;
 
 /// The mean queue in the second half of 100 s.
@@ -35,7 +35,7 @@ impl Observer for Watch {
     }
 }
 
-/// The mean queue in packets, and each flow's goodput in Mbps, of `flows` that begin `gap` apart.
+/// The mean queue in packets, and each flow's goodput in Mbps, for `flows` flows that begin `gap` apart.
 fn share(flows: u64, gap: Span) -> (f64, Vec<f64>) {
     let start = |n: u64| vec![(Instant::ZERO + gap * n, None)];
     let traffic = |n| Traffic::Schedule { visits: start(n), on: OnFor::Always };
@@ -48,12 +48,12 @@ fn share(flows: u64, gap: Span) -> (f64, Vec<f64>) {
     (watch.packets as f64 / watch.samples as f64, goodput.collect())
 }
 
-/// The queue at which flows that each found one burst more than the flow before keep `own` packets of
-/// their own: with windows of `own / (1 - base / rtt)`, which add up to the rate times the round trip.
+/// The queue when each flow found one burst more than the flow before, and keeps `own` packets of its
+/// own: with windows of `own / (1 - base / rtt)`, which add up to the rate times the RTT.
 fn predicted(flows: u64, own: f64) -> f64 {
     let burst = f64::from(BURST);
     let rate = |queue: f64| (0..flows).map(|n| own / (queue - burst * n as f64)).sum::<f64>();
-    // The rate is a packet in the time of a packet.
+    // The rate is one packet per transmission time.
     let (mut low, mut high) = (burst * (flows - 1) as f64, 1000.0);
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
@@ -81,7 +81,7 @@ fn flows_that_begin_behind_others_take_their_packets_for_the_path() {
         let (least, most) = (predicted(flows, 2.0), predicted(flows, 4.0));
         println!("{flows} flows: {queue:.2} packets ({least:.2} to {most:.2}), {goodput:.3?} Mbps");
         assert!(queue > least - 1.0 && queue < most + 1.0, "{queue}: {least} to {most}");
-        assert!(goodput.is_sorted(), "who begins later has more: {goodput:?}");
+        assert!(goodput.is_sorted(), "flows that begin later should have more: {goodput:?}");
     }
 }
 

@@ -1,22 +1,22 @@
-//! [`Bank`]: which of several models a link is like.
+//! [`Bank`]: selects the model that fits a link best.
 
 use crate::model::RATES;
 use crate::{Filter, Model};
 
-/// What a second of foretelling tells is forgotten within half a minute: 1500 ticks.
+/// Forecast likelihoods are forgotten with a time constant of half a minute: 1500 ticks.
 const MEMORY: f64 = 1.0 - 1.0 / 1500.0;
-/// Another model is believed once it is so much likelier, as a logarithm: e^3, twenty times.
+/// Another model is selected once it is this much likelier, as a logarithm: e^3, twenty times.
 const MARGIN: f64 = 3.0;
-/// By which [`Model::sigma`] and [`Model::escape`] are multiplied in the models beside the one given.
+/// The factors on [`Model::sigma`] and [`Model::escape`] of the alternative models.
 const NEIGHBOURS: [(f64, f64); 6] =
     [(0.5, 1.0), (0.7, 1.0), (1.4, 1.0), (2.0, 1.0), (1.0, 0.25), (1.0, 4.0)];
 
-/// Filters of a model and, if it [learns](Model::learns), of its neighbours. The one is believed that
-/// has foretold best what came of late: the step that the thesis leaves to be taken.
+/// Filters for a model and, if it [learns](Model::learns), for its neighbours. The selected one is
+/// that with the best recent forecasts: an extension that the thesis proposes.
 #[derive(Clone, Debug)]
 pub(crate) struct Bank {
     filters: Vec<Filter>,
-    /// How likely each found what came, as a logarithm, the more the later.
+    /// The log-likelihood that each filter assigned to the observations, recent ones weighted more.
     scores: Vec<f64>,
     best: usize,
 }
@@ -33,12 +33,12 @@ impl Bank {
         Bank { scores: vec![0.0; filters.len()], filters, best: 0 }
     }
 
-    /// The filter that is believed.
+    /// The filter of the selected model.
     pub(crate) fn best(&self) -> &Filter {
         &self.filters[self.best]
     }
 
-    /// A tick passes.
+    /// Advances by a tick.
     pub(crate) fn evolve(&mut self) {
         self.filters.iter_mut().for_each(Filter::evolve);
     }
@@ -57,12 +57,13 @@ impl Bank {
         }
     }
 
-    /// Packets are counted in twos from now on. What is not an outage stays none.
+    /// Counts in units of two packets from now on. A nonzero rate stays nonzero, so that it
+    /// is not taken for an outage.
     pub(crate) fn halve(&mut self) {
         self.filters.iter_mut().for_each(|filter| filter.renumber(|rate| rate.div_ceil(2)));
     }
 
-    /// What was counted in twos is counted one by one from now on.
+    /// Counts in units of half the previous size from now on.
     pub(crate) fn double(&mut self) {
         self.filters
             .iter_mut()
@@ -74,8 +75,7 @@ impl Bank {
 mod tests {
     use super::*;
 
-    /// By how much sigma is multiplied in what is believed of a link that delivers `counts` over and
-    /// over.
+    /// The factor on sigma of the model selected for a link that delivers `counts` repeatedly.
     fn learnt(counts: &[f64]) -> f64 {
         let mut bank = Bank::new(Model { learns: true, ..Model::default() });
         for &count in counts.iter().cycle().take(3000) {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn steady_links_are_told_from_wild_ones() {
+    fn steady_links_are_distinguished_from_variable_ones() {
         assert_eq!(learnt(&[3.0, 7.0, 5.0, 8.0, 2.0]), 0.5);
         let wild: Vec<f64> = (0..40).map(|tick| if tick % 20 < 10 { 2.0 } else { 16.0 }).collect();
         assert_eq!(learnt(&wild), 2.0);

@@ -1,23 +1,23 @@
-//! [`Endpoint`]: one end of a Sprout session.
+//! [`Endpoint`]: one endpoint of a Sprout session.
 
 use crate::{Forecast, Forecaster, Header, Method, Receiver, Sender};
 use exm_units::{Bytes, Instant, Span};
 
-/// How an endpoint works; both ends of a session have the same.
+/// The settings of an endpoint; both endpoints of a session must have the same.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// How it forecasts.
+    /// How the receiver forecasts.
     pub method: Method,
-    /// The size of a full packet, by which packets are counted.
+    /// The size of a full packet, in units of which packets are counted.
     pub packet: Bytes,
-    /// Within so many ticks each packet is to have left the queue: the paper's are five, 100 ms
-    /// (thesis, section 2.3.5).
+    /// Each packet should have left the queue within this many ticks: five in the paper, 100 ms (thesis,
+    /// section 2.3.5).
     pub lookahead: usize,
-    /// Where the round trip leaves less of the lookahead, a packet may be in the queue for so long all
-    /// the same, as far as forecasts reach. The paper's is zero.
+    /// The queueing delay that is allowed even if the RTT leaves less of the lookahead, as far as
+    /// forecasts reach. Zero in the paper.
     pub queueing: Span,
-    /// The longest silence but in an outage, and when neither end has had anything to send for long: an
-    /// endpoint that has nothing to send says so (thesis, section 2.3.4).
+    /// The longest silence, except in an outage or when neither endpoint has had anything to send for
+    /// long: an endpoint without data sends heartbeats (thesis, section 2.3.4).
     pub heartbeat: Span,
 }
 
@@ -33,39 +33,39 @@ impl Default for Settings {
     }
 }
 
-/// For so long after the last of the other end's data its forecast goes out at every tick; later,
-/// with the heartbeats.
+/// For this long after the peer's last data, forecasts are sent at every tick; later, with the
+/// heartbeats.
 const LIVELY: Span = Span::from_millis(500);
 
-/// After so long without data either way heartbeats come so much more rarely: on a phone they would cost
-/// nine megabytes an hour, and keep its radio on.
+/// After this long without data in either direction, heartbeats are sent this much less often: on a phone
+/// they would cost nine megabytes an hour, and keep its radio active.
 const RESTFUL: Span = Span::from_secs(5);
 const RESTING: Span = Span::from_millis(500);
 
-/// In an outage heartbeats come ever more rarely, each after another such part of the time it has
-/// lasted: they would fill the queue, and the link could deliver none that is fresh when it is over.
+/// In an outage heartbeats back off: each waits for a further fraction of the outage's length. Otherwise
+/// they would fill the queue, and the link would first deliver old ones when the outage ends.
 const PATIENCE: u64 = 4;
 
-/// One end of a session: it sends, and tells the other end how much that may send.
+/// An endpoint of a session: it sends data, and forecasts how much its peer may send.
 ///
-/// A host tells it of every packet with [`Endpoint::receive`], and wakes it at
-/// [`Endpoint::next_wake`] with [`Endpoint::advance`]. After either it sends what it has while the
-/// [`Endpoint::window`] has room, and then, if one is [due](Endpoint::is_due), a packet without data.
-/// Sizes are those of packets as the link sees them, and bytes are what its rate is counted in.
+/// A host calls [`Endpoint::receive`] for every packet, and [`Endpoint::advance`] at
+/// [`Endpoint::next_wake`]. After either it sends its data while the [`Endpoint::window`] has room, and
+/// then, if one is [due](Endpoint::is_due), a heartbeat. Packet sizes are those on the link, including
+/// all headers.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     settings: Settings,
-    /// How far time has passed.
+    /// The time to which it has advanced.
     now: Instant,
     sender: Sender,
     receiver: Receiver,
-    /// Until when the other end has been told that nothing need come.
+    /// The time until which the peer expects no packet.
     silent_until: Instant,
-    /// The tick of the forecast that was sent last.
-    told: u32,
-    /// When the other end's data last came.
+    /// The tick of the last forecast that was sent.
+    last_forecast_sent: u32,
+    /// When the peer's data last arrived.
     data_at: Option<Instant>,
-    /// When data last came or went.
+    /// When data was last sent or received.
     active_at: Instant,
 }
 
@@ -82,22 +82,22 @@ impl Endpoint {
             sender,
             receiver,
             silent_until: now,
-            told: 0,
+            last_forecast_sent: 0,
             data_at: None,
             active_at: now,
         }
     }
 
-    /// At `now` a packet of `size` bytes has arrived that begins with `header`, and carries data or
-    /// does not.
+    /// A packet of `size` bytes that begins with `header` has arrived at `now`; `data` if it carries
+    /// data.
     pub fn receive(&mut self, now: Instant, header: &Header, size: Bytes, data: bool) {
         self.advance(now);
         self.receiver.receive(now, header, size);
         if let Some(forecast) = &header.forecast {
             let put_off = self.silent_until > now + self.settings.heartbeat
                 && self.sender.stalled(now) > Span::ZERO;
-            self.sender.hear(now, forecast, header.echo);
-            // The outage is over: what it put off is due.
+            self.sender.on_forecast(now, forecast, header.echo);
+            // The outage is over: heartbeats that it delayed are due.
             if put_off && self.sender.stalled(now) == Span::ZERO {
                 self.silent_until = now;
             }
@@ -108,27 +108,27 @@ impl Endpoint {
         }
     }
 
-    /// Time passes.
+    /// Advances the time to `now`.
     pub fn advance(&mut self, now: Instant) {
         self.now = now;
         self.receiver.advance(now);
         self.sender.advance(now);
     }
 
-    /// How many bytes may be sent now, as of the last [`Endpoint::advance`].
+    /// How many bytes may be sent, as of the last [`Endpoint::advance`].
     pub fn window(&self) -> Bytes {
         self.sender.window()
     }
 
-    /// When a packet of `size` bytes may be sent, as of the last [`Endpoint::advance`]; nothing where
-    /// the window has no room for it.
+    /// When a packet of `size` bytes may be sent, as of the last [`Endpoint::advance`]; none if it
+    /// exceeds the window.
     pub fn send_at(&self, now: Instant, size: Bytes) -> Option<Instant> {
         (size <= self.window()).then(|| self.sender.pace_at(now).max(now))
     }
 
-    /// A packet of `size` bytes is sent at `now`, with data or without, and begins with the header
-    /// returned. `pending` is the size of the packet that waits to be sent next, if there is one: where
-    /// the window has room for it, it must follow at once.
+    /// A packet of `size` bytes is sent at `now`, with data or without, beginning with the returned
+    /// header. `pending` is the size of the next packet waiting, if any: if the window has room for it,
+    /// it must be sent at once.
     pub fn send(
         &mut self,
         now: Instant,
@@ -147,21 +147,20 @@ impl Endpoint {
         } else {
             self.silence(now, pending)
         };
-        // As headers tell it, and not before it is over: there would be a packet without data.
+        // Rounded as in headers, and not too early: otherwise an extra heartbeat would be sent.
         header.time_to_next = Span::from_micros(silence.as_nanos().div_ceil(1000));
         self.silent_until = now + header.time_to_next;
         let forecast = self.receiver.forecast();
-        if forecast.tick != self.told {
-            self.told = forecast.tick;
+        if forecast.tick != self.last_forecast_sent {
+            self.last_forecast_sent = forecast.tick;
             header.forecast = Some(*forecast);
             header.echo = self.receiver.echo(now);
         }
         header
     }
 
-    /// As [`Endpoint::send`], of a packet without data that goes where the other end may be, beside those
-    /// that go where it was last: both tell the same, and should this one be lost, no other is missing
-    /// anything.
+    /// As [`Endpoint::send`], for a heartbeat to an additional address where the peer may be, besides the
+    /// one to its last known address: both have the same header, so losing this one creates no gap.
     pub fn send_aside(&mut self, now: Instant, size: Bytes, pending: Option<Bytes>) -> Header {
         let mut header = self.sender.send(now, size);
         header.satisfied = pending.is_none();
@@ -172,7 +171,7 @@ impl Endpoint {
         header
     }
 
-    /// For how long there will be nothing to send: until there is room for what is pending.
+    /// How long there will be nothing to send: until the window has room for the pending packet.
     fn silence(&self, now: Instant, pending: Option<Bytes>) -> Span {
         let room_at = pending.and_then(|size| self.sender.room_at(size));
         let silence = room_at.map_or(Span::MAX, |at| at.saturating_since(now));
@@ -182,35 +181,35 @@ impl Endpoint {
         silence.min(longest)
     }
 
-    /// Whether a packet without data is to be sent at `now`: because the other end expects one, or
-    /// waits for a forecast.
+    /// Whether a heartbeat is to be sent at `now`: because the peer expects a packet, or waits for a
+    /// forecast.
     pub fn is_due(&self, now: Instant) -> bool {
         now >= self.silent_until || self.owes_forecast(now)
     }
 
     fn owes_forecast(&self, now: Instant) -> bool {
         let lively = self.data_at.is_some_and(|at| now.saturating_since(at) < LIVELY);
-        lively && self.receiver.forecast().tick != self.told
+        lively && self.receiver.forecast().tick != self.last_forecast_sent
     }
 
-    /// When it wants to be woken, whatever happens: when a tick ends, or a packet without data will
-    /// be [due](Endpoint::is_due). Of one that is due already it does not tell again.
+    /// When it must next be woken: at the end of a tick, or when a heartbeat becomes
+    /// [due](Endpoint::is_due). A heartbeat that is already due is not included.
     pub fn next_wake(&self) -> Instant {
         let silence = if self.silent_until > self.now { self.silent_until } else { Instant::MAX };
         self.receiver.tick_ends().min(self.sender.tick_ends()).min(silence)
     }
 
-    /// The peer's latest forecast, which the sending half goes by.
+    /// The peer's latest forecast, which the sender follows.
     pub fn peer_forecast(&self) -> &Forecast {
         self.sender.forecast()
     }
 
-    /// The sending half.
+    /// The sender.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }
 
-    /// The receiving half.
+    /// The receiver.
     pub fn receiver(&self) -> &Receiver {
         &self.receiver
     }

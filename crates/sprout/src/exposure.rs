@@ -1,35 +1,35 @@
-//! [`Exposure`]: for how much of a tick the link had something of ours to deliver.
+//! [`Exposure`]: for how much of a tick the link had a packet of ours to deliver.
 
 use crate::Header;
 use crate::header::micros;
 use crate::least::Least;
 use exm_units::{Instant, Span};
 
-/// What the link did in a tick.
+/// The link's activity in a tick.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Exposed {
-    /// For how long packets of ours waited at it.
+    /// How long packets of ours waited at it.
     pub(crate) busy: Span,
-    /// For how long none did because there were none.
+    /// How long none waited because the sender had none.
     pub(crate) free: Span,
 }
 
-/// Measures for how long packets of ours waited at the link, and why none did else.
+/// Measures how long packets of ours waited at the link, and why none waited otherwise.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exposure {
-    /// The least time from sending to arrival, by two clocks whose difference is unknown.
+    /// The minimum one-way delay, by two clocks whose difference is unknown.
     least: Least,
-    /// What has been counted so far reaches up to here.
+    /// The time up to which everything has been counted.
     counted: Instant,
-    /// Whether nothing waited to be sent after the last packet that came.
+    /// Whether the sender had nothing more to send after the last packet that arrived.
     satisfied: bool,
-    /// In the tick that runs, which began then.
+    /// The current tick, which began at this time.
     total: Exposed,
     began: Instant,
 }
 
 impl Exposure {
-    /// A packet arrives. It waited from when it came to the queue until now.
+    /// A packet arrives. It waited from its arrival at the queue until now.
     pub(crate) fn arrive(&mut self, now: Instant, header: &Header) {
         let delay = micros(now).wrapping_sub(header.sent_at);
         let waited = self.least.see(now, delay);
@@ -39,7 +39,7 @@ impl Exposure {
         self.satisfied = header.satisfied;
     }
 
-    /// Something waited at the link from `from` to `to`, unless that has been counted.
+    /// A packet waited at the link from `from` to `to`; only time not yet counted is added.
     pub(crate) fn wait(&mut self, from: Instant, to: Instant) {
         let from = from.max(self.counted);
         if from < to {
@@ -49,7 +49,7 @@ impl Exposure {
         }
     }
 
-    /// Nothing waited up to `to`, but what has been counted.
+    /// No packet waited up to `to`; only time not yet counted is added.
     fn idle(&mut self, to: Instant) {
         if self.satisfied {
             self.total.free += to.saturating_since(self.counted.max(self.began));
@@ -57,8 +57,8 @@ impl Exposure {
         }
     }
 
-    /// What was counted, at the end of a tick, which is `now`. Whether something waited at its very
-    /// end only the next arrival tells: that counts for the next tick then.
+    /// The counts at the end of a tick, which is `now`. Whether a packet waited at the very end is
+    /// known only with the next arrival, and then counts for the next tick.
     pub(crate) fn take(&mut self, now: Instant) -> Exposed {
         let mut exposed = std::mem::take(&mut self.total);
         if self.satisfied {

@@ -1,20 +1,20 @@
-//! [`Filter`]: from counts of packets to what is known of a link's rate.
+//! [`Filter`]: infers a link's rate from packet counts.
 
 use crate::model::{COUNTS, Model, RATES, Tables, per_tick};
 use crate::{Counts, HORIZON};
 use std::fmt;
 use std::sync::Arc;
 
-/// No more packets a tick are believed: four times what the top rate delivers.
+/// The largest count per tick that is used: four times the top rate.
 const MOST: f64 = 80.0;
 
-/// What is known of a link's rate: how likely each of [`RATES`] is (thesis, section 2.3.2).
+/// The belief about a link's rate: the probability of each of [`RATES`] (thesis, section 2.3.2).
 #[derive(Clone)]
 pub struct Filter {
     tables: Arc<Tables>,
     /// The probability of each rate; they sum to 1.
     rates: [f64; RATES],
-    /// The logarithm of each rate in packets a tick.
+    /// The logarithm of each rate, in packets per tick.
     logs: Arc<[f64; RATES]>,
 }
 
@@ -25,9 +25,10 @@ impl fmt::Debug for Filter {
 }
 
 impl Filter {
-    /// A filter that knows nothing: all rates are equally likely.
+    /// A filter without observations: all rates are equally likely.
     ///
-    /// A model's tables take a fraction of a second to compute; those of the latest are kept.
+    /// A model's tables take a fraction of a second to compute; those of the most recent models are
+    /// cached.
     pub fn new(model: Model) -> Filter {
         Filter {
             tables: Tables::of(model),
@@ -36,32 +37,32 @@ impl Filter {
         }
     }
 
-    /// A tick passes in which nothing is learnt.
+    /// A tick passes without an observation.
     pub fn evolve(&mut self) {
         let now = self.rates;
         self.tables.evolve(&now, &mut self.rates);
     }
 
-    /// In the tick that has just passed, `packets` were delivered: each rate's probability is multiplied
-    /// by that of the count, and all are scaled to sum to 1 again.
+    /// `packets` were delivered in the last tick: multiplies each rate's probability by that of the
+    /// count, and normalises.
     pub fn observe(&mut self, packets: u64) {
         self.observe_part(packets as f64, 1.0);
     }
 
-    /// As [`Filter::observe`], of a part of a tick, which is above zero: `share` of it. Returns how
-    /// likely that was, as a logarithm, but for a part that is the same for all filters.
+    /// As [`Filter::observe`], for the fraction `share` of a tick, which is above zero. Returns the
+    /// log-likelihood of the observation, less a term that is the same for all filters.
     pub fn observe_part(&mut self, packets: f64, share: f64) -> f64 {
         let count = packets.min(MOST);
         let scale = if count > 0.0 { count - count * libm::log(count / share) } else { 0.0 };
         let mut sum = 0.0;
         for (rate, (probability, log)) in self.rates.iter_mut().zip(self.logs.iter()).enumerate() {
-            // Scaled by the likelihood of the best rate, lest all of them underflow.
+            // Scaled by the likelihood of the best rate, so that they do not all underflow.
             let expected = if count > 0.0 { count * log } else { 0.0 };
             *probability *= libm::exp(expected - per_tick(rate) * share + scale);
             sum += *probability;
         }
-        // What was held to be impossible has happened, such as packets in an outage that no tick has
-        // passed since: nothing is known.
+        // The observation was impossible, such as packets in an outage before the next tick: all rates
+        // become equally likely.
         if sum > 0.0 {
             self.rates.iter_mut().for_each(|probability| *probability /= sum);
         } else {
@@ -70,7 +71,7 @@ impl Filter {
         libm::log(sum.max(f64::MIN_POSITIVE))
     }
 
-    /// The same rates in other units: what rate `from` was is `number(from)` from now on.
+    /// Changes the unit of the rates: rate `from` becomes `number(from)`.
     pub(crate) fn renumber(&mut self, number: impl Fn(usize) -> usize) {
         let old = std::mem::replace(&mut self.rates, [0.0; RATES]);
         for (rate, probability) in old.into_iter().enumerate() {
@@ -78,11 +79,10 @@ impl Filter {
         }
     }
 
-    /// For each number of ticks from 1 on, how many packets will have been delivered by then, all
-    /// but certainly: with a probability of `risk`, it will be fewer.
+    /// For each number of ticks from 1 on, the number of packets that will have been delivered by then,
+    /// except with probability `risk`.
     ///
-    /// It is the smallest count of which it is at least as likely as `risk` that no more are
-    /// delivered.
+    /// It is the smallest count such that the probability of delivering no more is at least `risk`.
     pub fn forecast(&self, risk: f64) -> Counts {
         let rates = self.rates.map(|probability| probability as f32);
         let mut counts = [0; HORIZON];
@@ -94,8 +94,8 @@ impl Filter {
         Counts(counts)
     }
 
-    /// As [`Filter::forecast`], of a fluid of which the counts are whole packets: between the count
-    /// and the next, as far as `risk` is between the probabilities of both.
+    /// As [`Filter::forecast`], interpolated between the count and the next according to where `risk`
+    /// lies between their probabilities.
     pub fn forecast_fluid(&self, risk: f64) -> [f64; HORIZON] {
         let rates = self.rates.map(|probability| probability as f32);
         let (mut count, mut most) = (0, 0.0);
@@ -109,28 +109,27 @@ impl Filter {
         })
     }
 
-    /// The smallest count from `low` on of which it is at least as likely as `risk` that no more are
-    /// delivered in `ticks`.
+    /// The smallest count from `low` on such that the probability of delivering no more in `ticks` is at
+    /// least `risk`.
     fn count(&self, ticks: usize, low: usize, risk: f64, rates: &[f32; RATES]) -> usize {
         let too_few = |count| f64::from(self.tables.at_most(ticks, count, rates)) < risk;
         first_not(low, COUNTS - 1, too_few)
     }
 
-    /// The mean rate, in packets a tick.
+    /// The mean rate, in packets per tick.
     pub fn mean(&self) -> f64 {
         self.rates.iter().enumerate().map(|(rate, probability)| per_tick(rate) * probability).sum()
     }
 
-    /// The probability of each rate, from none to the largest.
+    /// The probability of each rate, in increasing order of rate.
     pub fn rates(&self) -> &[f64; RATES] {
         &self.rates
     }
 }
 
-/// The first number from `low` on for which `holds` does not; it holds up to there and no further.
-/// At most `high`.
+/// The first number from `low` on for which the monotonic condition `holds` is false; at most `high`.
 fn first_not(low: usize, high: usize, holds: impl Fn(usize) -> bool) -> usize {
-    // Forecasts grow by a few packets a tick: steps that double find the place sooner than halving.
+    // Forecasts grow by a few packets per tick: galloping finds the number sooner than bisection.
     let (mut low, mut step) = (low, 1);
     while low + step <= high && holds(low + step - 1) {
         low += step;

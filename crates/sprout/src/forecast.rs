@@ -1,27 +1,28 @@
-//! [`Forecast`]: what a receiver tells its sender.
+//! [`Forecast`]: a receiver's message to its sender.
 
 use crate::{HORIZON, TICK};
 use exm_units::{Bytes, Span};
 
-/// How many packets will have been delivered by the end of each of the next ticks; never decreasing.
+/// The packets that will have been delivered by the end of each of the next ticks; never decreasing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts(pub [u64; HORIZON]);
 
-/// How much a link will deliver, all but certainly, and how much it has (thesis, section 2.3.3).
+/// A cautious forecast of what a link will deliver, and the bytes received so far (thesis, section
+/// 2.3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forecast {
-    /// The number of the tick it was made at: of two, the later has the larger.
+    /// The number of the tick when it was made, by which forecasts are ordered.
     pub tick: u32,
-    /// How many bytes the receiver had got or written off as lost.
+    /// The bytes that the receiver had received or written off as lost.
     pub received: Bytes,
-    /// How many bytes will have been delivered by the end of each of the next ticks, from now on;
-    /// never decreasing.
+    /// The bytes that will have been delivered by the end of each of the next ticks; never
+    /// decreasing.
     pub delivered: [Bytes; HORIZON],
 }
 
 impl Forecast {
-    /// How many bytes will have been delivered `ticks` after it was made: none at once, and none
-    /// that it tells of beyond its horizon.
+    /// The bytes that will have been delivered `ticks` after it was made: none at zero, and none
+    /// beyond its horizon.
     pub fn after(&self, ticks: usize) -> Bytes {
         match ticks.min(HORIZON) {
             0 => Bytes::ZERO,
@@ -29,7 +30,8 @@ impl Forecast {
         }
     }
 
-    /// How many bytes will have been delivered so long after it was made, evenly within a tick.
+    /// The bytes that will have been delivered this long after it was made, interpolated within
+    /// ticks.
     pub fn within(&self, time: Span) -> Bytes {
         let ticks = (time.as_nanos() / TICK.as_nanos()) as usize;
         let part = time.as_nanos() % TICK.as_nanos();

@@ -1,4 +1,4 @@
-//! [`Forecaster`]: from what arrived in each tick to what will.
+//! [`Forecaster`]: predicts deliveries from those in past ticks.
 
 use crate::bank::Bank;
 use crate::regularity::Regularity;
@@ -8,14 +8,14 @@ use exm_units::Bytes;
 /// How a receiver forecasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
-    /// By Bayes' rule, with caution.
+    /// Bayesian inference, with caution.
     Bayes {
-        /// What is believed of the link.
+        /// The model of the link.
         model: Model,
-        /// The probability taken that less is delivered than forecast: the paper's is 0.05.
+        /// The accepted probability that less is delivered than forecast: 0.05 in the paper.
         risk: f64,
     },
-    /// Sprout-EWMA: a moving average of what was delivered, without caution (thesis, section 2.4.5).
+    /// Sprout-EWMA: a moving average of deliveries, without caution (thesis, section 2.4.5).
     Ewma,
 }
 
@@ -25,30 +25,30 @@ impl Default for Method {
     }
 }
 
-/// What a tick let see of the link.
+/// The observation of the link in a tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// What it delivered.
+    /// The bytes it delivered.
     pub bytes: Bytes,
-    /// For how much of the tick it had something to deliver, from 0 to 1.
+    /// The fraction of the tick in which it had packets to deliver, from 0 to 1.
     pub busy: f64,
-    /// For how much of it there was nothing to send; for the rest the window kept it idle.
+    /// The fraction in which there was nothing to send; for the rest the window kept it idle.
     pub free: f64,
 }
 
-/// Shorter than this part of a tick no time is measured that something waited: the clocks' and the
-/// least delay's own errors are a fraction of a millisecond.
+/// The shortest measurable waiting time, as a fraction of a tick: clocks and the minimum delay are
+/// only accurate to a fraction of a millisecond.
 const LEAST_BUSY: f64 = 0.01;
 
-/// How much the average moves towards a tick's count.
+/// The weight of a tick's count in the average.
 const GAIN: f64 = 1.0 / 8.0;
 
-/// A [`Method`] at work.
+/// The state of a [`Method`].
 ///
-/// The filter tells rates of up to [`TOP_RATE`](crate::TOP_RATE) packets apart. On a faster link it
-/// counts in twos, fours and so on: the model is the paper's, of larger packets. On a link that
-/// delivers evenly it counts in halves, quarters or eighths, where the model
-/// [lets it](Model::evenness).
+/// The filter distinguishes rates up to [`TOP_RATE`](crate::TOP_RATE) packets per second. On a faster
+/// link it counts in units of two, four or more packets: the paper's model with larger packets. On a
+/// link that delivers evenly it counts in halves, quarters or eighths, if the model [allows
+/// it](Model::evenness).
 #[derive(Clone, Debug)]
 pub struct Forecaster {
     state: State,
@@ -58,7 +58,7 @@ pub struct Forecaster {
 #[derive(Clone, Debug)]
 enum State {
     Bayes(Box<Bayes>),
-    /// The average, in bytes a tick.
+    /// The average, in bytes per tick.
     Ewma(f64),
 }
 
@@ -68,39 +68,38 @@ struct Bayes {
     risk: f64,
     model: Model,
     regularity: Regularity,
-    /// Packets are counted in units of two to this power.
+    /// The unit of counting is two to this power packets.
     unit: i32,
 }
 
-/// Above so many units a tick packets are counted in larger units, below it in smaller ones.
+/// Above the first count per tick a larger unit is used, below the second a smaller one.
 const CROWDED: f64 = 14.0;
 const SPARSE: f64 = 5.0;
-/// Below this the filter's rates are too coarse, however unevenly the link delivers; above the other
-/// they are not.
+/// Below this count the filter's rates are too coarse even for an uneven link; above the second they
+/// are fine enough.
 const SCARCE: f64 = 1.0;
 const PLENTY: f64 = 2.0;
-/// Units of more than a thousand million bytes are not needed, nor of less than an eighth of a
-/// packet.
+/// The limits of the unit: a thousand million bytes, and an eighth of a packet.
 const LARGEST: i32 = 20;
 const SMALLEST: i32 = -3;
-/// The unit is changed when it is wrong by more than this power of two.
+/// The unit changes when it is off by more than this power of two.
 const MARGIN: f64 = 0.75;
 
 impl Forecaster {
-    /// A forecaster by `method` that knows nothing, where a full packet is of `packet` bytes.
+    /// A forecaster by `method` without observations, for full packets of `packet` bytes.
     pub fn new(method: Method, packet: Bytes) -> Forecaster {
         let state = match method {
             Method::Bayes { model, risk } => {
                 let (bank, regularity) = (Bank::new(model), Regularity::default());
                 State::Bayes(Box::new(Bayes { bank, risk, model, regularity, unit: 0 }))
             }
-            // From nothing at all it would never start: it probes with a packet a tick.
+            // A forecast of zero would never let a sender start: it probes with a packet per tick.
             Method::Ewma => State::Ewma(packet.get() as f64),
         };
         Forecaster { state, packet }
     }
 
-    /// A tick has passed, of which nothing is learnt unless something was `seen` of the link.
+    /// A tick has passed; `seen` is the observation of the link, if there was one.
     pub fn tick(&mut self, seen: Option<Seen>) {
         let packets = seen.map(|seen| seen.bytes.get() as f64 / self.packet.get() as f64);
         match &mut self.state {
@@ -120,7 +119,7 @@ impl Forecaster {
         }
     }
 
-    /// How many bytes will have been delivered by the end of each of the next ticks.
+    /// The bytes that will have been delivered by the end of each of the next ticks.
     pub fn forecast(&self) -> [Bytes; HORIZON] {
         match &self.state {
             State::Bayes(bayes) => {
@@ -134,7 +133,7 @@ impl Forecaster {
         }
     }
 
-    /// The rate expected, in bytes a tick.
+    /// The expected rate, in bytes per tick.
     pub fn mean(&self) -> f64 {
         match &self.state {
             State::Bayes(bayes) => {
@@ -145,15 +144,15 @@ impl Forecaster {
     }
 }
 
-/// How many units of `unit` packets `packets` are: the nearest whole number, but where there are some
-/// at least one packet and at least a unit, whichever is less, for then the link is at work.
+/// The number of units of `unit` packets in `packets`: the nearest whole number, but if there are any
+/// at least one packet or one unit, whichever is less, since the link is then not in an outage.
 fn count(packets: f64, unit: f64) -> f64 {
     let least = if packets > 0.0 { (1.0 / unit).min(1.0) } else { 0.0 };
     libm::round(packets / unit).max(least)
 }
 
 impl Bayes {
-    /// How many packets a unit is.
+    /// The size of a unit, in packets.
     fn unit(&self) -> f64 {
         libm::exp2(f64::from(self.unit))
     }
@@ -165,7 +164,7 @@ impl Bayes {
         self.regularity.observe(packets, busy);
     }
 
-    /// Counts in larger or smaller units from now on, where those are too small or too large.
+    /// Switches to larger or smaller units if the present ones are too small or too large.
     fn choose_unit(&mut self) {
         let mean = self.bank.best().mean();
         let unit = f64::from(self.unit);

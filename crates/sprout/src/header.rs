@@ -1,71 +1,71 @@
-//! [`Header`]: what every packet of Sprout begins with.
+//! [`Header`]: the header of every Sprout packet.
 //!
-//! On the wire: a byte of which bit 0 says that a forecast follows, bit 1 that nothing waits to be
-//! sent; the sequence, the distance of the throwaway number behind it, and the time to the next packet
-//! in microseconds, each as a number of variable length; the time of sending in four bytes, the highest
-//! first; then, where it follows, the forecast: its tick, the bytes received, and the bytes of each of
-//! the eight ticks; last, where bit 2 says so, the echo: a time of sending, as above, and in two bytes
-//! how long ago that packet came, in units of 10 us.
-//! Numbers are of seven bits a byte, the lowest first, the top bit set on all but the last (LEB128).
+//! On the wire: a byte of flags, where bit 0 means that a forecast follows, and bit 1 that nothing more
+//! waits to be sent; the sequence, the throwaway number as its distance from the sequence, and the time
+//! to the next packet in microseconds, each as a variable-length number; the send time in four bytes,
+//! big-endian; then, if present, the forecast: its tick, the bytes received, and the bytes of each of
+//! the eight ticks; finally, if bit 2 is set, the echo: a send time, as above, and in two bytes how
+//! long ago that packet arrived, in units of 10 us. Variable-length numbers have seven bits per byte,
+//! low bits first, with the top bit set on all but the last byte (LEB128).
 
 use crate::{Forecast, HORIZON};
 use exm_units::{Bytes, Instant, Span};
 
-/// What every packet begins with (thesis, section 2.3.4).
+/// The header of every packet (thesis, section 2.3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// How many bytes were sent before this packet.
+    /// The number of bytes sent before this packet.
     pub sequence: u64,
-    /// All bytes before this one have arrived by the time this packet does, or never will.
+    /// The throwaway number: all bytes before it have arrived when this packet does, or never will.
     pub throwaway: u64,
-    /// When to expect another packet, from this one's arrival on; in whole microseconds.
+    /// When to expect another packet, counted from this one's arrival; in whole microseconds.
     pub time_to_next: Span,
-    /// Whether nothing waits to be sent: that the link is idle until the next packet is the sender's
-    /// wish, not its window's doing.
+    /// Whether nothing more waits to be sent: the link is then idle because the sender has no data, not
+    /// because of its window.
     pub satisfied: bool,
     /// When this packet was sent, by the sender's clock: whole microseconds, modulo 2^32.
     pub sent_at: u32,
-    /// What the receiver of the other direction forecasts.
+    /// The forecast for the opposite direction.
     pub forecast: Option<Forecast>,
-    /// Of the packets of the other direction, the one that came last.
+    /// The echo of the last packet that arrived from the opposite direction.
     pub echo: Option<Echo>,
 }
 
-/// Which packet came last, as RFC 7323 echoes timestamps.
+/// An echo of the last packet that arrived, as in RFC 7323 timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo {
     /// Its [`Header::sent_at`].
     pub sent_at: u32,
-    /// How long ago it came, in whole units of 10 us.
+    /// How long ago it arrived, in whole units of 10 us.
     held: u16,
 }
 
 impl Echo {
     const UNIT: Span = Span::from_micros(10);
 
-    /// Of a packet that was sent at `sent_at` and came so long ago. Nothing where that is 655 ms or
-    /// more.
+    /// The echo of a packet that was sent at `sent_at` and arrived this long ago. None if that is 655
+    /// ms or more.
     pub fn new(sent_at: u32, held: Span) -> Option<Echo> {
         let held = u16::try_from(held.as_nanos() / Echo::UNIT.as_nanos()).ok()?;
         Some(Echo { sent_at, held })
     }
 
-    /// How long ago it came.
+    /// How long ago it arrived.
     pub fn held(&self) -> Span {
         Echo::UNIT * u64::from(self.held)
     }
 }
 
-/// A packet that does not begin with a header.
+/// A packet that does not begin with a valid header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// It ends within one.
+    /// The packet is shorter than its header.
     #[error("the packet ends within its header")]
     Short,
-    /// Bits are set whose meaning is not known.
-    #[error("the header's first byte {0:#04x} means nothing known")]
+    /// Unknown flags are set.
+    #[error("the header's first byte {0:#04x} has unknown flags")]
     Flags(u8),
-    /// A number is too large, or contradicts another.
+    /// A number is too large, or inconsistent with another.
     #[error("the header's numbers are impossible")]
     Numbers,
 }
@@ -73,11 +73,11 @@ pub enum Malformed {
 const HAS_FORECAST: u8 = 1;
 const SATISFIED: u8 = 2;
 const HAS_ECHO: u8 = 4;
-/// Longer than this no sender plans ahead.
+/// The largest time to the next packet.
 const LONGEST_GAP: u64 = 60_000_000;
 
 impl Header {
-    /// The most bytes a header takes.
+    /// The maximum length of a header.
     pub const MAX_LEN: usize = 1 + 3 * 10 + 4 + 10 + 10 + HORIZON * 10 + 6;
 
     /// Appends the header to `out`.
@@ -101,10 +101,10 @@ impl Header {
         }
     }
 
-    /// The header that `packet` begins with, and what follows it.
+    /// The header that `packet` begins with, and the rest of the packet.
     ///
     /// # Errors
-    /// [`Malformed`] where it begins with none.
+    /// [`Malformed`] if it has no valid header.
     pub fn decode(packet: &[u8]) -> Result<(Header, &[u8]), Malformed> {
         let (&flags, mut rest) = packet.split_first().ok_or(Malformed::Short)?;
         if flags & !(HAS_FORECAST | SATISFIED | HAS_ECHO) != 0 {
@@ -138,7 +138,7 @@ impl Header {
     }
 }
 
-/// A time as headers tell it.
+/// A time as encoded in headers.
 pub(crate) fn micros(at: Instant) -> u32 {
     (at.as_nanos() / 1000) as u32
 }

@@ -1,22 +1,22 @@
-//! [`Least`]: the least of what was seen lately.
+//! [`Least`]: a windowed minimum.
 
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 
-/// The least is looked for in windows of this length, the two last of them: a route may change, and
-/// clocks drift by a millisecond in half a minute.
+/// The length of the windows, of which the last two are used: a route may change, and clocks drift by a
+/// millisecond in half a minute.
 const WINDOW: Span = Span::from_secs(10);
 
-/// The least of what was seen in the last ten to twenty seconds: of delays in whole microseconds modulo
-/// 2^32, which may be measured by two clocks whose difference is unknown.
+/// The minimum of the last ten to twenty seconds, for delays in whole microseconds modulo 2^32, which
+/// may be measured by two clocks with an unknown difference.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Least {
-    /// When each of the two last windows began, and the least in it.
+    /// The start of each of the last two windows, and the minimum in it.
     windows: VecDeque<(Instant, u32)>,
 }
 
 impl Least {
-    /// At `now` a delay of `micros` was seen. Returns by how much it exceeds the least.
+    /// Adds the sample `micros`, at `now`. Returns by how much it exceeds the minimum.
     pub(crate) fn see(&mut self, now: Instant, micros: u32) -> Span {
         match self.windows.back_mut() {
             Some((start, least)) if now - *start < WINDOW => {
@@ -35,14 +35,14 @@ impl Least {
         Span::from_micros(u64::from(micros.wrapping_sub(least)))
     }
 
-    /// The least, if anything was seen.
+    /// The minimum; none without samples.
     pub(crate) fn get(&self) -> Option<u32> {
         let lesser = |one: u32, other: u32| if exceeds(one, other) { other } else { one };
         self.windows.iter().map(|&(_, least)| least).reduce(lesser)
     }
 }
 
-/// Whether `one` is more than `other`.
+/// Whether `one` is greater than `other`, modulo 2^32.
 fn exceeds(one: u32, other: u32) -> bool {
     (one.wrapping_sub(other) as i32) > 0
 }

@@ -3,16 +3,16 @@
 //! # Overview
 //!
 //! Sprout (Winstein, Sivaraman & Balakrishnan, NSDI 2013; Winstein's thesis, chapter 2): a transport
-//! for links whose rate is anybody's guess, such as cellular ones.
+//! for links with an unpredictable rate, such as cellular ones.
 //!
-//! The receiver infers the link's rate from what arrives, tick by tick ([`Filter`]), and forecasts
-//! how much the link will deliver over the next eight ticks, all but certainly ([`Forecaster`]). The
-//! forecast travels back, and the sender sends no more than by that forecast will have left the
-//! link's queue within 100 ms ([`Sender`]). Sprout carries datagrams: it retransmits nothing, and loss
-//! is no signal.
+//! The receiver infers the link's rate from the packets that arrive in each tick ([`Filter`]), and
+//! makes a cautious forecast of how much the link will deliver over the next eight ticks
+//! ([`Forecaster`]). It sends the forecast to the sender, which sends no more than will have left the
+//! link's queue within 100 ms by that forecast ([`Sender`]). Sprout carries datagrams: it retransmits
+//! nothing, and loss is not a congestion signal.
 //!
-//! Nothing here reads a clock or a socket: an [`Endpoint`], which is a sender and a receiver, is
-//! told the time and what arrived. So the same code runs in the simulator and over UDP.
+//! Nothing here reads a clock or a socket: an [`Endpoint`], which is a sender and a receiver, is given
+//! the time and the packets that arrived. So the same code runs in the simulator and over UDP.
 
 mod bank;
 mod endpoint;
@@ -38,9 +38,9 @@ pub use sender::Sender;
 
 use exm_units::Span;
 
-/// The length of a tick, the time that Sprout thinks in (thesis, section 2.3.2).
+/// The length of a tick, Sprout's unit of time (thesis, section 2.3.2).
 pub const TICK: Span = Span::from_millis(20);
-/// How many ticks a forecast tells of (thesis, section 2.3.3).
+/// How many ticks a forecast covers (thesis, section 2.3.3).
 pub const HORIZON: usize = 8;
 
 #[cfg(test)]

@@ -1,31 +1,31 @@
-//! [`Receiver`]: counts what arrives, and forecasts at every tick.
+//! [`Receiver`]: counts arrivals, and forecasts in every tick.
 
 use crate::exposure::{Exposed, Exposure};
 use crate::forecaster::Seen;
 use crate::{Echo, Forecast, Forecaster, Header, TICK};
 use exm_units::{Bytes, Instant, Span};
 
-/// After so many ticks of silence nothing more is forgotten: ten seconds, many times what the rate
-/// takes to wander anywhere.
+/// After this many ticks of silence the filter is no longer advanced: ten seconds, in which the
+/// rate can wander anywhere.
 const MOST_TICKS: u64 = 500;
-/// No more pieces that arrived out of order are kept apart.
+/// The maximum number of separate out-of-order pieces.
 const MOST_PIECES: usize = 256;
 
-/// The receiving half of an endpoint.
+/// The receiver of an endpoint.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     forecaster: Forecaster,
     pieces: Pieces,
-    /// When the tick that runs ends.
+    /// When the current tick ends.
     tick_ends: Instant,
     ticks: u32,
-    /// What has arrived in it.
+    /// The bytes that have arrived in it.
     bytes: Bytes,
-    /// Until when the sender has said that nothing need come.
+    /// The time until which the sender expected to send nothing.
     quiet_until: Option<Instant>,
     exposure: Exposure,
     forecast: Forecast,
-    /// Of the packets that came, of the one sent last: when it came, and its time of sending.
+    /// The arrival time and send time of the most recently sent packet that has arrived.
     newest: Option<(Instant, u32)>,
 }
 
@@ -46,7 +46,7 @@ impl Receiver {
         }
     }
 
-    /// At `now` a packet of `size` bytes has arrived that begins with `header`.
+    /// A packet of `size` bytes that begins with `header` has arrived at `now`.
     pub fn receive(&mut self, now: Instant, header: &Header, size: Bytes) {
         self.advance(now);
         self.bytes = Bytes::new(self.bytes.get().saturating_add(size.get()));
@@ -82,32 +82,32 @@ impl Receiver {
         };
     }
 
-    /// A tick ends. It tells something of the link if something came, or should have come.
+    /// Ends a tick. It is an observation of the link if packets arrived, or should have arrived.
     fn end_tick(&mut self) {
         if let Some(until) = self.quiet_until {
             self.exposure.wait(until, self.tick_ends);
         }
         let Exposed { busy, free } = self.exposure.take(self.tick_ends);
-        let told = busy > Span::ZERO || self.bytes > Bytes::ZERO;
+        let observed = busy > Span::ZERO || self.bytes > Bytes::ZERO;
         let part = |span: Span| span.as_secs_f64() / TICK.as_secs_f64();
         let seen = Seen { bytes: self.bytes, busy: part(busy), free: part(free) };
-        self.forecaster.tick(told.then_some(seen));
+        self.forecaster.tick(observed.then_some(seen));
         self.bytes = Bytes::ZERO;
         self.tick_ends += TICK;
         self.ticks = self.ticks.wrapping_add(1);
     }
 
-    /// When the tick that runs ends.
+    /// When the current tick ends.
     pub fn tick_ends(&self) -> Instant {
         self.tick_ends
     }
 
-    /// What was forecast when the last tick ended.
+    /// The forecast made at the end of the last tick.
     pub fn forecast(&self) -> &Forecast {
         &self.forecast
     }
 
-    /// What the other end is told at `now` of the packet that came last.
+    /// The echo at `now` of the last packet that arrived.
     pub(crate) fn echo(&self, now: Instant) -> Option<Echo> {
         let (at, sent_at) = self.newest?;
         Echo::new(sent_at, now.saturating_since(at))
@@ -119,12 +119,12 @@ impl Receiver {
     }
 }
 
-/// Which bytes have arrived, and which have been written off.
+/// Which bytes have arrived or been written off.
 #[derive(Clone, Debug, Default)]
 struct Pieces {
-    /// All before this have arrived or never will.
+    /// All bytes before this have arrived or never will.
     floor: u64,
-    /// What has arrived beyond, in order, neither touching nor overlapping.
+    /// The bytes that arrived beyond it, as ordered ranges that neither touch nor overlap.
     beyond: Vec<(u64, u64)>,
 }
 
@@ -149,7 +149,7 @@ impl Pieces {
         self.raise(self.floor);
     }
 
-    /// All before `floor` have arrived or never will.
+    /// All bytes before `floor` have arrived or never will.
     fn raise(&mut self, floor: u64) {
         self.floor = self.floor.max(floor);
         let under = self.beyond.partition_point(|&(start, _)| start <= self.floor);

@@ -1,42 +1,42 @@
 //! [`Regularity`]: how evenly a link delivers.
 
-/// Counts are compared by stretches of so many ticks: within one tick the schedulers of cells look
+/// Counts are compared over stretches of this many ticks: within one tick cellular schedulers look
 /// more regular than they are.
 const STRETCH: u32 = 5;
-/// Ticks in which something waited for less than this part tell of the sender, not of the link.
+/// Ticks in which packets waited for less than this fraction reflect the sender, not the link.
 const BUSY: f64 = 0.5;
-/// How much the averages move towards what a stretch tells: a link is known after some ten, a second
-/// or more of work.
+/// The weight of a stretch in the averages: they settle after about ten stretches, a second or more
+/// of activity.
 const GAIN: f64 = 0.1;
-/// Part of what stretches differ by is the rate's wandering: half of it is taken for unevenness.
+/// Part of the difference between stretches is the rate's wandering: half of it counts as unevenness.
 const WANDERING: f64 = 0.5;
 
-/// Learns the variance of what a link delivers, beside its mean.
+/// Estimates the variance of a link's deliveries, besides their mean.
 ///
-/// A Poisson process, as the paper's link is one (thesis, section 2.3.1), delivers with a variance as
-/// large as the mean. Links that are shared by few, such as UMTS uplinks, deliver far more evenly,
-/// and more of what they deliver can be relied on.
+/// A Poisson process, the paper's model of a link (thesis, section 2.3.1), delivers with a variance
+/// equal to its mean. Links with few users, such as UMTS uplinks, deliver far more evenly, so a
+/// larger part of their rate can be relied on.
 #[derive(Clone, Debug)]
 pub(crate) struct Regularity {
-    /// In packets, over a stretch: the averages of the variance and of the mean.
+    /// The averages of variance and mean over a stretch, in packets.
     variance: f64,
     mean: f64,
-    /// The stretch that runs, and how many ticks it has had.
+    /// The current stretch, and how many ticks it has had.
     sum: f64,
     ticks: u32,
-    /// What came in the stretch before.
+    /// The packets of the previous stretch.
     before: Option<f64>,
 }
 
 impl Default for Regularity {
-    /// A link is a Poisson process until it is known better.
+    /// The initial assumption is a Poisson process.
     fn default() -> Regularity {
         Regularity { variance: 1.0, mean: 1.0, sum: 0.0, ticks: 0, before: None }
     }
 }
 
 impl Regularity {
-    /// In a tick `packets` were delivered, while something waited for the part `busy` of it.
+    /// In a tick `packets` were delivered, while packets waited for the fraction `busy` of it.
     pub(crate) fn observe(&mut self, packets: f64, busy: f64) {
         if busy < BUSY {
             return;
@@ -55,8 +55,8 @@ impl Regularity {
         }
     }
 
-    /// The unit, in packets, whose counts would vary as a Poisson process's do, as a power of two; no
-    /// more than a packet, for burstiness is better taken for a rate that wanders.
+    /// The unit, in packets as a power of two, whose counts would vary as a Poisson process's do; at
+    /// most a packet, because burstiness is better modelled as a wandering rate.
     pub(crate) fn unit(&self) -> f64 {
         libm::log2(WANDERING * self.variance / self.mean.max(f64::MIN_POSITIVE)).min(0.0)
     }

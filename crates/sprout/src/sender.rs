@@ -1,4 +1,4 @@
-//! [`Sender`]: keeps what it sends within what is forecast.
+//! [`Sender`]: limits its sending to the forecast.
 
 use crate::header::micros;
 use crate::least::Least;
@@ -8,73 +8,73 @@ use std::collections::VecDeque;
 
 /// Packets sent more than this apart never overtake each other (thesis, section 2.3.4).
 const REORDERING: Span = Span::from_millis(10);
-/// Sends closer than this count as one, as the earliest of them, where it comes to [`REORDERING`].
+/// Packets sent closer together than this count as one, sent at the time of the earliest, in applying
+/// [`REORDERING`].
 const SAME: Span = Span::from_millis(1);
 
-/// Packets go in trains of a full packet's bytes, and, where these are due no further apart than this, at more
-/// than 9 Mbit/s, of two's: a host that wakes for every other needs a third less of a processor. More at a
-/// time would leave links idle.
+/// Packets are sent in trains of one full packet's bytes or, if full packets are due no further apart than
+/// this (above 9 Mbit/s), of two's: a host that wakes half as often needs a third less CPU time. Larger trains
+/// would leave links idle.
 const PAIRED: Span = Span::from_micros(1300);
-/// So many full packets may be under way whatever is forecast: a receiver that sees nothing of a link never
-/// learns that it has recovered.
+/// How many full packets may be in flight regardless of the forecast: a receiver that sees no packets never
+/// learns that the link has recovered.
 const LEAST: u64 = 2;
-/// And up to so many that would be through the queue within so long: a receiver that sees little of a link
-/// forecasts little, by which its sender would send little for many seconds, however much the link could
-/// carry.
+/// And at most this many that would pass the queue within this time: a receiver that sees few packets
+/// forecasts little, so its sender would send little for many seconds, however much the link could carry.
 const MOST_PROBES: u64 = 10;
 const PROBING: Span = Span::from_millis(15);
-/// But not when so many ticks have passed without a forecast.
+/// But not after this many ticks without a forecast.
 const FRESH: usize = 2;
-/// By no more than this a host's wakes are late.
+/// The largest delay of a host's wake-ups that is made up for.
 const LATENESS: Span = Span::from_millis(2);
-/// So old may be what arrives, and it is no outage yet.
+/// The age of arriving packets at which an outage is assumed.
 const PASSING: Span = Span::from_millis(400);
-/// So long without a word may be the way back's fault, while everything arrives.
+/// A silence of the peer up to this long may be due to the return path, while everything arrives.
 const SILENCE: Span = Span::from_secs(1);
 
-/// The sending half of an endpoint (thesis, section 2.3.5).
+/// The sender of an endpoint (thesis, section 2.3.5).
 #[derive(Clone, Debug)]
 pub struct Sender {
     /// The size of a full packet.
     packet: Bytes,
-    /// Within so many ticks each packet is to have left the queue.
+    /// Each packet should have left the queue within this many ticks.
     lookahead: usize,
-    /// So long may it wait in it, whatever propagation takes.
+    /// The queueing delay allowed in any case.
     queueing: Span,
     /// Round-trip times.
     rtts: Least,
-    /// The longest wait in the queue of late, which counts for a fifth less with each forecast.
+    /// The longest recent queueing delay, which decays by a fifth with each forecast.
     waited: Span,
     forecast: Forecast,
-    /// When the forecast came, and how many ticks have passed since.
+    /// When the forecast arrived, and how many ticks have passed since.
     forecast_at: Instant,
     tick: usize,
     /// Bytes sent.
     sent: u64,
-    /// Those of them that are believed to be still under way.
+    /// Those of them that are believed to be in flight.
     queue: u64,
-    /// When the packet was sent that was sent last of those known to have arrived, or, if that is
-    /// later, the first after all that had been sent had arrived.
+    /// When the most recently sent packet known to have arrived was sent or, if later, the first packet sent
+    /// after everything had arrived.
     fresh_at: Instant,
-    /// The time that a full packet takes: what there is room for is spread over a tick.
+    /// The time per full packet: the window is spread over a tick.
     gap: Span,
     /// When the last packet was sent.
     sent_at: Instant,
     /// Its size.
     last: Bytes,
-    /// How many bytes were sent at the same instant, with it.
+    /// How many bytes were sent at the same instant, including it.
     train: u64,
-    /// When it was sent, or should have been by a host whose wakes are never late, or, within a train, had it
-    /// been sent by itself.
+    /// When it was sent, or would have been by a host without delays or, within a train, if packets were sent
+    /// individually.
     paced_from: Instant,
-    /// When packets were sent and which byte came after them, for the last [`REORDERING`].
+    /// The send times of the last [`REORDERING`], and the byte after each packet.
     recent: VecDeque<(Instant, u64)>,
-    /// All before this byte was sent longer ago than that.
+    /// All bytes before this one were sent longer ago than that.
     throwaway: u64,
 }
 
 impl Sender {
-    /// A sender that has sent nothing, and believes `forecast` until it hears better.
+    /// A sender that has sent nothing, and uses `forecast` until a better one arrives.
     pub fn new(now: Instant, settings: &Settings, forecast: Forecast) -> Sender {
         Sender {
             packet: settings.packet,
@@ -98,16 +98,16 @@ impl Sender {
         }
     }
 
-    /// A forecast has come, with an echo of what had arrived last. One that is not newer than the last
-    /// changes nothing.
-    pub fn hear(&mut self, now: Instant, forecast: &Forecast, echo: Option<Echo>) {
+    /// A forecast has arrived, with an echo of the last packet that arrived there. One that is not newer than
+    /// the last is ignored.
+    pub fn on_forecast(&mut self, now: Instant, forecast: &Forecast, echo: Option<Echo>) {
         let newer = forecast.tick.wrapping_sub(self.forecast.tick) as i32 > 0;
-        // Nobody has received what was not sent.
+        // The peer cannot have received what was not sent.
         if !newer || forecast.received.get() > self.sent {
             return;
         }
         if let Some(echo) = echo {
-            self.hear_echo(now, echo);
+            self.on_echo(now, echo);
         }
         self.forecast = *forecast;
         self.forecast_at = now;
@@ -116,8 +116,8 @@ impl Sender {
         self.pace();
     }
 
-    /// An echo of the future, or of longer ago than half a turn of a header's clock, tells nothing.
-    fn hear_echo(&mut self, now: Instant, echo: Echo) {
+    /// An echo from the future, or from longer ago than half the range of a header's clock, is ignored.
+    fn on_echo(&mut self, now: Instant, echo: Echo) {
         let ago = micros(now).wrapping_sub(echo.sent_at);
         let held = (echo.held().as_nanos() / 1000) as u32;
         if ago <= u32::MAX / 2 && held <= ago {
@@ -139,7 +139,7 @@ impl Sender {
         if self.has_train(now) { now } else { self.paced_at() }
     }
 
-    /// Whether the next packet goes with those that were just sent, at `now` to the nanosecond.
+    /// Whether the next packet belongs to the train just sent, at exactly `now`.
     fn has_train(&self, now: Instant) -> bool {
         let packets = if self.gap <= PAIRED { 2 } else { 1 };
         self.sent_at == now && self.train < packets * self.packet.get()
@@ -151,7 +151,7 @@ impl Sender {
         self.paced_from.saturating_add(Span::from_nanos(nanos))
     }
 
-    /// Ticks pass: what the forecast says is delivered in each leaves the queue.
+    /// Advances by ticks: the bytes that the forecast delivers in each leave the queue.
     pub fn advance(&mut self, now: Instant) {
         while self.tick < HORIZON && now >= self.tick_ends() {
             let (before, after) =
@@ -162,7 +162,7 @@ impl Sender {
         }
     }
 
-    /// When the tick that runs ends; never where the forecast has no more.
+    /// When the current tick ends; never if the forecast is used up.
     pub fn tick_ends(&self) -> Instant {
         match self.tick {
             HORIZON => Instant::MAX,
@@ -170,24 +170,24 @@ impl Sender {
         }
     }
 
-    /// How many bytes may be sent now, as of the last [`Sender::advance`]: those that the forecast has room
-    /// for, and so that a few packets are under way whatever it says.
+    /// How many bytes may be sent, as of the last [`Sender::advance`]: as many as the forecast has room for,
+    /// and at least enough to keep a few packets in flight.
     pub fn window(&self) -> Bytes {
         let unacknowledged = self.sent - self.forecast.received.get();
         let probes = Bytes::new((self.probes() * self.packet.get()).saturating_sub(unacknowledged));
         self.window_at(self.tick, self.queue).max(probes)
     }
 
-    /// How many full packets may be under way whatever is forecast: all that would be through the queue within
-    /// [`PROBING`], should each take as long as the longest wait of late.
+    /// How many full packets may be in flight regardless of the forecast: those that would pass the queue
+    /// within [`PROBING`] if each took as long as the longest recent queueing delay.
     fn probes(&self) -> u64 {
         let most = if self.tick > FRESH { LEAST } else { MOST_PROBES };
         (PROBING.as_nanos() / self.waited.as_nanos().max(1)).clamp(LEAST, most)
     }
 
-    /// How many may be sent in tick `tick`, when `queue` bytes are under way.
+    /// How many bytes may be sent in tick `tick`, with `queue` bytes in flight.
     fn window_at(&self, tick: usize, queue: u64) -> Bytes {
-        // What propagates is under way, and counted, as well.
+        // Bytes in propagation are in flight, too, and counted.
         let rtt = self.rtts.get().map_or(Span::ZERO, |micros| Span::from_micros(micros.into()));
         let ahead = (TICK * self.lookahead as u64).max(self.queueing + rtt);
         let until = self.forecast.within(TICK * tick as u64 + ahead);
@@ -195,8 +195,8 @@ impl Sender {
         Bytes::new(delivered.get().saturating_sub(queue))
     }
 
-    /// When, if no newer forecast comes, there will be room for `size` bytes; not before the next
-    /// tick. Nothing where there will not.
+    /// When the window will have room for `size` bytes if no newer forecast arrives; not before the next tick.
+    /// None if it will not.
     pub fn room_at(&self, size: Bytes) -> Option<Instant> {
         let mut queue = self.queue;
         (self.tick..HORIZON).find_map(|tick| {
@@ -207,8 +207,8 @@ impl Sender {
         })
     }
 
-    /// A packet of `size` bytes is sent. Its header is complete but for the time to the next and
-    /// the forecast.
+    /// A packet of `size` bytes is sent. Its header is complete except for the time to the next packet and the
+    /// forecast.
     pub fn send(&mut self, now: Instant, size: Bytes) -> Header {
         while let Some(&(_, end)) =
             self.recent.front().filter(|(at, _)| now - *at > REORDERING + SAME)
@@ -227,7 +227,7 @@ impl Sender {
         }
         self.sent += size.get();
         self.queue += size.get();
-        // A host that wakes late makes up for it, but not for having had nothing to send.
+        // A host that wakes late catches up, but idle time is not made up for.
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(LATENESS.as_nanos()));
         let latest = if self.has_train(now) { Instant::MAX } else { now };
         self.paced_from = self.paced_at().max(earliest).min(latest);
@@ -240,9 +240,8 @@ impl Sender {
         header
     }
 
-    /// For how long there is reason to believe that only what was sent long ago arrives, though
-    /// something is in flight: the peer's forecasts arrive but acknowledge nothing newer, or nothing
-    /// has come from the peer for long.
+    /// How long an outage has probably lasted: something is in flight, but the peer's forecasts acknowledge
+    /// nothing newer, or nothing has arrived from the peer for long.
     pub fn stalled(&self, now: Instant) -> Span {
         if self.sent == self.forecast.received.get() {
             return Span::ZERO;
@@ -252,7 +251,7 @@ impl Sender {
         aged + now.saturating_since(arrival).saturating_sub(SILENCE)
     }
 
-    /// How many bytes are believed to be in flight.
+    /// The estimated bytes in flight.
     pub fn in_flight(&self) -> Bytes {
         Bytes::new(self.queue)
     }
@@ -262,7 +261,7 @@ impl Sender {
         &self.forecast
     }
 
-    /// How much will be delivered over what is left of the forecast's life.
+    /// The bytes that the forecast still delivers.
     pub fn deliverable(&self) -> Bytes {
         self.forecast.after(HORIZON) - self.forecast.after(self.tick)
     }

@@ -1,4 +1,4 @@
-//! Beside the paper's numbers and the original's, and what must always hold.
+//! Tests against the paper and the original program, and of invariants.
 
 use crate::{
     Counts, Echo, Endpoint, Filter, Forecaster, HORIZON, Header, Malformed, Method, Model,
@@ -7,10 +7,9 @@ use crate::{
 use exm_units::{Bytes, Instant, Span};
 use proptest::prelude::*;
 
-/// The forecasts of the original program, whose packets are of 1442 bytes and counted by 1400, after
-/// so many ticks of so many packets each, one row after the other. The last number is by how much
-/// ours may differ: where its cap of 29 packets a tick, or what it takes an outage for, is not the
-/// paper's, by more.
+/// The forecasts of the original program, whose packets are 1442 bytes and counted as 1400, after this many
+/// ticks of this many packets each, row by row. The last number is the tolerance, which is larger where the
+/// original's cap of 29 packets per tick, or its outage detection, differs from the paper.
 const ORIGINAL: &[(usize, u64, [u64; HORIZON], u64)] = &[
     (0, 0, [1, 1, 3, 4, 5, 6, 8, 9], 1),
     (10, 5, [2, 5, 8, 11, 14, 18, 21, 24], 1),
@@ -24,7 +23,7 @@ const ORIGINAL: &[(usize, u64, [u64; HORIZON], u64)] = &[
 ];
 
 #[test]
-fn forecasts_are_the_originals() {
+fn forecasts_agree_with_the_original() {
     let mut filter = Filter::new(Model::PAPER);
     for &(ticks, packets, expected, tolerance) in ORIGINAL {
         for _ in 0..ticks {
@@ -41,7 +40,7 @@ fn forecasts_are_the_originals() {
 }
 
 #[test]
-fn an_outage_is_believed_and_forgotten() {
+fn an_outage_is_detected_and_its_end_too() {
     let mut filter = Filter::new(Model::default());
     for _ in 0..50 {
         filter.evolve();
@@ -61,7 +60,7 @@ fn an_outage_is_believed_and_forgotten() {
 }
 
 #[test]
-fn what_was_held_impossible_is_survived() {
+fn impossible_observations_are_survived() {
     let mut filter = Filter::new(Model::default());
     for _ in 0..100_000 {
         filter.observe(0);
@@ -70,9 +69,9 @@ fn what_was_held_impossible_is_survived() {
     assert!((filter.rates().iter().sum::<f64>() - 1.0).abs() < 1e-9);
 }
 
-/// A link ten and a hundred times as fast as the filter's top rate is counted in larger units.
+/// A link ten or a hundred times as fast as the filter's top rate is counted in larger units.
 #[test]
-fn fast_links_are_forecast_too() {
+fn fast_links_are_forecast() {
     let packet = Bytes::new(1500);
     for packets in [200, 2000] {
         let mut forecaster = Forecaster::new(Method::default(), packet);
@@ -85,10 +84,10 @@ fn fast_links_are_forecast_too() {
     }
 }
 
-/// Two endpoints over a wire of fixed delay that delivers everything: what one sends the other
-/// counts, and the window grows to what the wire can carry.
+/// Two endpoints over a lossless path of fixed delay: each learns from what the other sends, and the window
+/// grows to what the path can carry.
 #[test]
-fn a_session_fills_a_wire_and_survives_its_silence() {
+fn a_session_fills_a_path_and_survives_an_outage() {
     let mut near = Endpoint::new(Instant::ZERO, Settings::default());
     let mut far = near.clone();
     let packet = Settings::default().packet;
@@ -98,7 +97,7 @@ fn a_session_fills_a_wire_and_survives_its_silence() {
         let silent = (2000..3000).contains(&millis);
         near.advance(now);
         far.advance(now);
-        // It carries 20 packets a millisecond, for without a link the window would grow endlessly.
+        // It carries 20 packets per millisecond: without a limit the window would grow endlessly.
         let most = sent + 20;
         while near.send_at(now, packet) == Some(now) && !silent && sent < most {
             let header = near.send(now, packet, true, Some(packet));
@@ -151,7 +150,7 @@ fn headers() -> impl Strategy<Value = Header> {
 
 proptest! {
     #[test]
-    fn headers_come_back_as_they_were(header in headers(), payload in any::<Vec<u8>>()) {
+    fn headers_are_decoded_as_encoded(header in headers(), payload in any::<Vec<u8>>()) {
         let mut packet = Vec::new();
         header.encode(&mut packet);
         prop_assert!(packet.len() <= Header::MAX_LEN);
@@ -163,11 +162,11 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(packet in any::<Vec<u8>>()) {
+    fn any_bytes_are_read_or_rejected(packet in any::<Vec<u8>>()) {
         let _ = Header::decode(&packet);
     }
 
-    /// Whatever arrives, in whatever order, probabilities sum to one, windows stay sane and time passes.
+    /// For any packets in any order, probabilities sum to one, windows stay bounded and time advances.
     #[test]
     fn an_endpoint_survives_any_peer(
         packets in prop::collection::vec((headers(), 0u64..2000, 0u64..200_000_000, any::<bool>()), 0..60),
@@ -186,7 +185,7 @@ proptest! {
         }
     }
 
-    /// Forecasts never decrease from tick to tick, and a taker of more risk is told no less.
+    /// Forecasts never decrease from tick to tick, nor with the risk taken.
     #[test]
     fn forecasts_are_ordered(counts in prop::collection::vec(0u64..30, 0..40)) {
         let mut filter = Filter::new(Model::default());
@@ -203,9 +202,9 @@ proptest! {
     }
 }
 
-/// A link that delivers the same in every tick is relied on more than a Poisson process of its rate.
+/// A link that delivers evenly gets a higher forecast than a Poisson process of its rate.
 #[test]
-fn even_links_are_relied_on() {
+fn even_links_get_higher_forecasts() {
     let packet = Bytes::new(1500);
     let poisson = Model { evenness: false, ..Model::default() };
     let forecasts = [poisson, Model::default()].map(|model| {
@@ -218,8 +217,8 @@ fn even_links_are_relied_on() {
     assert!(forecasts[1] > 1.3 * forecasts[0] && forecasts[1] < 1.0, "{forecasts:?}");
 }
 
-/// What is forecast, in packets over five ticks, once packets of `size` bytes have come every `gap` ms
-/// for ten seconds, each after a millisecond's wait at the link.
+/// The forecast, in packets over five ticks, after packets of `size` bytes have arrived every `gap` ms for
+/// ten seconds, each with a queueing delay of a millisecond.
 fn forecast_after(size: u64, gap: u64, satisfied: bool) -> f64 {
     let settings = Settings::default();
     let mut receiver =
@@ -227,7 +226,7 @@ fn forecast_after(size: u64, gap: u64, satisfied: bool) -> f64 {
     let mut sequence = 0;
     for millis in (0..10_000).step_by(gap as usize) {
         let sent = Instant::ZERO + Span::from_millis(millis);
-        // The first of all finds an idle link: by it the others' waits are measured.
+        // The first packet finds an idle link: it is the reference for the others' queueing delay.
         let wait = u64::from(millis > 0);
         let header = Header {
             sequence,
@@ -244,10 +243,10 @@ fn forecast_after(size: u64, gap: u64, satisfied: bool) -> f64 {
     receiver.forecast().delivered[4].get() as f64 / settings.packet.get() as f64
 }
 
-/// A sender with a packet a tick to send is not believed to have seen all that the link can do, but
-/// neither that it could do anything, nor if all it sends are heartbeats.
+/// A sender with a packet per tick to send does not reveal the link's full rate: it gets neither too small
+/// nor an unlimited forecast, and the same holds for heartbeats alone.
 #[test]
-fn satisfied_senders_are_neither_throttled_nor_let_loose() {
+fn app_limited_senders_get_moderate_forecasts() {
     let throttled = forecast_after(1500, 20, false);
     let call = forecast_after(1500, 20, true);
     let heartbeats = forecast_after(90, 40, true);
@@ -276,16 +275,16 @@ fn small_packets_are_not_paced_as_full_ones() {
     assert!(packets(100) >= 12 * packets(1500), "{} and {}", packets(100), packets(1500));
 }
 
-/// Two at a time where packets are due soon after one another, at the same rate, and singly where not; small
-/// ones as many at a time as make a full one.
+/// Two packets at a time when packets are due soon after one another, at the same rate, and otherwise one;
+/// small ones in trains of a full packet's bytes.
 #[test]
-fn packets_go_in_trains() {
+fn packets_are_sent_in_trains() {
     let settings = Settings::default();
     let flights = |packets: u64, size: u64| {
         let delivered = [Bytes::new(1500 * packets); HORIZON];
         let forecast = crate::Forecast { tick: 0, received: Bytes::ZERO, delivered };
         let mut sender = Sender::new(Instant::ZERO, &settings, forecast);
-        sender.hear(Instant::ZERO, &crate::Forecast { tick: 1, ..forecast }, None);
+        sender.on_forecast(Instant::ZERO, &crate::Forecast { tick: 1, ..forecast }, None);
         let mut flights = Vec::new();
         for micros in (0..20_000).step_by(10) {
             let now = Instant::ZERO + Span::from_micros(micros);
@@ -306,46 +305,50 @@ fn packets_go_in_trains() {
     assert_eq!(flights(10, 300), trains(5));
 }
 
-/// However little is forecast, two packets may be under way, and where none has waited long of late, as many
-/// as would be through the queue within fifteen milliseconds, up to ten.
+/// However small the forecast, two packets may be in flight and, if recent queueing delays were short, as
+/// many as would pass the queue within fifteen milliseconds, up to ten.
 #[test]
-fn a_few_packets_may_always_be_under_way() {
+fn a_few_packets_may_always_be_in_flight() {
     let settings = Settings::default();
     let nothing = |tick| crate::Forecast { tick, ..crate::Forecast::default() };
     let mut sender = Sender::new(Instant::ZERO, &settings, nothing(0));
     let packets = |sender: &Sender| sender.window().get() / settings.packet.get();
     assert_eq!(packets(&sender), 2);
-    // An answer a tick, to a packet sent a round trip of 20 ms and `waited` before.
+    // An echo per tick, of a packet sent an RTT of 20 ms plus `waited` before.
     let (mut tick, mut now) = (0, Instant::ZERO + Span::from_secs(1));
-    let mut hear = |sender: &mut Sender, waited: u32| {
+    let mut receive = |sender: &mut Sender, waited: u32| {
         (tick, now) = (tick + 1, now + Span::from_millis(20));
         let sent_at = crate::header::micros(now).wrapping_sub(20_000 + waited);
-        sender.hear(now, &nothing(tick), Some(Echo::new(sent_at, Span::ZERO).expect("not long")));
+        sender.on_forecast(
+            now,
+            &nothing(tick),
+            Some(Echo::new(sent_at, Span::ZERO).expect("not long")),
+        );
         (now, packets(sender))
     };
-    let freely: Vec<u64> = (0..40).map(|_| hear(&mut sender, 0).1).collect();
+    let freely: Vec<u64> = (0..40).map(|_| receive(&mut sender, 0).1).collect();
     assert!(freely.is_sorted() && (freely[0], freely[39]) == (2, 10), "{freely:?}");
-    assert_eq!(hear(&mut sender, 3000).1, 5);
-    assert_eq!(hear(&mut sender, 0).1, 6, "the wait before counts for four fifths");
-    assert_eq!(hear(&mut sender, 100_000).1, 2);
+    assert_eq!(receive(&mut sender, 3000).1, 5);
+    assert_eq!(receive(&mut sender, 0).1, 6, "the previous delay counts for four fifths");
+    assert_eq!(receive(&mut sender, 100_000).1, 2);
     for _ in 0..40 {
-        hear(&mut sender, 0);
+        receive(&mut sender, 0);
     }
-    let (now, _) = hear(&mut sender, 0);
+    let (now, _) = receive(&mut sender, 0);
     sender.send(now, settings.packet);
     assert_eq!(packets(&sender), 9);
     sender.advance(now + Span::from_millis(60));
     assert_eq!(packets(&sender), 1, "there was no forecast for three ticks");
 }
 
-/// A forecast of a packet a tick, after so many ticks, by which `received` bytes had arrived.
+/// A forecast of a packet per tick, after this many ticks, with `received` bytes received.
 fn steady(tick: u32, received: u64) -> crate::Forecast {
     let delivered = std::array::from_fn(|tick| Bytes::new(1500 * (tick as u64 + 1)));
     crate::Forecast { tick, received: Bytes::new(received), delivered }
 }
 
 #[test]
-fn forecasts_are_told_within_ticks_too() {
+fn forecasts_are_interpolated_within_ticks() {
     let forecast = steady(0, 0);
     for (millis, bytes) in
         [(0, 0), (5, 375), (20, 1500), (150, 11_250), (160, 12_000), (9000, 12_000)]
@@ -354,39 +357,39 @@ fn forecasts_are_told_within_ticks_too() {
     }
 }
 
-/// Where the lookahead is no longer than what propagates and may queue, the window grows with the
-/// round-trip time, up to the forecast's horizon.
+/// If the lookahead is no longer than the RTT plus the allowed queueing, the window grows with the RTT, up
+/// to the forecast's horizon.
 #[test]
-fn windows_grow_with_the_round_trip_time() {
+fn windows_grow_with_the_rtt() {
     let settings = Settings { queueing: Span::from_millis(60), ..Settings::default() };
     let window = |rtt: u64| {
         let mut sender = Sender::new(Instant::ZERO, &settings, steady(0, 0));
         sender.send(Instant::ZERO, Bytes::new(1500));
         let echo = Echo::new(0, Span::from_millis(10));
-        sender.hear(Instant::ZERO + Span::from_millis(rtt + 10), &steady(1, 1500), echo);
+        sender.on_forecast(Instant::ZERO + Span::from_millis(rtt + 10), &steady(1, 1500), echo);
         sender.window().get()
     };
     assert_eq!([20, 40, 60, 90, 100, 500].map(window), [7500, 7500, 9000, 11_250, 12_000, 12_000]);
 }
 
-/// What arrives though it was sent long ago ends no outage; what was sent just now does.
+/// Arrivals of packets sent long ago do not end an outage; those of recently sent ones do.
 #[test]
-fn old_news_ends_no_outage() {
+fn old_packets_do_not_end_an_outage() {
     let at = |millis| Instant::ZERO + Span::from_millis(millis);
     let mut sender = Sender::new(at(0), &Settings::default(), steady(0, 0));
     let old = sender.send(at(0), Bytes::new(1500));
     let fresh = sender.send(at(2900), Bytes::new(1500));
     sender.send(at(2950), Bytes::new(1500));
-    sender.hear(at(3000), &steady(1, 1500), Echo::new(old.sent_at, Span::ZERO));
+    sender.on_forecast(at(3000), &steady(1, 1500), Echo::new(old.sent_at, Span::ZERO));
     assert_eq!(sender.stalled(at(3000)), Span::from_millis(2600));
-    sender.hear(at(3020), &steady(2, 3000), Echo::new(fresh.sent_at, Span::ZERO));
+    sender.on_forecast(at(3020), &steady(2, 3000), Echo::new(fresh.sent_at, Span::ZERO));
     assert_eq!(sender.stalled(at(3020)), Span::ZERO);
 }
 
-/// Two endpoints that have had nothing to send for long say so more rarely, but what is sent then is not
-/// kept waiting.
+/// Two endpoints that have been idle for long send heartbeats less often, but new data is sent without
+/// delay.
 #[test]
-fn idle_sessions_rest() {
+fn idle_sessions_send_few_heartbeats() {
     let mut ends = [(); 2].map(|()| Endpoint::new(Instant::ZERO, Settings::default()));
     let mut wire: Vec<(Instant, usize, Header, bool)> = Vec::new();
     let (mut heartbeats, mut data_at) = ([0; 2], Vec::new());

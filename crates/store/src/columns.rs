@@ -1,10 +1,10 @@
-//! [`Columns`]: text in columns.
+//! [`Columns`]: text in aligned columns.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Lines of cells, printed in aligned columns with two spaces between them: columns of words to the left,
-/// the others, of numbers, to the right.
+/// Lines of cells, printed in aligned columns with two spaces between them: columns of text aligned left,
+/// columns of numbers right.
 #[derive(Clone, Debug)]
 pub struct Columns {
     words: Range<usize>,
@@ -12,12 +12,12 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// No line yet; the first `words` columns hold words.
+    /// No lines yet; the first `words` columns hold text.
     pub fn new(words: usize) -> Columns {
         Columns::with_words(0..words)
     }
 
-    /// No line yet; the columns of these numbers hold words.
+    /// No lines yet; the columns with these indices hold text.
     pub fn with_words(words: Range<usize>) -> Columns {
         Columns { words, lines: Vec::new() }
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stand_left_and_numbers_right() {
+    fn text_is_aligned_left_and_numbers_right() {
         let mut columns = Columns::new(1);
         columns.line(["flow", "Mbps", "±"].map(str::to_owned));
         columns.line(["a long name", "1.5", "10"].map(str::to_owned));

@@ -1,4 +1,4 @@
-//! Files written whole or not at all.
+//! Files written completely or not at all.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
@@ -7,34 +7,34 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Writes `bytes` to the file at `path` so that at every moment it holds either all of what it
-/// held before or all of `bytes`: a new file beside it is written, forced to disk and renamed.
-/// A symbolic link is followed; what is no regular file, such as a pipe, is written to directly.
+/// Writes `bytes` to the file at `path` atomically: at every moment the file has either all of its
+/// old contents or all of `bytes`. A new file beside it is written, synced and renamed. A symbolic
+/// link is followed; anything but a regular file, such as a pipe, is written to directly.
 ///
 /// # Errors
-/// Those of the system; the file is then as it was, and nothing is left beside it.
+/// Those of the system; the old file is then unchanged, and no other is left beside it.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let file = PartialFile::create(path)?;
     file.file().write_all(bytes)?;
     file.commit()
 }
 
-/// A file that is being written, under a preliminary name beside the one that it will have.
+/// A file being written, under a preliminary name beside its final one.
 ///
-/// [`PartialFile::commit`] gives it that name. One that is dropped before is removed, and the file
-/// that was there stays as it is.
+/// [`PartialFile::commit`] gives it the final name. If it is dropped before that, it is removed, and
+/// the old file stays unchanged.
 #[derive(Debug)]
 pub struct PartialFile {
     path: PathBuf,
     file: File,
-    /// The preliminary name; none where `path` is no regular file and is written to directly.
+    /// The preliminary name; none if `path` is not a regular file and is written to directly.
     partial: Option<PathBuf>,
-    /// Those of the file that will be replaced.
+    /// The permissions of the file that will be replaced.
     permissions: Option<Permissions>,
 }
 
 impl PartialFile {
-    /// Creates the file that will be at `path`. A symbolic link is followed; what is no regular
+    /// Creates the file that will be at `path`. A symbolic link is followed; anything but a regular
     /// file, such as a pipe, is written to directly.
     ///
     /// # Errors
@@ -56,16 +56,16 @@ impl PartialFile {
         &self.file
     }
 
-    /// Where the file is until it is committed; none where it is written to directly. A program
-    /// that ends without dropping its files has to remove it.
+    /// The path of the file until it is committed; none if it is written to directly. A program that
+    /// exits without dropping its files must remove it.
     pub fn partial_path(&self) -> Option<&Path> {
         self.partial.as_deref()
     }
 
-    /// Forces what was written to disk and gives the file its name.
+    /// Syncs the file and gives it its final name.
     ///
     /// # Errors
-    /// Those of the system; the file that was there is then as it was.
+    /// Those of the system; the old file is then unchanged.
     pub fn commit(mut self) -> io::Result<()> {
         let Some(partial) = &self.partial else { return Ok(()) };
         if let Some(permissions) = self.permissions.take() {
@@ -81,14 +81,14 @@ impl PartialFile {
 impl Drop for PartialFile {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
-            // Whatever kept it from being committed is the error to report, not this one.
+            // The error to report is the one that prevented the commit, not this one.
             let _ = fs::remove_file(partial);
         }
     }
 }
 
-/// A new file beside `path`: its name, the number of this process, a counter and `.partial`. Those
-/// that killed processes left there are removed.
+/// A new file beside `path`: its name, the process ID, a counter and `.partial`. Such files left by
+/// killed processes are removed.
 fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
@@ -102,20 +102,20 @@ fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
                 remove_abandoned(path, name, &file);
                 return Ok((beside, file));
             }
-            // Left there by a process of the same number that was killed.
+            // Left by a killed process with the same ID.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// A partial file of another process is removed only when it is at least this old: a process in
-/// another container has a number that is unknown here, and may be writing.
+/// The minimum age at which a partial file of another process is removed: the ID of a process in
+/// another container is unknown here, and it may still be writing.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-/// Removes the files that [`beside`] made for `path`, whose file is called `name`, in processes that
-/// no longer run, [`ABANDONED`] or longer before it made `new`. Where that cannot be determined, or a
-/// file cannot be removed, it stays.
+/// Removes the files that [`beside`] made for `path`, whose file is called `name`, if their processes
+/// no longer run and they are [`ABANDONED`] or more older than `new`. A file for which this cannot be
+/// determined, or that cannot be removed, stays.
 fn remove_abandoned(path: &Path, name: &OsStr, new: &File) {
     let Ok(now) = new.metadata().and_then(|new| new.modified()) else { return };
     if !Path::new("/proc/self").exists() {

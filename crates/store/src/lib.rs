@@ -2,12 +2,11 @@
 //!
 //! # Overview
 //!
-//! How results are written.
+//! Writes results to files.
 //!
 //! - [`write_atomically`] replaces a file in one step; [`PartialFile`] does so for a file that is
-//!   written bit by bit. [`check_output`] decides whether a file may be replaced at all.
-//! - [`RowWriter`] writes rows and columns as CSV or Parquet, with a header that says where they come
-//!   from.
+//!   written in parts. [`check_output`] decides whether a file may be replaced at all.
+//! - [`RowWriter`] writes rows and columns as CSV or Parquet, with a header that states their origin.
 //! - [`Columns`] aligns text for people; [`counted`] is a number with its noun.
 
 mod columns;

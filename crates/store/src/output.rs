@@ -1,4 +1,4 @@
-//! Which files a command may write: nothing that exists is lost unless the user says so.
+//! Which files a command may write: no existing file is lost without the user's consent.
 
 use std::fs;
 use std::io;
@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 /// Why a file may not be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
-    /// There is a file, and replacing it was not asked for.
+    /// The file exists, and replacing it was not requested.
     #[error("{} exists already", .0.display())]
     Exists(PathBuf),
-    /// A folder is never replaced by a file.
+    /// A directory is never replaced by a file.
     #[error("{} is a folder, not a file", .0.display())]
     Folder(PathBuf),
     /// Devices and sockets are never written to, replaced or removed.
     #[error("{} is a device or a socket, not a regular file", .0.display())]
     Special(PathBuf),
-    /// It is one of the files that the command reads or writes besides.
+    /// It is also another input or output of the command.
     #[error("{}", same_file(path, other))]
     InUse {
         /// The file.
         path: PathBuf,
-        /// The same file as the command was given it before.
+        /// The same file under the other path that the command was given.
         other: PathBuf,
     },
 }
 
-/// Says that `path` and `other`, which may be spelled alike, are one file.
+/// States that `path` and `other`, which may be the same path, are one file.
 fn same_file(path: &Path, other: &Path) -> String {
     match path == other {
         true => format!("{} is used twice", path.display()),
@@ -35,20 +35,20 @@ fn same_file(path: &Path, other: &Path) -> String {
 }
 
 impl OutputError {
-    /// Whether `replace` of [`check_output`] would have allowed it.
+    /// Whether [`check_output`] with `replace` would have succeeded.
     pub fn can_be_forced(&self) -> bool {
         matches!(self, OutputError::Exists(_))
     }
 }
 
-/// Whether a command may write the file at `path`, to be asked before the work begins: one that does
-/// not exist; a regular file where `replace` is set (the user's `--force`); or a pipe, in which
-/// nothing is lost. Never a folder, a device, a socket, or one of `others`: the files that the
-/// command reads, and those that it writes besides. Symbolic links are followed, and one that leads
-/// nowhere exists, since it would be written through.
+/// Whether a command may write the file at `path`; to be checked before the work begins. Allowed are
+/// a file that does not exist; a regular file if `replace` is set (the user's `--force`); and a
+/// pipe, in which nothing is lost. Never a directory, a device, a socket, or one of `others`: the
+/// command's inputs and other outputs. Symbolic links are followed, and a dangling one counts as
+/// existing, since its target would be created.
 ///
 /// # Errors
-/// [`OutputError`] where it may not.
+/// [`OutputError`] if it may not.
 pub fn check_output(path: &Path, others: &[&Path], replace: bool) -> Result<(), OutputError> {
     if let Some(other) = others.iter().find(|other| is_same_file(path, other)) {
         return Err(OutputError::InUse { path: path.to_owned(), other: (*other).to_owned() });
@@ -65,10 +65,10 @@ pub fn check_output(path: &Path, others: &[&Path], replace: bool) -> Result<(), 
     }
 }
 
-/// Removes the file at `path`, which must be a regular one, or a symbolic link to one.
+/// Removes the file at `path`, which must be a regular file, or a symbolic link to one.
 ///
 /// # Errors
-/// Those of the system, and [`io::ErrorKind::InvalidInput`] where it is no regular file.
+/// Those of the system, and [`io::ErrorKind::InvalidInput`] if it is not a regular file.
 pub fn remove_regular(path: &Path) -> io::Result<()> {
     if !fs::metadata(path)?.is_file() {
         let error = OutputError::Special(path.to_owned());
@@ -77,12 +77,12 @@ pub fn remove_regular(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// Whether two paths lead to one file, by whatever links, or would once it is made.
+/// Whether two paths lead to the same file, through any links, or would once it is created.
 fn is_same_file(a: &Path, b: &Path) -> bool {
     resolved(a).is_some_and(|a| resolved(b).is_some_and(|b| a == b)) || is_hard_link(a, b)
 }
 
-/// Where the file at `path` is, or would be made.
+/// The path of the file at `path`, or where it would be created.
 fn resolved(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok().or_else(|| {
         let folder = match path.parent()? {

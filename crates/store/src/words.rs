@@ -17,7 +17,7 @@ mod tests {
 
     #[test]
     fn one_is_singular_and_all_else_plural() {
-        let told = [0u64, 1, 2].map(|number| counted(number, "rule", "rules"));
-        assert_eq!(told, ["0 rules", "1 rule", "2 rules"]);
+        let texts = [0u64, 1, 2].map(|number| counted(number, "rule", "rules"));
+        assert_eq!(texts, ["0 rules", "1 rule", "2 rules"]);
     }
 }

@@ -1,4 +1,4 @@
-//! [`diff`]: in what two tables differ, as files and in what they do.
+//! [`diff`]: how two tables differ, as rules and in their actions.
 
 use crate::text::{self, action_words};
 use exm_remy::{Action, Cuboid, Rule, RuleTable, Signal, SignalSet};
@@ -7,21 +7,21 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How many of the biggest differences are told.
+/// How many of the largest differences are printed.
 const BIGGEST: usize = 10;
-/// How many rules of a kind are printed.
+/// How many rules of each kind are printed.
 const PRINTED: usize = 10;
-/// The windows, in packets, on which two actions are compared.
+/// The windows, in packets, at which two actions are compared.
 const WINDOWS: [f64; 3] = [1.0, 10.0, 100.0];
 
-/// In what two tables differ. Rules whose boxes are empty are left out.
+/// The differences between two tables. Rules whose boxes are empty are left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableDiff {
     /// The signals of both tables.
     pub signals: [Vec<Signal>; 2],
-    /// How many rules each table has.
+    /// The number of rules in each table.
     pub rules: [usize; 2],
-    /// How many rules are in both, box and action alike.
+    /// The number of rules in both, with equal box and action.
     pub equal_rules: usize,
     /// Boxes of both tables with different actions.
     pub changed_actions: Vec<ActionChange>,
@@ -29,15 +29,15 @@ pub struct TableDiff {
     pub only_in_first: Vec<NumberedRule>,
     /// Rules of the second table whose boxes the first does not have.
     pub only_in_second: Vec<NumberedRule>,
-    /// How many cells the boxes of both, laid over each other, cut the memory into.
+    /// The number of cells into which the boxes of both together divide the memory.
     pub cells: u64,
-    /// In how many of those the two tables act differently.
+    /// The number of cells in which the two tables act differently.
     pub differing_cells: u64,
     /// The cells in which they differ most.
     pub biggest: Vec<CellDifference>,
 }
 
-/// One box, two actions.
+/// A box with a different action in each table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ActionChange {
     /// The numbers of the rules in their tables.
@@ -45,10 +45,10 @@ pub struct ActionChange {
     /// Their box.
     #[serde(rename = "box", serialize_with = "text::cuboid")]
     pub domain: Cuboid,
-    /// What the first table does there.
+    /// The first table's action.
     #[serde(serialize_with = "text::action")]
     pub first: Action,
-    /// What the second does.
+    /// The second table's action.
     #[serde(serialize_with = "text::action")]
     pub second: Action,
 }
@@ -56,12 +56,12 @@ pub struct ActionChange {
 /// A rule and its number in its table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NumberedRule {
-    /// The number.
+    /// Its number.
     pub rule: usize,
-    /// Where the rule applies.
+    /// Its box.
     #[serde(rename = "box", serialize_with = "text::cuboid")]
     pub domain: Cuboid,
-    /// What it does.
+    /// Its action.
     #[serde(serialize_with = "text::action")]
     pub action: Action,
 }
@@ -69,16 +69,16 @@ pub struct NumberedRule {
 /// A cell of memory in which two tables act differently.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellDifference {
-    /// How much they differ, from 0 to 2: the difference of their windows as a share of the larger
-    /// one, at the worst of 1, 10 and 100 packets, and that of their times between sends.
+    /// The size of the difference, from 0 to 2: the relative difference of their windows, at the
+    /// worst of 1, 10 and 100 packets, plus that of their times between sends.
     pub size: f64,
-    /// The cell and what both do there.
+    /// The cell, and both actions.
     #[serde(flatten)]
     pub change: ActionChange,
 }
 
-/// Compares two tables, rule by rule and cell by cell of memory. As when a memory is looked up,
-/// the outermost rules of each table are taken to reach beyond its box.
+/// Compares two tables, rule by rule and cell by cell. As in lookups, the outermost rules of each
+/// table extend beyond its box.
 pub fn diff(first: &RuleTable, second: &RuleTable) -> TableDiff {
     let tables = [first, second];
     let mut diff = TableDiff {
@@ -97,18 +97,18 @@ pub fn diff(first: &RuleTable, second: &RuleTable) -> TableDiff {
     diff
 }
 
-/// The rules of `table` that hold some memory, and their numbers.
+/// The rules of `table` whose boxes are not empty, with their numbers.
 fn present(table: &RuleTable) -> impl Iterator<Item = (usize, &Rule)> {
     let signals = table.signals();
     table.rules().iter().enumerate().filter(move |(_, rule)| !rule.domain.is_empty(signals))
 }
 
-/// Something to tell boxes apart by; zero and minus zero are one bound.
+/// A key by which boxes are compared; zero and minus zero are the same bound.
 fn key(domain: &Cuboid) -> [[u64; 6]; 2] {
     [domain.lower, domain.upper].map(|side| side.map(|bound| (bound + 0.0).to_bits()))
 }
 
-/// `domain` with the sides it shares with its table moved out to infinity.
+/// `domain` with the sides that it shares with its table moved to infinity.
 fn reach(domain: &Cuboid, table: &RuleTable) -> Cuboid {
     let whole = table.domain();
     let beyond = |bound: f64, whole: f64, far: f64| if bound == whole { far } else { bound };
@@ -118,7 +118,7 @@ fn reach(domain: &Cuboid, table: &RuleTable) -> Cuboid {
     }
 }
 
-/// How much two actions differ, as told at [`CellDifference::size`].
+/// The size of the difference between two actions: see [`CellDifference::size`].
 fn size(first: &Action, second: &Action) -> f64 {
     let share = |a: f64, b: f64| {
         let larger = a.abs().max(b.abs());
@@ -131,7 +131,7 @@ fn size(first: &Action, second: &Action) -> f64 {
 }
 
 impl TableDiff {
-    /// Whether both tables do the same everywhere.
+    /// Whether both tables have the same actions everywhere.
     pub fn acts_alike(&self) -> bool {
         self.differing_cells == 0
     }
@@ -163,11 +163,12 @@ impl TableDiff {
 
     fn compare_cells(&mut self, first: &RuleTable, second: &RuleTable) {
         let signals = SignalSet::new(first.signals().iter().chain(second.signals().iter()))
-            .expect("the union of two sets that are not empty");
+            .expect("the union of two non-empty sets is not empty");
         let reaching = |table| -> Vec<(usize, Cuboid, Action)> {
             present(table).map(|(i, rule)| (i, reach(&rule.domain, table), rule.action)).collect()
         };
-        // Both tables' boxes, as far as they are bounded: to tell cells without infinities.
+        // The intersection of both tables' boxes, bounded where possible, to print cells without
+        // infinities.
         let (a, b) = (first.domain(), second.domain());
         let hull = Cuboid {
             lower: std::array::from_fn(|i| finite(a.lower[i], b.lower[i], f64::min)),
@@ -198,7 +199,7 @@ impl TableDiff {
     }
 }
 
-/// `pick` of two bounds, or the finite one where only one is.
+/// `pick` of two bounds, or the finite one if only one is.
 fn finite(a: f64, b: f64, pick: fn(f64, f64) -> f64) -> f64 {
     match (a.is_finite(), b.is_finite()) {
         (true, false) => a,
@@ -240,7 +241,7 @@ impl fmt::Display for TableDiff {
     }
 }
 
-/// Prints `items` under a heading, one for a single item and one for more.
+/// Prints `items` under a heading, singular or plural.
 fn listed(
     f: &mut fmt::Formatter<'_>,
     [one, many]: [&str; 2],
@@ -279,7 +280,7 @@ impl fmt::Display for CellDifference {
     }
 }
 
-/// A box with its bounds shortened.
+/// A box with rounded bounds.
 struct Brief<'a>(&'a Cuboid);
 
 impl fmt::Display for Brief<'_> {
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_split_alone_changes_boxes_and_no_action() {
+    fn a_split_alone_changes_no_action() {
         let mut finer = table();
         assert!(finer.split(1, Signal::SendEwma, 8.0));
         let diff = diff(&table(), &finer);
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn other_domains_and_signals_are_compared_where_they_reach() {
+    fn tables_with_different_domains_and_signals_are_compared() {
         let signals = SignalSet::new([Signal::SendEwma, Signal::RttRatio]).expect("two signals");
         let mut wide = RuleTable::single(signals, 160.0, Action::INITIAL);
         assert!(wide.split(0, Signal::SendEwma, 100.0));
@@ -344,23 +345,23 @@ mod tests {
     }
 
     #[test]
-    fn one_of_a_kind_is_told_as_one() {
+    fn single_items_have_singular_headings() {
         let signals = SignalSet::new([Signal::SendEwma]).expect("one signal");
         let single = RuleTable::single(signals, 16.0, Action::INITIAL);
         let mut other = single.clone();
         other.set_action(0, Action { increment: 2, ..Action::INITIAL });
         let text = diff(&single, &other).to_string();
-        let told = "1 rule against 1, 0 of them the same\n\
+        let expected = "1 rule against 1, 0 of them the same\n\
                     they act differently in 1 of 1 cell of memory (100.0 %)\n\
                     1 box has another action:\n";
-        assert!(text.starts_with(told), "{text}");
+        assert!(text.starts_with(expected), "{text}");
         let text = diff(&single, &table()).to_string();
         assert!(text.contains("\n1 box only in the first:\n"), "{text}");
         assert!(text.contains("\n2 boxes only in the second:\n"), "{text}");
     }
 
     #[test]
-    fn the_biggest_differences_come_first() {
+    fn the_largest_differences_come_first() {
         let (mut a, mut b) = (table(), table());
         a.set_action(0, Action { intersend_ms: 1.0, ..Action::INITIAL });
         b.set_action(0, Action { intersend_ms: 2.0, ..Action::INITIAL });

@@ -1,4 +1,4 @@
-//! Remy's own files of tables, `.dna`: protobuf messages (proto2), a tree of nodes.
+//! Remy's table files, `.dna`: a tree of nodes as protobuf messages (proto2).
 //!
 //! | message | fields |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | memory | one double a signal, 21 to 26 |
 //! | rule | increment 31, multiple 32, intersend in ms 33, box 34 |
 //!
-//! A bound that is missing leaves its axis open; a box that names no axes has the first four.
-//! What follows the tree is kept as it stands, so a file of the original program is written byte
-//! for byte as it was read. Unknown fields inside the tree are skipped, and lost.
+//! A missing bound leaves its axis unbounded; a box that names no axes has the first four. The
+//! fields after the tree are kept verbatim, so a file of the original program is written byte for
+//! byte as it was read. Unknown fields inside the tree are skipped, and lost.
 
 mod wire;
 
@@ -19,7 +19,7 @@ use exm_remy::{
 use std::fmt;
 use wire::{Field, Malformed, Reader, Value};
 
-/// The largest file that is read: 64 MiB, far above what [`MAX_RULES`] rules need.
+/// The largest file that is accepted: 64 MiB, far above what [`MAX_RULES`] rules need.
 pub const MAX_BYTES: usize = 64 << 20;
 
 const DOMAIN: u32 = 1;
@@ -34,21 +34,21 @@ const MULTIPLE: u32 = 32;
 const INTERSEND: u32 = 33;
 const RULE_DOMAIN: u32 = 34;
 
-/// What a `.dna` file holds beside its table, so that it can be written as it was.
+/// The contents of a `.dna` file beside its table, so that it can be written as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Whether the boxes name their axes. The files of 2013 and 2014 do not. Where the table
-    /// cannot be told from its bounds alone they are named all the same.
+    /// Whether the boxes name their axes. The files of 2013 and 2014 do not. If the bounds alone
+    /// are ambiguous, the axes are named anyway.
     pub names_axes: bool,
-    /// The fields after the tree, as they stand in the file: what the original's designer was set
-    /// to. Their meaning changed between its versions.
+    /// The fields after the tree, verbatim: the settings of the original designer, whose meaning
+    /// changed between its versions.
     pub settings: Vec<u8>,
 }
 
 /// Why bytes are not a table.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DnaError {
-    /// Nothing at all.
+    /// The file is empty.
     #[error("the file is empty")]
     Empty,
     /// More than [`MAX_BYTES`].
@@ -57,61 +57,61 @@ pub enum DnaError {
     /// Bytes that are not protobuf.
     #[error("byte {offset}, in {place}: {problem}")]
     Malformed {
-        /// Where in the file.
+        /// The offset in the file.
         offset: usize,
-        /// In which node.
+        /// The node.
         place: String,
         /// What is wrong.
         problem: &'static str,
     },
-    /// A field of the tree that holds another kind of value than it should.
+    /// A field of the tree that holds a value of the wrong type.
     #[error("byte {offset}, in {place}: field {field} is not {expected}")]
     WrongKind {
-        /// Where in the file.
+        /// The offset in the file.
         offset: usize,
-        /// In which node.
+        /// The node.
         place: String,
         /// The number of the field.
         field: u32,
         /// What it should be.
         expected: &'static str,
     },
-    /// An axis that is none of the six signals.
+    /// An axis that is not one of the six signals.
     #[error("byte {offset}, in {place}: there is no signal of number {axis}, only 0 to 5")]
     UnknownAxis {
-        /// Where in the file.
+        /// The offset in the file.
         offset: usize,
-        /// In which node.
+        /// The node.
         place: String,
         /// The number.
         axis: u64,
     },
-    /// A box whose axes are not those of the whole table.
+    /// A box whose axes differ from the root's.
     #[error("the box of {place} has other axes than that of the root")]
     AxesDiffer {
-        /// Which node.
+        /// The node.
         place: String,
     },
-    /// A rule whose box is not that of its node.
+    /// A rule whose box differs from its node's.
     #[error("{place} stands for box {node}, but its rule for {rule}")]
     BoxesDiffer {
-        /// Which node.
+        /// The node.
         place: String,
         /// The node's box.
         node: Box<Cuboid>,
         /// Its rule's.
         rule: Box<Cuboid>,
     },
-    /// A node that is neither a rule nor split.
+    /// A node that has neither a rule nor children.
     #[error("{place} has neither a rule nor children")]
     Hollow {
-        /// Which node.
+        /// The node.
         place: String,
     },
-    /// A node that is both a rule and split.
+    /// A node that has both a rule and children.
     #[error("{place} has a rule and children, and should have either")]
     Ambiguous {
-        /// Which node.
+        /// The node.
         place: String,
     },
     /// The rules do not make a table.
@@ -119,7 +119,7 @@ pub enum DnaError {
     Table(#[from] TableError),
 }
 
-/// A node's place in the tree, for messages.
+/// A node's position in the tree, for messages.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     child: usize,
@@ -177,7 +177,7 @@ pub fn read(bytes: &[u8]) -> Result<RuleTable, DnaError> {
     read_with_layout(bytes).map(|(table, _)| table)
 }
 
-/// Reads a table and what else its file holds.
+/// Reads a table and the file's other contents.
 ///
 /// # Errors
 /// As [`read`].
@@ -199,7 +199,7 @@ pub fn read_with_layout(bytes: &[u8]) -> Result<(RuleTable, Layout), DnaError> {
     Ok((table, Layout { names_axes: named != 0, settings: tree.settings }))
 }
 
-/// Whether `settings` can follow a tree: fields other than the tree's own.
+/// Whether `settings` can follow a tree: they must have no field numbers of the tree's.
 pub(crate) fn are_settings(settings: &[u8]) -> bool {
     let mut reader = Reader::new(settings);
     loop {
@@ -215,7 +215,7 @@ fn signals(axes: u8) -> Option<SignalSet> {
     SignalSet::new(Signal::ALL.into_iter().filter(|signal| axes & 1 << signal.index() != 0))
 }
 
-/// Those of `axes` on which some rule has a bound; all of them where none has.
+/// Those of `axes` on which some rule has a bound; all of them if there are none.
 fn bounded(axes: SignalSet, rules: &[Rule]) -> SignalSet {
     let open = (f64::NEG_INFINITY, f64::INFINITY);
     let is_bounded = |signal: &Signal| {
@@ -232,7 +232,7 @@ struct Tree {
     settings: Vec<u8>,
 }
 
-/// A node's fields, its children not yet read.
+/// A node's fields, with its children not yet parsed.
 #[derive(Default)]
 struct NodeFields<'a> {
     domain: Option<Bounds>,
@@ -248,7 +248,7 @@ struct RuleFields {
     domain: Option<Bounds>,
 }
 
-/// A box as far as the file gives it.
+/// A box as the file gives it.
 #[derive(Default)]
 struct Bounds {
     lower: [Option<f64>; 6],
@@ -274,7 +274,7 @@ impl Tree {
                     let rule = node.rule.get_or_insert_default();
                     rule.read(place.message(&field)?, place)?;
                 }
-                // Each child holds a rule at least.
+                // Each child has at least one rule.
                 CHILDREN if node.children.len() == MAX_RULES => {
                     return Err(TableError::TooManyRules.into());
                 }
@@ -337,7 +337,7 @@ impl Tree {
         Ok(Node::Leaf(self.rules.len() - 1))
     }
 
-    /// The box of `bounds`; where they are missing it is as open as its parent.
+    /// The box of `bounds`; missing bounds are those of its parent.
     fn cuboid(
         &self,
         bounds: Option<&Bounds>,
@@ -418,13 +418,12 @@ impl RuleFields {
     }
 }
 
-/// Writes `table` as a `.dna` file, its axes named.
+/// Encodes `table` as a `.dna` file with its axes named.
 pub fn write(table: &RuleTable) -> Vec<u8> {
     write_with_layout(table, &Layout { names_axes: true, settings: Vec::new() })
 }
 
-/// Writes `table` with `layout`: the bytes it was read from, where those are of the original
-/// program.
+/// Encodes `table` with `layout`: byte for byte as it was read, for files of the original program.
 pub fn write_with_layout(table: &RuleTable, layout: &Layout) -> Vec<u8> {
     let signals = table.signals();
     let untold = SignalSet::FIRST_FOUR;

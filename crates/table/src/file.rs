@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 /// Why a file could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The system would not give its contents.
+    /// The system could not read it.
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// More than [`dna::MAX_BYTES`].
@@ -26,7 +26,7 @@ pub enum LoadError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is not a table of Remy's.
+    /// The file is not a table in Remy's format.
     #[error("{} is not a table in Remy's format: {source}", path.display())]
     Dna {
         /// The file.
@@ -42,7 +42,7 @@ pub enum LoadError {
         /// What is wrong with it.
         source: JsonError,
     },
-    /// A JSON file with bytes that are no text.
+    /// A JSON file with bytes that are not UTF-8.
     #[error("{} is not a table in JSON: byte {offset} is not UTF-8 text", path.display())]
     NotText {
         /// The file.
@@ -55,18 +55,18 @@ pub enum LoadError {
 /// Why a file could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    /// A name that tells no format.
+    /// The file extension is not that of a format.
     #[error("cannot tell the format of {}: end its name in .json, or in .dna for Remy's own", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
     },
-    /// The system would not take it. What stood in the file before still does.
+    /// The system could not write it. The old file is unchanged.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -95,8 +95,8 @@ impl Format {
 }
 
 impl TableFile {
-    /// Reads a file: JSON or Remy's format by its name, `.json` or `.dna`, and else by its
-    /// content.
+    /// Loads a file: JSON or Remy's format by its extension, `.json` or `.dna`, otherwise by its
+    /// contents.
     ///
     /// # Errors
     /// [`LoadError`], which names the file, the place and what is wrong there.
@@ -122,12 +122,12 @@ impl TableFile {
         }
     }
 
-    /// Writes a file, JSON or Remy's format by its name, whole or not at all. Remy's format keeps
-    /// of the provenance only [`Provenance::remy_file`].
+    /// Saves a file, in JSON or Remy's format by its extension, completely or not at all. Remy's
+    /// format keeps only [`Provenance::remy_file`] of the provenance.
     ///
     /// # Errors
-    /// [`SaveError`] where the name tells no format or the system refuses; the file is then as it
-    /// was.
+    /// [`SaveError`] if the extension is unknown or the system fails; the old file is then
+    /// unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
         let path = path.as_ref();
         let bytes = match Format::of_name(path) {

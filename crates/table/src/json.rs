@@ -1,4 +1,4 @@
-//! Tables as JSON that people can read: one rule a line, then the tree of their numbers.
+//! Tables as readable JSON: one rule per line, then the tree of their numbers.
 //!
 //! ```json
 //! {
@@ -14,11 +14,10 @@
 //! }
 //! ```
 //!
-//! A box is half-open, `lower <= value < upper`; a signal it does not name is not bounded in it,
-//! and one open on one side only has the string `"-inf"` or `"inf"` there. The tree is the number
-//! of a rule, or a list of the trees that part a box between them; that box is the hull of its
-//! parts, and where it is not (parts that hold nothing may lie anywhere) the node is written
-//! `{"box": ..., "parts": [...]}`.
+//! A box is half-open, `lower <= value < upper`; a signal that it does not name is unbounded in it, and a side
+//! that is open has the string `"-inf"` or `"inf"`. The tree is the number of a rule, or a list of the trees
+//! that partition a box; that box is the hull of its parts. Where it is not (empty parts may lie anywhere) the
+//! node is written `{"box": ..., "parts": [...]}`.
 
 use crate::provenance::Provenance;
 use crate::table_file::TableFile;
@@ -30,13 +29,13 @@ use std::fmt::{self, Write};
 
 const FORMAT: &str = "exmachina-remycc";
 const VERSION: u64 = 1;
-/// The longest line the tree is written in.
+/// The maximum length of a line of the tree.
 const WIDTH: usize = 100;
 
 /// Why a text is not a table.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
-    /// Not JSON, or not of the form of a table.
+    /// Not JSON, or without the structure of a table.
     #[error("line {line}, column {column}: {problem}")]
     Syntax {
         /// The line, from 1.
@@ -55,7 +54,7 @@ pub enum JsonError {
     /// The list of signals is empty or has one of them twice.
     #[error("\"signals\" must list one signal or more, each once")]
     BadSignals,
-    /// A rule whose number is not its place.
+    /// A rule whose number is not its index.
     #[error("rule {found} stands at place {place} of \"rules\": number them 0, 1, 2, ...")]
     Misnumbered {
         /// The place in the list.
@@ -103,7 +102,7 @@ struct FileText {
     tree: TreeText,
 }
 
-/// The tree as the file has it: boxes still to be worked out.
+/// The tree as in the file, without the boxes, which are computed from the rules.
 enum TreeText {
     Rule(usize),
     Split(SplitText),
@@ -112,7 +111,7 @@ enum TreeText {
 struct SplitText {
     domain: Option<BoxText>,
     parts: Vec<TreeText>,
-    /// How many rules stand in it, to bound what a file can make the program hold.
+    /// The number of rules in it, to limit the memory that a file can use.
     leaves: usize,
 }
 
@@ -181,7 +180,7 @@ fn hull<'a>(parts: impl IntoIterator<Item = &'a Cuboid>) -> Cuboid {
 }
 
 impl TreeText {
-    /// The node, and its box.
+    /// The node and its box.
     fn node(self, rules: &[Rule]) -> Result<(Node, Cuboid), TableError> {
         match self {
             TreeText::Rule(index) => {
@@ -203,7 +202,7 @@ impl TableFile {
     /// Reads a table from JSON.
     ///
     /// # Errors
-    /// [`JsonError`], which names the line or the box, where `text` is not a table.
+    /// [`JsonError`], which names the line or the box, if `text` is not a table.
     pub fn from_json(text: &str) -> Result<TableFile, JsonError> {
         let header: Header = serde_json::from_str(text)?;
         if header.format.is_none_or(|format| format != FORMAT) {
@@ -227,14 +226,14 @@ impl TableFile {
         Ok(TableFile { table, provenance: file.provenance })
     }
 
-    /// The table as JSON: the same bytes for the same table, and a newline at the end.
+    /// The table as JSON, with a final newline: the same bytes for the same table.
     pub fn to_json(&self) -> String {
         let signals: Vec<Signal> = self.table.signals().iter().collect();
         let provenance = serde_json::to_string_pretty(&self.provenance).expect(INFALLIBLE);
         let mut out = format!("{{\n  \"format\": \"{FORMAT}\",\n  \"version\": {VERSION},\n");
         let mut line = |text: String| out.push_str(&text);
         line(format!("  \"signals\": {},\n", spaced(&signals)));
-        // A newline within a string is escaped, so those left are between the fields.
+        // Newlines in strings are escaped, so the remaining ones are between fields.
         line(format!("  \"provenance\": {},\n", provenance.replace('\n', "\n  ")));
         line("  \"rules\": [\n".to_owned());
         for (number, rule) in self.table.rules().iter().enumerate() {
@@ -247,7 +246,7 @@ impl TableFile {
         out
     }
 
-    /// Writes `node` in one line where that is short, and its parts in a line each otherwise.
+    /// Writes `node` in one line if that is short, otherwise each part in lines of its own.
     fn write_tree(&self, out: &mut String, node: &Node, indent: usize) {
         let start = out.len();
         self.write_node(out, node, None);
@@ -257,7 +256,7 @@ impl TableFile {
         }
     }
 
-    /// Writes `node` in one line, or its parts in lines that begin at `indent` and a little more.
+    /// Writes `node` in one line, or its parts in lines indented by `indent` and more.
     fn write_node(&self, out: &mut String, node: &Node, indent: Option<usize>) {
         let (domain, children) = match node {
             Node::Leaf(index) => {

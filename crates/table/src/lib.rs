@@ -2,12 +2,12 @@
 //!
 //! # Overview
 //!
-//! Files of rule tables, for people and for programs.
+//! Files of rule tables.
 //!
 //! A [`TableFile`] is an [`exm_remy::RuleTable`] with its [`Provenance`]: what it was designed for, by
-//! which program, and how well it scored. It is read from and written to JSON, our own format, and
-//! [`dna`], Remy's. [`show`] and [`show_tree`] print a table, [`stats`] sums it up and [`diff`]
-//! compares two.
+//! which program, and its score. It is read from and written to JSON, our own format, and [`dna`],
+//! Remy's. [`show`] and [`show_tree`] print a table, [`stats`] summarises it and [`diff`] compares
+//! two.
 
 mod diff;
 pub mod dna;

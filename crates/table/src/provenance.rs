@@ -1,12 +1,12 @@
-//! [`Provenance`]: where a table comes from.
+//! [`Provenance`]: the origin of a table.
 
 use crate::dna::{Layout, are_settings};
 use crate::text::{Number, number, short};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::fmt;
 
-/// Where a table comes from: what is needed to make it again, and how good it was found to be.
-/// All that is unknown stays away from the file.
+/// The origin of a table: what is needed to reproduce it, and its score. Unknown fields are left
+/// out of the file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Provenance {
@@ -22,47 +22,46 @@ pub struct Provenance {
     /// The seed of that search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// The processor time it took, in seconds.
+    /// The CPU time it took, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<f64>,
-    /// What it was designed to maximise, as people write it.
+    /// The objective, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
-    /// Whose clock the arrivals of packets were read from in the design. A table made for one
-    /// sees other signals with the other.
+    /// Whose clock measured packet arrivals in the design. A table designed for one sees different
+    /// signals with the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrival_times: Option<ArrivalTimes>,
-    /// Its score on specimens the search never saw.
+    /// Its score on specimens that the search did not use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_out_score: Option<Score>,
-    /// What else there is to say.
+    /// Any other remarks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
-    /// A number that tells the model from others by what it says, written with 16 hexadecimal
-    /// digits: the 64-bit FNV-1a hash of its canonical text, which has every key in a fixed order
-    /// and neither name nor comments. It guards against mistakes, not against forgery.
+    /// A number that identifies the model, written with 16 hexadecimal digits: the 64-bit FNV-1a
+    /// hash of its canonical text, which has every key in a fixed order and neither name nor
+    /// comments. It protects against mistakes, not against forgery.
     #[serde(skip_serializing_if = "Option::is_none", with = "hash")]
     pub model_hash: Option<u64>,
-    /// The model of networks it was designed for: the text of its TOML file, written as a list of
-    /// lines.
+    /// The network model it was designed for: the text of its TOML file, as a list of lines.
     #[serde(skip_serializing_if = "Option::is_none", with = "lines")]
     pub model: Option<String>,
-    /// What Remy's own file held beside the table, for tables that come from one.
+    /// The other contents of Remy's file, for tables that come from one.
     #[serde(skip_serializing_if = "Option::is_none", with = "layout")]
     pub remy_file: Option<Layout>,
 }
 
-/// Whose clock tells when packets arrived.
+/// Whose clock measures packet arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalTimes {
-    /// The receiver's, which sends them back in its acknowledgements.
+    /// The receiver's, which reports them in its ACKs.
     Receiver,
-    /// The sender's, at the arrival of the acknowledgements.
+    /// The sender's, at the arrival of ACKs.
     Ack,
 }
 
-/// A mean score over specimens, and how sure it is.
+/// A mean score over specimens, with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Score {
@@ -72,13 +71,13 @@ pub struct Score {
     /// The lower and upper end of the mean's 95 % confidence interval.
     #[serde(with = "interval")]
     pub interval: (f64, f64),
-    /// How many specimens there were.
+    /// The number of specimens.
     pub specimens: u64,
     /// The seed they were drawn with.
     pub seed: u64,
 }
 
-/// What is known, each thing on a line of its own; the model only by its hash.
+/// The known fields, one per line; of the model only its hash.
 impl fmt::Display for Provenance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Provenance { program, command, search, objective, notes, .. } = self;
@@ -96,7 +95,7 @@ impl fmt::Display for Provenance {
         ];
         for (name, text) in lines {
             if let Some(text) = text {
-                // Whoever made the file may have written anything.
+                // The file may contain any characters, such as control sequences.
                 writeln!(f, "{name:<14}  {}", text.replace(char::is_control, " "))?;
             }
         }
@@ -113,7 +112,7 @@ impl fmt::Display for ArrivalTimes {
     }
 }
 
-/// As people write it: "-0.528 (-0.647..-0.408) on 256 specimens, seed 1".
+/// As text: "-0.528 (-0.647..-0.408) on 256 specimens, seed 1".
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Score { mean, interval: (low, high), specimens, seed } = *self;
@@ -166,7 +165,7 @@ mod lines {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<String>, D::Error> {
         let lines = Option::<Vec<String>>::deserialize(d)?;
-        // No line at all is no text: even the empty text is one line.
+        // An empty list means no text; an empty text is one empty line.
         Ok(lines.filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")))
     }
 }
@@ -213,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_is_told() {
+    fn known_fields_are_printed() {
         let score = Score { mean: -0.5, interval: (-0.75, -0.25), specimens: 256, seed: 1 };
         let provenance = Provenance {
             program: Some("exm 0.1.0".to_owned()),

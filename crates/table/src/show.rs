@@ -1,30 +1,30 @@
-//! [`show`] and [`show_tree`]: a table for people to read.
+//! [`show`] and [`show_tree`]: tables as readable text.
 
 use crate::text::{action_words, short};
 use exm_remy::{Cuboid, Node, Rule, RuleTable, Signal};
 use exm_store::Columns;
 use std::fmt;
 
-/// A table as a list of rules: what [`show`] gives.
+/// A table as a list of rules: the result of [`show`].
 #[derive(Clone, Copy, Debug)]
 pub struct Show<'a>(&'a RuleTable);
 
-/// A table as a tree: what [`show_tree`] gives.
+/// A table as a tree: the result of [`show_tree`].
 #[derive(Clone, Copy, Debug)]
 pub struct ShowTree<'a>(&'a RuleTable);
 
-/// Prints a rule a line, sorted by its box. Bounds that are those of the whole table are left out;
-/// numbers have six digits at most. Rules with empty boxes are only counted.
+/// Prints one rule per line, sorted by box. Bounds equal to the whole table's are left out; numbers
+/// have at most six digits. Rules with empty boxes are only counted.
 pub fn show(table: &RuleTable) -> Show<'_> {
     Show(table)
 }
 
-/// Prints the tree, a node a line, each with the bounds in which it differs from its parent.
+/// Prints the tree, one node per line, each with the bounds in which it differs from its parent.
 pub fn show_tree(table: &RuleTable) -> ShowTree<'_> {
     ShowTree(table)
 }
 
-/// The bounds of `domain` on `signal` without those that are `whole`'s; `any` if none is left.
+/// The bounds of `domain` on `signal` that differ from those of `whole`; `any` if none does.
 fn range(domain: &Cuboid, whole: &Cuboid, signal: Signal) -> String {
     let i = signal.index();
     let unless = |bound: f64, whole: f64| if bound == whole { String::new() } else { short(bound) };
@@ -86,7 +86,7 @@ impl fmt::Display for ShowTree<'_> {
 }
 
 impl ShowTree<'_> {
-    /// Prints what comes after the box of `node`, and its children below it.
+    /// Prints the rest of the line after the box of `node`, and its children below it.
     fn node(&self, f: &mut fmt::Formatter<'_>, node: &Node, indent: &mut String) -> fmt::Result {
         let (domain, children) = match node {
             Node::Leaf(index) => {

@@ -1,4 +1,4 @@
-//! [`stats`]: a table in a few numbers.
+//! [`stats`]: a summary of a table.
 
 use crate::text::{self, action_words, short};
 use exm_remy::{Action, Node, RuleTable, Signal};
@@ -6,15 +6,15 @@ use exm_store::counted;
 use serde::Serialize;
 use std::fmt;
 
-/// How many of the commonest actions are told.
+/// How many of the most common actions are listed.
 const COMMONEST: usize = 5;
 
-/// A table in a few numbers. Rules whose boxes are empty are counted, and else left out.
+/// A summary of a table. Rules whose boxes are empty are counted, but otherwise ignored.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableStats {
     /// All rules.
     pub rules: usize,
-    /// Rules whose boxes are empty: no memory ever comes to them.
+    /// Rules whose boxes are empty, so that no memory matches them.
     pub empty_rules: usize,
     /// Boxes that are split.
     pub splits: usize,
@@ -28,9 +28,9 @@ pub struct TableStats {
     pub increment: Spread,
     /// The least times between sends, r, ms.
     pub intersend_ms: Spread,
-    /// How many different actions there are.
+    /// The number of different actions.
     pub distinct_actions: usize,
-    /// The commonest of them.
+    /// The most common of them.
     pub commonest_actions: Vec<ActionCount>,
 }
 
@@ -45,7 +45,7 @@ pub struct AxisStats {
     /// The upper bound of the whole table.
     #[serde(with = "text::number")]
     pub upper: f64,
-    /// How many different values inside those are bounds of rules.
+    /// The number of different bounds of rules strictly inside those.
     pub cuts: usize,
     /// The least of them.
     pub least_cut: Option<f64>,
@@ -53,30 +53,30 @@ pub struct AxisStats {
     pub greatest_cut: Option<f64>,
 }
 
-/// The values of one number of the actions.
+/// The range of one parameter of the actions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// The least.
     pub least: f64,
-    /// The one in the middle.
+    /// The median.
     pub median: f64,
     /// The greatest.
     pub greatest: f64,
-    /// How many different ones there are.
+    /// The number of different values.
     pub distinct: usize,
 }
 
-/// An action and how many rules prescribe it.
+/// An action, and the number of rules that have it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ActionCount {
     /// The action.
     #[serde(serialize_with = "text::action")]
     pub action: Action,
-    /// The number of its rules.
+    /// The number of rules.
     pub rules: usize,
 }
 
-/// Counts what is in `table`.
+/// Summarises `table`.
 pub fn stats(table: &RuleTable) -> TableStats {
     let signals = table.signals();
     let rules = table.rules().iter().filter(|rule| !rule.domain.is_empty(signals));

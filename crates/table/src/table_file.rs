@@ -1,15 +1,15 @@
-//! [`TableFile`]: a table and where it comes from.
+//! [`TableFile`]: a table and its provenance.
 
 use crate::provenance::Provenance;
 use exm_remy::RuleTable;
 
-/// A table and where it comes from.
+/// A table and its provenance.
 ///
-/// Its own format is JSON, which keeps everything; Remy's `.dna` keeps the table alone.
+/// Its own format is JSON, which keeps everything; Remy's `.dna` keeps only the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableFile {
     /// The table.
     pub table: RuleTable,
-    /// Where it comes from.
+    /// Its provenance.
     pub provenance: Provenance,
 }

@@ -1,9 +1,9 @@
-//! How numbers, boxes and rules are written, for people and in JSON.
+//! The text form of numbers, boxes and rules, for people and in JSON.
 
 use exm_remy::{Action, Cuboid, Rule};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// A double that may be infinite or no number; JSON has no word for those, so they are strings.
+/// A double that may be infinite or NaN; JSON cannot represent those, so they are strings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Number(pub(crate) f64);
 
@@ -69,7 +69,7 @@ pub(crate) mod number {
 
 type Bounds = Option<[Number; 2]>;
 
-/// A box: the bounds of each signal that has some.
+/// A box: the bounds of each signal that has any.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a box")]
 pub(crate) struct BoxText {
@@ -134,12 +134,12 @@ impl From<&RuleText> for Rule {
     }
 }
 
-/// Serialises a box as it stands in a table's file.
+/// Serialises a box as in a table's file.
 pub(crate) fn cuboid<S: Serializer>(domain: &Cuboid, serializer: S) -> Result<S::Ok, S::Error> {
     BoxText::from(domain).serialize(serializer)
 }
 
-/// Serialises an action by the names a table's file has for its numbers.
+/// Serialises an action with the field names of a table's file.
 pub(crate) fn action<S: Serializer>(action: &Action, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Text {
@@ -151,13 +151,13 @@ pub(crate) fn action<S: Serializer>(action: &Action, serializer: S) -> Result<S:
     Text { multiple, increment, intersend_ms }.serialize(serializer)
 }
 
-/// An action in a few words.
+/// An action as short text.
 pub(crate) fn action_words(action: &Action) -> String {
     let Action { multiple, increment, intersend_ms } = *action;
     format!("m {}, b {increment}, r {} ms", short(multiple), short(intersend_ms))
 }
 
-/// A number with at most six significant digits, for people to read.
+/// A number with at most six significant digits.
 pub(crate) fn short(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 || !value.is_finite() {
@@ -176,7 +176,7 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
-/// Why some results need no handling.
+/// Why some results need no error handling.
 pub(crate) const INFALLIBLE: &str = "writing plain data to memory cannot fail";
 
 /// JSON in one line, with a space after commas and colons.

@@ -1,4 +1,4 @@
-//! What must hold of files: what was written is what is read, and nothing makes a reader panic.
+//! Properties of files: writing and reading gives the same table, and no bytes make a reader panic.
 
 #[path = "../../remy/tests/common/mod.rs"]
 mod common;
@@ -51,7 +51,7 @@ fn provenance() -> impl Strategy<Value = Provenance> {
     })
 }
 
-/// `table` with its rules numbered in the order of the tree's leaves, as a `.dna` file has them.
+/// `table` with its rules numbered in the order of the tree's leaves, as in a `.dna` file.
 fn in_order(table: &RuleTable) -> RuleTable {
     fn collect(node: &Node, table: &RuleTable, rules: &mut Vec<Rule>) -> Node {
         match node {
@@ -70,7 +70,7 @@ fn in_order(table: &RuleTable) -> RuleTable {
     RuleTable::new(table.signals(), rules, root).expect("the same partition")
 }
 
-/// Bytes with a few of them changed, put in, left out, or all from some place on.
+/// Bytes with a few changed, inserted or removed, or truncated.
 fn corrupted(mut bytes: Vec<u8>, damage: &[(u8, Index, u8)]) -> Vec<u8> {
     for &(kind, place, byte) in damage {
         if bytes.is_empty() {

@@ -1,25 +1,25 @@
-//! [`Sampler`]: how fast the network delivers (draft-ietf-ccwg-bbr, section 4.1).
+//! [`Sampler`]: delivery rate samples (draft-ietf-ccwg-bbr, section 4.1).
 
 use alloc::collections::VecDeque;
 use exm_cc::Delivery;
 use exm_units::{Instant, Packets, Span};
 
-/// Takes a delivery rate sample at each acknowledgement.
+/// Takes a delivery rate sample at each ACK.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sampler {
-    /// What was known as each segment from `first` on was sent, last.
+    /// The connection's state at the last transmission of each segment from `first` on.
     sent: VecDeque<Sent>,
     first: u64,
     /// `C.delivered` and `C.delivered_time`.
     delivered: u64,
     delivered_at: Instant,
-    /// `C.first_send_time`: when the segment was sent that was acknowledged last.
+    /// `C.first_send_time`: when the most recently acknowledged segment was sent.
     first_sent_at: Instant,
-    /// `C.app_limited`: until so many are delivered, samples say how much there was to send.
+    /// `C.app_limited`: until this many are delivered, samples are application-limited.
     app_limited_until: u64,
     /// `C.lost`.
     lost: u64,
-    /// `C.min_rtt`, of segments sent once; nothing before the first.
+    /// `C.min_rtt`, of segments sent only once; none before the first.
     min_rtt: Option<Span>,
 }
 
@@ -32,12 +32,12 @@ struct Sent {
     lost: u64,
     in_flight: u64,
     app_limited: bool,
-    /// Whether it was sent before, so that an ACK may be of the earlier copy.
+    /// Whether it was sent before, so that an ACK may be of an earlier copy.
     again: bool,
 }
 
 impl Sampler {
-    /// One that begins with segment `first`: of those before it nothing is known.
+    /// A sampler that starts at segment `first`: earlier segments give no samples.
     pub(crate) fn from_segment(first: u64) -> Sampler {
         Sampler { first, ..Sampler::default() }
     }
@@ -65,7 +65,7 @@ impl Sampler {
         }
     }
 
-    /// There is less to send than the window allows, with `in_flight` in flight.
+    /// The sender is application-limited, with `in_flight` in flight.
     pub(crate) fn limit(&mut self, in_flight: u64) {
         self.app_limited_until = self.delivered + in_flight.max(1);
     }
@@ -75,15 +75,16 @@ impl Sampler {
         self.lost += count;
     }
 
-    /// Of the segments from `from` to before `to` the one sent last, if it is later than `latest`.
+    /// The segment last sent among those from `from` to before `to`, if it was sent later than
+    /// `latest`.
     pub(crate) fn latest(&self, latest: Option<u64>, from: u64, to: u64) -> Option<u64> {
         let sent = |number: u64| self.sent.get(number.checked_sub(self.first)? as usize);
         let key = |number: u64| sent(number).map(|sent| (sent.delivered, sent.at));
         (from..to).chain(latest).max_by_key(|&number| key(number))
     }
 
-    /// `count` segments arrived at `now`, the one sent last being `latest`; all below `una` is
-    /// acknowledged.
+    /// `count` segments were delivered at `now`, of which `latest` was sent last; everything below
+    /// `una` is acknowledged.
     pub(crate) fn deliver(
         &mut self,
         now: Instant,
@@ -112,7 +113,7 @@ impl Sampler {
     }
 
     /// Section 4.1.2.3: an interval shorter than any round trip belongs to a segment that was
-    /// retransmitted while its first copy was in flight, and says nothing.
+    /// retransmitted while its first copy was in flight, and is discarded.
     fn plausible(&mut self, interval: Span, now: Instant, sent: &Sent) -> Span {
         if !sent.again {
             let rtt = now.saturating_since(sent.at);
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_a_copy_taken_for_lost_tells_no_rate() {
+    fn the_ack_of_a_spuriously_retransmitted_segment_gives_no_rate() {
         let mut sampler = Sampler::default();
         let at = |ms| Instant::ZERO + Span::from_millis(ms);
         sampler.send(at(0), 0, 1);
@@ -156,7 +157,7 @@ mod tests {
         sampler.send(at(100), 1, 1);
         sampler.send(at(400), 1, 1);
         assert_eq!(sampler.deliver(at(401), 1, Some(1), 2).and_then(|d| d.rate()), None);
-        // Lost indeed, and its second copy acknowledged.
+        // Really lost, and its second copy acknowledged.
         sampler.send(at(401), 2, 1);
         sampler.send(at(700), 2, 1);
         assert_eq!(sampler.deliver(at(800), 1, Some(2), 3).and_then(|d| d.rate()), Some(10.0));

@@ -2,12 +2,12 @@
 //!
 //! # Overview
 //!
-//! A TCP sender and receiver without input and output, for any [`exm_cc::Controller`].
+//! A TCP sender and receiver without I/O, for any [`exm_cc::Controller`].
 //!
-//! [`Sender`] keeps a connection's data flowing: which segments are sent, which retransmitted, and
-//! when silence means loss. What it may have in flight its controller decides. [`Receiver`] puts the
-//! segments back in order and acknowledges them. Both are given events with their times, and return what to do;
-//! a host carries the segments between them, through a simulated network or a real one.
+//! [`Sender`] decides which segments to send and retransmit, and when silence means loss; its controller sets
+//! how much may be in flight. [`Receiver`] puts the segments back in order and acknowledges them. Both are
+//! given events with their times and return what to do; a host carries the segments between them, through a
+//! simulated network or a real one.
 //!
 //! Numbers count whole segments, not bytes: a simulated flow sends segments of one size.
 //!
@@ -15,10 +15,10 @@
 //! |---|---|
 //! | when a segment is lost, which to send next | RFC 6675 |
 //! | probes for lost tails | RFC 8985, section 7, if set |
-//! | the window while losses are repaired | RFC 6937 with the safe acknowledgements of RFC 9937 |
+//! | the window during loss recovery | RFC 6937 with the safe acknowledgements of RFC 9937 |
 //! | the retransmission timer | RFC 6298; its floor as in the RFC or as in Linux |
-//! | false alarms | RFC 3522 (Eifel), by the echo of the time of sending |
-//! | marks of congestion | RFC 3168, reported by a running count as in RFC 9768 |
+//! | spurious retransmissions | RFC 3522 (Eifel), by the echoed send time |
+//! | congestion marks | RFC 3168, reported by a running count as in RFC 9768 |
 //! | delivery rates | draft-ietf-ccwg-bbr, section 4.1 |
 
 #![cfg_attr(not(test), no_std)]

@@ -1,11 +1,10 @@
-//! [`Prr`]: the window while losses are repaired (RFC 6937, with the safe acknowledgements of
-//! RFC 9937).
+//! [`Prr`]: the window during loss recovery (RFC 6937, with the safe ACKs of RFC 9937).
 
-/// Proportional rate reduction: as packets leave the network others may enter it, so that at the
-/// end of recovery as many are in flight as the controller decided at its start.
+/// Proportional rate reduction: as packets leave the network others may enter it, so that at the end
+/// of recovery as many are in flight as the controller decided at its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Prr {
-    /// The window to arrive at: `ssthresh`.
+    /// The window at the end of recovery: `ssthresh`.
     target: u64,
     /// Segments in flight at the start: `RecoverFS`.
     flight: u64,
@@ -25,8 +24,8 @@ impl Prr {
         self.out += 1;
     }
 
-    /// The window after an acknowledgement that `delivered` segments arrived, with `pipe` in
-    /// flight; `safe` where it brought the oldest missing one and showed no further loss.
+    /// The window after an ACK that reports `delivered` segments, with `pipe` in flight; `safe` if it
+    /// advanced `una` and reported no further loss.
     pub(crate) fn window(&mut self, delivered: u64, pipe: u64, safe: bool) -> u64 {
         self.delivered += delivered;
         let allowed = if pipe > self.target {
@@ -38,7 +37,7 @@ impl Prr {
             limit += u64::from(safe);
             limit.min(self.target - pipe)
         };
-        // The first retransmission goes out whatever the count says (RFC 9937, section 6.2).
+        // The first retransmission is sent regardless of the count (RFC 9937, section 6.2).
         pipe + allowed.max(u64::from(self.out == 0))
     }
 }
@@ -48,7 +47,7 @@ mod tests {
     use super::*;
 
     /// As in RFC 6937, section 3.1, with more segments: 100 in flight, one lost, the window to halve;
-    /// every other acknowledgement lets a segment out.
+    /// every other ACK releases a segment.
     #[test]
     fn halves_by_sending_at_every_other_acknowledgement() {
         let mut prr = Prr::new(100, 50);

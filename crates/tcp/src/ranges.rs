@@ -1,8 +1,8 @@
-//! [`Ranges`]: a set of numbers that come in runs.
+//! [`Ranges`]: a set of numbers, stored as ranges.
 
 use alloc::collections::VecDeque;
 
-/// A set of numbers, as disjoint ranges in order, none of which touches the next. Each is from its
+/// A set of numbers, as disjoint ranges in order that never touch. Each is half-open: from its
 /// first number to before its last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges(VecDeque<(u64, u64)>);
@@ -12,9 +12,9 @@ impl Ranges {
         self.0.is_empty()
     }
 
-    /// The first range that ends beyond `number`, by its place.
+    /// The index of the first range that ends beyond `number`.
     fn place(&self, number: u64) -> usize {
-        // What is asked for is nearly always at the end.
+        // The range asked for is nearly always at the end.
         match self.0.back() {
             None => 0,
             Some(&(start, end)) if number >= start => self.0.len() - usize::from(number < end),
@@ -22,7 +22,7 @@ impl Ranges {
         }
     }
 
-    /// Tells `missing` of each run of numbers from `from` to before `to` that is not in the set.
+    /// Calls `missing` for each run of numbers from `from` to before `to` that is not in the set.
     pub(crate) fn gaps(&self, mut from: u64, to: u64, mut missing: impl FnMut(u64, u64)) {
         for &(start, end) in self.0.range(self.place(from)..) {
             if start >= to {
@@ -43,7 +43,7 @@ impl Ranges {
         if from >= to {
             return;
         }
-        // The first range that touches the new one, or lies behind it.
+        // The first range that touches the new one or lies beyond it.
         let first = from.checked_sub(1).map_or(0, |before| self.place(before));
         let (mut start, mut end, mut next) = (from, to, first);
         while let Some(&(a, b)) = self.0.get(next).filter(|&&(a, _)| a <= to) {
@@ -58,7 +58,7 @@ impl Ranges {
         }
     }
 
-    /// Removes all numbers below `bound`, and returns how many they were.
+    /// Removes all numbers below `bound` and returns how many there were.
     pub(crate) fn remove_below(&mut self, bound: u64) -> u64 {
         let mut removed = 0;
         while let Some((start, end)) = self.0.front_mut() {
@@ -107,7 +107,7 @@ impl Ranges {
         count
     }
 
-    /// The `rank`-th largest number of the set, counted from 1; nothing where it holds fewer.
+    /// The `rank`-th largest number of the set, counted from 1; none where it holds fewer.
     pub(crate) fn largest(&self, mut rank: u64) -> Option<u64> {
         for &(start, end) in self.0.iter().rev() {
             if end - start >= rank {
@@ -126,7 +126,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// It is what a plain set would be.
+        /// It behaves as a plain set would.
         #[test]
         fn agrees_with_a_plain_set(
             steps in prop::collection::vec((0u64..120, 0u64..12, 0u8..6), 1..120),

@@ -5,7 +5,7 @@ use crate::segment::{Acknowledgement, MAX_BLOCKS, Segment};
 use crate::settings::DelayedAcks;
 use exm_units::Instant;
 
-/// A segment as it arrives.
+/// An arriving segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// What arrives.
@@ -14,11 +14,11 @@ pub struct Arrival {
     pub sent_at: Instant,
     /// Whether a queue marked it.
     pub marked: bool,
-    /// What the routers of the path granted it, if they speak of it.
+    /// The feedback of the path's routers, if any (XCP).
     pub feedback: Option<f64>,
 }
 
-/// What an ACK says of the segment that it acknowledges.
+/// The segment that an ACK acknowledges.
 #[derive(Clone, Copy, Debug)]
 struct Acknowledged {
     sequence: u64,
@@ -31,16 +31,16 @@ struct Acknowledged {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     delayed: Option<DelayedAcks>,
-    /// The segment it waits for: it has all before.
+    /// The next segment expected: all before it have arrived.
     next: u64,
-    /// What it has beyond.
+    /// Segments received out of order.
     beyond: Ranges,
     /// Segments whose ranges changed last, newest first (RFC 2018, section 4).
     recent: [Option<u64>; MAX_BLOCKS],
     marked: u64,
     /// Whether the last segment was marked: a change is reported at once (RFC 8257, section 3.2).
     last_marked: bool,
-    /// Whether the last segment had arrived before.
+    /// Whether the last segment was a duplicate.
     duplicate: bool,
     /// Segments in order not yet acknowledged, and the first of them.
     held: u32,
@@ -63,12 +63,12 @@ impl Receiver {
         }
     }
 
-    /// Segments it has in order: what its application could read.
+    /// The number of segments received in order: what its application could read.
     pub fn in_order(&self) -> u64 {
         self.next
     }
 
-    /// A segment arrives at `now`. Returns the acknowledgement, unless it is held back.
+    /// A segment arrives at `now`. Returns the ACK, unless it is delayed.
     #[inline]
     pub fn receive(&mut self, now: Instant, arrival: &Arrival) -> Option<Acknowledgement> {
         let &Arrival { segment, sent_at, marked, feedback } = arrival;
@@ -118,7 +118,7 @@ impl Receiver {
         })
     }
 
-    /// When an acknowledgement held back must go; [`Instant::MAX`] where none is.
+    /// When a delayed ACK must be sent; [`Instant::MAX`] if there is none.
     pub fn deadline(&self) -> Instant {
         match (self.held_since, self.delayed) {
             (Some(first), Some(delayed)) => first.received_at.saturating_add(delayed.wait),
@@ -126,7 +126,7 @@ impl Receiver {
         }
     }
 
-    /// The time of [`Receiver::deadline`] has come: returns the delayed ACK.
+    /// Returns the delayed ACK; called at [`Receiver::deadline`].
     pub fn release(&mut self) -> Option<Acknowledgement> {
         let first = self.held_since?;
         let last = self.next - 1;
@@ -189,16 +189,16 @@ mod tests {
     }
 
     #[test]
-    fn holds_back_what_is_in_order_only() {
+    fn delays_acks_of_segments_in_order_only() {
         let mut receiver = Receiver::new(Some(DelayedAcks::default()));
         assert_eq!(receive(&mut receiver, 60, 0), None);
         assert_eq!(receiver.deadline(), at(100));
         let ack = receive(&mut receiver, 70, 1).expect("the second is acknowledged at once");
         assert_eq!((ack.cumulative, ack.sent_at, receiver.deadline()), (2, at(10), Instant::MAX));
         assert!(receive(&mut receiver, 80, 3).is_some(), "a gap is reported at once");
-        assert!(receive(&mut receiver, 90, 2).is_some(), "its end too");
+        assert!(receive(&mut receiver, 90, 2).is_some(), "a filled gap too");
         assert_eq!(receive(&mut receiver, 95, 4), None);
-        let ack = receiver.release().expect("held back");
+        let ack = receiver.release().expect("it is delayed");
         assert_eq!((ack.cumulative, ack.sequence), (5, 4));
         assert_eq!(receiver.release(), None);
     }

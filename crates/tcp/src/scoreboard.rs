@@ -1,10 +1,10 @@
-//! [`Scoreboard`]: what the sender knows of each segment it has sent (RFC 6675, sections 3 and 4).
+//! [`Scoreboard`]: what the sender knows about each segment it has sent (RFC 6675, sections 3 and 4).
 //!
-//! Little is kept for a segment by itself. What was acknowledged out of order is a set of ranges;
-//! the segments deemed lost are those missing below one number, and those retransmitted the missing
-//! below another, because both go from the oldest on. So while nothing is lost nothing is done.
-//! Only retransmissions are noted one by one, to detect when they are lost as well: RFC 6675 leaves
-//! this to the timer, which would stall a fast sender on a lossy link every other second.
+//! Almost nothing is stored per segment. Segments acknowledged out of order are a set of ranges. Lost
+//! segments are those missing below one mark, and retransmitted ones those missing below another,
+//! because both are processed from the oldest on. So as long as nothing is lost there is nothing to
+//! do. Only retransmissions are recorded individually, to detect when they are lost as well: RFC 6675
+//! leaves this to the timer, which would stall a fast sender on a lossy link every other second.
 
 use crate::ranges::Ranges;
 use alloc::collections::VecDeque;
@@ -19,21 +19,21 @@ pub(crate) struct Scoreboard {
     una: u64,
     /// The next segment never sent: `HighData` + 1.
     next: u64,
-    /// What arrived beyond `una`.
+    /// Segments that arrived beyond `una`.
     sacked: Ranges,
     sacked_count: u64,
     /// Missing segments below this are deemed lost.
     lost: Mark,
     /// Missing segments below this were retransmitted: `HighRxt` + 1.
     retransmitted: Mark,
-    /// Retransmitted segments in the order of their retransmission, each with the segment that was
-    /// next then.
+    /// Retransmitted segments in the order of their retransmission, each with the value of `next`
+    /// then.
     retries: VecDeque<(u64, u64)>,
-    /// Those of them deemed lost once more, all missing, in the order found.
+    /// Retransmissions deemed lost and still missing, in the order of detection.
     lost_again: VecDeque<u64>,
 }
 
-/// A number not below `una`, and how many segments between the two have arrived.
+/// A number not below `una`, and how many segments between `una` and it have arrived.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     at: u64,
@@ -54,7 +54,7 @@ impl Mark {
         self.arrived += to.min(self.at).saturating_sub(from);
     }
 
-    /// All below `una` is acknowledged; `removed` of it had arrived before.
+    /// Everything below `una` is acknowledged; `removed` segments of it had arrived before.
     fn acknowledge(&mut self, una: u64, removed: u64) {
         if self.at <= una {
             *self = Mark { at: una, arrived: 0 };
@@ -85,7 +85,7 @@ impl Scoreboard {
         self.outstanding() + retransmitted - self.lost.missing(self.una)
     }
 
-    /// How many segments sent have not arrived: `FlightSize` without what arrived out of order.
+    /// How many segments sent have not arrived: `FlightSize` less what arrived out of order.
     pub(crate) fn outstanding(&self) -> u64 {
         self.next - self.una - self.sacked_count
     }
@@ -107,8 +107,8 @@ impl Scoreboard {
         self.lost.missing(self.una)
     }
 
-    /// All below `cumulative` has arrived. Tells `arrived` of each run not known to have before,
-    /// and returns how many segments they are.
+    /// Everything below `cumulative` has arrived. Calls `arrived` for each run of newly reported
+    /// segments, and returns how many there are.
     #[inline]
     pub(crate) fn acknowledge(
         &mut self,
@@ -138,7 +138,7 @@ impl Scoreboard {
         fresh
     }
 
-    /// What has arrived after all is not lost again.
+    /// Retransmissions that have arrived are no longer lost.
     #[inline]
     fn forget_arrived(&mut self) {
         if !self.lost_again.is_empty() {
@@ -147,7 +147,7 @@ impl Scoreboard {
         }
     }
 
-    /// The segments from `from` to before `to` have arrived, out of order. Tells `arrived` as
+    /// The segments from `from` to before `to` have arrived, out of order. Calls `arrived` as
     /// [`Scoreboard::acknowledge`] does.
     pub(crate) fn sack(
         &mut self,
@@ -170,8 +170,8 @@ impl Scoreboard {
         fresh
     }
 
-    /// Deems lost what enough segments sent later have overtaken: `IsLost`, RFC 6675, section 4,
-    /// and likewise retransmissions. Returns how many segments are newly lost.
+    /// Deems lost what enough segments sent later have overtaken (`IsLost`, RFC 6675, section 4),
+    /// retransmissions included. Returns how many segments are newly lost.
     pub(crate) fn detect_losses(&mut self) -> u64 {
         let Some(third) = self.sacked.largest(REORDERING) else { return 0 };
         let before = self.lost() + self.lost_again.len() as u64;
@@ -193,7 +193,7 @@ impl Scoreboard {
         self.lost() - before
     }
 
-    /// Deems lost whatever has not arrived, retransmissions too.
+    /// Deems lost everything that has not arrived, retransmissions included.
     pub(crate) fn lose_all(&mut self) {
         self.lost.rise(self.next, &self.sacked);
         self.retransmitted = Mark { at: self.una, arrived: 0 };
@@ -201,13 +201,13 @@ impl Scoreboard {
         self.lost_again.clear();
     }
 
-    /// Deems nothing lost until the rules say so again: what was thought lost had only been late.
-    /// Retransmissions stay known, so that nothing is retransmitted twice.
+    /// Clears all loss marks: what was deemed lost had only been late. Retransmissions stay recorded,
+    /// so that nothing is retransmitted twice.
     pub(crate) fn unmark_losses(&mut self) {
         self.lost = Mark { at: self.una, arrived: 0 };
     }
 
-    /// The segment to retransmit, if one should be: `NextSeg`, rule 1, after what is lost again.
+    /// The segment to retransmit, if any: `NextSeg`, rule 1, after retransmissions that were lost.
     #[inline]
     pub(crate) fn next_lost(&self) -> Option<u64> {
         if let Some(&again) = self.lost_again.front() {
@@ -220,23 +220,23 @@ impl Scoreboard {
         (missing < self.lost.at).then_some(missing)
     }
 
-    /// The segment to send again where there is nothing else to send: one that later segments have
-    /// overtaken, though not enough to deem it lost: `NextSeg`, rule 3.
+    /// The segment to retransmit when there is nothing else to send: one that later segments have
+    /// overtaken, but not enough of them to deem it lost: `NextSeg`, rule 3.
     pub(crate) fn next_doubtful(&self) -> Option<u64> {
         let highest = self.sacked.largest(1)?;
         let missing = self.sacked.first_missing(self.retransmitted.at);
         (missing < highest).then_some(missing)
     }
 
-    /// The last segment sent, where it is missing and was not retransmitted: what `NextSeg`, rule 4,
-    /// has for a rescue. That retransmission is not noted here (`HighRxt` stays), so that the segment
-    /// is retransmitted in its turn should it be deemed lost.
+    /// The last segment sent, if it is missing and was not retransmitted: the rescue retransmission
+    /// of `NextSeg`, rule 4. It is not recorded here (`HighRxt` stays), so that the segment is
+    /// retransmitted in its turn should it be deemed lost.
     pub(crate) fn last_missing(&self) -> Option<u64> {
         let last = self.next.checked_sub(1).filter(|&last| last >= self.una)?;
         (last >= self.retransmitted.at && !self.sacked.contains(last)).then_some(last)
     }
 
-    /// `segment` is sent: the next new one, or one again that was just asked for.
+    /// `segment` is sent: a new one, or a retransmission that was just requested.
     #[inline]
     pub(crate) fn send(&mut self, segment: u64) {
         if segment == self.next {
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_all_that_is_missing_is_sent_again() {
+    fn after_a_timeout_everything_missing_is_retransmitted() {
         let mut board = sent(6);
         board.sack((2, 4), ignore);
         board.lose_all();
@@ -294,13 +294,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_again_can_be_lost_again() {
+    fn a_retransmission_can_be_lost_again() {
         let mut board = sent(6);
         board.sack((1, 4), ignore);
         assert_eq!((board.detect_losses(), board.next_lost()), (1, Some(0)));
         board.send(0);
         (6..10).for_each(|segment| board.send(segment));
-        // 4 and 5 left before it, so they say nothing; of what left after it three must arrive.
+        // 4 and 5 were sent before it and do not count; three sent after it must arrive.
         board.sack((4, 8), ignore);
         assert_eq!((board.detect_losses(), board.next_lost()), (0, None));
         let pipe = board.pipe();
@@ -313,12 +313,12 @@ mod tests {
         assert_eq!(board.pipe(), 1);
     }
 
-    /// What is known of one segment.
+    /// The reference model of one segment.
     #[derive(Clone, Copy, Default)]
     struct Plain {
         arrived: bool,
         lost: bool,
-        /// Sent again, and which segment was next then.
+        /// Retransmitted, and the next new segment then.
         again: Option<u64>,
         lost_again: bool,
     }
@@ -328,7 +328,7 @@ mod tests {
         missing.map(|s| u64::from(!s.lost) + u64::from(s.again.is_some() && !s.lost_again)).sum()
     }
 
-    /// What three that arrived beyond it have overtaken is lost.
+    /// A segment that three arrivals beyond it have overtaken is lost.
     fn overtake(plain: &mut [Plain], una: usize) {
         let third = (una..plain.len()).rev().filter(|&n| plain[n].arrived).nth(2);
         let Some(third) = third else { return };
@@ -339,7 +339,7 @@ mod tests {
     }
 
     proptest! {
-        /// The counts agree with a record of each segment, whatever comes.
+        /// The counts agree with a record of each segment, for any sequence of events.
         #[test]
         fn counts_as_a_record_of_each_segment_would(
             steps in prop::collection::vec((0u8..11, 0u64..40, 0u64..6), 1..200),

@@ -1,13 +1,13 @@
-//! [`Segment`] and [`Acknowledgement`]: what sender and receiver say to each other.
+//! [`Segment`] and [`Acknowledgement`]: what sender and receiver exchange.
 
 use exm_units::Instant;
 
-/// A segment on its way to the receiver.
+/// A segment in flight to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// The request to begin.
+    /// The SYN that opens a connection.
     Syn,
-    /// Segment of data of this number, counted from the connection's first.
+    /// The data segment of this number, counted from the connection's first.
     Data(u64),
 }
 
@@ -15,27 +15,28 @@ pub enum Segment {
 /// section 3).
 pub const MAX_BLOCKS: usize = 3;
 
-/// What a receiver has.
+/// An ACK: what a receiver has received.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Acknowledgement {
-    /// The number of the segment it waits for: it has all before.
+    /// The number of the next segment expected: all before it have arrived.
     pub cumulative: u64,
-    /// Ranges of segments it has beyond, from the first to before the last, the one that holds the
-    /// segment just arrived first (RFC 2018, section 4); empty ones mean nothing.
+    /// Ranges of segments received out of order, each from its first to before its last, starting
+    /// with the one that holds the segment just arrived (RFC 2018, section 4); empty ranges are
+    /// unused.
     pub blocks: [(u64, u64); MAX_BLOCKS],
-    /// The number of the segment that it acknowledges; of several, the last.
+    /// The number of the segment that triggered it; for a delayed ACK, the last one.
     pub sequence: u64,
-    /// When that segment was sent; of several, the first that waited for an ACK (RFC 7323,
+    /// When that segment was sent; for a delayed ACK, the first segment that it covers (RFC 7323,
     /// section 4.3).
     pub sent_at: Instant,
     /// When it arrived, by the receiver's clock.
     pub received_at: Instant,
-    /// How many segments have arrived marked since the connection began.
+    /// How many marked segments have arrived since the connection began.
     pub marked: u64,
-    /// What the routers of the path granted the segment, if they speak of it (XCP).
+    /// The feedback that the path's routers gave the segment, if any (XCP).
     pub feedback: Option<f64>,
     /// Whether it acknowledges a SYN.
     pub syn: bool,
-    /// Whether it acknowledges a segment that had arrived before (RFC 2883).
+    /// Whether it acknowledges a duplicate segment (RFC 2883).
     pub duplicate: bool,
 }

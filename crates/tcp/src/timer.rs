@@ -1,23 +1,23 @@
-//! [`Timer`]: when silence means loss (RFC 6298).
+//! [`Timer`]: the retransmission timer (RFC 6298).
 
 use crate::settings::Floor;
 use exm_units::{Instant, Span};
 
-/// Before the first measurement: RFC 6298, rule 2.1.
+/// The timer before the first RTT sample: RFC 6298, rule 2.1.
 const FIRST: Span = Span::from_secs(1);
-/// The longest: RFC 6298, rule 2.5, at least a minute; two in Linux.
+/// The maximum: RFC 6298, rule 2.5, at least a minute; two in Linux.
 const LONGEST: Span = Span::from_secs(120);
 
-/// The retransmission timer and the estimates it is made of.
+/// The retransmission timer and the RTT estimates that it is computed from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
     floor: Floor,
     /// The smoothed round-trip time, zero before the first measurement.
     srtt: Span,
     rttvar: Span,
-    /// The timer as measured: `RTO` before any backing off.
+    /// The timer as computed: `RTO` without back-off.
     rto: Span,
-    /// How often in a row it has run out.
+    /// How many times in a row it has expired.
     backoffs: u32,
     due: Option<Instant>,
 }
@@ -31,12 +31,12 @@ impl Timer {
         self.srtt
     }
 
-    /// The timer as measured, before any backing off.
+    /// The timer as computed, without back-off.
     pub(crate) fn rto(&self) -> Span {
         self.rto
     }
 
-    /// A round trip took `rtt`: rules 2.2 and 2.3, with the gains of 1/8 and 1/4.
+    /// Takes the RTT sample `rtt`: rules 2.2 and 2.3, with the gains of 1/8 and 1/4.
     #[inline]
     pub(crate) fn measure(&mut self, rtt: Span) {
         if self.srtt.is_zero() {
@@ -56,15 +56,15 @@ impl Timer {
         self.backoffs = 0;
     }
 
-    /// The timer starts, or starts again: rules 5.1 and 5.3.
+    /// Starts or restarts the timer: rules 5.1 and 5.3.
     #[inline]
     pub(crate) fn start(&mut self, now: Instant) {
-        // Rule 5.5: twice as long each time it ran out.
+        // Rule 5.5: doubled for each time it has expired.
         let backed_off = Span::from_nanos(self.rto.as_nanos() << self.backoffs.min(20));
         self.due = Some(now.saturating_add(backed_off.min(LONGEST)));
     }
 
-    /// A segment is sent: the timer starts unless it runs.
+    /// A segment is sent: starts the timer if it is not running.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant) {
         if self.due.is_none() {
@@ -72,19 +72,19 @@ impl Timer {
         }
     }
 
-    /// All has arrived: rule 5.2.
+    /// All segments are acknowledged: rule 5.2.
     #[inline]
     pub(crate) fn stop(&mut self) {
         self.due = None;
     }
 
-    /// When it runs out; [`Instant::MAX`] where it does not run.
+    /// When it expires; [`Instant::MAX`] if it is not running.
     #[inline]
     pub(crate) fn due(&self) -> Instant {
         self.due.unwrap_or(Instant::MAX)
     }
 
-    /// It ran out at `now`: rules 5.5 and 5.6.
+    /// It expired at `now`: rules 5.5 and 5.6.
     pub(crate) fn back_off(&mut self, now: Instant) {
         self.backoffs = self.backoffs.saturating_add(1);
         self.start(now);

@@ -1,4 +1,4 @@
-//! A stream arrives whole and in order, whatever the network does to segments and acknowledgements.
+//! A stream arrives complete and in order, whatever the network does to segments and ACKs.
 
 use exm_cc::{
     Ack, Aimd, Congestion, CongestionKind, Controller, Decision, INITIAL_WINDOW, Needs, Reno, Start,
@@ -59,53 +59,53 @@ fn settings() -> impl Strategy<Value = Settings> {
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Segment(Segment, Instant),
-    Answer(Acknowledgement),
+    Ack(Acknowledgement),
 }
 
-/// What happens to segments, and to their answers, in the order in which they are sent. What is
-/// sent after the last fate arrives in 10 ms.
+/// What happens to segments and to ACKs, in the order in which they are sent. Those sent after the last
+/// fate arrive in 10 ms.
 #[derive(Clone, Debug, Default)]
 struct Fates {
     segments: Vec<Fate>,
-    answers: Vec<Fate>,
+    acks: Vec<Fate>,
 }
 
-/// Two ends and the packets between them.
-struct World<C> {
+/// A sender, a receiver and the packets in flight between them.
+struct Harness<C> {
     sender: Sender,
     receiver: Receiver,
     cc: C,
     data: u64,
     segments: std::vec::IntoIter<Fate>,
-    answers: std::vec::IntoIter<Fate>,
-    /// By time, and by order at the same time.
+    acks: std::vec::IntoIter<Fate>,
+    /// By arrival time, then by the order of sending.
     coming: BTreeMap<(Instant, u64), Event>,
     count: u64,
     now: Instant,
-    /// Data segments the receiver was given, to tell that what it has it was sent.
+    /// Data segments that arrived, to check that the receiver has nothing that was not sent.
     given: Vec<u64>,
-    /// How often the timer ran out, and how many segments were sent more than once.
+    /// How often the timer expired, and how many segments were sent more than once.
     timeouts: u64,
     retransmitted: u64,
     highest: u64,
 }
 
-impl<C: Controller> World<C> {
+impl<C: Controller> Harness<C> {
     /// The connection starts, with `data` segments to send.
-    fn new(settings: Settings, data: u64, mut cc: C, fates: Fates) -> World<C> {
+    fn new(settings: Settings, data: u64, mut cc: C, fates: Fates) -> Harness<C> {
         let mut sender = Sender::new(settings, cc.needs());
         sender.start(
             Instant::ZERO,
             Transfer { data: Some(Packets::new(data)), ..Transfer::default() },
             &mut cc,
         );
-        World {
+        Harness {
             sender,
             receiver: Receiver::new(settings.delayed_acks),
             cc,
             data,
             segments: fates.segments.into_iter(),
-            answers: fates.answers.into_iter(),
+            acks: fates.acks.into_iter(),
             coming: BTreeMap::new(),
             count: 0,
             now: Instant::ZERO,
@@ -116,7 +116,7 @@ impl<C: Controller> World<C> {
         }
     }
 
-    /// Goes on until the stream is complete.
+    /// Runs until the stream is complete.
     fn run(&mut self) {
         let complete = (0..100_000).any(|_| self.is_complete() || self.step());
         assert!(complete, "it does not end");
@@ -129,7 +129,7 @@ impl<C: Controller> World<C> {
     fn carry(&mut self, event: Event) {
         let fate = match event {
             Event::Segment(..) => self.segments.next(),
-            Event::Answer(_) => self.answers.next(),
+            Event::Ack(_) => self.acks.next(),
         };
         let delays = match fate {
             None => vec![10],
@@ -143,13 +143,13 @@ impl<C: Controller> World<C> {
         }
     }
 
-    /// Does what is next, and returns whether the stream is complete.
+    /// Processes the next event, and returns whether the stream is complete.
     fn step(&mut self) -> bool {
         let send = self.sender.next_send(self.now);
         let timers = self.sender.deadline().min(self.receiver.deadline());
         let arrival = self.coming.keys().next().map_or(Instant::MAX, |key| key.0);
         let next = send.min(timers).min(arrival);
-        assert!(next < Instant::MAX, "nothing will ever happen again");
+        assert!(next < Instant::MAX, "the connection is stuck");
         assert!(next >= self.now, "time goes backwards");
         self.now = next;
         if arrival == next {
@@ -161,9 +161,9 @@ impl<C: Controller> World<C> {
                 self.timeouts += u64::from(self.sender.on_timer(next, &mut self.cc));
             }
             if self.receiver.deadline() <= next
-                && let Some(answer) = self.receiver.release()
+                && let Some(ack) = self.receiver.release()
             {
-                self.carry(Event::Answer(answer));
+                self.carry(Event::Ack(ack));
             }
             return false;
         }
@@ -183,64 +183,64 @@ impl<C: Controller> World<C> {
                     self.given.push(number);
                 }
                 let arrival = Arrival { segment, sent_at, marked: false, feedback: None };
-                if let Some(answer) = self.receiver.receive(self.now, &arrival) {
-                    self.carry(Event::Answer(answer));
+                if let Some(ack) = self.receiver.receive(self.now, &arrival) {
+                    self.carry(Event::Ack(ack));
                 }
                 false
             }
-            Event::Answer(answer) => {
+            Event::Ack(ack) => {
                 let before = self.sender.acknowledged();
-                let progress = self.sender.on_ack(self.now, &answer, &mut self.cc);
+                let progress = self.sender.on_ack(self.now, &ack, &mut self.cc);
                 assert_eq!(progress.in_order, self.sender.acknowledged() - before);
                 assert!(self.sender.acknowledged() <= self.receiver.in_order());
-                self.hear_again(&answer);
+                self.receive_duplicate(&ack);
                 progress.finished
             }
         }
     }
 
     /// A duplicate of the last ACK changes nothing.
-    fn hear_again(&mut self, answer: &Acknowledgement) {
+    fn receive_duplicate(&mut self, ack: &Acknowledgement) {
         let state =
             |s: &Sender| (s.acknowledged(), s.in_flight(), s.cwnd(), s.srtt(), s.deadline());
         let before = state(&self.sender);
-        let progress = self.sender.on_ack(self.now, answer, &mut self.cc);
+        let progress = self.sender.on_ack(self.now, ack, &mut self.cc);
         assert_eq!((progress.in_order, progress.delivered), (0, 0));
         assert_eq!(state(&self.sender), before);
     }
 }
 
-/// A window that stands still, and what it is told of.
+/// A constant window that counts the congestion events reported to it.
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct Recorder {
     lost: u64,
     timeouts: u64,
 }
 
-impl Told {
+impl Recorder {
     fn decision() -> Decision {
         Decision { cwnd: INITIAL_WINDOW, intersend: Span::ZERO, wake_at: None }
     }
 }
 
-impl Controller for Told {
+impl Controller for Recorder {
     fn on_start(&mut self, _start: &Start) -> Decision {
-        Told::decision()
+        Recorder::decision()
     }
 
     fn on_ack(&mut self, ack: &Ack) -> Decision {
-        assert!(ack.acked > Packets::ZERO, "an answer that says nothing new");
-        Told::decision()
+        assert!(ack.acked > Packets::ZERO, "an ACK that acknowledges nothing new");
+        Recorder::decision()
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
         self.lost += u64::from(congestion.kind == CongestionKind::Lost);
         self.timeouts += u64::from(congestion.kind == CongestionKind::Timeout);
-        Told::decision()
+        Recorder::decision()
     }
 
     fn on_tick(&mut self, _now: Instant) -> Decision {
-        Told::decision()
+        Recorder::decision()
     }
 
     fn needs(&self) -> Needs {
@@ -252,33 +252,33 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn a_stream_arrives_whole_and_in_order(
+    fn a_stream_arrives_complete_and_in_order(
         data in 1u64..300,
         settings in settings(),
         segments in fates(),
-        answers in fates(),
+        acks in fates(),
     ) {
-        let mut world = World::new(settings, data, Aimd::new(), Fates { segments, answers });
+        let mut harness = Harness::new(settings, data, Aimd::new(), Fates { segments, acks });
         let mut steps = 0;
-        while !world.step() {
+        while !harness.step() {
             let window = settings.receive_window.map_or(u64::MAX, Packets::get);
-            let outstanding = world.sender.in_flight().get();
+            let outstanding = harness.sender.in_flight().get();
             prop_assert!(outstanding <= data.min(window) * 2, "{outstanding} in flight");
             steps += 1;
             prop_assert!(steps < 100_000, "it does not end");
         }
         // All of it, nothing beyond it, and nothing that was not sent.
-        prop_assert_eq!(world.receiver.in_order(), data);
-        prop_assert_eq!(world.sender.acknowledged(), data);
-        let mut given = world.given.clone();
+        prop_assert_eq!(harness.receiver.in_order(), data);
+        prop_assert_eq!(harness.sender.acknowledged(), data);
+        let mut given = harness.given.clone();
         given.sort_unstable();
         given.dedup();
         prop_assert_eq!(given, (0..data).collect::<Vec<_>>());
     }
 }
 
-/// What befalls answers alone: lateness that no timer takes for silence, loss, copies.
-fn answers_fates() -> impl Strategy<Value = Vec<Fate>> {
+/// What happens to ACKs alone: delays too short for a timeout, loss, duplication.
+fn ack_fates() -> impl Strategy<Value = Vec<Fate>> {
     let late = 10u64..150;
     let fate = prop_oneof![
         6 => late.clone().prop_map(|after_ms| Fate::Arrives { after_ms }),
@@ -290,107 +290,108 @@ fn answers_fates() -> impl Strategy<Value = Vec<Fate>> {
 }
 
 proptest! {
-    /// Where every segment arrives in order, nothing that befalls the ACKs is taken for loss; and
-    /// nothing is retransmitted, unless silence outlasted the timer.
+    /// If every segment arrives in order, nothing that happens to ACKs is taken for a loss, and nothing
+    /// is retransmitted unless the timer expires.
     #[test]
-    fn lost_and_late_answers_are_no_losses(
+    fn lost_and_late_acks_are_not_taken_for_losses(
         data in 1u64..300,
         settings in settings(),
-        answers in answers_fates(),
+        acks in ack_fates(),
     ) {
         let settings = Settings { tail_loss_probe: false, ..settings };
-        let fates = Fates { segments: Vec::new(), answers };
-        let mut world = World::new(settings, data, Told::default(), fates);
-        while !world.step() && world.timeouts == 0 {
-            prop_assert_eq!((world.cc.lost, world.retransmitted), (0, 0));
+        let fates = Fates { segments: Vec::new(), acks };
+        let mut harness = Harness::new(settings, data, Recorder::default(), fates);
+        while !harness.step() && harness.timeouts == 0 {
+            prop_assert_eq!((harness.cc.lost, harness.retransmitted), (0, 0));
         }
-        world.run();
-        prop_assert_eq!(world.receiver.in_order(), data);
+        harness.run();
+        prop_assert_eq!(harness.receiver.in_order(), data);
     }
 
-    /// A probe into silence that answers alone have made lowers no window.
+    /// A probe sent because ACKs were lost or late does not lower the window.
     #[test]
-    fn probes_for_lost_answers_are_no_losses(
+    fn probes_for_lost_acks_report_no_losses(
         data in 1u64..60,
         delayed in any::<bool>(),
-        answers in answers_fates(),
+        acks in ack_fates(),
     ) {
         let settings = Settings {
             tail_loss_probe: true,
             delayed_acks: delayed.then(DelayedAcks::default),
             ..Settings::default()
         };
-        let fates = Fates { segments: Vec::new(), answers };
-        let mut world = World::new(settings, data, Told::default(), fates);
-        while !world.step() && world.timeouts == 0 {
-            prop_assert_eq!(world.cc.lost, 0);
+        let fates = Fates { segments: Vec::new(), acks };
+        let mut harness = Harness::new(settings, data, Recorder::default(), fates);
+        while !harness.step() && harness.timeouts == 0 {
+            prop_assert_eq!(harness.cc.lost, 0);
         }
     }
 }
 
-/// Loses the segments sent as these, counted from the first.
+/// Loses the segments with these numbers, counted from the first one sent.
 fn losing(sends: &[usize]) -> Fates {
     let fate = |n: usize| match sends.contains(&n) {
         true => Fate::Vanishes,
         false => Fate::Arrives { after_ms: 10 },
     };
-    Fates { segments: (0..40).map(fate).collect(), answers: Vec::new() }
+    Fates { segments: (0..40).map(fate).collect(), acks: Vec::new() }
 }
 
-/// Segments 3, 8 and 9 of ten are lost. Three that follow report segment 3, and nothing of the
-/// tail; the rescue, once segment 3 was retransmitted, does.
+/// Segments 3, 8 and 9 of ten are lost. The three after segment 3 reveal its loss, but not that of the
+/// tail; the rescue retransmission, sent after segment 3 is retransmitted, does.
 #[test]
 fn a_rescue_repairs_a_tail() {
-    let mut world = World::new(Settings::default(), 10, Told::default(), losing(&[3, 8, 9]));
-    world.run();
-    assert_eq!((world.timeouts, world.retransmitted, world.cc.lost), (0, 3, 1));
-    assert!(world.now < Instant::ZERO + Span::from_millis(100), "{:?}", world.now);
+    let mut harness =
+        Harness::new(Settings::default(), 10, Recorder::default(), losing(&[3, 8, 9]));
+    harness.run();
+    assert_eq!((harness.timeouts, harness.retransmitted, harness.cc.lost), (0, 3, 1));
+    assert!(harness.now < Instant::ZERO + Span::from_millis(100), "{:?}", harness.now);
 }
 
-/// A lost tail is silent: a probe makes it known after two round trips, the timer much later.
+/// A lost tail triggers no ACKs: a probe detects it after two round trips, the timer much later.
 #[test]
 fn a_probe_repairs_a_tail() {
     let run = |tail_loss_probe, lost: &[usize]| {
         let settings = Settings { tail_loss_probe, ..Settings::default() };
-        let mut world = World::new(settings, 10, Told::default(), losing(lost));
-        world.run();
-        let ms = (world.now - Instant::ZERO).as_millis_f64();
-        (world.timeouts, world.retransmitted, world.cc.lost, ms)
+        let mut harness = Harness::new(settings, 10, Recorder::default(), losing(lost));
+        harness.run();
+        let ms = (harness.now - Instant::ZERO).as_millis_f64();
+        (harness.timeouts, harness.retransmitted, harness.cc.lost, ms)
     };
     for lost in [&[9][..], &[7, 8, 9]] {
         let count = lost.len() as u64;
         let (timeouts, retransmitted, _, ms) = run(false, lost);
         assert_eq!((timeouts, retransmitted), (1, count));
         assert!(ms > 200.0, "{ms}");
-        // The probe repairs the last segment itself, and brings the others to light.
-        let (timeouts, retransmitted, told, ms) = run(true, lost);
-        assert_eq!((timeouts, retransmitted, told), (0, count, 1));
+        // The probe repairs the last segment itself, and reveals the others.
+        let (timeouts, retransmitted, losses, ms) = run(true, lost);
+        assert_eq!((timeouts, retransmitted, losses), (0, count, 1));
         assert!(ms < 150.0, "{ms}");
     }
-    // A probe that is lost as well leaves it to the timer.
+    // If the probe is lost too, the timer repairs the tail.
     let (timeouts, retransmitted, _, _) = run(true, &[9, 10]);
     assert_eq!((timeouts, retransmitted), (1, 2));
 }
 
-/// A connection over which its application sends `data` segments, is silent for `idle`, and sends as many
-/// again. Returns the windows before and after the silence, and how often the controller started.
+/// A connection whose application sends 160 segments, is silent for `idle`, and sends 60 more. Returns
+/// the windows before and after the silence, and how often the controller started.
 fn after_a_silence(idle: Span, settings: Settings, needs: Needs) -> (u64, u64, u64) {
     let cc = Starts { cc: Reno::new(), needs, starts: 0 };
-    let mut world = World::new(settings, 160, cc, Fates::default());
-    world.run();
-    let before = world.sender.cwnd().get();
-    assert_eq!(world.sender.next_send(world.now), Instant::MAX, "it is silent");
-    world.now += idle;
-    world.sender.resume(world.now, Some(Packets::new(60)), &mut world.cc);
-    world.data += 60;
-    let after = world.sender.cwnd().get();
-    world.run();
-    assert_eq!(world.receiver.in_order(), 220);
-    assert_eq!((world.retransmitted, world.timeouts), (0, 0));
-    (before, after, world.cc.starts)
+    let mut harness = Harness::new(settings, 160, cc, Fates::default());
+    harness.run();
+    let before = harness.sender.cwnd().get();
+    assert_eq!(harness.sender.next_send(harness.now), Instant::MAX, "it is silent");
+    harness.now += idle;
+    harness.sender.resume(harness.now, Some(Packets::new(60)), &mut harness.cc);
+    harness.data += 60;
+    let after = harness.sender.cwnd().get();
+    harness.run();
+    assert_eq!(harness.receiver.in_order(), 220);
+    assert_eq!((harness.retransmitted, harness.timeouts), (0, 0));
+    (before, after, harness.cc.starts)
 }
 
-/// Reno, with needs of its own, which counts its starts.
+/// Reno with settable needs, which counts its starts.
 #[derive(Clone, Debug)]
 struct Starts {
     cc: Reno,
@@ -426,13 +427,13 @@ fn a_persistent_connection_keeps_its_window() {
     let with = |idle_restart| Settings { persistent: true, idle_restart, ..Settings::default() };
     let run = |ms, restart| after_a_silence(Span::from_millis(ms), with(restart), Needs::default());
     let (before, after, starts) = run(60_000, IdleRestart::None);
-    assert!(before > 40, "slow start has brought it to {before}");
+    assert!(before > 40, "slow start reached only {before}");
     assert_eq!((after, starts), (before, 1));
-    // The timer is 20 ms and the 200 ms of Linux's margin: 500 ms are two of it.
+    // The timer is 20 ms plus Linux's margin of 200 ms: 500 ms are two of it.
     assert_eq!(run(500, IdleRestart::Rfc5681).1, 10);
     assert_eq!(run(500, IdleRestart::Rfc2861).1, before / 4);
     assert_eq!(run(60_000, IdleRestart::Rfc2861).1, 10);
-    assert_eq!(run(100, IdleRestart::Rfc5681).1, before, "no idle time, by the timer");
+    assert_eq!(run(100, IdleRestart::Rfc5681).1, before, "shorter than the timer: not idle");
 }
 
 #[test]
@@ -444,41 +445,41 @@ fn a_controller_may_start_anew_at_each_on_period() {
     assert_eq!((after, starts), (10, 2));
 }
 
-/// What an application has sent before it pauses arrives, whatever is lost; nothing beyond it is sent.
+/// Segments sent before a pause arrive despite losses; nothing beyond them is sent.
 #[test]
 fn a_paused_connection_repairs_its_losses() {
-    let mut world = World::new(Settings::default(), 1000, Reno::new(), losing(&[8, 9]));
-    while world.highest < 10 {
-        world.step();
+    let mut harness = Harness::new(Settings::default(), 1000, Reno::new(), losing(&[8, 9]));
+    while harness.highest < 10 {
+        harness.step();
     }
-    world.sender.pause();
-    world.data = 10;
-    world.run();
-    assert_eq!((world.receiver.in_order(), world.highest, world.retransmitted), (10, 10, 2));
+    harness.sender.pause();
+    harness.data = 10;
+    harness.run();
+    assert_eq!((harness.receiver.in_order(), harness.highest, harness.retransmitted), (10, 10, 2));
 }
 
-/// Where spurious retransmissions are not undone, a late ACK costs the window.
+/// If spurious retransmissions are not undone, a late ACK costs the window.
 #[test]
 fn without_eifel_a_late_ack_costs_the_window() {
     let run = |eifel| {
         let fates =
             Fates { segments: vec![Fate::Arrives { after_ms: 1500 }; 11], ..Fates::default() };
-        let mut world =
-            World::new(Settings { eifel, ..Settings::default() }, 10, Reno::new(), fates);
-        world.run();
-        assert_eq!(world.timeouts, 1);
-        world.sender.cwnd().get()
+        let mut harness =
+            Harness::new(Settings { eifel, ..Settings::default() }, 10, Reno::new(), fates);
+        harness.run();
+        assert_eq!(harness.timeouts, 1);
+        harness.sender.cwnd().get()
     };
     assert!(run(true) >= 10);
     assert!(run(false) < 10);
 }
 
-/// Numbers near those that are due, and any.
+/// Numbers near those expected, and any others.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![4 => 0u64..40, 1 => any::<u64>()]
 }
 
-fn answers() -> impl Strategy<Value = Acknowledgement> {
+fn acks() -> impl Strategy<Value = Acknowledgement> {
     let blocks = [(number(), number()), (number(), number()), (number(), number())];
     let flags = (any::<bool>(), any::<bool>());
     (number(), blocks, number(), number(), number(), flags).prop_map(
@@ -497,17 +498,16 @@ fn answers() -> impl Strategy<Value = Acknowledgement> {
 }
 
 proptest! {
-    /// Whatever a receiver claims to have, its sender goes on, and what it may have in flight stays
-    /// within its window.
+    /// Whatever a receiver claims, its sender keeps working, and its in-flight count stays bounded.
     #[test]
-    fn no_answer_upsets_a_sender(
+    fn any_ack_is_safe_for_a_sender(
         settings in settings(),
-        answers in prop::collection::vec(answers(), 1..60),
+        acks in prop::collection::vec(acks(), 1..60),
     ) {
         let mut cc = Aimd::new();
         let mut sender = Sender::new(settings, cc.needs());
         sender.start(Instant::ZERO, Transfer { data: Some(Packets::new(1000)), ..Transfer::default() }, &mut cc);
-        for (step, answer) in (1u64..).zip(&answers) {
+        for (step, ack) in (1u64..).zip(&acks) {
             let now = Instant::ZERO + Span::from_millis(step * 10);
             for _ in 0..30 {
                 if sender.next_send(now) > now {
@@ -515,7 +515,7 @@ proptest! {
                 }
                 sender.send(now, &mut cc);
             }
-            sender.on_ack(now, answer, &mut cc);
+            sender.on_ack(now, ack, &mut cc);
             if sender.deadline() <= now {
                 sender.on_timer(now, &mut cc);
             }
@@ -524,37 +524,37 @@ proptest! {
         }
     }
 
-    /// Whatever arrives, a receiver has in order what it was given, and answers.
+    /// Whatever arrives, a receiver acknowledges exactly what it received in order.
     #[test]
-    fn no_segment_upsets_a_receiver(numbers in prop::collection::vec(number(), 1..100)) {
+    fn any_segment_is_safe_for_a_receiver(numbers in prop::collection::vec(number(), 1..100)) {
         let mut receiver = Receiver::new(None);
         for &number in &numbers {
             let segment = Segment::Data(number);
             let sent_at = Instant::ZERO;
             let arrival = Arrival { segment, sent_at, marked: false, feedback: None };
-            let answer = receiver.receive(Instant::ZERO, &arrival).expect("one a segment");
-            prop_assert_eq!(answer.cumulative, receiver.in_order());
+            let ack = receiver.receive(Instant::ZERO, &arrival).expect("one a segment");
+            prop_assert_eq!(ack.cumulative, receiver.in_order());
         }
         prop_assert!((0..receiver.in_order()).all(|n| numbers.contains(&n)));
     }
 }
 
-/// A controller that knows of no timeouts has the loss window forced upon it: answers that were only
-/// late cost one segment, and what was lost goes out again once something comes back.
+/// The loss window applies to a controller that ignores timeouts: ACKs that were only late cost one
+/// segment, and lost segments are retransmitted once an ACK arrives.
 #[test]
 fn one_segment_goes_out_after_a_timeout() {
     let run = |fate, count| {
-        let fates = Fates { segments: vec![fate; count], answers: Vec::new() };
-        let mut world = World::new(Settings::default(), 10, Told::default(), fates);
-        while world.timeouts == 0 {
-            world.step();
+        let fates = Fates { segments: vec![fate; count], acks: Vec::new() };
+        let mut harness = Harness::new(Settings::default(), 10, Recorder::default(), fates);
+        while harness.timeouts == 0 {
+            harness.step();
         }
-        assert_eq!(world.sender.cwnd(), Packets::new(1));
-        world.run();
-        assert_eq!(world.sender.cwnd(), INITIAL_WINDOW);
-        (world.timeouts, world.retransmitted)
+        assert_eq!(harness.sender.cwnd(), Packets::new(1));
+        harness.run();
+        assert_eq!(harness.sender.cwnd(), INITIAL_WINDOW);
+        (harness.timeouts, harness.retransmitted)
     };
-    // Retransmissions wait behind what is late.
+    // Later retransmissions wait for the late ACKs.
     assert_eq!(run(Fate::Arrives { after_ms: 1500 }, 11), (1, 1));
     assert_eq!(run(Fate::Vanishes, 10), (1, 10));
 }

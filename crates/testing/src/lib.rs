@@ -1,9 +1,9 @@
 //! Helpers for the tests of the workspace: [`skip`] records that a test did not run, [`reference()`] finds
 //! the data that lies beside the repository, and a [`Folder`] is removed when its test ends.
 //!
-//! The test harness hides the output of tests that pass, and a test that returns early passes. To tell
-//! skipped tests from passed ones, each skip is appended to the file that the
-//! environment variable `EXM_SKIPPED` names; `make test` sets it, and prints the file at its end.
+//! The test harness hides the output of passing tests, and a test that returns early passes. To distinguish
+//! skipped tests from passed ones, each skip is appended to the file named by the environment variable
+//! `EXM_SKIPPED`; `make test` sets it, and prints the file at its end.
 
 use std::fmt::Display;
 use std::fs::{self, DirEntry, OpenOptions};
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The environment variable that names the file of skipped tests, as an absolute path.
+/// The environment variable with the absolute path of the file of skipped tests.
 pub const SKIPPED: &str = "EXM_SKIPPED";
 
-/// Records that the calling test does not run, or not completely, for this `reason`: on the standard error,
-/// which the harness does not capture, and in the file named by [`SKIPPED`]. The test returns afterwards.
+/// Records that the calling test does not run, or not completely, for this `reason`: on standard error,
+/// which the harness does not capture, and in the file named by [`SKIPPED`]. The caller then returns.
 ///
 /// # Panics
 /// If the file cannot be written: a skip must not go unnoticed.
@@ -47,10 +47,10 @@ pub fn skip(reason: impl Display) {
 pub struct Folder(pub PathBuf);
 
 impl Folder {
-    /// A new, empty one; `name` is part of its name.
+    /// A new, empty one, with `name` in its path.
     ///
     /// # Panics
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn new(name: &str) -> Folder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -60,7 +60,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// The names of the files in it, in order.
+    /// The names of its files, in order.
     ///
     /// # Panics
     /// If it cannot be read.
@@ -84,7 +84,7 @@ impl Drop for Folder {
 /// not part of it. If it is absent, the skip is recorded and the result is none.
 ///
 /// # Panics
-/// If it is absent and skips are not recorded: a test that lacks its data must not pass in silence.
+/// If it is absent and skips are not recorded: a test without its data must not pass silently.
 #[track_caller]
 pub fn reference(path: impl AsRef<Path>) -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
@@ -104,8 +104,8 @@ pub fn reference(path: impl AsRef<Path>) -> Option<PathBuf> {
     None
 }
 
-/// Whether this process may make networks: [root's rights](is_root) and `/dev/net/tun`, and these `programs`
-/// on its path. Where it may not, the skip is recorded with what is missing.
+/// Whether this process may create networks: it needs the [capabilities](is_root), `/dev/net/tun`, and these
+/// `programs` in its path. If it may not, the skip is recorded with what is missing.
 #[track_caller]
 pub fn can_make_networks(programs: &[&str]) -> bool {
     let mut missing = Vec::new();
@@ -122,7 +122,7 @@ pub fn can_make_networks(programs: &[&str]) -> bool {
     missing.is_empty()
 }
 
-/// Whether this process may administer networks and make namespaces: the capabilities CAP_NET_ADMIN and
+/// Whether this process may administer networks and create namespaces: the capabilities CAP_NET_ADMIN and
 /// CAP_SYS_ADMIN, which a container may withhold from root.
 pub fn is_root() -> bool {
     const WANTED: u64 = 1 << 12 | 1 << 21;

@@ -1,9 +1,9 @@
-//! What a skipped test leaves behind, each seen from a process of its own.
+//! The effects of a skipped test, each observed in a separate process.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Stands for a test that lacks something, when it is run by [`run`]; passes otherwise.
+/// A test without its prerequisites when run by [`run`]; passes otherwise.
 #[test]
 fn lacking() {
     match std::env::var("LACKING").as_deref() {
@@ -14,7 +14,7 @@ fn lacking() {
     }
 }
 
-/// The test above as the harness runs it, with skips recorded in `file`, and none without.
+/// Runs the test above as the harness does, with skips recorded in `file`, if given.
 fn run(what: &str, file: Option<&Path>) -> Output {
     let mut command = Command::new(std::env::current_exe().expect("it is running"));
     command.args(["--exact", "lacking"]).env("LACKING", what).env_remove(exm_testing::SKIPPED);
@@ -53,7 +53,8 @@ fn missing_data_fails_unless_skips_are_recorded() {
     assert!(!output.status.success());
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("no no/such.trace") && text.contains("EXM_SKIPPED="), "{text}");
-    // A missing program is the machine's affair: the test is skipped, and says so past the harness.
+    // A missing program is a property of the machine: the test is skipped, with a message past the
+    // harness.
     let output = run("program", None);
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("skipped: "));

@@ -2,13 +2,13 @@
 //!
 //! # Overview
 //!
-//! Delivery-opportunity traces: when a link of varying rate could deliver a packet.
+//! Delivery-opportunity traces: when a link of varying rate could deliver packets.
 //!
 //! Cellular links are recorded and replayed as lists of *delivery opportunities*, each a moment at
-//! which [`OPPORTUNITY`] bytes could cross (Winstein, Sivaraman & Balakrishnan, NSDI 2013,
-//! section 4.2). A [`Trace`] is such a list, which repeats for ever; [`Opportunities`] walks along
-//! it; [`Synthetic`] makes one up; [`Statistics`] say what it is like; [`delay`] scores what went
-//! over it. Accounting by the byte is the link's (`exm_link::TraceServer`).
+//! which [`OPPORTUNITY`] bytes could cross (Winstein, Sivaraman & Balakrishnan, NSDI 2013, section
+//! 4.2). A [`Trace`] is such a list, repeated endlessly; [`Opportunities`] iterates over it;
+//! [`Synthetic`] generates one; [`Statistics`] describe it; [`delay`] scores the packets that
+//! crossed it. Byte accounting is the link's task (`exm_link::TraceServer`).
 
 pub mod delay;
 mod file;

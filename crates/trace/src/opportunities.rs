@@ -1,27 +1,27 @@
-//! [`Opportunities`]: walking along a trace.
+//! [`Opportunities`]: a cursor over a trace.
 
 use crate::Trace;
 use exm_units::Instant;
 use std::sync::Arc;
 
-/// So many opportunities are looked at one after the other before a search is cheaper.
+/// How many opportunities are scanned before switching to a binary search.
 const STEPS: usize = 8;
 
-/// A place in a trace: the next opportunity that was not taken yet.
+/// A position in a trace: the next opportunity not yet taken.
 ///
-/// Going on is a step or two as long as time moves forward in steps of a few opportunities, and
+/// Advancing takes a step or two as long as time moves forward by a few opportunities, and time
 /// logarithmic in the trace's length for any jump.
 #[derive(Clone, Debug)]
 pub struct Opportunities {
     trace: Arc<Trace>,
-    /// When the lap began, in nanoseconds.
+    /// The start of the current lap, in nanoseconds.
     lap: u64,
-    /// Which of the lap's opportunities is next; always one that exists.
+    /// The index of the next opportunity in the lap; always valid.
     index: usize,
 }
 
 impl Opportunities {
-    /// The opportunities of `trace`, from its start on.
+    /// A cursor at the start of `trace`.
     pub fn new(trace: Arc<Trace>) -> Opportunities {
         Opportunities { trace, lap: 0, index: 0 }
     }
@@ -31,14 +31,14 @@ impl Opportunities {
         &self.trace
     }
 
-    /// When the next one is.
+    /// The time of the next opportunity.
     #[inline]
     pub fn peek(&self) -> Instant {
         let within = self.trace.times()[self.index].as_nanos();
         Instant::from_nanos(self.lap.saturating_add(within))
     }
 
-    /// Takes the next one, and says when it is.
+    /// Takes the next opportunity, and returns its time.
     #[inline]
     pub fn take(&mut self) -> Instant {
         let taken = self.peek();
@@ -50,8 +50,8 @@ impl Opportunities {
         taken
     }
 
-    /// Passes over those before `time`, and says when the next one is: the first at or after `time`
-    /// that was not taken. It never goes back.
+    /// Skips the opportunities before `time`, and returns the time of the next: the first at or
+    /// after `time` that was not taken. It never goes back.
     #[inline]
     pub fn seek(&mut self, time: Instant) -> Instant {
         for _ in 0..STEPS {
@@ -67,7 +67,7 @@ impl Opportunities {
         self.peek()
     }
 
-    /// Goes to the first opportunity at or after `time`.
+    /// Moves to the first opportunity at or after `time`.
     fn jump(&mut self, time: Instant) {
         let length = self.trace.times().len() as u64;
         let passed = self.trace.count_before(time);
@@ -82,7 +82,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever is taken and passed over, the cursor stands where a scan of all laps would.
+        /// For any takes and skips, the cursor agrees with a scan of all laps.
         #[test]
         fn agrees_with_a_naive_scan(
             times in prop::collection::vec(0u64..40, 1..12),
@@ -112,7 +112,7 @@ mod tests {
         }
 
         #[test]
-        fn the_end_of_time_is_reached_without_a_fault(
+        fn the_largest_times_do_not_overflow(
             jumps in prop::collection::vec(any::<u64>(), 1..20),
         ) {
             let trace = Trace::new(vec![Instant::from_nanos(1), Instant::from_nanos(7)]);

@@ -1,56 +1,56 @@
-//! [`Statistics`]: what a trace is like.
+//! [`Statistics`]: the properties of a trace.
 
 use crate::{OPPORTUNITY, Trace};
 use exm_units::{Instant, Rate, Span};
 
 const SECOND: Span = Span::from_secs(1);
 
-/// Within this time of one opportunity nearly always comes the next, where a link is not in an
-/// outage (NSDI 2013, section 3.1); beyond it, times between opportunities are heavy-tailed.
+/// Outside an outage, opportunities nearly always follow each other within this time (NSDI 2013,
+/// section 3.1); beyond it, times between opportunities are heavy-tailed.
 const NEAR: Span = Span::from_millis(20);
 
-/// The ticks by which opportunities are counted, and how many of them make up a second.
+/// The ticks in which opportunities are counted, and how many of them make up a second.
 const TICK: Span = Span::from_millis(20);
 const TICKS: usize = 50;
 
-/// Between these lies the sum of squared deviations over the mean, of the counts of [`TICKS`]
-/// ticks, for 95 % of the seconds of a Poisson process: the 2.5 % and 97.5 % points of chi-square
-/// with 49 degrees of freedom.
+/// For 95 % of the seconds of a Poisson process, the sum of squared deviations of the counts of
+/// [`TICKS`] ticks, divided by their mean, lies in this range: the 2.5 % and 97.5 % points of
+/// chi-square with 49 degrees of freedom.
 const DISPERSION: (f64, f64) = (31.555, 70.222);
 
-/// How many opportunities a second needs for that to hold.
+/// How many opportunities per second that test needs.
 const ENOUGH: usize = 100;
 
-/// From one bin of times between opportunities to the next: so many to a decade.
+/// The number of bins per decade of the time between opportunities.
 const BIN_FACTOR: f64 = 1.15;
 
 /// Statistics of one repetition of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
-    /// How many opportunities it has.
+    /// The number of opportunities.
     pub opportunities: usize,
-    /// How long it lasts.
+    /// The period.
     pub period: Span,
     /// Its mean rate.
     pub mean: Rate,
-    /// Its rate in each whole second; empty if it is shorter.
+    /// The rate in each whole second; empty if the trace is shorter.
     pub rates: Option<Rates>,
-    /// How long opportunities are apart.
+    /// The times between opportunities.
     pub inter_arrivals: InterArrivals,
     /// Its outages.
     pub outages: Outages,
-    /// Of the seconds with at least 100 opportunities, the part whose counts in ticks of 20 ms
-    /// scatter as those of a Poisson process do: of such a process it is 0.95. Nothing where there
-    /// are no such seconds.
+    /// Of the seconds with at least 100 opportunities, the fraction whose counts per 20 ms tick
+    /// scatter as in a Poisson process: for such a process it is 0.95. None if there are no such
+    /// seconds.
     pub poisson_like: Option<f64>,
 }
 
 /// The rates of whole seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
-    /// How many seconds have no opportunity: a trace may have 31 years of them.
+    /// How many seconds have no opportunity (a trace may have 31 years of them).
     empty: u64,
-    /// The rates of the others, in order.
+    /// The rates of the other seconds, in increasing order.
     sorted: Vec<Rate>,
 }
 
@@ -59,56 +59,56 @@ pub struct Rates {
 pub struct InterArrivals {
     /// How many there are.
     pub count: u64,
-    /// The part of them that is at most 20 ms.
+    /// The fraction of them that is at most 20 ms.
     pub near: f64,
-    /// How many there are of which length: bins as wide as the trace is coarse and wider, from
-    /// zero up; those after the last that has any are left out.
+    /// Their histogram from zero up, in bins at least as wide as the trace's resolution; empty bins
+    /// after the last are left out.
     pub bins: Vec<InterArrivalBin>,
-    /// The fit to those that are longer than 20 ms; nothing where there are fewer than ten.
+    /// The fit to those longer than 20 ms; none if there are fewer than ten.
     pub tail: Option<PowerLaw>,
 }
 
-/// Times between opportunities that are about as long.
+/// A bin of the histogram of times between opportunities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterArrivalBin {
-    /// From this time on.
+    /// Its lower edge, inclusive.
     pub from: Span,
-    /// Before this one.
+    /// Its upper edge, exclusive.
     pub to: Span,
-    /// So many.
+    /// The count.
     pub count: u64,
 }
 
-/// A density that falls as time^-exponent, for times above a least one: Sprout's authors found
-/// 3.27 beyond 20 ms for the Verizon LTE downlink (the thesis, figure 2-4).
+/// A density that falls as time^-exponent above a minimum time: Sprout's authors found 3.27 beyond
+/// 20 ms for the Verizon LTE downlink (the thesis, figure 2-4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerLaw {
-    /// The exponent, the most likely one.
+    /// The maximum likelihood estimate of the exponent.
     pub exponent: f64,
     /// Its standard error.
     pub error: f64,
-    /// For times above this.
+    /// The minimum time.
     pub above: Span,
-    /// How many it was fitted to.
+    /// The number of samples fitted.
     pub count: u64,
 }
 
-/// The times without an opportunity that count as outages.
+/// The outages: long times without an opportunity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outages {
-    /// Those that are longer than this.
+    /// The threshold: longer times are outages.
     pub threshold: Span,
     /// How many there are.
     pub count: u64,
-    /// How much of the time they take.
+    /// The fraction of time that they take.
     pub share: f64,
-    /// The longest time without an opportunity, outage or not, across the end of a lap too.
+    /// The longest time without an opportunity, outage or not, including across the end of a lap.
     pub longest: Span,
 }
 
 impl Statistics {
-    /// Those of `trace`, in which what is longer than `outage` without an opportunity counts as an
-    /// outage.
+    /// The statistics of `trace`; times without an opportunity longer than `outage` count as
+    /// outages.
     pub fn of(trace: &Trace, outage: Span) -> Statistics {
         Statistics {
             opportunities: trace.times().len(),
@@ -122,7 +122,7 @@ impl Statistics {
     }
 }
 
-/// The opportunities of each whole second that has any.
+/// The opportunities in each whole second that has any.
 fn seconds(trace: &Trace) -> impl Iterator<Item = &[Instant]> {
     let second = |time: &Instant| time.as_nanos() / SECOND.as_nanos();
     let whole = trace.period().as_nanos() / SECOND.as_nanos();
@@ -159,7 +159,7 @@ impl InterArrivals {
         let resolution = resolution(trace);
         let mut bins = Bins::new(resolution);
         let (mut count, mut near) = (0, 0);
-        // A time is its true one rounded: it is longer than 20 ms from half a step above.
+        // Times are rounded to the resolution: one is longer than 20 ms from half a step above.
         let above = NEAR + resolution / 2;
         let (mut long, mut logarithms) = (0u64, 0.0);
         for gap in gaps(trace) {
@@ -172,7 +172,8 @@ impl InterArrivals {
                 logarithms += libm::log(gap.as_secs_f64() / above.as_secs_f64()).max(0.0);
             }
         }
-        // The most likely exponent (Clauset, Shalizi & Newman, SIAM Review 2009, section 3.1).
+        // The maximum likelihood exponent (Clauset, Shalizi & Newman, SIAM Review 2009, section
+        // 3.1).
         let tail = (long >= 10 && logarithms > 0.0).then(|| {
             let slope = long as f64 / logarithms;
             let error = slope / (long as f64).sqrt();
@@ -184,7 +185,8 @@ impl InterArrivals {
 }
 
 impl PowerLaw {
-    /// The density at `time`, by the second, of all `total` times of which these are a part.
+    /// The density at `time`, per second, relative to all `total` times, of which the fitted ones
+    /// are a part.
     pub fn density(&self, time: Span, total: u64) -> f64 {
         let least = self.above.as_secs_f64();
         let share = self.count as f64 / total.max(1) as f64;
@@ -194,19 +196,20 @@ impl PowerLaw {
 }
 
 impl InterArrivalBin {
-    /// The density in this bin, by the second, of all `total` times.
+    /// The density in this bin, per second, relative to all `total` times.
     pub fn density(&self, total: u64) -> f64 {
         self.count as f64 / total.max(1) as f64 / (self.to - self.from).as_secs_f64()
     }
 
-    /// The middle of the bin on a logarithmic axis.
+    /// The geometric middle of the bin.
     pub fn middle(&self) -> Span {
         let product = self.from.as_secs_f64() * self.to.as_secs_f64();
         Span::from_secs_f64(product.sqrt())
     }
 }
 
-/// How coarse the times of `trace` are: what all are multiples of, from 1 us to 1 ms.
+/// The resolution of `trace`: the largest step, from 1 us to 1 ms, of which all times are
+/// multiples.
 fn resolution(trace: &Trace) -> Span {
     let divisor = trace.times().iter().fold(0, |divisor, time| gcd(divisor, time.as_nanos()));
     Span::from_nanos(divisor).clamp(Span::from_micros(1), Span::from_millis(1))
@@ -253,7 +256,7 @@ impl Bins {
 
 impl Outages {
     fn of(trace: &Trace, threshold: Span) -> Outages {
-        // The end of a lap is the start of the next, which need not be an opportunity.
+        // The end of a lap is the start of the next, which may have no opportunity.
         let across = trace.times()[0] - Instant::ZERO;
         let all = || gaps(trace).chain([across]);
         let (count, time) = all()
@@ -264,7 +267,7 @@ impl Outages {
     }
 }
 
-/// The part of the seconds that pass the test of [`DISPERSION`].
+/// The fraction of seconds that pass the test of [`DISPERSION`].
 fn poisson_like(trace: &Trace) -> Option<f64> {
     let (mut tested, mut passed) = (0u64, 0u64);
     for times in seconds(trace).filter(|times| times.len() >= ENOUGH) {
@@ -336,7 +339,8 @@ mod tests {
         assert!((density - 1.0).abs() < 1e-9);
     }
 
-    /// Times drawn from a power law are told to be from it, in whole milliseconds too.
+    /// The exponent of samples from a power law is found, also when they are rounded to
+    /// milliseconds.
     #[test]
     fn the_exponent_is_found() {
         for (exponent, whole) in [(3.27, false), (3.27, true), (2.0, true)] {
@@ -352,7 +356,7 @@ mod tests {
             let tail = all.inter_arrivals.tail.expect("a tail");
             assert!((tail.exponent - exponent).abs() < 0.04, "{tail:?} {exponent} {whole}");
             assert!(tail.error < 0.02, "{tail:?}");
-            // The line goes through the bins.
+            // The line passes through the bins.
             let fits = |bin: &&InterArrivalBin| {
                 let line = tail.density(bin.middle(), all.inter_arrivals.count);
                 (bin.density(all.inter_arrivals.count) / line - 1.0).abs() < 0.15
@@ -364,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn poisson_processes_are_told_from_others() {
+    fn poisson_processes_are_distinguished_from_others() {
         let still = Synthetic::from(Cox { volatility: 0.0, ..Cox::SPROUT });
         let generate = |link: &Synthetic| link.generate(1, Span::from_secs(2000)).expect("a trace");
         let part = |trace: &Trace| Statistics::of(trace, SECOND).poisson_like.expect("enough");

@@ -1,21 +1,21 @@
-//! [`Trace`]: the opportunities themselves.
+//! [`Trace`]: a list of delivery opportunities.
 
 use exm_units::{Bytes, Instant, Rate, Span};
 use std::fmt;
 
-/// What one delivery opportunity carries: a packet of the Ethernet's largest size, as in Cellsim
-/// and in mahimahi.
+/// The size of a delivery opportunity: the largest Ethernet packet, as in Cellsim and mahimahi.
 pub const OPPORTUNITY: Bytes = Bytes::new(1500);
 
-/// The latest opportunity that a trace may have, 31 years after its start: so late that nothing
-/// real is refused, and so early that times of many laps still fit.
+/// The latest opportunity that a trace may have, 31 years after its start: late enough for any real
+/// trace, and early enough that times of many laps do not overflow.
 pub const MAX_TIME: Instant = Instant::from_nanos(1_000_000_000_000_000_000);
 
-/// Delivery opportunities, one after the other, repeated for ever.
+/// A sequence of delivery opportunities, repeated endlessly.
 ///
 /// Their times count from the start of the trace; several may coincide. The period is the time of
-/// the last: the second lap begins where the first one ends, so an opportunity at time zero of the
-/// second lap coincides with the last of the first. Mahimahi and Cellsim repeat a trace like this.
+/// the last one: the second lap begins where the first ends, so an opportunity at time zero of the
+/// second lap coincides with the last of the first. Mahimahi and Cellsim repeat traces in the same
+/// way.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Trace {
     /// Never empty, never decreasing, the last within 1 ns and [`MAX_TIME`].
@@ -25,21 +25,21 @@ pub struct Trace {
 /// Statistics of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// How many opportunities a lap has.
+    /// The number of opportunities in a lap.
     pub opportunities: usize,
-    /// How long a lap lasts.
+    /// The length of a lap.
     pub period: Span,
     /// Its mean rate.
     pub mean: Rate,
-    /// The longest time without an opportunity, across the end of a lap too: the worst outage.
+    /// The longest time without an opportunity, including across the end of a lap.
     pub longest_gap: Span,
 }
 
 impl Trace {
     /// A trace with opportunities at `times`.
     ///
-    /// Nothing where there are none, where time goes backwards, or where the last is at zero or
-    /// after [`MAX_TIME`].
+    /// None if there are none, if they are not in order, or if the last is at zero or after
+    /// [`MAX_TIME`].
     pub fn new(times: Vec<Instant>) -> Option<Trace> {
         let last = *times.last()?;
         let sound = last > Instant::ZERO && last <= MAX_TIME && times.is_sorted();
@@ -51,7 +51,7 @@ impl Trace {
         &self.times
     }
 
-    /// How long a lap lasts; never zero.
+    /// The length of a lap; never zero.
     pub fn period(&self) -> Span {
         self.times[self.times.len() - 1] - Instant::ZERO
     }
@@ -61,20 +61,20 @@ impl Trace {
         rate(in_bytes(self.times.len() as u64), self.period())
     }
 
-    /// How many opportunities come before `time`, in all laps.
+    /// The number of opportunities before `time`, over all laps.
     ///
     /// Takes time logarithmic in the trace's length, as the other counts do.
     pub fn count_before(&self, time: Instant) -> u64 {
         let period = self.period().as_nanos();
         let (lap, within) = (time.as_nanos() / period, time.as_nanos() % period);
-        // The end of a lap is also the start of the next one: what is there, is not before it.
+        // The end of a lap is also the start of the next: opportunities there are not before it.
         let (lap, within) = if within == 0 && lap > 0 { (lap - 1, period) } else { (lap, within) };
         let passed = self.times.partition_point(|&at| at.as_nanos() < within);
         lap.saturating_mul(self.times.len() as u64).saturating_add(passed as u64)
     }
 
-    /// When the opportunity of number `number`, from 0, is, counted over all laps;
-    /// [`Instant::MAX`] where that is after the end of time.
+    /// The time of opportunity `number`, counted from 0 over all laps; [`Instant::MAX`] if it is
+    /// later than that.
     pub fn opportunity(&self, number: u64) -> Instant {
         let length = self.times.len() as u64;
         let within = self.times[(number % length) as usize].as_nanos();
@@ -82,18 +82,18 @@ impl Trace {
         Instant::from_nanos(lap.saturating_add(within))
     }
 
-    /// How many opportunities there are from `from` on and before `to`.
+    /// The number of opportunities from `from` on and before `to`.
     pub fn count(&self, from: Instant, to: Instant) -> u64 {
         self.count_before(to).saturating_sub(self.count_before(from))
     }
 
-    /// How much could be delivered from `from` on and before `to`.
+    /// The capacity from `from` on and before `to`.
     pub fn capacity(&self, from: Instant, to: Instant) -> Bytes {
         in_bytes(self.count(from, to))
     }
 
-    /// What it offers in each window of length `window`, from `from` on and before `to`; a last
-    /// window that is not whole is left out. Nothing comes of a window of zero.
+    /// The capacity in each window of length `window`, from `from` on and before `to`; an
+    /// incomplete last window is left out. Empty if `window` is zero.
     pub fn rates(
         &self,
         from: Instant,
@@ -121,7 +121,7 @@ impl Trace {
     }
 }
 
-/// What so many opportunities carry.
+/// The size of this many opportunities.
 fn in_bytes(opportunities: u64) -> Bytes {
     Bytes::new(opportunities.saturating_mul(OPPORTUNITY.get()))
 }
@@ -135,7 +135,7 @@ pub(crate) fn rate(bytes: Bytes, time: Span) -> Rate {
 }
 
 impl fmt::Debug for Trace {
-    /// A trace has a million opportunities: only what it is like is printed.
+    /// A trace may have millions of opportunities, so only its summary is printed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Trace").field(&self.summary()).finish()
     }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_repeat_is_no_trace() {
+    fn traces_must_have_a_period() {
         assert!(Trace::new(vec![]).is_none());
         assert!(Trace::new(vec![at(0), at(0)]).is_none());
         assert!(Trace::new(vec![at(2), at(1)]).is_none());
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_in_integers() {
+    fn the_summary_is_exact() {
         let millis = [0, 0, 1, 5, 8].map(|ms| at(ms * 1_000_000)).to_vec();
         let trace = Trace::new(millis).expect("a trace");
         // 5 opportunities of 12 000 bits in 8 ms.
@@ -197,7 +197,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_counted_can_be_found(trace in traces(), number in 0u64..100) {
+        fn numbers_and_times_correspond(trace in traces(), number in 0u64..100) {
             let time = trace.opportunity(number);
             let after = time + Span::from_nanos(1);
             prop_assert!(trace.count_before(time) <= number);
@@ -205,7 +205,7 @@ mod tests {
         }
 
         #[test]
-        fn no_time_is_too_late(trace in traces(), time in any::<u64>()) {
+        fn the_largest_times_do_not_overflow(trace in traces(), time in any::<u64>()) {
             trace.count_before(at(time));
             trace.capacity(at(time), Instant::MAX);
             trace.opportunity(time);

@@ -2,11 +2,11 @@
 
 use core::fmt;
 
-/// The 64-bit FNV-1a hash of the bytes that are written to it (G. Fowler, L. Noll, K.-P. Vo; draft-eastlake-fnv).
-/// It is no cryptographic hash: it detects accidental differences, not forgeries.
+/// The 64-bit FNV-1a hash of the bytes written to it (G. Fowler, L. Noll, K.-P. Vo; draft-eastlake-fnv). It is
+/// not a cryptographic hash: it detects accidental differences, not forgeries.
 ///
-/// Hashes in files are of text with a documented grammar, never of `{:?}`, so that no compiler or library
-/// changes them.
+/// Stored hashes are computed over text with a documented grammar, never over `{:?}` output, so no compiler or
+/// library changes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fnv1a(u64);
 
@@ -30,7 +30,7 @@ impl Fnv1a {
         }
     }
 
-    /// As a number.
+    /// The hash as a number.
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -49,7 +49,7 @@ impl fmt::Write for Fnv1a {
     }
 }
 
-/// In 16 hexadecimal digits.
+/// Prints 16 hexadecimal digits.
 impl fmt::Display for Fnv1a {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_count_as_one() {
+    fn splitting_the_input_does_not_change_the_hash() {
         let mut hash = Fnv1a::new();
         hash.add(b"foo");
         hash.write_str("bar").expect("a hash takes any text");

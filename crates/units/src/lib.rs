@@ -9,7 +9,7 @@
 //! way people write it: `"150 ms"`, `"15 Mbps"`, `"64 kB"`. With the feature `serde` they are
 //! read from and written to files as such strings.
 //!
-//! Beside them stands [`Fnv1a`], the one hash by which the program's files are told apart.
+//! [`Fnv1a`] is the one hash that the program uses to identify its files.
 
 #![cfg_attr(not(test), no_std)]
 

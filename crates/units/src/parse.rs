@@ -13,7 +13,7 @@ pub struct ParseUnitError {
 }
 
 impl ParseUnitError {
-    /// `text` is not what is `expected`, a number and one of the `units` where there are any.
+    /// `text` is not the quantity `expected`: a number with one of `units`, if there are any.
     pub(crate) fn new(
         text: &str,
         expected: &'static str,
@@ -35,7 +35,7 @@ impl fmt::Display for ParseUnitError {
 
 impl core::error::Error for ParseUnitError {}
 
-/// The names alone of units and their sizes.
+/// The names from a list of units and their sizes.
 pub(crate) const fn names<const N: usize>(units: &[(&'static str, f64); N]) -> [&'static str; N] {
     let mut names = [""; N];
     let mut index = 0;
@@ -46,8 +46,8 @@ pub(crate) const fn names<const N: usize>(units: &[(&'static str, f64); N]) -> [
     names
 }
 
-/// Reads "NUMBER UNIT", the unit one of `names`, into a whole number of the smallest unit.
-/// Refuses what is negative, not finite, or too large for 64 bits.
+/// Reads "NUMBER UNIT", where the unit is one of `names`, into a whole number of the smallest unit.
+/// Rejects numbers that are negative, not finite, or too large for 64 bits.
 pub(crate) fn parse_scaled(
     text: &str,
     error: impl Fn() -> ParseUnitError,
@@ -68,8 +68,9 @@ pub(crate) fn parse_scaled(
     Ok(exact(number, scale as u64).unwrap_or(rounded(value)))
 }
 
-/// The whole number nearest to `value`, halves away from zero. Negative and NaN become zero, and what
-/// is too large becomes the largest. As `value.round() as u64`, which `core` does not have.
+/// Rounds `value` to the nearest whole number, halves away from zero. Negative values and NaN become
+/// zero; values that are too large become the maximum. Equivalent to `value.round() as u64`, which
+/// `core` does not have.
 pub(crate) fn rounded(value: f64) -> u64 {
     let whole = value as u64;
     // Exact: from 2^53 on there are no fractions left.
@@ -77,11 +78,11 @@ pub(crate) fn rounded(value: f64) -> u64 {
 }
 
 /// `number` times `scale`, to the nearest whole number, for a plain decimal number: a double would
-/// lose the last digits of what is beyond 2^53.
+/// lose the last digits of numbers above 2^53.
 fn exact(number: &str, scale: u64) -> Option<u64> {
     let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
     let digits = format!("{whole}{decimals}");
-    // So many that their product with the largest scale fits 128 bits.
+    // The number of digits whose product with the largest scale still fits in 128 bits.
     if digits.len() > 24 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
     }
@@ -141,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn rounding_keeps_to_the_edges() {
+    fn rounding_saturates_at_the_limits() {
         let edges =
             [0.0, -0.0, 0.5, 0.49999999999999994, 1.5, 2.5, 4503599627370495.5, 9007199254740993.0];
         let wild =
@@ -153,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rounding_is_that_of_std(value in prop::num::f64::ANY, small in -3.0..1e7) {
+        fn rounding_agrees_with_std(value in prop::num::f64::ANY, small in -3.0..1e7) {
             prop_assert_eq!(rounded(value), value.round() as u64);
             prop_assert_eq!(rounded(small), f64::round(small) as u64);
         }

@@ -10,7 +10,8 @@ use core::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rate(u64);
 
-/// A rate as written: in bits a second, or in packets, whose size is given elsewhere.
+/// A rate as written: in bits per second, or in packets per time, where the packet size is given
+/// elsewhere.
 ///
 /// ```
 /// use exm_units::{Bytes, Rate, RateText};
@@ -71,7 +72,7 @@ impl Rate {
         self.0 as f64 / (size.0 * 8_000) as f64
     }
 
-    /// How long `size` takes to transmit, to the nearest nanosecond, and never less than one;
+    /// How long it takes to transmit `size`, to the nearest nanosecond and at least one;
     /// [`Span::MAX`] at a rate of zero.
     pub fn service_time(self, size: Bytes) -> Span {
         let bit_nanos = u128::from(size.0) * 8_000_000_000;
@@ -82,9 +83,10 @@ impl Rate {
         }
     }
 
-    /// How many packets of `size` are `times` bandwidth-delay products of a path at this rate whose
-    /// propagation RTT is `rtt`: rounded up, and at least one. All buffers given in BDPs are sized by
-    /// this. `times` is rounded to a multiple of 10^-6; NaN and negative values count as zero.
+    /// The number of packets of `size` in `times` bandwidth-delay products of a path with this rate
+    /// and propagation RTT `rtt`: rounded up, and at least one. All buffers given in BDPs are sized
+    /// by this function. `times` is rounded to a multiple of 10^-6; NaN and negative values count as
+    /// zero.
     pub fn bandwidth_delay(self, rtt: Span, times: f64, size: Bytes) -> Packets {
         const STEPS: f64 = 1e6;
         // In bits, times 10^9 for the nanoseconds and 10^6 for the steps.
@@ -213,7 +215,8 @@ const BYTE_NAMES: [(&str, f64); 10] = [
     ("GiB", 1_073_741_824.0),
 ];
 const RATE: &str = "a rate such as \"15 Mbps\"";
-/// So many packets of any size still make a rate of 64 bits.
+/// The largest number of packets per unit of time: for packets of any size the rate still fits in 64
+/// bits.
 const MOST_PACKETS_PER_MS: f64 = 1e9;
 const RATE_NAMES: [(&str, f64); 10] = [
     ("bps", 1.0),
@@ -228,7 +231,7 @@ const RATE_NAMES: [(&str, f64); 10] = [
     ("packets/s", 1e-3),
     ("packets/ms", 1.0),
 ];
-/// How many of them count bits.
+/// The number of those units that count bits.
 const BIT_RATES: usize = 8;
 const PACKET_NAMES: [(&str, f64); 3] = [("packet", 1.0), ("packets", 1.0), ("pkt", 1.0)];
 
@@ -267,7 +270,7 @@ impl FromStr for RateText {
     }
 }
 
-/// Packets count [`Bytes::PACKET`] each.
+/// Packets count as [`Bytes::PACKET`] each.
 impl FromStr for Rate {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Rate, ParseUnitError> {
@@ -343,7 +346,7 @@ impl fmt::Debug for Probability {
     }
 }
 
-/// Read as parsed.
+/// Deserialised as its `FromStr` parses it.
 #[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for RateText {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<RateText, D::Error> {
@@ -363,7 +366,7 @@ impl serde::Serialize for Probability {
     }
 }
 
-/// A probability may be written as a number as well: 0.01.
+/// A probability may also be written as a plain number: 0.01.
 #[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for Probability {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Probability, D::Error> {

@@ -194,7 +194,8 @@ impl Sub for Instant {
     }
 }
 
-/// Names of spans and their lengths in nanoseconds; the printed ones from long to short.
+/// Names of units of time and their lengths in nanoseconds; those used for printing, from long to
+/// short.
 const SPAN_UNITS: &[(&str, f64)] = &[("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
 const SPAN_NAMES: [(&str, f64); 8] = [
     ("ns", 1.0),

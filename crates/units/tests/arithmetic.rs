@@ -22,7 +22,7 @@ fn bandwidth_delay_products_are_whole_packets_rounded_up() {
     for (mbps, rtt_ms, times, packets) in [
         (15.0, 150, 1.0, 188),
         (15.0, 150, 0.001, 1),
-        // 83 1/3 packets, one and a half times: no rounding of the third makes it 126.
+        // 83 1/3 packets times 1.5: rounding the third first would give 126.
         (10.0, 100, 1.5, 125),
         (10.0, 50, 1.2, 50),
         (24.0, 100, 0.005, 1),
@@ -76,7 +76,11 @@ fn service_times_are_exact() {
     assert_eq!(Rate::from_mbps(12.0).service_time(packet), Span::from_millis(1));
     assert_eq!(Rate::from_bps(7).service_time(Bytes::new(1)), Span::from_nanos(1_142_857_143));
     assert_eq!(Rate::from_bps(0).service_time(packet), Span::MAX, "never");
-    assert_eq!(Rate::from_bps(u64::MAX).service_time(packet), Span::from_nanos(1), "not at once");
+    assert_eq!(
+        Rate::from_bps(u64::MAX).service_time(packet),
+        Span::from_nanos(1),
+        "at least one nanosecond"
+    );
     assert_eq!(Rate::from_bps(1).service_time(Bytes::new(u64::MAX)), Span::MAX);
 }
 

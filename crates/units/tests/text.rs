@@ -1,4 +1,4 @@
-//! Units as text: what is read, what is refused, and that nothing is lost on the way.
+//! Units as text: what parses, what is rejected, and that printing and parsing lose nothing.
 
 use exm_units::{Bytes, Instant, Packets, Probability, Rate, RateText, Span};
 use proptest::prelude::*;
@@ -62,7 +62,7 @@ fn rates_bytes_packets_and_probabilities_are_read() {
 }
 
 #[test]
-fn what_is_no_quantity_is_refused_with_an_example() {
+fn invalid_quantities_are_rejected_with_an_example() {
     let span = "a duration such as \"150 ms\" or \"5 s\": give a number from 0 up and one of ns, us, \
                 µs, ms, s, sec, min, h";
     for text in ["", "5", "s", "5 parsecs", "-1 s", "nan s", "inf s", "1e300 s", "1,5 s", "5 m"] {
@@ -90,10 +90,10 @@ fn what_is_no_quantity_is_refused_with_an_example() {
         assert_eq!(error::<Probability>(text), format!("\"{text}\" is not {probability}"));
     }
     let long = "x".repeat(1000);
-    assert!(error::<Span>(&long).len() < 220, "only the beginning of a long text is repeated");
+    assert!(error::<Span>(&long).len() < 220, "a long text is truncated in the message");
 }
 
-/// What errors list is understood.
+/// Every unit that an error lists is accepted.
 #[test]
 fn every_unit_is_accepted() {
     for unit in Span::UNITS {

@@ -1,10 +1,10 @@
-//! [`Aggregation`]: acknowledgements that come many at a time.
+//! [`Aggregation`]: ACKs that arrive in bursts.
 
 use exm_units::Instant;
 
-/// How many packets more than the bandwidth accounts for are acknowledged at once, for which a window
-/// has to leave room (section 5.5.9 of draft-ietf-ccwg-bbr-06). Links that deliver in bursts, cellular
-/// and wireless ones, do that.
+/// How many packets beyond what the bandwidth accounts for are acknowledged in a burst; the window
+/// must leave room for them (section 5.5.9 of draft-ietf-ccwg-bbr-06). Links that deliver in bursts,
+/// such as cellular and Wi-Fi links, cause this.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Aggregation {
     extra: ExtraAcked,
@@ -29,8 +29,8 @@ impl Aggregation {
         self.began = now;
     }
 
-    /// `acked` packets are acknowledged at `now`, of which the window `cwnd` may count. Before the
-    /// bandwidth is found (`full_bw_reached`) what was seen is forgotten within a round trip.
+    /// `acked` packets are acknowledged at `now`; at most `cwnd` of them count. Until the bandwidth is
+    /// found (`full_bw_reached`), samples are forgotten within a round trip.
     pub(crate) fn update(&mut self, now: Instant, acked: f64, path: &Path) {
         let interval = now.saturating_since(self.began);
         let mut expected = path.bw * interval.as_secs_f64();
@@ -45,7 +45,7 @@ impl Aggregation {
     }
 }
 
-/// What a flow knows of its path as acknowledgements come.
+/// What a flow knows of its path when an ACK arrives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     pub(crate) bw: f64,
@@ -54,8 +54,8 @@ pub(crate) struct Path {
     pub(crate) full_bw_reached: bool,
 }
 
-/// Section 2.12: `ExtraAckedFilterLen` is ten round trips, kept as two halves of five, so that the
-/// maximum is one of the last five to ten; in Startup it is one of the last.
+/// Section 2.12: `ExtraAckedFilterLen` is ten round trips, kept as two halves of five, so the maximum
+/// covers the last five to ten; in Startup it covers the last one only.
 #[derive(Clone, Copy, Debug, Default)]
 struct ExtraAcked {
     current: f64,
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_at_once_is_extra_and_what_comes_in_time_is_not() {
+    fn only_acks_ahead_of_the_bandwidth_are_extra() {
         let at = |ms| Instant::ZERO + Span::from_millis(ms);
         let path =
             |round_count| Path { bw: 1000.0, cwnd: 30.0, round_count, full_bw_reached: true };

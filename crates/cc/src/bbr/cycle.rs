@@ -1,5 +1,5 @@
-//! The states in which the path is probed: Startup and Drain, then round and round through the
-//! four of ProbeBW (sections 5.3.1 to 5.3.3).
+//! The states that probe the path: Startup and Drain, then the four states of ProbeBW in turn
+//! (sections 5.3.1 to 5.3.3).
 
 use super::Bbr;
 use super::loss::Loss;
@@ -17,7 +17,8 @@ const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 const MAX_DRAIN_ROUNDS: u64 = 3;
 /// Section 5.3.3.8.3: `T_reno`, the most round trips between two probes.
 const MAX_RENO_ROUNDS: f64 = 63.0;
-/// Section 5.3.3.8.3: `T_bbr`, the least time between two probes in seconds; up to one is added.
+/// Section 5.3.3.8.3: `T_bbr`, the least time between two probes in seconds; up to one second is
+/// added.
 const MIN_PROBE_WAIT: f64 = 2.0;
 
 /// Section 2.14: which part of a probe the ACKs arriving now belong to.
@@ -30,7 +31,7 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// Where the flow stands.
+/// The state of the probing cycle.
 #[derive(Clone, Debug)]
 pub(super) struct Cycle {
     pub(super) state: State,
@@ -111,7 +112,8 @@ impl Bbr {
         }
     }
 
-    /// Section 5.3.1.3: a round trip since the first loss is over, and its losses were too many.
+    /// Section 5.3.1.3: the round trip of the first loss is over, and too many packets were lost in
+    /// it.
     fn check_startup_high_loss(&mut self, sample: &Sample) {
         if !self.model.loss_round_start {
             return;
@@ -210,8 +212,8 @@ impl Bbr {
         }
     }
 
-    /// Section 5.3.3.9. In flight counts what this acknowledgement took out: a full window is one
-    /// packet short just after it.
+    /// Section 5.3.3.9. In flight includes what this ACK acknowledged: just after it, a full window
+    /// is one packet short.
     fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
         let limit = self.loss.inflight_longterm;
         if self.loss.prev_probe_too_high && sample.prior_inflight >= libm::floor(limit) {
@@ -226,7 +228,7 @@ impl Bbr {
         self.cycle.full_bw_now
     }
 
-    /// Section 5.3.3.9; true where it has already changed the state.
+    /// Section 5.3.3.9; true if it has already changed the state.
     fn adapt_long_term_model(&mut self, sample: &Sample) -> bool {
         if self.cycle.ack_phase == AckPhase::ProbeStarting && self.model.round_start {
             self.cycle.ack_phase = AckPhase::ProbeFeedback;

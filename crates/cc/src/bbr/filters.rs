@@ -16,8 +16,8 @@ impl MaxBw {
         self.current = self.current.max(bw);
     }
 
-    /// Section 5.5.6: a cycle is over. One without samples is not counted, lest a flow forgets the
-    /// bandwidth that it had no data to measure again.
+    /// Section 5.5.6: a cycle is over. A cycle without samples is not counted; otherwise a flow
+    /// without data to send would forget its bandwidth.
     pub(super) fn advance(&mut self) {
         if self.current > 0.0 {
             (self.last, self.current) = (self.current, 0.0);
@@ -25,7 +25,7 @@ impl MaxBw {
     }
 }
 
-/// Chance from a seed: SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+/// Random numbers from a seed: SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

@@ -1,5 +1,5 @@
-//! What losses teach, in probing and outside it, and how a false one is undone: sections 5.5.10,
-//! 5.5.11 and 5.6.4.4.
+//! How losses limit the model, in probing and outside it, and how a spurious one is undone:
+//! sections 5.5.10, 5.5.11 and 5.6.4.4.
 
 use super::model::{BETA, Sample};
 use super::state::State;
@@ -9,10 +9,10 @@ use exm_units::Instant;
 
 /// Section 2.8: `LossThresh`, the part of a flight that may be lost.
 const LOSS_THRESH: f64 = 0.02;
-/// Section 2.8: `Headroom`, the part of the long-term volume left to others while cruising.
+/// Section 2.8: `Headroom`, the part of the long-term volume left to other flows while cruising.
 const HEADROOM: f64 = 0.15;
 
-/// What is known of losses.
+/// The losses seen.
 #[derive(Clone, Debug)]
 pub(super) struct Loss {
     /// `C.lost` as of the last acknowledgement.
@@ -63,8 +63,8 @@ impl Loss {
     }
 }
 
-/// Section 5.5.10.2: `InflightAtLoss`, the volume at which losses first were too many: within the
-/// `newly_lost` packets, where the threshold was crossed.
+/// Section 5.5.10.2: `InflightAtLoss`, the volume at which losses first exceeded the threshold,
+/// which happened within the `newly_lost` packets.
 fn inflight_at_loss(sample: &Sample, newly_lost: f64) -> f64 {
     let inflight_prev = sample.tx_in_flight - newly_lost;
     let lost_prev = sample.lost - newly_lost;
@@ -81,9 +81,9 @@ impl Bbr {
         self.model.note_loss();
     }
 
-    /// Section 5.5.10.2: `HandleLostPacket`, for all that are deemed lost since the last
-    /// acknowledgement. The host reports how many, not which; the packet acknowledged now left
-    /// shortly after them, and stands for them.
+    /// Section 5.5.10.2: `HandleLostPacket`, for all packets deemed lost since the last ACK. The
+    /// host reports how many, not which; the packet acknowledged now was sent shortly after them
+    /// and stands for them.
     pub(super) fn note_lost_packets(&mut self, sample: &Sample) {
         let Some(total) = sample.total_lost else { return };
         let newly_lost = total.saturating_sub(self.loss.total) as f64;
@@ -141,7 +141,7 @@ impl Bbr {
         self.model.note_loss();
     }
 
-    /// Section 5.6.4.4: a window for one packet, all before it being deemed lost.
+    /// Section 5.6.4.4: a window of one packet, because all packets before it are deemed lost.
     pub(super) fn enter_timeout(&mut self, now: Instant) {
         if self.loss.timeout_at.is_none() {
             self.save_state_upon_loss();
@@ -151,8 +151,8 @@ impl Bbr {
         self.cwnd = 1.0;
     }
 
-    /// Section 5.6.4.4: recovery ends as the host says, that from a timeout no sooner than with
-    /// the first packet sent after it.
+    /// Section 5.6.4.4: recovery ends when the host says so; recovery from a timeout ends no sooner
+    /// than with the first packet sent after it.
     pub(super) fn leave_recovery(&mut self, ack: &Ack) {
         let timed_out = self.loss.timeout_at.is_some_and(|at| ack.sent_at < at);
         if self.loss.recovering && !ack.recovering && !timed_out {

@@ -1,5 +1,5 @@
-//! [`Bbr`]: a model of the path, the bandwidth and round-trip time of it, instead of a reaction to
-//! losses (draft-ietf-ccwg-bbr-06, BBR version 3).
+//! [`Bbr`]: a controller that models the bandwidth and round-trip time of its path instead of
+//! reacting to losses (draft-ietf-ccwg-bbr-06, BBR version 3).
 //!
 //! The sections named here and in the modules below are those of that draft, and so are the names
 //! of variables. All volumes are packets, all rates packets a second.
@@ -27,16 +27,16 @@ use state::State;
 
 /// Section 5.6.4.3: `MinPipeCwnd`, the window that keeps packets and acknowledgements moving.
 const MIN_PIPE_CWND: f64 = 4.0;
-/// Section 5.6.2: `PacingMarginPercent`, the part of the bandwidth that is left unused.
+/// Section 5.6.2: `PacingMarginPercent`, the part of the bandwidth left unused.
 const PACING_MARGIN: f64 = 0.01;
 /// Section 5.6.2: the round-trip time assumed until one is known.
 const NOMINAL_RTT: Span = Span::from_millis(1);
 
 /// BBR, version 3, as of draft-ietf-ccwg-bbr-06 (July 2026).
 ///
-/// It sets window and pace from what the network was seen to deliver, and so asks its host for
-/// [delivery samples](crate::Delivery) and to leave the window alone during recovery. What it
-/// draws by lot, the time until it probes for bandwidth again, comes from its seed.
+/// It sets window and pacing rate from the delivery rates it measured. It therefore asks its host
+/// for [delivery samples](crate::Delivery) and to leave the window alone during recovery. Its one
+/// random choice, the time until it probes for bandwidth again, is drawn from its seed.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     random: Random,
@@ -48,7 +48,7 @@ pub struct Bbr {
     cwnd: f64,
     /// `C.pacing_rate`.
     pacing_rate: f64,
-    /// Whether the pacing rate is from a round-trip time, measured or of the handshake.
+    /// Whether the pacing rate was computed from an RTT, measured or from the handshake.
     paced_by_rtt: bool,
     /// The last good window, before recovery or ProbeRTT.
     prior_cwnd: f64,
@@ -104,7 +104,7 @@ impl Bbr {
         self.note_idleness(ack);
     }
 
-    /// Section 5.6.2, before there is any bandwidth to go by.
+    /// Section 5.6.2, before there is any bandwidth estimate.
     fn init_pacing_rate(&mut self, rtt: Span) {
         let nominal = self.initial_cwnd / rtt.as_secs_f64();
         self.pacing_rate = State::Startup.pacing_gain() * nominal;
@@ -130,8 +130,8 @@ impl Bbr {
         gain * bw * self.model.min_rtt.as_secs_f64()
     }
 
-    /// Section 5.6.4.2: `QuantizationBudget`. The host sends single packets, so that there is no
-    /// budget for offloading.
+    /// Section 5.6.4.2: `QuantizationBudget`. The host sends single packets, so there is no offload
+    /// budget.
     fn quantization_budget(&self, inflight_cap: f64) -> f64 {
         let probing = if self.cycle.state == State::Up { 2.0 } else { 0.0 };
         inflight_cap.max(MIN_PIPE_CWND) + probing
@@ -186,9 +186,9 @@ impl Bbr {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
     }
 
-    /// Section 5.4.1: the next packet restarts the flow where nothing is in flight and nothing is
-    /// to be sent. The host reports ACKs only, so the restart is prepared at the last
-    /// one before it.
+    /// Section 5.4.1: the next packet restarts the flow if nothing is in flight and there is
+    /// nothing to send. The host reports only ACKs, so the restart is prepared at the last ACK
+    /// before it.
     fn note_idleness(&mut self, ack: &Ack) {
         if ack.in_flight == Packets::ZERO && ack.app_limited {
             self.idle_restart = true;
@@ -214,7 +214,8 @@ impl Default for Bbr {
 
 impl Controller for Bbr {
     fn on_start(&mut self, start: &Start) -> Decision {
-        // Chance goes on from flow to flow: one that starts again draws anew.
+        // The random stream continues from flow to flow: a flow that starts again draws new
+        // numbers.
         *self = Bbr::starting(start, self.random.clone());
         self.decision()
     }
@@ -235,7 +236,7 @@ impl Controller for Bbr {
             // Section 3.7: no particular response to marks, but they count as congestion.
             CongestionKind::Marked => self.note_loss(),
             CongestionKind::Spurious => self.undo(),
-            // It paces what follows an idle time, as in Linux, and needs no smaller window.
+            // It paces what follows an idle time, as in Linux, and so needs no smaller window.
             CongestionKind::Idle => {}
         }
         self.decision()

@@ -6,15 +6,15 @@ use crate::controller::{Ack, Delivery};
 use crate::window::acked;
 use exm_units::{Instant, Span};
 
-/// Section 2.8: `Beta`, to which a signal of congestion may cut the model in a round trip.
+/// Section 2.8: `Beta`, the factor to which a congestion signal may cut the model in a round trip.
 pub(super) const BETA: f64 = 0.7;
 
-/// What an acknowledgement says: `RS`, section 4.1.2.1.3, and of the connection `C` what it needs.
+/// What an ACK reports: `RS`, section 4.1.2.1.3, and the parts of the connection state `C` needed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) now: Instant,
     pub(super) sent_at: Instant,
-    /// Nothing where nothing is newly acknowledged.
+    /// None if nothing is newly acknowledged.
     pub(super) rtt: Option<Span>,
     pub(super) newly_acked: f64,
     /// `C.delivered`.
@@ -26,7 +26,7 @@ pub(super) struct Sample {
     /// `RS.delivery_rate`; zero where it is unknown.
     pub(super) delivery_rate: f64,
     pub(super) is_app_limited: bool,
-    /// `C.lost`; nothing without a delivery sample.
+    /// `C.lost`; none without a delivery sample.
     pub(super) total_lost: Option<u64>,
     /// `RS.lost`, since the packet was sent.
     pub(super) lost: f64,
@@ -34,13 +34,13 @@ pub(super) struct Sample {
     /// `C.inflight` before and after.
     pub(super) prior_inflight: f64,
     pub(super) inflight: f64,
-    /// As the packet left or as this acknowledgement came, the window was full.
+    /// Whether the window was full when the packet was sent or when this ACK arrived.
     pub(super) fills_cwnd: bool,
 }
 
 impl Sample {
-    /// What `ack` says to a flow of which `delivered` packets were delivered before, its window
-    /// `cwnd`; it is limited by the application also where `limited` says so.
+    /// The sample in `ack`, for a flow with a window of `cwnd` of which `delivered` packets were
+    /// delivered before. `limited` marks it as application-limited even if the host does not.
     pub(super) fn new(ack: &Ack, delivered: u64, cwnd: f64, limited: bool) -> Sample {
         let newly_acked = acked(ack);
         let inflight = ack.in_flight.get() as f64;
@@ -70,7 +70,7 @@ impl Sample {
     }
 }
 
-/// The path as the flow knows it.
+/// The flow's model of its path.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     /// `C.delivered` as of the last acknowledgement.
@@ -78,7 +78,7 @@ pub(super) struct Model {
     max_bw: MaxBw,
     pub(super) bw_shortterm: f64,
     pub(super) inflight_shortterm: f64,
-    /// `BBR.bw`: the least of the two bandwidths above.
+    /// `BBR.bw`: the smaller of the two bandwidths above.
     pub(super) bw: f64,
     /// [`Span::MAX`] before the first sample.
     pub(super) min_rtt: Span,
@@ -160,7 +160,7 @@ impl Model {
         self.inflight_latest = 0.0;
     }
 
-    /// Section 5.5.10.2: a loss, and with the first a round trip that ends as it is acknowledged.
+    /// Section 5.5.10.2: a loss; the first one starts a round trip for counting losses.
     pub(super) fn note_loss(&mut self) {
         if !self.is_loss_in_round {
             self.loss_round_delivered = self.delivered;

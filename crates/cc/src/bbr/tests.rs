@@ -157,9 +157,10 @@ fn a_wider_link_is_found_and_a_narrower_one_too() {
 }
 
 #[test]
-fn a_narrower_link_behind_an_endless_buffer_is_never_found() {
-    // The draft's own (docs/deviations.md): nothing is lost, and ProbeRTT, every five seconds, ends
-    // each probe before it counts, and leaves a queue that it takes for the path.
+fn a_narrower_link_behind_an_unlimited_buffer_is_never_found() {
+    // A property of the draft (docs/deviations.md): nothing is lost, and ProbeRTT, every five
+    // seconds, ends each probe before it counts and leaves a queue that it takes for the path's
+    // propagation delay.
     let mut cc = watched(1);
     pipe(u64::MAX).then(at(8000), 125.0).run(&mut cc, Span::from_secs(60), |_| {});
     let later = cc.states.iter().filter(|&&(since, _)| since > at(8000));

@@ -1,28 +1,28 @@
-//! [`LongTerm`]: the long-term bandwidth, by which Linux's BBR lives with token-bucket policers.
+//! [`LongTerm`]: the long-term bandwidth, with which Linux's BBR adapts to token-bucket policers.
 //!
-//! The draft does not have it; it is a part of Linux's BBR since the first release. A policer lets bursts
-//! through and then drops what exceeds its rate, so that the largest delivery rate of the last round
-//! trips is more than it grants. Where two intervals in a row, each of four round trips or more and
-//! from loss to loss, lose a fifth and deliver equally fast, that rate is taken for the policer's and
-//! kept for 48 round trips. Several flows that overflow a shallow buffer meet the same conditions: in
-//! Startup above all, and those with the least share of the bandwidth most of all.
+//! The draft does not have it; it has been part of Linux's BBR since the first release. A policer lets
+//! bursts through and then drops what exceeds its rate, so the largest delivery rate of the last round
+//! trips exceeds what it allows. If two consecutive intervals, each from loss to loss and at least four
+//! round trips long, lose a fifth and deliver at the same rate, that rate is taken for the policer's and
+//! kept for 48 round trips. Several flows that overflow a shallow buffer meet the same conditions: above
+//! all in Startup, and most often those with the smallest share of the bandwidth.
 
 use exm_units::Instant;
 
-/// An interval takes so many round trips at least (`lt_intvl_min_rtts`), and four times as many at
-/// most.
+/// An interval lasts at least this many round trips (`lt_intvl_min_rtts`), and at most four times as
+/// many.
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
-/// Fewer packets lost for each one delivered are no policer's doing (`lt_loss_thresh`).
+/// With fewer packets lost per packet delivered, no policer is suspected (`lt_loss_thresh`).
 const LOSS_THRESHOLD: f64 = 50.0 / 256.0;
-/// Rates of two intervals that differ by no more than this part of the first are equal
+/// The rates of two intervals are equal if they differ by no more than this part of the first
 /// (`lt_bw_ratio`), or by no more than this many bits a second (`lt_bw_diff`).
 const EQUAL_RATIO: f64 = 1.0 / 8.0;
 const EQUAL_BITS: f64 = 4000.0;
-/// For so many round trips in ProbeBW the rate is kept (`lt_bw_max_rtts`).
+/// How many round trips in ProbeBW the rate is kept for (`lt_bw_max_rtts`).
 const KEPT_ROUNDS: u32 = 48;
 
-/// What an acknowledgement says about losses.
+/// What an ACK reports about losses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) now: Instant,
@@ -35,7 +35,7 @@ pub(super) struct Seen {
     pub(super) round_start: bool,
 }
 
-/// Looks for a policer, and keeps to its rate for a while.
+/// Detects a policer, and keeps to its rate for a while.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LongTerm {
     phase: Phase,
@@ -49,10 +49,10 @@ pub(super) struct LongTerm {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Phase {
-    /// Until something is lost.
+    /// Until a loss.
     #[default]
     Waiting,
-    /// With the rate of the interval before, if there was one.
+    /// Measuring an interval, with the rate of the one before, if any.
     Sampling(Option<f64>),
     /// The rate is in use.
     Using(f64),
@@ -72,7 +72,7 @@ impl LongTerm {
         }
     }
 
-    /// Takes an acknowledgement in. Returns whether the rate was kept long enough, and is dropped.
+    /// Processes an ACK. Returns true if the rate was kept long enough and is now dropped.
     pub(super) fn update(&mut self, seen: &Seen, probing_bw: bool, packet_bits: f64) -> bool {
         match self.phase {
             Phase::Using(_) => return self.expires(probing_bw && seen.round_start),
@@ -80,7 +80,7 @@ impl LongTerm {
             Phase::Waiting => self.begin(seen, None),
             Phase::Sampling(_) => {}
         }
-        // What an application limits says nothing about the network.
+        // Rates limited by the application say nothing about the network.
         if seen.is_app_limited {
             self.reset();
             return false;
@@ -108,7 +108,7 @@ impl LongTerm {
         expired
     }
 
-    /// An interval begins, after one of the rate `before`.
+    /// An interval begins, after one with the rate `before`.
     fn begin(&mut self, seen: &Seen, before: Option<f64>) {
         *self = LongTerm {
             phase: Phase::Sampling(before),
@@ -119,7 +119,7 @@ impl LongTerm {
         };
     }
 
-    /// A loss ends the interval, if enough was lost in it.
+    /// A loss ends the interval if enough was lost in it.
     fn consider(&mut self, seen: &Seen, packet_bits: f64) {
         let delivered = seen.delivered.saturating_sub(self.delivered) as f64;
         let lost = seen.lost.saturating_sub(self.lost) as f64;
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use exm_units::Span;
 
-    /// A flow of so many packets a round trip of 100 ms, of which each round trip loses some.
+    /// A flow that sends this many packets in each round trip of 100 ms and loses some of them.
     #[derive(Default)]
     struct Rounds {
         long_term: LongTerm,
@@ -155,8 +155,8 @@ mod tests {
     }
 
     impl Rounds {
-        /// Round trips that each deliver `delivered` packets and lose `lost`; the number of them after
-        /// which the rate in use, or that there is none, changed first.
+        /// Simulates round trips that each deliver `delivered` packets and lose `lost`. Returns the
+        /// number of them after which the rate in use first changed.
         fn until_change(&mut self, delivered: u64, lost: u64) -> Option<u32> {
             let before = self.long_term.bw();
             (1..=100).find(|_| {
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn two_equal_intervals_that_lose_a_fifth_make_a_policer() {
         let mut rounds = Rounds::default();
-        assert_eq!(rounds.until_change(50, 0), None, "waits for a loss");
+        assert_eq!(rounds.until_change(50, 0), None, "no interval begins without a loss");
         // An interval begins with the first round trip, and the second after four more.
         assert_eq!(rounds.until_change(50, 10), Some(8));
         assert_eq!(rounds.long_term.bw(), Some(500.0), "50 packets in 100 ms");
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_application_limits_begins_anew() {
+    fn an_application_limited_sample_restarts_detection() {
         let mut rounds = Rounds::default();
         let mut seen = Seen {
             now: Instant::ZERO,

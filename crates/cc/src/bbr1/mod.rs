@@ -2,8 +2,8 @@
 //! (draft-cardwell-iccrg-bbr-congestion-control-00, BBR version 1).
 //!
 //! The sections named here are those of that draft, and so are the names of variables. All volumes
-//! are packets, all rates packets a second; where the draft speaks of bits, a packet has
-//! [`PACKET_BITS`]. What Linux does beyond the draft says so.
+//! are packets, all rates packets a second; where the draft has bits, a packet counts as
+//! [`PACKET_BITS`]. What Linux adds to the draft is marked so.
 
 mod long_term;
 mod model;
@@ -32,21 +32,21 @@ const MIN_PIPE_CWND: f64 = 4.0;
 const PROBE_RTT_DURATION: Span = Span::from_millis(200);
 /// Section 4.2.1: the round-trip time assumed until one is known.
 const NOMINAL_RTT: Span = Span::from_millis(1);
-/// Linux: the part of the bandwidth that is left unused, so that a queue goes away in time.
+/// Linux: the part of the bandwidth left unused, so that a queue eventually drains.
 const PACING_MARGIN: f64 = 0.01;
 /// The bits of a packet on the wire: 1500 bytes.
 const PACKET_BITS: f64 = 12_000.0;
-/// Section 4.2.2: below the first of these paces, in bits a second, packets are sent one at a time,
-/// below the second two at a time.
+/// Section 4.2.2: below the first of these pacing rates, in bits a second, packets are sent one at a
+/// time, below the second two at a time.
 const QUANTUM_RATES: [f64; 2] = [1.2e6, 24e6];
-/// Section 4.2.2: beyond them, the packets of so many seconds are, up to 64 kB.
+/// Section 4.2.2: above them, a quantum is this many seconds of packets, up to 64 kB.
 const QUANTUM_TIME: f64 = 1e-3;
 const QUANTUM_MOST: f64 = 64e3 * 8.0 / PACKET_BITS;
-/// Section 4.2.3.2: so many quanta are in flight on top of the bandwidth-delay product, for the
-/// hosts at both ends to work on.
+/// Section 4.2.3.2: this many quanta are in flight beyond the bandwidth-delay product, to keep the
+/// hosts at both ends busy.
 const QUANTA: f64 = 3.0;
 
-/// What the flow is about: section 4.3.
+/// The state machine of section 4.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Startup,
@@ -77,10 +77,10 @@ impl State {
 
 /// BBR, version 1.
 ///
-/// Like [`Bbr`](crate::Bbr), the version that followed, it sets window and pace from what the
-/// network was seen to deliver; losses teach it nothing. It asks its host for
-/// [delivery samples](crate::Delivery) and to leave the window alone during recovery. What it draws
-/// by lot, where in the gain cycle it begins, comes from its seed.
+/// Like [`Bbr`](crate::Bbr), its successor, it sets window and pacing rate from the delivery rates it
+/// measured, but it ignores losses. It asks its host for [delivery samples](crate::Delivery) and to
+/// leave the window alone during recovery. Its one random choice, the phase in which the gain cycle
+/// begins, is drawn from its seed.
 #[derive(Clone, Debug)]
 pub struct Bbr1 {
     random: Random,
@@ -102,20 +102,20 @@ pub struct Bbr1 {
     idle_restart: bool,
 }
 
-/// How far ProbeRTT is.
+/// The progress of ProbeRTT.
 #[derive(Clone, Copy, Debug, Default)]
 struct Probe {
     done_stamp: Option<Instant>,
     round_done: bool,
 }
 
-/// What losses have it do.
+/// The response to losses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recovery {
     /// Whether losses are being repaired.
     active: bool,
-    /// Until a packet is acknowledged that was sent when so many were delivered, no more is sent
-    /// than leaves the network.
+    /// Packet conservation: until a packet sent when this many were delivered is acknowledged, no
+    /// more is sent than leaves the network.
     packet_conservation: Option<u64>,
     /// When the last timeout was, until a packet sent after it is acknowledged.
     timeout_at: Option<Instant>,
@@ -183,8 +183,8 @@ impl Bbr1 {
         }
     }
 
-    /// Section 4.2.2: `send_quantum`. The host sends single packets; of the quantum there is the
-    /// room in the window.
+    /// Section 4.2.2: `send_quantum`. The host sends single packets, so only the room for the quantum
+    /// in the window matters.
     fn send_quantum(&self) -> f64 {
         let rate = self.pacing_rate * PACKET_BITS;
         match QUANTUM_RATES.iter().position(|&below| rate < below) {
@@ -195,12 +195,12 @@ impl Bbr1 {
     }
 
     /// Section 4.2.3.2: `BBRInflight`. Linux rounds up to an even number, since every second packet
-    /// is acknowledged, and adds two while it probes, lest a small window does not probe at all.
+    /// is acknowledged, and adds two while it probes so that a small window probes at all.
     fn inflight(&self, gain: f64) -> f64 {
         self.inflight_at(self.model.btl_bw(), gain, 0.0)
     }
 
-    /// The same at the bandwidth `bw` with room for `extra` packets.
+    /// The same at the bandwidth `bw`, with room for `extra` packets.
     fn inflight_at(&self, bw: f64, gain: f64, extra: f64) -> f64 {
         let Some(rtprop) = self.model.rtprop() else { return self.initial_cwnd };
         let estimated_bdp = bw * rtprop.as_secs_f64();
@@ -209,14 +209,14 @@ impl Bbr1 {
         2.0 * libm::ceil(inflight / 2.0) + probing
     }
 
-    /// Linux: not what is in flight counts, but what will be at the next send. That is half a
-    /// quantum away on average; and while it probes, the quantum then sent counts too.
+    /// Linux: not the packets in flight now, but those in flight at the next send. That is half a
+    /// quantum away on average; while it probes, the quantum sent then counts too.
     fn inflight_at_next_send(&self, inflight: f64) -> f64 {
         let half = self.send_quantum() / 2.0;
         if self.pacing_gain() > 1.0 { inflight + half } else { inflight - half }
     }
 
-    /// Section 4.2.3.6. Linux: with room for what is acknowledged at once, when the pipe is full.
+    /// Section 4.2.3.6. Linux: with room for aggregated ACKs once the pipe is full.
     fn set_cwnd(&mut self, sample: &Sample) {
         // Section 4.2.3.4: `BBRModulateCwndForRecovery`.
         self.cwnd = (self.cwnd - sample.lost).max(1.0);
@@ -251,11 +251,11 @@ impl Bbr1 {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
     }
 
-    /// Section 4.2.3.4: what is in flight, and what left with the ACK that reported the
-    /// loss, may be in flight, for a round trip.
+    /// Section 4.2.3.4: for a round trip, the window is what is in flight plus what left with the ACK
+    /// that reported the loss.
     ///
-    /// Linux looks at the state of the connection once an acknowledgement. Where the one that ends a
-    /// recovery reports the next loss, it sees one recovery, and conserves no packets for the second.
+    /// Linux looks at the state of the connection once per ACK. If the ACK that ends a recovery
+    /// reports the next loss, it sees one recovery and does not conserve packets for the second.
     /// Flows that overflow a buffer together are in that state most of the time.
     fn enter_fast_recovery(&mut self, congestion: &Congestion) {
         self.save_cwnd();
@@ -267,21 +267,21 @@ impl Bbr1 {
         self.cwnd = (congestion.in_flight.get() as f64).clamp(1.0, MAX_WINDOW);
     }
 
-    /// Section 4.2.3.4: a window for one packet, all before it being deemed lost.
+    /// Section 4.2.3.4: a window of one packet, because all packets before it are deemed lost.
     fn enter_timeout(&mut self, now: Instant) {
         self.save_cwnd();
         self.recovery = Recovery { active: true, packet_conservation: None, timeout_at: Some(now) };
         self.cwnd = 1.0;
     }
 
-    /// Section 4.2.3.4, also where the loss was none.
+    /// Section 4.2.3.4, also after a spurious loss.
     fn exit_recovery(&mut self) {
         self.recovery = Recovery::default();
         self.restore_cwnd();
     }
 
-    /// Recovery ends as the host says, that from a timeout no sooner than with the first packet
-    /// sent after it.
+    /// Recovery ends when the host says so; recovery from a timeout ends no sooner than with the
+    /// first packet sent after it.
     fn check_recovery(&mut self, ack: &Ack) {
         let timed_out = self.recovery.timeout_at.is_some_and(|at| ack.sent_at < at);
         if self.recovery.active && !ack.recovering && !timed_out {
@@ -313,7 +313,7 @@ impl Bbr1 {
         }
     }
 
-    /// Section 4.3.4.3: in any phase but the second, which would drain what is empty.
+    /// Section 4.3.4.3: starts in any phase but the second, which would drain an empty queue.
     fn enter_probe_bw(&mut self, now: Instant) {
         let phases = PACING_GAINS.len();
         let back = (self.random.uniform() * (phases - 1) as f64) as usize;
@@ -378,9 +378,9 @@ impl Bbr1 {
         }
     }
 
-    /// Section 4.3.4.4: the next packet restarts the flow where nothing is in flight and nothing is
-    /// to be sent. The host reports ACKs only, so the restart is prepared at the last
-    /// one before it.
+    /// Section 4.3.4.4: the next packet restarts the flow if nothing is in flight and there is
+    /// nothing to send. The host reports only ACKs, so the restart is prepared at the last ACK before
+    /// it.
     fn note_idleness(&mut self, ack: &Ack) {
         if ack.in_flight == Packets::ZERO && ack.app_limited {
             self.idle_restart = true;
@@ -406,7 +406,7 @@ impl Default for Bbr1 {
 
 impl Controller for Bbr1 {
     fn on_start(&mut self, start: &Start) -> Decision {
-        // Chance goes on from flow to flow: one that starts again draws anew.
+        // The random stream continues from flow to flow: a flow that starts again draws new numbers.
         *self = Bbr1::starting(start, self.random.clone());
         self.decision()
     }
@@ -430,7 +430,7 @@ impl Controller for Bbr1 {
                 self.model.forget_policer();
                 self.exit_recovery();
             }
-            // The draft knows of no marks; and it paces what follows an idle time, as in Linux.
+            // The draft ignores ECN marks; and it paces what follows an idle time, as in Linux.
             CongestionKind::Marked | CongestionKind::Idle => {}
         }
         self.decision()

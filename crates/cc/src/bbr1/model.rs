@@ -11,14 +11,14 @@ use exm_units::{Instant, Span};
 const BTL_BW_FILTER_LEN: u64 = 10;
 /// Section 4.1.2.2: `RTpropFilterLen`, and `ProbeRTTInterval` of section 4.3.5.
 const RTPROP_FILTER_LEN: Span = Span::from_secs(10);
-/// Linux: packets acknowledged at once get no more room than the bandwidth of so many seconds.
+/// Linux: ACK aggregation gets no more room than this many seconds of the bandwidth.
 const EXTRA_ACKED_MOST: f64 = 0.1;
 
-/// What an acknowledgement says.
+/// What an ACK reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) now: Instant,
-    /// Nothing where nothing is newly acknowledged.
+    /// None if nothing is newly acknowledged.
     rtt: Option<Span>,
     /// `packets_delivered`.
     pub(super) acked: f64,
@@ -36,7 +36,7 @@ pub(super) struct Sample {
     pub(super) inflight: f64,
 }
 
-/// The path as the flow knows it.
+/// The flow's estimates of its path.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     /// `BBR.delivered` and the packets lost, as of the last sample.
@@ -73,7 +73,7 @@ impl Model {
         }
     }
 
-    /// What `ack` says; nothing where its host took no delivery sample.
+    /// The sample that `ack` carries; none where its host took no delivery sample.
     pub(super) fn sample(&mut self, ack: &Ack) -> Option<Sample> {
         let delivery = ack.delivery?;
         let (acked, inflight) = (acked(ack), ack.in_flight.get() as f64);
@@ -105,7 +105,7 @@ impl Model {
         self.btl_bw_filter.max
     }
 
-    /// Linux: the bandwidth that pace and window follow, which is a policer's where one is suspected.
+    /// Linux: the bandwidth that pacing rate and window follow; a policer's where one is suspected.
     pub(super) fn bw(&self) -> f64 {
         self.long_term.bw().unwrap_or(self.btl_bw())
     }
@@ -126,7 +126,7 @@ impl Model {
         self.long_term.reset();
     }
 
-    /// `BBR.RTprop`; nothing before the first sample.
+    /// `BBR.RTprop`; none before the first sample.
     pub(super) fn rtprop(&self) -> Option<Span> {
         (self.rtprop != Span::MAX).then_some(self.rtprop)
     }
@@ -136,7 +136,7 @@ impl Model {
         self.round_start
     }
 
-    /// A round trip begins, whatever the last one.
+    /// A round trip begins now, whenever the last one began.
     pub(super) fn start_round(&mut self) {
         self.next_round_delivered = self.delivered;
     }
@@ -166,7 +166,8 @@ impl Model {
         self.long_term.update(&seen, probing_bw, PACKET_BITS)
     }
 
-    /// Linux: as section 5.5.9 of draft-ietf-ccwg-bbr-06 has it, remembered for as long from the start.
+    /// Linux: as section 5.5.9 of draft-ietf-ccwg-bbr-06, but with the full filter length from the
+    /// start.
     pub(super) fn update_ack_aggregation(&mut self, sample: &Sample, cwnd: f64) {
         let (bw, round_count) = (self.bw(), self.round_count);
         let path = Path { bw, cwnd, round_count, full_bw_reached: true };
@@ -187,7 +188,7 @@ impl Model {
         expired
     }
 
-    /// The estimate is as good as taken at `now`.
+    /// Renews the estimate's timestamp: it counts as measured at `now`.
     pub(super) fn keep_rtprop(&mut self, now: Instant) {
         self.rtprop_stamp = now;
     }
@@ -209,7 +210,7 @@ impl Model {
 #[derive(Clone, Copy, Debug, Default)]
 struct BtlBwFilter {
     max: f64,
-    /// Round trips, each in the place of its number, and the largest rate of each.
+    /// The largest rate of each round trip, at the index of the round's number.
     rounds: [(u64, f64); BTL_BW_FILTER_LEN as usize],
 }
 

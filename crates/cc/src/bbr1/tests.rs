@@ -80,8 +80,8 @@ fn cycles_through_its_gains_from_any_phase_but_the_second() {
 
 #[test]
 fn probes_the_round_trip_time_every_ten_seconds_for_two_tenths() {
-    // Beside another flow, or where its queue never quite empties, nothing refreshes the estimate:
-    // here the link is slower from the third second on, and a packet longer on it.
+    // Beside another flow, or where the queue never quite empties, nothing refreshes the estimate:
+    // here the link is slower from the third second on, so a packet takes longer on it.
     let mut cc = watched(1);
     pipe(1000).then(at(3000), 625.0).run(&mut cc, Span::from_secs(60), |_| {});
     let probes: Vec<_> = cc.states.windows(2).filter(|w| w[0].1 == State::ProbeRtt).collect();
@@ -128,7 +128,7 @@ fn the_quantum_follows_the_pace() {
 }
 
 #[test]
-fn what_is_in_flight_is_reckoned_at_the_next_send() {
+fn packets_in_flight_are_counted_as_of_the_next_send() {
     let mut cc = Bbr1 { pacing_rate: 1000.0, state: State::ProbeBw(0), ..Bbr1::default() };
     assert_eq!(cc.inflight_at_next_send(50.0), 51.0, "two join, one leaves");
     cc.state = State::ProbeBw(1);

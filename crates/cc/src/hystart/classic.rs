@@ -1,25 +1,25 @@
-//! [`Classic`]: HyStart (Ha & Rhee, Computer Networks 2011), and the half of it that looks at trains.
+//! [`Classic`]: HyStart (Ha & Rhee, Computer Networks 2011), or only its ACK-train half.
 
 use crate::controller::Ack;
 use exm_units::{Instant, Span};
 
-/// Below this window it does not look: `hystart_low_window` of Linux.
+/// Below this window HyStart is inactive: `hystart_low_window` of Linux.
 const LOW_WINDOW: f64 = 16.0;
-/// Acknowledgements no further apart belong to one train: section 4.2.1, 2 ms as in Linux.
+/// ACKs no further apart than this belong to one train: section 4.2.1, 2 ms as in Linux.
 const TRAIN_GAP: Span = Span::from_millis(2);
-/// The least and the most by which the round-trip time must rise; between the two, by an eighth:
-/// section 4.2.2, 4 and 16 ms as in Linux.
+/// The bounds on the RTT increase that ends slow start, which between them is an eighth: section 4.2.2, 4
+/// and 16 ms as in Linux.
 const MIN_RISE: Span = Span::from_millis(4);
 const MAX_RISE: Span = Span::from_millis(16);
-/// So many round-trip times of a round are looked at: section 4.2.2.
+/// How many RTT samples of a round are used: section 4.2.2.
 const SAMPLES: u32 = 8;
 
-/// Ends slow start when the acknowledgements of a round come as one long train, so that the window
-/// fills the path; or, if it looks at delay, when the round-trip time rises.
+/// Ends slow start when the ACKs of a round form one long train, so that the window fills the path; or, if
+/// it uses delay too, when the RTT rises.
 #[derive(Clone, Debug)]
 pub(super) struct Classic {
-    /// Whether it looks at delay, and takes a train for long from half the least round-trip time
-    /// on, as Linux does without pacing. Otherwise only a train of all of that is long.
+    /// Whether it uses delay, and takes half the minimum RTT for a long train, as Linux does without
+    /// pacing. Otherwise only a train of a full minimum RTT is long.
     delay: bool,
     round_began: Instant,
     train_end: Instant,
@@ -57,9 +57,9 @@ impl Classic {
         over
     }
 
-    /// Whether `ack` is of a packet sent in this round. Linux counts what the first acknowledgement of a
-    /// round released (`end_seq`); without it each round would begin twice as many packets later than
-    /// the one before. The train of a whole round trip leaves it out, and is held to ns-3 as it is.
+    /// Whether `ack` is of a packet sent in this round. Linux starts the round after what the first ACK of
+    /// a round released (`end_seq`); without that each round would begin twice as many packets later than
+    /// the one before. The variant that needs a train of a whole RTT leaves it out, to agree with ns-3.
     fn ends_round(&self, ack: &Ack) -> bool {
         if self.delay { ack.sent_at >= self.round_began } else { ack.sent_at > self.round_began }
     }
@@ -104,8 +104,8 @@ mod tests {
         window.in_slow_start()
     }
 
-    /// Rounds of a path of 100 ms that lets a packet through each `gap_us`, until slow start ends:
-    /// the window then.
+    /// Runs rounds of a path of 100 ms that lets a packet through each `gap_us` until slow start ends, and
+    /// returns the window then.
     fn ends_at(kind: SlowStart, gap_us: u64) -> f64 {
         let mut window = Window::of(INITIAL_WINDOW);
         let mut beginning = Beginning::new(kind);
@@ -124,8 +124,8 @@ mod tests {
         assert!((160.0 + 123.0..160.0 + 129.0).contains(&whole), "{whole}");
     }
 
-    /// Rounds over 15 Mbps and 150 ms until slow start ends: the window then. From the eleventh packet of
-    /// round `late_round` on the link is 1.8 ms late.
+    /// Runs rounds over 15 Mbps and 150 ms until slow start ends, and returns the window then. From the
+    /// eleventh packet of round `late_round` on, the link is 1.8 ms late.
     fn ends_where_late(late_round: u64) -> f64 {
         let mut window = Window::of(INITIAL_WINDOW);
         let mut beginning = Beginning::new(SlowStart::HyStart);

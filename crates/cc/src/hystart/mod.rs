@@ -14,13 +14,13 @@ pub enum SlowStart {
     /// Until something is lost (RFC 5681, section 3.1).
     #[default]
     Plain,
-    /// Until a train of acknowledgements as long as the least round trip shows that the window fills
-    /// the path: HyStart (Ha & Rhee, Computer Networks 2011) without its look at delay, which takes
-    /// the queues of others for its own.
+    /// Until a train of ACKs as long as the minimum RTT shows that the window fills the path:
+    /// HyStart (Ha & Rhee, Computer Networks 2011) without its delay test, which reacts to the
+    /// queues of other flows.
     AckTrain,
-    /// HyStart as Linux runs it without pacing: trains of half the least round trip, and delay.
+    /// HyStart as Linux runs it without pacing: trains of half the minimum RTT, and the delay test.
     HyStart,
-    /// Slower once delay rises, and until that has lasted: HyStart++ (RFC 9406).
+    /// Slower once the RTT rises, ending if the rise persists: HyStart++ (RFC 9406).
     HyStartPlusPlus,
 }
 

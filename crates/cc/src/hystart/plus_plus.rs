@@ -10,7 +10,7 @@ const MIN_RTT_THRESH: Span = Span::from_millis(4);
 const MAX_RTT_THRESH: Span = Span::from_millis(16);
 /// RFC 9406, section 4.3: `MIN_RTT_DIVISOR`, between the two a rise by this part counts.
 const MIN_RTT_DIVISOR: u64 = 8;
-/// RFC 9406, section 4.3: `N_RTT_SAMPLE`, fewer round-trip times than this say nothing.
+/// RFC 9406, section 4.3: `N_RTT_SAMPLE`, how many RTT samples a round needs to count.
 const N_RTT_SAMPLE: u32 = 8;
 /// RFC 9406, section 4.3: `CSS_GROWTH_DIVISOR`, how much slower the conservative slow start grows.
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
@@ -34,7 +34,7 @@ pub(super) struct PlusPlus {
 /// The conservative slow start.
 #[derive(Clone, Copy, Debug)]
 struct Conservative {
-    /// The least round-trip time as it began: if one is lower, it began for nothing.
+    /// The least round-trip time when it began: a lower one means that it began without cause.
     baseline: Span,
     /// Rounds ended since it began, the one it began in included.
     rounds: u32,
@@ -52,7 +52,7 @@ impl PlusPlus {
         }
     }
 
-    /// The packets by which `ack` lets the window grow; nothing where slow start is over.
+    /// The packets by which `ack` lets the window grow; none where slow start is over.
     pub(super) fn grow(&mut self, ack: &Ack) -> Option<f64> {
         if self.round.ends(ack) {
             self.end_round()?;
@@ -62,7 +62,7 @@ impl PlusPlus {
         Some(if self.conservative.is_some() { packets / CSS_GROWTH_DIVISOR } else { packets })
     }
 
-    /// RFC 9406, section 4.2; nothing where it was the last round of slow start.
+    /// RFC 9406, section 4.2; none where it was the last round of slow start.
     fn end_round(&mut self) -> Option<()> {
         (self.last_min, self.current_min, self.samples) = (self.current_min, Span::MAX, 0);
         if let Some(conservative) = &mut self.conservative {

@@ -18,7 +18,7 @@ fn area(send: std::ops::Range<f64>, ratio: std::ops::Range<f64>) -> Cuboid {
     domain
 }
 
-/// A table of `boxes` that are to partition the square from 0 to 10.
+/// A table of `boxes`, which should partition the square from 0 to 10.
 fn parts(boxes: &[Cuboid]) -> Result<RuleTable, TableError> {
     let rules = boxes.iter().map(|&domain| Rule { domain, action: ACTION }).collect();
     let children = (0..boxes.len()).map(Node::Leaf).collect();
@@ -133,7 +133,7 @@ fn an_empty_box_may_be_split_into_empty_boxes() {
 }
 
 #[test]
-fn a_table_of_only_empty_boxes_is_refused() {
+fn a_table_of_only_empty_boxes_is_rejected() {
     let rule = Rule { domain: area(1.0..1.0, 0.0..1.0), action: ACTION };
     assert_eq!(RuleTable::new(square(), vec![rule], Node::Leaf(0)), Err(TableError::Empty));
     assert_eq!(RuleTable::new(square(), vec![], Node::Leaf(0)), Err(TableError::Empty));

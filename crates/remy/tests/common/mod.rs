@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::path::PathBuf;
 
-/// Where the published tables lie, if this machine has them.
+/// The folder of the published tables, if this machine has them.
 #[track_caller]
 pub(crate) fn published() -> Option<Vec<PathBuf>> {
     let folder = exm_testing::reference("remycc")?;
@@ -36,12 +36,12 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
     })
 }
 
-/// A share of a box at which to split it: now and then its very edge.
+/// Where to split a box, as a fraction: occasionally its very edge.
 fn share() -> impl Strategy<Value = f64> {
     prop_oneof![8 => 0.0..1.0, 2 => 1e-12..1e-6, 1 => Just(0.0), 1 => Just(1.0)]
 }
 
-/// Tables made by splits of one rule in two, as the designer makes them.
+/// Tables made by splitting rules in two, as the designer does.
 pub(crate) fn binary_table() -> impl Strategy<Value = RuleTable> {
     let split = (any::<Index>(), any::<Index>(), share(), action());
     let ends = prop_oneof![Just(16384.0), Just(163_840.0), Just(1.0)];
@@ -59,8 +59,8 @@ pub(crate) fn binary_table() -> impl Strategy<Value = RuleTable> {
     })
 }
 
-/// Tables of nodes split at one point in every axis at once, as Remy makes them: some parts are
-/// empty, some axes open, and some of the memory negative.
+/// Tables with nodes split at one point on every axis at once, as Remy makes them: some parts are
+/// empty, some axes unbounded, and some of the memory negative.
 pub(crate) fn remy_table() -> impl Strategy<Value = RuleTable> {
     let split = (any::<Index>(), prop::array::uniform6(share()), action());
     let whole = prop::array::uniform6(prop_oneof![
@@ -127,14 +127,14 @@ pub(crate) fn table() -> impl Strategy<Value = RuleTable> {
     prop_oneof![binary_table(), remy_table()]
 }
 
-/// One value of a memory: a number, or a place among the bounds of a table.
+/// One value of a memory: a number, or a bound of a table, by its index.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Number(f64),
     Bound(Index, i8),
 }
 
-/// Values of which half lie on, just below or just above some bound of a table.
+/// Values of which half lie on, just below or just above a bound of a table.
 pub(crate) fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
         5 => (any::<Index>(), -1_i8..=1).prop_map(|(bound, side)| Value::Bound(bound, side)),
@@ -147,7 +147,7 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// The memory that `values` stand for in `table`.
+/// The memory that `values` describe in `table`.
 pub(crate) fn memory(table: &RuleTable, values: &[Value; 6]) -> [f64; 6] {
     std::array::from_fn(|i| match &values[i] {
         Value::Number(number) => *number,

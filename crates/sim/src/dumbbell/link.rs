@@ -12,21 +12,21 @@ pub(super) struct Fifo {
     limit: i64,
     losses: Losses,
     busy_until: i64,
-    /// When the simulation ends: what would be lost later is still under way.
+    /// When the simulation ends: a packet that would be lost later is still in flight.
     end: i64,
 }
 
 impl Fifo {
     pub(super) fn new(service: i64, buffer: Option<Packets>, losses: Losses, end: i64) -> Fifo {
-        // A packet of the queue leaves every `service`: n packets wait behind the one in service
-        // when the link stays busy for more than n services.
+        // A packet leaves the queue every `service`: n packets wait behind the one in service when
+        // the link stays busy for more than n services.
         let limit = buffer.map_or(i64::MAX, |buffer| {
             i64::try_from(buffer.get()).unwrap_or(i64::MAX).saturating_mul(service)
         });
         Fifo { service, limit, losses, busy_until: 0, end }
     }
 
-    /// Carries the sends `keys` of an epoch that started at `start`.
+    /// Transmits the sends `keys` of an epoch that started at `start`.
     pub(super) fn carry(&mut self, start: i64, keys: &[u64], senders: &mut [Sender]) {
         for &key in keys {
             let sent = start + merge::time(key);

@@ -1,10 +1,10 @@
-//! Merging the senders' send times into the order in which the link sees them.
+//! Merges the senders' send times into the order in which the link sees them.
 
 /// Bits of a key that hold the sender's number.
 const SENDER_BITS: u32 = 16;
 
-/// A send: its time since the start of the epoch, and in the low bits its sender, so that keys
-/// order by time and then by sender.
+/// A send: its time since the start of the epoch and, in the low bits, its sender, so that keys are
+/// ordered by time and then by sender.
 pub(super) fn time(key: u64) -> i64 {
     (key >> SENDER_BITS) as i64
 }
@@ -14,7 +14,7 @@ pub(super) fn sender(key: u64) -> usize {
     (key & ((1 << SENDER_BITS) - 1)) as usize
 }
 
-/// Merges sorted runs pairwise, without a branch that depends on the data.
+/// Merges sorted runs pairwise, without branches that depend on the data.
 #[derive(Debug, Default)]
 pub(super) struct Merger {
     keys: Vec<u64>,

@@ -1,15 +1,15 @@
 //! The fast path: RemyCCs that share one FIFO link of fixed rate, simulated without events.
 //!
-//! Two facts carry it. A fixed-rate FIFO needs no events of its own: a packet's departure, its
-//! drop and its arrival are known the moment it is enqueued. And what is sent now comes back no
-//! sooner than one propagation delay later, so up to that horizon all acknowledgements are known
-//! already and senders do not influence each other. Time therefore advances in *epochs* of one
-//! propagation delay. In an epoch each sender by itself (1) folds its acknowledgements into its
-//! memory and looks up their rules, (2) turns them into windows and send times; then (3) the sends
-//! of all senders are merged by time and (4) pushed through the link, which yields the arrivals of
-//! later epochs. Each step is a tight loop over contiguous data.
+//! It relies on two facts. A fixed-rate FIFO needs no events of its own: a packet's departure, drop
+//! and arrival are known when it is enqueued. And the ACK of a packet sent now arrives no sooner
+//! than one propagation delay later, so up to that horizon all ACKs are already known and senders
+//! do not influence each other. Time therefore advances in *epochs* of one propagation delay. In an
+//! epoch each sender separately (1) folds its ACKs into its memory and looks up their rules, and
+//! (2) turns them into windows and send times; then (3) the sends of all senders are merged by time
+//! and (4) pushed through the link, which yields the arrivals of later epochs. Each step is a tight
+//! loop over contiguous data.
 //!
-//! The event engine gives the same answers to the last bit, as the tests of both hold.
+//! The event engine gives bit-identical results, which the tests of both check.
 
 mod link;
 mod merge;
@@ -31,29 +31,29 @@ pub struct Dumbbell {
     pub rate: Rate,
     /// The size of every packet.
     pub packet: Bytes,
-    /// How many packets may wait besides the one in service; nothing for no limit.
+    /// How many packets may wait, not counting the one in service; none for no limit.
     pub buffer: Option<Packets>,
     /// The probability that a packet is lost after the link.
     pub loss: Probability,
     /// Each sender's round-trip propagation delay, all of it after the link. Its length is the
     /// number of senders.
     pub delays: Vec<Span>,
-    /// When senders have something to send.
+    /// When senders are on, and how much they send.
     pub traffic: OnOff,
-    /// How much time to simulate.
+    /// The simulated time.
     pub duration: Span,
 }
 
-/// A rule table as the simulator runs it: candidates of one table share the grid.
+/// A rule table in the simulator's form: candidates that differ only in actions share the grid.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules<'a> {
-    /// Finds a memory's rule.
+    /// Looks up the rule of a memory.
     pub grid: &'a Grid,
     /// The rules' actions.
     pub actions: &'a [CompiledAction],
 }
 
-/// What became of one sender.
+/// The results of one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Packets it sent.
@@ -61,17 +61,17 @@ pub struct Outcome {
     /// Packets that were acknowledged.
     pub delivered: u64,
     /// Packets that the queue dropped or that were lost at random. Those sent and neither delivered
-    /// nor lost are under way at the end.
+    /// nor lost are in flight at the end.
     pub lost: u64,
     /// The sum of their round-trip times.
     pub rtt_sum: Span,
     /// How long it was on.
     pub on_time: Span,
-    /// The integral over its on-time of 1 / (senders on), in seconds.
+    /// The integral of 1 / (senders on) over its on-time, in seconds.
     pub share_time: f64,
 }
 
-/// Is told of every rule that fires.
+/// Is notified of every rule that fires.
 pub trait Observer {
     /// A sender applied rule `rule` to the memory `signals`.
     fn fired(&mut self, rule: usize, signals: &[f64; 6]);
@@ -91,7 +91,7 @@ pub fn run(network: &Dumbbell, rules: Rules<'_>, seed: u64) -> Vec<Outcome> {
     run_observed(network, rules, seed, &mut ())
 }
 
-/// As [`run`], telling `observer` of every rule that fires.
+/// As [`run`], with `observer` notified of every rule that fires.
 pub fn run_observed(
     network: &Dumbbell,
     rules: Rules<'_>,
@@ -101,7 +101,7 @@ pub fn run_observed(
     rules.grid.work(Run { network, actions: rules.actions, seed, observer })
 }
 
-/// A run, but for the kind of lookup.
+/// A run, generic in the kind of lookup.
 struct Run<'a, O> {
     network: &'a Dumbbell,
     actions: &'a [CompiledAction],
@@ -116,7 +116,7 @@ struct Ready<'a, L> {
     actions: &'a [CompiledAction],
 }
 
-// Not derived: a reference can be copied whatever it refers to.
+// Not derived: a reference can be copied whatever its target is.
 impl<L> Clone for Ready<'_, L> {
     fn clone(&self) -> Self {
         *self

@@ -1,4 +1,4 @@
-//! One sender of the fast path: from acknowledgements to send times.
+//! One sender of the fast path: from ACKs to send times.
 
 use super::merge::Run;
 use super::{Observer, Ready};
@@ -7,28 +7,28 @@ use exm_remy::{Lookup, Memory};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 
-/// Before all time, yet far from overflow: the last send of a flow that has sent nothing.
+/// Before time zero, yet far from overflow: the last send of a flow that has sent nothing.
 const NEVER_SENT: i64 = i64::MIN / 2;
-/// After all time.
+/// Later than any time.
 const NEVER: i64 = i64::MAX / 2;
-/// What a flow that lasts a time has to deliver: more than it ever can.
+/// The demand of a flow with a duration: more than it can ever deliver.
 const ENDLESS: u64 = u64::MAX;
-/// After this much silence a flow that has an amount of data to deliver deems what is in flight
-/// lost (the initial timeout of RFC 6298, section 2). Flows that last a time have no such timer,
-/// as in the original program.
+/// After this much silence a flow with an amount of data to deliver deems its packets in flight lost
+/// (the initial timeout of RFC 6298, section 2). Flows with a duration have no such timer, as in the
+/// original program.
 const STALL_TIMEOUT: i64 = 1_000_000_000;
-/// Memory for this many arrivals, a megabyte, is never given back.
+/// Memory for this many arrivals, a megabyte, is never released.
 const KEPT_CAPACITY: usize = 65_536;
 
-/// A packet that will reach the receiver, and be acknowledged at once. There may be a million of a
-/// sender, so its number is left to be counted.
+/// A packet that will reach the receiver, and be acknowledged at once. A sender may have a million of
+/// them, so their numbers are not stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) sent: i64,
     pub(super) received: i64,
 }
 
-/// Packets that will not reach the receiver: so many, from number `at` on.
+/// This many packets from number `at` on will not reach the receiver.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     at: u64,
@@ -47,31 +47,31 @@ pub(super) struct Sender {
     pub(super) delay: i64,
     source: TrafficSource,
     on: bool,
-    /// The next switch known in advance.
+    /// The next on/off switch known in advance.
     switch_at: i64,
     memory: Memory,
     flow: Flow,
-    /// Packets under way, those not yet acknowledged from `head` on, in order of arrival.
+    /// Packets in flight, from `head` on those not yet acknowledged, in order of arrival.
     arrivals: Vec<Arrival>,
     head: usize,
     /// The number of the packet at `head`, or the first of those missing before it.
     number: u64,
-    /// Which are missing from there on, but for those after the last arrival.
+    /// The missing packets from there on, except those after the last arrival.
     gaps: VecDeque<Gap>,
-    /// When it sends, switches or gives up next, if no acknowledgement comes before.
+    /// When it sends, switches or gives up next, if no ACK arrives before.
     next_own_event: i64,
     delivered: u64,
     rtt_sum: i64,
     pub(super) toggles: Vec<Toggle>,
-    /// The number of the packet that the link is handed next.
+    /// The number of the next packet given to the link.
     enqueued: u64,
-    /// How many before that the link has taken out.
+    /// How many packets before that the link dropped or lost in the current gap.
     missing: u64,
     /// Packets the link has dropped or lost.
     lost: u64,
 }
 
-/// What every packet touches, the memory apart; small enough to be kept in registers.
+/// The state that every packet touches, except the memory; small enough for registers.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     /// The rule applied last.
@@ -80,7 +80,7 @@ struct Flow {
     intersend: i64,
     last_send: i64,
     last_ack: i64,
-    /// The first packet of the present flow; acknowledgements of earlier ones are stale.
+    /// The first packet of the present flow; ACKs of earlier ones are stale.
     start: u64,
     /// The number of the next packet.
     sent: u64,
@@ -90,12 +90,12 @@ struct Flow {
     to_deliver: u64,
 }
 
-/// A time in which a sender does not switch.
+/// A time in which a sender does not switch on or off.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     /// The last event before it.
     start: i64,
-    /// How many acknowledgements arrive in it.
+    /// How many ACKs arrive in it.
     acks: usize,
     end: i64,
     /// Whether the sender switches at the end.
@@ -128,13 +128,13 @@ impl Flow {
         self.sent - self.acked < u64::from(self.window).min(self.to_deliver)
     }
 
-    /// The next time a packet may leave, from `now` on.
+    /// The earliest time, from `now` on, at which a packet may be sent.
     #[inline]
     fn next_send(&self, now: i64) -> i64 {
         now.max(self.last_send + self.intersend)
     }
 
-    /// Sends what may be sent from `now` on and before `end`.
+    /// Sends the packets allowed from `now` on and before `end`.
     #[inline]
     fn send_until(&mut self, now: i64, end: i64, sends: &mut Run<'_>) {
         while self.may_send() {
@@ -155,7 +155,7 @@ impl Flow {
             let (sent, received) = (at(ack.sent), at(ack.received));
             memory.on_ack(sent, received, received.saturating_since(sent), gap);
             self.last_ack = ack.received;
-            // A flow that completed may still be owed packets it had given up.
+            // Packets that a completed flow had given up may still arrive.
             self.to_deliver = self.to_deliver.saturating_sub(1);
         }
         self.acked = self.acked.max(number + 1);
@@ -181,7 +181,7 @@ impl Flow {
         self.to_deliver > ENDLESS / 2
     }
 
-    /// When the flow deems lost what it has in flight.
+    /// When the flow deems its packets in flight lost.
     fn stalls_at(&self) -> i64 {
         if self.is_endless() || self.sent == self.acked {
             return NEVER;
@@ -214,7 +214,7 @@ impl Sender {
         }
     }
 
-    /// When anything happens at this sender next, as far as is known.
+    /// The time of this sender's next event, as far as it is known.
     #[inline]
     pub(super) fn next_event(&self) -> i64 {
         let ack = self.arrivals.get(self.head).map_or(NEVER, |arrival| arrival.received);
@@ -238,7 +238,7 @@ impl Sender {
         self.lost
     }
 
-    /// The next packet that the link is handed will arrive.
+    /// The next packet given to the link will arrive.
     #[inline]
     pub(super) fn arrive(&mut self, arrival: Arrival) {
         if self.missing > 0 {
@@ -249,7 +249,8 @@ impl Sender {
         self.arrivals.push(arrival);
     }
 
-    /// The next packet that the link is handed will not arrive; it `counts` if that is before the end.
+    /// The next packet given to the link will not arrive; it `counts` as lost if that happens before
+    /// the end.
     #[inline]
     pub(super) fn miss(&mut self, counts: bool) {
         self.enqueued += 1;
@@ -257,7 +258,7 @@ impl Sender {
         self.lost += u64::from(counts);
     }
 
-    /// Lives through everything before `horizon`: all arrivals until then are known.
+    /// Processes everything before `horizon`: all arrivals until then are known.
     pub(super) fn advance(
         &mut self,
         horizon: i64,
@@ -283,7 +284,7 @@ impl Sender {
         self.discard_acknowledged();
     }
 
-    /// The time until the next switch, until the flow may have to give up, or until the horizon.
+    /// The time until the next switch, the next possible timeout, or the horizon.
     fn next_stretch(&self, start: i64, horizon: i64) -> Stretch {
         let waiting = &self.arrivals[self.head..];
         let until = |end| waiting.partition_point(|a| a.received <= end);
@@ -317,8 +318,8 @@ impl Sender {
         ((numbers - missing.sum::<u64>()) as usize).min(waiting)
     }
 
-    /// Handles the acknowledgements of a stretch and sends until its end; returns the time of the
-    /// last of them, or when the stretch starts.
+    /// Processes the ACKs of a stretch and sends until its end; returns the time of the last ACK, or
+    /// when the stretch starts.
     #[inline]
     fn live(
         &mut self,
@@ -386,7 +387,7 @@ impl Sender {
         self.switch_at.min(send).min(self.flow.stalls_at())
     }
 
-    /// Frees the room of what has been acknowledged, once that is as much as what is left.
+    /// Frees the memory of acknowledged packets once they are at least half.
     fn discard_acknowledged(&mut self) {
         let left = self.arrivals.len() - self.head;
         if self.head >= left {

@@ -4,8 +4,8 @@ use super::Outcome;
 use super::sender::{Sender, Toggle};
 use exm_units::{Instant, Span};
 
-/// The outcomes of `senders` at `end`. With C(t) the integral of 1 / (senders on), a sender's
-/// share of its on period from a to b is C(b) - C(a).
+/// Credits the equal shares of `senders` at `end`. With C(t) the integral of 1 / (senders on), a
+/// sender's share of its on-period from a to b is C(b) - C(a).
 pub(super) fn outcomes(senders: &[Sender], end: Instant) -> Vec<Outcome> {
     let end = end.as_nanos() as i64;
     let mut toggles: Vec<(usize, Toggle)> = senders

@@ -1,4 +1,4 @@
-//! [`Agenda`]: what happens next.
+//! [`Agenda`]: the queue of upcoming events.
 
 use crate::network::EVENT_KINDS;
 use exm_units::Instant;
@@ -6,24 +6,24 @@ use exm_units::Instant;
 /// How many children a node of the tree has.
 const FAN: usize = 4;
 
-/// Whose turn it is; at one instant, in this order.
+/// The kinds of events, in the order in which they are processed at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// A link's transmission ends, or its trace offers an opportunity.
     Transmission,
-    /// A packet comes to the end of a link's propagation delay, where a further link begins.
+    /// A packet reaches the end of a link's propagation delay, where the next link begins.
     Wire,
     /// A packet arrives at its receiver.
     Arrival,
-    /// An acknowledgement that crossed links arrives at its sender.
+    /// An ACK that crossed links arrives at its sender.
     AckArrival,
-    /// A sender's timer runs out.
+    /// A sender's timer expires.
     Timer,
     /// A sender switches on or off.
     Switch,
     /// A sender sends.
     Send,
-    /// The observer looks.
+    /// The observer takes its samples.
     Observer,
 }
 
@@ -40,8 +40,8 @@ impl Turn {
     ];
 }
 
-/// When an event is due, and whose turn it is then. Events come in the order of their times; at one
-/// instant, of their turns; of one kind of turn, of their sources' numbers.
+/// When an event is due, and its kind. Events are ordered by time; at the same instant, by kind; of
+/// the same kind, by the number of their source.
 ///
 /// One number: the time in nanoseconds, above three bits for the turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,10 +51,10 @@ impl Due {
     const TURN_BITS: u32 = 3;
     const LATEST: u64 = u64::MAX >> Due::TURN_BITS;
 
-    /// What never happens.
+    /// Never.
     pub(super) const NEVER: Due = Due(u64::MAX);
 
-    /// It is the turn of `turn` at `time`; at [`Instant::MAX`], never. Times that need more than 61
+    /// An event of kind `turn` at `time`; at [`Instant::MAX`], never. Times that need more than 61
     /// bits are cut to the largest, which is beyond the end of the longest simulation.
     #[inline]
     pub(super) const fn new(time: Instant, turn: Turn) -> Due {
@@ -85,24 +85,24 @@ const _: () = assert!(Turn::ALL.len() as u64 == EVENT_KINDS);
 
 /// The next event of each of a fixed set of sources, and the earliest of them all.
 ///
-/// A tournament tree of keys: the time, the turn and the source in one number. Each node is the least
-/// of its children, so a change costs three comparisons a level and the earliest is at hand.
+/// A tournament tree of keys: the time, the turn and the source in one number. Each node is the
+/// minimum of its children, so a change costs three comparisons per level and the earliest is known.
 #[derive(Clone, Debug)]
 pub(super) struct Agenda {
-    /// First come the root's children; the children of the node at `n` start at `FAN * (n + 1)`;
-    /// the sources are last.
+    /// The root's children come first; the children of the node at `n` start at `FAN * (n + 1)`; the
+    /// sources are last.
     families: Vec<[u64; FAN]>,
-    /// Where the first source is.
+    /// The index of the first source.
     leaves: usize,
-    /// How many bits of a key tell the source.
+    /// How many bits of a key identify the source.
     source_bits: u32,
-    /// What is due then or later never happens: it is beyond the end.
+    /// Events due at this time or later are beyond the end and never happen.
     latest: Due,
     root: u64,
 }
 
 impl Agenda {
-    /// An agenda of `sources` sources, none of which has anything to do.
+    /// An agenda of `sources` sources, none of which has an event.
     pub(super) fn new(sources: usize) -> Agenda {
         let (mut leaves, mut width) = (0, FAN);
         while width < sources {
@@ -127,7 +127,7 @@ impl Agenda {
         (Due(self.root >> self.source_bits), source as usize)
     }
 
-    /// From now on the next event of `source` is due at `due`.
+    /// Sets the next event of `source` to `due`.
     #[inline]
     pub(super) fn set(&mut self, source: usize, due: Due) {
         let mut key = due.min(self.latest).0 << self.source_bits | source as u64;
@@ -146,7 +146,7 @@ impl Agenda {
     }
 }
 
-/// How many bits it takes to tell `sources` sources apart.
+/// How many bits it takes to number `sources` sources.
 const fn source_bits(sources: usize) -> u32 {
     usize::BITS - sources.saturating_sub(1).leading_zeros()
 }
@@ -157,7 +157,7 @@ mod tests {
     use crate::network::longest_duration;
     use proptest::prelude::*;
 
-    /// The end of the longest simulation of `sources` sources.
+    /// The end of the longest simulation with `sources` sources.
     fn latest(sources: usize) -> Instant {
         Instant::ZERO + longest_duration(0, sources - 1)
     }

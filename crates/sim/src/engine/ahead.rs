@@ -4,23 +4,22 @@ use exm_link::{Limit, Packet, Server};
 use exm_units::{Bytes, Instant, Rate};
 use std::collections::VecDeque;
 
-/// A drop-tail queue whose link transmits at a fixed rate. What becomes of a packet is known the
-/// moment it comes: whether it is dropped, and when it has been transmitted. So neither the packet nor
-/// the end of its transmission has to be kept, only when the transmissions of those before it begin.
+/// A drop-tail queue whose link transmits at a fixed rate. Whether a packet is dropped, and when it
+/// has been transmitted, is known when it arrives. So neither the packet nor the end of its
+/// transmission has to be stored, only when the transmissions of those before it begin.
 #[derive(Clone, Debug)]
 pub(super) struct Ahead {
     server: Server,
     limit: Limit,
-    /// The end of the simulation: the books end there.
+    /// The end of the simulation: counters stop there.
     end: Instant,
-    /// When all that was taken in has been transmitted.
+    /// When all accepted packets have been transmitted.
     free_at: Instant,
     /// When the transmission of each packet that waits begins, and its size.
     starts: VecDeque<(Instant, u32)>,
-    /// The bytes of those that wait.
+    /// The bytes of the waiting packets.
     bytes: u64,
-    /// The sum of the times that packets wait, and of those that their transmission takes, in
-    /// nanoseconds, as far as they are before the end.
+    /// The sums of the queueing delays and of the transmission times, in nanoseconds, up to the end.
     pub(super) waited: u128,
     pub(super) busy: u128,
     /// The most packets that ever waited.
@@ -42,7 +41,7 @@ impl Ahead {
         }
     }
 
-    /// `packet` arrives at `now`. Returns when it will have been transmitted, or nothing where it is
+    /// `packet` arrives at `now`. Returns when it will have been transmitted, or none if it is
     /// dropped.
     #[inline]
     pub(super) fn take_in(&mut self, now: Instant, packet: &mut Packet) -> Option<Instant> {
@@ -69,7 +68,7 @@ impl Ahead {
         Some(self.free_at)
     }
 
-    /// What waits at `now`.
+    /// The packets that wait at `now`.
     pub(super) fn waiting(&self, now: Instant) -> (u64, Bytes) {
         let begun = self.starts.partition_point(|&(start, _)| start <= now);
         let sizes = self.starts.range(begun..).map(|&(_, size)| u64::from(size));

@@ -12,12 +12,12 @@ use exm_trace::delay::Scores;
 use exm_units::{Bytes, Instant, Rate, Span};
 use std::collections::VecDeque;
 
-/// Where a path ends, in the list of hops, and where a way back does.
+/// The markers, in the list of hops, of the end of a path and of the end of a return path.
 const RECEIVER: u32 = u32::MAX;
 const SENDER: u32 = u32::MAX - 1;
 
-/// A simulation under way, without the network that it is of. `LIVE` is set where that may be changed on
-/// the way: then links do not look ahead, and packets keep their order when a delay is shortened.
+/// The state of a simulation, without its network. `LIVE` is set if the network may be changed during
+/// the run: then links do not look ahead, and packets keep their order when a delay is shortened.
 #[derive(Clone, Debug)]
 pub(super) struct Engine<O, const LIVE: bool> {
     pub(super) now: Instant,
@@ -26,12 +26,12 @@ pub(super) struct Engine<O, const LIVE: bool> {
     agenda: Agenda,
     pub(super) links: Vec<Transmitter>,
     pub(super) hosts: Vec<Host>,
-    /// All paths one after the other, each ended by [`RECEIVER`], and the way back, if there is one,
+    /// All paths one after the other, each ended by [`RECEIVER`], and the return path, if there is one,
     /// by [`SENDER`].
     hops: Vec<u32>,
     sharing: Sharing,
     pub(super) actions: QueueActions,
-    /// Packets that one opportunity of a trace let through, and whether each is lost.
+    /// The packets that one opportunity of a trace carried, and whether each is lost.
     departed: Vec<Packet>,
     events: u64,
     pace: Pace,
@@ -85,8 +85,9 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         Some(due.time()).filter(|&at| at < self.end)
     }
 
-    /// Handles all events before `until`, which is not after the end; then it is `until`.
-    // Inlined, the engine would be a local variable of its caller's, which costs 3 % more instructions.
+    /// Processes all events before `until`, which is not after the end; then the time is `until`.
+    // If it were inlined, the engine would be a local variable of the caller, which costs 3 % more
+    // instructions.
     #[inline(never)]
     pub(super) fn run_until(&mut self, until: Instant) {
         loop {
@@ -99,7 +100,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.now = until;
     }
 
-    /// Handles the next event, which is before the end.
+    /// Processes the next event, which is before the end.
     pub(super) fn step(&mut self) {
         let (due, source) = self.agenda.first();
         self.handle(due, source);
@@ -122,7 +123,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         }
     }
 
-    /// A transmission ends, and the next packet is taken up.
+    /// A transmission ends, and the next packet is taken.
     #[inline]
     fn depart(&mut self, link: usize) {
         if let Work::Trace { .. } = self.links[link].work {
@@ -132,7 +133,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.report_link(link);
     }
 
-    /// `link` takes up the next packet, if there is one. When its transmission ends is known now.
+    /// `link` takes the next packet, if any; the end of its transmission is known now.
     #[inline]
     fn serve(&mut self, link: usize) {
         let served = self.links[link].serve(self.now, &mut self.actions);
@@ -143,8 +144,8 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         }
     }
 
-    /// `packet` has been transmitted at a fixed rate when it is `finish`. What is transmitted after the
-    /// end is still under way then.
+    /// `packet` has been transmitted at a fixed rate at `finish`. A packet transmitted after the end of
+    /// the simulation is still in flight then.
     #[inline(always)]
     fn transmit(&mut self, link: usize, packet: Packet, finish: Instant) {
         if finish < self.end && self.links[link].loses_transmitted(&packet) {
@@ -154,7 +155,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.forward(link, packet, finish);
     }
 
-    /// A trace lets packets through.
+    /// A trace carries packets.
     fn use_opportunity(&mut self, link: usize) {
         let mut departed = std::mem::take(&mut self.departed);
         let next = self.links[link].use_opportunity(self.now, &mut self.actions, &mut departed);
@@ -175,13 +176,13 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.agenda.set(link, self.links[link].first());
     }
 
-    /// What `flow` plans has changed.
+    /// `flow`'s plan has changed.
     #[inline(always)]
     fn set_flow(&mut self, flow: usize) {
         self.agenda.set(self.links.len() + flow, self.hosts[flow].plan.first());
     }
 
-    /// `packet` leaves `link` at `at`, for the next one or for its receiver.
+    /// `packet` leaves `link` at `at`, for the next link or its receiver.
     #[inline(always)]
     fn forward(&mut self, link: usize, mut packet: Packet, at: Instant) {
         let flow = packet.flow as usize;
@@ -207,7 +208,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         }
     }
 
-    /// `packet` propagates from `link` to a further one from `at` on.
+    /// `packet` propagates from `link` to the next link from `at` on.
     fn cross_wire(&mut self, link: usize, mut packet: Packet, at: Instant) {
         let transmitter = &mut self.links[link];
         packet.at = at + transmitter.delay;
@@ -218,14 +219,14 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.agenda.set(link, self.links[link].first());
     }
 
-    /// A packet comes to the end of a link's propagation delay, where a further link begins.
+    /// A packet reaches the end of a link's propagation delay, where the next link begins.
     fn leave_wire(&mut self, link: usize) {
         let (packet, _) = take_first(&mut self.links[link].wire, Turn::Wire);
         self.agenda.set(link, self.links[link].first());
         self.arrive(packet);
     }
 
-    /// `packet` arrives at the link it is to cross next.
+    /// `packet` arrives at the next link of its path.
     #[inline]
     fn arrive(&mut self, packet: Packet) {
         let link = self.hops[packet.tag as usize] as usize;
@@ -252,7 +253,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.report_link(link);
     }
 
-    /// `packet` arrives at a link that knows ahead what becomes of it.
+    /// `packet` arrives at a link that computes its fate at once.
     #[inline]
     fn look_ahead(&mut self, link: usize, mut packet: Packet) {
         let transmitter = &mut self.links[link];
@@ -290,7 +291,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.actions = actions;
     }
 
-    /// Reports that `kind` happened to `packet` at `at`, where events are wanted.
+    /// Reports that `kind` happened to `packet` at `at`, if events are wanted.
     #[inline(always)]
     fn report_packet(
         &mut self,
@@ -310,7 +311,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         }
     }
 
-    /// Reports that `kind` happens to `flow` now, where events are wanted.
+    /// Reports that `kind` happens to `flow` now, if events are wanted.
     #[inline(always)]
     fn report_flow(&mut self, flow: usize, kind: EventKind) {
         if self.observer.wants_events() {
@@ -358,7 +359,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         complete
     }
 
-    /// What follows on an arrival, that perhaps has completed the flow.
+    /// Updates the plans after an arrival, which may have completed the flow.
     #[inline(always)]
     fn follow_up(&mut self, flow: usize, complete: bool) {
         if complete {
@@ -384,7 +385,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
 
     fn wake(&mut self, flow: usize) {
         let host = &mut self.hosts[flow];
-        // Plans are not put off as long as their time has not come: it may be too early.
+        // A plan is not postponed before its time has come: its event may be too early.
         host.plan.wake = Due::NEVER;
         if self.now >= host.next_wake() && self.acknowledge(flow, Host::wake) {
             self.switch_off(flow);
@@ -412,7 +413,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.report_flow(flow, EventKind::Stopped);
     }
 
-    /// Sends all that `flow` may send now.
+    /// Sends everything that `flow` may send now.
     #[inline]
     fn send(&mut self, flow: usize) {
         while self.hosts[flow].may_send(self.now) {
@@ -436,7 +437,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         packet
     }
 
-    /// Brings the agenda up to date with what `flow` plans.
+    /// Updates the agenda to `flow`'s plan.
     #[inline(always)]
     pub(super) fn plan(&mut self, flow: usize) {
         self.hosts[flow].plan(self.now);
@@ -444,8 +445,8 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.report_limited(flow);
     }
 
-    /// Reports what keeps `flow` from sending more, where that has changed. Its turn to send may come at
-    /// this very instant: then it is not known yet.
+    /// Reports a change in what limits `flow`. If its turn to send comes at this very instant, that is
+    /// not known yet.
     #[inline(always)]
     fn report_limited(&mut self, flow: usize) {
         if self.observer.wants_events() {
@@ -480,7 +481,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.agenda.set(source, Due::new(next, Turn::Observer));
     }
 
-    /// What was measured so far of `network`, up to now.
+    /// The measurements of `network` so far.
     pub(super) fn report(&self, network: &Network, seed: u64) -> Report {
         let share = self.sharing.clone().until(self.now);
         let held: u64 = self.links.iter().map(Transmitter::holds).sum();
@@ -507,7 +508,8 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     }
 }
 
-/// `packet` arrives no earlier than those before it in `pipe`, where its delay is shorter than theirs.
+/// The arrival time of `packet`: no earlier than those before it in `pipe`, even if its delay is shorter
+/// than theirs.
 #[inline]
 fn keep_order(pipe: &VecDeque<Packet>, packet: &mut Packet) {
     if let Some(last) = pipe.back() {
@@ -515,15 +517,15 @@ fn keep_order(pipe: &VecDeque<Packet>, packet: &mut Packet) {
     }
 }
 
-/// Takes the first packet of a pipe whose `turn` has come, and tells when the next one's is.
+/// Takes the first packet of a pipe whose `turn` has come, and returns when the next one is due.
 #[inline]
 fn take_first(pipe: &mut VecDeque<Packet>, turn: Turn) -> (Packet, Due) {
-    let packet = pipe.pop_front().expect("a pipe's turn comes only when it holds a packet");
+    let packet = pipe.pop_front().expect("a pipe is scheduled only while it holds a packet");
     (packet, pipe.front().map_or(Due::NEVER, |packet| Due::new(packet.at, turn)))
 }
 
-/// What a protocol would score on the path of `flow` that knew the trace of its first link that
-/// follows one, if any does.
+/// The score of the omniscient protocol on the path of `flow`, for the first link that follows a trace,
+/// if any.
 pub fn omniscient(network: &Network, flow: &FlowSpec) -> Option<Scores> {
     omniscient_until(network, flow, network.scored().1)
 }

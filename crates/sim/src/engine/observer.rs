@@ -2,22 +2,22 @@
 
 use exm_units::{Bytes, Instant, Packets, Span};
 
-/// How often an [`Observer`] wants to be told.
+/// How often an [`Observer`] wants samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// Never.
     Never,
-    /// Of every flow and link once each such span, from the start on, after all that happens at
-    /// that instant.
+    /// Of every flow and link once in each such interval, from the start on, after everything that
+    /// happens at that instant.
     Every(Span),
-    /// Of a flow after each of its acknowledgements, of a link whenever its queue changed.
+    /// Of a flow after each of its ACKs, of a link whenever its queue changed.
     EachEvent,
 }
 
-/// A sender at one instant.
+/// The state of a sender at one instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowSample {
-    /// When.
+    /// The time.
     pub at: Instant,
     /// The sender's number.
     pub flow: usize,
@@ -33,25 +33,25 @@ pub struct FlowSample {
     pub limited: Limited,
     /// Packets delivered so far, by all its flows.
     pub delivered: u64,
-    /// The round-trip time of the packet acknowledged last, if any.
+    /// The RTT of the packet acknowledged last, if any.
     pub rtt: Option<Span>,
-    /// Bytes that have come to the receiver since end-to-end delays are measured, and that delay
-    /// now, where links lead back.
+    /// Bytes received since the measurement of end-to-end delays began, and the present end-to-end
+    /// delay, if links lead back.
     pub received: Option<(Bytes, Option<Span>)>,
     /// A RemyCC's memory, indexed as [`exm_remy::Signal::ALL`].
     pub signals: Option<[f64; 6]>,
-    /// The number of the rule a RemyCC applied last.
+    /// The number of the rule that a RemyCC applied last.
     pub rule: Option<usize>,
 }
 
-/// A link at one instant.
+/// The state of a link at one instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSample {
-    /// When.
+    /// The time.
     pub at: Instant,
     /// The link's number.
     pub link: usize,
-    /// Packets that wait, besides the one in transmission.
+    /// Packets that wait, not counting the one in transmission.
     pub packets: u64,
     /// Bytes that wait.
     pub bytes: u64,
@@ -70,14 +70,14 @@ pub enum Limited {
     /// The window has room, but the time between sends has not passed.
     Pace,
     /// The window has room, but there is nothing to send: the flow's data has been sent, the
-    /// connection is being set up, or the receiver has no room.
+    /// connection is being set up, or the receive window is full.
     Data,
 }
 
 /// Something that happened to a flow or to one of its packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
-    /// When.
+    /// The time.
     pub at: Instant,
     /// The sender's number.
     pub flow: usize,
@@ -88,15 +88,15 @@ pub struct Event {
 /// The packet that an [`Event`] is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketId {
-    /// Its number, counted from its sender's first. Over TCP, that of its segment in the connection
-    /// (a SYN has [`u64::MAX`]).
+    /// Its number, counted from its sender's first packet. For TCP, the number of its segment in the
+    /// connection (a SYN has [`u64::MAX`]).
     pub sequence: u64,
     /// When it was sent.
     pub sent_at: Instant,
     /// Its size with headers.
     pub size: Bytes,
-    /// Whether it is an ACK on its way back to the sender, where links lead back. ACKs are numbered by
-    /// themselves.
+    /// Whether it is an ACK on its way back to the sender, if links lead back. ACKs are numbered
+    /// separately.
     pub is_ack: bool,
 }
 
@@ -112,7 +112,7 @@ pub enum EventKind {
     Sent {
         /// The packet.
         packet: PacketId,
-        /// Whether its data was sent before.
+        /// Whether it is a retransmission.
         retransmission: bool,
     },
     /// A packet joined the queue of a link.
@@ -136,8 +136,8 @@ pub enum EventKind {
         /// The link's number.
         link: usize,
     },
-    /// A packet was lost at random on a link. A link of fixed rate reports this as the packet's
-    /// transmission begins, with the time of its end, so that it may come before earlier events.
+    /// A packet was lost at random on a link. A link of fixed rate reports this when the packet's
+    /// transmission begins, with the time at which it ends, so it may precede earlier events.
     Lost {
         /// The packet.
         packet: PacketId,
@@ -151,20 +151,20 @@ pub enum EventKind {
     },
     /// The sender received an ACK.
     Acknowledged {
-        /// How many packets it acknowledged that now count as delivered.
+        /// How many packets now count as delivered by it.
         delivered: u64,
-        /// The round-trip time that it measured.
+        /// The RTT that it measured.
         rtt: Option<Span>,
     },
     /// What keeps the sender from sending more has changed.
     Limited(Limited),
 }
 
-/// Watches a simulation as it runs. It cannot change it, and the simulation is the same with any
+/// Watches a simulation as it runs. It cannot change the simulation, which is the same with any
 /// observer.
 ///
-/// Samples say how flows and links are at a time; events, what happens to each packet. Each costs
-/// nothing where it is not wanted.
+/// Samples describe the state of flows and links at a time; events, what happens to each packet.
+/// Either costs nothing if it is not wanted.
 ///
 /// ```
 /// use exm_sim::engine::{Event, EventKind, FlowSample, LinkSample, Observer, Pace};
@@ -184,7 +184,7 @@ pub enum EventKind {
 /// }
 /// ```
 pub trait Observer {
-    /// How often it wants samples; asked once, at the start. By default never.
+    /// How often it wants samples; queried once, at the start. By default never.
     #[inline]
     fn pace(&self) -> Pace {
         Pace::Never
@@ -198,13 +198,13 @@ pub trait Observer {
     #[inline]
     fn link(&mut self, _sample: &LinkSample) {}
 
-    /// Whether it wants events; always the same. By default it does not.
+    /// Whether it wants events; must be constant. By default it does not.
     #[inline]
     fn wants_events(&self) -> bool {
         false
     }
 
-    /// An event, in the order of time but for [`EventKind::Lost`].
+    /// An event, in order of time except for [`EventKind::Lost`].
     #[inline]
     fn event(&mut self, _event: &Event) {}
 }

@@ -1,8 +1,8 @@
-//! [`Share`]: the integral of 1 / (senders on), without rounding that depends on the order.
+//! [`Share`]: the integral of 1 / (senders on), with rounding that does not depend on the order.
 
 use exm_units::Instant;
 
-/// Bits after the point.
+/// Bits after the binary point.
 const FRACTION: u32 = 32;
 
 /// A time divided among senders: nanoseconds with 32 bits after the point.
@@ -47,7 +47,7 @@ impl Sharing {
         self.on += 1;
     }
 
-    /// One sender less is on.
+    /// One sender fewer is on.
     pub(super) fn leave(&mut self) {
         self.on -= 1;
     }

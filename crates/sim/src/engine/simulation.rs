@@ -1,4 +1,4 @@
-//! [`Simulation`]: a simulation that its user drives, and changes as it runs.
+//! [`Simulation`]: a simulation that its caller steps and changes.
 
 use super::event_loop::Engine;
 use super::observer::{FlowSample, LinkSample, Observer};
@@ -10,15 +10,15 @@ use exm_link::{Limit, QueueConfig, QueueKind, Service};
 use exm_random::{Purpose, Stream};
 use exm_units::{Instant, Probability, Rate, Span};
 
-/// A simulation that its user drives: step by step, up to a time, or to its end; between steps its
+/// A simulation that its caller drives: step by step, up to a time, or to its end; between steps its
 /// network can be changed.
 ///
-/// It gives the same report as [`run`](super::run), to the bit, where nothing is changed. Where something
-/// is, the result depends on the network, the seed, the changes and their times alone. A clone is a
-/// snapshot: it goes on from the same state, independently.
+/// Without changes it gives the same report as [`run`](super::run), to the bit. With changes, the result
+/// depends only on the network, the seed, the changes and their times. A clone is a snapshot: it
+/// continues from the same state, independently.
 ///
-/// A change holds from [`now`](Simulation::now) on, before anything that is still to happen at that
-/// instant. After [`run_until`](Simulation::run_until) that is all that happens at that time.
+/// A change takes effect at [`now`](Simulation::now), before any event still due at that instant. After
+/// [`run_until`](Simulation::run_until) that is every event at that time.
 ///
 /// ```
 /// use exm_link::{Limit, Service};
@@ -60,24 +60,24 @@ pub struct Simulation<O = ()> {
     engine: Engine<O, true>,
 }
 
-/// Why a simulation could not be changed. It goes on as if nothing had been asked.
+/// Why a simulation could not be changed. The simulation is unaffected.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {
     /// There is no such link.
     #[error("there is no link {link}: the network has {links}, numbered from 0")]
     NoSuchLink {
-        /// What was named.
+        /// The requested number.
         link: usize,
-        /// How many there are.
+        /// The number of links.
         links: usize,
     },
     /// There is no such flow.
     #[error("there is no flow {flow}: the network has {flows}, numbered from 0")]
     NoSuchFlow {
-        /// What was named.
+        /// The requested number.
         flow: usize,
-        /// How many there are.
+        /// The number of flows.
         flows: usize,
     },
     /// The link follows a trace, and has no rate of its own.
@@ -86,7 +86,7 @@ pub enum ChangeError {
         /// The link.
         link: usize,
     },
-    /// Sprout runs the sender, and has no controller.
+    /// The sender runs Sprout, which has no controller.
     #[error("flow {flow} is Sprout's, which has no congestion controller to replace")]
     NoController {
         /// The flow.
@@ -95,7 +95,7 @@ pub enum ChangeError {
     /// A queue that cannot be built.
     #[error("{0}")]
     Queue(exm_link::ImpossibleSetting),
-    /// A number that no network can have.
+    /// A value that no network can have.
     #[error(transparent)]
     Network(#[from] NetworkError),
 }
@@ -114,12 +114,12 @@ impl<O: Observer> Simulation<O> {
         Simulation { network, seed, engine }
     }
 
-    /// The time that it has come to.
+    /// The current simulated time.
     pub fn now(&self) -> Instant {
         self.engine.now
     }
 
-    /// When it ends.
+    /// The end of the simulation.
     pub fn end(&self) -> Instant {
         self.engine.end
     }
@@ -134,18 +134,18 @@ impl<O: Observer> Simulation<O> {
         &self.engine.observer
     }
 
-    /// The observer, to be changed.
+    /// The observer, mutably.
     pub fn observer_mut(&mut self) -> &mut O {
         &mut self.engine.observer
     }
 
-    /// When the next event is due; none where nothing more happens before the end.
+    /// When the next event is due; none if nothing more happens before the end.
     pub fn next_event(&self) -> Option<Instant> {
         self.engine.next_event()
     }
 
-    /// Handles the next event, and returns its time; none where nothing more happens before the end,
-    /// which it has then come to.
+    /// Processes the next event, and returns its time; none if nothing more happens before the end, which
+    /// is then the current time.
     pub fn step(&mut self) -> Option<Instant> {
         let at = self.engine.next_event();
         if at.is_some() {
@@ -156,40 +156,39 @@ impl<O: Observer> Simulation<O> {
         at
     }
 
-    /// Handles all events before `until`, or before the end where that is earlier. A time that is past
+    /// Processes all events before `until`, or before the end if that is earlier. A time in the past
     /// changes nothing.
     pub fn run_until(&mut self, until: Instant) {
         self.engine.run_until(until.clamp(self.engine.now, self.engine.end));
     }
 
-    /// Runs to the end, and returns what was measured.
+    /// Runs to the end, and returns the measurements.
     pub fn finish(mut self) -> Report {
         self.run_until(self.engine.end);
         self.report()
     }
 
-    /// What was measured so far. A packet whose transmission has begun counts as transmitted.
-    /// [`FlowReport::bottleneck`](crate::metrics::FlowReport::bottleneck) is that of the network as it is
-    /// now.
+    /// The measurements so far. A packet whose transmission has begun counts as transmitted.
+    /// [`FlowReport::bottleneck`](crate::metrics::FlowReport::bottleneck) is that of the present network.
     pub fn report(&self) -> Report {
         self.engine.report(&self.network, self.seed)
     }
 
-    /// How flow `flow` is now; none where there is no such flow.
+    /// The present state of flow `flow`; none if there is no such flow.
     pub fn flow(&self, flow: usize) -> Option<FlowSample> {
         Some(self.engine.hosts.get(flow)?.sample(self.now(), flow))
     }
 
-    /// How link `link` is now; none where there is no such link.
+    /// The present state of link `link`; none if there is no such link.
     pub fn link(&self, link: usize) -> Option<LinkSample> {
         Some(self.engine.links.get(link)?.sample(self.now(), link))
     }
 
-    /// From now on link `link`, of fixed rate, transmits at `rate`. A packet in transmission leaves when
-    /// it would have.
+    /// Sets the rate of link `link`, which must have a fixed rate. A packet in transmission still leaves
+    /// at its previously computed time.
     ///
     /// # Errors
-    /// [`ChangeError`] where there is no such link, it follows a trace, or the rate is zero.
+    /// [`ChangeError`] if there is no such link, it follows a trace, or the rate is zero.
     pub fn set_rate(&mut self, link: usize, rate: Rate) -> Result<(), ChangeError> {
         if let Service::Trace(_) = self.link_spec(link)?.service {
             return Err(ChangeError::FollowsTrace { link });
@@ -199,11 +198,11 @@ impl<O: Observer> Simulation<O> {
         Ok(())
     }
 
-    /// From now on packets that leave link `link` propagate for `delay`. They do not overtake those
-    /// that left before.
+    /// Sets the propagation delay of link `link` for packets that leave it from now on. They do not
+    /// overtake packets that left before.
     ///
     /// # Errors
-    /// [`ChangeError`] where there is no such link, or the delay is too long.
+    /// [`ChangeError`] if there is no such link, or the delay is too long.
     pub fn set_delay(&mut self, link: usize, delay: Span) -> Result<(), ChangeError> {
         self.change_link(link, |spec| spec.delay = delay)?;
         self.engine.links[link].delay = delay;
@@ -213,11 +212,11 @@ impl<O: Observer> Simulation<O> {
         Ok(())
     }
 
-    /// From now on packets of flow `flow` propagate for `delay` after the last link
-    /// ([`FlowSpec::extra_delay`]). They do not overtake those that left before.
+    /// Sets the propagation delay of flow `flow` after the last link ([`FlowSpec::extra_delay`]) for
+    /// packets that leave that link from now on. They do not overtake packets that left before.
     ///
     /// # Errors
-    /// [`ChangeError`] where there is no such flow, or the delay is too long.
+    /// [`ChangeError`] if there is no such flow, or the delay is too long.
     pub fn set_extra_delay(&mut self, flow: usize, delay: Span) -> Result<(), ChangeError> {
         self.change_flow(flow, |spec| spec.extra_delay = delay)?;
         let spec = &self.network.flows()[flow];
@@ -225,22 +224,21 @@ impl<O: Observer> Simulation<O> {
         Ok(())
     }
 
-    /// From now on at most `buffer` may wait at link `link`. Packets that wait already stay, even where
-    /// they are more.
+    /// Limits the queue of link `link` to `buffer`. Packets already waiting stay, even beyond it.
     ///
     /// # Errors
-    /// [`ChangeError`] where there is no such link, or no packet would ever pass.
+    /// [`ChangeError`] if there is no such link, or no packet would ever pass.
     pub fn set_buffer(&mut self, link: usize, buffer: Limit) -> Result<(), ChangeError> {
         self.change_link(link, |spec| spec.buffer = buffer)?;
         self.engine.links[link].set_limit(buffer);
         Ok(())
     }
 
-    /// From now on `queue` is the discipline at link `link`. It takes in the packets that wait, in the
-    /// order in which the one before it lets them go.
+    /// Replaces the queue discipline of link `link` by `queue`. The waiting packets move to it in the
+    /// order in which the old one releases them.
     ///
     /// # Errors
-    /// [`ChangeError`] where there is no such link, or no such queue can be built.
+    /// [`ChangeError`] if there is no such link, or the queue cannot be built.
     pub fn set_queue(&mut self, link: usize, queue: QueueKind) -> Result<(), ChangeError> {
         queue.check().map_err(ChangeError::Queue)?;
         self.change_link(link, |spec| spec.queue = queue)?;
@@ -253,21 +251,21 @@ impl<O: Observer> Simulation<O> {
         Ok(())
     }
 
-    /// From now on link `link` loses packets at random with `probability`.
+    /// Sets the random loss of link `link` to `probability`.
     ///
     /// # Errors
-    /// [`ChangeError`] where there is no such link.
+    /// [`ChangeError`] if there is no such link.
     pub fn set_loss(&mut self, link: usize, probability: Probability) -> Result<(), ChangeError> {
         self.change_link(link, |spec| spec.loss = probability)?;
         self.engine.links[link].set_loss(probability);
         Ok(())
     }
 
-    /// From now on `controller` runs the sender of flow `flow`, as at the start of a flow. What is in
-    /// flight stays so, and over TCP the connection goes on.
+    /// Replaces the controller of flow `flow`, which starts as at the start of a flow. Packets in flight
+    /// stay in flight, and a TCP connection continues.
     ///
     /// # Errors
-    /// [`ChangeError`] where there is no such flow, or Sprout runs it.
+    /// [`ChangeError`] if there is no such flow, or it runs Sprout.
     pub fn set_controller(
         &mut self,
         flow: usize,
@@ -289,11 +287,11 @@ impl<O: Observer> Simulation<O> {
         Ok(())
     }
 
-    /// From now on flows of sender `flow` come as `traffic` says, as at the start of a simulation: a flow
-    /// that is on ends now, and [`Traffic::none`] silences the sender.
+    /// Replaces the traffic of sender `flow`, as at the start of a simulation: a flow that is on ends
+    /// now, and [`Traffic::none`] silences the sender.
     ///
     /// # Errors
-    /// [`ChangeError`] where there is no such flow, or the traffic is impossible.
+    /// [`ChangeError`] if there is no such flow, or the traffic is impossible.
     pub fn set_traffic(
         &mut self,
         flow: usize,

@@ -1,4 +1,4 @@
-//! [`Transmitter`]: a link at work.
+//! [`Transmitter`]: the state of a link.
 
 use super::agenda::{Due, Turn};
 use super::ahead::Ahead;
@@ -18,9 +18,9 @@ pub(super) struct Transmitter {
     pub(super) work: Work,
     losses: Losses,
     pub(super) delay: Span,
-    /// When the transmission under way ends, or the next opportunity of the trace is.
+    /// When the transmission in progress ends, or the next opportunity of the trace.
     pub(super) transmission_at: Due,
-    /// Packets in propagation to a further link, by time of arrival.
+    /// Packets in propagation to the next link, by time of arrival.
     pub(super) wire: VecDeque<Packet>,
     /// Packets that wait in the queue.
     waiting: usize,
@@ -30,21 +30,21 @@ pub(super) struct Transmitter {
     pub(super) report: LinkReport,
 }
 
-/// The service at work.
+/// The state of the service.
 #[derive(Clone, Debug)]
 pub(super) enum Work {
-    /// At a fixed rate from a drop-tail queue, where it may look ahead: the queue is left empty.
+    /// At a fixed rate from a drop-tail queue, when it may look ahead: the queue stays empty.
     Ahead(Ahead),
-    /// At a fixed rate: when what was taken out of the queue has been transmitted, and the time that
-    /// all of it takes, in nanoseconds.
+    /// At a fixed rate: when the packets taken from the queue have been transmitted, and the time that
+    /// all of them take, in nanoseconds.
     Fixed { server: Server, free_at: Instant, busy: u128 },
     /// By a trace; `waits` while an opportunity is on the agenda.
     Trace { server: TraceServer, waits: bool },
 }
 
 impl Transmitter {
-    /// The link of number `index`, for a simulation that ends at `end`; `evented` where it may not look
-    /// ahead: each of its events is observed, or it may be changed on the way.
+    /// Link number `index`, for a simulation that ends at `end`; `evented` if it must not look ahead
+    /// because its events are observed or it may be changed during the run.
     pub(super) fn new(
         spec: &LinkSpec,
         seed: u64,
@@ -86,8 +86,8 @@ impl Transmitter {
         self.transmission_at.min(wire.map_or(Due::NEVER, |packet| Due::new(packet.at, Turn::Wire)))
     }
 
-    /// Whether a packet that comes to the link is lost before its queue, which a link driven by a
-    /// trace does, as Cellsim: what it loses takes none of its opportunities. It is counted.
+    /// Whether an arriving packet is lost before the queue, as on links with a trace (as in Cellsim):
+    /// lost packets use none of its opportunities. The loss is counted.
     #[inline]
     pub(super) fn loses(&mut self) -> bool {
         let lost = matches!(self.work, Work::Trace { .. }) && self.next_is_lost();
@@ -121,7 +121,7 @@ impl Transmitter {
         free
     }
 
-    /// The next opportunity of a trace, where something has begun to wait for it.
+    /// The next opportunity of a trace, once packets have begun to wait for it.
     #[inline]
     pub(super) fn first_opportunity(&mut self, now: Instant) -> Option<Instant> {
         match &mut self.work {
@@ -133,7 +133,8 @@ impl Transmitter {
         }
     }
 
-    /// Takes the next packet into transmission at a fixed rate, and returns it with the end of that.
+    /// Takes the next packet into transmission at a fixed rate, and returns it with the time at which
+    /// that ends.
     #[inline]
     pub(super) fn serve(
         &mut self,
@@ -151,15 +152,15 @@ impl Transmitter {
         Some((packet, *free_at))
     }
 
-    /// `packet` has been transmitted at a fixed rate. Returns whether it is lost thereafter.
+    /// `packet` has been transmitted at a fixed rate. Returns whether it is then lost.
     #[inline]
     pub(super) fn loses_transmitted(&mut self, packet: &Packet) -> bool {
         self.report.count_transmission(packet);
         self.next_is_lost()
     }
 
-    /// An opportunity of the trace has come: what it carries goes to `departed`. Returns when the next
-    /// is that matters.
+    /// At an opportunity of the trace: appends the packets that it carries to `departed`. Returns the
+    /// next opportunity that is needed.
     pub(super) fn use_opportunity(
         &mut self,
         now: Instant,
@@ -184,14 +185,14 @@ impl Transmitter {
         self.counted_at = now;
     }
 
-    /// The time that packets have waited until `now`, in packet-nanoseconds.
+    /// The total time that packets have waited until `now`, in packet-nanoseconds.
     #[inline]
     fn queued_until(&self, now: Instant) -> u128 {
         let nanos = (now - self.counted_at).as_nanos();
         self.queued + u128::from(nanos) * self.waiting as u128
     }
 
-    /// Whether a packet is in transmission at `now`, or part of one is.
+    /// Whether a packet is in transmission at `now`, wholly or partly.
     fn is_busy(&self, now: Instant) -> bool {
         match &self.work {
             Work::Ahead(ahead) => ahead.is_busy(now),
@@ -200,8 +201,8 @@ impl Transmitter {
         }
     }
 
-    /// How many packets are in the queue, in part transmitted and in propagation to a further link. What
-    /// is in transmission at a fixed rate is on its way already.
+    /// How many packets are in the queue, partly transmitted and in propagation to the next link. A
+    /// packet in transmission at a fixed rate counts as propagating.
     pub(super) fn holds(&self) -> u64 {
         let partly = match &self.work {
             Work::Trace { server, .. } => server.partly_carried().is_some(),
@@ -210,7 +211,7 @@ impl Transmitter {
         (self.waiting + self.wire.len()) as u64 + u64::from(partly)
     }
 
-    /// The link as it is at `now`.
+    /// The state of the link at `now`.
     pub(super) fn sample(&self, now: Instant, link: usize) -> LinkSample {
         let (packets, bytes) = match &self.work {
             Work::Ahead(ahead) => ahead.waiting(now),
@@ -219,8 +220,8 @@ impl Transmitter {
         LinkSample { at: now, link, packets, bytes: bytes.get(), busy: self.is_busy(now) }
     }
 
-    /// From now on it transmits at `rate`, if its rate is fixed. A transmission under way ends when it
-    /// would have.
+    /// Sets the rate to `rate`, if it is fixed. A transmission in progress ends at its previously
+    /// computed time.
     pub(super) fn set_rate(&mut self, rate: Rate) {
         if let Work::Fixed { server, .. } = &mut self.work {
             *server = Server::new(rate);
@@ -228,17 +229,17 @@ impl Transmitter {
         self.queue.set_rate(rate);
     }
 
-    /// From now on at most `limit` may wait.
+    /// Limits the queue to `limit`.
     pub(super) fn set_limit(&mut self, limit: Limit) {
         self.queue.set_limit(limit);
     }
 
-    /// From now on packets are lost with `probability`.
+    /// Sets the probability of random loss.
     pub(super) fn set_loss(&mut self, probability: Probability) {
         self.losses.set_probability(probability.get());
     }
 
-    /// Another queue takes the place of the one before the link, and takes in what waits.
+    /// Replaces the queue, and moves the waiting packets to the new one.
     pub(super) fn set_queue(&mut self, now: Instant, queue: Queue, actions: &mut QueueActions) {
         self.count_queue(now);
         let mut old = std::mem::replace(&mut self.queue, queue);
@@ -248,7 +249,7 @@ impl Transmitter {
         self.waiting = self.queue.packets();
     }
 
-    /// What was measured until `now`.
+    /// The measurements until `now`.
     pub(super) fn report(&self, now: Instant, spec: &LinkSpec) -> LinkReport {
         let mut report = self.report.clone();
         let nanos = now.as_nanos().max(1) as f64;

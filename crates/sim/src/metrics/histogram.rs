@@ -1,15 +1,15 @@
-//! [`Histogram`]: how spans are distributed, in bounded memory.
+//! [`Histogram`]: the distribution of durations, in bounded memory.
 
 use exm_units::Span;
 
-/// Spans are counted in units of 256 ns; those below 16 us exactly so.
+/// Durations are counted in units of 256 ns; those below 16 us exactly so.
 const UNIT_BITS: u32 = 8;
-/// Each doubling of a span is cut into 64 buckets, so a percentile is within 0.8 % of the truth.
+/// Each doubling is divided into 64 buckets, so a percentile is within 0.8 % of the true value.
 const SUB_BITS: u32 = 6;
 
-/// Counts of spans in buckets whose width grows with the span, with exact count and sum.
+/// Counts of durations in buckets whose width grows with the duration, with exact count and sum.
 ///
-/// It grows to what it is shown, at most 26 kB.
+/// It grows with the range of its values, to at most 26 kB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     /// Counts from bucket `first` on.
@@ -22,7 +22,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// A histogram of nothing.
+    /// An empty histogram.
     pub const fn new() -> Histogram {
         let (min, max) = (Span::MAX, Span::ZERO);
         Histogram { counts: Vec::new(), first: 0, count: 0, sum: 0, min, max }
@@ -69,24 +69,24 @@ impl Histogram {
         self.sum
     }
 
-    /// Their mean, to the nanosecond below; nothing where none was counted.
+    /// Their mean, rounded down to a nanosecond; none if it is empty.
     pub fn mean(&self) -> Option<Span> {
         let mean = self.sum.checked_div(u128::from(self.count))?;
         Some(Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
-    /// The shortest, exact; nothing where none was counted.
+    /// The shortest, exact; none if it is empty.
     pub fn min(&self) -> Option<Span> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// The longest, exact; nothing where none was counted.
+    /// The longest, exact; none if it is empty.
     pub fn max(&self) -> Option<Span> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The span that `percent` of all spans do not exceed, within 0.8 % or 128 ns, whichever is
-    /// more; nothing where none was counted.
+    /// The duration that `percent` of them do not exceed, within 0.8 % or 128 ns, whichever is more;
+    /// none if it is empty.
     pub fn percentile(&self, percent: f64) -> Option<Span> {
         let rank =
             ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
@@ -98,13 +98,14 @@ impl Histogram {
         Some(middle_of(self.first + index).clamp(self.min, self.max))
     }
 
-    /// How many spans were at most `longest`, as near as buckets tell: those of its own bucket count.
+    /// How many durations were at most `longest`, to the precision of the buckets: all in its own
+    /// bucket count.
     pub fn count_up_to(&self, longest: Span) -> u64 {
         let buckets = (bucket_of(longest) + 1).saturating_sub(self.first).min(self.counts.len());
         self.counts[..buckets].iter().sum()
     }
 
-    /// Adds what `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         for (index, &count) in other.counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
             self.grow_and_count(other.first + index);
@@ -144,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nothing_has_no_mean() {
+    fn an_empty_histogram_has_no_mean() {
         let none = Histogram::new();
         assert_eq!((none.min(), none.mean(), none.max()), (None, None, None));
         assert_eq!((none.percentile(50.0), none.count_up_to(Span::MAX)), (None, 0));
@@ -179,7 +180,7 @@ mod tests {
             let rank = ((percent / 100.0 * nanos.len() as f64).ceil() as usize).max(1);
             let (is, should) = (all.percentile(percent).unwrap().as_nanos(), sorted[rank - 1]);
             prop_assert!(is.abs_diff(should) <= (should / 125).max(128), "{is} {should}");
-            // As exact as buckets are.
+            // To the precision of the buckets.
             let (least, most) = (should.saturating_sub(should / 64 + 256), should + should / 64 + 256);
             let below = |limit: u64| sorted.iter().filter(|&&nanos| nanos <= limit).count() as u64;
             let counted = all.count_up_to(Span::from_nanos(should));

@@ -1,20 +1,20 @@
-//! [`Host`]: what a controller runs on.
+//! [`Host`]: the transport that a controller runs on.
 
 use super::Network;
 use crate::controllers::AnyController;
 use std::fmt;
 
-/// What carries out a controller's decisions: the sender's half of a transport, and its receiver.
+/// The transport that executes a controller's decisions: its sender and its receiver.
 ///
-/// The two hosts give one and the same controller different results, so that only results on the same
-/// host compare.
+/// One and the same controller gives different results on the two hosts, so only results on the same
+/// host can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Host {
     /// TCP: losses are detected and repaired, data is delivered in order, and each packet has headers.
     #[default]
     Tcp,
-    /// The bare sender that RemyCCs are trained on: nothing that is lost is retransmitted, and a packet
-    /// is data from end to end.
+    /// The bare sender that RemyCCs are trained on: nothing is retransmitted, and a packet is entirely
+    /// data.
     Bare,
 }
 
@@ -37,7 +37,7 @@ impl Host {
         Host::ALL.into_iter().find(|host| host.name() == name)
     }
 
-    /// Whether `controller` was made for this host, so that its results there are its own.
+    /// Whether `controller` was made for this host, so that its results there are representative.
     ///
     /// Controllers designed by people are made for TCP: they need its loss recovery. RemyCCs are trained
     /// on the bare host, and the AIMD of the original program was written for it; both run over TCP as
@@ -68,8 +68,8 @@ impl fmt::Display for Host {
     }
 }
 
-/// What senders run on in `networks`, each once and in the order of their appearance, for headers:
-/// "tcp", or "tcp, bare". Sprout's senders run on their own, "sprout".
+/// The hosts of the senders in `networks`, each once in order of appearance, for headers: "tcp", or
+/// "tcp, bare". Sprout's senders run on a host of their own, "sprout".
 pub fn hosts<'a>(networks: impl IntoIterator<Item = &'a Network>) -> String {
     let mut names: Vec<&str> = Vec::new();
     for flow in networks.into_iter().flat_map(Network::flows) {

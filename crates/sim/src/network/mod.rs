@@ -1,4 +1,4 @@
-//! [`Network`]: links, the flows that cross them, and for how long.
+//! [`Network`]: links, the flows that cross them, and the duration.
 
 mod host;
 
@@ -16,14 +16,14 @@ pub const MAX_FLOWS: usize = 100_000;
 pub const MAX_LINKS: usize = 100_000;
 /// The most links on one path.
 pub const MAX_HOPS: usize = 64;
-/// The largest packet: well above IP's 65 535 bytes, well below what overflows.
+/// The largest packet: well above IP's 65 535 bytes, and small enough to avoid overflow.
 pub const MAX_PACKET: Bytes = Bytes::new(1_000_000);
-/// The longest simulation and the longest delay: 31 years, a ninth of what 64 bits hold.
+/// The longest simulation and the longest delay: 31 years, a ninth of the range of 64 bits.
 pub const MAX_TIME: Span = Span::from_secs(1_000_000_000);
 
-/// The longest time that can be simulated of a network of `links` links and `flows` senders: the engine
-/// tells the time of an event, its kind and its source in one number of 64 bits. That is 18 years for
-/// two senders and a link, and 2 hours for the largest networks.
+/// The longest duration that can be simulated with `links` links and `flows` senders: the engine packs the
+/// time of an event, its kind and its source into 64 bits. That is 18 years for two senders and a link,
+/// and 2 hours for the largest networks.
 pub const fn longest_duration(links: usize, flows: usize) -> Span {
     let sources = (links + flows + 1).next_power_of_two() as u64;
     let latest = u64::MAX / EVENT_KINDS / sources - 1;
@@ -38,24 +38,24 @@ pub(crate) const EVENT_KINDS: u64 = 8;
 pub struct LinkSpec {
     /// Its name, in reports and errors.
     pub name: String,
-    /// The nodes it leaves from and leads to, by number.
+    /// The numbers of the nodes that it leads from and to.
     pub ends: (usize, usize),
-    /// How fast it transmits.
+    /// Its rate or trace.
     pub service: Service,
-    /// The discipline of the queue before it.
+    /// Its queue discipline.
     pub queue: QueueKind,
-    /// How much may wait there.
+    /// Its buffer: how much may wait.
     pub buffer: Limit,
     /// Its propagation delay, one way.
     pub delay: Span,
-    /// The probability that a packet is lost: once a link of a fixed rate has transmitted it, as in Remy's
-    /// networks; before the queue of one driven by a trace, as in Cellsim.
+    /// The probability that a packet is lost: on a link of fixed rate after transmission, as in Remy's
+    /// networks; on one with a trace before the queue, as in Cellsim.
     pub loss: Probability,
 }
 
 impl LinkSpec {
-    /// A link of `service` called "bottleneck" from node 0 to node 1, at which as much as `buffer`
-    /// may wait in a drop-tail queue; it neither delays nor loses.
+    /// A link of `service` called "bottleneck" from node 0 to node 1, with a drop-tail queue limited to
+    /// `buffer`, without delay or loss.
     pub fn bottleneck(service: Service, buffer: Limit) -> LinkSpec {
         LinkSpec {
             name: "bottleneck".to_owned(),
@@ -71,63 +71,61 @@ impl LinkSpec {
 
 /// A sender, its path and its receiver.
 ///
-/// The round-trip time of a packet that finds every queue empty is the delay of each link there and
-/// back and the time of transmission on each, and `extra_delay`. Where no links lead back, ACKs
-/// take no time of their own.
+/// The RTT of a packet that finds every queue empty is the sum of the delay of each link both ways, the
+/// transmission time on each, and `extra_delay`. If no links lead back, ACKs take no time of their own.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
     /// Its name, in reports and errors; several flows may share one.
     pub name: String,
     /// The links it crosses, by number, in order.
     pub path: Vec<usize>,
-    /// The links that its receiver's ACKs cross, by number, in order; none where they return
-    /// unhindered.
+    /// The links that its receiver's ACKs cross, by number, in order; if none, ACKs cross no links.
     pub back: Vec<usize>,
-    /// Delay after the last link: before the receiver, or, where links lead back, before the sender.
+    /// Delay after the last link: before the receiver or, if links lead back, before the sender.
     pub extra_delay: Span,
     /// The size of its packets.
     pub packet_size: Bytes,
-    /// When it has something to send.
+    /// When it is on, and how much it sends.
     pub traffic: Traffic,
-    /// What runs its sender.
+    /// Its transport.
     pub transport: Transport,
 }
 
-/// What runs a sender.
+/// A sender's transport.
 #[derive(Clone, Debug)]
 pub enum Transport {
-    /// A controller whose losses nobody repairs: what RemyCCs are trained on. A lost packet is only
-    /// a gap in the numbers.
+    /// A controller without loss recovery: what RemyCCs are trained on. A lost packet is only a gap in the
+    /// numbers.
     Bare {
-        /// What decides when to send.
+        /// The controller.
         controller: AnyController,
-        /// Whether the sender keeps a timer, and goes on when nothing comes back.
+        /// Whether the sender keeps a retransmission timer.
         timer: bool,
     },
-    /// A controller in TCP, which repairs what is lost. Of each packet [`TCP_HEADER`] is headers, and
-    /// only what arrives in order counts as delivered.
+    /// A controller over TCP, which repairs losses. [`TCP_HEADER`] bytes of each packet are headers, and
+    /// only data in order counts as delivered.
     Tcp {
-        /// What decides when to send.
+        /// The controller.
         controller: AnyController,
         /// TCP's settings.
         settings: exm_tcp::Settings,
     },
-    /// Sprout, which goes by its receiver's forecasts. Of each packet [`SPROUT_HEADER`] is headers;
-    /// the flow's size of packets stands for that in the settings.
+    /// Sprout, which follows its receiver's forecasts. [`SPROUT_HEADER`] bytes of each packet are headers;
+    /// the flow's packet size overrides the one in the settings.
     Sprout(exm_sprout::Settings),
 }
 
 /// The headers of a TCP segment: 20 bytes of IPv4, 20 of TCP and 12 of timestamps (RFC 7323).
 pub const TCP_HEADER: Bytes = Bytes::new(52);
 
-/// The headers of a Sprout packet: 20 bytes of IPv4, 8 of UDP, 28 of encryption and timestamps, and
-/// some 14 of its own.
+/// The headers of a Sprout packet: 20 bytes of IPv4, 8 of UDP, 28 of encryption and timestamps, and about
+/// 14 of its own.
 pub const SPROUT_HEADER: Bytes = Bytes::new(70);
-/// A Sprout packet without data, that carries a forecast.
+/// A Sprout packet without data, which carries a forecast.
 pub const SPROUT_EMPTY: Bytes = Bytes::new(90);
 
 impl Transport {
-    /// The controller, where one decides when to send.
+    /// The controller, if there is one.
     pub fn controller(&self) -> Option<&AnyController> {
         match self {
             Transport::Bare { controller, .. } | Transport::Tcp { controller, .. } => {
@@ -137,7 +135,7 @@ impl Transport {
         }
     }
 
-    /// What its controller runs on, where one decides when to send.
+    /// Its host, if it has a controller.
     pub fn host(&self) -> Option<Host> {
         match self {
             Transport::Bare { .. } => Some(Host::Bare),
@@ -146,17 +144,17 @@ impl Transport {
         }
     }
 
-    /// The name of what it runs on: "tcp", "bare" or "sprout".
+    /// The name of its host: "tcp", "bare" or "sprout".
     pub fn host_name(&self) -> &'static str {
         self.host().map_or("sprout", Host::name)
     }
 
-    /// How much of a packet of `size` is its user's.
+    /// The payload of a packet of `size`.
     pub fn payload(&self, size: Bytes) -> Bytes {
         let headers = match self {
             Transport::Bare { .. } => Bytes::ZERO,
             Transport::Tcp { .. } => TCP_HEADER,
-            // So much larger than a packet without data is one that has some.
+            // A packet with data is larger than one without by this much.
             Transport::Sprout(_) if size <= SPROUT_EMPTY => size,
             Transport::Sprout(_) => SPROUT_HEADER,
         };
@@ -164,7 +162,7 @@ impl Transport {
     }
 }
 
-/// A network that can be simulated: every number in it has been checked.
+/// A network that can be simulated: all its parameters have been checked.
 #[derive(Clone, Debug)]
 pub struct Network {
     links: Vec<LinkSpec>,
@@ -173,10 +171,10 @@ pub struct Network {
     warm_up: Span,
 }
 
-/// Why links and flows do not make a network. Links and flows are given by number.
+/// Why links and flows do not make a network. Links and flows are identified by number.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NetworkError {
-    /// Nothing would happen.
+    /// There are no senders.
     #[error("there are no senders: give at least one")]
     NoFlows,
     /// More than [`MAX_FLOWS`].
@@ -185,29 +183,29 @@ pub enum NetworkError {
     /// More than [`MAX_LINKS`].
     #[error("{0} links are too many: give at most {MAX_LINKS}")]
     TooManyLinks(usize),
-    /// No time, or more than [`longest_duration`].
+    /// A duration of zero, or longer than [`longest_duration`].
     #[error("a duration of {duration} cannot be simulated: give one between 1 ns and {longest}")]
     BadDuration {
-        /// What was given.
+        /// The requested duration.
         duration: Span,
-        /// What would be the most.
+        /// The longest possible.
         longest: Span,
     },
-    /// Nothing would be left to measure.
+    /// The warm-up leaves nothing to measure.
     #[error("a warm-up of {warm_up} leaves nothing of {duration} to measure: shorten it")]
     WarmUp {
-        /// What is skipped.
+        /// The warm-up.
         warm_up: Span,
-        /// Of that.
+        /// The duration.
         duration: Span,
     },
-    /// A link that carries nothing.
+    /// A link with a rate of zero.
     #[error("a rate of zero carries nothing: give a rate such as \"15 Mbps\"")]
     ZeroRate {
         /// The link.
         link: usize,
     },
-    /// A queue that lets nothing through.
+    /// A queue that can hold no packet.
     #[error(
         "a buffer of {limit} holds no packet of {packet}, so that none could ever pass: give at \
          least one packet's room, or \"unlimited\""
@@ -220,7 +218,7 @@ pub enum NetworkError {
         /// The size of a packet that crosses it.
         packet: Bytes,
     },
-    /// A queue that has room for nothing.
+    /// A queue with a limit of zero.
     #[error(
         "a buffer of no packets lets none ever pass: give at least one packet's room, or \
          \"unlimited\""
@@ -251,17 +249,17 @@ pub enum NetworkError {
         /// The length of its path.
         hops: usize,
     },
-    /// A path over a link that is not there.
+    /// A path over a link that does not exist.
     #[error("the path names link {link}, but there are only {links}")]
     NoSuchLink {
         /// The flow.
         flow: usize,
-        /// What its path names.
+        /// The link that its path names.
         link: usize,
-        /// How many there are.
+        /// The number of links.
         links: usize,
     },
-    /// A path that jumps.
+    /// A path whose links do not connect.
     #[error(
         "the path is broken: link \"{before}\" does not lead to where link \"{after}\" leaves \
          from; correct the path, or the links' \"from\" and \"to\""
@@ -269,12 +267,12 @@ pub enum NetworkError {
     BrokenPath {
         /// The flow.
         flow: usize,
-        /// The link before the jump.
+        /// The link before the gap.
         before: String,
         /// The link after it.
         after: String,
     },
-    /// A way back that does not lead back.
+    /// A return path that does not end where the path begins.
     #[error("the way back ends with link \"{link}\", which does not lead to where the path begins")]
     NoReturn {
         /// The flow.
@@ -298,7 +296,7 @@ pub enum NetworkError {
         /// Its extra delay.
         delay: Span,
     },
-    /// Packets of no size, or larger than [`MAX_PACKET`].
+    /// Packets of size zero, or larger than [`MAX_PACKET`].
     #[error("packets of {size} cannot be sent: give a size between 1 B and {MAX_PACKET}")]
     PacketSize {
         /// The flow.
@@ -306,7 +304,7 @@ pub enum NetworkError {
         /// The size.
         size: Bytes,
     },
-    /// Packets that their headers fill.
+    /// Packets with no room beside their headers.
     #[error(
         "packets of {size} have no room beside the headers of their transport: make them larger"
     )]
@@ -316,7 +314,7 @@ pub enum NetworkError {
         /// The size.
         size: Bytes,
     },
-    /// A distribution of impossible numbers.
+    /// A distribution of impossible values.
     #[error("the {what} time or amount is drawn from impossible numbers: {problem}")]
     BadTraffic {
         /// The flow.
@@ -327,7 +325,7 @@ pub enum NetworkError {
         problem: &'static str,
     },
     /// A sender that would switch endlessly at one instant.
-    #[error("a sender on and off for no time at all never gets further: lengthen one of them")]
+    #[error("a sender with on and off times of zero would switch endlessly: lengthen one of them")]
     NoTimePasses {
         /// The flow.
         flow: usize,
@@ -338,7 +336,7 @@ impl Network {
     /// A network of `links` crossed by `flows`, to be simulated for `duration`.
     ///
     /// # Errors
-    /// [`NetworkError`] where a number or a path is impossible.
+    /// [`NetworkError`] if a parameter or a path is impossible.
     pub fn new(
         links: Vec<LinkSpec>,
         flows: Vec<FlowSpec>,
@@ -364,10 +362,11 @@ impl Network {
         self.duration
     }
 
-    /// The same, end-to-end delays and the throughput beside them measured only after `warm_up`.
+    /// The same network, with end-to-end delays and the omniscient throughput measured only after
+    /// `warm_up`.
     ///
     /// # Errors
-    /// [`NetworkError::WarmUp`] where nothing would be measured.
+    /// [`NetworkError::WarmUp`] if nothing would be measured.
     pub fn scored_after(self, warm_up: Span) -> Result<Network, NetworkError> {
         if warm_up >= self.duration {
             return Err(NetworkError::WarmUp { warm_up, duration: self.duration });
@@ -375,10 +374,10 @@ impl Network {
         Ok(Network { warm_up, ..self })
     }
 
-    /// The same, its links and its flows changed.
+    /// The same network with its links and flows changed by `change`.
     ///
     /// # Errors
-    /// [`NetworkError`] where a number or a path is impossible then.
+    /// [`NetworkError`] if a parameter or a path is then impossible.
     pub fn changed(
         mut self,
         change: impl FnOnce(&mut [LinkSpec], &mut [FlowSpec]),
@@ -388,7 +387,7 @@ impl Network {
         Ok(self)
     }
 
-    /// From when on and until when end-to-end delays are measured.
+    /// The interval in which end-to-end delays are measured.
     pub fn scored(&self) -> (Instant, Instant) {
         (Instant::ZERO + self.warm_up, Instant::ZERO + self.duration)
     }

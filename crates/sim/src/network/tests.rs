@@ -1,4 +1,4 @@
-//! What is refused, and how it is said.
+//! Impossible networks are rejected with clear messages.
 
 use super::*;
 use exm_cc::Aimd;
@@ -23,7 +23,7 @@ fn flow(path: &[usize]) -> FlowSpec {
 
 fn refusal(links: Vec<LinkSpec>, flow: FlowSpec) -> String {
     let refused = Network::new(links, vec![flow], Span::from_secs(1));
-    refused.expect_err("this is no network").to_string()
+    refused.expect_err("this network is impossible").to_string()
 }
 
 #[test]
@@ -80,7 +80,10 @@ fn impossible_senders_are_refused() {
     };
     let mut timeless = flow(&[0]);
     timeless.traffic = endless.into();
-    assert!(refusal(vec![link("a", (0, 1))], timeless).starts_with("a sender on and off for no"));
+    assert!(
+        refusal(vec![link("a", (0, 1))], timeless)
+            .starts_with("a sender with on and off times of zero")
+    );
     for bad in [
         Distribution::Fixed(f64::NAN),
         Distribution::Exponential { mean: -1.0 },
@@ -97,7 +100,8 @@ fn impossible_senders_are_refused() {
 #[test]
 fn impossible_wholes_are_refused() {
     let refused = |flows: Vec<FlowSpec>, duration| {
-        Network::new(vec![link("a", (0, 1))], flows, duration).expect_err("this is no network")
+        Network::new(vec![link("a", (0, 1))], flows, duration)
+            .expect_err("this network is impossible")
     };
     assert_eq!(refused(Vec::new(), Span::from_secs(1)), NetworkError::NoFlows);
     assert_eq!(

@@ -24,7 +24,7 @@ pub(super) struct File {
     pub(super) tcp: TcpTable,
     #[serde(default)]
     pub(super) sprout: SproutTable,
-    /// What makes an experiment of a scenario, which is not read here.
+    /// The keys of an experiment, which are not read here.
     #[serde(rename = "experiment")]
     pub(super) _experiment: Option<serde::de::IgnoredAny>,
 }

@@ -1,8 +1,8 @@
 //! [`Scenario`]: a network described in a file, or by a few numbers.
 //!
-//! A file is TOML. Quantities are text with their unit. At the top stand
+//! A file is TOML. Quantities are text with their unit. The top level has
 //!
-//! | key | meaning | unless given |
+//! | key | meaning | default |
 //! |---|---|---|
 //! | `title` | what it shows | |
 //! | `seed` | the random seed | 1 |
@@ -10,9 +10,9 @@
 //! | `packet_size` | of all packets | `"1500 B"` |
 //! | `warm_up` | how much to skip before end-to-end delays are measured | none |
 //!
-//! Then one bottleneck shared by equal senders, `[dumbbell]`:
+//! A single bottleneck shared by equal senders is a `[dumbbell]`:
 //!
-//! | key | meaning | unless given |
+//! | key | meaning | default |
 //! |---|---|---|
 //! | `rate` | of the link: `"15 Mbps"`, or `"1.25 packets/ms"` of the `packet_size` above | required, or `trace` |
 //! | `trace` | a file of delivery opportunities, the name of a synthetic link, or the model of one in TOML; these two with another seed than 1 as `"lte, seed 2"` | |
@@ -20,55 +20,53 @@
 //! | `senders` | how many | required |
 //! | `controller` | a name such as `"cubic"`, or the path of a rule table, from where the file is | required |
 //! | `traffic.on` | `"always"`, or a distribution of times or amounts of data | required |
-//! | `traffic.off` | a distribution of times | required unless on for ever |
-//! | `traffic.every` | instead of `off`: a flow at each multiple of such a time, all senders at once | |
+//! | `traffic.off` | a distribution of times | required unless on is `"always"` |
+//! | `traffic.every` | instead of `off`: a flow at each multiple of this time, for all senders at once | |
 //! | `traffic.at` | instead of `off`: a list of set times, `"10 s"` or `"10 s..20 s"` | |
 //! | `buffer` | `"1000 packets"`, `"250 kB"`, `"5 BDP"` or `"unlimited"` | `"unlimited"` |
 //! | `queue` | the queue's discipline and parameters, `"codel target=5ms,interval=50ms"`, or a table of its `name` and parameters | `"drop-tail"` |
 //! | `loss` | the probability of random loss: `0.01` or `"1 %"` | 0 |
-//! | `host` | what the controllers run on, RemyCCs too: `"tcp"`, or `"bare"` for the sender without loss recovery that RemyCCs are trained on | `"tcp"` |
+//! | `host` | the host of all controllers, RemyCCs included: `"tcp"`, or `"bare"` for the sender without loss recovery that RemyCCs are trained on | `"tcp"` |
 //! | `tcp` | a table of settings for TCP hosts, see below | |
 //! | `sprout` | a table of settings for Sprout, see below | |
-//! | `timer` | with `host = "bare"`: whether senders keep a retransmission timer | where not a RemyCC |
+//! | `timer` | with `host = "bare"`: whether senders keep a retransmission timer | true except for RemyCCs |
 //!
-//! or any graph: for each link a `[[link]]` with `name`, `from` and `to` (names of nodes, which a
-//! single link may leave out), `rate`, `delay` (one way, 0 unless given), `buffer`, `queue` and
-//! `loss`; for each group of equal flows a `[[flow]]` with `path` (names of links in order, which
-//! may be left out where there is one link), `back` (the links that the receiver's ACKs cross;
-//! unless given they return unhindered), `rtt` (the delays of the links count towards it, the rest
-//! lies after the last of them), `controller`, `traffic`, `count` (1 unless given), `name`,
-//! `packet_size`, `host`, `tcp`, `sprout` and `timer`.
+//! Any other graph has a `[[link]]` for each link, with `name`, `from` and `to` (names of nodes; a single link
+//! may omit them), `rate`, `delay` (one way, default 0), `buffer`, `queue` and `loss`; and a `[[flow]]` for
+//! each group of equal flows, with `path` (names of links in order; may be omitted if there is one link),
+//! `back` (the links that the receiver's ACKs cross; by default ACKs cross none), `rtt` (the delays of the
+//! links count towards it, the rest follows the last of them), `controller`, `traffic`, `count` (default 1),
+//! `name`, `packet_size`, `host`, `tcp`, `sprout` and `timer`.
 //!
-//! A `[tcp]` sets for all TCP hosts what a flow's own `tcp` may set again: `initial_window` (10
-//! packets), `handshake` (false: connections start established), `rto` (the floor of the
-//! retransmission timer: `"linux"`, or a time for the whole of it), `delayed_acks` (false), `ecn`
-//! (false), `receive_window` (none), `tail_loss_probe` (false), `timestamps` (the tick of the clock
-//! by which round trips are measured, such as `"1 ms"`; none for exact), `persistent` (false: each
-//! on-period is a new connection; true: one connection carries all of a sender's, and keeps window,
-//! threshold and RTT estimate), `idle_restart` (`"none"`: what an idle time longer than the
-//! retransmission timer does to the window of a persistent connection; `"rfc5681"`: the initial
-//! window, `"rfc2861"`: half for each such time, as in Linux), `window_validation` (true: a window
-//! grows only while it is used, RFC 7661; false: with every ACK, as in ns-2) and `eifel` (true:
-//! spurious retransmissions are undone, RFC 4015; false as in ns-2).
+//! A `[tcp]` table sets the defaults of all TCP hosts, which a flow's own `tcp` may override: `initial_window`
+//! (10 packets), `handshake` (false: connections start established), `rto` (the floor of the retransmission
+//! timer: `"linux"`, or a time for the whole of it), `delayed_acks` (false), `ecn` (false), `receive_window`
+//! (none), `tail_loss_probe` (false), `timestamps` (the granularity of the clock with which RTTs are measured,
+//! such as `"1 ms"`; none for exact), `persistent` (false: each on-period is a new connection; true: one
+//! connection carries all on-periods of a sender, and keeps window, threshold and RTT estimate), `idle_restart`
+//! (`"none"`: what an idle time longer than the retransmission timer does to the window of a persistent
+//! connection; `"rfc5681"`: the initial window, `"rfc2861"`: half for each such time, as in Linux),
+//! `window_validation` (true: a window grows only while it is used, RFC 7661; false: with every ACK, as in
+//! ns-2) and `eifel` (true: the response to spurious retransmissions is undone, RFC 4015; false as in ns-2).
 //!
-//! The controllers `"sprout"` and `"sprout-ewma"` stand for that transport. A `[sprout]` sets for all
-//! what a flow's own `sprout` may set again: `model` (`"default"` or `"paper"`), `risk` (0.05: the probability
-//! taken that less is delivered than forecast), `lookahead` (5 ticks of 20 ms, within which each packet is
-//! to have left the queue), `queueing` (`"61 ms"`, of the paper's model zero: so long may it be in it even
-//! where the round trip leaves less of the lookahead), `sigma` (182, of the paper's model 200: how far a
-//! rate of 200 packets a second wanders, in packets a second per square root of a second), `outage`
-//! (`"1 s"`, the mean length of an outage), `learns` (false: whether these two are learnt slowly from the link)
-//! and `idleness` (0.28, of the paper's model 0: how much of the time counts in which the window left the
-//! link idle; at 1 none does).
+//! The controllers `"sprout"` and `"sprout-ewma"` select the Sprout transport. A `[sprout]` table sets the
+//! defaults of all Sprout hosts, which a flow's own `sprout` may override: `model` (`"default"` or `"paper"`),
+//! `risk` (0.05: the accepted probability that less is delivered than forecast), `lookahead` (5 ticks of 20 ms,
+//! within which each packet should leave the queue), `queueing` (`"61 ms"`; zero in the paper's model: the
+//! queueing delay allowed even if the RTT leaves less of the lookahead), `sigma` (182; 200 in the paper's
+//! model: how far a rate of 200 packets a second wanders, in packets a second per square root of a second),
+//! `outage` (`"1 s"`, the mean length of an outage), `learns` (false: whether these two are slowly learnt from
+//! the link) and `idleness` (0.28; 0 in the paper's model: the weight of time in which the window left the link
+//! idle, where 1 ignores such time).
 //!
-//! A `[series]` asks for time series: `every` such a duration, or after each `"event"`; `flows` and
-//! `links` say of what (both, unless one is `false`).
+//! A `[series]` table requests time series: `every` is a duration, or `"event"` for a sample after each event;
+//! `flows` and `links` select what is recorded (both, unless one is `false`).
 //!
 //! Distributions are `"5 s"`, `"fixed 20 packets"`, `"exp 100 kB"`, `"uniform 1..2 s"`,
 //! `"pareto xm=147 alpha=0.5 shift=-40 cap=3.3e9 B"` or `"empirical FILE B"`, the last a file of one
 //! number a line.
 //!
-//! Unknown keys are refused, and the nearest known one named.
+//! Unknown keys are rejected, with the nearest known one as a suggestion.
 
 mod file;
 mod read;
@@ -93,17 +91,17 @@ use exm_units::{Bytes, Probability, Rate, Span};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The size of packets unless a scenario says otherwise: Ethernet's largest payload.
+/// The default packet size: Ethernet's MTU.
 pub const DEFAULT_PACKET_SIZE: Bytes = Bytes::PACKET;
 
-/// A network as described, its controllers still names.
+/// A network as described, with controllers still given by name.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// What it shows.
     pub title: Option<String>,
     /// The random seed.
     pub seed: u64,
-    /// How much time to simulate.
+    /// The simulated time.
     pub duration: Span,
     /// How much of it to skip before end-to-end delays are measured.
     pub warm_up: Span,
@@ -111,48 +109,48 @@ pub struct Scenario {
     pub links: Vec<LinkSpec>,
     /// The groups of flows.
     pub flows: Vec<FlowGroup>,
-    /// What to record as it runs, if anything.
+    /// The time series to record, if any.
     pub series: Option<SeriesSpec>,
-    /// Where the paths in it start from.
+    /// The directory that its relative paths start from.
     dir: PathBuf,
     source: Source,
     places: Places,
 }
 
-/// Flows that are alike.
+/// A group of equal flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowGroup {
-    /// What the group is called in reports.
+    /// The group's name in reports.
     pub name: String,
     /// The links the flows cross, by number.
     pub path: Vec<usize>,
-    /// The links their ACKs cross, by number; none where they return unhindered.
+    /// The links that their ACKs cross, by number; if none, ACKs cross no links.
     pub back: Vec<usize>,
     /// Their round-trip propagation delay.
     pub rtt: Span,
     /// How many there are.
     pub count: usize,
-    /// What runs their senders: a name of [`AnyController::NAMES`] or the path of a rule table.
+    /// Their controller: a name of [`AnyController::NAMES`] or the path of a rule table.
     pub controller: String,
-    /// When they have something to send.
+    /// When they are on, and how much they send.
     pub traffic: Traffic,
     /// The size of their packets.
     pub packet_size: Bytes,
-    /// What their controller runs on.
+    /// Their host.
     pub host: Host,
-    /// Whether a bare sender keeps a retransmission timer; unless given, unless it is a RemyCC's.
+    /// Whether a bare sender keeps a retransmission timer; by default, unless it is a RemyCC.
     pub timer: Option<bool>,
-    /// Their settings, where the host is TCP.
+    /// Their settings, if the host is TCP.
     pub tcp: Settings,
-    /// Their settings, where it is Sprout; the size of packets is the group's.
+    /// Their settings, if the transport is Sprout; the packet size is the group's.
     pub sprout: exm_sprout::Settings,
 }
 
-/// The names that stand for Sprout, and for its sibling without caution, where a controller's stands.
+/// The names of Sprout, and of its variant without caution, in place of a controller's.
 pub const SPROUT_NAMES: [&str; 2] = ["sprout", "sprout-ewma"];
 
 impl FlowGroup {
-    /// The transport of its senders if they are run by `controller`.
+    /// The senders' transport if they run `controller`.
     pub fn transport(&self, controller: AnyController) -> Transport {
         match self.host {
             Host::Tcp => Transport::Tcp { controller, settings: self.tcp },
@@ -163,7 +161,7 @@ impl FlowGroup {
         }
     }
 
-    /// Its transport where its controller is one of [`SPROUT_NAMES`].
+    /// The transport if the controller is one of [`SPROUT_NAMES`].
     fn sprout(&self) -> Option<Transport> {
         let method = match self.controller.as_str() {
             "sprout" => self.sprout.method,
@@ -179,13 +177,13 @@ impl FlowGroup {
 pub struct SeriesSpec {
     /// How often.
     pub pace: Pace,
-    /// Whether of flows.
+    /// Whether to record flows.
     pub flows: bool,
-    /// Whether of links.
+    /// Whether to record links.
     pub links: bool,
 }
 
-/// One bottleneck shared by equal senders: what [`Scenario::dumbbell`] makes a scenario of.
+/// One bottleneck shared by equal senders, for [`Scenario::dumbbell`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dumbbell {
     /// The link's rate.
@@ -194,23 +192,23 @@ pub struct Dumbbell {
     pub rtt: Span,
     /// How many senders there are.
     pub senders: usize,
-    /// What runs them: a name of [`AnyController::NAMES`] or the path of a rule table.
+    /// Their controller: a name of [`AnyController::NAMES`] or the path of a rule table.
     pub controller: String,
-    /// What their controller runs on.
+    /// Their host.
     pub host: Host,
-    /// When they have something to send.
+    /// When they are on, and how much they send.
     pub traffic: OnOff,
-    /// How much may wait at the link.
+    /// The buffer of the link.
     pub buffer: Limit,
     /// The probability of random loss after the link.
     pub loss: Probability,
 }
 
-/// What makes a controller of a name that stands in a scenario, told also as a path from where
-/// the scenario is; or says what is wrong with it.
+/// Loads the controller of a name in a scenario, which is also given as a path from the scenario's directory;
+/// or returns what is wrong with it.
 pub type Load<'a> = dyn FnMut(&str, &Path) -> Result<AnyController, String> + 'a;
 
-/// Where in the file the numbers stand that a network may refuse.
+/// The positions in the file of the values that a network may reject.
 #[derive(Clone, Debug, Default)]
 struct Places {
     duration: Place,
@@ -239,7 +237,7 @@ impl Scenario {
     /// Reads the scenario in the file at `path`.
     ///
     /// # Errors
-    /// [`FileError`] where it cannot be read or is no scenario.
+    /// [`FileError`] if it cannot be read or is not a valid scenario.
     pub fn load(path: &Path) -> Result<Scenario, FileError> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
@@ -249,19 +247,18 @@ impl Scenario {
         Scenario::parse(&text, &name, path.parent().unwrap_or(Path::new("")))
     }
 
-    /// Reads the scenario `text`, called `name` in errors; paths in it start from `dir`.
+    /// Parses the scenario `text`, called `name` in errors; paths in it start from `dir`.
     ///
     /// # Errors
-    /// [`FileError`] where it is none.
+    /// [`FileError`] if it is not a valid scenario.
     pub fn parse(text: &str, name: &str, dir: &Path) -> Result<Scenario, FileError> {
         Scenario::parse_with(text, name, dir, &mut Traces::default())
     }
 
-    /// As [`Scenario::parse`], of one of several scenarios that share their `traces`: none is read
-    /// twice.
+    /// As [`Scenario::parse`], for one of several scenarios that share `traces`, so that none is read twice.
     ///
     /// # Errors
-    /// [`FileError`] where it is none.
+    /// [`FileError`] if it is not a valid scenario.
     pub fn parse_with(
         text: &str,
         name: &str,
@@ -305,12 +302,12 @@ impl Scenario {
         }
     }
 
-    /// The network it describes. What is called by no name of [`AnyController::NAMES`] is asked of
-    /// `load`, once for each name: it is given the name as it stands and as a path from where the
-    /// scenario is, and answers with a controller, or with what is wrong.
+    /// The network it describes. A controller that is not one of [`AnyController::NAMES`] is loaded by `load`,
+    /// once per name: it is given the name and a path from the scenario's directory, and returns a controller,
+    /// or what is wrong.
     ///
     /// # Errors
-    /// [`FileError`] where a controller, a number or a path is impossible.
+    /// [`FileError`] if a controller, a number or a path is impossible.
     pub fn network(&self, load: &mut Load<'_>) -> Result<Network, FileError> {
         self.check_count()?;
         let mut controllers = BTreeMap::new();
@@ -325,7 +322,8 @@ impl Scenario {
             .map_err(|error| self.source.error(self.place_of(&error), error.to_string()))
     }
 
-    /// How flow group `index` works. Its controller is among `controllers`, or comes to be.
+    /// The transport of flow group `index`. Its controller is looked up in `controllers`, or loaded and added
+    /// there.
     fn transport<'a>(
         &self,
         index: usize,
@@ -388,7 +386,7 @@ impl Scenario {
         })
     }
 
-    /// Where in the file stands what `error` is about.
+    /// The position in the file of what `error` is about.
     fn place_of(&self, error: &NetworkError) -> Place {
         use NetworkError as E;
         let of_flow = |flow| self.places.flow(self.group_of(flow));

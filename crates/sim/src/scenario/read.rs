@@ -1,4 +1,4 @@
-//! From the tables of a file to a [`Scenario`].
+//! Converts the tables of a file to a [`Scenario`].
 
 use super::file::{
     DumbbellTable, File, FlowTable, LinkTable, QueueTable, SeriesTable, SproutTable, TcpTable,
@@ -16,7 +16,7 @@ use exm_units::{Bytes, RateText, Span};
 use std::path::Path;
 use toml::Spanned;
 
-/// Reads the scenario `source`; paths in it start from `dir`. Traces that are among `traces` are not
+/// Reads the scenario `source`; paths in it start from `dir`. Traces already in `traces` are not
 /// read again.
 pub(super) fn scenario(
     source: Source,
@@ -78,7 +78,7 @@ pub(super) fn scenario(
     })
 }
 
-/// The links and flows of the file, those of a dumbbell written out.
+/// The links and flows of the file, with a dumbbell expanded into them.
 fn graph(
     source: &Source,
     dumbbell: Option<Spanned<DumbbellTable>>,
@@ -136,7 +136,7 @@ pub(super) struct Reader<'a> {
     packet_place: Place,
     /// The names of the nodes, in order of appearance.
     nodes: Vec<String>,
-    /// Settings of all TCP hosts, and of all Sprout's.
+    /// The file's settings of all TCP hosts, and of all Sprout hosts.
     pub(super) tcp: TcpTable,
     pub(super) sprout: SproutTable,
 }
@@ -214,7 +214,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The discipline named, with its settings.
+    /// The discipline of this name, with its settings.
     fn queue(&self, table: Option<&Spanned<QueueTable>>) -> Result<QueueKind, FileError> {
         let Some(table) = table else { return Ok(QueueKind::default()) };
         let fail = |problem: String| self.source.error(place(table), problem);
@@ -317,7 +317,7 @@ impl Reader<'_> {
         links.collect()
     }
 
-    /// The host, TCP unless given; only a bare one may go without its timer.
+    /// The host, TCP by default; only a bare one may omit its timer.
     fn host(
         &self,
         host: Option<&Spanned<String>>,
@@ -384,7 +384,7 @@ impl Reader<'_> {
     }
 }
 
-/// Gives each queue its limit, now that the round trips across it are known.
+/// Gives each queue its limit, once the RTTs of the flows across it are known.
 fn size_buffers(links: &mut [LinkSpec], flows: &[FlowGroup], buffers: &[Buffer], packet: Bytes) {
     for (index, (link, buffer)) in links.iter_mut().zip(buffers).enumerate() {
         let across = flows
@@ -404,7 +404,7 @@ fn series(table: &SeriesTable) -> SeriesSpec {
     }
 }
 
-/// Where `value` starts; nothing for what stands in no file.
+/// Where `value` starts; none for a value that is not in a file.
 pub(super) fn place<T>(value: &Spanned<T>) -> Place {
     Some(value.span().start)
 }

@@ -1,4 +1,4 @@
-//! The scenarios that come with the crate, those of its folder `scenarios`.
+//! The scenarios embedded in the crate, from its folder `scenarios`.
 
 use super::Scenario;
 use std::path::Path;
@@ -9,11 +9,11 @@ macro_rules! texts {
     };
 }
 
-/// The scenarios that come with this crate: the name and the text of each, in the order of names.
+/// The embedded scenarios: the name and the text of each, in order of name.
 pub const SHIPPED: &[(&str, &str)] = texts!["cellular", "dumbbell", "mixed", "parking-lot"];
 
 impl Scenario {
-    /// The scenario called `name` of those in [`SHIPPED`]; none where there is no such one.
+    /// The scenario called `name` in [`SHIPPED`]; none if there is no such scenario.
     ///
     /// ```
     /// let scenario = exm_sim::scenario::Scenario::shipped("parking-lot").unwrap();
@@ -21,7 +21,7 @@ impl Scenario {
     /// ```
     ///
     /// # Panics
-    /// Never: a test reads all of them.
+    /// Never: a test parses all of them.
     pub fn shipped(name: &str) -> Option<Scenario> {
         let (_, text) = SHIPPED.iter().find(|(known, _)| *known == name)?;
         Some(Scenario::parse(text, name, Path::new("")).expect("shipped scenarios are valid"))
@@ -32,7 +32,7 @@ impl Scenario {
 mod tests {
     use super::*;
 
-    /// A scenario that is added to the folder must be added to the list, too.
+    /// A scenario added to the folder must also be added to the list.
     #[test]
     fn all_scenarios_of_the_folder_are_shipped() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");

@@ -37,10 +37,10 @@ struct InterruptionTable {
     lasts: Spanned<String>,
 }
 
-/// What synthetic traces are drawn from unless their name says otherwise.
+/// The default seed of synthetic traces.
 const SEED: u64 = 1;
 
-/// Whether `name` is that of a synthetic link, perhaps with a seed: "lte" or "lte, seed 2".
+/// Whether `name` is that of a synthetic link, optionally with a seed: "lte" or "lte, seed 2".
 pub fn is_synthetic(name: &str) -> bool {
     Synthetic::named(seeded(name).0).is_some()
 }
@@ -54,23 +54,23 @@ pub(super) fn seeded(name: &str) -> (&str, u64) {
 
 /// Reads the synthetic link in `file`.
 ///
-/// A file is TOML. At the top may stand `slot`, the time at whose multiples opportunities come. Then
-/// come one `[[regime]]` or more, by which the rate moves one after the other, beginning with the
-/// first:
+/// A file is TOML. At the top may stand `slot`, the time at whose multiples opportunities occur.
+/// Then come one or more `[[regime]]`, the processes that the rate follows in turn, beginning with
+/// the first:
 ///
-/// | key | meaning | unless given |
+/// | key | meaning | default |
 /// |---|---|---|
-/// | `mean` | the rate it begins with and is pulled to | required |
+/// | `mean` | the initial rate, to which it reverts | required |
 /// | `max` | the highest rate | required |
 /// | `volatility` | how far the rate wanders in a second, in opportunities a second | 200 |
-/// | `pull` | in what time a deviation from the mean decays to 1/e | never |
-/// | `outage` | how long an outage lasts on average, once the rate is zero | `"1 s"` |
-/// | `dwell` | how long it lasts: a distribution of times | for ever |
-/// | `weight` | how often it is the next, beside the other weights | 1 |
+/// | `pull` | the time in which a deviation from the mean decays to 1/e | never |
+/// | `outage` | the mean length of an outage, once the rate is zero | `"1 s"` |
+/// | `dwell` | how long it lasts: a distribution of times | forever |
+/// | `weight` | its relative probability of being the next regime | 1 |
 ///
-/// and any number of `[[interruption]]`, each of which takes all opportunities away again and again:
-/// `every`, a distribution of the times from the start of one to that of the next, and `lasts`,
-/// another of how long.
+/// and any number of `[[interruption]]`, each of which removes all opportunities repeatedly: `every`
+/// is the distribution of the times from the start of one to the start of the next, and `lasts` that
+/// of their lengths.
 ///
 /// # Errors
 /// The file, the line and the problem, with the way out.
@@ -115,7 +115,7 @@ pub fn parse_synthetic(source: &Source, dir: &Path) -> Result<Synthetic, FileErr
     Ok(link)
 }
 
-/// So short that nothing is too long for it.
+/// The shortest RTT, for which no delay is too long.
 const SHORT: Span = Span::from_millis(1);
 
 impl RegimeTable {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_name_the_line() {
         let regime = "[[regime]]\nmean = \"6 Mbps\"\nmax = \"12 Mbps\"\n";
         for (text, line, part) in [
             (String::new(), None, "the key \"regime\" is missing"),

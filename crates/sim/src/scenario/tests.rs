@@ -1,4 +1,4 @@
-//! Scenarios that are read, and what is said of those that are not.
+//! Valid scenarios, and the errors of invalid ones.
 
 use super::*;
 use crate::traffic::OnFor;
@@ -11,7 +11,7 @@ fn parse(text: &str) -> Result<Scenario, FileError> {
     Scenario::parse(text, "test.toml", Path::new(""))
 }
 
-/// No tables here.
+/// A loader for scenarios without tables.
 fn no_tables(_name: &str, path: &Path) -> Result<AnyController, String> {
     Err(format!("cannot load {}", path.display()))
 }
@@ -85,7 +85,7 @@ fn a_queue_is_written_as_text_or_as_a_table() {
 
 #[test]
 fn a_dumbbell_is_read_as_by_numbers() {
-    let read = parse(DUMBBELL).expect("a sound scenario");
+    let read = parse(DUMBBELL).expect("a valid scenario");
     let made = Scenario::dumbbell(
         Dumbbell {
             rate: Rate::from_mbps(15.0),
@@ -104,7 +104,7 @@ fn a_dumbbell_is_read_as_by_numbers() {
     );
     assert_eq!(read.flows, made.flows);
     assert_eq!((read.seed, read.duration), (made.seed, made.duration));
-    let [read, made] = [read, made].map(|s| s.network(&mut no_tables).expect("a sound network"));
+    let [read, made] = [read, made].map(|s| s.network(&mut no_tables).expect("a valid network"));
     assert_eq!(crate::engine::run(&read, 1), crate::engine::run(&made, 1));
 }
 
@@ -115,9 +115,9 @@ fn every_controller_runs_over_tcp_unless_the_bare_host_is_named() {
         let text = DUMBBELL
             .replace("\"aimd\"", &format!("\"{controller}\"\n{more}"))
             .replace("senders = 3", "senders = 1");
-        let scenario = parse(&text).expect("a sound scenario");
+        let scenario = parse(&text).expect("a valid scenario");
         let network = scenario.network(&mut |_, _| Ok(RemyCc::new(&table).into()));
-        network.expect("a sound network").flows()[0].transport.host()
+        network.expect("a valid network").flows()[0].transport.host()
     };
     for controller in ["table.json", "cubic", "aimd"] {
         assert_eq!(hosts(controller, ""), Some(Host::Tcp), "{controller}");
@@ -130,7 +130,7 @@ fn every_controller_runs_over_tcp_unless_the_bare_host_is_named() {
 #[test]
 fn a_rate_may_be_in_packets_of_the_scenario_s_size() {
     let text = DUMBBELL.replace("15 Mbps", "1.25 packets/ms");
-    let rate = |text: &str| parse(text).expect("a sound scenario").links[0].service.rate();
+    let rate = |text: &str| parse(text).expect("a valid scenario").links[0].service.rate();
     assert_eq!(rate(&text), Rate::from_mbps(15.0));
     assert_eq!(rate(&format!("packet_size = \"150 B\"\n{text}")), Rate::from_mbps(1.5));
 }
@@ -139,7 +139,7 @@ fn a_rate_may_be_in_packets_of_the_scenario_s_size() {
 fn synthetic_links_have_seeds() {
     let times = |name: &str| {
         let text = DUMBBELL.replace("rate = \"15 Mbps\"", &format!("trace = \"{name}\""));
-        match &parse(&text).expect("a sound scenario").links[0].service {
+        match &parse(&text).expect("a valid scenario").links[0].service {
             Service::Trace(trace) => trace.times().to_vec(),
             Service::Fixed(_) => panic!("a trace"),
         }
@@ -151,7 +151,7 @@ fn synthetic_links_have_seeds() {
 
 #[test]
 fn a_graph_is_read() {
-    let network = network(GRAPH).expect("a sound scenario");
+    let network = network(GRAPH).expect("a valid scenario");
     assert_eq!(network.flows().len(), 3);
     let [first, second] = network.links() else { panic!("two links") };
     // 20 Mbps x 150 ms is 250 packets.
@@ -169,7 +169,7 @@ fn a_graph_is_read() {
 }
 
 #[test]
-fn the_scenarios_are_sound() {
+fn the_shipped_scenarios_are_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     for name in ["dumbbell", "parking-lot", "mixed"] {
         let scenario = Scenario::load(&folder.join(format!("{name}.toml"))).expect(name);
@@ -197,7 +197,7 @@ fn a_table_is_loaded_once_from_where_the_file_is() {
     );
 }
 
-/// Each change to a sound scenario, and the error: its line and part of what it says.
+/// Each change to a valid scenario, and the error: its line and part of its text.
 #[test]
 fn every_bad_value_gives_one_clear_error() {
     let of_dumbbell = [
@@ -273,13 +273,13 @@ fn every_bad_value_gives_one_clear_error() {
     let both = format!("{DUMBBELL}[[link]]\nname = \"a\"\nrate = \"1 Mbps\"\n");
     refuse(&both, "", "", Some(11), "a [dumbbell] stands alone");
     let timeless = GRAPH.replace("\"1 s\"", "\"0 s\"");
-    refuse(&timeless, "", "", Some(30), "on and off for no time at all");
+    refuse(&timeless, "", "", Some(30), "on and off times of zero");
     let many = GRAPH.replace("count = 2", "count = 100000");
     refuse(&many, "", "", None, "100001 senders are too many: give at most 100000");
 }
 
 #[test]
-fn settings_of_sprout_are_kept_within_reason() {
+fn impossible_settings_of_sprout_are_rejected() {
     let text = |sets: &str| {
         let text = GRAPH.replacen("\"aimd\"", "\"sprout\"", 1);
         format!("{text}\n[sprout]\n{sets}\n")
@@ -288,7 +288,7 @@ fn settings_of_sprout_are_kept_within_reason() {
         let error = network(&text(sets)).err().unwrap_or_else(|| panic!("{sets} was accepted"));
         assert!(error.problem().contains(part), "{sets}: {error}");
     };
-    refused("queueing = \"161 ms\"", "a queueing of 161 ms is beyond what forecasts tell of");
+    refused("queueing = \"161 ms\"", "a queueing of 161 ms is beyond the forecast");
     refused("queueing = \"-1 ms\"", "not a duration");
     refused("queuing = \"1 ms\"", "did you mean \"queueing\"?");
     refused("lookahead = 9", "a lookahead of 9 is impossible: give 1 to 8");
@@ -313,7 +313,7 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 proptest! {
-    /// Whatever stands in a file, reading it ends in a scenario or an error.
+    /// Whatever text a file has, reading it gives a scenario or an error.
     #[test]
     fn no_text_makes_the_reader_panic(
         at in 0usize..600,

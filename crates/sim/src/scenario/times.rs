@@ -1,4 +1,4 @@
-//! What scenarios write of time: flows, set times, timers and paces.
+//! Times in scenarios: flows, set times, timers and sampling intervals.
 
 use crate::engine::Pace;
 use crate::traffic::OnFor;
@@ -9,8 +9,8 @@ use exm_units::{Instant, Span};
 use serde::Deserialize;
 use std::path::Path;
 
-/// How long a sender is on: "always" (formerly "ever") or a distribution of times or amounts, files of numbers
-/// taken from `dir`.
+/// How long a sender is on: "always" (formerly "ever") or a distribution of times or amounts; files of numbers
+/// are relative to `dir`.
 pub(super) fn parse_on(text: &str, dir: &Path) -> Result<OnFor, GrammarError> {
     if matches!(text.trim(), "always" | "ever") {
         return Ok(OnFor::Always);
@@ -34,7 +34,7 @@ pub(super) fn parse_off(text: &str, dir: &Path) -> Result<Distribution, GrammarE
     }
 }
 
-/// A flow at a set time, "10 s", or from one to another, "10 s..20 s".
+/// A flow at a fixed time, "10 s", or between two, "10 s..20 s".
 pub(super) fn parse_visit(text: &str) -> Result<(Instant, Option<Instant>), String> {
     let time = |text: &str| {
         let span = text.trim().parse::<Span>();
@@ -46,7 +46,7 @@ pub(super) fn parse_visit(text: &str) -> Result<(Instant, Option<Instant>), Stri
     }
 }
 
-/// A retransmission timer's floor: "linux", or the least the whole timer may be.
+/// A retransmission timer's floor: "linux", or the minimum of the whole timer.
 pub(super) fn parse_floor(text: &str) -> Result<Floor, String> {
     match (text.trim(), text.parse::<Span>()) {
         ("linux", _) => Ok(Floor::default()),

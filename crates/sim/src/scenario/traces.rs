@@ -1,4 +1,4 @@
-//! [`Traces`]: those that scenarios name.
+//! [`Traces`]: the traces that scenarios name.
 
 use super::synthetic::{load_synthetic, seeded};
 use exm_trace::{Synthetic, Trace};
@@ -7,19 +7,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How long synthetic traces are before they repeat.
+/// The length of synthetic traces before they repeat.
 const LENGTH: Span = Span::from_secs(600);
 
-/// The traces that were read, so that scenarios that are alike share them.
+/// The traces read so far, shared by scenarios.
 #[derive(Clone, Debug, Default)]
 pub struct Traces(BTreeMap<PathBuf, Arc<Trace>>);
 
 impl Traces {
-    /// The trace called `name`: a synthetic link's, drawn from the seed that may stand after it, or that
-    /// in a file, its path taken from `dir`.
+    /// The trace called `name`: a synthetic link, generated from the seed that may follow the name, or a
+    /// file, its path relative to `dir`.
     ///
     /// # Errors
-    /// What is wrong with the name or the file, and what to name instead.
+    /// What is wrong with the name or the file, and the alternatives.
     pub fn named(&mut self, name: &str, dir: &Path) -> Result<Arc<Trace>, String> {
         let path = dir.join(name);
         if let Some(known) = self.0.get(&path) {

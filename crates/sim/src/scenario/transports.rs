@@ -1,4 +1,4 @@
-//! Settings of TCP and of Sprout: a flow's own, else those of all, else the usual.
+//! Settings of TCP and Sprout: a flow's own, else the file's, else the defaults.
 
 use super::file::{SproutTable, TcpTable};
 use super::read::{Reader, place};
@@ -10,8 +10,8 @@ use exm_units::{Packets, Span};
 use std::ops::RangeInclusive;
 use toml::Spanned;
 
-/// What numbers Sprout's settings may be; rates wander in packets a second per square root of a
-/// second, outages last seconds.
+/// The ranges of Sprout's settings; sigma is in packets a second per square root of a second, the
+/// outage in seconds.
 const RISKS: RangeInclusive<f64> = 0.0001..=0.9999;
 const SIGMAS: RangeInclusive<f64> = 1.0..=2000.0;
 const OUTAGES: RangeInclusive<f64> = 0.01..=1000.0;
@@ -108,7 +108,7 @@ impl Reader<'_> {
                 let (queueing, most) = (*value.as_ref(), TICK * HORIZON as u64);
                 if queueing > most {
                     let problem = format!(
-                        "a queueing of {queueing} is beyond what forecasts tell of: give at most {most}"
+                        "a queueing of {queueing} is beyond the forecast: give at most {most}"
                     );
                     return Err(self.source.error(place(value), problem));
                 }
@@ -119,7 +119,7 @@ impl Reader<'_> {
         Ok(settings)
     }
 
-    /// What is believed of the link, and the queueing that goes with it.
+    /// The link model, and its default queueing allowance.
     fn model(&self, name: &Spanned<String>) -> Result<(Model, Span), FileError> {
         match name.as_ref().as_str() {
             "default" => Ok((Model::default(), exm_sprout::Settings::default().queueing)),
@@ -132,7 +132,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `number`, that stands at `value`, if it is in `range`.
+    /// `number`, which stands at `value`, if it is in `range`.
     fn within<T>(
         &self,
         key: &str,

@@ -1,14 +1,14 @@
-//! Time series: what happened on the way, written as it happens to CSV or Parquet files.
+//! Time series of a simulation, written as it runs to CSV or Parquet files.
 //!
-//! A [`Recorder`] is an observer of the engine that writes one row for each sample, flows into one
-//! file and links into another, so that memory stays flat however long the simulation. Each file
-//! begins with the command, the seed and the version that made it; CSV as comments after `#`,
-//! Parquet as key-value metadata.
+//! A [`Recorder`] is an observer of the engine that writes one row per sample, flows into one file and
+//! links into another, so memory use does not grow with the length of the simulation. Each file begins
+//! with the command, the seed and the version that made it; in CSV as comments after `#`, in Parquet as
+//! key-value metadata.
 //!
 //! Flows: `time_s`, `flow`, `on` (0 or 1), `cwnd`, `in_flight` and `delivered` (packets), `intersend_ms`,
-//! `rtt_ms` of the last acknowledged packet; of RemyCCs also their six signals (times in ms) and
-//! `rule`. Links: `time_s`, `link`, `queue_packets` and `queue_bytes` that wait, `busy` (0 or 1).
-//! Flows and links are numbered as in the network. What is not known is left empty.
+//! `rtt_ms` of the last acknowledged packet; for RemyCCs also their six signals (times in ms) and `rule`.
+//! Links: `time_s`, `link`, `queue_packets` and `queue_bytes` (waiting), `busy` (0 or 1). Flows and links
+//! are numbered as in the network. Unknown values are empty.
 
 use crate::engine::{FlowSample, LinkSample, Observer, Pace};
 use crate::scenario::SeriesSpec;
@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-/// Where a file of results comes from.
+/// The origin of a file of results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The command that made it, as typed.
@@ -30,7 +30,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// What is told of the origin: names and values.
+    /// The origin as names and values.
     fn entries(&self) -> [(&'static str, String); 3] {
         [
             ("command", self.command.clone()),
@@ -74,7 +74,7 @@ const LINK_COLUMNS: [Column; 5] = [
     Column::whole("busy"),
 ];
 
-/// Rows on their way to a file, which has a preliminary name until it is whole.
+/// A file being written, under a preliminary name until it is complete.
 struct Output {
     path: PathBuf,
     file: PartialFile,
@@ -124,11 +124,11 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Records what `spec` asks for into the files `STEM.flows.EXT` and `STEM.links.EXT`, the
-    /// extension that of `format`. They appear under these names when the recorder is finished.
+    /// Records what `spec` selects into the files `STEM.flows.EXT` and `STEM.links.EXT`, with the
+    /// extension of `format`. They get these names when the recorder is finished.
     ///
     /// # Errors
-    /// [`SeriesError`] where a file cannot be created.
+    /// [`SeriesError`] if a file cannot be created.
     pub fn create(
         spec: &SeriesSpec,
         stem: &Path,
@@ -147,14 +147,14 @@ impl Recorder {
         })
     }
 
-    /// The files as they are called until they are whole. A recorder that is dropped unfinished
-    /// removes them; a program that ends without dropping it has to.
+    /// The preliminary names of the files. Dropping an unfinished recorder removes them; a program that
+    /// exits without dropping it must remove them itself.
     pub fn preliminary_paths(&self) -> Vec<PathBuf> {
         let outputs = self.flows.iter().chain(&self.links);
         outputs.filter_map(|output| output.file.partial_path()).map(Path::to_owned).collect()
     }
 
-    /// The files that a recorder of the same arguments would write.
+    /// The files that a recorder with the same arguments would write.
     pub fn paths(spec: &SeriesSpec, stem: &Path, format: Format) -> Vec<PathBuf> {
         let kinds = [(spec.flows, "flows"), (spec.links, "links")];
         let wanted = kinds.into_iter().filter(|&(wanted, _)| wanted);
@@ -164,7 +164,7 @@ impl Recorder {
     /// Completes the files and returns their paths.
     ///
     /// # Errors
-    /// The first [`SeriesError`] met since the start; what came after it is not recorded.
+    /// The first [`SeriesError`] since the start; nothing after it was recorded.
     pub fn finish(self) -> Result<Vec<PathBuf>, SeriesError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -212,7 +212,7 @@ impl Observer for Recorder {
     }
 }
 
-/// Writes `row`, unless nothing is to be written there or something failed before.
+/// Writes `row`, unless that file is not wanted or an earlier write failed.
 fn write_row(output: &mut Option<Output>, error: &mut Option<SeriesError>, row: &[Cell<'_>]) {
     if let (Some(output), None) = (output, &error)
         && let Err(source) = output.rows.row(row)

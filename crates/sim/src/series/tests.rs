@@ -1,4 +1,4 @@
-//! Files as they come out.
+//! The files that are written.
 
 use super::*;
 use crate::engine::Limited;
@@ -79,7 +79,7 @@ fn a_recorder_dropped_unfinished_leaves_nothing() {
 }
 
 #[test]
-fn a_file_that_cannot_be_made_is_named() {
+fn the_error_names_a_file_that_cannot_be_created() {
     let stem = Path::new("/no/such/folder/run");
     let error = Recorder::create(&BOTH, stem, Format::Csv, &origin()).err().expect("an error");
     assert!(error.to_string().contains("/no/such/folder/run.flows.csv"), "{error}");
@@ -87,7 +87,7 @@ fn a_file_that_cannot_be_made_is_named() {
 
 #[cfg(feature = "parquet")]
 #[test]
-fn parquet_keeps_what_csv_shows() {
+fn parquet_has_the_same_rows_as_csv() {
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     let folder = Folder::new("parquet");
     let paths = record(&folder, Format::Parquet);

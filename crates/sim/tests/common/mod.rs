@@ -1,4 +1,4 @@
-//! One bottleneck as ns-3 was run on it, and what is measured there.
+//! A single bottleneck as ns-3 was run on it, and its measurements.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part of this")]
 
@@ -48,7 +48,7 @@ impl Bottleneck {
         }
     }
 
-    /// The same for `senders` alike.
+    /// The same for `senders` equal senders.
     #[must_use]
     pub fn shared_by(self, senders: usize) -> Bottleneck {
         let (rtts, traffic) = (vec![self.rtts[0]; senders], vec![self.traffic[0].clone(); senders]);
@@ -98,7 +98,7 @@ pub fn medians(reports: &[Report]) -> Measured {
     Measured { mbps: middle(rates.collect()), wait_ms: middle(waits.collect()) }
 }
 
-/// Means over runs of all senders' goodput together and of all packets' queueing delay.
+/// Means over runs of the total goodput of all senders and of all packets' queueing delay.
 pub fn totals(reports: &[Report]) -> Measured {
     let runs = reports.len() as f64;
     let rate = |report: &Report| -> f64 {

@@ -34,19 +34,19 @@ fn links_are_followed_and_permissions_kept() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_no_plain_file_is_written_to_directly() {
+fn only_regular_files_are_replaced() {
     write_atomically(Path::new("/dev/null"), b"text").unwrap();
     let full = write_atomically(Path::new("/dev/full"), b"text").unwrap_err();
     assert_eq!(full.kind(), io::ErrorKind::StorageFull);
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
 
-/// No process has this number: it is above the kernel's limit of 2^22.
+/// No process has this ID: it is above the kernel's limit of 2^22.
 const NOBODY: &str = "4194305";
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_killed_processes_left_is_removed() {
+fn files_of_killed_processes_are_removed() {
     let folder = Folder::new("abandoned");
     let path = folder.0.join("table.json");
     let long_ago = fs::metadata(&folder.0).unwrap().modified().unwrap() - 2 * ABANDONED;

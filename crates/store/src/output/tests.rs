@@ -2,7 +2,7 @@ use super::*;
 use exm_testing::Folder;
 
 #[test]
-fn an_output_never_replaces_what_the_user_did_not_offer() {
+fn an_output_never_replaces_a_file_without_consent() {
     let folder = Folder::new("outputs");
     let path = |name: &str| folder.0.join(name);
     let (model, table, new) = (path("model.toml"), path("table.json"), path("new.json"));
@@ -13,7 +13,7 @@ fn an_output_never_replaces_what_the_user_did_not_offer() {
     assert_eq!(check(&table, false), Err(OutputError::Exists(table.clone())));
     assert_eq!(check(&table, true), Ok(()));
     assert_eq!(check(&folder.0, true), Err(OutputError::Folder(folder.0.clone())));
-    // An input, by whatever name, whether or not it exists.
+    // An input, under any name, whether or not it exists.
     for (output, input) in [(&model, &model), (&path("./model.toml"), &model), (&new, &new)] {
         let error = check_output(output, &[input], true).unwrap_err();
         assert!(matches!(error, OutputError::InUse { .. }), "{error}");
@@ -23,7 +23,7 @@ fn an_output_never_replaces_what_the_user_did_not_offer() {
 
 #[cfg(unix)]
 #[test]
-fn devices_sockets_and_links_are_seen_for_what_they_are() {
+fn devices_sockets_and_links_are_recognised() {
     use std::os::unix::{fs::symlink, net::UnixListener};
     let folder = Folder::new("special");
     let path = |name: &str| folder.0.join(name);

@@ -1,4 +1,4 @@
-//! [`RowWriter`]: rows and columns as a file for programs.
+//! [`RowWriter`]: files of rows and columns.
 
 mod csv;
 #[cfg(feature = "parquet")]
@@ -6,7 +6,7 @@ mod parquet;
 
 use std::io::{self, Write};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Text.
@@ -22,7 +22,7 @@ pub enum Kind {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub kind: Kind,
 }
 
@@ -50,7 +50,7 @@ pub enum Cell<'a> {
     Text(&'a str),
     /// A whole number. Parquet, whose integers are signed, holds those of 2^63 and more as 2^63 - 1.
     Whole(u64),
-    /// A real number, written with as many digits as tell it from all others.
+    /// A real number, written as the shortest decimal that parses as the same number.
     Real(f64),
     /// Absent: empty in CSV, null in Parquet.
     Empty,
@@ -83,15 +83,15 @@ impl From<Option<u64>> for Cell<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// Comma-separated text (RFC 4180). Lines that begin with `#` come first and say where it is from.
+    /// Comma-separated text (RFC 4180). Lines that begin with `#` come first and state its origin.
     Csv,
-    /// Apache Parquet, compressed with Snappy. Where it is from stands in its key-value metadata.
+    /// Apache Parquet, compressed with Snappy. Its key-value metadata states its origin.
     #[cfg(feature = "parquet")]
     Parquet,
 }
 
 impl Format {
-    /// What the names of such files end in, without a dot.
+    /// The file extension, without a dot.
     pub const fn extension(self) -> &'static str {
         match self {
             Format::Csv => "csv",
@@ -101,18 +101,18 @@ impl Format {
     }
 }
 
-/// What a file begins with.
+/// The header of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'a> {
-    /// The name of the Parquet schema; CSV has none.
+    /// The name of the Parquet schema; not used in CSV.
     pub schema: &'a str,
     /// The columns.
     pub columns: &'a [Column],
-    /// Where the rows come from, as names and values: command, seed, version.
+    /// The origin of the rows, as names and values: command, seed, version.
     pub origin: &'a [(&'a str, String)],
 }
 
-/// Writes rows to `W` in one of the formats.
+/// Writes rows to `W` in either format.
 pub struct RowWriter<W: Write + Send> {
     columns: Vec<Column>,
     output: Output<W>,
@@ -141,8 +141,7 @@ impl<W: Write + Send> RowWriter<W> {
     /// Writes a row, with a cell for each column.
     ///
     /// # Errors
-    /// Those of the writer, and [`io::ErrorKind::InvalidInput`] where the cells are not those of the
-    /// columns.
+    /// Those of the writer, and [`io::ErrorKind::InvalidInput`] if the cells do not match the columns.
     pub fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         let fit = cells.iter().zip(&self.columns).all(|(cell, column)| cell.fits(column.kind));
         if cells.len() != self.columns.len() || !fit {
@@ -156,7 +155,7 @@ impl<W: Write + Send> RowWriter<W> {
         }
     }
 
-    /// Writes what is left, and gives the writer back.
+    /// Writes the remaining rows, and returns the writer.
     ///
     /// # Errors
     /// Those of the writer.

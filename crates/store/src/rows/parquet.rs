@@ -11,7 +11,7 @@ use parquet::schema::types::Type;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows held back to be written together: at 30 columns of numbers, 16 MB.
+/// The number of rows that are written together: at 30 columns of numbers, 16 MB.
 pub(super) const GROUP: usize = 1 << 16;
 
 pub(super) struct Parquet<W: Write + Send> {
@@ -21,7 +21,7 @@ pub(super) struct Parquet<W: Write + Send> {
     rows: usize,
 }
 
-/// The values of a column not yet written. A level is 1 where there is a value and 0 where not.
+/// The buffered values of a column. A level is 1 for a value and 0 for an absent one.
 struct Values {
     data: Data,
     levels: Vec<i16>,
@@ -43,7 +43,7 @@ impl Values {
         Values { data, levels: Vec::new() }
     }
 
-    /// Adds `cell`, which is of the column's kind.
+    /// Adds `cell`, which must have the column's type.
     fn push(&mut self, cell: &Cell<'_>) {
         self.levels.push(i16::from(*cell != Cell::Empty));
         match (&mut self.data, cell) {

@@ -14,11 +14,12 @@ fn rows(count: usize) -> Vec<[Cell<'static>; 3]> {
 fn written(format: Format, count: usize) -> Vec<u8> {
     let origin = [("command", "exm\nsimulate".to_owned()), ("seed", "7".to_owned())];
     let header = Header { schema: "rows", columns: &COLUMNS, origin: &origin };
-    let mut writer = RowWriter::new(format, Vec::new(), &header).expect("memory takes it");
+    let mut writer =
+        RowWriter::new(format, Vec::new(), &header).expect("writing to memory succeeds");
     for row in rows(count) {
-        writer.row(&row).expect("memory takes it");
+        writer.row(&row).expect("writing to memory succeeds");
     }
-    writer.finish().expect("memory takes it")
+    writer.finish().expect("writing to memory succeeds")
 }
 
 #[test]
@@ -29,23 +30,24 @@ fn csv_is_quoted_where_it_must_be() {
 }
 
 #[test]
-fn a_row_that_does_not_fit_is_refused() {
+fn a_row_that_does_not_fit_is_rejected() {
     let header = Header { schema: "rows", columns: &COLUMNS, origin: &[] };
-    let mut writer = RowWriter::new(Format::Csv, Vec::new(), &header).expect("memory takes it");
+    let mut writer =
+        RowWriter::new(Format::Csv, Vec::new(), &header).expect("writing to memory succeeds");
     for row in [&rows(1)[0][..2], &[Cell::Real(1.0), Cell::Empty, Cell::Empty]] {
         let error = writer.row(row).expect_err("does not fit");
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
-    assert_eq!(writer.finish().expect("memory takes it"), b"name,count,rate\n");
+    assert_eq!(writer.finish().expect("writing to memory succeeds"), b"name,count,rate\n");
 }
 
 #[cfg(feature = "parquet")]
 #[test]
-fn parquet_holds_what_csv_shows_in_as_many_groups_as_it_takes() {
+fn parquet_has_the_same_rows_as_csv_in_several_groups() {
     use super::parquet::GROUP;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field;
-    let told = |field: &Field| match field {
+    let text = |field: &Field| match field {
         Field::Null => String::new(),
         Field::Str(text) if text.contains(',') => format!("\"{}\"", text.replace('"', "\"\"")),
         Field::Str(text) => text.clone(),
@@ -60,7 +62,7 @@ fn parquet_holds_what_csv_shows_in_as_many_groups_as_it_takes() {
         assert!(entries.iter().any(|e| e.key == "seed" && e.value.as_deref() == Some("7")));
         let rows = reader.get_row_iter(None).expect("rows").map(|row| {
             let row = row.expect("a row");
-            row.get_column_iter().map(|(_, field)| told(field)).collect::<Vec<_>>().join(",")
+            row.get_column_iter().map(|(_, field)| text(field)).collect::<Vec<_>>().join(",")
         });
         let csv = String::from_utf8(written(Format::Csv, count)).expect("text");
         assert_eq!(rows.collect::<Vec<_>>(), csv.lines().skip(3).collect::<Vec<_>>());

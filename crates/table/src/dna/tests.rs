@@ -53,7 +53,7 @@ fn error(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_table_reads_as_written() {
+fn a_table_is_decoded_as_encoded() {
     let bytes = write(&table());
     let (read, layout) = read_with_layout(&bytes).unwrap();
     assert_eq!(read, table());
@@ -77,7 +77,7 @@ fn one_rule_has_these_bytes() {
 }
 
 #[test]
-fn bounds_left_out_leave_the_axis_open() {
+fn missing_bounds_leave_the_axis_unbounded() {
     let bytes = leaf(&domain(&[0.0, 0.0, 0.0], &[16384.0; 3], &[]));
     let (table, layout) = read_with_layout(&bytes).unwrap();
     let names: Vec<_> = table.signals().iter().map(Signal::name).collect();
@@ -87,7 +87,7 @@ fn bounds_left_out_leave_the_axis_open() {
 }
 
 #[test]
-fn a_child_is_as_open_as_its_parent_where_its_bounds_are_left_out() {
+fn missing_bounds_of_a_child_are_its_parents() {
     let children = [leaf(&domain(&[0.0], &[4.0], &[])), leaf(&domain(&[4.0], &[9.0, 8.0], &[]))];
     let table = read(&node(&domain(&[0.0, 1.0], &[9.0, 8.0], &[]), &children)).unwrap();
     assert_eq!(table.rules()[0].domain.lower[1], 1.0);
@@ -96,7 +96,7 @@ fn a_child_is_as_open_as_its_parent_where_its_bounds_are_left_out() {
 }
 
 #[test]
-fn no_box_at_all_is_everything() {
+fn without_a_box_the_rule_covers_everything() {
     let mut bytes = Vec::new();
     wire::put_message(&mut bytes, RULE, &[]);
     let (table, layout) = read_with_layout(&bytes).unwrap();
@@ -108,7 +108,7 @@ fn no_box_at_all_is_everything() {
 }
 
 #[test]
-fn axes_are_named_where_bounds_do_not_tell_them() {
+fn axes_are_named_if_bounds_are_ambiguous() {
     let plain = Layout { names_axes: false, settings: Vec::new() };
     let bytes = write_with_layout(&table(), &plain);
     let (read, layout) = read_with_layout(&bytes).unwrap();
@@ -142,7 +142,7 @@ fn unknown_fields_in_the_tree_are_skipped() {
 }
 
 #[test]
-fn what_is_no_table_is_told_with_its_place() {
+fn errors_name_the_place() {
     assert_eq!(error(&[]), "the file is empty");
     let bytes = write(&table());
     assert_eq!(
@@ -186,7 +186,7 @@ fn what_is_no_table_is_told_with_its_place() {
 }
 
 #[test]
-fn trees_too_deep_or_too_wide_are_refused() {
+fn trees_too_deep_or_too_wide_are_rejected() {
     let everything = domain(&[0.0], &[1.0], &[]);
     let nested = |levels| (1..levels).fold(leaf(&everything), |n, _| node(&everything, &[n]));
     assert_eq!(read(&nested(MAX_DEPTH)).unwrap().depth(), MAX_DEPTH);

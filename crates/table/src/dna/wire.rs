@@ -1,11 +1,11 @@
-//! The little of protobuf's wire format that `.dna` files need: fields of varints, doubles and
-//! nested messages (<https://protobuf.dev/programming-guides/encoding>).
+//! The part of protobuf's wire format that `.dna` files need: fields of varints, doubles and nested
+//! messages (<https://protobuf.dev/programming-guides/encoding>).
 
 /// Fields of a message, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
-    /// Where `bytes` begins in the file.
+    /// The offset of `bytes` in the file.
     offset: usize,
 }
 
@@ -14,9 +14,9 @@ pub(super) struct Reader<'a> {
 pub(super) struct Field<'a> {
     pub(super) number: u32,
     pub(super) value: Value<'a>,
-    /// Where the field begins in the file.
+    /// The offset of the field in the file.
     pub(super) offset: usize,
-    /// The whole field as it stands in the file, its number and length included.
+    /// The whole field verbatim, including its number and length.
     pub(super) raw: &'a [u8],
 }
 
@@ -29,7 +29,7 @@ pub(super) enum Value<'a> {
     Fixed32,
 }
 
-/// Bytes that are no protobuf: where, and what is wrong.
+/// An error in the encoding: its position and description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed {
     pub(super) offset: usize,
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
         self.bytes.is_empty()
     }
 
-    /// The next field, or nothing at the end of the message.
+    /// The next field; none at the end of the message.
     pub(super) fn next(&mut self) -> Result<Option<Field<'a>>, Malformed> {
         if self.bytes.is_empty() {
             return Ok(None);
@@ -79,13 +79,13 @@ impl<'a> Reader<'a> {
         Ok(Some(Field { number, value, offset, raw }))
     }
 
-    /// A varint, as in a packed list; at the end of the message an error.
+    /// A varint, as in a packed list; it must not be at the end of the message.
     pub(super) fn varint(&mut self) -> Result<u64, Malformed> {
         let offset = self.offset;
         let mut value = 0;
         for shift in (0..70).step_by(7) {
             let byte = self.take(1)?[0];
-            // Bits past the 64th are dropped, as protobuf's own readers do.
+            // Bits past the 64th are dropped, as in protobuf's own decoders.
             value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
             if byte < 0x80 {
                 return Ok(value);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_protobuf_is_refused_at_its_place() {
+    fn invalid_protobuf_is_rejected_with_its_position() {
         let problem = |bytes: &[u8]| {
             let mut reader = Reader::new(bytes);
             loop {

@@ -31,7 +31,7 @@ fn both_formats_are_saved_and_loaded() {
 }
 
 #[test]
-fn errors_name_the_file_the_place_and_the_trouble() {
+fn errors_name_the_file_the_place_and_the_problem() {
     let folder = Folder::new("errors");
     let path = |name: &str| folder.0.join(name);
     let error = |name: &str| {

@@ -40,7 +40,7 @@ fn error(old: &str, new: &str) -> String {
 }
 
 #[test]
-fn a_table_is_written_like_this_and_read_back() {
+fn a_table_is_written_and_read_back() {
     assert_eq!(file().to_json(), TEXT);
     assert_eq!(TableFile::from_json(TEXT).unwrap(), file());
 }
@@ -137,7 +137,7 @@ fn the_deepest_tree_is_read_back() {
 }
 
 #[test]
-fn what_is_no_table_is_told_with_its_line() {
+fn errors_name_the_line() {
     let cut = TableFile::from_json(&TEXT[..200]).expect_err("cut short").to_string();
     assert!(cut.starts_with("line 9, column "), "{cut}");
     assert!(cut.ends_with("is the file complete?"), "{cut}");
@@ -170,7 +170,7 @@ fn what_is_no_table_is_told_with_its_line() {
 }
 
 #[test]
-fn trees_that_do_not_fit_their_rules_are_refused() {
+fn trees_that_do_not_match_their_rules_are_rejected() {
     assert_eq!(
         error("[[0, 2], 1]", "[[0, 3], 1]"),
         "rule 3 does not stand in the tree exactly once"

@@ -1,4 +1,4 @@
-//! [`Sender`]: keeps a connection's data flowing.
+//! [`Sender`]: decides what a connection sends, and when.
 
 mod on_periods;
 mod probes;
@@ -24,35 +24,35 @@ pub struct Sender {
     needs: Needs,
     mtu: Bytes,
     setup: Setup,
-    /// Segments that there are to send in all.
+    /// The total number of segments to send.
     end: u64,
     board: Scoreboard,
     timer: Timer,
     gate: Gate,
     wakeup: Wakeup,
     phase: Phase,
-    /// The phase ends when all below this is acknowledged: `RecoveryPoint`.
+    /// The phase ends when everything below this is acknowledged: `RecoveryPoint`.
     point: u64,
     prr: Prr,
     eifel: EifelDetection,
-    /// Whether this recovery has had its rescue (RFC 6675, section 4: `RescueRxt`).
+    /// Whether this recovery has sent its rescue retransmission (RFC 6675, section 4: `RescueRxt`).
     rescued: bool,
     probe: Probe,
     /// Marks reported so far.
     marked: u64,
     sampler: Option<Sampler>,
-    /// When the controller started last: ACKs of segments sent before that are stale to it.
+    /// When the controller last started: ACKs of segments sent before that are stale to it.
     started_at: Instant,
 }
 
 /// What a connection is to transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Segments to send; none where they are unbounded.
+    /// Segments to send; none if unbounded.
     pub data: Option<Packets>,
-    /// The round-trip time that the handshake measured, of a connection that starts established.
+    /// The RTT measured in the handshake, if the connection starts established.
     pub rtt: Option<Span>,
-    /// The size of a full segment with its headers, which its controller is given as the MTU.
+    /// The size of a full segment with its headers; the controller is given it as the MTU.
     pub mtu: Bytes,
 }
 
@@ -63,14 +63,14 @@ impl Default for Transfer {
     }
 }
 
-/// How far a connection has come.
+/// The progress of connection establishment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setup {
-    /// There is none.
+    /// There is no connection.
     Closed,
-    /// A SYN is to be sent; so many were before.
+    /// A SYN is to be sent, after this many were sent before.
     Request(u32),
-    /// One was sent and is not acknowledged; so many were sent in all.
+    /// A SYN is in flight, after this many were sent in all.
     Requested(u32),
     /// Data flows.
     Established,
@@ -79,11 +79,11 @@ enum Setup {
 /// What an ACK reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Segments acknowledged in order by it.
+    /// Segments that it newly acknowledged in order.
     pub in_order: u64,
-    /// Segments it reported for the first time, in order or not.
+    /// Segments that it reported for the first time, in order or not.
     pub delivered: u64,
-    /// Whether all there was to send has arrived.
+    /// Whether everything there was to send has arrived.
     pub finished: bool,
 }
 
@@ -126,7 +126,7 @@ impl Sender {
         }
     }
 
-    /// The connection is given up: nothing more is sent.
+    /// The connection is closed: nothing more is sent.
     pub fn stop(&mut self) {
         self.setup = Setup::Closed;
         self.wakeup.ask(None);
@@ -146,8 +146,8 @@ impl Sender {
         self.start_controller(now, rtt, initial, cc);
     }
 
-    /// `cc` takes the connection over from the controller before it. What is in flight stays so; ACKs of
-    /// what was sent before now are stale to `cc`.
+    /// `cc` takes over the connection from the controller before it. Packets in flight stay in flight; ACKs of
+    /// segments sent before now are stale to `cc`.
     pub fn replace_controller<C: Controller>(&mut self, now: Instant, cc: &mut C) {
         self.needs = cc.needs();
         let sampler = self.sampler.take();
@@ -176,7 +176,7 @@ impl Sender {
         self.adopt(decision);
     }
 
-    /// When the next segment may leave, from `now` on; [`Instant::MAX`] where none may.
+    /// When the next segment may be sent, from `now` on; [`Instant::MAX`] where none may.
     #[inline]
     pub fn next_send(&self, now: Instant) -> Instant {
         match self.setup {
@@ -193,8 +193,8 @@ impl Sender {
         self.gate.next_send(now, self.in_flight()).unwrap_or(Instant::MAX)
     }
 
-    /// The segment to send next: one lost, or a new one, or where recovery has neither, one that
-    /// may be lost (`NextSeg`, RFC 6675, section 4, rules 1 to 3).
+    /// The segment to send next: a lost one, or a new one, or if there is neither, one that may be lost
+    /// (`NextSeg`, RFC 6675, section 4, rules 1 to 3).
     #[inline]
     fn next_segment(&self) -> Option<u64> {
         if let Some(lost) = self.board.next_lost() {
@@ -206,16 +206,17 @@ impl Sender {
         if self.phase == Phase::Recovery { self.board.next_doubtful() } else { None }
     }
 
-    /// The segment to send where recovery has none at all, once: the last one, so that its ACK
-    /// reports the tail (rule 4). Only once no gap is left before what has arrived: while there is one,
-    /// ACKs are still to come.
+    /// The rescue retransmission, once per recovery that has nothing else to send: the last segment, so that
+    /// its ACK reports the tail (rule 4). It waits until no gap is left before what has arrived: while there is
+    /// a gap, more ACKs will come.
     #[cold]
     fn rescue(&self) -> Option<u64> {
         let may = self.phase == Phase::Recovery && !self.rescued && !self.board.any_sacked();
         if may { self.board.last_missing() } else { None }
     }
 
-    /// Whether no new segment may be sent, whatever the window: there is none, or no room for it.
+    /// Whether no new segment may be sent, regardless of the congestion window: there is none, or the receive
+    /// window is full.
     #[inline]
     fn is_blocked(&self) -> bool {
         let next = self.board.next();
@@ -226,7 +227,7 @@ impl Sender {
     /// Sends the next segment.
     ///
     /// # Panics
-    /// If none may be sent: [`Sender::next_send`] says.
+    /// If none may be sent, by [`Sender::next_send`].
     #[inline]
     pub fn send<C: Controller>(&mut self, now: Instant, cc: &mut C) -> Segment {
         self.timer.sent(now);
@@ -280,14 +281,14 @@ impl Sender {
         Bytes::new(packets.get().saturating_mul(self.mtu.get()))
     }
 
-    /// Notifies the controller of `congestion`, its bytes filled in.
+    /// Notifies the controller of `congestion` with the bytes filled in.
     fn notify<C: Controller>(&self, mut congestion: Congestion, cc: &mut C) -> Decision {
         congestion.bytes = self.bytes(congestion.packets);
         congestion.in_flight_bytes = self.bytes(congestion.in_flight);
         cc.on_congestion(&congestion)
     }
 
-    /// Notes the segment that is sent by the rules, and returns it.
+    /// Records the segment that the rules select, and returns it.
     #[inline]
     fn send_next(&mut self, now: Instant) -> u64 {
         let Some(segment) = self.next_segment() else {
@@ -298,8 +299,8 @@ impl Sender {
             if self.eifel == EifelDetection::Idle {
                 self.eifel = EifelDetection::Pending(segment, now);
             }
-            // The timer runs for the oldest segment: it starts again with it, as in Linux and BSD, lest
-            // it run out while the ACK of a retransmission is on its way.
+            // The timer runs for the oldest segment and restarts with its retransmission, as in Linux and BSD;
+            // otherwise it might expire while the ACK of the retransmission is on its way.
             if segment == self.board.una() {
                 self.timer.start(now);
             }
@@ -308,7 +309,7 @@ impl Sender {
         segment
     }
 
-    /// An acknowledgement arrives.
+    /// An ACK arrives.
     #[inline]
     pub fn on_ack<C: Controller>(
         &mut self,
@@ -331,7 +332,8 @@ impl Sender {
         let (delivered, delivery) = self.update_scoreboard(now, ack);
         let in_order = self.board.una() - una;
         let rtt = self.settings.round_trip(ack.sent_at, now);
-        // An ACK that reports nothing new may be that of a late copy, whose time means nothing (RFC 7323, 4.1).
+        // An ACK that reports nothing new may be that of a late copy; its timestamp is not valid (RFC 7323,
+        // 4.1).
         if delivered > 0 {
             self.timer.measure(rtt);
         }
@@ -364,7 +366,7 @@ impl Sender {
         event.in_flight = self.in_flight();
         event.in_flight_bytes = self.bytes(event.in_flight);
         let governed = self.is_governed();
-        // What arrives beyond a gap lets no window grow (RFC 5681, section 3.1).
+        // Arrivals beyond a gap must not grow the window (RFC 5681, section 3.1).
         event.recovering = governed || in_order == 0;
         event.app_limited = self.settings.window_validation && blocked && flight < self.gate.cwnd();
         event.stale = ack.sent_at < self.started_at;
@@ -379,8 +381,8 @@ impl Sender {
         Progress { in_order, delivered, finished }
     }
 
-    /// Brings the scoreboard up to date. Returns how many segments are reported for the first time,
-    /// and the delivery rate sample, where one is taken.
+    /// Updates the scoreboard. Returns how many segments are reported for the first time, and the delivery rate
+    /// sample, if one is taken.
     #[inline]
     fn update_scoreboard(
         &mut self,
@@ -403,7 +405,7 @@ impl Sender {
         (delivered, sampler.deliver(now, delivered, latest, self.board.una()))
     }
 
-    /// From now on `decision` holds; while the host governs the window, its pace alone.
+    /// Puts `decision` in force; while the host governs the window, only its pacing.
     #[inline]
     fn adopt_within(&mut self, decision: Decision, governed: bool) {
         if governed && !self.needs.own_recovery {
@@ -416,7 +418,7 @@ impl Sender {
 
     #[inline]
     fn adopt(&mut self, decision: Decision) {
-        // With a window of zero no ACK would ever arrive again.
+        // With a window of zero no further ACK would arrive.
         self.gate.decide(Decision { cwnd: decision.cwnd.max(Packets::new(1)), ..decision });
         self.wakeup.ask(decision.wake_at);
         if let Some(sampler) = &mut self.sampler
@@ -429,17 +431,16 @@ impl Sender {
         }
     }
 
-    /// When it wants to be woken if nothing else happens; [`Instant::MAX`] for never.
+    /// When its next timer expires; [`Instant::MAX`] for never.
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.timer.due().min(self.wakeup.due()).min(self.probe.at())
     }
 
-    /// The time of [`Sender::deadline`] has come. Returns whether the retransmission timer ran
-    /// out.
+    /// The time of [`Sender::deadline`] has come. Returns whether the retransmission timer expired.
     pub fn on_timer<C: Controller>(&mut self, now: Instant, cc: &mut C) -> bool {
         if now >= self.probe.at() {
-            // The timer starts again, whether or not it has run out with it (RFC 8985, section 7.3).
+            // The timer restarts whether or not it has expired too (RFC 8985, section 7.3).
             self.probe.fall_due();
             self.timer.start(now);
         }
@@ -454,7 +455,7 @@ impl Sender {
         timed_out
     }
 
-    /// Segments in flight, as far as it knows.
+    /// The sender's estimate of segments in flight.
     #[inline]
     pub fn in_flight(&self) -> Packets {
         Packets::new(self.board.pipe())

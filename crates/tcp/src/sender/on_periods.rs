@@ -6,9 +6,9 @@ use exm_cc::{Congestion, CongestionKind, Controller};
 use exm_units::{Instant, Packets, Span};
 
 impl Sender {
-    /// The application has more to send on the connection it has: `data` segments, or unlimited.
-    /// Nothing is reset, save what the controller asks for ([`restart`](exm_cc::Needs::restart)) and what
-    /// [`idle_restart`](crate::Settings::idle_restart) says.
+    /// The application has more to send on the existing connection: `data` segments, or unlimited. No
+    /// state is reset, except what the controller requests ([`restart`](exm_cc::Needs::restart)) and what
+    /// [`idle_restart`](crate::Settings::idle_restart) sets.
     pub fn resume<C: Controller>(&mut self, now: Instant, data: Option<Packets>, cc: &mut C) {
         self.end = data.map_or(u64::MAX, |data| self.end.saturating_add(data.get()));
         if self.setup != Setup::Established {
@@ -22,13 +22,12 @@ impl Sender {
         }
     }
 
-    /// The application has no more to send for now. What was sent is still retransmitted where it is
-    /// lost.
+    /// The application has no more to send for now. Lost segments are still retransmitted.
     pub fn pause(&mut self) {
         self.end = self.end.min(self.board.next());
     }
 
-    /// Whether there is a connection, perhaps one being set up.
+    /// Whether there is a connection, including one being set up.
     pub fn is_open(&self) -> bool {
         self.setup != Setup::Closed
     }

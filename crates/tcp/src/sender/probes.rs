@@ -8,8 +8,8 @@ use exm_cc::{Congestion, CongestionKind, Controller};
 use exm_units::{Instant, Span};
 
 impl Sender {
-    /// Sends a probe: a new segment if there is one, or else the last one again (RFC 8985, section
-    /// 7.3). Returns its number.
+    /// Sends a probe: a new segment if there is one, otherwise the last one again (RFC 8985,
+    /// section 7.3). Returns its number.
     #[cold]
     pub(super) fn send_probe(&mut self, now: Instant) -> u64 {
         let again = self.is_blocked();
@@ -21,7 +21,7 @@ impl Sender {
         segment
     }
 
-    /// A probe is due after a silence, as long as all is well and something is under way.
+    /// Schedules a probe if no recovery is in progress and segments are in flight.
     pub(super) fn schedule_probe(&mut self, now: Instant) {
         let calm = matches!(self.phase, Phase::Open | Phase::Reduction) && !self.board.any_sacked();
         let outstanding = self.board.outstanding();
@@ -35,8 +35,8 @@ impl Sender {
         self.probe.schedule(now, self.timer.srtt(), delay, self.timer.due());
     }
 
-    /// What `ack` says of the probe in flight. Where the probe arrived before what was sent long
-    /// before it, that is lost; where it repaired a loss that nothing else will report, the
+    /// Evaluates the ACK of the probe in flight. If the probe arrived before segments sent long
+    /// before it, those are lost; if it repaired a loss that nothing else will report, the
     /// controller is notified (RFC 8985, section 7.4).
     #[cold]
     pub(super) fn process_probe_ack<C: Controller>(

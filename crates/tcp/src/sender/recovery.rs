@@ -1,4 +1,4 @@
-//! Loss and ECN recovery: what ACKs and silence say about congestion, and what follows for the window.
+//! Loss and ECN recovery: how ACKs and timeouts indicate congestion, and what the window does then.
 
 use super::{Sender, Setup};
 use crate::probe::Probe;
@@ -7,8 +7,7 @@ use crate::segment::Acknowledgement;
 use exm_cc::{Congestion, CongestionKind, Controller, Decision};
 use exm_units::{Instant, Packets};
 
-/// What may be sent once the timer has run out, until something comes back: `LW`, RFC 5681, section
-/// 3.1.
+/// The window after a timeout, until an ACK arrives: `LW`, RFC 5681, section 3.1.
 const LOSS_WINDOW: Packets = Packets::new(1);
 
 /// The state of loss and ECN recovery, in the terms of RFC 6582 and Linux.
@@ -16,27 +15,27 @@ const LOSS_WINDOW: Packets = Packets::new(1);
 pub(super) enum Phase {
     /// No loss or ECN recovery is in progress.
     Open,
-    /// The window is being reduced after a mark.
+    /// The window is being reduced after an ECN mark.
     Reduction,
-    /// Losses are being repaired.
+    /// Lost segments are being retransmitted.
     Recovery,
-    /// The timer ran out; what was in flight then is retransmitted.
+    /// The timer expired; everything in flight then is retransmitted.
     Loss,
 }
 
 /// Eifel detection (RFC 3522, section 3.2) of the first segment retransmitted since the last recovery.
-/// Later retransmissions say nothing about the first.
+/// Later retransmissions are not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EifelDetection {
     /// Nothing has been retransmitted yet.
     Idle,
-    /// This segment was, at this time (`RetransmitTS`); whether it had been lost is not known yet.
+    /// This segment was, at this time (`RetransmitTS`); whether it had been lost is not yet known.
     Pending(u64, Instant),
     /// It had been lost.
     Genuine,
 }
 
-/// What an ACK reported, as far as recovery needs it.
+/// What an ACK reported that recovery needs.
 pub(super) struct AckSummary {
     pub(super) delivered: u64,
     pub(super) marked: u64,
@@ -48,7 +47,7 @@ pub(super) struct AckSummary {
 
 impl Sender {
     /// Detects spurious retransmissions, the end of a phase, losses and marks, in this order, and notifies
-    /// the controller; then, while the host governs it, sets the window.
+    /// the controller; then sets the window while the host governs it.
     #[inline(never)]
     pub(super) fn detect_congestion<C: Controller>(
         &mut self,
@@ -72,7 +71,7 @@ impl Sender {
         if self.board.lost() > 0 && matches!(before, Phase::Open | Phase::Reduction) {
             congestion.packets = Packets::new(self.board.lost());
             self.enter(Phase::Recovery);
-            // What a mark brought down already, a loss in the same window does not again.
+            // A window already reduced for a mark is not reduced again for a loss in the same window.
             if before == Phase::Open {
                 self.reduce(congestion, delivered, cc);
             }
@@ -99,7 +98,7 @@ impl Sender {
         self.rescued = false;
     }
 
-    /// Notifies the controller of `congestion`, and starts to bring the window down to what it decides.
+    /// Notifies the controller of `congestion`, and starts to lower the window to its decision.
     pub(super) fn reduce<C: Controller>(
         &mut self,
         congestion: Congestion,
@@ -111,8 +110,8 @@ impl Sender {
         self.adopt_within(decision, true);
     }
 
-    /// RFC 3522: where the segment first retransmitted is acknowledged with a timestamp from before that,
-    /// it had not been lost.
+    /// RFC 3522: if the first segment retransmitted is acknowledged with a timestamp from before its
+    /// retransmission, it had not been lost.
     pub(super) fn detect_spurious_retransmission<C: Controller>(
         &mut self,
         now: Instant,
@@ -136,7 +135,7 @@ impl Sender {
         }
     }
 
-    /// Whether the window is being brought down step by step.
+    /// Whether the host is lowering the window step by step.
     #[inline]
     pub(super) fn is_governed(&self) -> bool {
         matches!(self.phase, Phase::Recovery | Phase::Reduction)
@@ -160,8 +159,8 @@ impl Sender {
         congestion.packets = Packets::new(self.board.lost());
         congestion.in_flight = flight;
         let decision = self.notify(congestion, cc);
-        // Whatever the controller has in mind: a computed one knows of no timeouts, and would send
-        // its whole window again where ACKs had only been late.
+        // Regardless of the controller: a RemyCC ignores timeouts, and would send its whole window again
+        // when ACKs had only been late.
         let cwnd = decision.cwnd.min(LOSS_WINDOW);
         self.adopt(Decision { cwnd, ..decision });
     }

@@ -1,10 +1,11 @@
-//! Bins of delay: how much time, or how many packets, had which.
+//! Histograms of delay: how much time, or how many packets, had each delay.
 
 use exm_units::Span;
 
-/// The narrowest bins are 65.5 us wide, those of all delays up to 34 s.
+/// The narrowest bins are 65.5 us wide, for delays up to 34 s.
 const UNIT_BITS: u32 = 16;
-/// Beyond, each doubling of the delay is cut into 2^18 bins: less than 4e-6 of the delay each.
+/// Beyond that, each doubling of the delay is divided into 2^18 bins: less than 4e-6 of the delay
+/// each.
 const SUB_BITS: u32 = 18;
 
 /// A bin's number, its first nanosecond and its width.
@@ -28,24 +29,24 @@ fn bin_at(index: usize) -> Bin {
     Bin { index, start: units << shift, width: 1 << shift }
 }
 
-/// For how long the delay was what: the distribution of a sawtooth over time.
+/// How long the delay had each value: the distribution of a sawtooth over time.
 ///
-/// Each segment of a sawtooth rises by one second a second, so that the density of time over delay
-/// is the number of segments that cover that delay. Where segments start and end is kept by the
-/// bin, with how much of the bin they cover, in whole nanoseconds: the distribution is exact at
-/// the edges of bins. It takes 16 bytes a bin up to the longest delay met.
+/// Each segment of a sawtooth rises by one second a second, so the density of time over delay is
+/// the number of segments that cover that delay. Segment starts and ends are counted per bin, with
+/// the part of the bin that they cover, in whole nanoseconds: the distribution is exact at the
+/// edges of bins. It takes 16 bytes per bin, up to the longest delay measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sawtooth {
     bins: Vec<Edge>,
 }
 
-/// What starts and ends within a bin.
+/// The segments that start or end within a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Edge {
     /// Segments that start in it, less those that end in it.
     covering: i64,
-    /// How many nanoseconds of the bin those that start in it cover up to its end, less the same of
-    /// those that end in it.
+    /// How many nanoseconds of the bin, up to its end, are covered by segments that start in it,
+    /// less the same for those that end in it.
     partly: i64,
 }
 
@@ -63,7 +64,7 @@ impl Sawtooth {
         }
         let edge = &mut self.bins[bin.index];
         edge.covering += sign;
-        // The last bin of all ends beyond the end of time.
+        // The last bin extends beyond [`Instant::MAX`].
         edge.partly += sign * (bin.width - (delay.as_nanos() - bin.start)) as i64;
     }
 
@@ -83,7 +84,7 @@ impl Sawtooth {
     }
 }
 
-/// How many packets had which delay.
+/// How many packets had each delay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     bins: Vec<u64>,
@@ -105,7 +106,7 @@ impl Counts {
     }
 }
 
-/// Where `percent` of all that is in the bins is passed, taken as spread evenly within a bin.
+/// The delay at which `percent` of the total is reached, interpolated linearly within a bin.
 fn percentile<I: Iterator<Item = (Bin, u64)>>(percent: f64, bins: impl Fn() -> I) -> Option<Span> {
     let total: u128 = bins().map(|(_, amount)| u128::from(amount)).sum();
     let wanted = (percent / 100.0).clamp(0.0, 1.0) * total as f64;
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_has_a_bin() {
+    fn the_longest_delay_has_a_bin() {
         let mut saw = Sawtooth::default();
         saw.rise(Span::ZERO, Span::from_secs(400 * 86_400));
         let half = saw.percentile(50.0).expect("time").as_secs_f64();

@@ -1,9 +1,9 @@
-//! Throughput and delay of one direction of a path, as section 2.4.1 of the thesis measures them
-//! (K. Winstein, *Transport architectures for an evolving Internet*, MIT 2014; also NSDI 2013,
-//! section 5.1).
+//! Throughput and delay of one direction of a path, as defined in section 2.4.1 of the thesis (K.
+//! Winstein, *Transport architectures for an evolving Internet*, MIT 2014; also NSDI 2013, section
+//! 5.1).
 //!
-//! The same code scores simulated runs and live ones: [`EndToEnd`] is told of every packet that
-//! arrives, and [`omniscient`] says what the best of all protocols would have had on a trace.
+//! The same code scores simulated and live runs: [`EndToEnd`] is given every packet that arrives, and
+//! [`omniscient`] computes the score of the best possible protocol on a trace.
 
 mod bins;
 
@@ -13,17 +13,17 @@ use exm_units::{Bytes, Instant, Rate, Span};
 
 /// Measures one direction of a path, packet by packet.
 ///
-/// The *end-to-end delay* at an instant is the time since the most recently sent of the packets
-/// that have arrived was sent. It is what a user waits who listens all the time: it rises by one
-/// second a second, and falls when a packet arrives that was sent more recently than all before.
-/// Its percentiles are over time, not over packets, so that a sender gains nothing by not sending.
+/// The *end-to-end delay* at an instant is the time since the sending of the most recently sent packet
+/// that has arrived. It is what a continuously listening user experiences: it rises by one second a
+/// second, and falls when a packet arrives that was sent more recently than all before. Its
+/// percentiles are over time, not over packets, so a sender gains nothing by not sending.
 ///
-/// Memory grows with the longest delay (some 10 kB for 50 ms, 13 MB for a minute), not with time.
+/// Memory grows with the longest delay (about 10 kB for 50 ms, 13 MB for a minute), not with time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndToEnd {
     from: Instant,
     until: Instant,
-    /// When the most recently sent of the packets that have arrived was sent.
+    /// When the most recently sent packet that has arrived was sent.
     newest: Option<Instant>,
     /// When that packet arrived.
     since: Instant,
@@ -32,8 +32,8 @@ pub struct EndToEnd {
 }
 
 impl EndToEnd {
-    /// Scores what happens from `from` on and before `until`. It must be told of what arrives
-    /// before `from` too: the delay at `from` is the age of the last of it.
+    /// Measures from `from` on and before `until`. Arrivals before `from` must be reported too: the
+    /// delay at `from` is the age of the newest of them.
     pub fn new(from: Instant, until: Instant) -> EndToEnd {
         EndToEnd {
             from,
@@ -45,15 +45,15 @@ impl EndToEnd {
         }
     }
 
-    /// A packet of `bytes` that was sent at `sent_at` arrived at `received_at`, on the same clock;
-    /// what arrives is told in the order of its arrival. One that seems to arrive before it was
-    /// sent, by an error of clocks, counts as sent when it arrived.
+    /// A packet of `bytes` that was sent at `sent_at` arrived at `received_at`, by the same clock;
+    /// arrivals must be reported in order. If clock errors make a packet seem to arrive before it was
+    /// sent, it counts as sent when it arrived.
     #[inline]
     pub fn arrived(&mut self, sent_at: Instant, received_at: Instant, bytes: Bytes) {
         if self.from <= received_at && received_at < self.until {
             self.bytes += bytes;
         }
-        // Late: a packet that was sent after it has arrived already.
+        // A late packet: one sent after it has already arrived.
         if self.newest.is_some_and(|newest| sent_at <= newest) {
             return;
         }
@@ -62,7 +62,7 @@ impl EndToEnd {
         self.newest = Some(sent_at.min(self.since));
     }
 
-    /// The delay has risen since the last packet, up to `end`.
+    /// Records the rise of the delay since the last packet, up to `end`.
     fn rise_until(&mut self, end: Instant) {
         let Some(newest) = self.newest else { return };
         let (start, end) = (self.since.max(self.from), end.min(self.until));
@@ -71,17 +71,18 @@ impl EndToEnd {
         }
     }
 
-    /// The end-to-end delay at `now`, scored or not; none before the first packet arrives.
+    /// The end-to-end delay at `now`, inside the interval or not; none before the first packet
+    /// arrives.
     pub fn delay_at(&self, now: Instant) -> Option<Span> {
         self.newest.map(|newest| now.saturating_since(newest))
     }
 
-    /// What has arrived so far within the interval.
+    /// The bytes that have arrived so far within the interval.
     pub fn bytes(&self) -> Bytes {
         self.bytes
     }
 
-    /// What was measured, nothing more having arrived before the end of the interval.
+    /// The scores, if nothing more arrives before the end of the interval.
     pub fn finish(mut self) -> Scores {
         self.rise_until(self.until);
         Scores {
@@ -92,8 +93,8 @@ impl EndToEnd {
         }
     }
 
-    /// As [`EndToEnd::finish`], of an interval that ends at `end` already: where its end was not known
-    /// before. Nothing arrived after it.
+    /// As [`EndToEnd::finish`], but the interval ends at `end`: for runs whose end was not known
+    /// before. Nothing may have arrived after `end`.
     pub fn finish_at(mut self, end: Instant) -> Scores {
         self.until = self.until.min(end);
         self.finish()
@@ -104,50 +105,50 @@ impl EndToEnd {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Scores {
-    /// The arrivals over the length of the interval.
+    /// Bytes received divided by the length of the interval.
     pub throughput: Rate,
-    /// What arrived within the interval.
+    /// Bytes received within the interval.
     pub bytes: Bytes,
-    /// The end-to-end delay that was not exceeded 95 % of the time; nothing where no packet
-    /// arrived before the end of the interval.
+    /// The end-to-end delay that was not exceeded 95 % of the time; none if no packet arrived before
+    /// the end of the interval.
     pub delay_95: Option<Span>,
     sawtooth: Sawtooth,
 }
 
 impl Scores {
-    /// The end-to-end delay that was not exceeded `percent` of the time, from 0 to 100; nothing
-    /// where no packet arrived before the end of the interval. Time before the first packet of all
-    /// has no delay and does not count.
+    /// The end-to-end delay that was not exceeded `percent` of the time, from 0 to 100; none if no
+    /// packet arrived before the end of the interval. The time before the very first packet has no
+    /// delay and does not count.
     ///
-    /// It is exact within 66 us, and within 4 millionths of it where that is more (beyond 17 s).
+    /// It is exact within 66 us, and beyond 17 s within 4 millionths of the delay.
     pub fn percentile(&self, percent: f64) -> Option<Span> {
         self.sawtooth.percentile(percent)
     }
 
     /// By how much the 95 % end-to-end delay exceeds that of the [`omniscient`] protocol: the
-    /// *self-inflicted delay*. Nothing where either has none.
+    /// *self-inflicted delay*. None where either is unknown.
     pub fn self_inflicted(&self, omniscient: &Scores) -> Option<Span> {
         Some(self.delay_95?.saturating_sub(omniscient.delay_95?))
     }
 
-    /// Throughput over that of the [`omniscient`] protocol, which is all that the link offered;
-    /// nothing where that was nothing.
+    /// Throughput divided by that of the [`omniscient`] protocol, which is the link's capacity; none
+    /// if that was zero.
     pub fn utilisation(&self, omniscient: &Scores) -> Option<f64> {
         let offered = omniscient.throughput.as_bps();
         (offered > 0).then(|| self.throughput.as_bps() as f64 / offered as f64)
     }
 }
 
-/// What the best protocol would score that knows `trace` in advance: each of its packets is sent
-/// so that after `propagation`, which comes before the queue as in Cellsim, it meets a delivery
-/// opportunity, and never waits. Its throughput is the capacity of the trace, from `from` on and
-/// before `until`; its delay is that of the path and of the trace's outages alone.
+/// The score of the best protocol that knows `trace` in advance: each of its packets is sent so that
+/// after `propagation`, which precedes the queue as in Cellsim, it meets a delivery opportunity and
+/// never waits. Its throughput is the capacity of the trace, from `from` on and before `until`; its
+/// delay results only from the path and the trace's outages.
 pub fn omniscient(trace: &Trace, propagation: Span, from: Instant, until: Instant) -> Scores {
     let mut scores = EndToEnd::new(from, until);
     let first = trace.count_before(from).saturating_sub(1);
     let arrivals = (first..).map(|number| trace.opportunity(number));
     for received_at in arrivals.take_while(|&at| at < until && at < Instant::MAX) {
-        // What would have had to be sent before the start is not.
+        // Skips opportunities whose packet would have been sent before the start.
         if received_at >= Instant::ZERO + propagation {
             scores.arrived(received_at - propagation, received_at, crate::OPPORTUNITY);
         }
@@ -155,7 +156,7 @@ pub fn omniscient(trace: &Trace, propagation: Span, from: Instant, until: Instan
     scores.finish()
 }
 
-/// The delays of packets, one by one, such as how long each was queued, or was under way.
+/// The delays of individual packets, such as queueing delays or one-way delays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketDelays {
     from: Instant,

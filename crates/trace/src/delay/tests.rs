@@ -5,8 +5,7 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + Span::from_millis(millis)
 }
 
-/// The scores over `from..until` of packets of 1500 bytes that were sent and received at these
-/// milliseconds.
+/// The scores over `from..until` for packets of 1500 bytes sent and received at these milliseconds.
 fn scores(from: u64, until: u64, packets: &[(u64, u64)]) -> Scores {
     let mut scores = EndToEnd::new(at(from), at(until));
     for &(sent, received) in packets {
@@ -22,15 +21,15 @@ fn millis(scores: &Scores, percents: &[f64]) -> Vec<f64> {
 }
 
 #[test]
-fn the_delay_rises_until_something_newer_arrives() {
-    // From 20 to 120 ms, then from 20 to 220 ms: 20..120 is passed twice.
+fn the_delay_rises_until_a_newer_packet_arrives() {
+    // From 20 to 120 ms, then from 20 to 220 ms: 20..120 is covered twice.
     let two = scores(0, 320, &[(0, 20), (100, 120)]);
     assert_eq!(millis(&two, &[0.0, 50.0, 75.0, 95.0, 100.0]), [20.0, 95.0, 145.0, 205.0, 220.0]);
     assert_eq!((two.bytes, two.throughput), (Bytes::new(3000), Rate::from_bps(75_000)));
 }
 
 #[test]
-fn what_is_older_changes_nothing_but_the_throughput() {
+fn an_older_packet_changes_only_the_throughput() {
     let late = scores(0, 320, &[(0, 20), (100, 120), (50, 200), (100, 300)]);
     let without = scores(0, 320, &[(0, 20), (100, 120)]);
     assert_eq!(late.delay_95, without.delay_95);
@@ -38,8 +37,8 @@ fn what_is_older_changes_nothing_but_the_throughput() {
 }
 
 #[test]
-fn the_interval_begins_with_the_age_of_what_came_before_it() {
-    // At 1000 the last arrival was sent 990 ms ago; until the next, 100 ms more pass.
+fn the_interval_begins_with_the_age_of_the_last_arrival() {
+    // At 1000 the last arrival was sent 990 ms ago; the next arrives 100 ms later.
     let outage = scores(1000, 1100, &[(10, 30), (1090, 1100), (1095, 1200)]);
     assert_eq!(millis(&outage, &[0.0, 50.0, 100.0]), [990.0, 1040.0, 1090.0]);
     assert_eq!(outage.bytes, Bytes::ZERO);
@@ -54,7 +53,7 @@ fn without_a_packet_there_is_no_delay() {
 }
 
 #[test]
-fn clocks_that_err_do_no_harm() {
+fn clock_errors_do_no_harm() {
     let early = scores(0, 100, &[(60, 50), (70, 40)]);
     assert_eq!(millis(&early, &[0.0, 100.0]), [0.0, 50.0]);
 }
@@ -75,17 +74,17 @@ fn delays_of_packets() {
 }
 
 #[test]
-fn the_omniscient_has_the_traces_capacity_and_outages() {
-    // An opportunity at 10, 20 and 100 ms, again and again.
+fn the_omniscient_protocol_has_the_traces_capacity_and_outages() {
+    // Opportunities at 10, 20 and 100 ms, repeated.
     let trace = Trace::new([10, 20, 100].map(at).to_vec()).expect("a trace");
     let best = omniscient(&trace, Span::from_millis(20), at(1000), at(2000));
     assert_eq!(best.bytes, trace.capacity(at(1000), at(2000)));
-    // 20..30 is passed three times in 100 ms, 30..100 once.
+    // 20..30 is covered three times in 100 ms, 30..100 once.
     assert_eq!(millis(&best, &[0.0, 30.0, 95.0, 100.0]), [20.0, 30.0, 95.0, 100.0]);
     let worse = scores(1000, 2000, &[(0, 500), (1000, 1001)]);
     assert_eq!(worse.self_inflicted(&best).map(Span::as_millis_f64).map(f64::round), Some(856.0));
     assert_eq!(worse.utilisation(&best), Some(1.0 / 30.0));
-    // Longer than the trace's start.
+    // A propagation delay longer than the trace's start.
     let far = omniscient(&trace, Span::from_millis(500), at(0), at(600));
     assert_eq!((far.bytes, millis(&far, &[0.0])), (Bytes::new(4500), vec![500.0]));
 }
@@ -93,7 +92,7 @@ fn the_omniscient_has_the_traces_capacity_and_outages() {
 /// What the original programs measured on the published traces, 20 ms each way, from 60 s to 180 s:
 /// capacity in kbit/s, and the omniscient protocol's 95 % delay in ms.
 #[test]
-fn the_omniscient_on_published_traces() {
+fn the_omniscient_protocol_on_published_traces() {
     let published = [
         ("TMobile-UMTS-driving.down", 1545, 1935),
         ("TMobile-UMTS-driving.up", 752, 1668),
@@ -114,14 +113,14 @@ fn the_omniscient_on_published_traces() {
     }
 }
 
-/// The delay at each of these nanoseconds, by the definition.
+/// The delay at each of these nanoseconds, by definition.
 fn naive(packets: &[(u64, u64)], from: u64, until: u64) -> Vec<u64> {
     let newest = |now| packets.iter().filter(|p| p.1 <= now).map(|p| p.0).max();
     (from..until).filter_map(|now| Some(now - newest(now)?)).collect()
 }
 
 proptest! {
-    /// The distribution is that of the definition, looked at in steps.
+    /// The distribution agrees with the definition, sampled in steps.
     #[test]
     fn agrees_with_the_definition(
         gaps in prop::collection::vec((0u64..40, 0u64..60), 0..30),
@@ -140,7 +139,7 @@ proptest! {
         let measured = scores(from, until, &packets).percentile(percent);
         prop_assert_eq!(measured.is_none(), delays.is_empty());
         if let Some(measured) = measured {
-            // Between the steps of the definition, each of which stands for the millisecond after.
+            // Each step of the definition stands for the millisecond after it.
             let rank = percent / 100.0 * delays.len() as f64;
             let low = delays[(rank - 1.0).floor().max(0.0) as usize] as f64;
             let high = delays[(rank.ceil() as usize).min(delays.len() - 1)] as f64 + 1.0;

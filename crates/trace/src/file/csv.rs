@@ -1,9 +1,9 @@
-//! Traces as tables: of the times of opportunities, or of rates.
+//! Traces as CSV tables: of opportunity times, or of rates.
 //!
-//! A table is a text with a line for its columns and then a line for each row, with commas between.
-//! The time of a row stands in the column `time_s`, `time_ms`, `time_us` or `time_ns`. Where there
-//! is a column `rate_bps`, `rate_kbps` or `rate_mbps` too, this is the rate from that time on until
-//! the next row's; without one, each row is an opportunity. Other columns are passed over.
+//! A table has a header line with the names of its columns, then a line per row, separated by
+//! commas. The time of a row is in the column `time_s`, `time_ms`, `time_us` or `time_ns`. If there
+//! is a column `rate_bps`, `rate_kbps` or `rate_mbps`, it holds the rate from that time until the
+//! next row's; without one, each row is an opportunity. Other columns are ignored.
 
 use super::decimal::{parse_decimal, write_decimal};
 use super::lines::Lines;
@@ -14,45 +14,45 @@ use std::fmt::Write as _;
 use std::io::BufRead;
 use std::path::Path;
 
-/// From when the times of a table count.
+/// The origin of the times in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// From zero, as they stand.
+    /// Zero: times are used as they are.
     #[default]
     Zero,
-    /// From the first of them, as of times of day.
+    /// The first of them, as for times of day.
     First,
 }
 
 /// The columns named by the header of a table.
 struct Columns {
-    /// Where the times are, and how many decimals make them nanoseconds.
+    /// The index of the time column, and its decimals to nanoseconds.
     time: (usize, u32),
-    /// Where the rates are, and how many bits a second they count.
+    /// The index of the rate column, and its unit in bits a second.
     rate: Option<(usize, f64)>,
 }
 
 const TIMES: [(&str, u32); 4] = [("time_s", 9), ("time_ms", 6), ("time_us", 3), ("time_ns", 0)];
 const RATES: [(&str, f64); 3] = [("rate_bps", 1.0), ("rate_kbps", 1e3), ("rate_mbps", 1e6)];
 
-/// The most a rate may be, in bits a second.
+/// The maximum rate, in bits a second.
 const MAX_RATE: f64 = 1e12;
 
 impl Trace {
-    /// Reads the table in `file`: of times, or of rates. A trace of rates has its last opportunity
-    /// at its very end, so that it repeats after as long as the table lasts; the last row lasts as
-    /// long as the one before it.
+    /// Reads the table in `file`: of times, or of rates. A trace of rates ends with an opportunity,
+    /// so that it repeats with the period of the table; the last row lasts as long as the one
+    /// before it.
     ///
     /// # Errors
-    /// The file cannot be read, is too large, or is no such table.
+    /// The file cannot be read, is too large, or is not such a table.
     pub fn load_csv(file: &Path, origin: Origin) -> Result<Trace, TraceError> {
         load(file, |reader, name| Trace::read_csv(reader, name, origin))
     }
 
-    /// As [`Trace::load_csv`], from `reader`, which errors call `file`.
+    /// As [`Trace::load_csv`], but from `reader`, which errors call `file`.
     ///
     /// # Errors
-    /// It cannot be read, is too large, or is no such table.
+    /// It cannot be read, is too large, or is not such a table.
     pub fn read_csv(reader: impl BufRead, file: &str, origin: Origin) -> Result<Trace, TraceError> {
         let mut lines = Lines::new(reader, file);
         let Some((line, header)) = lines.next()? else {
@@ -66,7 +66,7 @@ impl Trace {
         while let Some((line, text)) = lines.next()? {
             let row = columns.row(text).map_err(|problem| table(line, problem))?;
             let zero = *first.get_or_insert(if origin == Origin::First { row.nanos } else { 0 });
-            // A time before the first is told of below.
+            // A time before the first is reported below.
             let time = Instant::from_nanos(row.nanos.saturating_sub(zero));
             if time > MAX_TIME {
                 let problem = "the time is more than 31 years from the start of the trace: count \
@@ -90,14 +90,14 @@ impl Trace {
         format!("time_ms\n{}", self.to_text())
     }
 
-    /// The table of what this trace offers in each `window`: `time_s,rate_mbps`. A last window that
-    /// is not whole is left out; none is whole where `window` is zero.
+    /// The table of what this trace offers in each `window`: `time_s,rate_mbps`. An incomplete last
+    /// window is left out; if `window` is zero there are no rows.
     pub fn rates_to_csv(&self, window: Span) -> String {
         let mut text = "time_s,rate_mbps\n".to_owned();
         let end = Instant::ZERO + self.period();
         for (index, rate) in (0..).zip(self.rates(Instant::ZERO, end, window)) {
             write_decimal(&mut text, (window * index).as_nanos(), 9);
-            writeln!(text, ",{}", rate.as_bps() as f64 / 1e6).expect("memory takes it");
+            writeln!(text, ",{}", rate.as_bps() as f64 / 1e6).expect("writing to memory succeeds");
         }
         text
     }
@@ -149,7 +149,7 @@ fn name_of<U: PartialEq>(known: &[(&'static str, U)], unit: &U) -> &'static str 
     known.iter().find(|(_, known)| known == unit).map_or("number", |&(name, _)| name)
 }
 
-/// The cells of a row, without quotes and spaces around them.
+/// The cells of a row, without surrounding quotes and spaces.
 fn cells(row: &[u8]) -> impl Iterator<Item = &[u8]> {
     row.split(|&byte| byte == b',').map(|cell| {
         let cell = cell.trim_ascii();
@@ -157,21 +157,21 @@ fn cells(row: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A fluid at given rates, cut into opportunities.
+/// A fluid flow at given rates, divided into opportunities.
 #[derive(Default)]
 struct Fluid {
-    /// The last row, and how long it lasted for the one before it.
+    /// The last row, and how long the one before it lasted.
     last: Option<(Instant, Rate)>,
     step: Span,
-    /// The data since the last opportunity, in bits times 10^9.
+    /// The data accumulated since the last opportunity, in bits times 10^9.
     flowed: u128,
 }
 
-/// The data of an opportunity, in bits times 10^9.
+/// The data of one opportunity, in bits times 10^9.
 const CARRIED: u128 = OPPORTUNITY.get() as u128 * 8_000_000_000;
 
 impl Fluid {
-    /// From `time` on it flows at `rate`.
+    /// From `time` on the rate is `rate`.
     fn row(
         &mut self,
         time: Instant,
@@ -192,7 +192,7 @@ impl Fluid {
         Ok(())
     }
 
-    /// The last row goes on until `end`.
+    /// The last row lasts until `end`.
     fn flow(
         &mut self,
         end: Instant,
@@ -255,7 +255,8 @@ mod tests {
 
     #[test]
     fn tables_of_rates() {
-        // 12 Mbps is an opportunity a millisecond; what has flowed is kept when the rate changes.
+        // 12 Mbps is an opportunity per millisecond; accumulated data is kept when the rate
+        // changes.
         let table = "time_s,rate_mbps\n0,12\n0.0025,0\n0.005,24\n0.0075,6\n";
         let trace = read(table, Origin::Zero).expect("a trace");
         assert_eq!(trace.to_text(), "1\n2\n5.25\n5.75\n6.25\n6.75\n7.25\n8.5\n10\n");
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_name_the_line() {
         let error = |text: &str| read(text, Origin::Zero).expect_err(text).to_string();
         for (text, part) in [
             ("", "the trace t.csv is empty"),
@@ -291,7 +292,7 @@ mod tests {
     }
 
     proptest! {
-        /// As many opportunities as what has flowed is worth, and one at the end.
+        /// The number of opportunities matches the data, plus the one at the end.
         #[test]
         fn rates_are_kept(rows in prop::collection::vec((1u64..3_000_000, 0u64..100_000), 2..20)) {
             let (mut text, mut now, mut flowed) = ("time_us,rate_kbps\n".to_owned(), 0, 0u128);
@@ -303,14 +304,14 @@ mod tests {
             }
             let trace = read(&text, Origin::Zero).expect("a trace");
             prop_assert_eq!(trace.period(), Span::from_micros(now));
-            // A kilobit a second is a bit a millisecond: 12 000 000 of these a 1500 bytes.
+            // A kilobit per second is a bit per millisecond: 12 000 000 of these are 1500 bytes.
             let exact = (flowed / 12_000_000) as usize;
             let count = trace.times().len();
             prop_assert!(count == exact || count == exact + 1, "{count} {exact}");
         }
 
         #[test]
-        fn any_table_is_read_or_refused(text in "(time_m?s)?(,rate_bps)?\n([0-9.,\n-]){0,60}") {
+        fn any_text_is_read_or_rejected(text in "(time_m?s)?(,rate_bps)?\n([0-9.,\n-]){0,60}") {
             let _ = read(&text, Origin::First);
         }
     }

@@ -1,8 +1,8 @@
-//! Times as decimal numbers of a unit, exact to the nanosecond.
+//! Times as decimal numbers, exact to the nanosecond.
 
 use std::fmt::Write as _;
 
-/// The whole number of nanoseconds in `text`: digits, and after a point at most `decimals` more, of
+/// The whole number of nanoseconds in `text`, which has digits and at most `decimals` decimals, in
 /// a unit of 10^`decimals` nanoseconds.
 pub(super) fn parse_decimal(text: &[u8], decimals: u32) -> Option<u64> {
     let point = text.iter().position(|&byte| byte == b'.');
@@ -29,7 +29,7 @@ pub(super) fn write_decimal(text: &mut String, nanos: u64, decimals: u32) {
         0 => write!(text, "{whole}"),
         _ => write!(text, "{whole}.{parts:0width$}", width = decimals as usize),
     };
-    written.expect("a string takes whatever is written to it");
+    written.expect("writing to a string succeeds");
     if parts > 0 {
         text.truncate(text.trim_end_matches('0').len());
     }

@@ -1,13 +1,13 @@
-//! Lines of a file, one at a time, in bounded memory.
+//! Reads a file line by line, in bounded memory.
 
 use super::{MAX_FILE, TraceError};
 use std::io::{BufRead, Take};
 
-/// The longest line but for its comment, in bytes.
+/// The maximum length of a line without its comment, in bytes.
 pub(super) const LONGEST: usize = 1024;
 
-/// The lines of a text that say something: without comments, which `#` begins, and without spaces
-/// at their ends.
+/// The non-empty lines of a text, without comments, which start with `#`, and without surrounding
+/// spaces.
 pub(super) struct Lines<'a, R> {
     reader: Take<R>,
     file: &'a str,
@@ -17,27 +17,27 @@ pub(super) struct Lines<'a, R> {
 
 impl<'a, R: BufRead> Lines<'a, R> {
     pub(super) fn new(reader: R, file: &'a str) -> Lines<'a, R> {
-        // One byte more than is allowed shows that there are too many, even where the system cannot
-        // tell how large a file is.
+        // One byte more than allowed shows that the file is too large, even where the system does
+        // not know its size.
         Lines { reader: reader.take(MAX_FILE + 1), file, number: 0, line: Vec::new() }
     }
 
     /// The next line and its number, from 1; none after the last.
     pub(super) fn next(&mut self) -> Result<Option<(usize, &[u8])>, TraceError> {
         while self.advance()? {
-            let said = self.line.split(|&byte| byte == b'#').next().unwrap_or_default();
-            if said.len() > LONGEST {
+            let content = self.line.split(|&byte| byte == b'#').next().unwrap_or_default();
+            if content.len() > LONGEST {
                 return Err(TraceError::LongLine { file: self.file.to_owned(), line: self.number });
             }
-            if !said.trim_ascii().is_empty() {
+            if !content.trim_ascii().is_empty() {
                 break;
             }
         }
-        let said = self.line.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii();
-        Ok((!said.is_empty()).then_some((self.number, said)))
+        let content = self.line.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii();
+        Ok((!content.is_empty()).then_some((self.number, content)))
     }
 
-    /// Reads a line, of which one byte more than the most is kept; false at the end.
+    /// Reads a line and keeps at most one byte more than the maximum; false at the end.
     fn advance(&mut self) -> Result<bool, TraceError> {
         self.line.clear();
         self.number += 1;

@@ -1,11 +1,11 @@
-//! The files of traces.
+//! Trace files.
 //!
-//! One opportunity a line: the time in milliseconds since the start of the trace, never decreasing;
-//! several opportunities at one time are as many lines. The trace repeats after the last. This is
-//! mahimahi's format, and what the published traces are in. Two things are ours: a time may have up
-//! to six decimals, which makes it exact to the nanosecond, and `#` begins a comment.
+//! One opportunity per line: the time in milliseconds since the start of the trace, never
+//! decreasing; several opportunities at the same time are separate lines. The trace repeats after
+//! the last. This is mahimahi's format, which the published traces use, with two extensions: a time
+//! may have up to six decimals, which makes it exact to the nanosecond, and `#` begins a comment.
 //!
-//! Traces are also made from tables of times or of rates ([`csv`]) and from captured packets
+//! Traces can also be made from tables of times or rates ([`csv`]) and from captured packets
 //! ([`pcap`]).
 
 mod csv;
@@ -23,23 +23,23 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// The largest file that is read, in bytes.
+/// The largest file that is accepted, in bytes.
 pub const MAX_FILE: u64 = 1 << 30;
 
-/// The most opportunities that are read: 800 MB of memory.
+/// The most opportunities that are accepted: 800 MB of memory.
 pub const MAX_OPPORTUNITIES: usize = 100_000_000;
 
-/// How much of a line that is wrong is shown.
+/// How much of an invalid line is shown.
 const SHOWN: usize = 40;
 
 /// The decimals of a nanosecond in milliseconds.
 const MILLIS: u32 = 6;
 
-/// Why a file is no trace.
+/// Why a file is not a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The system did not let it be read.
+    /// The system could not read it.
     #[error("cannot read the trace {file}: {source}")]
     Read {
         /// The file.
@@ -67,7 +67,7 @@ pub enum TraceError {
         /// Where: "line 17".
         place: String,
     },
-    /// It has no opportunity.
+    /// It has no opportunities.
     #[error(
         "the trace {file} is empty: it needs at least one delivery opportunity, a line with its \
          time in milliseconds"
@@ -76,7 +76,7 @@ pub enum TraceError {
         /// The file.
         file: String,
     },
-    /// A line that is too long for anything that can stand in a trace.
+    /// A line that is too long for a trace.
     #[error(
         "{file}, line {line}: the line has no end within {} bytes: is this a text?",
         lines::LONGEST
@@ -110,7 +110,7 @@ pub enum TraceError {
         file: String,
         /// Where: "line 17".
         place: String,
-        /// The time above, in milliseconds.
+        /// The time of the previous line, in milliseconds.
         before: String,
         /// The time of this line, in milliseconds.
         after: String,
@@ -124,7 +124,7 @@ pub enum TraceError {
         /// The file.
         file: String,
     },
-    /// A table that is none of times or rates.
+    /// A table of neither times nor rates.
     #[error("{file}, line {line}: {problem}")]
     Table {
         /// The file.
@@ -144,7 +144,7 @@ pub enum TraceError {
     },
 }
 
-/// Opens `file` and reads what it holds by `read`.
+/// Opens `file` and parses it with `read`.
 fn load<T>(
     file: &Path,
     read: impl FnOnce(BufReader<File>, &str) -> Result<T, TraceError>,
@@ -159,24 +159,23 @@ impl Trace {
     /// Reads the trace in `file`.
     ///
     /// # Errors
-    /// The file cannot be read, is too large, or is no trace.
+    /// The file cannot be read, is too large, or is not a trace.
     pub fn load(file: &Path) -> Result<Trace, TraceError> {
         load(file, Trace::read)
     }
 
-    /// Reads the trace in `bytes`, the contents of the file called `file`.
+    /// Parses the trace in `bytes`, the contents of `file`.
     ///
     /// # Errors
-    /// They are too many, or no trace.
+    /// There are too many opportunities, or it is not a trace.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Trace, TraceError> {
         Trace::read(bytes, file)
     }
 
-    /// Reads a trace from `reader`, line by line: of the text, no more than a line is kept. Errors
-    /// call it `file`.
+    /// Reads a trace from `reader`, keeping only one line of text in memory. Errors call it `file`.
     ///
     /// # Errors
-    /// It cannot be read, is too large, or is no trace.
+    /// It cannot be read, is too large, or is not a trace.
     pub fn read(reader: impl BufRead, file: &str) -> Result<Trace, TraceError> {
         let mut lines = Lines::new(reader, file);
         let mut times = Times::new(file);
@@ -194,8 +193,8 @@ impl Trace {
         times.finish()
     }
 
-    /// The file that holds this trace: whole milliseconds where times are such, and otherwise as
-    /// many decimals as they need.
+    /// The text of this trace: whole milliseconds where possible, otherwise as many decimals as
+    /// needed.
     pub fn to_text(&self) -> String {
         let mut text = String::with_capacity(self.times().len() * 8);
         for &time in self.times() {
@@ -209,11 +208,12 @@ impl Trace {
     pub fn in_whole_millis(&self) -> Trace {
         let up = |time: &Instant| Span::from_millis(time.as_nanos().div_ceil(1_000_000));
         let times = self.times().iter().map(|time| Instant::ZERO + up(time)).collect();
-        Trace::new(times).expect("rounding up keeps the order, and the last above zero")
+        Trace::new(times).expect("rounding up keeps the order and a last time above zero")
     }
 }
 
-/// The beginning of `text`, for errors: a file that is none may hold what a terminal obeys.
+/// The beginning of `text` for an error message, escaped: an invalid file may contain terminal
+/// control sequences.
 fn shown(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     text.chars().take(SHOWN).flat_map(char::escape_debug).collect()
@@ -225,7 +225,7 @@ fn millis(time: Instant) -> String {
     text
 }
 
-/// The times of a trace while they are read.
+/// The times of a trace being read.
 struct Times<'a> {
     file: &'a str,
     times: Vec<Instant>,
@@ -236,7 +236,7 @@ impl<'a> Times<'a> {
         Times { file, times: Vec::new() }
     }
 
-    /// The next time, which stands at `place`.
+    /// Adds the next time, which is at `place`.
     fn push(&mut self, time: Instant, place: impl FnOnce() -> String) -> Result<(), TraceError> {
         let file = || self.file.to_owned();
         if let Some(&before) = self.times.last()
@@ -325,9 +325,9 @@ mod tests {
         assert!(missing.starts_with("cannot read the trace /no/such/trace: "), "{missing}");
     }
 
-    /// A file without end is given up when the limit is reached, without filling the memory.
+    /// An endless file is rejected at the size limit, without filling the memory.
     #[test]
-    fn gigantic_files_are_refused() {
+    fn endless_files_are_rejected() {
         struct Endless(&'static [u8]);
         impl std::io::Read for Endless {
             fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
@@ -350,7 +350,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn survives_being_written_and_read(
+        fn writing_and_reading_gives_the_same_trace(
             gaps in prop::collection::vec(0u64..3_000_000_000, 1..50),
         ) {
             let mut now = Instant::ZERO;
@@ -362,12 +362,12 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_read_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Trace::parse(&bytes, "t");
         }
 
         #[test]
-        fn near_misses_are_read_or_refused(text in "([0-9.#\n -]|\r\n){0,60}") {
+        fn near_misses_are_read_or_rejected(text in "([0-9.#\n -]|\r\n){0,60}") {
             if let Ok(trace) = Trace::parse(text.as_bytes(), "t") {
                 let again = Trace::parse(trace.to_text().as_bytes(), "t").expect("a trace");
                 prop_assert_eq!(again, trace);

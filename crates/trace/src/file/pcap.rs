@@ -14,24 +14,24 @@ const MICROS: u32 = 0xa1b2_c3d4;
 const NANOS: u32 = 0xa1b2_3c4d;
 const NEWER: u32 = 0x0a0d_0d0a;
 
-/// What follows the magic number in a file's header, and a packet's header, in bytes.
+/// The lengths of the rest of the file header and of a packet header, in bytes.
 const HEADER: usize = 20;
 const RECORD: usize = 16;
 
 impl Trace {
-    /// Reads the arrivals of the packets in `file`, counted from the first of them: what a receiver
-    /// that was sent more than its link could carry has captured.
+    /// Reads the packet arrivals in `file`, counted from the first: the capture of a receiver whose
+    /// link was saturated.
     ///
     /// # Errors
-    /// The file cannot be read, is too large, or holds no packets.
+    /// The file cannot be read, is too large, or has no packets.
     pub fn load_pcap(file: &Path) -> Result<Trace, TraceError> {
         load(file, Trace::read_pcap)
     }
 
-    /// As [`Trace::load_pcap`], from `reader`, which errors call `file`.
+    /// As [`Trace::load_pcap`], but from `reader`, which errors call `file`.
     ///
     /// # Errors
-    /// It cannot be read, is too large, or holds no packets.
+    /// It cannot be read, is too large, or has no packets.
     pub fn read_pcap(reader: impl BufRead, file: &str) -> Result<Trace, TraceError> {
         let mut bytes = Capture { reader: reader.take(MAX_FILE + 1), file };
         let format = bytes.format()?;
@@ -51,11 +51,11 @@ impl Trace {
     }
 }
 
-/// How a file's numbers are written.
+/// The encoding of a file's numbers.
 #[derive(Clone, Copy)]
 struct Format {
     is_swapped: bool,
-    /// How many nanoseconds the parts of its seconds are.
+    /// The fractional part of a time in units of this many nanoseconds.
     part: u64,
 }
 
@@ -85,7 +85,7 @@ impl<R: BufRead> Capture<'_, R> {
         let part = match if is_swapped { number.swap_bytes() } else { number } {
             MICROS => 1000,
             NANOS => 1,
-            _ => return Err(self.failed("this is no capture in the format of pcap")),
+            _ => return Err(self.failed("this is not a pcap capture")),
         };
         if !is_whole || !self.fill(&mut [0; HEADER])? {
             return Err(self.failed("the capture ends within its header"));
@@ -114,7 +114,7 @@ impl<R: BufRead> Capture<'_, R> {
         Ok(Some(seconds * 1_000_000_000 + parts * format.part))
     }
 
-    /// Fills `bytes`; false where there are none left.
+    /// Fills `bytes`; false at the end of the file.
     fn fill(&mut self, bytes: &mut [u8]) -> Result<bool, TraceError> {
         let failed = |source| TraceError::Read { file: self.file.to_owned(), source };
         if self.reader.fill_buf().map_err(failed)?.is_empty() {
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A capture of packets of three bytes at these seconds and parts of seconds.
+    /// A capture of packets of three bytes at these seconds and fractional parts.
     fn capture(magic: u32, packets: &[(u32, u32)], bytes: fn(u32) -> [u8; 4]) -> Vec<u8> {
         let mut file = bytes(magic).to_vec();
         file.extend([0; HEADER]);
@@ -167,9 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_refused() {
+    fn invalid_captures_are_rejected() {
         let error = |file: &[u8]| Trace::read_pcap(file, "c.pcap").expect_err("none").to_string();
-        assert_eq!(error(b"1\n2\n3\n"), "c.pcap: this is no capture in the format of pcap");
+        assert_eq!(error(b"1\n2\n3\n"), "c.pcap: this is not a pcap capture");
         assert!(error(&NEWER.to_be_bytes()).contains("editcap -F pcap"));
         let whole = capture(MICROS, &[(5, 0), (6, 0)], u32::to_le_bytes);
         assert!(error(&whole[..10]).contains("ends within"));
@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(
+        fn any_bytes_are_read_or_rejected(
             bytes in prop::collection::vec(any::<u8>(), 0..200),
             is_begun in any::<bool>(),
         ) {

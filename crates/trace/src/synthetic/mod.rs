@@ -12,7 +12,8 @@ use exm_random::{Distribution, Purpose, Stream};
 use exm_units::{Instant, Rate, Span};
 use schedule::{Absences, Regimes};
 
-/// How often the rate changes: Sprout's tick (Winstein, Sivaraman & Balakrishnan, NSDI 2013,
+/// The interval between changes of the rate: Sprout's tick (Winstein, Sivaraman & Balakrishnan, NSDI 2013,
+/// section 3.1).
 /// section 3.1).
 const TICK: Span = Span::from_millis(20);
 
@@ -24,39 +25,38 @@ const MAX_LENGTH: Span = Span::from_secs(30 * 86_400);
 
 /// A synthetic link: a Poisson process of delivery opportunities whose rate is itself random.
 ///
-/// The rate moves by one [`Cox`] process or, as the user of the link stands, walks and drives, by
-/// one after the other: *regimes*. On top of these the link may be interrupted from time to time
-/// whatever its rate: by handovers, tunnels, satellites that change. Traces are made by
-/// [`Synthetic::generate`], the same on every machine.
+/// The rate follows one [`Cox`] process or several in turn, the *regimes*, for a user who stands, walks and
+/// drives. In addition the link may be interrupted from time to time, whatever its rate, as by handovers,
+/// tunnels or changes of satellite. [`Synthetic::generate`] makes traces from it, the same on every machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Synthetic {
-    /// How the rate moves; it starts with the first of them.
+    /// The regimes of the rate; the first one is the initial one.
     pub regimes: Vec<Regime>,
     /// The interruptions of the link, independent of each other.
     pub interruptions: Vec<Interruption>,
-    /// Opportunities come at multiples of this time alone, as many at once as have been due since
-    /// the last: the slots of a radio. None for any time.
+    /// If set, opportunities occur only at multiples of this time, as many at once as were due since the last
+    /// one: the slots of a radio.
     pub slot: Option<Span>,
 }
 
-/// A way for the rate to move for a while.
+/// A rate process that is in effect for a while.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Regime {
-    /// How it moves.
+    /// The rate process.
     pub rate: Cox,
-    /// For how many seconds at a time, in whole ticks of 20 ms; for ever where there is none.
+    /// How many seconds it lasts each time, in whole ticks of 20 ms; forever if none.
     pub dwell: Option<Distribution>,
-    /// How often this is the next regime, in proportion to the weights of all; it may follow
+    /// The relative probability that this is the next regime, by the weights of all; a regime may follow
     /// itself.
     pub weight: f64,
 }
 
-/// Something that takes all opportunities away for a while, again and again.
+/// A recurring event that removes all opportunities for a while.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interruption {
-    /// After how many seconds the next one starts, from the start of the last, and at first from
-    /// the start of the trace. Those that would overlap follow each other; less than 20 ms counts
-    /// as 20 ms.
+    /// The seconds from the start of one interruption to the start of the next, and from the start of the
+    /// trace to the first. Interruptions that would overlap follow each other; less than 20 ms counts as 20
+    /// ms.
     pub every: Distribution,
     /// How many seconds it lasts.
     pub lasts: Distribution,
@@ -67,7 +67,7 @@ pub struct Interruption {
 #[non_exhaustive]
 pub enum SyntheticError {
     /// There is no regime.
-    #[error("a synthetic trace needs at least one regime, which says how its rate moves")]
+    #[error("a synthetic trace needs at least one regime, which sets how its rate moves")]
     NoRegime,
     /// The rates are not in order.
     #[error("a synthetic trace needs rates with 0 < mean <= max, not {mean} and {max}")]
@@ -77,30 +77,30 @@ pub enum SyntheticError {
         /// The highest rate.
         max: Rate,
     },
-    /// The volatility is no such number.
+    /// The volatility is not a valid number.
     #[error("the volatility of a synthetic trace is a number from 0 up, not {0}")]
     Volatility(f64),
-    /// The weights of the regimes choose none.
+    /// No weight is above zero.
     #[error("the weights of regimes are numbers from 0 up, at least one of them above")]
     Weights,
     /// A length of time is zero.
     #[error("the {0} of a synthetic trace must last longer than zero")]
     Time(&'static str),
-    /// Times that cannot be drawn.
+    /// A distribution of times is invalid.
     #[error("the times of {what} cannot be drawn: {problem}")]
     Times {
-        /// Whose times.
+        /// Which times.
         what: &'static str,
         /// The problem.
         problem: &'static str,
     },
-    /// More than fits.
+    /// The trace would be too long.
     #[error(
         "a synthetic trace of {duration} at up to {max} is too long: make it shorter, since it is \
          repeated anyway"
     )]
     TooLong {
-        /// How long it should be.
+        /// The requested length.
         duration: Span,
         /// The highest rate.
         max: Rate,
@@ -108,7 +108,7 @@ pub enum SyntheticError {
 }
 
 impl From<Cox> for Synthetic {
-    /// A link with a single rate process and without interruptions.
+    /// A link with a single rate process and no interruptions.
     fn from(rate: Cox) -> Synthetic {
         let regime = Regime { rate, dwell: None, weight: 1.0 };
         Synthetic { regimes: vec![regime], interruptions: Vec::new(), slot: None }
@@ -119,7 +119,7 @@ impl Synthetic {
     /// Checks that a trace of `duration` can be generated.
     ///
     /// # Errors
-    /// Says what is impossible.
+    /// The first impossible parameter.
     pub fn check(&self, duration: Span) -> Result<(), SyntheticError> {
         self.regimes.iter().try_for_each(Regime::check)?;
         let highest = self.regimes.iter().map(|regime| regime.rate.max).max();
@@ -147,21 +147,21 @@ impl Synthetic {
     }
 
     /// A synthetic trace of `duration`, generated from `seed`: the same on every machine. Its last opportunity
-    /// is at its very end, so that it repeats after `duration`.
+    /// is at its very end, so it repeats with period `duration`.
     ///
     /// # Errors
     /// As [`Synthetic::check`].
     pub fn generate(&self, seed: u64, duration: Span) -> Result<Trace, SyntheticError> {
         self.check(duration)?;
         let mut streams = (0..).map(|index| Stream::new(seed, Purpose::Trace, index));
-        let mut stream = || streams.next().expect("there is no end of them");
+        let mut stream = || streams.next().expect("the iterator is endless");
         let mut random = stream();
         let mut regimes = Regimes::new(&self.regimes, stream());
         let mut absences: Vec<Absences<'_>> =
             self.interruptions.iter().map(|kind| Absences::new(kind, stream())).collect();
         let mut rate = Wander::new(&self.regimes[0].rate);
         let mut times = Vec::new();
-        // Opportunities come when the integral of the rate has grown by an exponential number.
+        // An opportunity occurs when the integral of the rate has grown by an exponential random number.
         let mut wanted = random.exponential();
         let mut start = Span::ZERO;
         while start < duration {
@@ -185,10 +185,10 @@ impl Synthetic {
             }
         }
         times.push(Instant::ZERO + duration);
-        Ok(Trace::new(times).expect("times in order, the last of them after zero"))
+        Ok(Trace::new(times).expect("times are in order and end after zero"))
     }
 
-    /// The end of the slot that holds `time`.
+    /// The end of the slot that contains `time`.
     fn slotted(&self, time: Span) -> Span {
         self.slot.map_or(time, |slot| slot * time.as_nanos().div_ceil(slot.as_nanos()))
     }
@@ -213,7 +213,7 @@ impl Regime {
     }
 }
 
-// The longest trace fits the longest time.
+// The longest trace is within the longest time.
 const _: () = assert!(MAX_LENGTH.as_nanos() < MAX_TIME.as_nanos());
 
 #[cfg(test)]

@@ -1,21 +1,21 @@
-//! Links by name.
+//! Presets of synthetic links.
 
 use super::{Cox, Interruption, Regime, Synthetic};
 use exm_random::Distribution::{self, Exponential, Fixed, Pareto, Uniform};
 use exm_units::{Rate, Span};
 
 impl Synthetic {
-    /// The names of the links that [`Synthetic::named`] knows, each with what it is.
+    /// The names of the links that [`Synthetic::named`] knows, each with a description.
     pub const PRESETS: &'static [(&'static str, &'static str)] = &[
-        ("3g", "3G, standing and walking: 2 Mbps, seconds without service now and then"),
+        ("3g", "3G, standing and walking: 2 Mbps, occasionally seconds without service"),
         ("umts", "UMTS, driving: below 2 Mbps, handovers and long outages"),
         ("lte", "LTE, driving: 6 Mbps, short handovers, rarely an outage"),
         ("5g", "5G: 100 to 700 Mbps in slots of half a millisecond"),
-        ("satellite", "low orbit: 100 Mbps, all anew every 15 s after a short gap"),
+        ("satellite", "low Earth orbit: 100 Mbps, a new rate every 15 s after a short gap"),
         ("geo", "geostationary orbit: a steady 20 Mbps"),
-        ("cox", "the process by which Sprout forecasts: any rate up to 12 Mbps"),
-        ("lte-like", "a Cox process of 5 Mbps, as experiments use it"),
-        ("umts-like", "a Cox process of 2 Mbps with many outages, as experiments use it"),
+        ("cox", "Sprout's model: any rate up to 12 Mbps"),
+        ("lte-like", "a Cox process of 5 Mbps, for experiments"),
+        ("umts-like", "a Cox process of 2 Mbps with many outages, for experiments"),
     ];
 
     /// The names of [`Synthetic::PRESETS`].
@@ -23,11 +23,11 @@ impl Synthetic {
         Self::PRESETS.iter().map(|&(name, _)| name)
     }
 
-    /// The preset called `name`, with fixed constants, so that everybody uses the same link.
+    /// The preset called `name`, with fixed constants, so that everyone uses the same link.
     ///
-    /// They are orders of magnitude, not measurements of anyone's network. `lte-like` and
-    /// `umts-like` offer on average 5.0 and 2.0 Mbps with their outages, as the published traces of
-    /// the Verizon LTE and the T-Mobile UMTS downlink do.
+    /// The constants are orders of magnitude, not measurements of a particular network. `lte-like`
+    /// and `umts-like` offer on average 5.0 and 2.0 Mbps including their outages, as the published
+    /// traces of the Verizon LTE and T-Mobile UMTS downlinks do.
     pub fn named(name: &str) -> Option<Synthetic> {
         let second = Span::from_secs(1);
         Some(match name {
@@ -45,7 +45,8 @@ impl Synthetic {
     }
 }
 
-/// A rate about `mean` up to `max` Mbps, of a volatility and a pull, whose outages last a second.
+/// A rate around `mean`, up to `max` Mbps, with a volatility and a pull; outages last a second on
+/// average.
 fn cox(mean: f64, max: f64, (volatility, pull): (f64, Span)) -> Cox {
     let (mean, max) = (Rate::from_mbps(mean), Rate::from_mbps(max));
     Cox { mean, max, volatility, pull, outage: Span::from_secs(1) }
@@ -55,7 +56,7 @@ fn regime(rate: Cox, dwell: Distribution, weight: f64) -> Regime {
     Regime { rate, dwell: Some(dwell), weight }
 }
 
-/// Times whose tail falls as a power: `least` seconds and more, at most `most`.
+/// Times with a power-law tail: at least `least` and at most `most` seconds.
 fn heavy(least: f64, alpha: f64, most: f64) -> Distribution {
     Pareto { scale: least, shape: alpha, shift: 0.0, cap: most }
 }
@@ -94,7 +95,7 @@ fn umts() -> Synthetic {
 }
 
 fn lte() -> Synthetic {
-    // A rate of zero is soon over: what lasts are the interruptions below.
+    // A rate of zero lasts only briefly here: the interruptions below are the long ones.
     let outage = Span::from_millis(150);
     let driving = |mean, max| Cox { outage, ..cox(mean, max, (200.0, Span::from_secs(2))) };
     Synthetic {
@@ -123,7 +124,7 @@ fn five_g() -> Synthetic {
     }
 }
 
-/// Every 15 s another satellite is assigned, as measured of the largest such network (Mohan et al.,
+/// A new satellite is assigned every 15 s, as measured for the largest such network (Mohan et al.,
 /// *A multifaceted look at Starlink performance*, WWW 2024).
 fn low_orbit() -> Synthetic {
     let assigned = |mean, max| cox(mean, max, (800.0, Span::from_millis(500)));

@@ -1,25 +1,25 @@
-//! When regimes follow each other, and when interruptions come.
+//! The sequence of regimes, and the times of interruptions.
 
 use super::{Interruption, Regime, TICK};
 use exm_random::Stream;
 
-/// Which regime is when. Times are in seconds.
+/// The sequence of regimes. Times are in seconds.
 pub(super) struct Regimes<'a> {
     all: &'a [Regime],
     stream: Stream,
-    /// When the present one ends.
+    /// When the present regime ends.
     until: f64,
 }
 
 impl<'a> Regimes<'a> {
-    /// The first of `all`, from the start on.
+    /// Starts with the first of `all`.
     pub(super) fn new(all: &'a [Regime], stream: Stream) -> Regimes<'a> {
         let mut regimes = Regimes { all, stream, until: 0.0 };
         regimes.stay(&all[0]);
         regimes
     }
 
-    /// The regime that is entered by the time `now`, if one is; `now` never goes back.
+    /// The regime that starts by `now`, if any; `now` must not decrease.
     pub(super) fn entered(&mut self, now: f64) -> Option<&'a Regime> {
         let mut entered = None;
         while self.until <= now {
@@ -47,11 +47,11 @@ impl<'a> Regimes<'a> {
     }
 }
 
-/// When one kind of interruption takes the link away. Times are in seconds.
+/// The times of one kind of interruption, in seconds.
 pub(super) struct Absences<'a> {
     kind: &'a Interruption,
     stream: Stream,
-    /// When the present or next one starts and ends.
+    /// When the present or next interruption starts and ends.
     start: f64,
     end: f64,
 }
@@ -63,7 +63,7 @@ impl<'a> Absences<'a> {
         absences
     }
 
-    /// Whether the link is away at `now`, which never goes back.
+    /// Whether the link is interrupted at `now`, which must not decrease.
     pub(super) fn covers(&mut self, now: f64) -> bool {
         while self.end <= now {
             self.draw();

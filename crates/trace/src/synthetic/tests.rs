@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn named(name: &str) -> Synthetic {
-    Synthetic::named(name).expect("a name we know")
+    Synthetic::named(name).expect("a known preset")
 }
 
 fn lte() -> Cox {
@@ -23,14 +23,14 @@ fn the_same_seed_gives_the_same_trace() {
     assert_eq!(trace, generate(lte(), 1, 10));
     assert_ne!(trace, generate(lte(), 2, 10));
     assert_eq!(trace.period(), Span::from_secs(10));
-    // Pinned, so that an experiment of years ago still meets the same link.
+    // Pinned, so that old experiments can be repeated exactly.
     let first: Vec<u64> = trace.times()[..3].iter().map(|time| time.as_nanos()).collect();
     assert_eq!((trace.times().len(), first), (5733, vec![157_381, 863_024, 1_106_099]));
 }
 
 /// Opportunities in 100 s, the hundredth, and the longest time without one.
 #[test]
-fn presets_are_what_they_always_were() {
+fn presets_are_stable() {
     let pinned: Vec<String> = Synthetic::PRESETS
         .iter()
         .map(|(name, _)| {
@@ -55,7 +55,7 @@ fn presets_are_what_they_always_were() {
 }
 
 #[test]
-fn the_links_offer_what_they_are_named_for() {
+fn the_links_have_their_stated_rates() {
     for (name, mbps) in [("lte-like", 5.0), ("umts-like", 2.0)] {
         let trace = generate(named(name), 7, 20_000);
         let highest = named(name).regimes[0].rate.max.as_mbps();
@@ -73,7 +73,7 @@ fn the_links_offer_what_they_are_named_for() {
 
 /// Without volatility it is a Poisson process: as much variance as mean.
 #[test]
-fn a_still_rate_gives_a_poisson_process() {
+fn a_constant_rate_gives_a_poisson_process() {
     let cox = Cox { volatility: 0.0, ..lte() };
     let trace = generate(cox.clone(), 3, 1000);
     let end = Instant::ZERO + trace.period();
@@ -88,7 +88,7 @@ fn a_still_rate_gives_a_poisson_process() {
     assert!((variance / mean - 1.0).abs() < 0.03, "{variance} {mean}");
 }
 
-/// Without pull, every rate is as likely: half of the most on average, less the outages.
+/// Without pull, every rate is equally likely: half the maximum on average, less the outages.
 #[test]
 fn brownian_motion_alone_wanders_everywhere() {
     let trace = generate(Cox::SPROUT, 5, 20_000);
@@ -97,7 +97,7 @@ fn brownian_motion_alone_wanders_everywhere() {
 }
 
 #[test]
-fn regimes_last_as_long_as_they_say() {
+fn regimes_last_as_long_as_specified() {
     let still = |mbps| {
         let rate = Rate::from_mbps(mbps);
         Cox { mean: rate, max: rate, volatility: 0.0, pull: Span::from_millis(20), ..lte() }
@@ -119,7 +119,7 @@ fn regimes_last_as_long_as_they_say() {
 }
 
 #[test]
-fn nothing_comes_while_the_link_is_interrupted() {
+fn there_are_no_opportunities_during_interruptions() {
     let every_15_s = Interruption {
         every: Distribution::Fixed(15.0),
         lasts: Distribution::Uniform { low: 0.5, high: 1.0 },
@@ -129,7 +129,7 @@ fn nothing_comes_while_the_link_is_interrupted() {
     for start in (15..100).step_by(15).map(|s| Instant::ZERO + Span::from_secs(s)) {
         assert_eq!(with.count(start, start + Span::from_millis(500)), 0);
     }
-    // Everything else is unchanged: each draws from a random stream of its own.
+    // Everything else is unchanged: each process has a random stream of its own.
     assert!(with.times().iter().all(|time| without.times().binary_search(time).is_ok()));
     let lost = without.times().len() - with.times().len();
     assert!(lost > 500 && lost < 6 * 1000, "{lost}");
@@ -147,7 +147,7 @@ fn slots_hold_several_opportunities() {
 }
 
 #[test]
-fn the_impossible_is_refused() {
+fn impossible_parameters_are_rejected() {
     let second = Span::from_secs(1);
     let cox = Cox { mean: Rate::from_mbps(20.0), ..lte() };
     let error = Synthetic::from(cox).check(second).expect_err("impossible").to_string();
@@ -183,9 +183,9 @@ fn the_impossible_is_refused() {
 }
 
 proptest! {
-    /// Whatever passes the check is made up, in time and within its rates.
+    /// Everything that passes the check is generated, within its duration and rates.
     #[test]
-    fn whatever_is_possible_is_made_up(
+    fn everything_possible_is_generated(
         seed in any::<u64>(),
         mbps in (0.01f64..50.0, 1.0f64..4.0),
         volatility in 0.0f64..2000.0,

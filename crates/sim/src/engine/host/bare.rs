@@ -1,9 +1,9 @@
 //! [`Bare`]: the sender that RemyCCs are trained on.
 //!
-//! It sends when its controller's window and pace allow, retransmits nothing and reorders nothing:
-//! a lost packet is only a gap in the numbers. A flow that has an amount of data to deliver sends
-//! a new packet for each one lost, and after a second of silence deems lost whatever is in flight;
-//! a flow that lasts a time and has no timer waits for its next on period.
+//! It sends when its controller's window and pacing allow, and neither retransmits nor reorders: a
+//! lost packet is only a gap in the numbers. A flow that has an amount of data to deliver sends a
+//! new packet for each one lost, and after a second of silence deems everything in flight lost; a
+//! flow with a duration and without a timer waits for its next on-period.
 
 use super::{AckInfo, Arrived};
 use crate::controllers::AnyController;
@@ -11,7 +11,7 @@ use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Sent, 
 use exm_link::Packet;
 use exm_units::{Bytes, Instant, Packets, Span};
 
-/// The least time of silence after which packets in flight are deemed lost: RFC 6298, rule 2.4.
+/// The minimum timeout: RFC 6298, rule 2.4.
 const LEAST_TIMEOUT: Span = Span::from_secs(1);
 
 /// What a sender does when it has packets in flight and no ACK arrives.
@@ -19,9 +19,10 @@ const LEAST_TIMEOUT: Span = Span::from_secs(1);
 enum Patience {
     /// It waits.
     Endless,
-    /// It goes on after [`LEAST_TIMEOUT`].
+    /// It continues after [`LEAST_TIMEOUT`].
     Stall,
-    /// It goes on after the larger of that and two smoothed round trips, and tells its controller.
+    /// It continues after the larger of that and two smoothed round trips, and notifies its
+    /// controller.
     Timer,
 }
 
@@ -34,12 +35,12 @@ pub(super) struct Bare {
     sent: u64,
     /// One above the largest packet number acknowledged or given up.
     acked: u64,
-    /// Packets this flow still has to deliver; `u64::MAX` where it lasts a time.
+    /// Packets that this flow still has to deliver; `u64::MAX` for a flow with a duration.
     to_deliver: u64,
     patience: Patience,
     keeps_timer: bool,
     srtt: Span,
-    /// The later of the last send and the last acknowledgement of this flow.
+    /// The later of the last send and the last ACK of this flow.
     active_at: Instant,
     packet_size: u32,
     /// Whether the controller is notified of what is sent.
@@ -80,7 +81,7 @@ impl Bare {
         };
     }
 
-    /// `cc` takes over; where a flow is on, it starts now. What is in flight stays so.
+    /// `cc` takes over; if a flow is on, it starts now. Packets in flight stay in flight.
     pub(super) fn set_controller(&mut self, now: Instant, cc: AnyController, on: bool) {
         self.cc = cc;
         self.reports_sent = self.cc.needs().sent;
@@ -97,7 +98,7 @@ impl Bare {
         start
     }
 
-    /// The size of so many packets.
+    /// The size of `packets` packets.
     #[inline]
     fn bytes(&self, packets: u64) -> Bytes {
         Bytes::new(packets.saturating_mul(u64::from(self.packet_size)))
@@ -144,7 +145,7 @@ impl Bare {
         }
     }
 
-    /// An ACK arrives, of a packet of the `current` flow or of an earlier one.
+    /// An ACK arrives, for a packet of the `current` flow or of an earlier one.
     #[inline]
     pub(super) fn receive_ack(&mut self, now: Instant, info: &AckInfo, current: bool) -> Arrived {
         let rtt = now - info.sent_at;
@@ -186,7 +187,7 @@ impl Bare {
         self.gate.decide(decision);
     }
 
-    /// RFC 6298, section 2: the smoothed round-trip time moves an eighth of the way.
+    /// RFC 6298, section 2: the smoothed RTT moves an eighth of the way.
     fn smooth(&mut self, rtt: Span) {
         self.srtt = if self.srtt.is_zero() { rtt } else { (self.srtt * 7 + rtt) / 8 };
     }

@@ -1,9 +1,9 @@
-//! [`Carried`]: what packets carry beyond what links know of them.
+//! [`Carried`]: what packets carry beyond the fields that links use.
 
 use std::collections::VecDeque;
 
-/// The loads of packets under way, by number. A flow's packets stay in order, so those before one that
-/// arrives are lost.
+/// The payloads of packets in flight, by number. A flow's packets stay in order, so those numbered
+/// below an arriving one are lost.
 #[derive(Clone, Debug)]
 pub(super) struct Carried<T> {
     next: u64,
@@ -17,7 +17,7 @@ impl<T> Default for Carried<T> {
 }
 
 impl<T> Carried<T> {
-    /// A packet leaves with `load`. Returns its number.
+    /// A packet is sent with `load`. Returns its number.
     pub(super) fn push(&mut self, load: T) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -25,7 +25,7 @@ impl<T> Carried<T> {
         number
     }
 
-    /// What the packet of `number` carried, which has arrived.
+    /// The load of packet `number`, which has arrived.
     pub(super) fn take(&mut self, number: u64) -> Option<T> {
         while self.loads.front().is_some_and(|&(first, _)| first < number) {
             self.loads.pop_front();

@@ -1,9 +1,8 @@
 //! [`Host`]: a sender with its receiver.
 //!
-//! It switches on and off as its traffic says and keeps the books. What it sends, and what it makes
-//! of what comes back, is its transport's affair: [`Bare`], [`Tcp`] or [`Sprout`]. Where no links lead
-//! back, ACKs take no time of their own, so a packet's arrival and that of its ACK are one
-//! event.
+//! It switches on and off as its traffic requires, and counts. What it sends, and how it processes
+//! ACKs, is up to its transport: [`Bare`], [`Tcp`] or [`Sprout`]. If no links lead back, ACKs take no
+//! time of their own, so the arrivals of a packet and of its ACK are one event.
 
 mod bare;
 mod carried;
@@ -33,11 +32,11 @@ use tcp::Tcp;
 pub(super) struct Host {
     transport: Transport,
     on: bool,
-    /// Whether its connection goes on while it is off, to retransmit what is lost.
+    /// Whether its connection persists while it is off, to retransmit lost packets.
     persistent: bool,
     /// Which of the sender's flows this is, from 1 on.
     epoch: u32,
-    /// What an observer was told last.
+    /// What was last reported to the observer.
     pub(super) limited: Limited,
     last_rtt: Option<Span>,
     began_at: Instant,
@@ -46,19 +45,19 @@ pub(super) struct Host {
     source: TrafficSource,
     payload: Bytes,
     path: HostPath,
-    /// What arrived and when it was sent, where links lead back.
+    /// Arrival and send times, if links lead back.
     end_to_end: Option<EndToEnd>,
     /// ACKs to send now, each with the flow of the packet that it acknowledges.
     unsent: VecDeque<(AckContents, u32)>,
     /// ACKs in the network.
     acks: Carried<AckContents>,
     pub(super) report: FlowReport,
-    /// The delay after the last link of its path: that link's and, where no links lead back, its own.
+    /// The delay after the last link of its path: that link's and, if no links lead back, its own.
     pub(super) last_delay: Span,
-    /// The delay after the last link that leads back: that link's and its own.
+    /// The delay after the last link of the return path: that link's and its own.
     pub(super) back_delay: Span,
     pub(super) plan: Plan,
-    /// Packets on their last way, by time of arrival.
+    /// Packets past their last link, by time of arrival.
     pub(super) arriving: VecDeque<Packet>,
     /// ACKs past their last link, by time of arrival.
     pub(super) acks_arriving: VecDeque<Packet>,
@@ -98,7 +97,7 @@ struct AckInfo {
     received_at: Instant,
 }
 
-// The sender that tables are trained on is the one whose speed counts: it stays where its host is.
+// The bare host is kept inline: it is the one whose speed matters most, in training.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 enum Transport {
@@ -107,25 +106,25 @@ enum Transport {
     Sprout(Box<Sprout>),
 }
 
-/// Where a host is in its network.
+/// A host's position in its network.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostPath {
-    /// Where its path begins in the list of hops.
+    /// The start of its path in the list of hops.
     pub(super) first_hop: u32,
-    /// Where its way back begins there, if links lead back.
+    /// The start of its return path there, if links lead back.
     pub(super) first_back: Option<u32>,
-    /// The propagation delay of its path, there and back.
+    /// The propagation delay of its path, both ways.
     pub(super) propagation: Span,
 }
 
-/// What a packet's arrival brought its sender.
+/// The result of a packet's arrival.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrived {
     /// Packets that now count as delivered.
     delivered: u64,
-    /// The round-trip time that its acknowledgement tells, if one was sent.
+    /// The RTT that its ACK measured, if one was sent.
     rtt: Option<Span>,
-    /// Whether it completes what the flow had to deliver.
+    /// Whether it completes the flow's demand.
     complete: bool,
 }
 
@@ -186,13 +185,13 @@ impl Host {
         self.on
     }
 
-    /// Whether the sender takes part in the network: a persistent connection does while it is off.
+    /// Whether the sender is active: with a persistent connection it is even while it is off.
     #[inline]
     fn is_open(&self) -> bool {
         self.on || self.persistent
     }
 
-    /// Whether a packet of on-period `epoch` belongs to the connection in use.
+    /// Whether a packet of on-period `epoch` belongs to the current connection.
     #[inline]
     fn is_current(&self, epoch: u32) -> bool {
         self.persistent || self.on && epoch == self.epoch
@@ -220,7 +219,7 @@ impl Host {
         self.path.first_back.is_some_and(|first| hop >= first)
     }
 
-    /// A flow starts, and plans its end where that is known.
+    /// A flow starts; its end is planned if it is known.
     pub(super) fn switch_on(&mut self, now: Instant, share: Share) {
         self.on = true;
         self.epoch += 1;
@@ -238,7 +237,7 @@ impl Host {
         self.plan.switch = Due::new(end, Turn::Switch);
     }
 
-    /// The flow ends, and the next one's start is planned.
+    /// The flow ends, and the start of the next one is planned.
     pub(super) fn switch_off(&mut self, now: Instant, share: Share) {
         (self.report.on_time, self.share) = self.on_until(now, share);
         self.on = false;
@@ -250,7 +249,7 @@ impl Host {
         self.plan.switch = Due::new(self.source.next_start(now), Turn::Switch);
     }
 
-    /// How long it was on until `now`, and the integral of its share over that.
+    /// How long it was on until `now`, and the integral of its share over that time.
     fn on_until(&self, now: Instant, share: Share) -> (Span, Share) {
         if !self.on {
             return (self.report.on_time, self.share);
@@ -259,7 +258,7 @@ impl Host {
         (on_time, self.share.plus(share.since(self.share_at_start)))
     }
 
-    /// What was measured until `now`.
+    /// The measurements until `now`.
     pub(super) fn report(&self, now: Instant, share: Share) -> FlowReport {
         let mut report = self.report.clone();
         let (on_time, share) = self.on_until(now, share);
@@ -272,7 +271,7 @@ impl Host {
         report
     }
 
-    /// Plans the next send and the next time to be woken.
+    /// Plans the next send and the next wake-up.
     #[inline(always)]
     pub(super) fn plan(&mut self, now: Instant) {
         let send = match &self.transport {
@@ -282,17 +281,17 @@ impl Host {
             Transport::Sprout(sprout) => sprout.next_send(now),
         };
         self.plan.send = Due::new(send, Turn::Send);
-        // A time to be woken is not put off before it has come: it may be too early.
+        // A wake-up is not postponed before its time has come: its event may be too early.
         self.plan.wake = self.plan.wake.min(Due::new(self.next_wake().max(now), Turn::Timer));
     }
 
-    /// Whether what is planned may be sent at `now`.
+    /// Whether the planned packet may be sent at `now`.
     #[inline]
     pub(super) fn may_send(&self, now: Instant) -> bool {
         self.plan.send.time() == now
             && match &self.transport {
                 Transport::Bare(_) | Transport::Tcp(_) => true,
-                // What it forecasts depends on when it is asked.
+                // Sprout's forecast depends on when it is queried.
                 Transport::Sprout(sprout) => sprout.next_send(now) == now,
             }
     }
@@ -311,8 +310,8 @@ impl Host {
         packet
     }
 
-    /// `packet` arrives at the receiver; where no links lead back, its ACK arrives at the sender.
-    /// Returns whether that completes the flow.
+    /// `packet` arrives at the receiver; if no links lead back, its ACK arrives at the sender. Returns
+    /// whether that completes the flow.
     #[inline]
     pub(super) fn arrive(&mut self, now: Instant, packet: &Packet) -> bool {
         self.report.arrived += 1;
@@ -344,7 +343,7 @@ impl Host {
                 let complete = self.take(now, arrived);
                 return self.send_sprout_header(now) || complete;
             }
-            // What arrives after its on-period still counts, as with RemyCCs' bare sender.
+            // Arrivals after their on-period still count, as with the bare sender.
             Transport::Tcp(tcp) => tcp.receive_late(now, packet).map(AckContents::Tcp),
             Transport::Sprout(_) => {
                 let data = Bytes::new(u64::from(packet.size)) > SPROUT_EMPTY;
@@ -355,15 +354,15 @@ impl Host {
         ack.is_some_and(|ack| self.queue_ack(now, ack, packet.epoch))
     }
 
-    /// Sprout's receiver says what it has to say. Returns whether that completes the flow.
+    /// Sprout's receiver sends what it has to send. Returns whether that completes the flow.
     fn send_sprout_header(&mut self, now: Instant) -> bool {
         let Transport::Sprout(sprout) = &mut self.transport else { return false };
         let Some(header) = sprout.header_to_send(now) else { return false };
         self.queue_ack(now, AckContents::Sprout(header), self.epoch)
     }
 
-    /// Queues `ack` to be sent; where no links lead back, the sender receives it at once.
-    /// Returns whether it completes the flow.
+    /// Queues `ack` to be sent; if no links lead back, the sender receives it at once. Returns whether
+    /// it completes the flow.
     #[inline]
     fn queue_ack(&mut self, now: Instant, ack: AckContents, epoch: u32) -> bool {
         if self.path.first_back.is_none() {
@@ -379,7 +378,7 @@ impl Host {
         !self.unsent.is_empty()
     }
 
-    /// Sends an ACK that waits, if one does.
+    /// Sends a waiting ACK, if there is one.
     pub(super) fn send_ack(&mut self, now: Instant, flow: usize) -> Option<Packet> {
         let (ack, epoch) = self.unsent.pop_front()?;
         let number = self.acks.push(ack);
@@ -394,11 +393,10 @@ impl Host {
         Some(packet)
     }
 
-    /// The ACK that `packet` carries arrives at the sender. Returns whether it completes the
-    /// flow.
+    /// The ACK that `packet` carries arrives at the sender. Returns whether it completes the flow.
     pub(super) fn receive_ack(&mut self, now: Instant, packet: &Packet) -> bool {
         self.report.acks.arrived += 1;
-        let ack = self.acks.take(packet.sequence).expect("what was sent is kept until it arrives");
+        let ack = self.acks.take(packet.sequence).expect("ACKs are kept until they arrive");
         self.process_ack(now, &ack, packet.epoch)
     }
 
@@ -418,7 +416,7 @@ impl Host {
         self.take(now, arrived)
     }
 
-    /// Counts what came of an arrival.
+    /// Counts the result of an arrival.
     #[inline(always)]
     fn take(&mut self, now: Instant, arrived: Arrived) -> bool {
         self.report.delivered += arrived.delivered;
@@ -426,7 +424,7 @@ impl Host {
             self.report.rtt.record(rtt);
             self.last_rtt = Some(rtt);
         }
-        // All of a persistent connection's data may arrive after its on-period has ended.
+        // All data of a persistent connection's flow may arrive after its on-period has ended.
         let complete = arrived.complete && self.on;
         if complete {
             self.report.completion.record(now - self.began_at);
@@ -451,11 +449,11 @@ impl Host {
             Transport::Tcp(tcp) => tcp.set_controller(now, controller),
             Transport::Sprout(_) => {}
         }
-        // What the one before it asked for no longer holds.
+        // The previous controller's request no longer holds.
         self.plan.wake = Due::NEVER;
     }
 
-    /// From now on flows come as `traffic` says. Where the sender is off, the next one is planned.
+    /// Replaces the traffic by `traffic`. If the sender is off, its next flow is planned.
     pub(super) fn set_traffic(&mut self, now: Instant, traffic: Traffic) {
         self.source.set_traffic(traffic);
         if !self.on {
@@ -463,7 +461,7 @@ impl Host {
         }
     }
 
-    /// What keeps the sender from sending more, as of its last plan.
+    /// What limits the sender, as of its last plan.
     pub(super) fn limited(&self) -> Limited {
         let (cwnd, _, in_flight) = self.window();
         match self.plan.send.is_never() {
@@ -482,12 +480,12 @@ impl Host {
         }
     }
 
-    /// The round-trip time of the packet acknowledged last.
+    /// The RTT of the packet acknowledged last.
     pub(super) fn last_rtt(&self) -> Option<Span> {
         self.last_rtt
     }
 
-    /// In packets: the window; the least time between sends; and what is in flight.
+    /// The window and the packets in flight, in packets, and the least time between sends.
     fn window(&self) -> (Packets, Span, Packets) {
         match &self.transport {
             Transport::Bare(bare) => bare.window(),
@@ -496,7 +494,7 @@ impl Host {
         }
     }
 
-    /// When this host wants to be woken if nothing else happens.
+    /// When this host's next timer expires.
     #[inline]
     pub(super) fn next_wake(&self) -> Instant {
         match &self.transport {
@@ -507,7 +505,7 @@ impl Host {
         }
     }
 
-    /// It is time for what [`Host::next_wake`] told. Returns whether that completes the flow.
+    /// The time of [`Host::next_wake`] has come. Returns whether that completes the flow.
     pub(super) fn wake(&mut self, now: Instant) -> bool {
         if !self.is_open() {
             return false;
@@ -526,7 +524,7 @@ impl Host {
         false
     }
 
-    /// The sender as it is at `now`.
+    /// The state of the sender at `now`.
     pub(super) fn sample(&self, now: Instant, flow: usize) -> FlowSample {
         let (cwnd, intersend, in_flight) = self.window();
         let remy = match &self.transport {
@@ -544,14 +542,14 @@ impl Host {
             limited: self.limited(),
             delivered: self.report.delivered,
             rtt: self.last_rtt,
-            received: self.end_to_end.as_ref().map(|told| (told.bytes(), told.delay_at(now))),
+            received: self.end_to_end.as_ref().map(|scored| (scored.bytes(), scored.delay_at(now))),
             signals: remy.map(|remy| remy.memory().signals()),
             rule: remy.map(exm_remy::RemyCc::rule),
         }
     }
 }
 
-/// The propagation delay of the path of `spec` over `links`, there and back.
+/// The propagation delay of the path of `spec` over `links`, both ways.
 pub(super) fn propagation(spec: &FlowSpec, links: &[LinkSpec]) -> Span {
     let delays = spec.path.iter().chain(&spec.back).map(|&link| links[link].delay);
     delays.fold(spec.extra_delay, Span::saturating_add)

@@ -1,4 +1,4 @@
-//! [`Sprout`]: both ends of a Sprout session, of which the near one has data to send.
+//! [`Sprout`]: both endpoints of a Sprout session, of which the near one has data to send.
 
 use super::Arrived;
 use super::carried::Carried;
@@ -12,10 +12,10 @@ pub(super) struct Sprout {
     settings: Settings,
     near: Endpoint,
     far: Endpoint,
-    /// The headers of what is under way.
+    /// The headers of the packets in flight.
     headers: Carried<Header>,
-    /// Packets this flow still has to send, and still has to deliver; `u64::MAX` where it lasts a
-    /// time.
+    /// Packets that this flow still has to send, and still has to deliver; `u64::MAX` for a flow
+    /// with a duration.
     to_send: u64,
     to_deliver: u64,
 }
@@ -64,7 +64,7 @@ impl Sprout {
         Packet::new(flow as u32, self.headers.push(header), size.get() as u32, now)
     }
 
-    /// `packet` arrives at the far end.
+    /// `packet` arrives at the far endpoint.
     pub(super) fn receive(&mut self, now: Instant, packet: &Packet) -> Arrived {
         let Some(header) = self.headers.take(packet.sequence) else { return Arrived::default() };
         let size = Bytes::new(u64::from(packet.size));
@@ -78,12 +78,12 @@ impl Sprout {
         arrived
     }
 
-    /// What the far end says, if it has anything to say now.
+    /// The far endpoint's packet, if it has one to send now.
     pub(super) fn header_to_send(&mut self, now: Instant) -> Option<Header> {
         self.far.is_due(now).then(|| self.far.send(now, SPROUT_EMPTY, false, None))
     }
 
-    /// The sender receives it.
+    /// It arrives at the sender.
     pub(super) fn receive_ack(&mut self, now: Instant, header: &Header) {
         self.near.receive(now, header, SPROUT_EMPTY, false);
     }
@@ -97,7 +97,7 @@ impl Sprout {
         self.far.advance(now);
     }
 
-    /// In packets: what may be under way, and what is.
+    /// The window and the packets in flight, in packets.
     pub(super) fn window(&self) -> (Packets, Span, Packets) {
         let packets = |bytes: Bytes| Packets::new(bytes.get() / self.settings.packet.get());
         let in_flight = self.near.sender().in_flight();

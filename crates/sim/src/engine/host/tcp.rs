@@ -1,4 +1,4 @@
-//! [`Tcp`]: a TCP sender and its receiver, one connection a flow.
+//! [`Tcp`]: a TCP sender and its receiver, one connection per flow.
 
 use super::Arrived;
 use crate::controllers::AnyController;
@@ -9,7 +9,7 @@ use exm_tcp::{Acknowledgement, Arrival, Receiver, Segment, Sender, Settings, Tra
 use exm_units::{Bytes, Instant, Packets, Span};
 use std::collections::VecDeque;
 
-/// The number of the packet that asks to begin.
+/// The packet number of a SYN.
 const SYN: u64 = u64::MAX;
 
 #[derive(Clone, Debug)]
@@ -20,12 +20,12 @@ pub(super) struct Tcp {
     settings: Settings,
     needs: Needs,
     packet_size: u32,
-    /// The path's propagation delay: what a handshake that is not simulated has measured.
+    /// The path's propagation delay: the RTT measured by a handshake that is not simulated.
     propagation: Span,
     /// One above the highest segment this connection has sent.
     highest: u64,
-    /// Connections that ended with segments in flight, in order. They send nothing more, but what
-    /// arrives of theirs still counts.
+    /// Connections that ended with segments in flight, in order. They send nothing more, but their arriving
+    /// segments still count.
     ended: VecDeque<Ended>,
     /// Retransmitted segments, and expiries of the retransmission timer.
     pub(super) retransmitted: u64,
@@ -80,14 +80,14 @@ impl Tcp {
         self.sender.start(now, transfer, &mut self.cc);
     }
 
-    /// `cc` takes the connection over.
+    /// `cc` takes over the connection.
     pub(super) fn set_controller(&mut self, now: Instant, cc: AnyController) {
         self.cc = cc;
         self.needs = self.cc.needs();
         self.sender.replace_controller(now, &mut self.cc);
     }
 
-    /// The path's propagation delay has changed, there and back.
+    /// The path's propagation delay, both ways, has changed.
     pub(super) fn set_propagation(&mut self, propagation: Span) {
         self.propagation = propagation;
     }
@@ -142,7 +142,7 @@ impl Tcp {
         self.receiver.receive(now, &self.arrival(packet))
     }
 
-    /// `packet` of on-period `epoch`, which has ended, arrives at the receiver. It is acknowledged at once.
+    /// `packet` of on-period `epoch`, which has ended, arrives at the receiver and is acknowledged at once.
     pub(super) fn receive_late(
         &mut self,
         now: Instant,
@@ -179,8 +179,8 @@ impl Tcp {
         }
     }
 
-    /// The sender receives `ack` of a packet of on-period `epoch`, which has ended. A flow's packets
-    /// stay in order, so all ACKs of packets of earlier ones have arrived or are lost.
+    /// The sender receives `ack` for a packet of on-period `epoch`, which has ended. A flow's packets stay
+    /// in order, so all ACKs of packets of earlier ones have arrived or are lost.
     pub(super) fn receive_late_ack(
         &mut self,
         now: Instant,

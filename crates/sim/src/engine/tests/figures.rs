@@ -1,4 +1,4 @@
-//! Figures known beforehand.
+//! Results known beforehand.
 
 use super::*;
 
@@ -7,12 +7,12 @@ fn exponential(secs: f64) -> OnOff {
     OnOff { on: OnFor::Time(mean.clone()), off: mean }
 }
 
-/// The original program's reference run: one default rule, 8 senders, 1.25 packets/ms, 150 ms,
-/// on = off = 5 s gives a throughput of 0.8398 of the equal share and an RTT of 2.94 of the delay.
-/// One run of 10 000 s is within about 1 % and 2 % of the mean of many: the mean of twelve is held
-/// to 1 %.
+/// The original program's reference run (one default rule, 8 senders, 1.25 packets/ms, 150 ms, on =
+/// off = 5 s) gives a throughput of 0.8398 of the equal share and an RTT of 2.94 propagation
+/// delays. One run of 10 000 s is within about 1 % and 2 % of the mean of many runs; here the mean
+/// of twelve must be within 1 %.
 #[test]
-fn the_default_rule_does_as_in_the_original_program() {
+fn the_default_rule_agrees_with_the_original_program() {
     let rate = Rate::from_packets_per_ms(1.25, PACKET);
     let sender = flow(150, one_rule(1.0, 1, 3.0), exponential(5.0));
     let links = vec![link(rate, Limit::Unlimited, 0.0)];
@@ -28,13 +28,14 @@ fn the_default_rule_does_as_in_the_original_program() {
     assert!((rtt / 2.94 - 1.0).abs() < 0.01, "{rtt}");
 }
 
-/// Single packets from many senders come nearly as a Poisson process, and wait as the formula of
-/// Pollaczek and Khinchine has it for a fixed time of service: load / (2 (1 - load)) services.
+/// Single packets from many senders approximate a Poisson process, and wait as in the formula of
+/// Pollaczek and Khinchine for a fixed service time: load / (2 (1 - load)) services.
 #[test]
-fn packets_wait_as_in_a_queue_of_type_m_d_1() {
+fn packets_wait_as_in_an_m_d_1_queue() {
     for load in [0.3, 0.5, 0.8] {
         let senders = 3000;
-        // A sender is off for a mean time, then on until its packet is back: 1 ms and its wait.
+        // A sender is off for a mean time, then on until its packet is acknowledged: 1 ms and its
+        // wait.
         let off = senders as f64 * 0.001 / load;
         let traffic = OnOff {
             on: OnFor::Packets(Distribution::Fixed(1.0)),
@@ -52,9 +53,9 @@ fn packets_wait_as_in_a_queue_of_type_m_d_1() {
     }
 }
 
-/// A window of fixed size on one link: throughput and RTT in closed form.
+/// A fixed window on one link: throughput and RTT in closed form.
 #[test]
-fn a_fixed_window_gives_its_closed_form() {
+fn a_fixed_window_agrees_with_its_closed_form() {
     for (packets, utilisation, rtt_ms) in [(50, 0.5, 100.0), (100, 1.0, 100.0), (300, 1.0, 300.0)] {
         let sender = flow(99, window(packets), ever());
         let links = vec![packet_a_ms(Limit::Unlimited, 0.0)];
@@ -65,7 +66,7 @@ fn a_fixed_window_gives_its_closed_form() {
     }
 }
 
-/// Two hops: the slower one is where packets wait, and a flow over both has the sum of the delays.
+/// Two hops: packets wait at the slower one, and a flow over both has the sum of the delays.
 #[test]
 fn packets_wait_at_the_narrowest_link() {
     let at = |mbps: f64, ends| LinkSpec {

@@ -1,16 +1,17 @@
-//! Controllers that decide nonsense: they may do badly, but neither stop the engine nor its time.
+//! Controllers with absurd decisions: they may perform badly, but must not stop the engine or its
+//! time.
 
 use super::*;
 use crate::metrics::Report;
 use exm_cc::{Ack, Congestion, Controller, Decision, MAX_WINDOW, Start, Wakeup};
 use exm_tcp::Settings;
 
-/// A controller that decides the same whatever it is told, and counts its ticks.
+/// A controller with a constant decision, which counts its ticks.
 #[derive(Clone, Debug)]
 struct Hostile {
     cwnd: u64,
     intersend: Span,
-    /// When it asks to be woken, from the time it is told.
+    /// When it asks to be woken, as a function of the present time.
     wake_at: fn(Instant) -> Instant,
 }
 
@@ -42,7 +43,7 @@ impl Controller for Hostile {
     }
 }
 
-/// What a controller asks for that wants no time to pass.
+/// A decision without pacing and with an unlimited window.
 const PAST: [fn(Instant) -> Instant; 4] = [
     |_| Instant::ZERO,
     |now| now,
@@ -50,7 +51,8 @@ const PAST: [fn(Instant) -> Instant; 4] = [
     |now| now + Span::from_nanos(1),
 ];
 
-/// The report of one such controller on each host, over a link of 12 Mbps with room for ten packets.
+/// The report of one such controller on each host, over a link of 12 Mbps with a buffer of ten
+/// packets.
 fn reports(hostile: &Hostile, duration: Span) -> [Report; 2] {
     let controller = AnyController::own(hostile.clone());
     let tcp = Transport::Tcp { controller: controller.clone(), settings: Settings::default() };
@@ -79,7 +81,7 @@ fn wake_ups_in_the_past_come_once_a_tick() {
 }
 
 #[test]
-fn windows_and_paces_without_measure_are_bounded() {
+fn unlimited_windows_and_rates_are_bounded() {
     for (cwnd, intersend) in [
         (0, Span::ZERO),
         (0, Span::MAX),
@@ -90,7 +92,7 @@ fn windows_and_paces_without_measure_are_bounded() {
         let hostile = Hostile { cwnd, intersend, wake_at: PAST[1] };
         for report in reports(&hostile, Span::from_millis(100)) {
             let flow = &report.flows[0];
-            // At most a window at the start and one each of the five round trips.
+            // At most a window at the start and one in each of the five round trips.
             assert!(flow.sent <= 6 * MAX_WINDOW.get(), "{cwnd} {intersend}: {}", flow.sent);
             assert_eq!(report.in_network, flow.under_way());
         }

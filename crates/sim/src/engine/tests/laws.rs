@@ -1,4 +1,4 @@
-//! What holds whatever the network.
+//! Properties of every network.
 
 use super::*;
 use crate::network::TCP_HEADER;
@@ -17,7 +17,7 @@ pub(super) fn limits() -> impl Strategy<Value = Limit> {
     ]
 }
 
-/// The link of number `index` of a chain.
+/// Link number `index` of a chain.
 fn links(index: usize) -> impl Strategy<Value = LinkSpec> {
     let losses = select(vec![0.0, 0.0, 0.02, 0.3]);
     let queues = select(QueueKind::NAMES.to_vec());
@@ -36,7 +36,7 @@ fn links(index: usize) -> impl Strategy<Value = LinkSpec> {
     )
 }
 
-/// Opportunities at random milliseconds, some at once.
+/// Opportunities at random milliseconds, some coinciding.
 fn traces() -> impl Strategy<Value = Service> {
     prop::collection::vec(0u64..4, 2..60).prop_map(|gaps| {
         let mut at = Instant::from_nanos(1_000_000);
@@ -70,7 +70,7 @@ fn flows(links: usize) -> impl Strategy<Value = FlowSpec> {
     (paths, 0u64..200, senders, traffics(), any::<bool>()).prop_map(
         move |((from, to), delay, (size, transport), traffic, returns)| FlowSpec {
             path: (from..to).collect(),
-            // The links that lead back follow, the last one first.
+            // The return links follow, the last one first.
             back: if returns { (2 * links - to..2 * links - from).collect() } else { vec![] },
             packet_size: Bytes::new(size),
             transport,
@@ -125,7 +125,7 @@ pub(super) fn networks() -> impl Strategy<Value = Network> {
         (links(0), links(1), links(2)).prop_map(|(a, b, c)| vec![a, b, c]),
     ];
     let chain = (chain, links(0)).prop_map(|(mut links, like)| {
-        // As many lead back, all of one kind.
+        // As many links lead back, for all flows or none.
         let there = links.len();
         links.extend((0..there).rev().map(|to| LinkSpec { ends: (to + 1, to), ..like.clone() }));
         links
@@ -156,7 +156,7 @@ fn least_rtt(network: &Network, flow: &FlowSpec, size: Bytes) -> Span {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// Every packet sent is delivered, lost, dropped or still under way, whoever counts.
+    /// Every packet sent is delivered, lost, dropped or in flight, by every counter.
     #[test]
     fn packets_are_conserved(network in networks(), seed in any::<u64>()) {
         let report = run(&network, seed);
@@ -179,14 +179,15 @@ proptest! {
         }
     }
 
-    /// No link carries more than its rate, holds more than its buffer or is faster than light.
+    /// No link exceeds its rate or its buffer, and no packet is faster than its propagation delay.
     #[test]
     fn links_keep_their_limits(network in networks(), seed in any::<u64>()) {
         let report = run(&network, seed);
         for (spec, link) in network.links().iter().zip(&report.links) {
             prop_assert!((0.0..=1.0).contains(&link.utilisation));
             let bits = spec.service.rate().as_bps() as f64 * network.duration().as_secs_f64();
-            // A service is rounded to the nanosecond: at 40 B and 40 Mbps by at most 1 in 16 000.
+            // Service times are rounded to the nanosecond: at 40 B and 40 Mbps by at most 1 in 16
+            // 000.
             let fixed = matches!(spec.service, Service::Fixed(_));
             prop_assert!(!fixed || link.bytes.get() as f64 * 8.0 <= bits * 1.0001);
             let most = match spec.buffer {
@@ -223,10 +224,10 @@ proptest! {
         prop_assert_eq!(run(&network, seed), run(&network, seed));
     }
 
-    /// Watching each event, for which links take one event after the other instead of looking ahead,
-    /// changes nothing; and links that look ahead are, whenever they are looked at, as those are.
+    /// Observing each event, for which links process individual events instead of looking ahead,
+    /// changes nothing; and links that look ahead are in the same state whenever they are sampled.
     #[test]
-    fn links_that_look_ahead_are_as_those_that_do_not(
+    fn looking_ahead_changes_no_result(
         network in networks(),
         seed in any::<u64>(),
     ) {
@@ -242,9 +243,9 @@ proptest! {
         }
     }
 
-    /// Flows on links of their own fare the same whatever their numbers.
+    /// Flows on separate links get the same results whatever their numbers.
     #[test]
-    fn flows_that_share_nothing_do_not_notice_each_other(
+    fn flows_on_separate_links_are_independent(
         mbps in (1u64..20, 1u64..20),
         delays in (1u64..100, 1u64..100),
         limit in limits(),
@@ -262,7 +263,7 @@ proptest! {
     }
 }
 
-/// Keeps what it is told of links.
+/// Records the samples of links.
 struct Links {
     pace: Pace,
     seen: Vec<LinkSample>,

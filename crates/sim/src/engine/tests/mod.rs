@@ -1,4 +1,4 @@
-//! What holds of the engine whatever the network, what its sender does, and figures known
+//! Tests of the engine: properties of every network, the behaviour of senders, and results known
 //! beforehand.
 
 mod figures;
@@ -26,7 +26,7 @@ fn one_rule(multiple: f64, increment: i32, intersend_ms: f64) -> AnyController {
     RemyCc::new(&RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action)).into()
 }
 
-/// A RemyCC whose window is always `packets`, and that sends as fast as it can.
+/// A RemyCC whose window is always `packets`, without pacing.
 fn window(packets: i32) -> AnyController {
     one_rule(0.0, packets, 0.0)
 }
@@ -47,7 +47,7 @@ fn packet_a_ms(limit: Limit, loss: f64) -> LinkSpec {
     link(Rate::from_mbps(12.0), limit, loss)
 }
 
-/// A flow over the link of number 0.
+/// A flow over link 0.
 fn flow(delay_ms: u64, controller: AnyController, traffic: OnOff) -> FlowSpec {
     FlowSpec {
         name: "flow".to_owned(),

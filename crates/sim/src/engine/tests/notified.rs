@@ -1,4 +1,4 @@
-//! What a controller of one's own is notified of, over each host.
+//! What a user's controller is notified of, on each host.
 
 use super::*;
 use exm_cc::{Ack, Congestion, Controller, Decision, Needs, Sent, Start};
@@ -19,7 +19,8 @@ struct Log {
     odd: u64,
 }
 
-/// Logs its events, of packets of `size`; allows as many packets as it saw sent, up to `cwnd`.
+/// Logs its events, for packets of `size`; its window is the number of packets that it saw sent, up to
+/// `cwnd`.
 #[derive(Clone)]
 struct Logger {
     log: Arc<Mutex<Log>>,
@@ -39,7 +40,7 @@ impl Logger {
         Decision { cwnd, intersend: Span::ZERO, wake_at: None }
     }
 
-    /// Whether `bytes` are those of so many packets.
+    /// Whether `bytes` is the size of `packets` packets.
     fn check(&self, log: &mut Log, packets: Packets, bytes: Bytes) {
         log.odd += u64::from(packets.get() * self.size != bytes.get());
     }
@@ -92,7 +93,7 @@ impl Controller for Logger {
     }
 }
 
-/// Over either host, a controller sees each packet sent, its decisions then hold at once, and bytes are
+/// On either host, a controller sees each packet sent, its decisions take effect at once, and bytes are
 /// packets of the flow's size.
 #[test]
 fn controllers_see_packets_and_bytes() {
@@ -110,7 +111,7 @@ fn controllers_see_packets_and_bytes() {
         let report = run(&network(vec![link], vec![spec], Span::from_secs(20)), 1);
         let (flow, log) = (&report.flows[0], log.lock().unwrap());
         assert_eq!((log.mtu, log.odd), (Bytes::new(1000), 0), "host {host}");
-        // A SYN is no packet of the controller's.
+        // A SYN is not a packet of the controller's.
         assert!(flow.sent - log.sent <= 1, "{} and {}", flow.sent, log.sent);
         assert_eq!(log.sent_bytes, 1000 * log.sent);
         assert_eq!(log.retransmitted, flow.retransmitted);

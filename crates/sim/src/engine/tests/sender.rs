@@ -1,4 +1,4 @@
-//! What the bare sender does, on links where every packet can be followed by hand.
+//! The behaviour of the bare sender, on links where every packet can be followed by hand.
 
 use super::*;
 use crate::engine::host::{Host, HostPath};
@@ -67,7 +67,7 @@ fn nothing_is_sent_at_the_instant_of_switching_off() {
 }
 
 #[test]
-fn a_lost_window_of_a_timed_flow_is_waited_out_to_the_next() {
+fn a_timed_flow_with_a_lost_window_waits_for_the_next_on_period() {
     let sender = flow(50, window(4), fixed_time(10.0, 1.0));
     let report = alone(packet_a_ms(Limit::Unlimited, 1.0), sender, Span::from_secs(24));
     assert_eq!((report.sent, report.lost, report.delivered), (12, 12, 0), "from 1, 12 and 23 s");
@@ -85,7 +85,7 @@ fn a_flow_of_packets_gives_up_what_is_in_flight_after_a_second() {
 fn a_flow_of_packets_ends_with_its_last_acknowledgement() {
     let sender = flow(49, window(100), fixed_packets(10.0, 0.5));
     let report = alone(packet_a_ms(Limit::Unlimited, 0.0), sender, ms(1500));
-    // Ten packets leave at once; the last comes back after 10 + 49 ms.
+    // Ten packets leave at once; the last ACK arrives after 10 + 49 ms.
     assert_eq!((report.sent, report.delivered), (20, 20));
     assert_eq!(report.completion.count(), 2);
     assert_eq!((report.completion.min(), report.completion.max()), (Some(ms(59)), Some(ms(59))));
@@ -93,22 +93,22 @@ fn a_flow_of_packets_ends_with_its_last_acknowledgement() {
 }
 
 #[test]
-fn lost_packets_of_a_flow_are_made_up_for() {
+fn lost_packets_of_a_flow_are_replaced() {
     let sender = flow(49, window(5), fixed_packets(200.0, 0.5));
     let report = alone(packet_a_ms(Limit::Unlimited, 0.2), sender, Span::from_secs(200));
     let completed = report.completion.count();
     assert!(completed > 20, "{completed}");
     let more = report.delivered - 200 * completed;
-    // Besides the flow under way only packets of a flow that had already ended can be extra: those
-    // that a stall made be sent anew.
+    // Besides the flow in progress only packets of a flow that had already ended can be extra: those
+    // sent anew because of a stall.
     assert!(more < 200 + 5 * completed, "{more}");
     assert!(report.sent > report.delivered);
 }
 
 #[test]
-fn acknowledgements_of_an_earlier_flow_count_but_open_no_gap() {
-    // Flows of 20 ms every 21 ms over 50 ms of delay: all acknowledgements are stale, and each
-    // makes the window one larger, as the rule has it.
+fn acknowledgements_of_an_earlier_flow_count_but_do_not_change_its_memory() {
+    // Flows of 20 ms every 21 ms over 50 ms of delay: all ACKs are stale, and each makes the window
+    // one larger, as the rule says.
     let sender = flow(50, one_rule(1.0, 1, 0.0), fixed_time(0.020, 0.001));
     let mut seen = Watch { pace: Pace::EachEvent, ..Watch::default() };
     let network = network(vec![packet_a_ms(Limit::Unlimited, 0.0)], vec![sender], ms(100));
@@ -117,7 +117,7 @@ fn acknowledgements_of_an_earlier_flow_count_but_open_no_gap() {
     // The window is 1 at the start of each flow: one packet at 1, 22, 43 ms; acknowledged at 52,
     // when the flow of 43 ms is on: its window becomes 2, and so on.
     assert_eq!(seen.windows.first(), Some(&(ms(52), 2)));
-    assert!(seen.signals_zero, "stale acknowledgements leave the memory alone");
+    assert!(seen.signals_zero, "stale acknowledgements do not change the memory");
 }
 
 #[test]
@@ -150,11 +150,11 @@ fn senders_act_in_the_order_of_their_numbers() {
     let network = network(vec![packet_a_ms(limit, 0.0)], vec![sender; 3], ms(50));
     let report = run(&network, 1);
     let dropped: Vec<u64> = report.flows.iter().map(|f| f.dropped[0]).collect();
-    assert_eq!(dropped, [0, 1, 3], "five have room");
+    assert_eq!(dropped, [0, 1, 3], "there is room for five");
 }
 
 #[test]
-fn a_controller_of_ones_own_does_as_the_built_in_one() {
+fn a_users_controller_behaves_as_the_built_in_one() {
     let with = |controller| {
         let transport = Transport::Tcp { controller, settings: exm_tcp::Settings::default() };
         let sender = FlowSpec { transport, ..flow(50, window(1), fixed_time(1.0, 0.3)) };
@@ -185,7 +185,7 @@ fn samples_come_at_their_pace_and_change_nothing() {
     assert_eq!(each.count["link"], plain.links[0].arrived + plain.links[0].transmitted);
 }
 
-/// Keeps what it is told.
+/// Records the samples.
 struct Watch {
     pace: Pace,
     windows: Vec<(Span, u64)>,
@@ -223,7 +223,8 @@ impl Observer for Watch {
     }
 }
 
-/// An ACK belongs to the flow of the packet that it acknowledges, even once the next flow has started.
+/// An ACK belongs to the flow of the packet that it acknowledges, even after the next flow has
+/// started.
 #[test]
 fn acks_belong_to_the_flow_of_their_packet() {
     let there = packet_a_ms(Limit::Unlimited, 0.0);
@@ -244,8 +245,8 @@ fn acks_belong_to_the_flow_of_their_packet() {
     assert_eq!(host.send(later, 0).epoch, 2);
 }
 
-/// What a link driven by a trace loses takes none of its opportunities; one of a fixed rate transmits
-/// it first.
+/// A packet lost at random on a link with a trace uses none of its opportunities; a link of fixed rate
+/// transmits it first.
 #[test]
 fn traces_lose_before_the_queue() {
     let times = (1..=100).map(|ms| Instant::ZERO + Span::from_millis(ms)).collect();

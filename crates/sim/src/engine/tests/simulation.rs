@@ -1,4 +1,4 @@
-//! What holds of a simulation that is stopped, copied, changed and watched.
+//! A simulation that is stopped, copied, changed and watched.
 
 use super::laws::{limits, networks};
 use super::*;
@@ -7,7 +7,7 @@ use exm_tcp::Settings;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Something that is changed at some time. Links and flows are taken modulo how many there are.
+/// A change at some time. Links and flows are taken modulo their number.
 #[derive(Clone, Debug)]
 enum Change {
     Rate(usize, Rate),
@@ -73,8 +73,8 @@ fn short_flows() -> OnOff {
     OnOff { on, off: Distribution::Exponential { mean: 0.1 } }
 }
 
-/// Runs `simulation` through `changes`, each so long after the one before it, to its end. Changes that
-/// make no sense for the network (a rate for a trace) are refused.
+/// Runs `simulation` to its end through `changes`, each with the time since the one before it. Changes
+/// that are impossible for the network (a rate for a trace) are rejected.
 fn drive<O: Observer>(simulation: &mut Simulation<O>, changes: &[(Span, Change)]) {
     for (after, change) in changes {
         simulation.run_until(simulation.now() + *after);
@@ -83,7 +83,7 @@ fn drive<O: Observer>(simulation: &mut Simulation<O>, changes: &[(Span, Change)]
     simulation.run_until(simulation.end());
 }
 
-/// Counts events by kind, links apart.
+/// Counts events by kind, for each flow and link.
 #[derive(Clone, Debug, Default)]
 struct Count {
     last: Instant,
@@ -110,7 +110,7 @@ struct Flow {
     limited: Option<Limited>,
 }
 
-/// The number at `index`, which it makes if there is none yet.
+/// The entry at `index`, which is created if it does not exist.
 fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize_with(index + 1, T::default);
@@ -145,7 +145,7 @@ impl Observer for Count {
                 flow.rtts += u64::from(rtt.is_some());
             }
             EventKind::Limited(limited) => {
-                assert_ne!(flow.limited, Some(limited), "it is reported when it changes");
+                assert_ne!(flow.limited, Some(limited), "only changes are reported");
                 flow.limited = Some(limited);
             }
             EventKind::Enqueued { link, .. } => *at(&mut self.enqueued, link) += 1,
@@ -157,7 +157,7 @@ impl Observer for Count {
 }
 
 impl Count {
-    /// What was counted is what `report` says.
+    /// The counts agree with `report`.
     fn check(&mut self, report: &Report) {
         assert_eq!(self.backwards, 0);
         for (index, expected) in report.flows.iter().enumerate() {
@@ -180,10 +180,10 @@ impl Count {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 
-    /// Stopped wherever, and stepped or not, it reports what `run` does, and as much has happened at
-    /// each stop as by that time.
+    /// Wherever it is stopped, and whether or not it is stepped, it reports what `run` does, and at
+    /// each stop the counts are those of that time.
     #[test]
-    fn where_it_is_stopped_changes_nothing(
+    fn stopping_changes_no_result(
         network in networks(),
         seed in any::<u64>(),
         stops in prop::collection::vec((0u64..900, 0usize..30), 0..8),
@@ -204,8 +204,8 @@ proptest! {
         prop_assert_eq!(simulation.finish(), run(&network, seed));
     }
 
-    /// Changes are reproducible, a copy goes on as what it was copied from, and no packet is lost
-    /// sight of.
+    /// Changes are reproducible, a copy continues as its original does, and every packet is accounted
+    /// for.
     #[test]
     fn changes_are_exact(
         network in networks(),
@@ -229,13 +229,13 @@ proptest! {
         simulation.observer_mut().check(&report);
     }
 
-    /// Events are those that the report counts, and whoever wants them changes nothing.
+    /// Events agree with the report's counts, and observing them changes nothing.
     #[test]
     fn events_agree_with_the_report(network in networks(), seed in any::<u64>()) {
         let mut count = Count::default();
         let report = run_observed(&network, seed, &mut count);
         prop_assert_eq!(&report, &run(&network, seed));
-        // A link of fixed rate reports the packets that it is to lose ahead of time.
+        // A link of fixed rate reports the packets that it will lose ahead of time.
         for (flow, expected) in count.flows.iter().zip(&report.flows) {
             prop_assert_eq!(flow.retransmitted, expected.retransmitted);
         }
@@ -258,7 +258,7 @@ fn millis(at: Instant) -> u64 {
     at.as_nanos() / 1_000_000
 }
 
-/// When each packet came to its receiver, by number.
+/// The send and arrival times of each packet, by number.
 #[derive(Clone, Debug, Default)]
 struct Arrivals(Vec<(u64, Instant, Instant)>);
 
@@ -280,7 +280,7 @@ fn paced(seconds: u64) -> Network {
     network(vec![link], vec![flow(50, one_rule(0.0, 1000, 10.0), ever())], Span::from_secs(seconds))
 }
 
-/// A new delay holds for packets that leave the link from then on, which do not overtake others.
+/// A new delay applies to packets that leave the link from then on, which do not overtake others.
 #[test]
 fn packets_do_not_overtake_where_a_delay_is_shortened() {
     let mut simulation = Simulation::observed(paced(1), 1, Arrivals::default());
@@ -290,7 +290,7 @@ fn packets_do_not_overtake_where_a_delay_is_shortened() {
     let arrivals = &simulation.observer().0;
     assert!(arrivals.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].2 <= pair[1].2));
     // The one sent at 490 ms left the link at 491 ms, and arrives 50 ms later; those sent until 530 ms
-    // have to wait for it.
+    // must wait for it.
     let arrival = |sent| {
         let found = arrivals.iter().find(|(_, sent_at, _)| *sent_at == ms(sent));
         found.map(|&(_, _, at)| millis(at))
@@ -300,9 +300,9 @@ fn packets_do_not_overtake_where_a_delay_is_shortened() {
     assert_eq!(arrival(540), Some(546));
 }
 
-/// A new rate holds for the packet taken up next; the one in transmission leaves as it would have.
+/// A new rate applies from the next packet on; the one in transmission is not affected.
 #[test]
-fn a_rate_holds_from_the_next_packet_on() {
+fn a_new_rate_applies_from_the_next_packet_on() {
     let link = link(Rate::from_mbps(12.0), Limit::Unlimited, 0.0);
     let flows = vec![flow(0, window(4), ever())];
     let network = network(vec![link], flows, Span::from_secs(1));
@@ -315,9 +315,9 @@ fn a_rate_holds_from_the_next_packet_on() {
     assert_eq!(simulation.network().links()[0].service.rate(), Rate::from_mbps(1.2));
 }
 
-/// What waits stays where a buffer is made smaller; what comes finds the new limit.
+/// Waiting packets stay when a buffer is made smaller; new arrivals meet the new limit.
 #[test]
-fn a_buffer_holds_for_what_comes() {
+fn a_new_buffer_applies_to_new_arrivals() {
     let link = link(Rate::from_mbps(1.2), Limit::Unlimited, 0.0);
     let flows = vec![flow(0, window(20), ever())];
     let mut simulation = Simulation::new(network(vec![link], flows, Span::from_secs(10)), 1);
@@ -331,9 +331,9 @@ fn a_buffer_holds_for_what_comes() {
     assert_eq!(simulation.link(1), None);
 }
 
-/// Packets that wait pass into the new queue, in order.
+/// Waiting packets move to the new queue, in order.
 #[test]
-fn a_queue_hands_over_what_waits() {
+fn waiting_packets_move_to_a_new_queue() {
     let link = link(Rate::from_mbps(1.2), Limit::Unlimited, 0.0);
     let flows = vec![flow(0, window(20), ever())];
     let network = network(vec![link], flows, Span::from_millis(400));
@@ -343,7 +343,7 @@ fn a_queue_hands_over_what_waits() {
     simulation.run_until(ms(400));
     let numbers: Vec<u64> = simulation.observer().0.iter().map(|&(number, ..)| number).collect();
     assert_eq!(numbers.len(), 39);
-    // CoDel drops none in the first 100 ms (RFC 8289, section 4.2), and then some.
+    // CoDel drops none in the first 100 ms (RFC 8289, section 4.2), and some after that.
     assert_eq!(numbers[..10], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert!(numbers.is_sorted() && simulation.report().links[0].dropped > 0);
 }
@@ -353,10 +353,10 @@ fn tcp(name: &str) -> Transport {
     Transport::Tcp { controller, settings: Settings::default() }
 }
 
-/// A TCP connection goes on under another controller: BBR, which needs samples of the delivery rate
-/// that Reno does not, empties the queue that Reno keeps.
+/// A TCP connection continues under another controller: BBR, which needs delivery rate samples that
+/// Reno does not, empties the queue that Reno keeps.
 #[test]
-fn a_connection_goes_on_under_another_controller() {
+fn a_connection_continues_under_another_controller() {
     let link = link(Rate::from_mbps(10.0), Limit::Packets(Packets::new(400)), 0.0);
     let flow = FlowSpec { transport: tcp("reno"), ..flow(40, window(1), ever()) };
     let mut simulation = Simulation::new(network(vec![link], vec![flow], Span::from_secs(60)), 1);
@@ -372,7 +372,7 @@ fn a_connection_goes_on_under_another_controller() {
     assert!(matches!(controller, Some(AnyController::Bbr(_))));
 }
 
-/// A sender that is silenced stops at once, and starts where it is given traffic again.
+/// A silenced sender stops at once, and starts again when it is given traffic.
 #[test]
 fn traffic_stops_and_starts() {
     let mut simulation = Simulation::new(paced(10), 1);
@@ -390,9 +390,9 @@ fn traffic_stops_and_starts() {
     assert_eq!(simulation.report().flows[0].on_time, Span::from_secs(2));
 }
 
-/// What holds a sender back: its window, or its pace.
+/// A sender is limited by its window or by its pacing.
 #[test]
-fn what_limits_a_sender_is_known() {
+fn the_limit_of_a_sender_is_reported() {
     let mut simulation = Simulation::new(paced(10), 1);
     simulation.run_until(ms(995));
     assert_eq!(simulation.flow(0).unwrap().limited, Limited::Pace);
@@ -402,9 +402,9 @@ fn what_limits_a_sender_is_known() {
     assert_eq!(simulation.flow(0).unwrap().in_flight, Packets::new(2));
 }
 
-/// What cannot be is refused, with what there is, and changes nothing.
+/// Impossible changes are rejected with the valid range, and change nothing.
 #[test]
-fn impossible_changes_are_refused() {
+fn impossible_changes_are_rejected() {
     let mut simulation = Simulation::new(paced(1), 1);
     let rate = Rate::from_mbps(1.0);
     let error = simulation.set_rate(1, rate).unwrap_err();
