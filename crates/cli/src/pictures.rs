@@ -16,8 +16,9 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// That of a picture written to `output`, by the end of its name; SVG to the standard output.
-    pub(crate) fn of(output: &Path) -> Result<Format, Failure> {
+    /// That of a picture written to `output`, the value of `option`, by the end of its name; SVG to the
+    /// standard output.
+    pub(crate) fn of(output: &Path, option: &str) -> Result<Format, Failure> {
         if is_stdout(output) {
             return Ok(Format::Svg);
         }
@@ -27,7 +28,7 @@ impl Format {
             Some("pdf") => Ok(Format::Pdf),
             _ => {
                 let problem = "end its name in .svg, .png or .pdf";
-                Err(Failure::invalid_value(&output.display().to_string(), "--out", problem))
+                Err(Failure::invalid_value(&output.display().to_string(), option, problem))
             }
         }
     }

@@ -106,7 +106,7 @@ impl Args {
 
     fn write(&self, designer: &Designer, table: RuleTable, scores: &Scores) -> Result<(), Failure> {
         let mut provenance = design::provenance(designer, 0, &table, shell::command_line());
-        provenance.held_out_score = Some(design::score_of(scores));
+        provenance.held_out_score = Some(design::score_of(scores, 0));
         let file = TableFile { table, provenance };
         write_file(&self.path("remycc.json"), file.to_json().as_bytes())?;
         let title = "Computed in a minute, against simpler senders";

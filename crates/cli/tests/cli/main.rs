@@ -7,6 +7,7 @@ mod cellsim;
 mod common;
 mod completions;
 mod design;
+mod designs;
 mod documents;
 mod escapes;
 mod experiment;

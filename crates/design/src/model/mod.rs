@@ -10,6 +10,7 @@ mod objective;
 mod quantities;
 mod section;
 mod traffic;
+mod variant;
 
 pub use classes::{Class, Role};
 pub(crate) use links::Link;

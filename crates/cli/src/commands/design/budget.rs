@@ -1,7 +1,8 @@
 //! How long a design goes on.
 
+use super::log::Step;
 use cpu_time::ProcessTime;
-use exm_design::{Designer, Progress, SearchKind};
+use exm_design::{Designer, SearchKind};
 use exm_units::Span;
 use std::fmt;
 
@@ -76,12 +77,12 @@ impl Budget {
         Budget { cpu: self.cpu.or(endless.then_some(DEFAULT_CPU)), ..self }
     }
 
-    /// Whether the budget was spent by `designer`, whose last step, if any, made `progress`.
-    pub(crate) fn spent(&self, designer: &Designer, progress: Option<&Progress>) -> Option<End> {
-        let judged = progress.and_then(|progress| progress.judged);
-        let rules = progress
-            .filter(|progress| progress.judged.is_some() || designer.search() == SearchKind::Paper)
-            .map(|progress| progress.rules);
+    /// Whether the budget was spent by `designer`, whose last step is known.
+    pub(super) fn spent(&self, designer: &Designer, last: Option<&Step>) -> Option<End> {
+        let judged = last.and_then(|step| step.judged);
+        let rules = last
+            .filter(|step| step.judged.is_some() || designer.search() == SearchKind::Paper)
+            .map(|step| step.rules);
         if self.cpu.is_some_and(|cpu| designer.cpu_seconds() >= cpu.as_secs_f64()) {
             Some(End::Cpu)
         } else if self.steps.is_some_and(|steps| designer.steps() >= steps) {

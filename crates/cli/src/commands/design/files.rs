@@ -1,6 +1,6 @@
 //! The files of a design, and that none of them is another's.
 
-use super::Args;
+use super::args::DesignArgs;
 use super::log::is_log;
 use crate::outputs::check_output;
 use crate::shell::Failure;
@@ -19,7 +19,7 @@ pub(crate) struct Files {
     pub(crate) log: PathBuf,
 }
 
-impl Args {
+impl DesignArgs {
     pub(super) fn files(&self) -> Files {
         let beside = |end: &str| {
             let mut name = self.output.clone().into_os_string();
@@ -35,13 +35,18 @@ impl Args {
     /// Where the tables that `model` designs are written: with the name of each, where there are several.
     pub(super) fn outputs(&self, model: &Model) -> Vec<PathBuf> {
         let [_, _, ..] = model.tables() else { return vec![self.output.clone()] };
-        let end = self.output.extension().and_then(|end| end.to_str()).unwrap_or("json");
         let named = |name: &String| {
             let word = |c: char| if c.is_alphanumeric() || c == '-' { c } else { '_' };
             let name: String = name.chars().map(word).collect();
-            self.output.with_extension(format!("{name}.{end}"))
+            with_word(&self.output, &name)
         };
         model.tables().iter().map(named).collect()
+    }
+
+    /// The options of one of several designs, called `word`, as if it were given alone: with files of its own.
+    pub(super) fn of_one(&self, word: &str) -> DesignArgs {
+        let output = with_word(&self.output, word);
+        DesignArgs { output, seeds: None, delta: Vec::new(), plot: None, ..self.clone() }
     }
 
     /// Refuses a name that tells no format, and files that may not be written, before the work and
@@ -53,23 +58,53 @@ impl Args {
         model: &Model,
         resumed: Option<&Designer>,
     ) -> Result<(), Failure> {
-        let end = self.output.extension().and_then(|end| end.to_str());
-        if !matches!(end, Some("json" | "dna")) {
-            let value = self.output.display().to_string();
-            let problem = "end its name in .json, or in .dna for Remy's own format";
-            return Err(Failure::invalid_value(&value, "--out", problem));
-        }
+        self.check_name()?;
+        let is_resumed = resumed.is_some();
         let tables = self.outputs(model);
-        let is_own = |path: &&PathBuf| resumed.is_some_and(|designer| is_table_of(designer, path));
-        let log_is_own = resumed.is_some() && is_log(&files.log);
-        let mut outputs = vec![(files.checkpoint.as_path(), resumed.is_some())];
-        outputs.extend(tables.iter().map(|path| (path.as_path(), is_own(&path))));
-        outputs.push((files.log.as_path(), log_is_own));
+        let mut outputs = vec![(files.checkpoint.as_path(), is_resumed)];
+        outputs.extend(owned(&tables, resumed));
+        outputs.push((&files.log, is_resumed && is_log(&files.log)));
+        outputs.extend(self.picture(is_resumed));
+        self.check_all(&outputs, is_resumed)
+    }
+
+    /// The same of what several designs write besides the files of each: the best of their tables, of `model`
+    /// where that is kept, and the picture.
+    pub(super) fn check_common(
+        &self,
+        model: Option<&Model>,
+        resumed: Option<&Designer>,
+    ) -> Result<(), Failure> {
+        self.check_name()?;
+        let tables = model.map_or(Vec::new(), |model| self.outputs(model));
+        let mut outputs = owned(&tables, resumed);
+        outputs.extend(self.picture(resumed.is_some()));
+        self.check_all(&outputs, resumed.is_some())
+    }
+
+    fn check_name(&self) -> Result<(), Failure> {
+        match self.output.extension().and_then(|end| end.to_str()) {
+            Some("json" | "dna") => Ok(()),
+            _ => {
+                let value = self.output.display().to_string();
+                let problem = "end its name in .json, or in .dna for Remy's own format";
+                Err(Failure::invalid_value(&value, "--out", problem))
+            }
+        }
+    }
+
+    /// By its name it is a picture, and the command that is resumed would have written it: it may be overwritten.
+    fn picture(&self, is_resumed: bool) -> Option<(&Path, bool)> {
+        Some((self.plot.as_deref()?, is_resumed))
+    }
+
+    /// Refuses `outputs` that may not be written, each with whether it is the design's own.
+    fn check_all(&self, outputs: &[(&Path, bool)], is_resumed: bool) -> Result<(), Failure> {
         let mut others: Vec<&Path> = vec![&self.model];
         others.extend(self.start.as_deref());
-        for &(path, is_own) in &outputs {
+        for &(path, is_own) in outputs {
             let checked = check_output(path, &others, self.force || is_own);
-            if resumed.is_some() {
+            if is_resumed {
                 checked.map_err(|failure| {
                     failure.with_tip(
                         "it is not of this design: move it away, or give other files by --output, \
@@ -83,6 +118,18 @@ impl Args {
         }
         outputs.iter().try_for_each(|(path, _)| check_writable(path))
     }
+}
+
+/// "cc.json" with the word "seed1" is "cc.seed1.json".
+fn with_word(path: &Path, word: &str) -> PathBuf {
+    let end = path.extension().and_then(|end| end.to_str()).unwrap_or("json");
+    path.with_extension(format!("{word}.{end}"))
+}
+
+/// The files of tables, each with whether `designer` may have written it.
+fn owned<'a>(tables: &'a [PathBuf], designer: Option<&Designer>) -> Vec<(&'a Path, bool)> {
+    let is_own = |path: &PathBuf| designer.is_some_and(|designer| is_table_of(designer, path));
+    tables.iter().map(|path| (path.as_path(), is_own(path))).collect()
 }
 
 /// Whether the file at `path` holds a table that `designer` may have written.

@@ -3,7 +3,7 @@
 use super::budget::{Budget, CpuClock, End};
 use super::display::Display;
 use super::files::Files;
-use super::log::Log;
+use super::log::{HeldOutLine, Log, Step};
 use crate::interrupt;
 use crate::outputs::write_file;
 use crate::shell::Failure;
@@ -24,6 +24,8 @@ pub(crate) struct Run {
     /// The steps that the checkpoint holds.
     kept_steps: u64,
     log: Log,
+    /// None where none was taken, or the log does not tell.
+    last: Option<Step>,
     display: Display,
 }
 
@@ -39,38 +41,40 @@ impl Run {
         let checkpoint = files.checkpoint.clone();
         let kept_steps = designer.steps();
         write_file(&checkpoint, designer.checkpoint().as_bytes())?;
-        let (log, scores) = Log::open(&files.log, kept_steps).inspect_err(|_| {
+        let (log, steps) = Log::open(&files.log, kept_steps).inspect_err(|_| {
             if kept_steps == 0 {
                 // Nothing is begun: nothing is to be gone on with.
                 let _ = remove_regular(&checkpoint);
             }
         })?;
+        let scores = steps.iter().map(|step| (step.cpu_seconds, step.score)).collect();
         let display = Display::new(quiet, budget.clone(), scores);
-        Ok(Run { designer, budget, checkpoint, kept_steps, log, display })
+        let last = steps.last().filter(|step| step.step == kept_steps).cloned();
+        Ok(Run { designer, budget, checkpoint, kept_steps, log, last, display })
     }
 
     /// Takes steps until the budget is spent or the user interrupts. Then everything is kept.
     pub(crate) fn go(&mut self) -> Result<End, Failure> {
         let clock = CpuClock::from(self.designer.cpu_seconds());
         let mut kept_at = clock.seconds();
-        let mut progress = None;
         interrupt::heed();
         let end = loop {
             if interrupt::asked() {
                 break End::Interrupted;
             }
-            if let Some(end) = self.budget.spent(&self.designer, progress.as_ref()) {
+            if let Some(end) = self.budget.spent(&self.designer, self.last.as_ref()) {
                 break end;
             }
-            let step = self.designer.step();
+            let progress = self.designer.step();
             self.designer.set_cpu_seconds(clock.seconds());
-            self.log.add(&self.designer, &step).map_err(|failure| self.stuck(failure))?;
-            self.display.step(&self.designer, &step);
+            let step = Step::of(&self.designer, &progress);
+            self.log.add(&step).map_err(|failure| self.stuck(failure))?;
+            self.display.step(&self.designer, &progress);
             if clock.seconds() - kept_at >= KEEP_EVERY {
                 self.keep()?;
                 kept_at = clock.seconds();
             }
-            progress = Some(step);
+            self.last = Some(step);
         };
         self.keep()?;
         self.display.finish();
@@ -81,6 +85,11 @@ impl Run {
     /// The design as it stands.
     pub(crate) fn designer(&self) -> &Designer {
         &self.designer
+    }
+
+    /// Ends the log with the score of the finished tables.
+    pub(super) fn log_held_out(&mut self, line: &HeldOutLine) -> Result<(), Failure> {
+        self.log.add(line)
     }
 
     fn keep(&mut self) -> Result<(), Failure> {

@@ -1,9 +1,11 @@
 //! What a finished design is told with.
 
-use super::{Args, End, spoken};
+use super::args::DesignArgs;
+use super::single::Finished;
+use super::spoken;
 use crate::commands::score::{reach, signed};
+use exm_design::Model;
 use exm_design::score::Scores;
-use exm_design::{Designer, Model};
 use exm_store::counted;
 use exm_table::TableFile;
 use serde::Serialize;
@@ -31,14 +33,15 @@ pub(super) struct Summary {
     log: PathBuf,
     /// Where it is kept, to be gone on with.
     checkpoint: Option<PathBuf>,
+    picture: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
-struct Table {
+pub(super) struct Table {
     name: String,
     objective: String,
     rules: usize,
-    file: PathBuf,
+    pub(super) file: PathBuf,
 }
 
 /// The mean score of one kind of senders.
@@ -65,40 +68,40 @@ struct HeldOut {
 }
 
 impl Summary {
-    pub(super) fn new(
-        args: &Args,
-        designer: &Designer,
-        made: &[TableFile],
-        scores: Option<&Scores>,
-        end: End,
-    ) -> Summary {
-        let files = args.files();
+    pub(super) fn new(args: &DesignArgs, finished: &Finished, scores: Option<&Scores>) -> Summary {
+        let designer = finished.designer();
         let model = designer.model();
-        let outputs = args.outputs(model);
-        let table = |((name, file), path): ((&String, &TableFile), &PathBuf)| Table {
-            name: name.clone(),
-            objective: file.provenance.objective.clone().unwrap_or_default(),
-            rules: file.table.rules().len(),
-            file: path.clone(),
-        };
-        let tables = model.tables().iter().zip(made).zip(&outputs).map(table);
         Summary {
             model: args.model.clone(),
-            objective: designer.model().objectives(),
+            objective: model.objectives(),
             output: args.output.clone(),
             search: designer.search().name(),
             seed: designer.seed(),
             steps: designer.steps(),
-            rules: made.iter().map(|file| file.table.rules().len()).sum(),
+            rules: finished.rules(),
             cpu_seconds: designer.cpu_seconds(),
-            end: end.to_string(),
+            end: finished.end.to_string(),
             held_out: scores.map(|scores| HeldOut::new(model, scores)),
-            table: outputs[0].clone(),
-            tables: tables.collect(),
-            log: files.log,
-            checkpoint: (!args.clean).then_some(files.checkpoint),
+            table: finished.outputs[0].clone(),
+            tables: tables(finished),
+            log: finished.files.log.clone(),
+            checkpoint: (!args.clean).then(|| finished.files.checkpoint.clone()),
+            picture: args.plot.clone(),
         }
     }
+}
+
+/// The tables that a design made.
+pub(super) fn tables(finished: &Finished) -> Vec<Table> {
+    let names = finished.designer().model().tables();
+    let files = finished.made.iter().zip(&finished.outputs);
+    let table = |(name, (file, path)): (&String, (&TableFile, &PathBuf))| Table {
+        name: name.clone(),
+        objective: file.provenance.objective.clone().unwrap_or_default(),
+        rules: file.table.rules().len(),
+        file: path.clone(),
+    };
+    names.iter().zip(files).map(table).collect()
 }
 
 impl HeldOut {
@@ -169,6 +172,9 @@ impl fmt::Display for Summary {
         writeln!(f, "log             {}", self.log.display())?;
         if let Some(checkpoint) = &self.checkpoint {
             writeln!(f, "checkpoint      {}, kept to go on from", checkpoint.display())?;
+        }
+        if let Some(picture) = &self.picture {
+            writeln!(f, "picture         {}", picture.display())?;
         }
         writeln!(f, "\nNext:\n  exm table show {table}")?;
         writeln!(f, "  exm score {table} aimd --model {model}")?;

@@ -132,7 +132,7 @@ impl Seen {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let format = Format::of(&self.output)?;
+        let format = Format::of(&self.output, "--out")?;
         if self.x == self.y {
             let problem = "it is the signal to the right already: give another";
             return Err(Failure::invalid_value(self.y.name(), "--y", problem));

@@ -47,7 +47,7 @@ enum Kind {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let format = Format::of(&self.output)?;
+        let format = Format::of(&self.output, "--out")?;
         let files: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
         check_only_output(&self.output, &files, self.force)?;
         let traces = load(&self.files)?;

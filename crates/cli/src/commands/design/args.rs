@@ -1,0 +1,95 @@
+//! The options of a design.
+
+use super::Budget;
+use super::{seeds, sweep};
+use crate::complete;
+use crate::pictures::Format;
+use crate::shell::{Failure, Printing};
+use crate::shipped;
+use crate::threads::Threads;
+use exm_design::SearchKind;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The seed unless told.
+pub(super) const DEFAULT_SEED: u64 = 1;
+
+/// What to design, how, and into which files.
+#[derive(Clone, Debug, clap::Args)]
+// They are given where a model is: clap cannot tell by itself, as they have groups among them.
+#[group(arg = "model")]
+pub(super) struct DesignArgs {
+    /// The model: what is assumed of networks and asked of their senders; a file, or the name of a
+    /// shipped one
+    #[arg(value_name = "MODEL", add = complete::models())]
+    pub(super) model: PathBuf,
+    /// Where to write the table: .json, or .dna for Remy's own format, which keeps no provenance; where the
+    /// model designs several tables, cc.json becomes cc.NAME.json for each
+    #[arg(short, long = "out", alias = "output", value_name = "FILE")]
+    pub(super) output: PathBuf,
+    #[command(flatten)]
+    pub(super) threads: Threads,
+    #[command(flatten)]
+    pub(super) budget: Budget,
+    /// How to search: evolve (all rules together) or paper (one rule at a time) [default: evolve]
+    #[arg(long, value_name = "NAME", help_heading = "Search")]
+    pub(super) search: Option<SearchKind>,
+    /// The random seed of the search [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    pub(super) seed: Option<u64>,
+    /// Start from this table, a file or a shipped one, instead of from nothing; its rules may differ
+    /// by the model's signals only. A design that is resumed has started already
+    #[arg(long, value_name = "TABLE", help_heading = "Search", add = complete::tables())]
+    pub(super) start: Option<PathBuf>,
+    /// Design a table with each of N seeds, from --seed on, and keep the best
+    #[arg(long, value_name = "N", help_heading = "Search", conflicts_with_all = ["checkpoint", "log"])]
+    #[arg(value_parser = clap::value_parser!(u64).range(2..=1000))]
+    pub(super) seeds: Option<u64>,
+    /// Design a table for each of these weights of delay in place of the model's, such as 0.1,1,10
+    #[arg(long, value_name = "X,..", help_heading = "Search", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["seeds", "checkpoint", "log"])]
+    pub(super) delta: Vec<f64>,
+    /// Score the finished table on this many held-out networks; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Search")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub(super) specimens: u32,
+    /// Where the design is kept at every step [default: the output's name and .checkpoint]
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    pub(super) checkpoint: Option<PathBuf>,
+    /// Where to write a line of JSON for every step [default: the output's name and .log.jsonl]
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    pub(super) log: Option<PathBuf>,
+    /// Where to draw score against CPU time, or, with --delta, throughput against queueing delay: .svg, .png
+    /// or .pdf; --resume overwrites it
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    pub(super) plot: Option<PathBuf>,
+    /// Go on from the checkpoint
+    #[arg(long, help_heading = "Files", conflicts_with = "force")]
+    pub(super) resume: bool,
+    /// Start over where there is a checkpoint
+    #[arg(long, help_heading = "Files")]
+    pub(super) force: bool,
+    /// Remove the checkpoint when the design is finished
+    #[arg(long, help_heading = "Files")]
+    pub(super) clean: bool,
+    /// Show no progress
+    #[arg(short, long, help_heading = "Output")]
+    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) printing: Printing,
+}
+
+impl DesignArgs {
+    pub(super) fn run(self) -> Result<ExitCode, Failure> {
+        self.threads.start()?;
+        let model = shipped::model(&self.model)?;
+        if let Some(plot) = &self.plot {
+            Format::of(plot, "--plot")?;
+        }
+        match self.seeds {
+            Some(count) => seeds::run(&self, &model, count),
+            None if !self.delta.is_empty() => sweep::run(&self, &model),
+            None => self.design(model),
+        }
+    }
+}

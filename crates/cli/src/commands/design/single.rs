@@ -1,0 +1,225 @@
+//! One design, from its beginning or its checkpoint to its tables and scores.
+
+use super::args::{DEFAULT_SEED, DesignArgs};
+use super::log::HeldOutLine;
+use super::picture::{self, Design, Several};
+use super::summary::Summary;
+use super::{End, Files, Run, draw, files, held_out, provenance, score_of};
+use crate::codes::INTERRUPTED;
+use crate::shell::{self, Failure};
+use crate::tables;
+use exm_design::score::Scores;
+use exm_design::{Designer, Model, SearchKind, SeveralTables, StartError};
+use exm_remy::RuleTable;
+use exm_store::counted;
+use exm_table::TableFile;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// A design whose budget is spent.
+pub(super) struct Finished {
+    run: Run,
+    pub(super) files: Files,
+    /// Its tables, and where they are written.
+    pub(super) made: Vec<TableFile>,
+    pub(super) outputs: Vec<PathBuf>,
+    pub(super) end: End,
+}
+
+impl Finished {
+    pub(super) fn designer(&self) -> &Designer {
+        self.run.designer()
+    }
+
+    /// Its tables.
+    pub(super) fn tables(&self) -> Vec<RuleTable> {
+        self.made.iter().map(|file| file.table.clone()).collect()
+    }
+
+    /// The rules of all its tables.
+    pub(super) fn rules(&self) -> usize {
+        self.made.iter().map(|file| file.table.rules().len()).sum()
+    }
+
+    /// Writes into its files how the contender of this `index`, which its tables are, was scored.
+    pub(super) fn keep_score(&mut self, scores: &Scores, index: usize) -> Result<(), Failure> {
+        for file in &mut self.made {
+            file.provenance.held_out_score = Some(score_of(scores, index));
+        }
+        save_all(&self.made, &self.outputs)?;
+        self.run.log_held_out(&HeldOutLine::of(scores, index))
+    }
+}
+
+impl DesignArgs {
+    /// Designs what the options ask for.
+    pub(super) fn design(&self, model: Model) -> Result<ExitCode, Failure> {
+        let designer = self.designer(model)?;
+        let mut finished = self.search(designer)?;
+        let designer = finished.designer();
+        let scores = match self.specimens {
+            0 => None,
+            count => {
+                let (model, seed) = (designer.model(), designer.seed());
+                Some(held_out(model, seed, count, vec![finished.tables()])?)
+            }
+        };
+        if let Some(scores) = &scores {
+            finished.keep_score(scores, 0)?;
+        }
+        if self.clean {
+            files::remove(&finished.files.checkpoint)?;
+        }
+        if let Some(plot) = &self.plot {
+            draw(plot, picture::svg(&Design::load(&[&finished.files.log])?, Several::Lines))?;
+        }
+        self.printing.print(&Summary::new(self, &finished, scores.as_ref()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Goes on with `designer` until the budget is spent.
+    pub(super) fn search(&self, designer: Designer) -> Result<Finished, Failure> {
+        let files = self.files();
+        let mut run = Run::new(designer, self.budget.clone().or_default(), &files, self.quiet)?;
+        let end = run.go()?;
+        let designer = run.designer();
+        let outputs = self.outputs(designer.model());
+        let made = (0..).zip(designer.finish()).map(|(i, table)| self.file(designer, i, table));
+        let made: Vec<TableFile> = made.collect();
+        save_all(&made, &outputs)?;
+        if end == End::Interrupted {
+            let tip = format!("go on with: {}", self.resume_command());
+            let text = format!(
+                "interrupted after {}; {} and its checkpoint are written",
+                counted(designer.steps(), "step", "steps"),
+                named(&outputs)
+            );
+            return Err(Failure::new(text).with_tip(tip).with_code(INTERRUPTED));
+        }
+        Ok(Finished { run, files, made, outputs, end })
+    }
+
+    /// The file of table number `index` that `designer` made.
+    fn file(&self, designer: &Designer, index: usize, table: RuleTable) -> TableFile {
+        let mut provenance = provenance(designer, index, &table, shell::command_line());
+        // What is resumed may have started from another.
+        let start = self.start.as_ref().filter(|_| !self.resume);
+        if let (Some(start), Some(notes)) = (start, &mut provenance.notes) {
+            notes.push_str(&format!("; it started from {}", start.display()));
+        }
+        TableFile { table, provenance }
+    }
+
+    /// The design to go on with: new, or that of the checkpoint. None of its files is in the way.
+    pub(super) fn designer(&self, model: Model) -> Result<Designer, Failure> {
+        let designer = self.new_or_resumed(model, &self.files())?;
+        if self.budget.score.is_some() && designer.search() == SearchKind::Paper {
+            let problem = "--score is never reached: the papers' search judges no tables";
+            return Err(Failure::usage(problem).with_tip("end it by --cpu, --rules or --steps"));
+        }
+        Ok(designer)
+    }
+
+    fn new_or_resumed(&self, model: Model, files: &Files) -> Result<Designer, Failure> {
+        let checkpoint = files.checkpoint.as_path();
+        let path = checkpoint.display();
+        // What is no file, such as a pipe, holds nothing to go on from.
+        let old = if checkpoint.is_file() {
+            let bytes = std::fs::read(checkpoint).map_err(|error| {
+                Failure::new(format!("cannot read the checkpoint {path}: {error}"))
+            })?;
+            // One that is no text is damaged, and said to be.
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        } else {
+            None
+        };
+        match old {
+            None if self.resume => {
+                Err(Failure::usage(format!("there is no checkpoint {path} to go on from"))
+                    .with_tip("leave --resume out to begin a design"))
+            }
+            Some(text) if self.resume => {
+                let designer = self.resumed(&model, checkpoint, &text)?;
+                self.check_files(files, &model, Some(&designer))?;
+                Ok(designer)
+            }
+            Some(text) if !self.force && Designer::is_checkpoint(&text) => {
+                let tip = "go on with it by --resume, start over by --force, or give another --out";
+                Err(Failure::new(format!("{path} holds a design already")).with_tip(tip))
+            }
+            _ => {
+                self.check_files(files, &model, None)?;
+                let search = self.search.unwrap_or(SearchKind::Evolve);
+                let seed = self.seed.unwrap_or(DEFAULT_SEED);
+                self.begun(model, search, seed)
+            }
+        }
+    }
+
+    /// A new design, from nothing or from --start.
+    fn begun(&self, model: Model, search: SearchKind, seed: u64) -> Result<Designer, Failure> {
+        let Some(start) = &self.start else {
+            return Designer::new(model, search, seed).map_err(several);
+        };
+        let table = tables::load(start)?.table;
+        Designer::starting_from(&table, model, search, seed).map_err(|error| match error {
+            StartError::Search(error) => several(error),
+            StartError::Signals(error) => {
+                let tip = "list them in signals under [design], or start from another table";
+                let path = start.display();
+                let text = format!("cannot start from {path}: {error}, which the model leaves out");
+                Failure::new(text).with_tip(tip)
+            }
+        })
+    }
+
+    fn resumed(&self, model: &Model, checkpoint: &Path, text: &str) -> Result<Designer, Failure> {
+        let path = checkpoint.display();
+        let designer = Designer::resume(text).map_err(|error| {
+            Failure::new(format!("cannot go on from {path}: {error}"))
+                .with_tip("start over by --force")
+        })?;
+        let differs = |what: &str, of: &dyn std::fmt::Display| {
+            Failure::new(format!("{path} is of another {what}: {of}"))
+                .with_tip("give the same again, or start over by --force")
+        };
+        let own = designer.model();
+        if own.fingerprint() != model.fingerprint() {
+            return Err(differs("model", &own.name().unwrap_or("one without a name")));
+        }
+        if self.seed.is_some_and(|seed| seed != designer.seed()) {
+            return Err(differs("seed", &designer.seed()));
+        }
+        if self.search.is_some_and(|search| search != designer.search()) {
+            return Err(differs("search", &designer.search()));
+        }
+        Ok(designer)
+    }
+
+    /// The command that goes on with this design.
+    fn resume_command(&self) -> String {
+        let command = shell::command_line().replace(" --force", "");
+        // Of several designs of a command, only those begun are resumed.
+        if command.contains(" --resume") { command } else { format!("{command} --resume") }
+    }
+}
+
+fn several(error: SeveralTables) -> Failure {
+    Failure::usage(error.to_string()).with_tip("leave --search out: the default search does")
+}
+
+pub(super) fn save_all(files: &[TableFile], paths: &[PathBuf]) -> Result<(), Failure> {
+    let save = |(file, path): (&TableFile, &PathBuf)| {
+        crate::interrupt::shielded(|| file.save(path)).map_err(|error| {
+            let tip =
+                "the checkpoint holds the whole design: the same command with --resume writes it";
+            Failure::from(error).with_tip(tip)
+        })
+    };
+    files.iter().zip(paths).try_for_each(save)
+}
+
+/// "a.json", or "a.json and b.json".
+fn named(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" and ")
+}
