@@ -40,6 +40,7 @@ pub(crate) const TOPICS: &[Topic] = topics! {
     }
     "Tutorials" {
         "tutorials/" "your-network",
+        "tutorials/" "designing",
         "tutorials/" "scores",
         "tutorials/" "knock-out",
         "tutorials/" "class",

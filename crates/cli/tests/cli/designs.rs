@@ -139,7 +139,10 @@ fn the_best_of_several_seeds_is_kept() {
     }
     // Finished, it is only summarised again.
     let text = folder.text(&format!("{} --resume", words.replace(" --json", "")));
-    assert!(text.contains(", the best\n") && text.contains("8 held-out networks, seed 7"), "{text}");
+    assert!(
+        text.contains(", the best\n") && text.contains("8 held-out networks, seed 7"),
+        "{text}"
+    );
     assert_eq!(table(&folder, "cc.json"), table(&other, "cc.json"));
 }
 
@@ -222,7 +225,7 @@ fn a_table_is_designed_for_each_delta() {
     let more = format!("{DESIGN} -o more.json --steps 8 --plot f.svg --delta");
     folder.text(&format!("{more} 0.1 --force"));
     let text = folder.text(&format!("{more} 0.1,10 --resume"));
-    assert!(text.contains("\npicture  f.svg\n") && text.contains("more.delta10.json"), "{text}");
+    assert!(text.contains("\npicture   f.svg\n") && text.contains("more.delta10.json"), "{text}");
     assert_eq!(read(&folder, "f.svg"), picture);
 }
 

@@ -222,7 +222,7 @@ fn every_key_of_design_logs_is_documented() {
     folder.write("m.toml", MODEL);
     folder.text("design m.toml -o t.json --steps 3 --specimens 2 -q");
     let log = fs::read_to_string(folder.path("t.json.log.jsonl")).expect("there is a log");
-    assert_eq!(log.lines().count(), 3);
+    assert_eq!(log.lines().count(), 4, "three steps and the held-out score");
     let mut keys = BTreeSet::new();
     for line in log.lines() {
         keys_of(&serde_json::from_str(line).expect(line), &mut keys);
@@ -362,6 +362,10 @@ fn every_key_of_results_in_json_is_documented() {
         &["design m.toml -o d.json --steps 1 --specimens 2 --json"],
         &[],
     );
+    let several = "design m.toml -o s.json --steps 1 --specimens 2 --plot s.svg --json";
+    assert_json(&folder, "exm design --seeds", &[&format!("{several} --seeds 2")], &[]);
+    let deltas = format!("{several} --delta 1,2 --force");
+    assert_json(&folder, "exm design --delta", &[&deltas], &[]);
     assert_json(&folder, "exm experiment list", &["experiment list --json"], &[]);
     assert_json(&folder, "exm table list", &["table list --json"], &[]);
     assert_json(&folder, "exm table stats", &["table stats 1x --json"], &[]);

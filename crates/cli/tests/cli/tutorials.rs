@@ -253,6 +253,11 @@ fn your_network_in_15_minutes() {
 }
 
 #[test]
+fn designing_the_search_several_seeds_the_frontier() {
+    follow("designing");
+}
+
+#[test]
 fn reading_a_score() {
     follow("scores");
 }

@@ -33,8 +33,8 @@ pub(super) struct HeldOutLine {
     pub(super) interval: (f64, f64),
     pub(super) specimens: usize,
     seed: u64,
-    /// None where it is not known.
-    pub(super) omniscient: Option<f64>,
+    /// What an omniscient sender would score.
+    pub(super) omniscient: f64,
 }
 
 impl Step {
@@ -166,7 +166,7 @@ mod tests {
 
     const STEP: &str = "{\"step\":1,\"cpu_seconds\":0.5,\"score\":-3,\"judged\":null}\n";
     const HELD_OUT: &str = "{\"held_out\":-2.5,\"interval\":[-3.0,-2.0],\"specimens\":8,\"seed\":1,\
-                            \"omniscient\":null}\n";
+                            \"omniscient\":-1.5}\n";
 
     #[test]
     fn a_line_cut_short_ends_the_log() {
@@ -184,7 +184,7 @@ mod tests {
         let record = Record::parse(&format!("{STEP}{HELD_OUT}")).unwrap();
         assert_eq!(
             record.held_out.map(|line| (line.held_out, line.omniscient)),
-            Some((-2.5, None))
+            Some((-2.5, -1.5))
         );
         let error = |text: &str| Record::parse(text).unwrap_err();
         assert_eq!(error(""), "holds no step of a design yet");

@@ -212,7 +212,7 @@ fn subtitle_of(scores: Scores) -> &'static str {
 /// The bound that omniscient senders set, where it is the same for all.
 fn omniscient(designs: &[Design]) -> Option<Band> {
     let known: Option<Vec<f64>> =
-        designs.iter().map(|design| design.record.held_out?.omniscient).collect();
+        designs.iter().map(|design| Some(design.record.held_out?.omniscient)).collect();
     let known = known?;
     let &first = known.first()?;
     let name = format!("omniscient {first:.3}");

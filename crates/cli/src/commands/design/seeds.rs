@@ -116,8 +116,7 @@ struct HeldOut {
     median: f64,
     lowest: f64,
     highest: f64,
-    /// None where it is not known: on several links, or with several kinds of senders.
-    omniscient: Option<f64>,
+    omniscient: f64,
 }
 
 impl Networks {
@@ -200,9 +199,7 @@ impl fmt::Display for Summary {
         writeln!(f, "choice          on {specimens} held-out networks, seed {}", self.choice.seed)?;
         writeln!(f, "held-out score  on {specimens} others, seed {seed}, host {host}:")?;
         writeln!(f, "                median {median:.3}, from {lowest:.3} to {highest:.3}")?;
-        if let Some(omniscient) = omniscient {
-            writeln!(f, "omniscient      {omniscient:.3}")?;
-        }
+        writeln!(f, "omniscient      {omniscient:.3}")?;
         for table in &self.tables {
             writeln!(f, "table           {}, that of seed {}", table.display(), self.best)?;
         }

@@ -100,7 +100,7 @@ struct DeltaRow {
     row: Row,
     /// By its own objective.
     held_out: Estimate,
-    gap: Option<Estimate>,
+    gap: Estimate,
     share: Option<Quartiles>,
     queueing_ms: Option<Quartiles>,
 }
@@ -155,6 +155,11 @@ impl Summary {
     }
 }
 
+const NOTES: &str = "\
+Scores and gaps are by the objective with that delta. share is throughput over the equal share of
+the link, queueing the queueing delay: medians over the same networks for all.
+";
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, cpu) = (self.designs.len(), spoken(self.cpu_seconds));
@@ -173,7 +178,7 @@ impl fmt::Display for Summary {
                 one.row.rules.to_string(),
                 spoken(one.row.cpu_seconds),
                 one.held_out.text(3),
-                one.gap.map_or("-".to_owned(), |gap| gap.text(3)),
+                one.gap.text(3),
                 middle(&one.share, 3, ""),
                 middle(&one.queueing_ms, 2, " ms"),
                 one.row.table.display().to_string(),
@@ -181,17 +186,10 @@ impl fmt::Display for Summary {
         }
         let Summary { specimens, seed, host, model, .. } = self;
         writeln!(f, "{columns}")?;
-        writeln!(
-            f,
-            "On {specimens} networks that no search met, seed {seed}, host {host}. Scores and gaps"
-        )?;
-        writeln!(
-            f,
-            "are by the objective with that delta; share is throughput over the equal share of the"
-        )?;
-        writeln!(f, "link, queueing the queueing delay, both medians over networks.")?;
+        writeln!(f, "{NOTES}")?;
+        writeln!(f, "networks  {specimens} that no search met, seed {seed}, host {host}")?;
         if let Some(picture) = &self.picture {
-            writeln!(f, "\npicture  {}", picture.display())?;
+            writeln!(f, "picture   {}", picture.display())?;
         }
         let tables = self.designs.iter().map(|one| one.row.table.display().to_string());
         let tables: Vec<String> = tables.collect();
