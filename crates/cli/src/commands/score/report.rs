@@ -1,6 +1,6 @@
 //! Scores as they are printed.
 
-use exm_design::score::{self, Score, Scores, Trial};
+use exm_design::score::{Score, Scores, Trial};
 use exm_design::{Layout, Model, Units};
 use exm_measure::Estimate;
 use exm_store::Columns;
@@ -148,7 +148,7 @@ impl Report {
                 .iter()
                 .map(|score| Row::new(model, score, grid))
                 .collect(),
-            networks: networks(model, scores),
+            networks: networks(scores),
         }
     }
 
@@ -212,7 +212,7 @@ fn units(model: &Model) -> &'static str {
     }
 }
 
-fn networks(model: &Model, scores: &Scores) -> Vec<NetworkRow> {
+fn networks(scores: &Scores) -> Vec<NetworkRow> {
     // What the omniscient score on a network is the same beside every contender.
     let omniscient = scores.contenders[0].trials.iter().map(|trial| trial.omniscient);
     let row = |(layout, omniscient): (&Layout, f64)| {
