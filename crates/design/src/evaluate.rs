@@ -6,7 +6,7 @@ use exm_remy::{CompiledAction, Grid, RemyCc, RuleTable, Signal};
 use exm_sim::dumbbell::{self, Dumbbell, Observer, Outcome, Rules};
 use exm_sim::engine::{self, FlowSample, Pace};
 use exm_sim::metrics::FlowReport;
-use exm_sim::network::{Host, NetworkError, Transport};
+use exm_sim::network::{Host, Network, NetworkError, Transport};
 use exm_units::Span;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -34,13 +34,7 @@ impl Prepared {
 
     /// Makes `table` ready for the networks of `model` on `host`.
     pub fn on(host: Host, model: &Model, table: &RuleTable) -> Prepared {
-        let transport = || {
-            let controller = RemyCc::new(table).into();
-            match host {
-                Host::Bare => Transport::Bare { controller, timer: false },
-                Host::Tcp => Transport::Tcp { controller, settings: exm_tcp::Settings::default() },
-            }
-        };
+        let transport = || host.transport(RemyCc::new(table).into());
         let is_fast = host == Host::Bare && model.is_dumbbell();
         Prepared { transport: (!is_fast).then(transport), ..Prepared::new(table) }
     }
@@ -117,9 +111,16 @@ pub(crate) fn simulate_events(
         return Ok(Vec::new());
     }
     let transport = |class: usize| Model::transport(&model.classes()[class], &designed);
-    let network = specimen.network.network(transport)?;
-    let report = engine::run_observed(&network, specimen.seed, observer);
-    Ok(report.flows.iter().map(outcome).collect())
+    Ok(events(&specimen.network.network(transport)?, specimen.seed, observer))
+}
+
+/// What the senders of `network` got in the event engine.
+pub(crate) fn events(
+    network: &Network,
+    seed: u64,
+    observer: &mut impl engine::Observer,
+) -> Vec<Outcome> {
+    engine::run_observed(network, seed, observer).flows.iter().map(outcome).collect()
 }
 
 /// What a flow of the event engine got.

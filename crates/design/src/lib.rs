@@ -7,6 +7,7 @@
 pub mod conditions;
 mod designer;
 mod evaluate;
+pub mod falsify;
 mod model;
 mod network_score;
 mod objective;

@@ -232,10 +232,7 @@ fn transport(
     if !host.suits(&controller) {
         return Err(ScoreError::Unsuited { contender: contender.name.clone() });
     }
-    Ok(match host {
-        Host::Bare => Transport::Bare { timer: controller.keeps_timer(), controller },
-        Host::Tcp => Transport::Tcp { controller, settings: exm_tcp::Settings::default() },
-    })
+    Ok(host.transport(controller))
 }
 
 fn try_on(

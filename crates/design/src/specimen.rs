@@ -443,11 +443,9 @@ impl Model {
         match &class.role {
             Role::Designed(table) => designed(*table),
             Role::Fixed { controller, .. } => {
-                let controller = (**controller).clone();
-                if controller.as_remy().is_some() {
-                    return Transport::Bare { controller, timer: false };
-                }
-                Transport::Tcp { controller, settings: exm_tcp::Settings::default() }
+                let is_table = controller.as_remy().is_some();
+                let host = if is_table { Host::Bare } else { Host::Tcp };
+                host.transport((**controller).clone())
             }
         }
     }

@@ -189,13 +189,7 @@ impl Flow {
                 None => named(name)?,
             },
         };
-        Ok(match self.host {
-            Host::Tcp => Transport::Tcp { controller, settings: exm_tcp::Settings::default() },
-            Host::Bare => {
-                let timer = controller.keeps_timer();
-                Transport::Bare { controller, timer }
-            }
-        })
+        Ok(self.host.transport(controller))
     }
 }
 

@@ -7,6 +7,7 @@ mod completions;
 mod demo;
 mod design;
 mod experiment;
+mod falsify;
 mod help;
 mod init;
 mod man;
@@ -53,6 +54,7 @@ commands! {
         Init(init),
         Design(design),
         Score(score),
+        Falsify(falsify),
         Simulate(simulate),
         Experiment(experiment),
         Compare(compare),

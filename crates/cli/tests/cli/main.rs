@@ -11,6 +11,7 @@ mod designs;
 mod documents;
 mod escapes;
 mod experiment;
+mod falsify;
 mod help;
 mod init;
 mod licences;

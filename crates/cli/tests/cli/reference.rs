@@ -349,6 +349,8 @@ fn every_key_of_results_in_json_is_documented() {
         &[&format!("{simulate} --runs 2 --json"), "simulate cellular --duration 70s --json"],
         &[],
     );
+    let falsify = "falsify reno --tries 16 --around 1 --model m.toml --json";
+    assert_json(&folder, "exm falsify", &[falsify], &[]);
     let score = "score aimd general-delta1 --specimens 4 --json --model";
     assert_json(
         &folder,

@@ -23,7 +23,7 @@ use error::Problem;
 use exm_cc::Reno;
 use exm_grammar::FileError;
 use exm_remy::{Signal, SignalSet};
-use exm_sim::network::{Host, Transport};
+use exm_sim::network::Host;
 use exm_units::{Fnv1a, Span};
 use section::{Section, Value, elements, parsed, word};
 use std::fmt;
@@ -250,10 +250,7 @@ impl Model {
         if self.is_dumbbell() {
             return Ok(());
         }
-        let anybody = Transport::Tcp {
-            controller: Reno::new().into(),
-            settings: exm_tcp::Settings::default(),
-        };
+        let anybody = Host::Tcp.transport(Reno::new().into());
         for quantile in [0.0, 1.0] {
             let links = vec![[quantile; 4]; self.networks.links.len()];
             // All the senders that there may be.

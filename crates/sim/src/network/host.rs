@@ -1,6 +1,7 @@
 //! [`Host`]: the transport that a controller runs on.
 
 use super::Network;
+use super::Transport;
 use crate::controllers::AnyController;
 use std::fmt;
 
@@ -55,6 +56,15 @@ impl Host {
         match self {
             Host::Tcp => true,
             Host::Bare => matches!(controller, AnyController::Remy(_) | AnyController::Aimd(_)),
+        }
+    }
+
+    /// `controller` on this host, with the default settings: of TCP, or for the bare host a
+    /// retransmission timer where the controller [relies on one](AnyController::keeps_timer).
+    pub fn transport(self, controller: AnyController) -> Transport {
+        match self {
+            Host::Tcp => Transport::Tcp { controller, settings: exm_tcp::Settings::default() },
+            Host::Bare => Transport::Bare { timer: controller.keeps_timer(), controller },
         }
     }
 }

@@ -1,0 +1,316 @@
+//! `exm falsify`: the networks on which a controller does worst.
+
+use crate::complete;
+use crate::options::{self, DEFAULT_SEED, short_name};
+use crate::outputs::{check_only_output, write_output};
+use crate::progress::Progress;
+use crate::ranges::DesignRanges;
+use crate::shell::{Failure, Printing, quoted};
+use crate::shipped;
+use crate::threads::Threads;
+use exm_design::falsify::{self, COMPETITOR, Falsify, Found, Space, TESTED};
+use exm_design::{Mixed, Objective};
+use exm_sim::controllers::AnyController;
+use exm_sim::network::{Host, Transport};
+use exm_sim::traffic::{OnFor, OnOff};
+use exm_store::{Columns, counted};
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What tested controllers are compared with, the first that is another one.
+const REFERENCES: [&str; 2] = ["cubic", "bbr"];
+
+const EXAMPLES: &str = "\
+Networks are tried at random, then around the worst, ever closer: rate, round-trip time, senders, buffer, loss, \
+traffic, competitors at the bottleneck, a second bottleneck. On each the reference takes the place of the \
+controller, with the same traffic. What counts is by how many points the reference is ahead: log2(throughput) - \
+delta log2(RTT), in rates and propagation RTTs of the network, so that a point is twice the throughput.
+
+The networks found are judged by runs that did not choose them, so their figures are not flattered by luck. \
+Without --model, networks have 0.2..500 Mbps, RTTs of 2..400 ms, 1..64 senders, buffers of 0.25..16 BDP and losses \
+of 0..3 %. The same seed and number of tries find the same networks, on any number of threads.
+
+Examples:
+  exm falsify general-delta1
+  exm falsify bbr --against cubic --competitor none
+  exm falsify cc.json --model office.toml --around 4 -o worst.toml
+  exm simulate worst.toml";
+
+/// Find the networks on which a controller does worst beside another
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What to test: a table's file, the name of a shipped table, or of a controller such as bbr
+    #[arg(value_name = "CC", add = complete::controllers())]
+    cc: String,
+    /// What to compare it with [default: cubic; bbr for cubic itself]
+    #[arg(long, value_name = "CC", add = complete::controllers())]
+    against: Option<String>,
+    /// Search the networks around those of this model, a file or a shipped one, by its objective
+    #[arg(long, value_name = "MODEL", add = complete::models())]
+    model: Option<PathBuf>,
+    /// How far around the model: ranges are widened by this factor on both sides; 1 searches inside
+    #[arg(long, value_name = "FACTOR", default_value_t = 10.0, requires = "model")]
+    #[arg(value_parser = factor)]
+    around: f64,
+    /// The weight of delay [default: the model's, or 1]
+    #[arg(long, value_name = "DELTA", value_parser = delta, allow_negative_numbers = true)]
+    delta: Option<f64>,
+    /// What competes with the senders at the bottleneck, in a third of the networks; or none
+    #[arg(long, value_name = "CC", default_value = "cubic", add = complete::controllers())]
+    competitor: String,
+    /// What the tested senders run on: TCP, or the bare host that RemyCCs are trained on
+    #[arg(long, value_name = "HOST", default_value = "tcp", value_parser = options::host())]
+    host: Host,
+    /// How many networks to try
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    #[arg(value_parser = clap::value_parser!(u32).range(16..=1_000_000))]
+    tries: u32,
+    /// The random seed of the search
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
+    seed: u64,
+    /// Where to write the worst network, as a scenario; - is the standard output
+    #[arg(short, long = "out", value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Overwrite the scenario where it exists
+    #[arg(long, short, requires = "out")]
+    force: bool,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|factor| (1.0..=1000.0).contains(factor));
+    number.ok_or_else(|| "give a number from 1 to 1000".to_owned())
+}
+
+fn delta(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|delta| (0.0..=1e6).contains(delta));
+    number.ok_or_else(|| "give a number from 0 to 1000000".to_owned())
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.threads.start()?;
+        if let Some(out) = &self.out {
+            let inputs: Vec<&Path> = self.model.iter().map(PathBuf::as_path).collect();
+            check_only_output(out, &inputs, self.force)?;
+        }
+        let mut ranges = DesignRanges::default();
+        let search = self.search(&mut ranges)?;
+        let progress = Progress::new(search.simulations() as u64);
+        let found = search.search(&|| progress.advance(1));
+        progress.finish();
+        let report = self.report(&search, &found?);
+        if let Some(out) = &self.out {
+            write_output(out, report.found[0].scenario.as_bytes())?;
+        }
+        self.printing.print(&report)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn search(&self, ranges: &mut DesignRanges) -> Result<Falsify, Failure> {
+        let model = self.model.as_deref().map(shipped::model).transpose()?;
+        let mut objective =
+            model.as_ref().map_or_else(Objective::default, |m| m.objective().clone());
+        objective.delta = self.delta.unwrap_or(objective.delta);
+        let mut space = model.map_or_else(Space::default, |m| Space::around(&m, self.around));
+        let competitor = match self.competitor.as_str() {
+            "none" => {
+                space.competitors = 0;
+                "cubic"
+            }
+            name => name,
+        };
+        let mut transport = |name: &str, host: Host| -> Result<Transport, Failure> {
+            let controller = match AnyController::named(name) {
+                Some(controller) => controller,
+                None => ranges.controller(name, Path::new(name)).map_err(Failure::usage)?,
+            };
+            let suits = host.suits(&controller);
+            suits.then(|| host.transport(controller)).ok_or_else(|| {
+                let what =
+                    format!("{name} is designed for TCP, and the bare host does not retransmit");
+                Failure::usage(what).with_tip("run it over TCP: --host tcp")
+            })
+        };
+        Ok(Falsify {
+            space,
+            tested: transport(&self.cc, self.host)?,
+            reference: transport(self.reference(), self.host)?,
+            competitor: transport(competitor, Host::Tcp)?,
+            objective,
+            tries: self.tries as usize,
+            seed: self.seed,
+        })
+    }
+
+    fn reference(&self) -> &str {
+        let default =
+            || REFERENCES.into_iter().find(|name| *name != self.cc).unwrap_or(REFERENCES[0]);
+        self.against.as_deref().unwrap_or_else(default)
+    }
+
+    fn report(&self, search: &Falsify, found: &[Found]) -> Report {
+        let (tested, reference) = (short_name(&self.cc), short_name(self.reference()));
+        let each = found.iter().map(|found| {
+            let title = format!(
+                "{tested} is {:.1} points behind {reference}, as exm falsify found with seed {}",
+                found.deficit.mean, self.seed
+            );
+            let controller = (self.cc.as_str(), self.host);
+            let text =
+                falsify::scenario(&found.network, &title, found.seed, controller, &self.competitor);
+            FoundRow::new(found, text, &self.competitor)
+        });
+        let found = each.collect();
+        Report {
+            tested,
+            reference,
+            host: self.host.name(),
+            seed: self.seed,
+            tries: self.tries,
+            objective: search.objective.to_string(),
+            found,
+            scenario: self.out.as_ref().map(|out| quoted(&out.display().to_string())),
+        }
+    }
+}
+
+/// What was found, the worst first.
+#[derive(Serialize)]
+struct Report {
+    tested: String,
+    reference: String,
+    host: &'static str,
+    seed: u64,
+    tries: u32,
+    objective: String,
+    found: Vec<FoundRow>,
+    /// Where the first was written.
+    #[serde(skip)]
+    scenario: Option<String>,
+}
+
+#[derive(Serialize)]
+struct FoundRow {
+    /// By how many points the reference is ahead, and its 95 % interval.
+    deficit: f64,
+    interval: (f64, f64),
+    tested: Got,
+    reference: Got,
+    rate_mbps: f64,
+    rtt_ms: f64,
+    senders: usize,
+    competitors: usize,
+    /// As [`fmt::Display`] has it.
+    network: String,
+    scenario: String,
+}
+
+#[derive(Serialize)]
+struct Got {
+    score: f64,
+    share: f64,
+    rtt_ratio: Option<f64>,
+}
+
+impl From<falsify::Got> for Got {
+    fn from(got: falsify::Got) -> Got {
+        Got { score: got.score, share: got.share, rtt_ratio: got.rtt_ratio }
+    }
+}
+
+impl FoundRow {
+    fn new(found: &Found, scenario: String, competitor: &str) -> FoundRow {
+        let network = &found.network;
+        let count = |class| network.senders.iter().filter(|sender| sender.class == class).count();
+        FoundRow {
+            deficit: found.deficit.mean,
+            interval: found.deficit.interval(),
+            tested: found.tested.into(),
+            reference: found.reference.into(),
+            rate_mbps: network.links[0].rate.as_mbps(),
+            rtt_ms: network.senders[0].rtt.as_millis_f64(),
+            senders: count(TESTED),
+            competitors: count(COMPETITOR),
+            network: described(network, count(TESTED), count(COMPETITOR), competitor),
+            scenario,
+        }
+    }
+}
+
+/// "15 Mbps, RTT 150 ms, buffer 40 packets, loss 1 %, 3 senders on exp 5 s, off exp 1 s, beside 1 cubic".
+fn described(network: &Mixed, tested: usize, competitors: usize, competitor: &str) -> String {
+    let links = network.links.iter().map(|link| {
+        let buffer = link.buffer.map_or("unlimited".to_owned(), |buffer| buffer.to_string());
+        format!("{}, buffer {buffer}", link.rate)
+    });
+    let sender = &network.senders[0];
+    let mut text = format!("{}, RTT {}", links.collect::<Vec<_>>().join(", then "), sender.rtt);
+    let loss = network.links[0].loss.get();
+    if loss > 0.0 {
+        text += &format!(", loss {} %", (loss * 1e4).round() / 1e2);
+    }
+    text += &format!(", {}", counted(tested as u64, "sender", "senders"));
+    text += &traffic(&sender.traffic);
+    if competitors > 0 {
+        text += &format!(", beside {competitors} {competitor}");
+    }
+    text
+}
+
+fn traffic(traffic: &OnOff) -> String {
+    let mean = match &traffic.on {
+        OnFor::Always => return " always on".to_owned(),
+        OnFor::Time(time) => format!("{} s", time.mean()),
+        OnFor::Packets(amount) => format!("{} packets", amount.mean()),
+        OnFor::Bytes(amount) => exm_units::Bytes::new(amount.mean() as u64).to_string(),
+    };
+    format!(" with flows of {mean} on average, {} s apart", traffic.off.mean())
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { tested, reference, .. } = self;
+        writeln!(
+            f,
+            "{tested} beside {reference}: {} networks tried, seed {}, host {}\nobjective: {}, relative\n",
+            self.tries, self.seed, self.host, self.objective
+        )?;
+        let mut columns = Columns::new(0);
+        let heading = ["behind by", "", "share", "", "RTT ratio", ""];
+        columns.line(heading.map(str::to_owned));
+        columns.line(["points", "", tested, reference, tested, reference].map(str::to_owned));
+        for row in &self.found {
+            let ratio =
+                |got: &Got| got.rtt_ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+            columns.line([
+                format!("{:.2}", row.deficit),
+                format!("±{:.2}", (row.interval.1 - row.interval.0) / 2.0),
+                format!("{:.2}", row.tested.share),
+                format!("{:.2}", row.reference.share),
+                ratio(&row.tested),
+                ratio(&row.reference),
+            ]);
+        }
+        writeln!(f, "{columns}")?;
+        for (index, row) in self.found.iter().enumerate() {
+            writeln!(f, "{}. {}", index + 1, row.network)?;
+        }
+        if self.found[0].interval.0 <= 0.0 {
+            writeln!(
+                f,
+                "\nOn none of them is {reference} ahead beyond doubt: more --tries may find one."
+            )?;
+        }
+        match &self.scenario {
+            Some(file) => writeln!(f, "\nSee the first:\n  exm simulate {file}"),
+            None => writeln!(f, "\nWith -o worst.toml the first is written as a scenario."),
+        }
+    }
+}

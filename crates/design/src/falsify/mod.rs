@@ -1,0 +1,278 @@
+//! A search for the network on which a controller does worst beside a reference.
+
+mod scenario;
+mod space;
+
+pub use scenario::scenario;
+pub use space::{COMPETITOR, Space, TESTED};
+
+use crate::evaluate::events;
+use crate::objective::Objective;
+use crate::specimen::{Layout, Mixed};
+use exm_measure::{Estimate, mean};
+use exm_random::{Purpose, Stream};
+use exm_sim::network::{NetworkError, Transport};
+use rayon::prelude::*;
+use space::{AXES, Point};
+
+/// What share of the tries explores the space evenly, before the worst networks are looked at more closely.
+const EXPLORED: f64 = 0.5;
+/// How many of the worst networks are looked at more closely.
+const KEPT: usize = 8;
+/// How many networks around each are tried at a time.
+const AROUND: usize = 4;
+/// How far apart networks are on some axis that are unlike each other.
+const UNLIKE: f64 = 0.25;
+/// How many runs of each of the kept choose the worst, and how many more judge it.
+const RUNS: usize = 10;
+
+/// The stream of the seeds of the runs that choose and judge: after those of all rounds.
+const JUDGING: usize = 1 << 32;
+
+/// What is tested, and how.
+#[derive(Clone, Debug)]
+pub struct Falsify {
+    /// The networks that are searched.
+    pub space: Space,
+    /// What runs the senders that are tested.
+    pub tested: Transport,
+    /// What runs them for comparison.
+    pub reference: Transport,
+    /// What runs their competitors.
+    pub competitor: Transport,
+    /// What senders are to achieve, in relative units.
+    pub objective: Objective,
+    /// About how many networks are tried.
+    pub tries: usize,
+    /// The random seed of the search.
+    pub seed: u64,
+}
+
+/// A network on which the tested controller falls behind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The network. Class [`TESTED`] is tested.
+    pub network: Mixed,
+    /// The seed of the first of the runs that judged it; the others follow it.
+    pub seed: u64,
+    /// How much more the reference scores, over runs that did not choose the network.
+    pub deficit: Estimate,
+    /// What the tested senders got.
+    pub tested: Got,
+    /// What the reference got in their place.
+    pub reference: Got,
+}
+
+/// What senders got on average over runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Got {
+    /// The objective in relative units: 0 is the whole share at no queueing delay.
+    pub score: f64,
+    /// Throughput over the equal share of the slowest link.
+    pub share: f64,
+    /// The mean round-trip time over propagation; none where nothing was delivered.
+    pub rtt_ratio: Option<f64>,
+}
+
+/// One run's.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    tested: Got,
+    reference: Got,
+}
+
+impl Run {
+    fn deficit(&self) -> f64 {
+        self.reference.score - self.tested.score
+    }
+}
+
+impl Falsify {
+    /// The worst networks found, the worst first, each unlike those before it. `done` is called after each
+    /// simulation. The result is the same on any number of threads.
+    ///
+    /// Half of the tries cover the space evenly, one run each. The others look around the worst, ever closer.
+    /// Runs of their own choose among what is left, and others judge it, so that luck flatters nothing.
+    ///
+    /// # Errors
+    /// [`NetworkError`] where the event engine refuses a network, as it does where a sender's packets have no
+    /// room for data.
+    pub fn search(&self, done: &(impl Fn() + Sync)) -> Result<Vec<Found>, NetworkError> {
+        let explored = self.explored();
+        let mut pool = self.try_all(latin(explored, self.stream(0)), 0, done)?;
+        for round in 0..self.rounds() {
+            keep_worst(&mut pool, self.kept());
+            let around = self.around(&pool, round);
+            let more = self.try_all(around, 1 + round as u64, done)?;
+            pool.extend(more);
+        }
+        keep_worst(&mut pool, self.kept());
+        let points: Vec<Point> = pool.into_iter().map(|(point, _)| point).collect();
+        let mut judged = self.judge(&points, done)?;
+        judged.sort_by(|a, b| b.0.total_cmp(&a.0));
+        Ok(judged.into_iter().map(|(_, found)| found).collect())
+    }
+
+    /// How many simulations a search takes at most, of the tested controller and the reference together.
+    pub fn simulations(&self) -> usize {
+        2 * (self.explored() + self.rounds() * self.kept() * AROUND + self.kept() * 2 * RUNS)
+    }
+
+    fn explored(&self) -> usize {
+        ((self.tries as f64 * EXPLORED) as usize).max(1)
+    }
+
+    /// At most so many of the worst networks are kept.
+    fn kept(&self) -> usize {
+        (self.tries / 4).clamp(1, KEPT)
+    }
+
+    fn rounds(&self) -> usize {
+        (self.tries - self.explored().min(self.tries)) / (self.kept() * AROUND)
+    }
+
+    fn stream(&self, number: usize) -> Stream {
+        Stream::new(self.seed, Purpose::Search, number)
+    }
+
+    /// Points around those of `pool`, the closer the later the round.
+    fn around(&self, pool: &[(Point, f64)], round: usize) -> Vec<Point> {
+        let mut random = self.stream(1 + round);
+        let reach = 0.25 * libm::pow(0.1, round as f64 / self.rounds().max(1) as f64);
+        let mut near = |point: &Point| {
+            point.map(|at| (at + reach * random.normal()).clamp(0.0, 1.0 - f64::EPSILON))
+        };
+        pool.iter().flat_map(|(point, _)| [(); AROUND].map(|()| near(point))).collect()
+    }
+
+    /// The deficit of each of `points` in a run of its own.
+    fn try_all(
+        &self,
+        points: Vec<Point>,
+        block: u64,
+        done: &(impl Fn() + Sync),
+    ) -> Result<Vec<(Point, f64)>, NetworkError> {
+        let seed = Stream::new(self.seed, Purpose::Specimen, block as usize).seed();
+        let one = |point: Point| {
+            let run = self.run(&self.space.network(&point), seed, done)?;
+            Ok((point, run.deficit()))
+        };
+        points.into_par_iter().map(one).collect()
+    }
+
+    /// What each of `points` is, by how much it was behind in the runs that choose, and in those that judge.
+    fn judge(
+        &self,
+        points: &[Point],
+        done: &(impl Fn() + Sync),
+    ) -> Result<Vec<(f64, Found)>, NetworkError> {
+        let mut seeds = Stream::new(self.seed, Purpose::Specimen, JUDGING);
+        // Short enough to type.
+        let mut first = || seeds.below(1_000_000) as u64;
+        let (choosing, judging) = (first(), 1_000_000 + first());
+        let runs = |network: &Mixed, first: u64| -> Result<Vec<Run>, NetworkError> {
+            let run = |i| self.run(network, first + i as u64, done);
+            (0..RUNS).into_par_iter().map(run).collect()
+        };
+        let one = |point: &Point| {
+            let network = self.space.network(point);
+            let chosen: Vec<f64> = runs(&network, choosing)?.iter().map(Run::deficit).collect();
+            let judged = runs(&network, judging)?;
+            let deficits: Vec<f64> = judged.iter().map(Run::deficit).collect();
+            let found = Found {
+                network,
+                seed: judging,
+                deficit: Estimate::of(&deficits),
+                tested: Got::mean(&judged, |run| run.tested),
+                reference: Got::mean(&judged, |run| run.reference),
+            };
+            Ok((chosen.iter().sum::<f64>() / RUNS as f64, found))
+        };
+        points.iter().map(one).collect()
+    }
+
+    fn run(&self, network: &Mixed, seed: u64, done: &impl Fn()) -> Result<Run, NetworkError> {
+        let got = |transport: &Transport| {
+            let got = self.got(network, seed, transport);
+            done();
+            got
+        };
+        Ok(Run { tested: got(&self.tested)?, reference: got(&self.reference)? })
+    }
+
+    /// What the tested senders get where `transport` runs them.
+    fn got(&self, network: &Mixed, seed: u64, transport: &Transport) -> Result<Got, NetworkError> {
+        let layout = Layout::Mixed(network.clone());
+        let of_class = |class| if class == TESTED { transport } else { &self.competitor }.clone();
+        let outcomes = events(&layout.network(of_class)?, seed, &mut ());
+        let tested = network.senders.iter().zip(&outcomes);
+        let tested = || {
+            let on = tested.clone().filter(|(_, outcome)| !outcome.on_time.is_zero());
+            on.filter(|(sender, _)| sender.class == TESTED)
+        };
+        let relative = self.objective.relative();
+        let value = tested().map(|(sender, outcome)| {
+            let path = network.path(sender);
+            relative.value(path, relative.got(path, outcome))
+        });
+        let share = tested().map(|(sender, outcome)| {
+            let capacity = outcome.share_time * 1e3 * network.path(sender).packets_per_ms;
+            outcome.delivered as f64 / capacity
+        });
+        let delivering = tested().filter(|(_, outcome)| outcome.delivered > 0);
+        let rtt_ratio = delivering.map(|(sender, outcome)| {
+            outcome.rtt_sum.as_millis_f64() / outcome.delivered as f64 / sender.rtt.as_millis_f64()
+        });
+        Ok(Got {
+            score: mean(value).unwrap_or(0.0),
+            share: mean(share).unwrap_or(0.0),
+            rtt_ratio: mean(rtt_ratio),
+        })
+    }
+}
+
+impl Got {
+    /// The mean of what `of` says of each of `runs`.
+    fn mean(runs: &[Run], of: impl Fn(&Run) -> Got) -> Got {
+        let all = || runs.iter().map(&of);
+        Got {
+            score: mean(all().map(|got| got.score)).unwrap_or(0.0),
+            share: mean(all().map(|got| got.share)).unwrap_or(0.0),
+            rtt_ratio: mean(all().filter_map(|got| got.rtt_ratio)),
+        }
+    }
+}
+
+/// `count` points that cover each axis evenly (a Latin hypercube).
+fn latin(count: usize, mut random: Stream) -> Vec<Point> {
+    let mut points = vec![[0.0; AXES]; count];
+    for axis in 0..AXES {
+        let mut parts: Vec<usize> = (0..count).collect();
+        for last in (1..count).rev() {
+            parts.swap(last, random.below(last + 1));
+        }
+        for (point, part) in points.iter_mut().zip(parts) {
+            point[axis] = (part as f64 + random.uniform()) / count as f64;
+        }
+    }
+    points
+}
+
+/// Leaves the `count` worst points that are unlike each other, or fewer where there are not as many.
+fn keep_worst(pool: &mut Vec<(Point, f64)>, count: usize) {
+    pool.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let mut kept: Vec<(Point, f64)> = Vec::new();
+    for (point, deficit) in pool.drain(..) {
+        let is_like = |other: &(Point, f64)| {
+            let distance = point.iter().zip(&other.0).map(|(a, b)| (a - b).abs());
+            distance.fold(0.0, f64::max) < UNLIKE
+        };
+        if kept.len() < count && !kept.iter().any(is_like) {
+            kept.push((point, deficit));
+        }
+    }
+    *pool = kept;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! A network as the text of a scenario.
+
+use super::TESTED;
+use crate::specimen::{DrawnSender, Mixed};
+use exm_grammar::{Amounts, Unit};
+use exm_sim::network::Host;
+use exm_sim::traffic::{OnFor, OnOff};
+use std::fmt::Write;
+
+/// The scenario that simulates `network` with `seed`: its tested senders are run by `tested` on `host`, the
+/// others by `competitor` over TCP.
+pub fn scenario(
+    network: &Mixed,
+    title: &str,
+    seed: u64,
+    (tested, host): (&str, Host),
+    competitor: &str,
+) -> String {
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    let mut text = format!(
+        "title = {}\nseed = {seed}\nduration = \"{}\"\npacket_size = \"{}\"\n",
+        quoted(title),
+        network.duration,
+        network.packet
+    );
+    for (index, link) in network.links.iter().enumerate() {
+        let buffer = link.buffer.map_or("unlimited".to_owned(), |buffer| buffer.to_string());
+        let (from, to) = link.ends;
+        write!(
+            text,
+            "\n[[link]]\nname = \"link {}\"\nfrom = \"node {from}\"\nto = \"node {to}\"\n\
+             rate = \"{}\"\ndelay = \"{}\"\nbuffer = \"{buffer}\"\nqueue = \"{}\"\nloss = {}\n",
+            index + 1,
+            link.rate,
+            link.delay,
+            link.queue,
+            link.loss.get(),
+        )
+        .expect("memory takes it");
+    }
+    for alike in network.senders.chunk_by(|a, b| a == b) {
+        let is_tested = alike[0].class == TESTED;
+        let (name, host) = if is_tested { (tested, host) } else { (competitor, Host::Tcp) };
+        flow(&mut text, &alike[0], alike.len(), &quoted(name), host);
+    }
+    text
+}
+
+fn flow(text: &mut String, sender: &DrawnSender, count: usize, controller: &str, host: Host) {
+    let links = |links: &[usize]| {
+        links.iter().map(|link| format!("\"link {}\"", link + 1)).collect::<Vec<_>>().join(", ")
+    };
+    let mut line = |key: &str, value: &str| writeln!(text, "{key} = {value}").expect("memory");
+    line("\n[[flow]]\nname", controller);
+    line("count", &count.to_string());
+    line("path", &format!("[{}]", links(&sender.path)));
+    if !sender.back.is_empty() {
+        line("back", &format!("[{}]", links(&sender.back)));
+    }
+    line("rtt", &format!("\"{}\"", sender.rtt));
+    line("controller", controller);
+    line("host", &format!("\"{}\"", host.name()));
+    line("traffic", &traffic(&sender.traffic));
+}
+
+fn traffic(OnOff { on, off }: &OnOff) -> String {
+    let (distribution, unit) = match on {
+        OnFor::Always => return "{ on = \"always\" }".to_owned(),
+        OnFor::Time(distribution) => (distribution, Unit::Seconds),
+        OnFor::Packets(distribution) => (distribution, Unit::Packets),
+        OnFor::Bytes(distribution) => (distribution, Unit::Bytes),
+    };
+    let [on, off] = [(distribution, unit), (off, Unit::Seconds)]
+        .map(|(distribution, unit)| Amounts { distribution: distribution.clone(), unit });
+    format!("{{ on = \"{on}\", off = \"{off}\" }}")
+}

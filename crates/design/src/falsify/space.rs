@@ -1,0 +1,221 @@
+//! [`Space`]: the networks among which the worst is looked for.
+
+use crate::conditions::Conditions;
+use crate::model::Model;
+use crate::specimen::{DrawnLink, DrawnSender, Mixed};
+use exm_link::QueueKind;
+use exm_random::Distribution;
+use exm_sim::traffic::{OnFor, OnOff};
+use exm_units::{Bytes, Packets, Probability, Rate, Span};
+
+/// How many numbers from 0 to 1 describe a network.
+pub(super) const AXES: usize = 10;
+/// A network, each number from 0 to 1.
+pub(super) type Point = [f64; AXES];
+
+/// The class of the senders that are tested, and that of their competitors.
+pub const TESTED: usize = 0;
+/// The class of the competitors.
+pub const COMPETITOR: usize = 1;
+
+/// What is simulated in a sensible time, however wide the ranges.
+const LEAST_RATE: Rate = Rate::from_bps(50_000);
+const MOST_RATE: Rate = Rate::from_bps(10_000_000_000);
+const LEAST_RTT: Span = Span::from_micros(10);
+const MOST_RTT: Span = Span::from_secs(10);
+const MOST_SENDERS: u64 = 1000;
+/// In packets: less is rare, and the reason of what is then found.
+const LEAST_BUFFER: u64 = 8;
+
+/// A simulation takes as long as its link carries this many packets, within limits.
+const PACKETS: f64 = 40_000.0;
+const SHORTEST: Span = Span::from_secs(1);
+const LONGEST: Span = Span::from_secs(300);
+
+/// The networks that are searched: each quantity has a range, both ends included.
+///
+/// They have one bottleneck or two in a row, which half of the tested senders cross; senders that are always on,
+/// or on for times or amounts of data; and, in a third of them, competitors at the first bottleneck.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Space {
+    /// The rate of the slowest link.
+    pub rate: (Rate, Rate),
+    /// The round-trip propagation delay.
+    pub rtt: (Span, Span),
+    /// How many senders are tested.
+    pub senders: (u64, u64),
+    /// Buffers, in bandwidth-delay products.
+    pub buffer: (f64, f64),
+    /// The probability of random loss, which half of the networks have none of.
+    pub loss: (f64, f64),
+    /// Up to how many competitors there are; 0 for none anywhere.
+    pub competitors: u64,
+    /// Whether there are networks with two bottlenecks.
+    pub two_bottlenecks: bool,
+}
+
+/// Wider than what controllers are commonly designed for.
+impl Default for Space {
+    fn default() -> Space {
+        Space {
+            rate: (Rate::from_mbps(0.2), Rate::from_mbps(500.0)),
+            rtt: (Span::from_millis(2), Span::from_millis(400)),
+            senders: (1, 64),
+            buffer: (0.25, 16.0),
+            loss: (0.0, 0.03),
+            competitors: 2,
+            two_bottlenecks: true,
+        }
+    }
+}
+
+impl Space {
+    /// Networks with the ranges that the designed senders of `model` meet, each widened by `factor` on both
+    /// sides; with a factor of 1 they are the model's, but for traffic and competitors. Losses go up to that
+    /// factor in percent, beyond a factor of 1.
+    pub fn around(model: &Model, factor: f64) -> Space {
+        let Conditions { rate, rtt, senders, loss, .. } = Conditions::of_model(model);
+        let scaled = |value: f64, by: f64| (value * by).max(1.0);
+        let rates = [(rate.0, 1.0 / factor), (rate.1, factor)]
+            .map(|(rate, by)| Rate::from_bps(scaled(rate.as_bps() as f64, by) as u64));
+        let rtts = [(rtt.0, 1.0 / factor), (rtt.1, factor)]
+            .map(|(rtt, by)| Span::from_nanos(scaled(rtt.as_nanos() as f64, by) as u64));
+        let counts = [(senders.0, 1.0 / factor), (senders.1, factor)]
+            .map(|(count, by)| scaled(count as f64, by) as u64);
+        let wide = Space::default();
+        let more_loss = if factor > 1.0 { (factor / 100.0).min(0.1) } else { 0.0 };
+        Space {
+            rate: (rates[0].max(LEAST_RATE), rates[1].min(MOST_RATE)),
+            rtt: (rtts[0].max(LEAST_RTT), rtts[1].min(MOST_RTT)),
+            senders: (counts[0], counts[1].min(MOST_SENDERS)),
+            loss: (loss.0, loss.1.max(more_loss)),
+            ..wide
+        }
+    }
+
+    /// The network at `point`.
+    pub(super) fn network(&self, point: &Point) -> Mixed {
+        let [rate, rtt, senders, buffer, loss, flow, length, off, competitors, second] = *point;
+        let packet = Bytes::PACKET;
+        let number = |(low, high): (Rate, Rate)| (low.as_bps() as f64, high.as_bps() as f64);
+        let rate = Rate::from_bps(digits(log(rate, number(self.rate)), 2) as u64);
+        let ends = |(low, high): (Span, Span)| (low.as_nanos() as f64, high.as_nanos() as f64);
+        let rtt = Span::from_nanos(digits(log(rtt, ends(self.rtt)), 2) as u64);
+        let senders = log(senders, (self.senders.0 as f64, self.senders.1 as f64 + 0.999)) as usize;
+        // Half of the networks lose nothing at random.
+        let loss = (2.0 * loss - 1.0).max(0.0) * (self.loss.1 - self.loss.0) + self.loss.0;
+        let competitors =
+            ((competitors - 2.0 / 3.0).max(0.0) * 3.0 * self.competitors as f64).ceil();
+        let hops = if self.two_bottlenecks && second >= 2.0 / 3.0 { 2 } else { 1 };
+        // The second link is up to four times as fast.
+        let faster = Rate::from_bps(digits(rate.as_bps() as f64 * ratio(second), 2) as u64);
+        let links = [rate, faster].into_iter().take(hops).enumerate().map(|(index, rate)| {
+            let room = rate.bandwidth_delay(rtt, log(buffer, self.buffer), packet).get();
+            DrawnLink {
+                ends: (index, index + 1),
+                rate,
+                delay: Span::ZERO,
+                buffer: Some(Packets::new(room.max(LEAST_BUFFER))),
+                loss: Probability::new(digits(loss, 1)).unwrap_or(Probability::ZERO),
+                queue: QueueKind::default(),
+            }
+        });
+        let traffic = traffic(flow, length, off, rate);
+        let tested = |index: usize| match (hops, index % 4) {
+            (1, _) => vec![0],
+            (_, 0 | 1) => vec![0, 1],
+            (_, 2) => vec![0],
+            _ => vec![1],
+        };
+        let sender = |class, path, traffic: &OnOff| DrawnSender {
+            class,
+            path,
+            back: Vec::new(),
+            rtt,
+            traffic: traffic.clone(),
+        };
+        let own = (0..senders).map(|index| sender(TESTED, tested(index), &traffic));
+        let always = OnOff::always();
+        let others = (0..competitors as usize).map(|_| sender(COMPETITOR, vec![0], &always));
+        Mixed {
+            links: links.collect(),
+            senders: own.chain(others).collect(),
+            packet,
+            duration: duration(rate, rtt),
+        }
+    }
+}
+
+/// A third of the networks each has senders that are always on, on for a time, or on for an amount of data.
+fn traffic(flow: f64, length: f64, off: f64, rate: Rate) -> OnOff {
+    let off = Distribution::Exponential { mean: digits(log(off, (0.1, 10.0)), 1) };
+    let on = match (flow * 3.0) as u32 {
+        0 => return OnOff::always(),
+        1 => OnFor::Time(Distribution::Exponential { mean: digits(log(length, (0.1, 20.0)), 1) }),
+        _ => {
+            // From two packets to what the link carries in ten seconds.
+            let most = (rate.as_bps() as f64 / 8.0 * 10.0).max(3000.0);
+            OnFor::Bytes(Distribution::Exponential { mean: digits(log(length, (3000.0, most)), 1) })
+        }
+    };
+    OnOff { on, off }
+}
+
+/// Long enough for a hundred round trips, and for as many packets as can be simulated soon.
+fn duration(rate: Rate, rtt: Span) -> Span {
+    let packets_per_s = rate.as_packets_per_ms(Bytes::PACKET) * 1e3;
+    let time = Span::from_secs_f64((PACKETS / packets_per_s).ceil());
+    time.clamp(SHORTEST, LONGEST).max(Span::from_secs_f64((rtt.as_secs_f64() * 100.0).ceil()))
+}
+
+/// The second link's rate over the first's.
+fn ratio(second: f64) -> f64 {
+    log(((second - 2.0 / 3.0) * 3.0).clamp(0.0, 1.0), (1.0, 4.0))
+}
+
+/// The number at `at` of the way from one end to the other, on a logarithmic scale.
+fn log(at: f64, (low, high): (f64, f64)) -> f64 {
+    if low == high { low } else { low * libm::pow(high / low, at) }
+}
+
+/// `value` to so many digits, so that people can read what is found.
+fn digits(value: f64, digits: i32) -> f64 {
+    if value <= 0.0 {
+        return 0.0;
+    }
+    let unit = libm::pow(10.0, f64::from(digits - 1) - libm::floor(libm::log10(value)));
+    (value * unit).round() / unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(digits(123_456.0, 2), 120_000.0);
+        assert_eq!(digits(0.012_34, 1), 0.01);
+        assert_eq!(digits(0.0, 2), 0.0);
+    }
+
+    proptest! {
+        /// The engine takes every network of the space, and all lie within its ranges.
+        #[test]
+        fn every_point_is_a_network(point in prop::array::uniform10(0.0_f64..1.0)) {
+            let space = Space::default();
+            let network = space.network(&point);
+            let transport = |_| exm_sim::network::Transport::Bare {
+                controller: exm_cc::Reno::new().into(),
+                timer: true,
+            };
+            let built = crate::Layout::Mixed(network.clone()).network(transport);
+            prop_assert!(built.is_ok(), "{built:?}");
+            let rate = network.links[0].rate.as_mbps();
+            prop_assert!((0.19..=510.0).contains(&rate), "{rate}");
+            let tested = network.senders.iter().filter(|sender| sender.class == TESTED).count();
+            prop_assert!((1..=64).contains(&tested));
+            prop_assert!(network.senders.len() <= 66);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+use super::*;
+use exm_cc::{Cubic, Reno};
+use exm_sim::controllers::AnyController;
+use exm_sim::network::Host;
+use exm_sim::scenario::Scenario;
+use exm_units::{Rate, Span};
+use std::path::Path;
+
+fn over_tcp(controller: impl Into<AnyController>) -> Transport {
+    Transport::Tcp { controller: controller.into(), settings: exm_tcp::Settings::default() }
+}
+
+fn small() -> Falsify {
+    let space = Space {
+        rate: (Rate::from_mbps(1.0), Rate::from_mbps(20.0)),
+        rtt: (Span::from_millis(5), Span::from_millis(50)),
+        senders: (1, 4),
+        ..Space::default()
+    };
+    Falsify {
+        space,
+        tested: over_tcp(Reno::new()),
+        reference: over_tcp(Cubic::new()),
+        competitor: over_tcp(Cubic::new()),
+        objective: Objective::default(),
+        tries: 48,
+        seed: 1,
+    }
+}
+
+#[test]
+fn a_search_finds_worse_than_it_meets_on_average_and_does_so_again() {
+    let falsify = small();
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let done = || {
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    };
+    let found = falsify.search(&done).unwrap();
+    let (count, most) = (count.into_inner(), falsify.simulations());
+    assert!(count <= most && count > most / 2, "{count} of {most}");
+    assert_eq!(found, falsify.search(&|| ()).unwrap());
+    // A random network of the space.
+    let average = |points: Vec<Point>| {
+        let tried = falsify.try_all(points, 99, &|| ()).unwrap();
+        tried.iter().map(|(_, deficit)| deficit).sum::<f64>() / tried.len() as f64
+    };
+    let usual = average(latin(40, falsify.stream(77)));
+    assert!(found[0].deficit.mean > usual + 0.2, "{} beside {usual}", found[0].deficit.mean);
+    let (worst, last) = (&found[0], &found[found.len() - 1]);
+    assert!(worst.network != last.network);
+}
+
+/// The scenario that is printed gives the same packets as the search met.
+#[test]
+fn what_is_found_is_reproduced_by_its_scenario() {
+    let falsify = small();
+    for point in latin(12, falsify.stream(5)) {
+        let network = falsify.space.network(&point);
+        let got = falsify.got(&network, 7, &falsify.tested).unwrap();
+        let text = scenario(&network, "a \"title\"", 7, ("reno", Host::Tcp), "cubic");
+        let read = Scenario::parse(&text, "found.toml", Path::new(""))
+            .unwrap_or_else(|error| panic!("{error}"));
+        let same = read.network(&mut |name, _| Err(name.to_owned())).unwrap();
+        assert_eq!(read.seed, 7);
+        let transport = |class| {
+            if class == TESTED { falsify.tested.clone() } else { falsify.competitor.clone() }
+        };
+        let direct = Layout::Mixed(network.clone()).network(transport).unwrap();
+        assert_eq!(events(&same, 7, &mut ()), events(&direct, 7, &mut ()), "{text}");
+        assert!(got.score.is_finite());
+    }
+}
