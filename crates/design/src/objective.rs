@@ -136,6 +136,9 @@ impl Path {
 }
 
 impl Objective {
+    /// The greatest weight of round-trip times that models may have.
+    pub const MAX_DELTA: f64 = 1e6;
+
     /// The score of `outcomes`, those of the senders of `network` in order: finite, and larger is
     /// better. It is 0 where no sender was ever on, whatever the table.
     pub fn score(&self, network: &Dumbbell, outcomes: &[Outcome]) -> f64 {

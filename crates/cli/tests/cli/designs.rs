@@ -243,12 +243,13 @@ fn several_designs_are_refused_before_the_work() {
     fails("--seeds 2 --delta 1,2", &["'--delta <X,..>'", "cannot be used with"]);
     fails("--seeds 2 --log x", &["'--seeds <N>'", "'--log <FILE>'"]);
     fails("--delta 1 --checkpoint x", &["'--delta <X,..>'", "'--checkpoint <FILE>'"]);
-    fails("--seeds 1", &["'--seeds <N>'", "2..=1000"]);
+    fails("--seeds 1", &["'--seeds <N>'", "2..=100"]);
     fails("--seeds 2 --seed 18446744073709551615", &["there are no 2 seeds from"]);
     fails("--seeds 2 --specimens 0", &["--specimens cannot be 0"]);
     fails("--delta 1 --specimens 0", &["--specimens cannot be 0"]);
     fails("--delta 1,2,1.0", &["'1' for '--delta'", "once"]);
     fails("--delta 1,-2", &["'-2' for '--delta", "from 0 to 1000000"]);
+    fails("--delta -1", &["'-1' for '--delta <X,..>'", "from 0 to 1000000"]);
     fails("--delta 1,x", &["'x' for '--delta"]);
     fails("--seeds 2 --resume", &["there is no checkpoint cc.seed1.json.checkpoint"]);
     fails("--seeds 2 --plot x.txt", &["'x.txt' for '--plot'"]);

@@ -23,7 +23,7 @@ pub(super) fn read(section: Section<'_>, defaults: &Objective) -> Result<Objecti
         // Larger exponents would overflow; ten is all but the fairness of maximal minima.
         alpha: number("alpha", defaults.alpha, 10.0)?,
         beta: number("beta", defaults.beta, 10.0)?,
-        delta: number("delta", defaults.delta, 1e6)?,
+        delta: number("delta", defaults.delta, Objective::MAX_DELTA)?,
         loss_penalty: number("loss_penalty", defaults.loss_penalty, 1e6)?,
         throughput: Throughput::ALL[choice(
             "throughput",

@@ -7,7 +7,7 @@ use crate::pictures::Format;
 use crate::shell::{Failure, Printing};
 use crate::shipped;
 use crate::threads::Threads;
-use exm_design::SearchKind;
+use exm_design::{Objective, SearchKind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -43,11 +43,12 @@ pub(super) struct DesignArgs {
     pub(super) start: Option<PathBuf>,
     /// Design a table with each of N seeds, from --seed on, and keep the best
     #[arg(long, value_name = "N", help_heading = "Search", conflicts_with_all = ["checkpoint", "log"])]
-    #[arg(value_parser = clap::value_parser!(u64).range(2..=1000))]
+    #[arg(value_parser = clap::value_parser!(u64).range(2..=100))]
     pub(super) seeds: Option<u64>,
     /// Design a table for each of these weights of delay in place of the model's, such as 0.1,1,10
     #[arg(long, value_name = "X,..", help_heading = "Search", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["seeds", "checkpoint", "log"])]
+    #[arg(allow_negative_numbers = true, value_parser = delta)]
     pub(super) delta: Vec<f64>,
     /// Score the finished table on this many held-out networks; 0 for none
     #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Search")]
@@ -92,4 +93,10 @@ impl DesignArgs {
             None => self.design(model),
         }
     }
+}
+
+fn delta(text: &str) -> Result<f64, String> {
+    let most = Objective::MAX_DELTA;
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..=most).contains(number));
+    number.ok_or_else(|| format!("give a number from 0 to {most}"))
 }
