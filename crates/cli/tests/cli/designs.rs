@@ -191,6 +191,17 @@ fn a_finished_design_takes_no_further_step() {
     }
 }
 
+/// The command that was interrupted is repeated as it was, with --resume.
+#[test]
+fn a_design_that_started_from_a_table_is_resumed() {
+    let folder = folder("started");
+    let words = format!("{DESIGN} --start general-delta1");
+    folder.text(&format!("{words} -o cc.json --steps 1"));
+    folder.text(&format!("{words} -o cc.json --steps 2 --resume"));
+    folder.text(&format!("{words} -o whole.json --steps 2"));
+    assert_eq!(table(&folder, "cc.json"), table(&folder, "whole.json"));
+}
+
 #[test]
 fn a_table_is_designed_for_each_delta() {
     let folder = folder("deltas");
