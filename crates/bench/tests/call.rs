@@ -1,5 +1,5 @@
-//! A call beside a download, with and without a tunnel, in real time. Skipped, saying so, where this
-//! process may not make networks.
+//! A call beside a download, with and without a tunnel, in real time. Skipped if this process may
+//! not create networks.
 #![cfg(target_os = "linux")]
 
 use exm_bench::tunnel::{BenchPlan, Measured, Transport, measure};
@@ -42,9 +42,9 @@ fn show(name: &str, measured: &Measured) {
     }
 }
 
-/// On a synthetic link, shorter than it takes for the call without a tunnel to be at its worst.
+/// On a synthetic link, for less time than the call without a tunnel needs to reach its worst.
 #[test]
-fn a_call_is_spared_a_download() {
+fn a_tunnel_protects_a_call_from_a_download() {
     if !exm_testing::can_make_networks(&[]) {
         return;
     }

@@ -1,5 +1,5 @@
-//! Prints the licences of all that the program `exm` is linked from: name, version and licence of each
-//! crate, and the texts that come with it. The packages of `make dist` contain it.
+//! Prints the licences of everything that the program `exm` is linked from: name, version and licence
+//! of each crate, and the licence texts in it. The packages of `make dist` contain the output.
 //!
 //! `cargo run -p exm --example third_party TARGET`
 
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What cargo knows of the workspace and of what it is built from for `target`.
+/// Cargo's metadata of the workspace and of its dependencies for `target`.
 fn metadata(target: &str) -> Result<Value, Box<dyn Error>> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["metadata", "--format-version=1", "--locked", "--filter-platform", target];
@@ -45,8 +45,8 @@ fn metadata(target: &str) -> Result<Value, Box<dyn Error>> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// The identities of the packages that the program is linked from: its own, and all that they depend on
-/// other than for building and testing.
+/// The IDs of the packages that the program is linked from: its own, and all its dependencies except
+/// those for building and testing.
 fn used(metadata: &Value) -> BTreeSet<&str> {
     let packages = list(&metadata["packages"]);
     let program = packages.iter().find(|package| package["name"] == "exm");

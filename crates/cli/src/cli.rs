@@ -29,35 +29,34 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// The definition of the command line, with texts that flow to the width of the terminal.
+    /// The definition of the command line, with help texts that flow to the width of the terminal.
     pub(crate) fn definition() -> clap::Command {
         help::flowing(Cli::command())
     }
 
-    /// The command line that the program was given. Where it is wrong, or asks for help, the program
-    /// says so and ends here.
+    /// Parses the command line of the process. If it is wrong, or asks for help, prints that and exits.
     pub(crate) fn read() -> Cli {
         let words: Vec<OsString> = std::env::args_os().collect();
         match Cli::definition().try_get_matches_from(&words) {
             Ok(matches) => Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),
-            Err(error) => told(&words).unwrap_or(error).exit(),
+            Err(error) => printable_error(&words).unwrap_or(error).exit(),
         }
     }
 
-    /// Does what must be done before the process has threads.
+    /// Prepares the command before the process has threads.
     pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
         self.command.prepare()
     }
 
-    /// Does what was asked for.
+    /// Runs the command.
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.command.run()
     }
 }
 
-/// What is wrong with `words`, as it may be shown: what clap has styled can no longer be told from what
-/// the words bring along, so it is given words without control characters.
-fn told(words: &[OsString]) -> Option<clap::Error> {
+/// The error in `words` in a form that is safe to print: in clap's styled output, control characters of
+/// the arguments cannot be recognised, so it parses arguments without control characters.
+fn printable_error(words: &[OsString]) -> Option<clap::Error> {
     let shown = words.iter().map(|word| visible(&word.to_string_lossy()).into_owned());
     Cli::definition().try_get_matches_from(shown).err()
 }
@@ -96,7 +95,7 @@ mod tests {
         });
     }
 
-    /// A heading that a flattened group sets stays for what is declared after it.
+    /// The heading of a flattened group also applies to the options declared after it.
     #[test]
     fn options_stand_under_headings_of_their_own() {
         let headings = [

@@ -1,4 +1,4 @@
-//! What the program ends with.
+//! The exit codes of the program.
 
 #[cfg(target_os = "linux")]
 use exm_datagram::KeyError;
@@ -17,7 +17,7 @@ use std::io;
 
 /// The work failed.
 pub(crate) const FAILED: u8 = 1;
-/// What was asked for is not known, not there, or not possible.
+/// The request is invalid: something is unknown, missing or impossible.
 pub(crate) const USAGE: u8 = 2;
 /// The user interrupted it.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -28,17 +28,17 @@ Exit codes:
   0    the work is done
   1    it failed
   2    usage error: an unknown option, value or name, or an input file that does
-       not exist; also of what a scenario, experiment or model says or names
+       not exist; also for the contents of a scenario, experiment or model
   130  interrupted
-Commands that differ say so in their help.";
+Commands with other codes list them in their help.";
 
-/// What the program ends with after `error`.
+/// The exit code after `error`.
 pub(crate) fn of(error: &(dyn Error + 'static)) -> u8 {
     if is_usage(error) { USAGE } else { FAILED }
 }
 
-/// Whether `error` is in what was asked for: in a file that describes a network, which may name what is
-/// not there, or that a file to be read is not there.
+/// Whether `error` is in the request: in a file that describes a network, or a file to read that does
+/// not exist.
 fn is_usage(error: &(dyn Error + 'static)) -> bool {
     error.is::<FileError>()
         || error.is::<PlanError>()
@@ -51,7 +51,7 @@ fn is_usage(error: &(dyn Error + 'static)) -> bool {
         || of_reading(error).is_some_and(is_absent)
 }
 
-/// Whether `error` is that a key is looked for in a variable that is not set.
+/// Whether `error` is a missing environment variable of the key.
 fn is_of_no_key(error: &(dyn Error + 'static)) -> bool {
     #[cfg(target_os = "linux")]
     return matches!(error.downcast_ref(), Some(KeyError::Unset { .. }));
@@ -62,11 +62,11 @@ fn is_of_no_key(error: &(dyn Error + 'static)) -> bool {
     }
 }
 
-/// Whether `error` is that a network device is not there.
+/// Whether `error` is a missing network device.
 fn is_of_no_device(error: &(dyn Error + 'static)) -> bool {
     #[cfg(target_os = "linux")]
     {
-        /// What Linux says of a device that it does not have.
+        /// Linux's error for a missing device.
         const ENODEV: i32 = 19;
         let Some(NetError::Interface(OpenError::Socket { source, .. })) = error.downcast_ref()
         else {
@@ -81,7 +81,7 @@ fn is_of_no_device(error: &(dyn Error + 'static)) -> bool {
     }
 }
 
-/// What the system said of a file that was to be read, where `error` is that.
+/// The system's error about a file to read, if `error` is one.
 fn of_reading<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
     if let Some(LoadError::Read { source, .. }) = error.downcast_ref() {
         return Some(source);
@@ -110,12 +110,12 @@ fn of_reading<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
     None
 }
 
-/// What the program ends with where a file that was asked for cannot be read, as `error` says.
+/// The exit code if a requested file cannot be read because of `error`.
 pub(crate) fn of_input(error: &io::Error) -> u8 {
     if is_absent(error) { USAGE } else { FAILED }
 }
 
-/// Whether the system said that there is no such thing.
+/// Whether the system reported that something does not exist.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

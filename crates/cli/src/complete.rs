@@ -1,4 +1,4 @@
-//! What shells are offered where a name is typed: what there is to name, and files.
+//! Shell completion of names: known names, and files.
 
 use crate::{experiments, shipped, tables};
 use clap_complete::engine::{
@@ -10,11 +10,11 @@ use exm_sim::scenario::SPROUT_NAMES;
 use exm_trace::Synthetic;
 use std::ffi::OsStr;
 
-/// The variable by which the scripts of shells ask for completions, with the shell's name.
+/// The environment variable through which shell scripts request completions, with the shell's name.
 pub(crate) const VARIABLE: &str = "EXM_COMPLETE";
 
-/// Answers the script of a shell and ends the program, where one asks.
-pub(crate) fn answer() {
+/// Responds to a completion request of a shell script and exits, if there is one.
+pub(crate) fn complete_and_exit() {
     clap_complete::CompleteEnv::with_factory(crate::cli::Cli::definition)
         .var(VARIABLE)
         .bin("exm")
@@ -64,7 +64,7 @@ pub(crate) fn queues() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| starting(current, QueueKind::NAMES))
 }
 
-/// Those of one direction or of two, with a comma between them.
+/// Those of one direction or of two, separated by a comma.
 pub(crate) fn queue_pairs() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let before = current.to_str().and_then(|text| text.rsplit_once(','));
@@ -98,7 +98,7 @@ pub(crate) fn scenarios() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| shipped_or_toml(current, shipped::scenario_names()))
 }
 
-/// What a file may be begun from: models and scenarios.
+/// The files that can be templates: models and scenarios.
 pub(crate) fn templates() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         starting(current, shipped::model_names().into_iter().chain(shipped::scenario_names()))
@@ -121,7 +121,7 @@ fn controller_names() -> Vec<&'static str> {
     names.chain(tables::shipped_names()).collect()
 }
 
-/// Those of `names` that begin with what is typed.
+/// Those of `names` that begin with the typed text.
 fn starting(
     current: &OsStr,
     names: impl IntoIterator<Item = impl AsRef<str>>,
@@ -135,7 +135,7 @@ fn table_files(current: &OsStr) -> Vec<CompletionCandidate> {
     files(current, &["json", "dna"])
 }
 
-/// Files whose names end so, and folders on the way to them.
+/// Files with this extension, and folders on the way to them.
 fn files(current: &OsStr, endings: &'static [&str]) -> Vec<CompletionCandidate> {
     let is_one = |path: &std::path::Path| {
         path.extension().and_then(OsStr::to_str).is_some_and(|end| endings.contains(&end))

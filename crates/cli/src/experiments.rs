@@ -8,7 +8,7 @@ use exm_sim::controllers::AnyController;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Where the files that shipped experiments name are looked for.
+/// The folder in which files named by shipped experiments are searched.
 const FOLDER: &str = "experiments";
 
 /// The names of the experiments shipped in the program.
@@ -32,8 +32,8 @@ pub(crate) fn load(name: &str) -> Result<Experiment, Failure> {
     }
 }
 
-/// The plan of `experiment`. Each table is read once, however many networks it is put into, and what it
-/// was designed for is compared with the networks: the plan has the warnings.
+/// The plan of `experiment`. Each table is loaded once, however many networks use it, and its design
+/// range is compared with the networks: the plan has the warnings.
 pub(crate) fn plan(experiment: Experiment, options: &Options) -> Result<Plan, PlanError> {
     let mut ranges = DesignRanges::default();
     let mut known: BTreeMap<PathBuf, Result<AnyController, String>> = BTreeMap::new();
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_nearest() {
+    fn an_unknown_name_gets_the_nearest_one_suggested() {
         let error = load("thesis-3-44").unwrap_err().into_text();
         assert!(error.contains("did you mean \"thesis-3-4\"?"), "{error}");
         assert!(load("no/such.toml").unwrap_err().into_text().contains("cannot be read"));

@@ -1,8 +1,8 @@
 //! [`flowing`]: help texts that fit any width of the terminal.
 
-/// `command` and all below it, with the lines of each paragraph in its texts joined, so that clap
-/// breaks them where the terminal ends and nowhere else. Lines that begin with a space, such as those
-/// of examples, stay as they are.
+/// `command` and its subcommands, with the lines of each paragraph in their texts joined, so that
+/// clap wraps them at the width of the terminal and nowhere else. Lines that begin with a space, such
+/// as examples, stay unchanged.
 pub(crate) fn flowing(command: clap::Command) -> clap::Command {
     let after = command.get_after_help().map(|text| joined(&text.to_string()));
     let command = match after {
@@ -39,7 +39,8 @@ mod tests {
         assert_eq!(joined(text), expected);
     }
 
-    /// At each width, a line of prose ends where the next word has no room, or the paragraph ends.
+    /// At each width, a line of prose ends only where the next word does not fit, or the paragraph
+    /// ends.
     #[test]
     fn prose_fills_the_terminal_at_any_width() {
         let mut cli = crate::cli::Cli::definition();

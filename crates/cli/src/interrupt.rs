@@ -1,4 +1,4 @@
-//! What happens when the user interrupts: nothing is left half written.
+//! Interrupts by the user: no file is left half written.
 
 use crate::codes::INTERRUPTED;
 use crate::progress;
@@ -8,23 +8,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Files that are to be removed when the program ends before its time.
+/// Files to remove if the program exits early.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Whether the first interrupt only asks, and whether it has.
+/// Whether the first interrupt is only a request to stop, and whether it has happened.
 static HEEDED: AtomicBool = AtomicBool::new(false);
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the command itself answers interrupts.
+/// Whether the command handles interrupts itself.
 static HANDED_OVER: AtomicBool = AtomicBool::new(false);
 
-/// An interrupt so soon after another is the same: some programs pass it on to those they started, who have
-/// it from the terminal already.
+/// A second interrupt this soon after the first counts as the same: some programs forward it to their
+/// children, which have received it from the terminal already.
 pub(crate) const SAME: Duration = Duration::from_millis(500);
 
-/// Answers interrupts from now on.
+/// Installs the interrupt handler.
 pub(crate) fn watch() {
-    // Where the system refuses, an interrupt ends the program all the same, if less tidily.
+    // If the system refuses, an interrupt ends the program anyway, without cleaning up.
     let _ = ctrlc::set_handler(|| {
         if HANDED_OVER.load(Ordering::SeqCst) {
             return;
@@ -34,7 +34,7 @@ pub(crate) fn watch() {
         }
         let unfinished = unfinished();
         for path in unfinished.iter() {
-            // It may be complete by now, and have another name.
+            // It may be complete by now, and have its final name.
             let _ = std::fs::remove_file(path);
         }
         progress::after_bar(|| std::process::exit(i32::from(INTERRUPTED)));
@@ -57,7 +57,7 @@ fn is_first() -> bool {
     first.elapsed() < SAME
 }
 
-/// From now on the first interrupt only asks, see [`asked`]; the second ends the program.
+/// From now on the first interrupt only requests a stop, see [`asked`]; the second ends the program.
 pub(crate) fn heed() {
     HEEDED.store(true, Ordering::SeqCst);
 }
@@ -67,18 +67,18 @@ pub(crate) fn heed_no_more() {
     HEEDED.store(false, Ordering::SeqCst);
 }
 
-/// From now on the command answers interrupts itself: nothing is done about them here.
+/// From now on the command handles interrupts itself: nothing is done here.
 #[cfg(target_os = "linux")]
 pub(crate) fn hand_over() {
     HANDED_OVER.store(true, Ordering::SeqCst);
 }
 
-/// Whether the user has interrupted what [`heed`]s it.
+/// Whether the user has interrupted a command that called [`heed`].
 pub(crate) fn asked() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
-/// Makes something of files, and removes those that `paths` tells if the program is interrupted.
+/// Runs `make`, which creates files, and removes those that `paths` returns if the program is interrupted.
 /// They may be finished or removed meanwhile.
 pub(crate) fn remove_if_interrupted<T, E>(
     make: impl FnOnce() -> Result<T, E>,
@@ -90,7 +90,7 @@ pub(crate) fn remove_if_interrupted<T, E>(
     Ok(made)
 }
 
-/// Does `work`, which is short, before any interrupt takes effect.
+/// Runs `work`, which is short, before any interrupt takes effect.
 pub(crate) fn shielded<T>(work: impl FnOnce() -> T) -> T {
     let _guard = unfinished();
     work()

@@ -1,7 +1,7 @@
-//! The command `exm`: glue over the crates beside this one.
+//! The command `exm`: a thin layer over the crates beside this one.
 //!
-//! A command is one file in `commands` and one line in the list there. It ends with 0 where it did
-//! its work, else with one of [`codes`].
+//! A command is one file in `commands` and one line in the list there. Its exit code is 0 on
+//! success, otherwise one of [`codes`].
 
 mod cli;
 mod codes;
@@ -27,7 +27,7 @@ mod visible;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    complete::answer();
+    complete::complete_and_exit();
     let mut cli = cli::Cli::read();
     if let Err(failure) = cli.prepare() {
         return failure.report();

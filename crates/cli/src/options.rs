@@ -1,5 +1,5 @@
-//! Options that stand for a file: they are read as the text they stand for, so that a quantity is
-//! written in one way everywhere, and what is wrong with it is told of the option.
+//! Options that are parsed as the equivalent text of a file, so that a quantity is written in the
+//! same way everywhere, with errors that name the option.
 
 use crate::shell::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -12,39 +12,39 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::Path;
 
-/// How much may wait at the link unless given, in every command that simulates.
+/// The default queue limit in every command that simulates.
 pub(crate) const DEFAULT_BUFFER: &str = "1000 packets";
 
-/// The queue discipline unless given.
+/// The default queue discipline.
 pub(crate) const DEFAULT_QUEUE: &str = "drop-tail";
-/// The probability of random loss unless given.
+/// The default probability of random loss.
 pub(crate) const DEFAULT_LOSS: &str = "0";
-/// How long a flow lasts unless given.
+/// The default length of a flow.
 pub(crate) const DEFAULT_ON: &str = "always";
-/// How much time is simulated unless given, as in the papers.
+/// The default simulated time, as in the papers.
 pub(crate) const DEFAULT_DURATION: Span = Span::from_secs(100);
-/// The seed unless given.
+/// The default seed.
 pub(crate) const DEFAULT_SEED: u64 = 1;
 
-/// The key of a scenario's link that `text` is the value of: a rate, or the file or name of a trace.
-/// What begins as a number is meant for a rate, unless it is one of these.
+/// The key of a scenario's link for the value `text`: a rate, or the file or name of a trace. Text
+/// that begins as a number is taken for a rate, unless it is one of these names.
 pub(crate) fn service_key(text: &str) -> &'static str {
     let begins_as_number = text.starts_with(|c: char| c.is_ascii_digit());
     let is_trace = is_synthetic(text) || Path::new(text).exists();
     if text.parse::<Rate>().is_ok() || (begins_as_number && !is_trace) { "rate" } else { "trace" }
 }
 
-/// Reads a queue, as a scenario has it.
+/// Parses a queue, as in a scenario.
 pub(crate) fn queue(text: &str) -> Result<QueueKind, GrammarError> {
     exm_grammar::queue(text)
 }
 
-/// Reads the name of a host.
+/// Parses the name of a host.
 pub(crate) fn host() -> impl TypedValueParser<Value = Host> {
     PossibleValuesParser::new(Host::NAMES).map(|name| Host::named(&name).unwrap_or_default())
 }
 
-/// What a run was made with, by the names of its options.
+/// The options of a run, by name.
 #[derive(Debug)]
 pub(crate) struct Setup(Vec<Setting>);
 
@@ -61,12 +61,12 @@ impl Setup {
         Setup(Vec::new())
     }
 
-    /// Adds what has no default.
+    /// Adds an option without a default.
     pub(crate) fn given(&mut self, name: &'static str, value: impl fmt::Display) {
         self.0.push(Setting { name, value: value.to_string(), is_default: false });
     }
 
-    /// Adds what is `default` unless given.
+    /// Adds an option whose default is `default`.
     pub(crate) fn usually(
         &mut self,
         name: &'static str,
@@ -86,10 +86,10 @@ impl Serialize for Setup {
     }
 }
 
-/// How wide the lines of a setup are.
+/// The width of the lines of a setup.
 const WIDTH: usize = 100;
 
-/// As lines such as "link 15 Mbps, buffer 1000 packets*, host tcp* (* default)".
+/// Prints lines such as "link 15 Mbps, buffer 1000 packets*, host tcp* (* default)".
 impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words: Vec<String> = Vec::new();
@@ -130,7 +130,7 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Lines that no option is to blame for.
+    /// Adds lines that belong to no option.
     pub(crate) fn line(&mut self, text: &str) {
         for line in text.lines() {
             self.text += line;
@@ -139,7 +139,7 @@ impl Text {
         }
     }
 
-    /// The line of `key`, whose value stands for that of `option`.
+    /// Adds the line of `key`, whose value is that of `option`.
     pub(crate) fn option(&mut self, option: &'static str, key: &str, value: &str) {
         // The escapes of JSON are TOML's, too.
         let quoted = serde_json::Value::from(value).to_string();
@@ -152,7 +152,7 @@ impl Text {
         &self.text
     }
 
-    /// Tells the `problem` in this line, counted from 1 on, of the option it is about.
+    /// Reports the `problem` in this line, counted from 1, as one of its option.
     pub(crate) fn failure(&self, line: Option<usize>, problem: &str) -> Failure {
         let option = line.and_then(|line| self.options.get(line.checked_sub(1)?));
         match option {
@@ -164,7 +164,7 @@ impl Text {
     }
 }
 
-/// The name of a controller without the folder and the kind of its file.
+/// The name of a controller without the folder and the extension of its file.
 pub(crate) fn short_name(cc: &str) -> String {
     let path = Path::new(cc);
     let is_file = path.extension().is_some_and(|e| e == "json" || e == "dna");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_as_a_number_is_meant_for_a_rate() {
+    fn text_that_begins_as_a_number_is_a_rate() {
         for (text, key) in
             [("5Mbps", "rate"), ("5Mbs", "rate"), ("5g", "trace"), ("lte, seed 2", "trace")]
         {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_are_those_of_options() {
+    fn problems_name_the_option() {
         let mut text = Text::default();
         text.line("[link]");
         text.option("--link", "rate", "fast");

@@ -1,27 +1,27 @@
-//! The files that commands write: which may be written, and how.
+//! Output files: which may be written, and how.
 
 use crate::interrupt;
 use crate::shell::{Failure, write_out};
 use exm_store::write_atomically;
 use std::path::Path;
 
-/// Whether `output` is the standard output, written `-`. Summaries are then left out.
+/// Whether `output` is standard output, written `-`. Summaries are then left out.
 pub(crate) fn is_stdout(output: &Path) -> bool {
     output == Path::new("-")
 }
 
-/// As [`check_output`], of a command's only output, which may be the standard output.
+/// As [`check_output`], for a command's only output, which may be standard output.
 pub(crate) fn check_only_output(path: &Path, others: &[&Path], force: bool) -> Result<(), Failure> {
     if is_stdout(path) { Ok(()) } else { check_output(path, others, force) }
 }
 
-/// Writes `bytes` to the file or the standard output.
+/// Writes `bytes` to the file or to standard output.
 pub(crate) fn write_output(output: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if is_stdout(output) { write_out(bytes) } else { write_file(output, bytes) }
 }
 
-/// Refuses to write `path` where something would be lost, see [`exm_store::check_output`]: `others` are
-/// the files that the command reads or writes besides, `force` is its `--force`.
+/// Rejects writing `path` if something would be lost, see [`exm_store::check_output`]: `others` are the
+/// command's inputs and other outputs, `force` is its `--force`.
 pub(crate) fn check_output(path: &Path, others: &[&Path], force: bool) -> Result<(), Failure> {
     if is_stdout(path) {
         let problem = "this cannot be written to the standard output: name a file";
@@ -37,7 +37,7 @@ pub(crate) fn check_output(path: &Path, others: &[&Path], force: bool) -> Result
     })
 }
 
-/// Writes a whole file or none, whatever the user interrupts.
+/// Writes a file completely or not at all, also if the user interrupts.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     interrupt::shielded(|| write_atomically(path, bytes))
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))

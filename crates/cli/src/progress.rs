@@ -1,5 +1,5 @@
-//! A bar that tells how far a long computation is and how long it will still take; and what else is
-//! written to the terminal while a bar is on it.
+//! A progress bar with an estimate of the remaining time, and writing to the terminal while there
+//! is a bar on it.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -7,25 +7,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What is done sooner needs no bar.
+/// Work that is done sooner shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The bar on the terminal, where there is one.
+/// The bar on the terminal, if any.
 static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// `bar` is about to be drawn on the terminal.
+/// Registers `bar`, which is about to be drawn on the terminal.
 pub(crate) fn shown(bar: &ProgressBar) {
     *on_terminal() = Some(bar.clone());
 }
 
-/// Takes `bar` away from the terminal for good.
+/// Removes `bar` from the terminal.
 pub(crate) fn take_away(bar: &ProgressBar) {
     let mut shown = on_terminal();
     bar.finish_and_clear();
     *shown = None;
 }
 
-/// Does `work`, which writes to the terminal, with the bar out of its way.
+/// Runs `work`, which writes to the terminal, with the bar hidden.
 pub(crate) fn beside_bar<T>(work: impl FnOnce() -> T) -> T {
     match on_terminal().as_ref() {
         Some(bar) => bar.suspend(work),
@@ -33,7 +33,7 @@ pub(crate) fn beside_bar<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Does `work`, which ends the program, when the bar is gone for good.
+/// Runs `work`, which ends the program, with the bar removed.
 pub(crate) fn after_bar<T>(work: impl FnOnce() -> T) -> T {
     // While this is held no other bar appears.
     let mut shown = on_terminal();
@@ -47,7 +47,7 @@ fn on_terminal() -> MutexGuard<'static, Option<ProgressBar>> {
     SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A bar on the standard error, where that is a terminal and the work takes long.
+/// A progress bar on standard error, if that is a terminal and the work takes long.
 pub(crate) struct Progress {
     bar: ProgressBar,
     /// Whether it may be shown and is not yet.
@@ -55,7 +55,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// The progress of work that takes `steps`.
+    /// The progress of `steps` steps of work.
     pub(crate) fn new(steps: u64) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{bar:40} {percent:>3} %, {eta} left");
@@ -63,7 +63,7 @@ impl Progress {
         Progress { bar, waiting: AtomicBool::new(std::io::stderr().is_terminal()) }
     }
 
-    /// So many steps more are done.
+    /// This many more steps are done.
     pub(crate) fn advance(&self, steps: u64) {
         self.bar.inc(steps);
         let due = self.waiting.load(Ordering::Relaxed) && self.bar.elapsed() > PATIENCE;
@@ -73,7 +73,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         take_away(&self.bar);
     }

@@ -1,4 +1,4 @@
-//! Warnings where a rule table runs on networks that it was not designed for.
+//! Warnings if a rule table runs on networks outside its design range.
 
 use crate::tables;
 use exm_design::{Conditions, Model, OutOfRange};
@@ -10,24 +10,25 @@ use exm_table::TableFile;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The model that the table in `file` was designed for, where the file has one that can be read.
+/// The model that the table in `file` was designed for, if the file has one that can be parsed.
 pub(crate) fn model_of(file: &TableFile) -> Option<Model> {
     Model::parse(file.provenance.model.as_deref()?, "the table's model").ok()
 }
 
-/// What tables were designed for, by the name that a scenario or a command line gives them.
+/// The design ranges of tables, by their names in scenarios and on command lines.
 #[derive(Debug, Default)]
 pub(crate) struct DesignRanges(BTreeMap<String, Conditions>);
 
 impl DesignRanges {
-    /// Remembers what the table `name` was designed for, as far as its `file` tells.
+    /// Adds the design range of the table `name`, if its `file` has one.
     pub(crate) fn note(&mut self, name: &str, file: &TableFile) {
         if let Some(model) = model_of(file) {
             self.0.insert(name.to_owned(), Conditions::of_model(&model));
         }
     }
 
-    /// The RemyCC of the table `name`, or at `path` if it is that of a file; its design is remembered.
+    /// The RemyCC of the table `name`, or at `path` if it is that of a file; its design range is
+    /// added.
     pub(crate) fn controller(&mut self, name: &str, path: &Path) -> Result<AnyController, String> {
         let file = tables::for_controller(name, path)?;
         self.note(name, &file);
@@ -55,7 +56,7 @@ impl DesignRanges {
         self.lines(|name| met.get(name).copied())
     }
 
-    /// As [`DesignRanges::warnings`], of tables that all meet the networks of `model`.
+    /// As [`DesignRanges::warnings`], for tables that are all run on the networks of `model`.
     pub(crate) fn warnings_on(&self, model: &Model) -> Vec<String> {
         let met = Conditions::of_model(model);
         self.lines(|_| Some(met))
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_out_of_its_range_is_told_in_one_line() {
+    fn a_table_out_of_its_range_is_reported_in_one_line() {
         let coexist = warnings("100 Mbps", 2, "coexist");
         let rate = "outside the design range of coexist: rate 100 Mbps (designed for 10..20 Mbps)";
         assert_eq!(coexist, [rate]);

@@ -1,4 +1,4 @@
-//! What all commands share: how results are printed and how failures are told.
+//! What all commands share: printing results and reporting failures.
 
 use crate::codes::{self, FAILED, USAGE};
 use crate::visible::{visible, visible_json};
@@ -8,12 +8,12 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// What was asked for could not be done.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
     message: String,
-    /// The way out, where the message does not tell it.
+    /// The remedy, if the message does not contain it.
     tip: Option<String>,
 }
 
@@ -23,18 +23,18 @@ impl Failure {
         Failure { code: FAILED, message: message.into(), tip: None }
     }
 
-    /// What was asked for is not known, not there or not possible.
+    /// The request is invalid: something is unknown, missing or impossible.
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
         let tip = Some("for more information, try '--help'".to_owned());
         Failure { code: USAGE, message: message.into(), tip }
     }
 
-    /// As clap says it of the values that it checks itself.
+    /// In clap's wording for values that it checks itself.
     pub(crate) fn invalid_value(value: &str, option: &str, problem: &str) -> Failure {
         Failure::usage(format!("invalid value '{value}' for '{option}': {problem}"))
     }
 
-    /// Tells the way out as well.
+    /// Adds a remedy.
     pub(crate) fn with_tip(self, tip: impl Into<String>) -> Failure {
         Failure { tip: Some(tip.into()), ..self }
     }
@@ -44,16 +44,16 @@ impl Failure {
         Failure { code, ..self }
     }
 
-    /// The message and the way out, as one text.
+    /// The message and the remedy, as one text.
     pub(crate) fn into_text(self) -> String {
         match self.tip {
-            // A question is a way out already.
+            // A question ("did you mean") is a remedy already.
             Some(tip) if !self.message.ends_with('?') => format!("{}; {tip}", self.message),
             _ => self.message,
         }
     }
 
-    /// Tells the user, and what the program ends with.
+    /// Prints the failure, and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let (red, green) =
             (AnsiColor::Red.on_default().bold(), AnsiColor::Green.on_default().bold());
@@ -61,7 +61,7 @@ impl Failure {
         if let Some(tip) = self.tip {
             text.push_str(&format!("  {green}tip:{green:#} {}\n", visible(&tip)));
         }
-        // Where even that cannot be written, the code must do.
+        // If even that cannot be written, only the exit code remains.
         let _ = anstream::stderr().write_all(text.as_bytes());
         ExitCode::from(self.code)
     }
@@ -94,8 +94,8 @@ impl Printing {
         self.print_either(|| result.to_string(), || json(result, None))
     }
 
-    /// The same, with a line for each of the `warnings`: before the text, on the standard error, or
-    /// in the JSON.
+    /// The same, with a line for each of the `warnings`: before the text, on standard error, or in the
+    /// JSON.
     pub(crate) fn print_warned(
         self,
         result: &(impl Serialize + Display),
@@ -107,7 +107,7 @@ impl Printing {
         self.print_either(|| result.to_string(), || json(result, Some(warnings)))
     }
 
-    /// Prints one of two texts, each whole lines.
+    /// Prints one of two texts, each of whole lines.
     pub(crate) fn print_either(
         self,
         text: impl FnOnce() -> String,
@@ -117,12 +117,12 @@ impl Printing {
     }
 }
 
-/// What every result in JSON begins with. Those that depend on a seed or on a host tell these, too.
+/// The common fields of every result in JSON. Results that depend on a seed or a host have these, too.
 #[derive(Serialize)]
 struct Envelope<'a, T> {
     version: &'static str,
     command: String,
-    /// Only of commands that may warn.
+    /// Only for commands that may warn.
     #[serde(skip_serializing_if = "Option::is_none")]
     warnings: Option<&'a [String]>,
     #[serde(flatten)]
@@ -139,7 +139,7 @@ pub(crate) fn json(
     Ok(serde_json::to_string_pretty(&envelope)? + "\n")
 }
 
-/// Prints `text`, whole lines for people to read.
+/// Prints `text`, whole lines for people.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     write_out(visible(text).as_bytes())
 }
@@ -149,7 +149,7 @@ pub(crate) fn print_json(text: &str) -> Result<(), Failure> {
     write_out(visible_json(text).as_bytes())
 }
 
-/// Writes data for programs, as it is, to the standard output. A reader that has seen enough is no failure.
+/// Writes data for programs unmodified to standard output. A reader that closes the pipe is not a failure.
 pub(crate) fn write_out(output: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(output).and_then(|()| stdout.flush()) {
@@ -160,36 +160,37 @@ pub(crate) fn write_out(output: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Writes `text`, whole lines for people to read, beside the result.
+/// Writes `text`, whole lines for people, to standard error.
 pub(crate) fn tell(text: &str) {
-    // What cannot be shown is not worth failing for.
+    // A failure to write is ignored.
     let _ = io::stderr().write_all(visible(text).as_bytes());
 }
 
-/// Tells the user something beside the result.
+/// Prints a note beside the result.
 pub(crate) fn note(text: &str) {
     remark("note", text);
 }
 
-/// Tells the user what may make the result other than expected.
+/// Prints a warning about something that may make the result other than expected.
 pub(crate) fn warn(text: &str) {
     remark("warning", text);
 }
 
 fn remark(kind: &str, text: &str) {
     let style = AnsiColor::Yellow.on_default().bold();
-    // A remark that cannot be written is not worth failing for.
+    // A failure to write is ignored.
     let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {}", visible(text));
 }
 
-/// The command as typed, for files to tell where they come from.
+/// The command as typed, for the headers of files.
 pub(crate) fn command_line() -> String {
     let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("exm".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// `word` as a shell would have to be given it, on one line: comments in files name commands. Control
-/// characters are written as bash, zsh and POSIX.1-2024 read them, `$'\n'`.
+/// `word` quoted for a shell, on one line, since comments in files contain commands. Control characters are
+/// written as bash, zsh and POSIX.1-2024 read them, `$'
+/// '`.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=,:+%@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -199,7 +200,7 @@ pub(crate) fn quoted(word: &str) -> String {
             '\n' => r"\n".to_owned(),
             '\t' => r"\t".to_owned(),
             '\'' | '\\' => format!(r"\{c}"),
-            // Of C1's characters in UTF-8, too: the bytes, three octal digits each.
+            // The C1 control characters in UTF-8, too: their bytes, three octal digits each.
             c if c.is_control() => {
                 c.to_string().bytes().map(|byte| format!(r"\{byte:03o}")).collect()
             }
@@ -222,7 +223,7 @@ mod tests {
         assert_eq!(quoted, ["simulate", "'exp 5 s'", "''", r"'it'\''s'", "1%", "a,b"]);
     }
 
-    /// A comment in a file stays on its line, and no terminal is steered by it.
+    /// A command in a comment stays on its line, and cannot control a terminal.
     #[test]
     fn control_characters_are_quoted_on_one_line() {
         assert_eq!(quoted("a\nb\t'c\\'"), r"$'a\nb\t\'c\\\''");

@@ -1,4 +1,4 @@
-//! Models and scenarios, by the path of a file or by the name of one shipped in the program.
+//! Models and scenarios, by the path of a file or the name of one shipped in the program.
 
 use crate::shell::Failure;
 use exm_design::{Model, shipped};
@@ -37,8 +37,8 @@ pub(crate) fn scenario(name: &Path) -> Result<Scenario, Failure> {
     }
 }
 
-/// The name of a shipped `what`, one of `shipped`, where `name` is that and no file's; none where it is to
-/// be read as a file.
+/// The name of a shipped `what`, one of `shipped`, if `name` is one and not a file's; none if it is to be
+/// read as a file.
 fn shipped_name<'a>(
     name: &'a Path,
     what: &str,
@@ -60,8 +60,8 @@ fn shipped_name<'a>(
     }
 }
 
-/// Whether `name` is that of a file: there is one, it has a folder, or it ends as a file's name does. A
-/// version is no such ending: "general-delta0.1".
+/// Whether `name` is that of a file: one exists, it has a folder, or it has an extension. A version is not
+/// an extension: "general-delta0.1".
 pub(crate) fn is_file_name(name: &Path) -> bool {
     let is_ending = |end: &OsStr| !end.to_string_lossy().starts_with(char::is_numeric);
     let has_folder = name.to_string_lossy().contains(['/', '\\']);
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_files_are_told_apart() {
+    fn names_and_files_are_distinguished() {
         assert!(model(Path::new("general-delta0.1")).is_ok());
         assert!(scenario(Path::new("parking-lot")).is_ok());
         let error = model(Path::new("general-delta0.2")).unwrap_err().into_text();

@@ -1,4 +1,4 @@
-//! Rule tables, by the path of a file or by the name of one shipped in the program.
+//! Rule tables, by the path of a file or the name of one shipped in the program.
 
 use crate::codes;
 use crate::shell::Failure;
@@ -26,20 +26,20 @@ pub(crate) fn load(name: &Path) -> Result<TableFile, Failure> {
     load_from(name, name, &Wanted::table(SHIPPED))
 }
 
-/// As [`load`], where the name may be meant for that of a controller.
+/// As [`load`], if the name may be meant for a controller.
 pub(crate) fn load_contender(name: &str) -> Result<TableFile, Failure> {
     load_from(Path::new(name), Path::new(name), &Wanted::controller(SHIPPED))
 }
 
-/// The table that a scenario calls `name`, which is at `path` if it is a file's name.
+/// The table that a scenario calls `name`, which is at `path` if it is the name of a file.
 pub(crate) fn for_controller(name: &str, path: &Path) -> Result<TableFile, String> {
     load_from(Path::new(name), path, &Wanted::controller(SHIPPED)).map_err(Failure::into_text)
 }
 
-/// What a name may be that of.
+/// What a name may stand for.
 struct Wanted {
     shipped: Shipped,
-    /// What else it may be, and needs no table.
+    /// Its other possible meaning, which needs no table.
     others: Vec<&'static str>,
 }
 
@@ -57,8 +57,8 @@ impl Wanted {
         self.others.iter().copied().chain(self.shipped.iter().map(|&(name, _)| name)).collect()
     }
 
-    /// What is wrong with `name`, which is no known one, and nothing is at `path`; nothing where it
-    /// may be the name of a file.
+    /// The failure for `name`, which is unknown, with nothing at `path`; none if it may be the name
+    /// of a file.
     fn unknown(&self, name: &str, path: &Path) -> Option<Failure> {
         if let Some(problem) = self.wrong_scheme(name, path) {
             return Some(Failure::usage(problem));
@@ -77,7 +77,7 @@ impl Wanted {
         }))
     }
 
-    /// What is wrong with `name` where it is meant for CONTROLLER/QUEUE.
+    /// The failure for `name` as CONTROLLER/QUEUE.
     fn wrong_scheme(&self, name: &str, path: &Path) -> Option<String> {
         let (controller, queue) = name.rsplit_once('/')?;
         if path.parent().is_some_and(Path::is_dir) {
@@ -122,7 +122,7 @@ impl Wanted {
     }
 }
 
-/// The table called `name`, which is at `path` if it is a file's name.
+/// The table called `name`, which is at `path` if it is the name of a file.
 fn load_from(name: &Path, path: &Path, wanted: &Wanted) -> Result<TableFile, Failure> {
     let error = match TableFile::load(path) {
         Ok(file) => return Ok(file),
@@ -153,7 +153,7 @@ fn parse(name: &str, text: &str) -> Result<TableFile, Failure> {
         .map_err(|error| Failure::new(format!("the shipped table {name} is damaged: {error}")))
 }
 
-/// What to give instead of `name`, which is neither a file nor shipped.
+/// The remedy for `name`, which is neither a file nor shipped.
 fn remedy(name: &str, shipped_tables: Shipped) -> String {
     let names: Vec<&str> = shipped_tables.iter().map(|&(name, _)| name).collect();
     if names.is_empty() {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn without_shipped_tables_a_path_is_asked_for() {
+    fn without_shipped_tables_a_path_is_required() {
         let name = Path::new("general");
         let error = load_from(name, name, &Wanted::table(&[])).unwrap_err().into_text();
         assert!(error.starts_with("cannot read general: "), "{error}");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_a_scheme_that_is_unknown_is_named() {
+    fn an_unknown_part_of_a_scheme_is_named() {
         let load = |name: &str| for_controller(name, Path::new(name)).unwrap_err();
         for (name, expected) in [
             ("amid", "there is no controller \"amid\": did you mean \"aimd\"?"),

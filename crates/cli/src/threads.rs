@@ -1,11 +1,11 @@
-//! [`Threads`]: how many threads a command works on.
+//! [`Threads`]: the number of threads of a command.
 
 use crate::shell::Failure;
 
 /// The option of the commands that compute on several threads.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Threads {
-    /// Work on at most this many threads at once [default: one for each core]
+    /// The maximum number of threads [default: one for each core]
     ///
     /// Results are the same on any number of threads.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

@@ -1,10 +1,11 @@
-//! The filter that text for people passes as it leaves the program. Names of files, excerpts of them and
-//! titles are written by others: what in them would steer a terminal is shown instead of obeyed.
+//! The filter for text that the program prints for people. Names of files, excerpts of them and titles
+//! are written by others: control sequences in them are shown instead of executed.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// `text` with all that would steer a terminal shown as `\x1b` or `\u{202e}`; lines and tabs remain.
+/// `text` with everything that would control a terminal shown as `\x1b` or `\u{202e}`; line breaks and
+/// tabs remain.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, |out, letter| match u32::from(letter) {
         code @ ..=0xff => write!(out, "\\x{code:02x}"),
@@ -12,8 +13,8 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The same of a text in JSON, by escapes of JSON: its encoder leaves DEL and all beyond ASCII as they
-/// are, and they stand nowhere but in strings.
+/// The same for a text in JSON, with JSON escapes: its encoder leaves DEL and everything beyond ASCII
+/// unchanged, and they occur only in strings.
 pub(crate) fn visible_json(text: &str) -> Cow<'_, str> {
     replaced(text, |out, letter| write!(out, "\\u{:04x}", u32::from(letter)))
 }
@@ -31,8 +32,8 @@ fn replaced(text: &str, escape: impl Fn(&mut String, char) -> std::fmt::Result) 
     Cow::Owned(out)
 }
 
-/// Whether a terminal acts on `letter`: the control characters, C1 too, and those that turn the direction
-/// of writing (Unicode's property Bidi_Control) or break lines.
+/// Whether a terminal acts on `letter`: control characters, including C1, and those that change the
+/// direction of writing (Unicode's property Bidi_Control) or break lines.
 fn steers(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_a_terminal_is_shown() {
+    fn control_characters_are_shown() {
         let hostile = "a\u{1b}[2J\u{7}\r\u{7f}\u{9b}1m\u{202e}b\u{2066}\u{200f}\u{61c}\u{2028}";
         let shown = r"a\x1b[2J\x07\x0d\x7f\x9b1m\u{202e}b\u{2066}\u{200f}\u{61c}\u{2028}";
         assert_eq!(visible(hostile), shown);
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_remains() {
+    fn other_characters_are_unchanged() {
         let text = "┌ 15 Mbps, 95 % ▁▂█ ±∞\tüñ 日本\u{200d}\n";
         assert!(matches!(visible(text), Cow::Borrowed(same) if same == text));
     }

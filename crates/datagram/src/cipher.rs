@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_authentic_is_not_shown() {
+    fn unauthentic_plaintext_is_zeroed() {
         let cipher = Cipher::new(&Key::from_bytes([7; 16]));
         let mut text = *b"some text of more than one block";
         let tag = cipher.seal(1, &mut text).expect("short enough");

@@ -126,7 +126,7 @@ impl Key {
         let place = || place.to_owned();
         let mut text = Zeroizing::new(Vec::with_capacity(LONGEST as usize));
         let mut byte = [0];
-        // Byte by byte: what follows the line belongs to others.
+        // Byte by byte: what follows the line belongs to other readers.
         while text.len() < LONGEST as usize {
             match input.read(&mut byte) {
                 Ok(0) => break,
@@ -163,7 +163,7 @@ impl Key {
         written.map_err(|source| KeyError::Write { place, source })
     }
 
-    /// Its text of 22 characters. Whoever knows it can read and forge the session.
+    /// Its text of 22 characters. Anyone who knows it can read and forge the session.
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut buffer = Zeroizing::new([0; CHARACTERS]);
         let text = Base64Unpadded::encode(&self.0, &mut *buffer).expect("as long as a key's text");
@@ -224,7 +224,7 @@ mod tests {
             "",
             "AAECAwQFBgcICQoLDA0OD",
             "AAECAwQFBgcICQoLDA0ODw==",
-            // The same bytes, were the last four bits not looked at.
+            // The same bytes if the last four bits were ignored.
             "AAECAwQFBgcICQoLDA0ODx",
             "AAECAwQFBgcICQoLDA0OD_",
             " AAECAwQFBgcICQoLDA0ODw",

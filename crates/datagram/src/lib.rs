@@ -6,14 +6,14 @@
 //! wire-compatible with mosh's.
 //!
 //! Two ends share a [`Key`]. Each has a [`Session`], which seals datagrams to send and opens received ones, and
-//! which neither reads a clock nor owns a socket. [`Roaming`] tells a server its client's address. Sockets, port
-//! hopping and the handshake that makes session keys are in `exm_endpoint`.
+//! which neither reads a clock nor owns a socket. [`Roaming`] determines the address of a server's client.
+//! Sockets, port hopping and the handshake that makes session keys are in `exm_endpoint`.
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 8 | direction (1 bit: 0 to the server, 1 to the client), sequence number (63 bits) |
 //! | 2 | timestamp in milliseconds, modulo 2^16; from here on encrypted |
-//! | 2 | timestamp reply: the newest timestamp heard, plus the time it was held; 0xffff for none |
+//! | 2 | timestamp reply: the newest timestamp received, plus the time it was held; 0xffff for none |
 //! | any | payload |
 //! | 16 | authentication tag |
 //!

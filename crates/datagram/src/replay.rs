@@ -17,7 +17,7 @@ pub enum Freshness {
     Late,
     /// Received before.
     Replayed,
-    /// Too far behind the highest to tell.
+    /// Too far behind the highest to be classified.
     TooOld,
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn tells_new_from_old() {
+    fn distinguishes_new_from_old() {
         let mut window = ReplayWindow::new();
         assert_eq!((window.highest(), window.look(0)), (None, Freshness::Newest));
         window.mark(0);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     proptest! {
-        /// It is what a plain set would be, for numbers that come near one another and far apart.
+        /// It behaves as a plain set would, for numbers near each other and far apart.
         #[test]
         fn agrees_with_a_plain_set(
             start in prop_oneof![Just(0u64), any::<u64>()],

@@ -22,12 +22,12 @@ const MAX_CANDIDATES: usize = 4;
 ///
 /// Validation takes one round trip and no field on the wire. A challenge is a datagram whose timestamp is
 /// shifted by a random [`Mark`]; the peer echoes it like all timestamps, authenticated and encrypted. So an
-/// unmodified mosh client answers as well. Until then:
+/// unmodified mosh client responds as well. Until then:
 /// - all other datagrams go to the last validated address, so nothing has to be undone if the new address does
-///   not answer;
-/// - a new address is sent challenges only: one at once, and another when more arrives from there, but no sooner
-///   than a retransmission could be due or the last challenge can no longer be echoed; and at most three times
-///   the bytes received from it;
+///   not respond;
+/// - a new address is sent challenges only: one at once, and another when more arrives from there, but no
+///   sooner than a retransmission could be due or the last challenge can no longer be echoed; and at most three
+///   times the bytes received from it;
 /// - at most four new addresses are kept, each for at most 5 s, the longest RTT that timestamps can express.
 ///
 /// An attacker who can both deliver the challenge to the client and overtake its echo passes for a new path
@@ -38,7 +38,7 @@ pub struct Roaming {
     follows: bool,
     peer: Option<SocketAddr>,
     moves: u64,
-    /// Unvalidated addresses; the one that was heard from last comes last.
+    /// Unvalidated addresses; the most recently active one is last.
     candidates: Vec<Candidate>,
     /// Whether the newest datagram came from that one.
     is_elsewhere: bool,

@@ -7,7 +7,7 @@ use exm_units::Span;
 pub(crate) const SHORTEST: Span = Span::from_millis(50);
 /// The greatest timeout, which also applies before the first sample (RFC 6298, rule 2.1).
 const LONGEST: Span = Span::from_millis(1000);
-/// Samples from here on are ignored: the far end was suspended, or the 16-bit timestamp has wrapped.
+/// Larger samples are ignored: the far end was suspended, or the 16-bit timestamp has wrapped.
 pub(crate) const IGNORED: Span = Span::from_millis(5000);
 
 /// The smoothed RTT and its variation (RFC 6298, section 2).
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_ignored() {
+    fn impossible_samples_are_ignored() {
         let mut estimate = RttEstimate::new();
         assert!(!estimate.measure(ms(5000)) && !estimate.measure(Span::MAX));
         assert_eq!(estimate.srtt(), None);

@@ -18,7 +18,7 @@ const LONGEST: usize = 65_507 - OVERHEAD;
 
 /// The bit of the nonce that states the direction of the datagram.
 const TO_CLIENT: u64 = 1 << 63;
-/// The value for no timestamp. A sender whose clock shows this sends zero.
+/// The value that means no timestamp. A sender whose clock shows this value sends zero.
 const NO_TIME: u16 = u16::MAX;
 /// A timestamp that was held for longer is not echoed: such an RTT means little (mosh paper, section 2.2).
 pub(crate) const HELD: Span = Span::from_millis(1000);
@@ -66,13 +66,13 @@ pub enum OpenError {
     #[error("the datagram goes the other way")]
     WrongDirection,
     /// Its sequence number has been received before.
-    #[error("datagram {sequence} has come before")]
+    #[error("datagram {sequence} has been received before")]
     Replayed {
         /// Its number.
         sequence: u64,
     },
     /// It is too late for the replay window.
-    #[error("datagram {sequence} is too old to tell whether it has come before")]
+    #[error("datagram {sequence} is too old for the replay window")]
     TooOld {
         /// Its number.
         sequence: u64,
@@ -148,8 +148,8 @@ impl Opened<'_> {
     }
 }
 
-/// The offset of the timestamp of a path challenge, by which its echo is told from those of other datagrams:
-/// see [`Roaming`](crate::Roaming).
+/// The offset of the timestamp of a path challenge, which distinguishes its echo from those of other
+/// datagrams: see [`Roaming`](crate::Roaming).
 ///
 /// It is 10 s to 55 s. The echo of an unmarked timestamp could pass for that of a marked one sent less than 5
 /// s ago only if it took more than 10 s; that of a marked one looks like an RTT of more than 10 s, which
@@ -244,7 +244,7 @@ impl Session {
         let nonce = self.next | self.direction();
         self.next += 1;
         datagram.extend_from_slice(&nonce.to_be_bytes());
-        datagram.extend_from_slice(&told(timestamp(now).wrapping_add(mark.0)).to_be_bytes());
+        datagram.extend_from_slice(&encoded(timestamp(now).wrapping_add(mark.0)).to_be_bytes());
         datagram.extend_from_slice(&self.reply(now).to_be_bytes());
         parts.iter().for_each(|part| datagram.extend_from_slice(part));
         let tag = self.cipher.seal(nonce, &mut datagram[NONCE..]);
@@ -375,11 +375,11 @@ impl fmt::Debug for Session {
 
 /// Milliseconds modulo 2^16.
 fn timestamp(now: Instant) -> u16 {
-    told((now.as_nanos() / 1_000_000) as u16)
+    encoded((now.as_nanos() / 1_000_000) as u16)
 }
 
-/// `time`, or the next value if `time` is the one that means none.
-fn told(time: u16) -> u16 {
+/// `time`, or the next value if `time` is the one that means no timestamp.
+fn encoded(time: u16) -> u16 {
     if time == NO_TIME { 0 } else { time }
 }
 
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_is_told_and_counted() {
+    fn every_reason_is_reported_and_counted() {
         let (mut client, mut server) = pair();
         let first = sealed(&mut client, at(0), b"x");
         let mut forged = first.clone();
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(other_way, OpenError::WrongDirection);
         let not_ours = server.open(at(0), &mut forged).unwrap_err();
         assert_eq!(not_ours, OpenError::Forged { sequence: 0 });
-        assert!(server.open(at(0), &mut first.clone()).is_ok(), "a forged one is in nobody's way");
+        assert!(server.open(at(0), &mut first.clone()).is_ok(), "a forged one does not block it");
         let again = server.open(at(0), &mut first.clone()).unwrap_err();
         assert_eq!(again, OpenError::Replayed { sequence: 0 });
         client.next = 1 << 20;
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn round_trips_leave_out_the_time_a_timestamp_was_held() {
+    fn rtt_samples_exclude_the_time_a_timestamp_was_held() {
         let (mut client, mut server) = pair();
         let mut there = sealed(&mut client, at(65_530), b"");
         server.open(at(65_560), &mut there).expect("authentic");
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_datagram_tells_no_time() {
+    fn a_late_datagrams_timestamp_is_not_used() {
         let (mut client, mut server) = pair();
         let mut early = sealed(&mut client, at(0), b"");
         let mut late = sealed(&mut client, at(500), b"");
@@ -481,12 +481,12 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_at_the_mark_of_no_time_says_zero() {
+    fn the_value_for_no_timestamp_is_never_sent_as_a_time() {
         assert_eq!([65_534, 65_535, 65_536].map(|millis| timestamp(at(millis))), [65_534, 0, 0]);
     }
 
     #[test]
-    fn a_key_wears_out() {
+    fn a_key_has_a_limit() {
         let (mut client, _) = pair();
         client.blocks = BLOCKS - 4;
         let mut datagram = Vec::new();
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_fits_a_datagram_or_is_refused() {
+    fn a_payload_that_fits_no_datagram_is_rejected() {
         let (mut client, mut server) = pair();
         let mut datagram = Vec::new();
         client.seal(at(0), &[&[1; LONGEST]], &mut datagram).expect("just short enough");
@@ -509,9 +509,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is changed, cut off or added, nothing but the original opens.
+        /// If anything is changed, cut off or added, the datagram does not open.
         #[test]
-        fn nothing_else_opens(
+        fn only_the_original_opens(
             payload in prop::collection::vec(any::<u8>(), 0..100),
             place in any::<prop::sample::Index>(),
             flip in 1u8..,
@@ -537,7 +537,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn any_other_bytes_are_rejected(mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let (_, mut server) = pair();
             prop_assert!(server.open(at(0), &mut bytes).is_err());
             prop_assert_eq!(server.dropped().total(), 1);

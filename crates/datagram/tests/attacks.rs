@@ -1,15 +1,15 @@
-//! A million of each thing that may go wrong on the way, or be made to: all are dropped and counted,
-//! and what is genuine opens beside them, once.
+//! A million of each kind of transmission error and attack: all are dropped and counted, and genuine
+//! datagrams still open, once.
 
 use exm_datagram::{Dropped, Key, OVERHEAD, Role, Session};
 use exm_units::{Instant, Span};
 
 const MILLION: u64 = 1_000_000;
 
-/// An attacker's dice: xorshift (G. Marsaglia, 2003).
-struct Dice(u64);
+/// The attacker's random numbers: xorshift (G. Marsaglia, 2003).
+struct AttackRng(u64);
 
-impl Dice {
+impl AttackRng {
     fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -22,18 +22,18 @@ fn at(index: u64) -> Instant {
     Instant::ZERO + Span::from_micros(100) * index
 }
 
-/// Two ends that share a key, and what they need to be set upon.
+/// Two ends that share a key, and the state of an attack on them.
 struct Scene {
     client: Session,
     server: Session,
-    dice: Dice,
+    rng: AttackRng,
 }
 
 impl Scene {
     fn new() -> Scene {
         let key = Key::generate().expect("randomness");
         let (client, server) = (Session::new(&key, Role::Client), Session::new(&key, Role::Server));
-        Scene { client, server, dice: Dice(88_172_645_463_325_252) }
+        Scene { client, server, rng: AttackRng(88_172_645_463_325_252) }
     }
 
     /// A genuine datagram, numbered in its payload.
@@ -62,9 +62,9 @@ fn forged_datagrams_are_dropped() {
         let genuine = scene.datagram(index);
         if index % 2 == 0 {
             forged.clone_from(&genuine);
-            // Not the number: that would make it old, or of the other direction.
-            let place = 8 + scene.dice.below(forged.len() - 8);
-            forged[place] ^= 1 << scene.dice.below(8);
+            // The sequence number is not changed: that would make the datagram old, or reflected.
+            let place = 8 + scene.rng.below(forged.len() - 8);
+            forged[place] ^= 1 << scene.rng.below(8);
         } else {
             stranger.seal(at(index), &[b"let me in"], &mut forged).expect("the key is fresh");
             forged[..8].copy_from_slice(&genuine[..8]);
@@ -84,7 +84,7 @@ fn truncated_datagrams_are_dropped() {
     let mut short = 0;
     for index in 0..MILLION {
         let mut datagram = scene.datagram(index);
-        datagram.truncate(scene.dice.below(datagram.len()));
+        datagram.truncate(scene.rng.below(datagram.len()));
         short += u64::from(datagram.len() < OVERHEAD);
         assert!(!scene.opens(index, datagram));
     }
@@ -100,12 +100,12 @@ fn replayed_and_duplicated_datagrams_are_dropped() {
         let genuine = scene.datagram(index);
         assert!(scene.opens(index, genuine.clone()));
         assert!(!scene.opens(index, genuine.clone()), "a duplicate");
-        let slot = scene.dice.below(20_000);
+        let slot = scene.rng.below(20_000);
         match recorded.get_mut(slot) {
             Some(old) => *old = genuine,
             None => recorded.push(genuine),
         }
-        let replayed = recorded[scene.dice.below(recorded.len())].clone();
+        let replayed = recorded[scene.rng.below(recorded.len())].clone();
         assert!(!scene.opens(index, replayed), "a replay");
         let mut reflected = recorded[0].clone();
         assert!(scene.client.open(at(index), &mut reflected).is_err(), "a reflection");
@@ -123,8 +123,8 @@ fn reordered_datagrams_open_once() {
     for index in 0..MILLION {
         held.push((index, scene.datagram(index)));
         if held.len() > 1000 {
-            let (index, datagram) = held.swap_remove(scene.dice.below(1000));
-            // One that was held for more than the window lasts is refused.
+            let (index, datagram) = held.swap_remove(scene.rng.below(1000));
+            // One that was delayed by more than the window is rejected.
             let late = scene.server.highest().is_some_and(|highest| highest > index + 8000);
             assert!(scene.opens(index, datagram) || late, "{index}");
         }

@@ -1,6 +1,6 @@
-//! The real mosh on the other end: its server answers us, and its client echoes our timestamps.
+//! The real mosh at the other end: its server replies to us, and its client echoes our timestamps.
 //!
-//! Where mosh or a pseudo-terminal is missing, this is skipped, and says so.
+//! Skipped if mosh or a pseudo-terminal is missing.
 #![cfg(unix)]
 
 use exm_datagram::{Key, OVERHEAD, Roaming, Role, Session};
@@ -11,37 +11,37 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// How long mosh may take for what it does at once.
+/// The limit for everything that mosh does at once.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A clock that only these tests read.
+/// A clock used only by these tests.
 #[expect(clippy::disallowed_methods, reason = "mosh's timestamps are of real time")]
 fn clock() -> impl Fn() -> Instant {
     let start = std::time::Instant::now();
     move || Instant::from_nanos(start.elapsed().as_nanos() as u64)
 }
 
-/// What SSP's transport sends when there is nothing new: one whole fragment, numbered `fragment`, of
-/// an instruction of version 2 whose states are `old` and `new`, compressed.
+/// What SSP's transport sends when there is nothing new: a single fragment, numbered `fragment`,
+/// with a compressed instruction of version 2 between the states `old` and `new`.
 fn fragment(fragment: u64, [old, new, acknowledged]: [u8; 3]) -> Vec<u8> {
-    // Protocol buffers: fields 1 to 5 are the version, the state this differs from, the state it
-    // makes, the newest one received, and the one that may be forgotten; 6 is the difference.
+    // Protocol buffers: fields 1 to 5 are the version, the base state, the new state, the newest
+    // state received, and the state that may be discarded; 6 is the difference.
     let instruction = [8, 2, 16, old, 24, new, 32, acknowledged, 40, 0, 50, 0];
     let mut bytes = fragment.to_be_bytes().to_vec();
-    // The highest bit marks the last fragment; the others count them.
+    // The highest bit marks the last fragment; the other bits number them.
     bytes.extend(0x8000_u16.to_be_bytes());
     bytes.extend(miniz_oxide::deflate::compress_to_vec_zlib(&instruction, 6));
     bytes
 }
 
-/// The version in the instruction that `payload` carries, if it is one whole fragment.
+/// The version in the instruction in `payload`, if that is a single fragment.
 fn version(payload: &[u8]) -> Option<u8> {
     let compressed = payload.get(10..)?;
     let instruction = miniz_oxide::inflate::decompress_to_vec_zlib(compressed).ok()?;
     (instruction.first() == Some(&8)).then_some(*instruction.get(1)?)
 }
 
-/// One end, which talks to mosh on the other.
+/// One endpoint, with mosh at the other.
 struct End {
     session: Session,
     socket: UdpSocket,
@@ -55,7 +55,7 @@ impl End {
         Ok(End { session: Session::new(key, roaming.role()), socket, roaming })
     }
 
-    /// Sends to the peer, or, before that is proven, to where it may be.
+    /// Sends to the peer or, before that is validated, a challenge to its candidate.
     fn send(&mut self, now: Instant, payload: &[u8]) -> io::Result<()> {
         let mut datagram = Vec::new();
         let challenge = self.roaming.challenge(now, OVERHEAD + payload.len());
@@ -70,7 +70,7 @@ impl End {
         self.socket.send_to(&datagram, to).map(drop)
     }
 
-    /// The next payload that is authentic and whether it told a round-trip time, if one came.
+    /// The next authentic payload, if any, and its RTT sample.
     fn receive(&mut self, now: impl Fn() -> Instant) -> Option<(Vec<u8>, Option<Span>)> {
         let mut buffer = [0; 2048];
         let (length, from) = self.socket.recv_from(&mut buffer).ok()?;
@@ -81,7 +81,7 @@ impl End {
     }
 }
 
-/// A server of mosh's that runs `sleep`, its address and its key.
+/// Starts a mosh server that runs `sleep`; returns its address and key.
 fn start_server() -> Option<(SocketAddr, Key)> {
     let mut command = Command::new("mosh-server");
     command.args(["new", "-i", "127.0.0.1", "-p", "61000:61999", "--", "sleep", "15"]);
@@ -93,20 +93,20 @@ fn start_server() -> Option<(SocketAddr, Key)> {
 }
 
 #[test]
-fn mosh_server_answers_us() -> io::Result<()> {
+fn mosh_server_replies() -> io::Result<()> {
     let now = clock();
     let Some((server, key)) = has("mosh-server").then(start_server).flatten() else {
-        skip("mosh-server is not here, or does not start");
+        skip("mosh-server is missing, or does not start");
         return Ok(());
     };
     let mut end = End::new(&key, Roaming::client(server))?;
-    let (mut answers, mut measured) = (0, None);
-    while answers < 3 || measured.is_none() {
-        assert!(now() < Instant::ZERO + Span::from_secs(PATIENCE.as_secs()), "{answers} answers");
-        end.send(now(), &fragment(answers, [0, 0, 0]))?;
+    let (mut replies, mut measured) = (0, None);
+    while replies < 3 || measured.is_none() {
+        assert!(now() < Instant::ZERO + Span::from_secs(PATIENCE.as_secs()), "{replies} replies");
+        end.send(now(), &fragment(replies, [0, 0, 0]))?;
         while let Some((payload, rtt)) = end.receive(&now) {
             assert_eq!(version(&payload), Some(2), "SSP's version");
-            answers += 1;
+            replies += 1;
             measured = measured.or(rtt);
         }
     }
@@ -115,7 +115,7 @@ fn mosh_server_answers_us() -> io::Result<()> {
     Ok(())
 }
 
-/// mosh's client on a terminal of its own, ended when dropped.
+/// mosh's client on a pseudo-terminal, killed when dropped.
 struct Client(Child);
 
 impl Client {
@@ -140,9 +140,9 @@ impl Drop for Client {
 }
 
 #[test]
-fn mosh_client_talks_to_us() -> io::Result<()> {
+fn mosh_client_sends() -> io::Result<()> {
     if !has("mosh-client") || !has("script") {
-        skip("mosh-client is not here, or no program to give it a terminal");
+        skip("mosh-client or script is missing");
         return Ok(());
     }
     let now = clock();
@@ -150,20 +150,20 @@ fn mosh_client_talks_to_us() -> io::Result<()> {
     let mut end = End::new(&key, Roaming::server())?;
     assert_eq!(end.session.role(), Role::Server);
     let _client = Client::start(end.socket.local_addr()?.port(), &key)?;
-    let (mut heard, mut measured) = (0, None);
+    let (mut received, mut measured) = (0, None);
     for sent in 0.. {
-        assert!(now() < Instant::ZERO + Span::from_secs(PATIENCE.as_secs()), "{heard} heard");
+        assert!(now() < Instant::ZERO + Span::from_secs(PATIENCE.as_secs()), "{received} received");
         if let Some((payload, rtt)) = end.receive(&now) {
             assert_eq!(version(&payload), Some(2), "SSP's version");
             measured = measured.or(rtt);
-            heard += 1;
+            received += 1;
         }
-        // Its echo of the challenge is what proves where it is.
-        if heard >= 2 && measured.is_some() && end.roaming.peer().is_some() {
+        // Its echo of the challenge validates its address.
+        if received >= 2 && measured.is_some() && end.roaming.peer().is_some() {
             break;
         }
-        // Ten times a second: the client, which speaks every three seconds when it has nothing new,
-        // echoes none that is older than one.
+        // Ten times a second: the client, which sends every three seconds when idle, does not echo
+        // timestamps older than one second.
         end.send(now(), &fragment(sent, [0, 0, 1]))?;
     }
     assert!(measured < Some(Span::from_secs(1)), "{measured:?}");

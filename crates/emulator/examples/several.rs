@@ -1,12 +1,12 @@
-//! Compares several flows of our TCP with as many of the kernel's, again and again, and prints medians
-//! and ranges as Markdown:
+//! Compares several flows of our TCP with as many of the kernel's, repeatedly, and prints medians and
+//! ranges as Markdown:
 //!
 //! ```sh
 //! sudo -E cargo run -p exm-emulator --example several -- 5
 //! ```
 //!
-//! The number is how often the kernel's transfers run, one after the other where the link is fast, so
-//! that the machine keeps up. Each is simulated with twenty seeds; with 0 nothing else is done.
+//! The number is how often the kernel's transfers run, one after the other if the link is fast, so
+//! that the machine keeps up. Each is simulated with twenty seeds; with 0 only the simulations run.
 
 #[cfg(target_os = "linux")]
 #[allow(dead_code, unused_imports, reason = "the tests use the rest")]
@@ -27,9 +27,9 @@ mod linux {
     use std::error::Error;
     use std::thread;
 
-    /// Beyond this rate transfers do not run at the same time.
+    /// Above this rate transfers run one after the other.
     const SLOW: Rate = Rate::from_bps(20_000_000);
-    /// So many simulations of each case.
+    /// The number of simulations of each case.
     const SIMULATIONS: u64 = 20;
 
     pub(super) fn main() -> Result<(), Box<dyn Error>> {
@@ -104,7 +104,7 @@ mod linux {
         );
     }
 
-    /// The median, and the least and the greatest.
+    /// The median, the minimum and the maximum.
     fn median(mut numbers: Vec<f64>, digits: usize) -> String {
         numbers.sort_by(f64::total_cmp);
         let (least, most) = (numbers[0], numbers[numbers.len() - 1]);

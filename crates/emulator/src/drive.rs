@@ -24,7 +24,7 @@ pub(crate) fn drive(
     mut lanes: [&mut Lane; 2],
     timing: Timing,
     clock: Clock,
-    told: &[Mutex<Snapshot>; 2],
+    snapshots: &[Mutex<Snapshot>; 2],
     stop: &AtomicBool,
 ) -> io::Result<()> {
     if timing.urgent {
@@ -47,7 +47,7 @@ pub(crate) fn drive(
         let now = clock.now();
         if now >= telling {
             telling = now + SNAPSHOT_INTERVAL;
-            publish(&lanes, told, now);
+            publish(&lanes, snapshots, now);
         }
         // A packet that is due soon after the last one is written together with those due after it; then
         // precise waiting would only cost CPU time.
@@ -98,11 +98,11 @@ impl IdlePolicy {
 }
 
 /// Publishes snapshots of the lanes.
-fn publish(lanes: &[&mut Lane; 2], told: &[Mutex<Snapshot>; 2], now: Instant) {
-    for (lane, told) in lanes.iter().zip(told) {
+fn publish(lanes: &[&mut Lane; 2], snapshots: &[Mutex<Snapshot>; 2], now: Instant) {
+    for (lane, snapshot) in lanes.iter().zip(snapshots) {
         // If a reader holds the lock, it gets the next snapshot.
-        if let Ok(mut told) = told.try_lock() {
-            *told = lane.snapshot(now);
+        if let Ok(mut snapshot) = snapshot.try_lock() {
+            *snapshot = lane.snapshot(now);
         }
     }
 }

@@ -1,21 +1,20 @@
-//! A number that tells configurations of links apart.
+//! A number that identifies configurations of links.
 //!
-//! It is the 64-bit FNV-1a hash of text that has a line for each thing that changes what becomes of packets;
-//! first those of the path up, then those of the path down, each line beginning with `up` or `down`; last
-//! the seed.
+//! It is the 64-bit FNV-1a hash of text with a line for each setting that affects packets: first those of
+//! the path up, then those of the path down, each line beginning with `up` or `down`; last the seed.
 //!
 //! | line | then |
 //! |---|---|
 //! | `propagation` | the delay; or the times and delays of the schedule in turn |
-//! | `reordering` | the probability and how much longer it takes, or `none` |
+//! | `reordering` | the probability and the additional delay, or `none` |
 //! | `loss` | the probability |
 //! | `bursts` | the probabilities to turn bad, to turn good, of loss while good and while bad, or `none` |
 //! | `queue` | the discipline's name, and each of its parameters, such as `ecn=true` |
-//! | `limit` | so many `packets`, so many `bytes`, or `unlimited` |
+//! | `limit` | a number of `packets` or `bytes`, or `unlimited` |
 //! | `rate` or `trace` | in bits per second; or its opportunities |
 //! | `seed` | as it is |
 //!
-//! Times are in whole nanoseconds; probabilities are the shortest decimals that are read as the same number.
+//! Times are in whole nanoseconds; probabilities are the shortest decimals that parse as the same number.
 
 use crate::path::Propagation;
 use crate::{PathSpec, Setup};
@@ -23,8 +22,8 @@ use exm_link::{Limit, Service};
 use exm_units::Fnv1a;
 use std::fmt::{self, Write};
 
-/// A number that tells configurations apart, in 16 digits: the same for the same paths, traces to the
-/// nanosecond, and seed. It tells apart what differs by accident, not what somebody makes alike.
+/// A number that identifies a configuration, in 16 digits: the same for the same paths, traces to the
+/// nanosecond, and seed. It detects accidental differences, not forgeries.
 pub fn fingerprint(setup: &Setup) -> String {
     let mut hash = Fnv1a::new();
     write(setup, &mut hash).expect("a hash takes any text");
@@ -90,7 +89,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn whatever_changes_packets_changes_it() {
+    fn every_setting_changes_it() {
         let path = PathSpec::new(Service::Fixed(Rate::from_mbps(1.0)));
         let setup = Setup::new(path.clone(), path.clone());
         let of = |setup: &Setup| fingerprint(setup);
@@ -101,7 +100,7 @@ mod tests {
         assert_ne!(of(&Setup::new(path.clone(), lossy.clone())), of(&Setup::new(lossy, path)));
     }
 
-    /// Logs are compared by it for years: neither the text nor the hash may change unnoticed.
+    /// Logs of different years are compared by it: neither the text nor the hash may change unnoticed.
     #[test]
     fn the_text_and_its_hash_are_pinned() {
         let ms = |ms| Instant::ZERO + Span::from_millis(ms);

@@ -1,4 +1,4 @@
-//! [`Lane`]: one direction at work, from one port to another.
+//! [`Lane`]: the forwarding of one direction, from one port to another.
 
 use crate::frame::{Arena, Frame, Malformed, Part, Place, Written};
 use crate::path::{Outcome, Path, is_marked};
@@ -10,41 +10,41 @@ use exm_units::{Instant, Span};
 use std::collections::BTreeSet;
 use std::io::{self, IoSlice};
 
-/// So many frames are read before it is the other lane's turn.
+/// The most frames read before the other lane gets its turn.
 const READS: usize = 64;
-/// So many flows are told apart by name; the others still by their number.
+/// The most flows that are announced by name; others only have their number.
 const MAX_FLOWS: usize = 1 << 16;
 
-/// One direction at work.
+/// The forwarding of one direction.
 pub(crate) struct Lane<'a> {
     from: &'a Port,
     path: Path,
     arena: Arena,
     clock: Clock,
     flows: BTreeSet<u32>,
-    /// The flow of the frame read last: frames of one flow come together.
+    /// The flow of the last frame: consecutive frames often belong to one flow.
     last_flow: (Option<Flow>, u32),
     number: u64,
     traffic: Traffic<'a>,
 }
 
-/// How much was read of what was there.
+/// How much of the waiting data was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
-    /// There was nothing.
+    /// Nothing was waiting.
     Nothing,
-    /// All there was.
+    /// All of it.
     All,
     /// There may be more.
     Some,
 }
 
-/// What becomes of packets once they have been read.
+/// The state of packets that have been read.
 struct Traffic<'a> {
     to: &'a Port,
     held: Vec<Held>,
     free: Vec<u32>,
-    /// Packets that the path has let go, in the order in which they are written.
+    /// Packets that have left the path, in the order in which they are written.
     leaving: Vec<(Instant, Packet)>,
     /// When packets were written last.
     wrote_at: Instant,
@@ -55,7 +55,7 @@ struct Traffic<'a> {
     observer: Box<dyn Observer + 'a>,
 }
 
-/// A packet that is under way: which part of what was read.
+/// A packet on the link: which part of which frame.
 #[derive(Clone, Copy, Default)]
 struct Held {
     place: Place,
@@ -63,7 +63,7 @@ struct Held {
 }
 
 impl<'a> Lane<'a> {
-    /// A lane from `from` to `to` along `path`, that holds up to `memory` bytes.
+    /// A lane from `from` to `to` along `path`, with memory for `memory` bytes.
     pub(crate) fn new(
         ports: (&'a Port, &'a Port),
         path: Path,
@@ -93,19 +93,18 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Where its packets come from.
+    /// The port that packets are read from.
     pub(crate) fn port(&self) -> &'a Port {
         self.from
     }
 
-    /// When packets may leave next, and when at the earliest they are to be written: `gather` after
-    /// they were last.
+    /// When packets may next leave, and the earliest time to write them: `gather` after the last write.
     #[inline]
     pub(crate) fn next(&self, gather: Span) -> (Instant, Instant) {
         (self.path.next(), self.traffic.wrote_at.saturating_add(gather))
     }
 
-    /// Writes what is due.
+    /// Writes the packets that are due.
     #[inline]
     pub(crate) fn release(&mut self) {
         let now = self.clock.now();
@@ -119,8 +118,8 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Reads what is there and writes what is due, by turns, until nothing is there or so much was read
-    /// that the other lane should have its turn.
+    /// Alternates between reading and writing until nothing is waiting or so much was read that the
+    /// other lane should have its turn.
     ///
     /// # Errors
     /// The device is gone.
@@ -154,7 +153,7 @@ impl<'a> Lane<'a> {
         Ok(Read::Some)
     }
 
-    /// There is no memory for more: what comes next is lost, and counted. Whether anything came.
+    /// The memory is full: the next packet is lost, and counted. Returns whether there was one.
     fn refuse(&mut self) -> io::Result<bool> {
         let mut buffer = [0; ROOM];
         let length = self.from.read(&mut buffer)?;
@@ -173,7 +172,7 @@ impl<'a> Lane<'a> {
         self.traffic.observer.dropped(&packet_info(&packet), now, cause);
     }
 
-    /// The frame just read, of `length` bytes with the kernel's header, sets out.
+    /// The frame just read, of `length` bytes with the kernel's header, enters the path.
     #[inline]
     fn send(&mut self, now: Instant, frame: &Frame, length: usize) {
         let segments = frame.segments();
@@ -191,7 +190,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// How it is doing.
+    /// A snapshot of its state.
     pub(crate) fn snapshot(&self, now: Instant) -> Snapshot {
         let stats = &self.traffic.stats;
         Snapshot {
@@ -207,7 +206,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// What it did, and how many packets are in it still.
+    /// Its statistics, and how many packets it still holds.
     pub(crate) fn finish(self) -> (DirectionStats, u64) {
         let mut stats = self.traffic.stats;
         let (packets, bytes) = self.path.max_queued();
@@ -217,7 +216,7 @@ impl<'a> Lane<'a> {
 }
 
 impl Traffic<'_> {
-    /// The number of `flow`; whoever observers is told of it the first time.
+    /// The number of `flow`, which is announced to the observer the first time.
     #[inline]
     fn number_of(
         &mut self,
@@ -249,8 +248,7 @@ impl Traffic<'_> {
         self.held.len() as u32 - 1
     }
 
-    /// Writes all that is leaving. Segments of one frame that leave one after the other are written as
-    /// one.
+    /// Writes all packets that are leaving. Consecutive segments of one frame are written as one.
     fn write(&mut self, arena: &Arena, clock: Clock) {
         let mut leaving = std::mem::take(&mut self.leaving);
         let mut rest = &leaving[..];
@@ -263,7 +261,7 @@ impl Traffic<'_> {
             let taken = self.write_part(arena.bytes(place), part);
             let (written, others) = rest.split_at(together);
             for &(due, packet) in written {
-                self.tell(due, now, packet, taken);
+                self.report(due, now, packet, taken);
             }
             rest = others;
         }
@@ -271,8 +269,7 @@ impl Traffic<'_> {
         self.leaving = leaving;
     }
 
-    /// How many of the first of `leaving` are segments of one frame, one after the other, all marked
-    /// or none.
+    /// How many of the first of `leaving` are consecutive segments of one frame, all marked or none.
     fn together(&self, leaving: &[(Instant, Packet)]) -> usize {
         let held = |packet: &Packet| self.held[packet.tag as usize];
         let follows = |pair: &[(Instant, Packet)]| {
@@ -286,7 +283,7 @@ impl Traffic<'_> {
     }
 
     fn write_part(&mut self, bytes: &[u8], part: Part) -> bool {
-        // It was one when it was read.
+        // It was a frame when it was read.
         let Ok(frame) = Frame::parse(self.to.framing(), bytes) else { return false };
         self.written.write(&frame, bytes, part);
         self.to.write(&[
@@ -295,9 +292,9 @@ impl Traffic<'_> {
         ])
     }
 
-    /// `packet` was to leave at `due`, and did or did not at `now`.
+    /// Reports that `packet`, due at `due_at`, was written at `now`, or was not accepted.
     #[inline]
-    fn tell(&mut self, due_at: Instant, now: Instant, packet: Packet, taken: bool) {
+    fn report(&mut self, due_at: Instant, now: Instant, packet: Packet, taken: bool) {
         self.forget(&packet);
         if !taken {
             return self.lost(now, &packet, Cause::Refused);

@@ -228,13 +228,16 @@ impl fmt::Display for OneWay {
             }
         }
         let (arrived, delivered, inside) = (self.arrived, self.delivered, self.inside);
-        write!(f, "\n      {arrived} packets came, {delivered} crossed, {inside} are inside")?;
+        write!(
+            f,
+            "\n      {arrived} packets arrived, {delivered} crossed, {inside} are still inside"
+        )?;
         for (count, name) in self.causes() {
             write!(f, ", {count} {name}")?;
         }
         write!(
             f,
-            "\n      left late by {:.0} us (half), {:.0} us (99 %), {:.0} us at most",
+            "\n      lateness {:.0} us (median), {:.0} us (99 %), {:.0} us (maximum)",
             self.late_median_us, self.late_99_us, self.late_max_us
         )
     }
@@ -267,7 +270,7 @@ mod tests {
 
     const PROPAGATION: Span = Span::from_millis(20);
 
-    /// The report of a link of 12 Mbps, 1 ms a packet, over which packets came at these times, in ms.
+    /// The report of a link of 12 Mbps, 1 ms per packet, at which packets arrived at these times, in ms.
     fn report(times: impl Iterator<Item = u64>, seconds: u64) -> OneWay {
         let path = PathSpec {
             propagation: Propagation::Fixed(PROPAGATION),
@@ -302,9 +305,9 @@ mod tests {
         Report::new(&setup, &emulated, [0; 2]).up
     }
 
-    /// Five pings are no congestion: each waits for its own transmission.
+    /// Five pings are no congestion: each waits only for its own transmission.
     #[test]
-    fn a_link_that_idles_inflicts_nothing() {
+    fn an_idle_link_has_no_self_inflicted_delay() {
         let pings = report((0..5).map(|ping| ping * 200), 1);
         assert!(!pings.saturated && pings.delay_95_ms.is_some());
         let text = pings.to_string();
@@ -314,7 +317,7 @@ mod tests {
 
     /// A hundred packets more than fit wait all the time.
     #[test]
-    fn a_saturated_link_tells_of_its_sender() {
+    fn a_saturated_link_characterises_its_sender() {
         let bulk = report((0..100).map(|_| 0).chain(1..9900), 10);
         assert!(bulk.saturated);
         let text = bulk.to_string();

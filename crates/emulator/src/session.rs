@@ -64,7 +64,7 @@ pub enum EmulateError {
     #[error("cannot start a thread for the link: {0}")]
     Thread(io::Error),
     /// A device failed.
-    #[error("cannot read the devices of the link any more: {0}")]
+    #[error("the devices of the link can no longer be read: {0}")]
     Device(io::Error),
 }
 
@@ -72,7 +72,7 @@ pub enum EmulateError {
 #[derive(Debug)]
 pub struct RunningLink<'a> {
     clock: Clock,
-    told: &'a [Mutex<Snapshot>; 2],
+    snapshots: &'a [Mutex<Snapshot>; 2],
     stopped: &'a AtomicBool,
 }
 
@@ -84,7 +84,9 @@ impl RunningLink<'_> {
 
     /// A recent snapshot of one direction.
     pub fn snapshot(&self, direction: Direction) -> Snapshot {
-        self.told[direction as usize].lock().map_or_else(|told| *told.into_inner(), |told| *told)
+        self.snapshots[direction as usize]
+            .lock()
+            .map_or_else(|state| *state.into_inner(), |state| *state)
     }
 
     /// Whether it has stopped because a device failed.
@@ -123,7 +125,7 @@ pub fn emulate<'a, T>(
     let memory = usize::try_from(setup.memory.get()).unwrap_or(usize::MAX);
     let from = Instant::ZERO + setup.warm_up;
     let [watch_up, watch_down] = observers;
-    let (told, stop, stopped) =
+    let (snapshots, stop, stopped) =
         (<[Mutex<Snapshot>; 2]>::default(), AtomicBool::new(false), AtomicBool::new(false));
     let clock = Clock::start();
     let stats = || DirectionStats::new(from);
@@ -132,12 +134,12 @@ pub fn emulate<'a, T>(
     let (done, driven) = thread::scope(|scope| {
         let named = thread::Builder::new().name(THREAD.to_owned());
         let driver = named.spawn_scoped(scope, || {
-            let driven = drive([&mut up, &mut down], setup.timing, clock, &told, &stop);
+            let driven = drive([&mut up, &mut down], setup.timing, clock, &snapshots, &stop);
             stopped.store(true, Ordering::Relaxed);
             driven
         });
         let driver = driver.map_err(EmulateError::Thread)?;
-        let done = work(&RunningLink { clock, told: &told, stopped: &stopped });
+        let done = work(&RunningLink { clock, snapshots: &snapshots, stopped: &stopped });
         stop.store(true, Ordering::Relaxed);
         Ok((done, driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
     })?;

@@ -51,8 +51,8 @@ pub struct Uplink {
 }
 
 impl Uplink {
-    /// Connects `ends`, whose far end is in `world`, as far as it can be. To be called by a thread
-    /// that lives as long as the connection is to.
+    /// Connects `ends`, whose outside end is in `network`, as far as possible. To be called by a thread that
+    /// lives as long as the connection.
     ///
     /// # Errors
     /// The machine's own network is meant, and cannot be connected.

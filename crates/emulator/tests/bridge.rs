@@ -1,5 +1,5 @@
-//! The emulator between two network devices. Skipped, saying so, where this process may make no
-//! networks or there is no `ip`.
+//! The emulator between two network devices. Skipped if this process may not create networks or
+//! `ip` is missing.
 #![cfg(target_os = "linux")]
 
 use exm_emulator::{Observer, PathSpec, Port, RunningLink, Setup, emulate};
@@ -12,15 +12,15 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-/// The addresses of the two machines, in both versions.
+/// The addresses of the two machines, of both IP versions.
 const ADDRESSES: [[&str; 2]; 2] = [["192.0.2.1", "2001:db8::1"], ["192.0.2.2", "2001:db8::2"]];
 
-/// Does `work` in `network`.
+/// Runs `work` in `network`.
 fn inside<T: Send>(network: &Namespace, work: impl FnOnce() -> T + Send) -> T {
     network.run(|| Ok::<_, io::Error>(work())).unwrap()
 }
 
-/// Runs `ip` with these words, in the network of the calling thread. Returns what it says.
+/// Runs `ip` with these arguments, in the network of the calling thread, and returns its output.
 fn ip(words: &str) -> String {
     let output = Command::new("ip").args(words.split(' ')).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
@@ -28,7 +28,7 @@ fn ip(words: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A machine, the other end of whose wire is the device `wire` of this thread's network.
+/// A machine connected by a veth pair to the device `wire` of this thread's network.
 fn machine(wire: &str, addresses: [&str; 2]) -> (Namespace, Port) {
     let namespace = Namespace::new().unwrap();
     let place = namespace.path();
@@ -45,8 +45,8 @@ fn machine(wire: &str, addresses: [&str; 2]) -> (Namespace, Port) {
     (namespace, Port::Device(PacketSocket::open(index, 1 << 22).unwrap()))
 }
 
-/// Neighbours are found though the queue is many seconds long, by both versions of IP; and what is
-/// data waits in it.
+/// Neighbour discovery works although the queue is many seconds long, for both IP versions; data
+/// waits in the queue.
 #[test]
 fn neighbours_are_found_beside_a_full_queue() {
     if !exm_testing::can_make_networks(&["ip"]) {

@@ -1,5 +1,4 @@
-//! RunningLink runs of an experiment, in network namespaces. Skipped, saying so, where this process may not
-//! make any.
+//! Live runs of an experiment, in network namespaces. Skipped if this process may not create any.
 #![cfg(target_os = "linux")]
 
 use exm_emulator::live::EmulatorBackend;
@@ -18,14 +17,14 @@ const FILE: &str = r#"
     rate = "8 Mbps"
     delay = "20 ms"
     [[link]]
-    name = "answers"
+    name = "return"
     from = "b"
     to = "a"
     rate = "8 Mbps"
     delay = "20 ms"
     [[flow]]
     path = ["data"]
-    back = ["answers"]
+    back = ["return"]
     rtt = "40 ms"
     controller = "scheme"
     traffic = { on = "always" }
@@ -60,17 +59,17 @@ fn backend() -> Option<EmulatorBackend> {
 }
 
 fn plan(only: &[&str]) -> Plan {
-    let experiment = Experiment::parse(FILE, "live.toml", Path::new("")).expect("is sound");
+    let experiment = Experiment::parse(FILE, "live.toml", Path::new("")).expect("is valid");
     let only = only.iter().map(|&name| name.to_owned()).collect();
     let options = Options { only, ..Options::default() };
-    Plan::new(experiment, &options, &mut |name, _| Err(name.to_owned())).expect("is sound")
+    Plan::new(experiment, &options, &mut |name, _| Err(name.to_owned())).expect("is valid")
 }
 
 fn check(scheme: &str, measured: &Measured) {
     let flow = &measured.report.flows[0];
     let scores = flow.end_to_end.as_ref().expect("is measured");
     let mbps = scores.throughput.as_mbps();
-    // However busy this machine is: no more than the link carries, and no sooner.
+    // On any machine, however busy: no more than the link carries, and no sooner.
     assert!((0.3..=8.3).contains(&mbps), "{scheme}: {mbps} Mbps");
     let delay = scores.delay_95.expect("something arrived");
     assert!(delay > Span::from_millis(21), "{scheme}: {delay}");
@@ -107,7 +106,7 @@ fn a_run_that_is_stopped_measures_nothing() {
 }
 
 #[test]
-fn where_nothing_can_be_run_that_is_said() {
+fn if_nothing_can_be_run_the_error_states_why() {
     let Some(backend) = backend() else { return };
     let Err(PlanError::NothingLeft(reasons)) = plan(&["XCP"]).live(&backend) else {
         panic!("XCP is run by this kernel")

@@ -1,5 +1,5 @@
-//! The emulator with the kernel's own programs, in network namespaces. Skipped, saying so, where this
-//! process may not make any.
+//! The emulator with real programs, in network namespaces. Skipped if this process may not create
+//! any.
 #![cfg(target_os = "linux")]
 
 use exm_emulator::{
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// The ends of a link, where there can be one.
+/// The ends of a link, if they can be created.
 #[track_caller]
 fn ends() -> Option<Ends> {
     if !exm_testing::can_make_networks(&[]) {
@@ -25,17 +25,17 @@ fn ends() -> Option<Ends> {
     Some(Ends::new(OutsideNetwork::Namespace).expect("a link's ends"))
 }
 
-/// A path of a rate and a propagation delay.
+/// A path with this rate and propagation delay.
 fn path(mbps: f64, delay_ms: u64) -> PathSpec {
     let propagation = Propagation::Fixed(Span::from_millis(delay_ms));
     PathSpec { propagation, ..PathSpec::new(Service::Fixed(Rate::from_mbps(mbps))) }
 }
 
-fn nobody<'a>() -> [Box<dyn Observer + 'a>; 2] {
+fn no_observers<'a>() -> [Box<dyn Observer + 'a>; 2] {
     [Box::new(()), Box::new(())]
 }
 
-/// Whoever notes all deliveries and drops.
+/// An observer that counts all deliveries and drops.
 #[derive(Default)]
 struct Notes {
     queued: u64,
@@ -64,10 +64,10 @@ impl Observer for Noting<'_> {
     }
 }
 
-/// Whoever tells of each packet that has crossed the link, or was lost: whether it has.
-struct Telling(Sender<bool>);
+/// An observer that sends for each packet whether it has crossed the link or was lost.
+struct OutcomeSender(Sender<bool>);
 
-impl Observer for Telling {
+impl Observer for OutcomeSender {
     fn delivered(&mut self, _delivery: &Delivery) {
         let _ = self.0.send(true);
     }
@@ -77,7 +77,7 @@ impl Observer for Telling {
     }
 }
 
-/// Sockets of UDP at both ends, the far one of a port that is told.
+/// UDP sockets at both ends, and the port of the outside one.
 fn sockets(ends: &Ends) -> (UdpSocket, UdpSocket) {
     let bind = |end: &exm_emulator::End| {
         let ip = end.ip;
@@ -91,8 +91,8 @@ fn sockets(ends: &Ends) -> (UdpSocket, UdpSocket) {
     (inside, outside)
 }
 
-/// An echo takes the propagation delays and the transmissions, by both versions of IP; what was
-/// measured of it adds up.
+/// An echo takes the propagation delays and the transmissions, for both IP versions; its measurements
+/// add up.
 #[test]
 fn an_echo_takes_as_long_as_it_should() {
     let Some(ends) = ends() else { return };
@@ -132,10 +132,10 @@ fn an_echo_takes_as_long_as_it_should() {
     }
 }
 
-/// What is offered beyond the rate is dropped by the queue and counted: nothing vanishes, not even
-/// when a program sends as fast as it can. What is delivered, is received.
+/// Packets beyond the rate are dropped by the queue and counted: none vanishes, even if a program
+/// sends as fast as it can. Every delivered packet is received.
 #[test]
-fn nothing_is_lost_that_is_not_counted() {
+fn every_loss_is_counted() {
     let Some(ends) = ends() else { return };
     let mut up = path(20.0, 5);
     up.limit = Limit::Packets(Packets::new(50));
@@ -143,8 +143,8 @@ fn nothing_is_lost_that_is_not_counted() {
     let setup = Setup::new(up, path(20.0, 5));
     let (inside, outside) = sockets(&ends);
     const SENT: u64 = 20_000;
-    let (sender, told) = channel();
-    let observers: [Box<dyn Observer>; 2] = [Box::new(Telling(sender)), Box::new(())];
+    let (sender, outcomes) = channel();
+    let observers: [Box<dyn Observer>; 2] = [Box::new(OutcomeSender(sender)), Box::new(())];
     let flood = |_: &RunningLink| {
         let (mut received, mut delivered, mut buffer) = (0, 0, [0; 2000]);
         outside.set_nonblocking(true).unwrap();
@@ -153,9 +153,9 @@ fn nothing_is_lost_that_is_not_counted() {
             assert_eq!(inside.send(&[0; 1172]).unwrap(), 1172);
             received += drain();
         }
-        // Until it is known of each what became of it, and all are received that were delivered.
+        // Until the fate of each packet is known, and all delivered ones are received.
         for _ in ends.missed().unwrap()[0]..SENT {
-            delivered += u64::from(told.recv_timeout(Duration::from_secs(5)).unwrap());
+            delivered += u64::from(outcomes.recv_timeout(Duration::from_secs(5)).unwrap());
             received += drain();
         }
         outside.set_nonblocking(false).unwrap();
@@ -178,8 +178,8 @@ fn nothing_is_lost_that_is_not_counted() {
     assert_eq!(up.max_queue.packets, 50);
 }
 
-/// The kernel's own TCP fills a link, and no more: super-packets are cut, segments are written as one
-/// again, and every byte arrives as it was sent.
+/// The kernel's TCP fills the link, and no more: large packets are segmented, segments are written as
+/// one again, and every byte arrives unchanged.
 #[test]
 fn tcp_fills_the_link_with_the_right_bytes() {
     let Some(ends) = ends() else { return };
@@ -196,13 +196,13 @@ fn tcp_fills_the_link_with_the_right_bytes() {
     }
 }
 
-/// What byte `at` of a transfer is.
+/// Byte `at` of a transfer.
 fn byte(at: usize) -> u8 {
     (at ^ at >> 8 ^ at >> 16) as u8
 }
 
-/// Transfers by TCP from inside to the world, and compares every byte. Returns how long it took, in
-/// seconds, besides.
+/// Transfers data over TCP from inside to outside, and compares every byte. Also returns the duration
+/// in seconds.
 fn transfer(ends: &Ends, setup: &Setup, version: u8) -> (Emulated, f64) {
     const LENGTH: usize = 12_000_000;
     let address: IpAddr =
@@ -216,7 +216,7 @@ fn transfer(ends: &Ends, setup: &Setup, version: u8) -> (Emulated, f64) {
             loop {
                 let length = stream.read(&mut buffer)?;
                 let right = (at..).zip(&buffer[..length]).all(|(at, &got)| got == byte(at));
-                assert!(right, "what arrived at {at} is what was sent");
+                assert!(right, "the bytes at {at} are unchanged");
                 at += length;
                 if length == 0 {
                     return Ok(at);
@@ -232,14 +232,14 @@ fn transfer(ends: &Ends, setup: &Setup, version: u8) -> (Emulated, f64) {
         assert_eq!(receiver.join().unwrap().unwrap(), LENGTH);
         (link.clock().now() - began).as_secs_f64()
     };
-    let (seconds, emulated) = emulate(setup, ends.ports(), nobody(), work).unwrap();
+    let (seconds, emulated) = emulate(setup, ends.ports(), no_observers(), work).unwrap();
     (emulated, seconds)
 }
 
-/// Packets leave at the trace's opportunities: a burst is spread over them, and each leaves soon
-/// after its own.
+/// Packets leave at the trace's opportunities: a burst is spread over them, and each packet leaves
+/// soon after its opportunity.
 #[test]
-fn a_trace_says_when_packets_leave() {
+fn packets_leave_at_the_opportunities_of_a_trace() {
     let Some(ends) = ends() else { return };
     let times: Vec<_> = [10, 20, 30, 45, 60].map(|ms| Instant::ZERO + Span::from_millis(ms)).into();
     let service = Service::Trace(Arc::new(Trace::new(times).unwrap()));

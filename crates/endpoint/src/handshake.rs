@@ -3,15 +3,15 @@
 //! The key of a [`Session`](exm_datagram::Session) must not be used for two sessions, yet programs restart
 //! and keep their key. So the shared key is used only for a Noise handshake
 //! (`Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s`, revision 34 of T. Perrin's framework), in which the responder
-//! sends new keys. Without the shared key nobody can take part or read them, and whoever obtains it later
-//! cannot decrypt recorded sessions.
+//! sends new keys. Without the shared key it is impossible to take part or to read them, and anyone who obtains
+//! it later cannot decrypt recorded sessions.
 //!
-//! An initiation can be recorded and replayed from any source address. So a [`Responder`] answers at once
-//! only while no other response is pending. Otherwise it asks for proof that the initiation is new and its
-//! address genuine: it sends a cookie, which the [`Initiator`] puts into a new initiation (as WireGuard does
-//! under load, section 5.3 of J. Donenfeld, "WireGuard", NDSS 2017, and QUIC by Retry, RFC 9000, section
-//! 8.1.2). Cookies need no state. Clocks are not compared: a client may have none, several may share a key,
-//! and a server may be restarted.
+//! An initiation can be recorded and replayed from any source address. So a [`Responder`] responds at once only
+//! while no other response is pending. Otherwise it requires proof that the initiation is new and its address
+//! genuine: it sends a cookie, which the [`Initiator`] puts into a new initiation (as WireGuard does under
+//! load, section 5.3 of J. Donenfeld, "WireGuard", NDSS 2017, and QUIC by Retry, RFC 9000, section 8.1.2).
+//! Cookies need no state. Clocks are not compared: a client may have none, several may share a key, and a
+//! server may be restarted.
 //!
 //! | message | bytes |
 //! |---|---|
@@ -159,7 +159,7 @@ pub enum Reply {
 
 /// The sender of the initiation does not have the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the handshake is not of one who has the key")]
+#[error("the sender of the handshake does not have the key")]
 pub struct Unauthenticated;
 
 /// The server's half of a [`Handshake`]. Its memory is bounded; a replayed initiation costs a few hashes and

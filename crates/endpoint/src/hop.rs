@@ -1,4 +1,4 @@
-//! [`HopPlan`]: when a client changes its port.
+//! [`HopPlan`]: decides when a client changes its port.
 
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
@@ -87,8 +87,7 @@ mod tests {
     }
 
     proptest! {
-        /// However long the silence and however late the caller, at most ten are open, and at least
-        /// one.
+        /// However long the silence and however late the caller, at least one and at most ten are open.
         #[test]
         fn sockets_are_few(waits in prop::collection::vec(0u64..200, 1..100)) {
             let (mut plan, mut now, mut open) = (HopPlan::new(at(0)), 0, 1);

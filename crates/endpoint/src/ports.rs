@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_read_as_they_are_written() {
+    fn ranges_are_parsed_as_printed() {
         for text in ["0", "60001", "60001:60999", "1:65535"] {
             assert_eq!(text.parse::<PortRange>().expect(text).to_string(), text);
         }
@@ -111,7 +111,7 @@ mod tests {
         };
         assert_eq!([7, 8, 9].map(|free| first(free).ok()), [7, 8, 9].map(Some));
         assert_eq!(first(10).map_err(|error| error.kind()), Err(ErrorKind::AddrInUse));
-        // What is not for want of a free port is not tried again.
+        // An error other than a port in use is not retried.
         let mut tried = Vec::new();
         let refused: io::Result<()> = ports.first_free(Some(local), |at| {
             tried.push(at.port());
@@ -119,7 +119,7 @@ mod tests {
         });
         assert_eq!(refused.map_err(|error| error.kind()), Err(ErrorKind::PermissionDenied));
         assert_eq!(tried, [7]);
-        // Without IPv6 it is IPv4, at the same port.
+        // Without IPv6 the socket uses IPv4, at the same port.
         let without = ports.first_free(None, |at| match at.is_ipv6() {
             true => Err(ErrorKind::Unsupported.into()),
             false => Ok(at),

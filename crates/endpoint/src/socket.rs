@@ -19,9 +19,9 @@ const MAX_READS: usize = 16;
 /// The addresses of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The other end.
+    /// The address of the peer.
     pub remote: SocketAddr,
-    /// The address of this end, if known: a reply is sent from the address that was addressed.
+    /// The local address, if known: a reply is sent from the address to which the datagram was sent.
     pub local: Option<IpAddr>,
 }
 
@@ -308,7 +308,7 @@ mod tests {
         UdpPort::bind_first(local, PortRange::single(0), &options).expect("a free port")
     }
 
-    /// Reads `count` datagrams; panics where that takes ten seconds.
+    /// Reads `count` datagrams; panics after ten seconds.
     fn read(port: &UdpPort, count: usize) -> Vec<(Path, Option<Ecn>, Vec<u8>)> {
         let (mut buffer, mut datagrams) = (Buffer::new(), Vec::new());
         #[expect(clippy::disallowed_methods, reason = "the test ends if nothing arrives")]
@@ -331,8 +331,8 @@ mod tests {
         let to = Path { remote: other.address().unwrap(), local: None };
         for (ecn, byte) in [(None, 1), (Some(Ecn::Ect0), 2), (Some(Ecn::Ce), 3)] {
             one.send(to, &[byte; 9], ecn).unwrap();
-            let (path, heard, bytes) = read(&other, 1).remove(0);
-            assert_eq!((path.remote, heard), (one.address().unwrap(), ecn));
+            let (path, received_ecn, bytes) = read(&other, 1).remove(0);
+            assert_eq!((path.remote, received_ecn), (one.address().unwrap(), ecn));
             assert_eq!(path.local, Some(Ipv4Addr::LOCALHOST.into()));
             assert_eq!(bytes, [byte; 9]);
             other.send(path, &bytes, None).unwrap();

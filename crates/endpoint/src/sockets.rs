@@ -11,9 +11,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The sockets of one end: a server has one, and a client opens another when it has not heard from its peer
-/// for long, since a NAT or firewall may have lost the old port (mosh does the same). Old sockets are read for
-/// a while longer.
+/// The sockets of one end: a server has one, and a client opens another after a long silence of its peer, since
+/// a NAT or firewall may have lost the old port (mosh does the same). Old sockets are read for a while longer.
 #[derive(Debug)]
 pub struct Sockets {
     /// Oldest first; the last one is used for sending. Never empty.
@@ -124,8 +123,8 @@ impl Sockets {
         self.newest().send(path, datagram, ecn).inspect_err(|&error| self.errors.count(error))
     }
 
-    /// Opens another socket of a client if one is due at `now`, and closes expired ones. `last_received_at` is when
-    /// the peer was last heard from. Returns whether the port has changed.
+    /// Opens another socket of a client if one is due at `now`, and closes expired ones. `last_received_at` is
+    /// when the peer's last datagram arrived. Returns whether the port has changed.
     pub fn hop(&mut self, now: Instant, last_received_at: Option<Instant>) -> bool {
         let Some(plan) = &mut self.hops else { return false };
         if let Some(at) = last_received_at {
@@ -180,7 +179,7 @@ mod tests {
         );
         let old = client.local_address().expect("an address").port();
         let received = start + Span::from_secs(3);
-        assert!(!client.hop(start + PORT_HOP_INTERVAL, Some(received)), "heard from since");
+        assert!(!client.hop(start + PORT_HOP_INTERVAL, Some(received)), "a datagram arrived since");
         assert!(client.hop(received + PORT_HOP_INTERVAL, Some(received)));
         assert_ne!(client.local_address().expect("an address").port(), old);
         assert_eq!(client.count(), 2);

@@ -1,21 +1,21 @@
-//! Text that configurations are hashed by: the same for the same configuration, whatever compiles the
-//! program.
+//! The canonical text from which configurations are hashed: the same for the same configuration, whichever
+//! compiler built the program.
 //!
 //! | of | is |
 //! |---|---|
-//! | a document | the JSON of its TOML, without spaces, keys in the order of their bytes, dates as text; numbers are the shortest decimals that are read as the same number |
-//! | `on = "always"` | `"ever"`, as it was spelled when the first of these hashes were kept |
+//! | a document | the JSON of its TOML, without spaces, keys in the order of their bytes, dates as text; numbers are the shortest decimals that parse as the same number |
+//! | `on = "always"` | `"ever"`, its spelling when the first hashes were stored |
 //! | a rule table | [`exm_remy::RuleTable::write_canonical`] |
-//! | a trace | its opportunities, each in whole nanoseconds and a space |
-//! | a distribution's values | each as a number and a space |
+//! | a trace | its opportunities, each in whole nanoseconds, followed by a space |
+//! | a distribution's values | each a number, followed by a space |
 //!
-//! A plan is its document; a line each for the seed, for the name of each recorded trace, and for what is
-//! measured besides the usual, with its window in nanoseconds. A case is its document; the line of the
-//! seed; what each group of flows has from files (its table, then the values of its off and on times),
-//! ended by a line; a line for each trace, with its hash.
+//! A plan is its document; a line each for the seed, for the name of each recorded trace, and for additional
+//! measurements, with their window in nanoseconds. A case is its document; the line of the seed; the contents
+//! of files used by each group of flows (its table, then the values of its off and on times), ended by a line;
+//! a line for each trace, with its hash.
 //!
-//! Whatever else a result depends on follows from these and the program's version, which stands beside
-//! the hash.
+//! Everything else that a result depends on follows from these and the program's version, which is stored
+//! beside the hash.
 
 use crate::case::Asked;
 use exm_random::Distribution;
@@ -74,7 +74,7 @@ fn string(text: &str, out: &mut impl Write) -> fmt::Result {
     out.write_str("\"")
 }
 
-/// The text of what `flow` has from files.
+/// The text of the file contents that `flow` uses.
 fn flow(flow: &FlowSpec, out: &mut impl Write) -> fmt::Result {
     if let Some(remy) = flow.transport.controller().and_then(|controller| controller.as_remy()) {
         remy.table().write_canonical(out)?;
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(hash, "e8f9a6ec508e158d");
         let other =
             "a = 'x\"\n\u{e9}'\nc = { y = {}, z = 1979-05-27 }\nb = [0x1, 2.50, 1e300, true]\n";
-        assert_eq!(of(&other.replace('\'', "'''")), (written, hash), "however it is written");
+        assert_eq!(of(&other.replace('\'', "'''")), (written, hash), "whatever its formatting");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! [`Case`]: one network of a plan; [`Asked`]: what its runs measure on request.
+//! [`Case`]: one network of a plan; [`Asked`]: the optional measurements of its runs.
 
 use crate::twin::SimulatedTwin;
 use exm_sim::network::Network;

@@ -1,18 +1,19 @@
-//! How long flows took to complete, not only on average.
+//! The distribution of flow completion times.
 
 use exm_sim::metrics::Histogram;
 
-/// Times in ms, in order, and how many flows took each: within 0.8 %, as a [`Histogram`] keeps them.
+/// Times in ms, in order, and how many flows took each: within 0.8 %, as a [`Histogram`] stores
+/// them.
 pub(crate) fn counted(times: &Histogram) -> Vec<(f64, u64)> {
     let count = times.count();
-    // Half of a rank below it, so that no rounding makes it another.
+    // Half a rank below, so that rounding does not select another one.
     let percent = |rank: u64| 100.0 * (rank as f64 - 0.5) / count as f64;
     let time = |rank: u64| times.percentile(percent(rank));
     let mut all = Vec::new();
     let mut done = 0;
     while done < count {
         let Some(own) = time(done + 1) else { break };
-        // The last rank of the same time, by halving.
+        // The last rank of the same time, by bisection.
         let (mut low, mut high) = (done + 1, count);
         while low < high {
             let middle = high - (high - low) / 2;
@@ -27,7 +28,7 @@ pub(crate) fn counted(times: &Histogram) -> Vec<(f64, u64)> {
     all
 }
 
-/// All times of several lists, one by one and in order.
+/// All times of several lists, individually and in order.
 pub(crate) fn merged<'a>(lists: impl Iterator<Item = &'a [(f64, u64)]>) -> Vec<f64> {
     let mut all: Vec<f64> = lists
         .flatten()
@@ -37,7 +38,7 @@ pub(crate) fn merged<'a>(lists: impl Iterator<Item = &'a [(f64, u64)]>) -> Vec<f
     all
 }
 
-/// The time that `part` of all flows do not exceed, of `times` in order.
+/// The time that the fraction `part` of all flows does not exceed, from ordered `times`.
 pub(crate) fn percentile(times: &[f64], part: f64) -> Option<f64> {
     let rank = (part * times.len() as f64).ceil() as usize;
     times.get(rank.saturating_sub(1)).copied()

@@ -1,4 +1,4 @@
-//! [`Convergence`]: how soon flows that start at set times come to their fair share.
+//! [`Convergence`]: how soon flows that start at set times reach their fair share.
 
 use crate::case::{Case, STEPS};
 use crate::series::Recording;
@@ -8,30 +8,30 @@ use exm_sim::traffic::{OnFor, OnOff, Traffic};
 use exm_units::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-/// The last part of the time between two changes, which tells what the fair share is in the end.
+/// The last part of the time between two changes, from which the final fair share is computed.
 const LAST: usize = 5;
 
-/// How far from the fair share throughput may stay, as a part of it.
+/// The tolerance around the fair share, as a fraction of it.
 const TOLERANCE: f64 = 0.2;
-/// The part of what a flow has in the end that makes what others freed its own.
+/// The fraction of its final throughput at which a flow has claimed the freed capacity.
 const CLAIMED: f64 = 0.9;
 
-/// How soon a flow came to its fair share, see [`METRICS`](crate::METRICS).
+/// How soon a flow reached its fair share, see [`METRICS`](crate::METRICS).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Convergence {
     /// How often the flow started at a set time.
     pub starts: u64,
-    /// After how many starts it came to its fair share and stayed there.
+    /// After how many starts it reached its fair share and stayed there.
     pub settled: u64,
-    /// How long that took at most, in seconds; nothing where it did not come about every time.
+    /// The longest time this took, in seconds; none if it did not happen every time.
     pub longest_s: Option<f64>,
 }
 
-/// How soon each flow of `case` came to its fair share; nothing of those that start at random. The
+/// How soon each flow of `case` reached its fair share; none for flows that start at random times. The
 /// `recording` has a sample each [`step`](crate::case::step).
 ///
-/// The time up to the next set start or end of any flow counts. The fair share is an equal part of
-/// what all flows that are on have together in the last fifth of that time: a scheme that leaves the
+/// Each start is evaluated until the next set start or end of any flow. The fair share is an equal part
+/// of the total throughput of the active flows in the last fifth of that time: a scheme that leaves the
 /// link idle is slow, not unfair.
 pub(crate) fn convergence(case: &Case, recording: &Recording) -> Vec<Option<Convergence>> {
     let network = &case.network;
@@ -54,8 +54,8 @@ pub(crate) fn convergence(case: &Case, recording: &Recording) -> Vec<Option<Conv
     (0..network.flows().len()).map(of_flow).collect()
 }
 
-/// How many propagation RTTs each flow of `case` took to use what others freed by ending at set times, on
-/// average; nothing of flows beside which none did, or that had no more without them.
+/// How many propagation RTTs each flow of `case` took on average to use the capacity that others freed by
+/// ending at set times; none for flows beside which no flow ended, or that gained nothing.
 pub(crate) fn claims(case: &Case, recording: &Recording) -> Vec<Option<f64>> {
     let network = &case.network;
     let changes = changes(network);
@@ -75,8 +75,8 @@ pub(crate) fn claims(case: &Case, recording: &Recording) -> Vec<Option<f64>> {
     rtts.enumerate().map(of_flow).collect()
 }
 
-/// How long after `end` a window of a flow's throughput first ended at [`CLAIMED`] of what the flow has
-/// by `next`, in seconds.
+/// How long after `end` a window of a flow's throughput first reached [`CLAIMED`] of its throughput at
+/// `next`, in seconds.
 fn claimed(
     network: &Network,
     recording: &Recording,
@@ -99,7 +99,7 @@ fn claimed(
     Some((at as u64 * step - end.as_nanos()) as f64 * 1e-9)
 }
 
-/// When flows of `traffic` are set to start and end; a sender that is always on starts at once.
+/// The set start and end times of flows of `traffic`; a sender that is always on starts at once.
 fn visits(traffic: &Traffic) -> Vec<(Instant, Option<Instant>)> {
     match traffic {
         Traffic::Schedule { visits, .. } => visits.clone(),
@@ -108,7 +108,7 @@ fn visits(traffic: &Traffic) -> Vec<(Instant, Option<Instant>)> {
     }
 }
 
-/// All times at which a flow is set to start or end, and the end of the simulation.
+/// All set start and end times of flows, and the end of the simulation.
 fn changes(network: &Network) -> Vec<Instant> {
     let end = Instant::ZERO + network.duration();
     let visits = network.flows().iter().flat_map(|flow| visits(&flow.traffic));
@@ -120,7 +120,7 @@ fn changes(network: &Network) -> Vec<Instant> {
     changes
 }
 
-/// How long a flow took from its start until it stayed near its fair share, in seconds.
+/// The time from a flow's start until it stayed near its fair share, in seconds.
 fn settled(
     network: &Network,
     recording: &Recording,
@@ -148,7 +148,7 @@ fn settled(
     convergence_time(&windows.collect::<Vec<_>>(), share, TOLERANCE)
 }
 
-/// What a flow had delivered between two samples, in Mbps.
+/// The throughput of a flow between two samples, in Mbps.
 pub(crate) fn rate(
     network: &Network,
     recording: &Recording,
@@ -171,7 +171,7 @@ mod tests {
     use crate::{Experiment, series};
     use std::path::Path;
 
-    /// Two flows on 12 Mbps, the second from 10 s on; each with a window of its own.
+    /// Two flows on 12 Mbps, the second from 10 s on; each with a different window.
     const FILE: &str = r#"
         duration = "30 s"
         [[link]]
@@ -222,8 +222,8 @@ mod tests {
         let experiment = Experiment::parse(FILE, "a.toml", Path::new("")).expect("is sound");
         let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
         let plan = plan.expect("is sound");
-        // In tenths of a second: the first alone at full rate but for 2 s of nothing, then it gives
-        // way over 4 s; the second takes over 2 s, and ends at 20 s.
+        // In tenths of a second: the first alone at full rate except for 2 s of silence, then it yields
+        // over 4 s; the second takes over within 2 s, and ends at 20 s.
         let recording = Recording {
             flows: vec![
                 samples(&[(20, 0), (80, 100), (40, 80), (60, 50), (100, 100)]),
@@ -243,12 +243,12 @@ mod tests {
     }
 
     #[test]
-    fn the_time_to_use_what_was_freed_by_hand() {
+    fn the_time_to_use_freed_capacity_by_hand() {
         let experiment = Experiment::parse(FILE, "a.toml", Path::new("")).expect("is sound");
         let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
         let plan = plan.expect("is sound");
-        // The second ends at 20 s; the first goes on with half for 1 s, then has it all: nine tenths
-        // of all are in the window of 1 s that ends 1.8 s after.
+        // The second ends at 20 s; the first continues with half for 1 s, then has it all: the window of
+        // 1 s that ends 1.8 s later has nine tenths of it.
         let recording = |after: &[(u64, u64)]| Recording {
             flows: vec![
                 samples(&[&[(100, 100), (100, 50)], after].concat()),
@@ -258,15 +258,15 @@ mod tests {
             links: vec![Vec::new()],
             pace: step(Span::from_secs(1)),
         };
-        let told = claims(&plan.cases[0], &recording(&[(10, 50), (90, 100)]));
-        let first = told[0].expect("it claims it");
+        let times = claims(&plan.cases[0], &recording(&[(10, 50), (90, 100)]));
+        let first = times[0].expect("it claims it");
         assert!((first - 1.8 / 0.05).abs() < 1e-9, "{first} RTTs");
-        assert_eq!(told[1..], [None, None], "beside them none ended");
-        assert_eq!(claims(&plan.cases[0], &recording(&[(100, 50)]))[0], None, "it has no more");
+        assert_eq!(times[1..], [None, None], "no flow ended beside them");
+        assert_eq!(claims(&plan.cases[0], &recording(&[(100, 50)]))[0], None, "it gained nothing");
     }
 
     #[test]
-    fn a_flow_that_never_settles_says_so() {
+    fn a_flow_that_never_settles_is_reported() {
         let experiment = Experiment::parse(FILE, "a.toml", Path::new("")).expect("is sound");
         let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
         let plan = plan.expect("is sound");

@@ -1,40 +1,40 @@
-//! Changes to a scenario: what sets schemes, variants and the points of a sweep apart.
+//! Changes to a scenario, by which schemes, variants and the points of a sweep differ.
 //!
-//! They are made to the file's own tables, which are then read as any scenario is. So every key that
-//! a scenario has can be changed, and what a key refuses it refuses here.
+//! They are applied to the file's own tables, which are then parsed as any scenario is. So every key
+//! of a scenario can be changed, and invalid values give the same errors.
 
 use exm_grammar::Place;
 use toml::{Table, Value};
 
-/// What stands where each scheme's own controller goes.
+/// The placeholder for each scheme's own controller.
 pub(crate) const PLACEHOLDER: &str = "scheme";
 
 /// One change.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) what: What,
-    /// Where it stands in the file.
+    /// Its position in the file.
     pub(crate) place: Place,
 }
 
-/// What is changed.
+/// The kind of change.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
-    /// The controller wherever the placeholder stands.
+    /// The controller, wherever the placeholder is.
     Controller(String),
     /// The queue of every link.
     Queue(Value),
-    /// A key, by its path: names of keys with dots between them. A list of tables is one step: of
-    /// all its members, or, where the next step is the name of one, of that one.
+    /// A key, by its path: names of keys separated by dots. A list of tables is one step: all its
+    /// members or, if the next step is the name of one, that one.
     Key(String, Value),
     /// The trace of every link that has one.
     Trace(String),
-    /// The trace of the link of this name.
+    /// The trace of the link with this name.
     TraceOf(String, String),
 }
 
 impl Change {
-    /// Makes the change, or says why it cannot be made.
+    /// Applies the change, or returns why it cannot be applied.
     pub(crate) fn apply(&self, document: &mut Table) -> Result<(), String> {
         match &self.what {
             What::Controller(name) => {
@@ -105,7 +105,7 @@ impl Change {
     }
 }
 
-/// The names of the links with traces that the first flow crosses first, there and back.
+/// The names of the first links with traces on the first flow's path and return path.
 pub(crate) fn traced_ways(document: &mut Table) -> Option<[String; 2]> {
     let links = members(document, &["link"]).into_iter().filter(|link| link.contains_key("trace"));
     let traced: Vec<String> = links.filter_map(|link| Some(name_of(link)?.to_owned())).collect();
@@ -118,7 +118,7 @@ pub(crate) fn traced_ways(document: &mut Table) -> Option<[String; 2]> {
     Some([crossed("path")?, crossed("back")?])
 }
 
-/// The trace that the first flow meets first on its path: its file or its synthetic link.
+/// The first trace on the first flow's path: its file or its synthetic link.
 pub(crate) fn first_trace(document: &mut Table) -> Option<String> {
     let of = |table: &Table| table.get("trace").and_then(Value::as_str).map(str::to_owned);
     if let Some(trace) = members(document, &["dumbbell"]).into_iter().find_map(|one| of(one)) {
@@ -137,7 +137,7 @@ fn name_of(table: &Table) -> Option<&str> {
     table.get("name").and_then(Value::as_str)
 }
 
-/// The tables called one of `names`, and the members of lists called so.
+/// The tables called one of `names`, and the members of lists with that name.
 pub(crate) fn members<'a>(document: &'a mut Table, names: &[&str]) -> Vec<&'a mut Table> {
     let named = document.iter_mut().filter(|(key, _)| names.contains(&key.as_str()));
     let tables = named.flat_map(|(_, value)| match value {
@@ -148,7 +148,7 @@ pub(crate) fn members<'a>(document: &'a mut Table, names: &[&str]) -> Vec<&'a mu
     tables.collect()
 }
 
-/// Sets what `path` leads to; where a step has no keys, it is the error.
+/// Sets the key at `path`; a step without keys is returned as the error.
 fn set<'a>(table: &mut Table, path: &[&'a str], value: &Value) -> Result<(), &'a str> {
     let [step, rest @ ..] = path else { return Ok(()) };
     if rest.is_empty() {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_lead_through_tables_and_lists() {
+    fn paths_lead_through_tables_and_lists() {
         assert_eq!(key("duration").unwrap().matches('7').count(), 1);
         assert!(key("tcp.initial_window").unwrap().contains("[tcp]\ninitial_window = 7"));
         assert_eq!(key("link.rate").unwrap().matches("rate = 7").count(), 2);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_go_to_all_links_and_traces_to_those_that_have_one() {
+    fn queues_apply_to_all_links_and_traces_to_those_that_have_one() {
         let queue = changed(What::Queue(Value::String("codel".to_owned()))).expect("is changed");
         assert_eq!(queue.to_string().matches("queue = \"codel\"").count(), 2);
         let trace = changed(What::Trace("b.pps".to_owned())).expect("is changed").to_string();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_the_first_flow_are_found() {
+    fn both_directions_of_the_first_flow_are_found() {
         let ways = |flow: &str| {
             let links = FILE.replace("rate = \"1 Mbps\"", "trace = \"b.pps\"");
             let text = links.replacen("[[flow]]", &format!("[[flow]]\n{flow}"), 1);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_traces_are_known() {
+    fn changes_of_traces_are_recognised() {
         let is = |path: &str| {
             let what = What::Key(path.to_owned(), Value::Integer(1));
             Change { what, place: None }.is_of_trace()

@@ -1,4 +1,4 @@
-//! [`Experiment`]: what an experiment's file says.
+//! [`Experiment`]: the contents of an experiment's file.
 
 use crate::edit::{Change, What};
 use crate::file::{
@@ -14,60 +14,60 @@ use exm_units::Span;
 use std::path::{Path, PathBuf};
 use toml::{Spanned, Table, Value};
 
-/// The most runs: above it memory would fill with results.
+/// The most runs, which limits the memory for results.
 pub const MAX_RUNS: u64 = 100_000;
-/// How often each scheme is run unless the file says so: as often as in the papers.
+/// The default number of runs of each scheme, as in the papers.
 const RUNS: u64 = 128;
-/// The time over which throughput is told unless the file says so.
+/// The default averaging window of throughput.
 const WINDOW: Span = Span::from_secs(1);
 
-/// What an experiment's file says: a scenario, and the schemes that are put into it.
+/// The contents of an experiment's file: a scenario, and the schemes to run in it.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Its name: that of the file, without its ending.
+    /// Its name: that of the file, without extension.
     pub name: String,
     /// What it shows.
     pub title: Option<String>,
     /// Where it was published.
     pub source: Option<String>,
-    /// What is to be said of it: what differs from the paper, and why.
+    /// Notes: differences from the paper, with reasons.
     pub notes: Vec<String>,
-    /// Which pictures are drawn of it.
+    /// The figures to draw.
     pub figures: Vec<FigureKind>,
-    /// What the tables tell, in the order of their columns.
+    /// The metrics in the tables, in the order of their columns.
     pub columns: Vec<Metric>,
-    /// How often each scheme is run.
+    /// The number of runs of each scheme.
     pub runs: u64,
-    /// The time over which throughput is told where it changes.
+    /// The averaging window of throughput where it is shown over time.
     pub window: Span,
-    /// Which delay pictures and ratios are of.
+    /// The delay metric of figures and ratios.
     pub x: Metric,
-    /// Which throughput they are of.
+    /// The throughput metric of figures and ratios.
     pub y: Metric,
-    /// How many standard deviations an ellipse in a picture reaches.
+    /// The size of ellipses in figures, in standard deviations.
     pub sigma: f64,
-    /// The axes of the paper's picture: the ends of its delay and of its throughput.
+    /// The axes of the paper's figure: the ranges of its delay and of its throughput.
     pub paper_axes: Option<[[f64; 2]; 2]>,
-    /// What the mean over all variants is called, where it is told.
+    /// The name of the mean over all variants, if it is shown.
     pub mean: Option<String>,
     /// The random seed.
     pub seed: u64,
     /// The schemes that all others are compared with.
     pub references: Vec<usize>,
-    /// What is compared.
+    /// The schemes.
     pub schemes: Vec<Scheme>,
-    /// The settings under which all are compared, each in turn; at least one.
+    /// The settings under which all schemes are run, each in turn; at least one.
     pub variants: Vec<Variant>,
     /// A key of the scenario that takes several values.
     pub sweep: Option<Sweep>,
     /// The scenario's tables.
     pub(crate) document: Table,
-    /// Where paths start from.
+    /// The directory that relative paths start from.
     pub(crate) dir: PathBuf,
     pub(crate) text: Source,
 }
 
-/// A kind of picture.
+/// A kind of figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureKind {
     /// Throughput against delay.
@@ -76,7 +76,7 @@ pub enum FigureKind {
     Means,
     /// Throughput and end-to-end delay over time, of the first run.
     RateAndDelay,
-    /// What was delivered over time, of the first run.
+    /// Bytes delivered over time, of the first run.
     Sequence,
     /// A quantity over the values of the sweep.
     Sweep,
@@ -86,11 +86,11 @@ pub enum FigureKind {
     Series,
     /// The throughput of each flow over time, of the first run.
     Convergence,
-    /// How flow completion times are distributed.
+    /// The distribution of flow completion times.
     Distribution,
-    /// How the lengths of flows are distributed, as the scenario's traffic draws them.
+    /// The distribution of flow lengths, as the scenario's traffic draws them.
     FlowLengths,
-    /// None: a table tells it all.
+    /// None: the results are shown in tables only.
     Table,
 }
 
@@ -117,48 +117,48 @@ impl FigureKind {
     }
 }
 
-/// What is compared: a controller, and what goes with it.
+/// A scheme: a controller with its settings.
 #[derive(Clone, Debug)]
 pub struct Scheme {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What runs its senders: the name of a controller or a table; nothing where the file's own do.
+    /// Its controller: a name or a table; none if the file's own are used.
     pub controller: Option<String>,
-    /// The name of its queue discipline, where it is not the file's.
+    /// The name of its queue discipline, if it differs from the file's.
     pub queue: Option<String>,
-    /// Whether it is left out where its file is absent.
+    /// Whether it is left out if its file is absent.
     pub is_optional: bool,
-    /// What the papers say of it.
+    /// The papers' numbers for it.
     pub paper: Vec<PaperNumber>,
     /// The values of the sweep that it was designed for.
     pub designed_for: Option<(f64, f64)>,
-    /// What it shares with the schemes that a line joins it with.
+    /// The name shared by the schemes that a line joins with it.
     pub curve: Option<String>,
-    /// Which efficient frontier it takes part in, where not in all.
+    /// The efficient frontier that it takes part in, if not in all.
     pub frontier: Option<String>,
     pub(crate) changes: Vec<Change>,
-    /// Where its controller stands, or else its name.
+    /// The path of its controller, or else its name.
     pub(crate) place: Place,
 }
 
-/// A number that a paper gives.
+/// A number from a paper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaperNumber {
-    /// The group of flows that it is about; nothing for those that the scheme runs. Of a ratio, the
-    /// reference that it is to; nothing where it is to each.
+    /// The group of flows that it is about; none for those that the scheme runs. For a ratio, its
+    /// reference; none if it is to each.
     pub group: Option<String>,
     /// The name of a metric, or "speedup" or "delay_reduction".
     pub metric: String,
-    /// One for each point of the sweep, or one for all.
+    /// One for each point of the sweep, or a single one for all.
     pub values: Vec<f64>,
 }
 
-/// Settings under which all schemes are compared.
+/// Settings under which all schemes are run.
 #[derive(Clone, Debug, Default)]
 pub struct Variant {
-    /// What they are called; empty where there are no others.
+    /// Their name; empty if there is only one variant.
     pub name: String,
-    /// What is to be said of them.
+    /// A note on them.
     pub note: Option<String>,
     pub(crate) changes: Vec<Change>,
 }
@@ -167,7 +167,7 @@ impl Experiment {
     /// Reads the experiment in the file at `path`.
     ///
     /// # Errors
-    /// [`FileError`] where it cannot be read or is none.
+    /// [`FileError`] if it cannot be read or is not an experiment.
     pub fn load(path: &Path) -> Result<Experiment, FileError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
@@ -177,10 +177,10 @@ impl Experiment {
         Experiment::parse(&text, &file, path.parent().unwrap_or(Path::new("")))
     }
 
-    /// Reads the experiment `text` of the file called `file`; paths in it start from `dir`.
+    /// Parses the experiment `text` of the file called `file`; paths in it start from `dir`.
     ///
     /// # Errors
-    /// [`FileError`] where it is none.
+    /// [`FileError`] if it is not an experiment.
     pub fn parse(text: &str, file: &str, dir: &Path) -> Result<Experiment, FileError> {
         let source = Source { file: file.to_owned(), text: text.to_owned() };
         let scenario = Scenario::parse(text, file, dir)?;
@@ -195,20 +195,20 @@ impl Experiment {
         Reader { source: &source, dir }.experiment(table, scenario, document)
     }
 
-    /// The points of the sweep; one that changes nothing where there is none.
+    /// The points of the sweep; without a sweep, a single one that changes nothing.
     pub fn points(&self) -> Vec<Point> {
         self.sweep.as_ref().map_or_else(|| vec![Point::default()], |sweep| sweep.points.clone())
     }
 
-    /// Whether the metric called `key` is in its tables or pictures.
-    pub(crate) fn tells(&self, key: &str) -> bool {
+    /// Whether the metric called `key` is in its tables or figures.
+    pub(crate) fn shows(&self, key: &str) -> bool {
         let mut numbers = self.schemes.iter().flat_map(|scheme| &scheme.paper);
         self.columns.iter().any(|column| column.key == key)
             || self.sweep.as_ref().is_some_and(|sweep| sweep.y.key == key)
             || numbers.any(|number| number.metric == key)
     }
 
-    /// The files that it names, which need not be there: tables and traces.
+    /// The files that it names, which need not exist: tables and traces.
     pub fn files(&self) -> Vec<String> {
         let is_file = |name: &&str| name.ends_with(".json") || name.ends_with(".dna");
         let controllers = self.schemes.iter().filter_map(|scheme| scheme.controller.as_deref());
@@ -224,7 +224,7 @@ impl Experiment {
     }
 }
 
-/// From the tables of a file to an [`Experiment`].
+/// Converts the tables of a file to an [`Experiment`].
 struct Reader<'a> {
     source: &'a Source,
     dir: &'a Path,
@@ -314,7 +314,7 @@ impl Reader<'_> {
         let span: Span = text.parse().map_err(|error| fail(format!("{error}")))?;
         if span.is_zero() || span > duration {
             let problem = format!(
-                "throughput over {text} cannot be told: give more than none, and at most the \
+                "throughput over {text} cannot be averaged: give more than zero, and at most the \
                  {duration} that are simulated"
             );
             return Err(fail(problem));
@@ -352,7 +352,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The metric that an axis is of.
+    /// The metric of an axis.
     fn axis(&self, name: Option<&Spanned<String>>, usual: Metric) -> Result<Metric, FileError> {
         let Some(name) = name else { return Ok(usual) };
         let metric = self.metric(name)?;
@@ -398,7 +398,7 @@ impl Reader<'_> {
         Err(self.source.error(place(&axes), problem))
     }
 
-    /// Refuses a ratio to a scheme that is no reference.
+    /// Rejects a ratio to a scheme that is not a reference.
     fn check_ratios(&self, schemes: &[Scheme], references: &[usize]) -> Result<(), FileError> {
         let names: Vec<&str> = references.iter().map(|&one| schemes[one].name.as_str()).collect();
         for scheme in schemes {
@@ -562,13 +562,13 @@ impl PaperNumber {
     }
 }
 
-/// The notes that say something, each as one paragraph.
+/// The non-empty notes, each as one paragraph.
 fn notes(notes: Option<OneOrMore>) -> Vec<String> {
     let notes = notes.map_or_else(Vec::new, OneOrMore::into_words);
     notes.iter().map(|note| paragraph(note)).filter(|note| !note.is_empty()).collect()
 }
 
-/// `text` without the line breaks that a file has for its reader.
+/// `text` without the line breaks of the file.
 fn paragraph(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

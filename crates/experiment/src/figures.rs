@@ -1,4 +1,4 @@
-//! The pictures of an experiment.
+//! The figures of an experiment.
 
 mod distributions;
 mod scatter;
@@ -17,13 +17,13 @@ use exm_measure::figure::{
 };
 use exm_store::counted;
 
-/// A picture and what it is called.
+/// A figure and its name.
 pub(crate) struct Drawn {
     pub(crate) picture: Picture,
     pub(crate) svg: String,
 }
 
-/// Draws all pictures of the runs `rows` of `plan`.
+/// Draws all figures of the runs `rows` of `plan`.
 pub(crate) fn draw(plan: &Plan, rows: &Rows, results: &Results) -> Vec<Drawn> {
     let mut styles = Styles::new();
     let schemes = plan.experiment.schemes.iter();
@@ -55,18 +55,18 @@ struct Artist<'a> {
     plan: &'a Plan,
     rows: &'a Rows,
     results: &'a Results,
-    /// How each scheme looks.
+    /// The style of each scheme.
     styles: Vec<Style>,
 }
 
-/// What stands about a picture.
+/// The texts around a figure.
 struct Words {
     title: String,
     subtitle: String,
 }
 
 impl Artist<'_> {
-    /// A picture of a variant, or of the mean over all of them.
+    /// A figure of a variant, or of the mean over all of them.
     fn drawn(&self, kind: FigureKind, variant: Option<usize>, point: Option<usize>) -> Drawn {
         let cases = self.cases(variant, point);
         let words = self.words(kind, (variant, point), &cases);
@@ -87,7 +87,7 @@ impl Artist<'_> {
         Drawn { picture, svg }
     }
 
-    /// The numbers of the cases of a variant, or of the first, at one point or all.
+    /// The indices of the cases of a variant, or of the first, at one point or all.
     fn cases(&self, variant: Option<usize>, point: Option<usize>) -> Vec<usize> {
         let is_shown = |&index: &usize| {
             let case = &self.plan.cases[index];
@@ -103,7 +103,7 @@ impl Artist<'_> {
         cases: &[usize],
     ) -> Words {
         let experiment = &self.plan.experiment;
-        // The mean is over all variants, each of which may have a trace of its own.
+        // The mean is over all variants, which may have different traces.
         let shown = cases.iter().map(|&case| &self.plan.cases[case]);
         let mut title = match variant {
             Some(_) => self.plan.title(shown),
@@ -113,7 +113,7 @@ impl Artist<'_> {
         if let Some(point) = point.filter(|_| points.len() > 1) {
             let label = &points[point].label;
             title += &format!(": {label}");
-            // A number alone says nothing of what it counts.
+            // The value of a sweep needs the name of its quantity.
             if label.parse::<f64>().is_ok()
                 && let Some(sweep) = &experiment.sweep
             {
@@ -129,7 +129,7 @@ impl Artist<'_> {
         Words { title, subtitle: parts.join(", ") }
     }
 
-    /// How the scatter of runs is shown in pictures of this kind, where it could be.
+    /// How the scatter of runs is shown in figures of this kind, if at all.
     fn spread_in_words(&self, kind: FigureKind) -> Option<String> {
         let words = match (kind, self.results.runs) {
             (FigureKind::Means, _) => "means over all links, without their spread".to_owned(),
@@ -146,7 +146,7 @@ impl Artist<'_> {
         Some(words)
     }
 
-    /// The name of a picture: "figure", and what sets it apart from others.
+    /// The name of a figure: "figure", and what distinguishes it from others.
     fn file(&self, kind: FigureKind, variant: Option<usize>, point: Option<usize>) -> String {
         let experiment = &self.plan.experiment;
         let mut parts = vec!["figure".to_owned()];
@@ -188,17 +188,17 @@ impl Artist<'_> {
         );
         let line = |scheme: usize| {
             let own = cases.iter().filter(|&&case| self.plan.cases[case].scheme == scheme);
-            let mut told: Vec<BandPoint> = own
+            let mut points: Vec<BandPoint> = own
                 .filter_map(|&case| {
                     let x = points[self.plan.cases[case].point].x;
                     band(&self.sample(case), y, x, self.plan.seed)
                 })
                 .collect();
-            told.sort_by(|a, b| a.x.total_cmp(&b.x));
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
             Band {
                 name: experiment.schemes[scheme].name.clone(),
                 style: self.styles[scheme],
-                points: told,
+                points,
             }
         };
         let range = |scheme: &crate::experiment::Scheme| {
@@ -220,7 +220,7 @@ impl Artist<'_> {
         figure.svg()
     }
 
-    /// The share of the throughput that each group of flows got.
+    /// The share of the throughput of each group of flows.
     fn bars(&self, words: Words, cases: &[usize]) -> String {
         let Some(&first) = cases.first() else { return String::new() };
         let groups = &self.plan.cases[first].scenario.flows;
@@ -234,7 +234,7 @@ impl Artist<'_> {
             let estimate = Estimate::of_any(&shares.collect::<Vec<f64>>())?;
             let reach = if estimate.error.is_finite() { estimate.reach() } else { 0.0 };
             let value = estimate.mean;
-            // A share is neither below nothing nor above all.
+            // A share is between 0 and 100 %.
             Some(Bar { value, low: (value - reach).max(0.0), high: (value + reach).min(100.0) })
         };
         let bars = groups.iter().enumerate().map(|(group, flows)| BarGroup {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::{Spanned, Value};
 
-/// A file of which only the table `[experiment]` is of interest; the rest is the scenario.
+/// A file of which only the table `[experiment]` is parsed; the rest is the scenario.
 #[derive(Debug, Deserialize)]
 pub(super) struct File {
     pub(super) experiment: Option<ExperimentTable>,

@@ -9,11 +9,11 @@ use exm_store::{Format, write_atomically};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The pixels that a unit of a picture is wide: sharp in print and on fine screens.
+/// The pixels per unit of a figure: sharp in print and on high-resolution screens.
 #[cfg(feature = "pictures")]
 const PIXELS: f32 = 2.0;
 
-/// A file of results that could not be made.
+/// A file of results that could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}", path.display())]
 pub struct FolderError {
@@ -21,13 +21,13 @@ pub struct FolderError {
     source: io::Error,
 }
 
-/// Sums up the runs `rows` of `plan`, which `command` makes, and writes all there is to show of them
-/// into `folder`: `results.json`, `results.csv` (flows), `links.csv`, both as Parquet too (feature
-/// `parquet`), and pictures as SVG and, with the feature `pictures`, as PNG and PDF. Each file is written
-/// whole or not at all.
+/// Summarises the runs `rows` of `plan`, which `command` reproduces, and writes all results into
+/// `folder`: `results.json`, `results.csv` (flows), `links.csv`, both as Parquet too (feature `parquet`),
+/// and figures as SVG and, with the feature `pictures`, as PNG and PDF. Each file is written completely
+/// or not at all.
 ///
 /// # Errors
-/// [`FolderError`] where a file cannot be written.
+/// [`FolderError`] if a file cannot be written.
 pub fn write(
     folder: &Path,
     plan: &Plan,
@@ -72,7 +72,7 @@ pub fn write(
             put(&name, &bytes)?;
         }
     }
-    // Last, since it says that all others are there.
+    // Last, since its existence means that all others exist.
     put(results::FILE, results.to_json().as_bytes())?;
     Ok(results)
 }

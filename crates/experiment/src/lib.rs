@@ -2,15 +2,15 @@
 //!
 //! # Overview
 //!
-//! Experiments: schemes side by side on one network, from a file to tables and pictures.
+//! Experiments: schemes compared on one network, from a file to tables and figures.
 //!
 //! An experiment is a scenario (see [`exm_sim::scenario`]) with a table `[experiment]`:
 //!
-//! | key | meaning | unless given |
+//! | key | meaning | default |
 //! |---|---|---|
 //! | `source` | where it was published | |
 //! | `notes` | what differs from the publication and why, shown below the tables: a text, or a list of texts | |
-//! | `figure` | its pictures: `"throughput-delay"`, `"means"`, `"rate-and-delay"`, `"sequence"`, `"sweep"`, `"bars"`, `"series"`, `"convergence"`, `"distribution"`, `"flow-lengths"`, `"table"`, or a list of them | `"throughput-delay"` |
+//! | `figure` | its figures: `"throughput-delay"`, `"means"`, `"rate-and-delay"`, `"sequence"`, `"sweep"`, `"bars"`, `"series"`, `"convergence"`, `"distribution"`, `"flow-lengths"`, `"table"`, or a list of them | `"throughput-delay"` |
 //! | `columns` | the columns of the tables: a list of names of [`METRICS`] | nine of them |
 //! | `runs` | how often each scheme is run | 128 |
 //! | `window` | the averaging time of throughput in time series and in measures of convergence | `"1 s"` |
@@ -33,7 +33,7 @@
 //! | `optional_file` | if its table is absent, the scheme is left out with a note |
 //! | `designed_for` | the range of the sweep that it was designed for |
 //! | `curve` | a name that it shares with the schemes that a line joins it with, in the order of the file; with curves no efficient frontier is drawn |
-//! | `frontier` | what the efficient frontier is called that it takes part in; the schemes without one take part in all |
+//! | `frontier` | the name of the efficient frontier that it takes part in; schemes without one take part in all |
 //!
 //! Everything is run once for each `[[experiment.variant]]`, which has a `name`, `tcp`, `set` and a `note`.
 //! With a table `[experiment.sweep]`, the `key` of the scenario takes each of its `values`, or this many
@@ -46,10 +46,9 @@
 //! If the ACKs of the first flow cross links, recorded traces may replace those of the file: each [`Pair`]
 //! is a network, and each of its two directions becomes a variant. They replace variants that set a trace.
 //!
-//! An [`Experiment`] becomes a [`Plan`], a plan [`Rows`] by a [`run`], and rows [`Results`]. Run r of
-//! every scheme draws from the same seed and so meets the same traffic. Results are the same on any
-//! number of threads, and however often the runs were interrupted: a [`Store`] keeps those that are
-//! finished.
+//! An [`Experiment`] becomes a [`Plan`], a plan [`Rows`] by a [`run`], and rows [`Results`]. Run r of every
+//! scheme draws from the same seed and so meets the same traffic. Results are the same on any number of
+//! threads, and however often the runs were interrupted: a [`Store`] keeps finished ones.
 
 mod backend;
 mod canonical;

@@ -30,17 +30,17 @@ pub(crate) const DELAY: Metric = metric("queueing", ["queueing", "ms"], "queuein
 /// All metrics, in the order of the columns.
 ///
 /// `shortest_over_longest` and `rtt_exponent` are of flows with several RTTs, of all runs together.
-/// `convergence` is of flows that start at set times: how long each takes until its throughput over
-/// a window stays within 20 % of its fair share to the next set start or end of any flow; the median,
-/// where a flow that does not come to that took for ever. `converged` is the part that does.
+/// `convergence` is of flows that start at set times: how long each takes until its throughput over a
+/// window stays within 20 % of its fair share to the next set start or end of any flow; the median,
+/// where a flow that does not settle counts as infinite. `converged` is the fraction that does.
 ///
 /// `claim_rtts` is of flows beside which others end at set times: how many propagation RTTs each takes
-/// from such an end until its throughput over a window first comes to 90 % of what it has in the last
+/// from such an end until its throughput over a window first reaches 90 % of its throughput in the last
 /// fifth of the time to the next set start or end.
 ///
-/// From `received` on they are measured at the receiver, as section 2.4.1 of the thesis has it, of flows
-/// whose answers cross links, after the warm-up: see [`exm_trace::delay`]. `capacity_used` and what
-/// follows from the omniscient protocol are of a path that follows a trace. `queued_within` counts
+/// From `received` on they are measured at the receiver after the warm-up, as in section 2.4.1 of the
+/// thesis, for flows whose ACKs cross links: see [`exm_trace::delay`]. `capacity_used` and the
+/// comparisons with the omniscient protocol are of a path that follows a trace. `queued_within` counts
 /// packets from the start on.
 pub const METRICS: [Metric; 32] = [
     THROUGHPUT,

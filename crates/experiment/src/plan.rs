@@ -87,10 +87,10 @@ pub enum PlanError {
     #[error("no scheme is left to run: {0}")]
     NothingLeft(String),
     /// A trace was given, but the experiment has none to replace.
-    #[error("the experiment has no link with a trace, whose place another could take")]
+    #[error("the experiment has no link with a trace to replace")]
     NoTrace,
     /// The requested duration ends within the warm-up.
-    #[error("{duration} end within the experiment's warm-up of {warm_up}: ask for more")]
+    #[error("{duration} end within the experiment's warm-up of {warm_up}: give a longer duration")]
     TooShort {
         /// The requested duration.
         duration: Span,
@@ -164,7 +164,7 @@ impl Plan {
     /// The same plan, executed by `backend`; schemes that it cannot run are left out.
     ///
     /// # Errors
-    /// [`PlanError`] where nothing is left to do.
+    /// [`PlanError`] if no scheme is left.
     pub fn live(mut self, backend: &dyn Backend) -> Result<Plan, PlanError> {
         let mut refusals = vec![None; self.experiment.schemes.len()];
         for case in &mut self.cases {
@@ -188,13 +188,13 @@ impl Plan {
         Ok(self)
     }
 
-    /// The seed of the run of this number, the same for all cases: whatever the scheme, it meets the
-    /// same traffic and the same losses. Below 2^53, so that every program reads it as it is.
+    /// The seed of the run of this number, the same for all cases: every scheme meets the same traffic
+    /// and the same losses. Below 2^53, so that every JSON parser reads it exactly.
     pub fn seed_of(&self, run: u64) -> u64 {
         Stream::new(self.seed, Purpose::Specimen, run as usize).seed() >> 11
     }
 
-    /// The experiment's title, or its name, and the trace that all of `cases` have, where they have one.
+    /// The experiment's title, or its name, and the trace of `cases` if they all have the same.
     pub(crate) fn title<'a>(&self, mut cases: impl Iterator<Item = &'a Case>) -> String {
         let title = self.experiment.title.as_ref().unwrap_or(&self.experiment.name);
         let trace = cases.next().and_then(|case| case.trace.as_ref());
@@ -220,10 +220,10 @@ impl Plan {
     }
 }
 
-/// What stands before the names of synthetic links in titles.
+/// The prefix of the names of synthetic links in titles.
 const SYNTHETIC: &str = "synthetic ";
 
-/// What a trace is called in titles.
+/// The name of a trace in titles.
 fn shown_trace(trace: &str) -> String {
     if is_synthetic(trace) {
         return format!("{SYNTHETIC}{trace}");
@@ -232,15 +232,15 @@ fn shown_trace(trace: &str) -> String {
     name.map_or_else(|| trace.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// What the runs of `experiment` must tell for its tables and pictures.
+/// The measurements that the tables and figures of `experiment` need.
 fn asked(experiment: &Experiment) -> Asked {
-    let tells = |keys: &[&str]| keys.iter().any(|key| experiment.tells(key));
+    let shows = |keys: &[&str]| keys.iter().any(|key| experiment.shows(key));
     let is_drawn = |kind: FigureKind| experiment.figures.contains(&kind);
     Asked {
-        convergence: tells(&CONVERGENCES).then_some(experiment.window),
+        convergence: shows(&CONVERGENCES).then_some(experiment.window),
         timeline: is_drawn(FigureKind::RateAndDelay).then_some(experiment.window),
-        claims: tells(&[CLAIM]).then_some(experiment.window),
-        completions: tells(&COMPLETIONS) || is_drawn(FigureKind::Distribution),
+        claims: shows(&[CLAIM]).then_some(experiment.window),
+        completions: shows(&COMPLETIONS) || is_drawn(FigureKind::Distribution),
     }
 }
 
@@ -255,7 +255,7 @@ fn selected(experiment: &Experiment, only: &[String]) -> Result<Vec<usize>, Plan
     Ok((0..names.len()).filter(is_selected).collect())
 }
 
-/// Why a scheme is left out, if it is: it may be, and its table is neither a file nor known.
+/// Why a scheme is left out, if it is: it may be optional, and its table neither a file nor known.
 fn missing(experiment: &Experiment, scheme: usize, load: &mut Load<'_>) -> Option<Skipped> {
     let Scheme { name, controller, is_optional, .. } = &experiment.schemes[scheme];
     let controller = controller.as_ref().filter(|_| *is_optional)?;
@@ -267,7 +267,7 @@ fn missing(experiment: &Experiment, scheme: usize, load: &mut Load<'_>) -> Optio
     })
 }
 
-/// The scenario's tables, changed as all cases are.
+/// The scenario's tables, with the changes common to all cases.
 fn base(experiment: &Experiment, options: &Options) -> Result<Table, PlanError> {
     let mut base = experiment.document.clone();
     if let Some(duration) = options.duration {
@@ -282,7 +282,7 @@ fn base(experiment: &Experiment, options: &Options) -> Result<Table, PlanError> 
         let file = trace.display().to_string();
         let before = base.clone();
         let change = Change { what: What::Trace(file.clone()), place: None };
-        // It changes whatever has one, and cannot fail.
+        // It changes all links that have a trace, and cannot fail.
         let _ = change.apply(&mut base);
         if base == before && !base.to_string().contains(&file) {
             return Err(PlanError::NoTrace);
@@ -291,8 +291,8 @@ fn base(experiment: &Experiment, options: &Options) -> Result<Table, PlanError> 
     Ok(base)
 }
 
-/// Each direction of each of `pairs` under each of those of `variants` that are no other trace: neither
-/// set one, nor change nothing where others set one.
+/// Each direction of each of `pairs` under each of `variants` that does not concern traces: those that
+/// set one are dropped, as are those that change nothing beside them.
 fn recorded(
     variants: &[Variant],
     pairs: &[Pair],
@@ -331,7 +331,7 @@ struct Maker<'a> {
     base: &'a Table,
     seed: u64,
     traces: Traces,
-    /// The fingerprints of those traces, made once each.
+    /// The fingerprints of those traces, computed once each.
     prints: Vec<(Arc<Trace>, Fnv1a)>,
 }
 
@@ -387,7 +387,7 @@ impl Maker<'_> {
             .map_err(|error| error.problem().to_owned())
     }
 
-    /// The error of the first of `changes` that spoils the scenario, or of the scenario itself.
+    /// The error of the first of `changes` that makes the scenario invalid, or of the scenario itself.
     fn blame(&mut self, changes: &[&Change]) -> FileError {
         let source = &self.experiment.text;
         let mut document = self.base.clone();
@@ -395,7 +395,7 @@ impl Maker<'_> {
             return source.error(None, problem);
         }
         for change in changes {
-            // It has been made once before.
+            // It has been applied once before.
             let _ = change.apply(&mut document);
             if let Err(problem) = self.scenario(&document.to_string()) {
                 return source.error(change.place, problem);
@@ -413,9 +413,10 @@ impl Maker<'_> {
         print
     }
 
-    /// All that the result depends on: the document, the tables, traces and values it names, the seed.
+    /// Everything that the result depends on: the document, the tables, traces and values it names, the
+    /// seed.
     fn hash(&mut self, document: &Table, scenario: &Scenario, network: &Network) -> Fnv1a {
-        // Flows of a group are alike.
+        // Flows of a group are equal.
         let firsts = scenario.flows.iter().scan(0, |next, group| {
             let first = *next;
             *next += group.count;

@@ -4,38 +4,38 @@ use crate::results::Results;
 use exm_measure::report::{Block, Figure, Page, Section};
 use std::path::{Path, PathBuf};
 
-/// Results and their pictures.
+/// Results and their figures.
 #[derive(Clone, Debug)]
 pub struct Shown {
-    /// The name of their folder, which sets pictures on a page apart.
+    /// The name of their folder, which distinguishes figures on a page.
     pub name: String,
     /// The results.
     pub results: Results,
-    /// The text of each picture, in the order of [`Results::pictures`].
+    /// The text of each figure, in the order of [`Results::pictures`].
     pub svgs: Vec<String>,
 }
 
 /// A folder that cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowError {
-    /// Its results.
+    /// Its results are invalid.
     #[error(transparent)]
     Results(#[from] crate::ResultsError),
-    /// A picture of it.
+    /// A figure cannot be read.
     #[error("cannot read the picture {}: {source}", path.display())]
     Picture {
         /// The picture.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl Shown {
-    /// Reads the results in `folder` and their pictures.
+    /// Loads the results in `folder` and their figures.
     ///
     /// # Errors
-    /// [`ShowError`] where one of the files is missing or damaged.
+    /// [`ShowError`] if one of the files is missing or damaged.
     pub fn load(folder: &Path) -> Result<Shown, ShowError> {
         let results = Results::load(folder)?;
         let svg = |picture: &crate::Picture| {
@@ -48,16 +48,15 @@ impl Shown {
         Ok(Shown { name, results, svgs })
     }
 
-    /// The name of the picture of this number as a file beside a Markdown page, in a folder `beside`
-    /// it.
+    /// The file name of the figure of this number for a Markdown page, in a folder `beside` it.
     pub fn file(&self, beside: &str, picture: usize) -> String {
         let file = &self.results.pictures[picture].file;
         format!("{beside}/{}-{file}.svg", self.name)
     }
 }
 
-/// The results of all experiments on one page, in order. Where it becomes Markdown, pictures are
-/// looked for in the folder `beside` it.
+/// The results of all experiments on one page, in order. For Markdown, figures are linked in the
+/// folder `beside` it.
 pub fn page(all: &[Shown], beside: &str) -> Page {
     let lead = "Each experiment is one command, which makes its numbers and pictures again, byte for \
                 byte. Ratios are ours over the paper's. Intervals of ratios are by a bootstrap over \

@@ -163,7 +163,7 @@ pub struct Beside {
     pub point: String,
     /// The scheme.
     pub scheme: String,
-    /// The group of flows, where it is not of those that the scheme ran.
+    /// The group of flows, if it is not that of the scheme.
     pub group: Option<String>,
     /// The name of the metric.
     pub metric: String,
@@ -233,7 +233,7 @@ pub enum ResultsError {
 }
 
 impl Results {
-    /// The results as they are kept.
+    /// The results as JSON, with a final newline.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("finite numbers are JSON") + "\n"
     }
@@ -276,7 +276,7 @@ impl Results {
     }
 }
 
-/// The axes of results that were written before there were others.
+/// The default axes, for results that were written before there were others.
 fn usual_axes() -> [String; 2] {
     [DELAY, THROUGHPUT].map(|axis| axis.key.to_owned())
 }

@@ -111,7 +111,7 @@ pub struct LinkRow {
 }
 
 impl RunRow {
-    /// Simulates `case` with this seed, with the extra measurements that are `asked` for.
+    /// Simulates `case` with this seed, with the optional measurements `asked`.
     pub(crate) fn made(case: &Case, seed: u64, asked: Asked) -> RunRow {
         let Some(step) = asked.step() else {
             return RunRow::new(case, &engine::run(&case.network, seed), asked);
@@ -119,21 +119,24 @@ impl RunRow {
         let (report, recording) = series::record(case, seed, step);
         let mut row = RunRow::new(case, &report, asked);
         if asked.convergence.is_some() {
-            let told = convergence::convergence(case, &recording);
-            row.flows.iter_mut().zip(told).for_each(|(flow, told)| flow.convergence = told);
+            let times = convergence::convergence(case, &recording);
+            row.flows.iter_mut().zip(times).for_each(|(flow, time)| flow.convergence = time);
         }
         if asked.claims.is_some() {
-            let told = convergence::claims(case, &recording);
-            row.flows.iter_mut().zip(told).for_each(|(flow, told)| flow.claim_rtts = told);
+            let times = convergence::claims(case, &recording);
+            row.flows.iter_mut().zip(times).for_each(|(flow, time)| flow.claim_rtts = time);
         }
         if asked.timeline.is_some() {
-            let told = Timeline::of(case, &recording);
-            row.flows.iter_mut().zip(told).for_each(|(flow, told)| flow.timeline = told);
+            let timelines = Timeline::of(case, &recording);
+            row.flows
+                .iter_mut()
+                .zip(timelines)
+                .for_each(|(flow, timeline)| flow.timeline = timeline);
         }
         row
     }
 
-    /// The row of what a backend `measured` in a run of `case`.
+    /// The row of the measurements `measured` by a backend in a run of `case`.
     pub(crate) fn measured(case: &Case, measured: Measured, asked: Asked) -> RunRow {
         let mut row = RunRow::new(case, &measured.report, asked);
         let timelines = measured.timelines.into_iter();
@@ -262,13 +265,13 @@ pub(crate) fn of_flow(key: &str) -> Option<OfFlow> {
         "rtt" => |flow| flow.rtt_ms,
         "completion" => |flow| flow.completion_ms,
         metric::CLAIM => |flow| flow.claim_rtts,
-        "received" => |flow| end_to_end(flow, |told| Some(told.received_mbps)),
+        "received" => |flow| end_to_end(flow, |row| Some(row.received_mbps)),
         "capacity_used" => |flow| end_to_end(flow, EndToEndRow::capacity_used),
-        "delay_95" => |flow| end_to_end(flow, |told| told.delay_95_ms),
-        "omniscient" => |flow| end_to_end(flow, |told| told.omniscient_95_ms),
+        "delay_95" => |flow| end_to_end(flow, |row| row.delay_95_ms),
+        "omniscient" => |flow| end_to_end(flow, |row| row.omniscient_95_ms),
         "self_inflicted" => |flow| end_to_end(flow, EndToEndRow::self_inflicted),
         "queued_95" => |flow| end_to_end(flow, EndToEndRow::queued_95),
-        "queued_within" => |flow| end_to_end(flow, |told| told.queued_within),
+        "queued_within" => |flow| end_to_end(flow, |row| row.queued_within),
         _ => return None,
     })
 }

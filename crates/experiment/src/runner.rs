@@ -85,8 +85,8 @@ pub fn run_live(
     threads.install(|| make_all(plan, store, rows, watch, make))
 }
 
-/// Makes the runs of `plan` that are not among `rows` by `make`, given a case and a seed, as many at once
-/// as there are threads here; what makes nothing was stopped.
+/// Executes the runs of `plan` that are not among `rows` by calling `make` with a case and a seed, on all
+/// threads; none from `make` means that it was stopped.
 fn make_all<E: From<StoreError> + Send>(
     plan: &Plan,
     store: Store,
@@ -94,8 +94,8 @@ fn make_all<E: From<StoreError> + Send>(
     watch: &dyn Watch,
     make: impl Fn(&Case, u64) -> Result<Option<RunRow>, E> + Sync,
 ) -> Result<Rows, E> {
-    // Run by run, all cases of each: whatever is finished when it is stopped is a fair picture, and
-    // the work that is left is like that which is done.
+    // Run by run, all cases of each: if it is stopped, the finished runs are representative, and the
+    // remaining work resembles the work done.
     let jobs = (0..plan.runs).flat_map(|run| (0..plan.cases.len()).map(move |case| (case, run)));
     let (done, jobs): (Vec<_>, Vec<_>) = jobs.partition(|job| rows.contains_key(job));
     done.iter().for_each(|&(case, _)| watch.advance(plan.work(&plan.cases[case])));

@@ -1,14 +1,14 @@
-//! What happened on the way: a run of a case, watched.
+//! A recorded run of a case.
 
 use crate::case::Case;
 use exm_sim::engine::{self, FlowSample, LinkSample, Observer, Pace};
 use exm_sim::metrics::Report;
 use exm_units::{Instant, Span};
 
-/// How many samples are taken of each flow and link: more than a picture is wide.
+/// How many samples are taken of each flow and link: more than the pixels of a figure's width.
 const SAMPLES: u64 = 1000;
 
-/// A flow at one moment.
+/// The state of a flow at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sampled {
     /// In seconds.
@@ -18,8 +18,7 @@ pub(crate) struct Sampled {
     pub(crate) in_flight: u64,
     /// Packets delivered so far.
     pub(crate) delivered: u64,
-    /// Bytes that have come to the receiver after the warm-up, and the end-to-end delay in ms, where
-    /// answers cross links.
+    /// Bytes received after the warm-up, and the end-to-end delay in ms, if ACKs cross links.
     pub(crate) received: Option<(u64, Option<f64>)>,
 }
 
@@ -27,18 +26,18 @@ pub(crate) struct Sampled {
 #[derive(Debug)]
 pub(crate) struct Recording {
     pub(crate) flows: Vec<Vec<Sampled>>,
-    /// For each link, times in seconds and packets that wait.
+    /// For each link, times in seconds and queued packets.
     pub(crate) links: Vec<Vec<(f64, u64)>>,
-    /// The time between samples, of which the first is at the start.
+    /// The time between samples; the first is at the start.
     pub(crate) pace: Span,
 }
 
-/// As many samples of a run of `case` as a picture is wide.
+/// Records a run of `case` with as many samples as a figure shows.
 pub(crate) fn pace(case: &Case) -> Span {
     Span::from_nanos(case.network.duration().as_nanos().div_ceil(SAMPLES))
 }
 
-/// Makes the run of `case` with this seed and watches it, with a sample each `pace`.
+/// Executes the run of `case` with this seed, with a sample each `pace`.
 pub(crate) fn record(case: &Case, seed: u64, pace: Span) -> (Report, Recording) {
     let network = &case.network;
     let mut recording = Recording {

@@ -28,7 +28,7 @@ impl Sheet<'_> {
     }
 }
 
-/// Where a table of values is from: names and values.
+/// The origin of a table of values: names and values.
 fn origin(results: &Results) -> [(&'static str, String); 4] {
     let Results { command, hash, seed, program, .. } = results;
     [
@@ -39,7 +39,7 @@ fn origin(results: &Results) -> [(&'static str, String); 4] {
     ]
 }
 
-/// What says of which run a row is.
+/// The columns that identify the run of a row.
 const FIRST: [Column; 5] = [
     Column::text("variant"),
     Column::text("point"),
@@ -105,7 +105,7 @@ pub(crate) fn flows<'a>(plan: &'a Plan, rows: &'a Rows) -> Sheet<'a> {
 
 fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 23] {
     let times = merged([flow.completions.as_slice()].into_iter());
-    let told = flow.convergence;
+    let convergence = flow.convergence;
     let received = flow.end_to_end.as_ref();
     [
         Cell::Real(flow.on_s),
@@ -123,14 +123,14 @@ fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 23] {
         Cell::from(flow.completion_ms),
         Cell::from(percentile(&times, 0.5)),
         Cell::from(percentile(&times, 0.99)),
-        Cell::from(told.map(|told| told.starts)),
-        Cell::from(told.map(|told| told.settled)),
-        Cell::from(told.and_then(|told| told.longest_s)),
-        Cell::from(received.map(|told| told.received_mbps)),
-        Cell::from(received.and_then(|told| told.capacity_mbps)),
-        Cell::from(received.and_then(|told| told.delay_95_ms)),
-        Cell::from(received.and_then(|told| told.omniscient_95_ms)),
-        Cell::from(received.and_then(|told| told.queued_within)),
+        Cell::from(convergence.map(|c| c.starts)),
+        Cell::from(convergence.map(|c| c.settled)),
+        Cell::from(convergence.and_then(|c| c.longest_s)),
+        Cell::from(received.map(|row| row.received_mbps)),
+        Cell::from(received.and_then(|row| row.capacity_mbps)),
+        Cell::from(received.and_then(|row| row.delay_95_ms)),
+        Cell::from(received.and_then(|row| row.omniscient_95_ms)),
+        Cell::from(received.and_then(|row| row.queued_within)),
     ]
 }
 
@@ -196,8 +196,8 @@ mod tests {
         controller = "reno"
     "#;
 
-    /// A cell as the CSV file has it.
-    fn told(field: &Field) -> String {
+    /// A cell as in the CSV file.
+    fn cell_text(field: &Field) -> String {
         match field {
             Field::Null => String::new(),
             Field::Str(text) if text.contains(',') => format!("\"{text}\""),
@@ -208,23 +208,25 @@ mod tests {
     }
 
     #[test]
-    fn parquet_holds_what_csv_shows() {
-        let experiment = Experiment::parse(FILE, "a.toml", Path::new("")).expect("is sound");
+    fn parquet_has_the_same_rows_as_csv() {
+        let experiment = Experiment::parse(FILE, "a.toml", Path::new("")).expect("is valid");
         let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
-        let plan = plan.expect("is sound");
+        let plan = plan.expect("is valid");
         let rows = (0..3)
             .map(|run| ((0, run), RunRow::made(&plan.cases[0], plan.seed_of(run), plan.asked)));
         let rows = rows.collect();
         let results = Results::new(&plan, &rows, "exm experiment run a.toml".to_owned());
         let written = |format: Format| {
-            super::flows(&plan, &rows).written(format, &results).expect("memory takes it")
+            super::flows(&plan, &rows)
+                .written(format, &results)
+                .expect("writing to memory succeeds")
         };
         let text = String::from_utf8(written(Format::Csv)).expect("is text");
         let bytes = written(Format::Parquet);
         assert_eq!(bytes, written(Format::Parquet));
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("is Parquet");
         let metadata = reader.metadata().file_metadata();
-        let entries = metadata.key_value_metadata().expect("where it is from");
+        let entries = metadata.key_value_metadata().expect("the origin");
         assert!(entries.iter().any(|entry| entry.value.as_deref() == Some(&*results.command)));
         let names: Vec<&str> =
             metadata.schema().get_fields().iter().map(|field| field.name()).collect();
@@ -232,7 +234,7 @@ mod tests {
         assert_eq!(lines.next(), Some(names.join(",").as_str()));
         let rows = reader.get_row_iter(None).expect("rows").map(|row| {
             let row = row.expect("a row");
-            row.get_column_iter().map(|(_, field)| told(field)).collect::<Vec<_>>().join(",")
+            row.get_column_iter().map(|(_, field)| cell_text(field)).collect::<Vec<_>>().join(",")
         });
         assert_eq!(rows.collect::<Vec<_>>(), lines.collect::<Vec<_>>());
         assert!(text.contains("\"Reno, plain\""), "{text}");

@@ -1,4 +1,4 @@
-//! The experiments that come with the crate, those of its folder `experiments`.
+//! The experiments embedded in the crate, from its folder `experiments`.
 
 use crate::experiment::Experiment;
 use std::path::Path;
@@ -9,7 +9,7 @@ macro_rules! texts {
     };
 }
 
-/// The experiments that come with this crate: the name and the text of each, in the order of names.
+/// The embedded experiments: the name and the text of each, in order of name.
 pub const SHIPPED: &[(&str, &str)] = texts![
     "competing-compound",
     "competing-cubic",
@@ -34,8 +34,8 @@ pub const SHIPPED: &[(&str, &str)] = texts![
 ];
 
 impl Experiment {
-    /// The experiment called `name` of those in [`SHIPPED`]; none where there is no such one. Files that
-    /// it names, such as published tables, are looked for in `folder`.
+    /// The experiment called `name` in [`SHIPPED`]; none if there is no such experiment. Files that it
+    /// names, such as published tables, are relative to `folder`.
     ///
     /// ```
     /// # use std::path::Path;
@@ -44,7 +44,7 @@ impl Experiment {
     /// ```
     ///
     /// # Panics
-    /// Never: a test reads all of them.
+    /// Never: a test parses all of them.
     pub fn shipped(name: &str, folder: &Path) -> Option<Experiment> {
         let (_, text) = SHIPPED.iter().find(|(known, _)| *known == name)?;
         let experiment = Experiment::parse(text, &format!("{name}.toml"), folder);
@@ -56,7 +56,7 @@ impl Experiment {
 mod tests {
     use super::*;
 
-    /// An experiment that is added to the folder must be added to the list, too.
+    /// An experiment added to the folder must also be added to the list.
     #[test]
     fn all_experiments_of_the_folder_are_shipped() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");

@@ -1,4 +1,4 @@
-//! [`Store`]: finished runs, stored while others are still to come.
+//! [`Store`]: finished runs, stored while others are still running.
 //!
 //! The file `runs.jsonl` begins with a line that identifies the experiment and its configuration; each further
 //! line is a run. Each line ends with a tab and the 64-bit FNV-1a hash of the text before the tab. A run whose
@@ -25,7 +25,7 @@ const VERSION: u32 = 2;
 struct Header {
     format: String,
     version: u32,
-    /// The version of the program, whose simulator may be another.
+    /// The version of the program, whose simulator may differ.
     program: String,
     experiment: String,
     hash: String,
@@ -104,7 +104,7 @@ impl Store {
         lock(&file, &path)?;
         let text = lines.concat();
         if text != old || fresh {
-            // What cannot be read any more is taken out before anything is added.
+            // Unreadable lines are removed before anything is added.
             file.set_len(0).map_err(io("write"))?;
             file.write_all(text.as_bytes()).map_err(io("write"))?;
         }
@@ -141,7 +141,7 @@ fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(StoreError::Busy { path: path.to_owned() }),
-        // Where a file system has no locks, there are none.
+        // On a file system without locks, none is taken.
         Err(TryLockError::Error(_)) => Ok(()),
     }
 }
@@ -151,7 +151,7 @@ fn sealed(json: &str) -> String {
     format!("{json}\t{}\n", Fnv1a::of(json))
 }
 
-/// What a sealed line says, if it is whole.
+/// The content of a sealed line, if its hash is right.
 fn unsealed(line: &str) -> Option<&str> {
     let (json, seal) = line.rsplit_once('\t')?;
     (Fnv1a::of(json).to_string() == seal).then_some(json)
@@ -214,7 +214,7 @@ fn read(
     Ok((rows, others, kept))
 }
 
-/// Refuses runs of another experiment, configuration or version.
+/// Rejects runs of another experiment, configuration or version.
 fn check(path: &Path, header: &str, plan: &Plan) -> Result<(), StoreError> {
     let stale = |what: String| Err(StoreError::Stale { path: path.to_owned(), what });
     let Ok(header) = serde_json::from_str::<Header>(header) else {

@@ -10,8 +10,8 @@ use exm_measure::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How often runs are drawn anew for an interval: its ends are then good to a few parts in a
-/// hundred of its length, which is more than is printed of them.
+/// The number of bootstrap resamples for an interval: its ends are then accurate to a few percent of
+/// its length, more than is printed.
 const RESAMPLINGS: usize = 1000;
 
 /// The metrics of some flows of a case, over all its runs.
@@ -51,7 +51,7 @@ pub(crate) struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// The flows of `rows` of the runs of the case of this number whose groups are told by `groups`.
+    /// The flows in `rows`, of the case of this number, whose groups are selected by `groups`.
     pub(crate) fn new(
         rows: Vec<&'a RunRow>,
         plan: &Plan,
@@ -70,7 +70,7 @@ impl<'a> Sample<'a> {
         self.rows.len()
     }
 
-    /// Throughput and delay of each flow of each run, as pictures are drawn of them.
+    /// Throughput and delay of each flow of each run, as plotted in figures.
     pub(crate) fn points(&self) -> impl Iterator<Item = (f64, Option<f64>)> + '_ {
         let [x, y] = self.axes;
         let flows = self.rows.iter().flat_map(|row| self.flows(row));
@@ -117,11 +117,11 @@ impl<'a> Sample<'a> {
             "p99_completion" => percentile(&self.completions(runs), 0.99),
             "convergence" => median_in_place(&mut self.values(runs, |flow| {
                 // One that never settles takes longer than any other.
-                flow.convergence.map(|told| told.longest_s.unwrap_or(f64::INFINITY))
+                flow.convergence.map(|c| c.longest_s.unwrap_or(f64::INFINITY))
             })),
             "converged" => {
-                let starts = self.sum(runs, |flow| flow.convergence.map_or(0, |told| told.starts));
-                let settled = |flow: &FlowRow| flow.convergence.map_or(0, |told| told.settled);
+                let starts = self.sum(runs, |flow| flow.convergence.map_or(0, |c| c.starts));
+                let settled = |flow: &FlowRow| flow.convergence.map_or(0, |c| c.settled);
                 (starts > 0.0).then(|| 100.0 * self.sum(runs, settled) / starts)
             }
             "shortest_over_longest" => shortest_over_longest(&self.by_rtt(runs)),
@@ -140,7 +140,7 @@ impl<'a> Sample<'a> {
             "jain" => self.per_run(runs, |row| {
                 let own: Vec<f64> =
                     self.flows(row).filter_map(|flow| flow.throughput_mbps).collect();
-                // One flow alone shares with nobody.
+                // A single flow has no fairness index.
                 (own.len() > 1).then(|| jain_index(&own)).flatten()
             }),
             "utilisation" => self.per_run(runs, |row| {
@@ -168,7 +168,7 @@ impl<'a> Sample<'a> {
             .collect()
     }
 
-    /// The part of the throughput of all flows that these had.
+    /// The share of these flows in the throughput of all flows.
     fn share(&self, row: &RunRow) -> Option<f64> {
         let all: f64 = row.flows.iter().filter_map(|flow| flow.throughput_mbps).sum();
         let own: f64 = self.flows(row).filter_map(|flow| flow.throughput_mbps).sum();
@@ -183,7 +183,7 @@ impl<'a> Sample<'a> {
     }
 
     /// The 95 % interval of a `statistic` of some runs, by a bootstrap over them: the flows of a run
-    /// share its traffic and are no independent samples.
+    /// share its traffic and are not independent samples.
     pub(crate) fn interval(
         &self,
         seed: u64,
@@ -194,11 +194,12 @@ impl<'a> Sample<'a> {
         }
         let all: Vec<usize> = (0..self.rows.len()).collect();
         let bootstrap = Bootstrap { seed, resamplings: RESAMPLINGS, confidence: 0.95 };
-        let told = bootstrap.interval(&all, |runs| statistic(runs).unwrap_or(f64::NAN))?;
-        (told.low.is_finite() && told.high.is_finite()).then_some([told.low, told.high])
+        let interval = bootstrap.interval(&all, |runs| statistic(runs).unwrap_or(f64::NAN))?;
+        (interval.low.is_finite() && interval.high.is_finite())
+            .then_some([interval.low, interval.high])
     }
 
-    /// All metrics, with intervals for those called by a name in `sure`.
+    /// All metrics, with intervals for those named in `sure`.
     pub(crate) fn summary(&self, seed: u64, sure: &[&str]) -> Summary {
         let all: Vec<usize> = (0..self.rows.len()).collect();
         let values = crate::metric::METRICS.iter().filter_map(|metric| {
@@ -229,7 +230,7 @@ impl From<Ellipse> for Shape {
     }
 }
 
-/// The standard deviation of the most likely Gaussian.
+/// The standard deviation of the maximum likelihood Gaussian.
 fn deviation(values: &[f64]) -> Option<f64> {
     let middle = mean(values.iter().copied())?;
     let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
@@ -309,33 +310,33 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_on_does_not_count() {
+    fn flows_that_were_never_on_do_not_count() {
         let mut off = flow(0, 1.0, 1.0);
         (off.on_s, off.throughput_mbps, off.queueing_ms) = (0.0, None, None);
         let rows = [row(vec![off, flow(0, 4.0, 5.0)])];
         let summary = sample(&rows, &[true]).summary(1, &["throughput"]);
         assert_eq!((summary.samples, summary.values["throughput"]), (1, 4.0));
-        assert!(summary.intervals.is_empty(), "one run tells nothing of its error");
+        assert!(summary.intervals.is_empty(), "one run has no interval");
     }
 
     #[test]
-    fn what_is_asked_for_is_told() {
+    fn requested_metrics_are_reported() {
         let mut flows = vec![flow(0, 1.0, 1.0), flow(1, 1.0, 1.0), flow(1, 1.0, 1.0)];
         flows[0].completions = vec![(2.0, 98)];
         flows[0].completed = 98;
         flows[1].completions = vec![(1.0, 1), (9.0, 1)];
-        let told = |longest_s: Option<f64>| {
+        let convergence = |longest_s: Option<f64>| {
             let settled = u64::from(longest_s.is_some());
             Some(Convergence { starts: 1, settled, longest_s })
         };
-        (flows[0].convergence, flows[1].convergence) = (told(Some(3.0)), told(None));
+        (flows[0].convergence, flows[1].convergence) = (convergence(Some(3.0)), convergence(None));
         let rows = [row(flows)];
         let all = sample(&rows, &[true, true]).summary(1, &[]).values;
         assert_eq!((all["median_completion"], all["p99_completion"]), (2.0, 2.0));
         assert_eq!((all["converged"], all["completed"]), (50.0, 98.0 / 3.0));
-        assert!(!all.contains_key("convergence"), "half of them took for ever");
+        assert!(!all.contains_key("convergence"), "half of them never settled");
         let first = sample(&rows, &[true, false]).summary(1, &[]).values;
         assert_eq!((first["convergence"], first["converged"]), (3.0, 100.0));
-        assert!(!first.contains_key("rtt_exponent"), "of one RTT");
+        assert!(!first.contains_key("rtt_exponent"), "there is one RTT only");
     }
 }

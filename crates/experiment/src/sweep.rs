@@ -16,7 +16,7 @@ pub struct Sweep {
     pub title: String,
     /// Whether its axis is logarithmic.
     pub is_log: bool,
-    /// What is drawn over it.
+    /// The metric drawn over it.
     pub y: Metric,
     /// The values, in the order of the file.
     pub points: Vec<Point>,
@@ -25,15 +25,16 @@ pub struct Sweep {
 /// One value of a sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Point {
-    /// The value as written; empty where nothing is swept.
+    /// The value as written; empty without a sweep.
     pub label: String,
-    /// The value as a number, in the unit of the first; the number of the point for what is none.
+    /// The value as a number, in the unit of the first; the index of the point if it is not a
+    /// number.
     pub x: f64,
     pub(crate) changes: Vec<Change>,
 }
 
 impl Sweep {
-    /// Reads a sweep; `fail` makes an error of a place and a problem.
+    /// Parses a sweep; `fail` makes an error from a place and a problem.
     pub(crate) fn read(
         table: SweepTable,
         fail: &dyn Fn(Place, String) -> FileError,
@@ -100,7 +101,7 @@ fn points(key: &str, values: Vec<(Value, Place)>) -> (Vec<Point>, String) {
     let quantities: Option<Vec<(f64, String)>> =
         values.iter().map(|(value, _)| quantity(&label(value))).collect();
     let unit = quantities.as_ref().and_then(|all| all.first()).map(|first| first.1.clone());
-    // Of other units, the points are only counted.
+    // Values of different units are only numbered.
     let same = |all: &Vec<(f64, String)>| all.iter().all(|(_, own)| Some(own) == unit.as_ref());
     let numbers = quantities.filter(same);
     let unit = if numbers.is_some() { unit.unwrap_or_default() } else { String::new() };

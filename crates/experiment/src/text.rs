@@ -8,7 +8,7 @@ use exm_store::counted;
 use std::fmt::Write;
 
 impl Results {
-    /// What they are of, in a line.
+    /// The subject of the tables, in a line.
     pub fn headline(&self) -> String {
         let mut text = self.title.clone().unwrap_or_else(|| self.experiment.clone());
         if let Some(source) = &self.source {
@@ -17,7 +17,7 @@ impl Results {
         text
     }
 
-    /// How they were made, in a line.
+    /// How the results were made, in a line.
     pub fn method(&self) -> String {
         let runs = counted(self.runs, "run", "runs");
         let live = if self.is_live { " in real time" } else { "" };
@@ -34,8 +34,8 @@ impl Results {
         text
     }
 
-    /// All tables: for each of the settings what schemes got, the reference over others, and the
-    /// papers' numbers beside ours.
+    /// All tables: for each of the settings the schemes' results, the reference compared with
+    /// others, and the papers' numbers beside ours.
     pub fn tables(&self) -> Vec<Table> {
         let mut tables = Vec::new();
         for variant in &self.variants {
@@ -53,22 +53,23 @@ impl Results {
             self.cases.iter().filter(|case| case.variant == variant).collect();
         let is_grouped = cases.iter().any(|case| !case.groups.is_empty());
         let metrics = self.columns.iter().filter_map(|column| Metric::named(column));
-        let told: Vec<Metric> =
-            metrics.filter(|metric| cases.iter().any(|case| case.tells(metric.key))).collect();
+        let shown: Vec<Metric> =
+            metrics.filter(|metric| cases.iter().any(|case| case.has_metric(metric.key))).collect();
         let mut columns = self.first_columns("scheme");
         columns.extend(is_grouped.then(|| Column::new("flows", ColumnKind::Text)));
-        columns
-            .extend(told.iter().map(|metric| {
-                Column::new(metric.heading.join(" ").trim_end(), ColumnKind::Number)
-            }));
+        columns.extend(
+            shown
+                .iter()
+                .map(|metric| Column::new(metric.heading.join(" ").trim_end(), ColumnKind::Number)),
+        );
         let mut rows = Vec::new();
         for case in cases {
-            // Unlike flows have no median in common.
+            // Different groups of flows have no common median.
             let is_pooled = case.groups.iter().filter(|group| group.is_own).count() > 1;
             let row = |flows: &str, summary: &Summary| {
                 let mut cells = self.first_cells(&case.point, &case.scheme);
                 cells.extend(is_grouped.then(|| Cell::text(flows)));
-                cells.extend(told.iter().map(|metric| cell(summary, metric)));
+                cells.extend(shown.iter().map(|metric| cell(summary, metric)));
                 cells
             };
             if is_pooled {
@@ -142,7 +143,8 @@ impl Results {
             cells
         });
         let rows: Vec<Vec<Cell>> = rows.collect();
-        let caption = "What was measured in real time, beside the same simulated".to_owned();
+        let caption =
+            "Measurements in real time, beside simulations of the same networks".to_owned();
         (!rows.is_empty()).then_some(Table { caption, columns, rows })
     }
 
@@ -186,7 +188,7 @@ impl Results {
 }
 
 impl CaseResult {
-    fn tells(&self, key: &str) -> bool {
+    fn has_metric(&self, key: &str) -> bool {
         self.own.values.contains_key(key)
             || self.groups.iter().any(|group| group.summary.values.contains_key(key))
     }

@@ -21,7 +21,7 @@ pub struct Timeline {
     pub delay_ms: Vec<Option<f64>>,
 }
 
-/// What a link offered over time, at the samples of a [`Timeline`].
+/// The capacity of a link over time, at the samples of a [`Timeline`].
 pub(crate) struct Offered {
     pub(crate) throughput: Vec<(f64, f64)>,
     pub(crate) delay: Vec<(f64, f64)>,
@@ -34,13 +34,13 @@ impl Timeline {
         let first = (from.as_nanos().div_ceil(recording.pace.as_nanos())) as usize;
         let timeline = |samples: &Vec<Sampled>| {
             let scored = samples.get(first..).unwrap_or_default();
-            let told: Option<Vec<_>> = scored.iter().map(|sample| sample.received).collect();
-            let told = told.filter(|told| !told.is_empty())?;
+            let received: Option<Vec<_>> = scored.iter().map(|sample| sample.received).collect();
+            let received = received.filter(|samples| !samples.is_empty())?;
             Some(Timeline {
                 from_s: scored[0].time,
                 step_s: recording.pace.as_secs_f64(),
-                bytes: told.iter().map(|&(bytes, _)| bytes).collect(),
-                delay_ms: told.iter().map(|&(_, delay)| delay).collect(),
+                bytes: received.iter().map(|&(bytes, _)| bytes).collect(),
+                delay_ms: received.iter().map(|&(_, delay)| delay).collect(),
             })
         };
         recording.flows.iter().map(timeline).collect()
@@ -66,11 +66,11 @@ impl Timeline {
 
     /// The end-to-end delay: seconds and ms.
     pub(crate) fn delay(&self) -> Vec<(f64, f64)> {
-        let told = self.delay_ms.iter().enumerate();
-        told.filter_map(|(sample, delay)| Some((self.time(sample), (*delay)?))).collect()
+        let delays = self.delay_ms.iter().enumerate();
+        delays.filter_map(|(sample, delay)| Some((self.time(sample), (*delay)?))).collect()
     }
 
-    /// What the first link that follows a trace offered `group`'s flows of `case` meanwhile.
+    /// The capacity of the first link with a trace on the path of `group`'s flows of `case`.
     pub(crate) fn offered(&self, case: &Case, group: usize) -> Option<Offered> {
         let path = &case.scenario.flows.get(group)?.path;
         let links = || path.iter().map(|&link| &case.network.links()[link]);
@@ -97,7 +97,7 @@ mod tests {
     use crate::{Experiment, RunRow};
     use std::path::Path;
 
-    /// A link that gives one packet every 10 ms, with 20 ms of delay each way.
+    /// A link that carries one packet every 10 ms, with 20 ms of delay each way.
     const FILE: &str = r#"
         duration = "3 s"
         warm_up = "1 s"
@@ -108,14 +108,14 @@ mod tests {
         trace = "TRACE"
         delay = "20 ms"
         [[link]]
-        name = "answers"
+        name = "return"
         from = "b"
         to = "a"
         rate = "10 Mbps"
         delay = "20 ms"
         [[flow]]
         path = ["data"]
-        back = ["answers"]
+        back = ["return"]
         rtt = "40 ms"
         controller = "scheme"
         traffic = { on = "always" }
@@ -129,26 +129,26 @@ mod tests {
     "#;
 
     #[test]
-    fn a_full_link_is_seen_as_full() {
-        let file = std::env::temp_dir().join(format!("exm-course-{}", std::process::id()));
+    fn a_full_link_is_measured_as_full() {
+        let file = std::env::temp_dir().join(format!("exm-timeline-{}", std::process::id()));
         let lines: String = (1..=100).map(|number| format!("{}\n", 10 * number)).collect();
         std::fs::write(&file, lines).expect("can write");
         let text = FILE.replace("TRACE", &file.display().to_string());
-        let experiment = Experiment::parse(&text, "a.toml", Path::new("")).expect("is sound");
+        let experiment = Experiment::parse(&text, "a.toml", Path::new("")).expect("is valid");
         let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
         std::fs::remove_file(&file).ok();
-        let plan = plan.expect("is sound");
+        let plan = plan.expect("is valid");
         let row = RunRow::made(&plan.cases[0], 1, plan.asked);
         let timeline = row.flows[0].timeline.clone().expect("is drawn");
         assert_eq!((timeline.from_s, timeline.step_s, timeline.bytes.len()), (1.0, 0.1, 20));
         let offered = timeline.offered(&plan.cases[0], 0).expect("a trace");
-        let (told, best) = (timeline.throughput(), offered.throughput);
-        assert_eq!((told.len(), best.len()), (10, 10));
-        for (told, best) in told.iter().zip(&best) {
-            assert!((told.0 - best.0).abs() < 1e-12);
-            assert!((told.1 - 1.2).abs() < 1e-9 && (best.1 - 1.2).abs() < 1e-9, "{told:?}");
+        let (measured, best) = (timeline.throughput(), offered.throughput);
+        assert_eq!((measured.len(), best.len()), (10, 10));
+        for (measured, best) in measured.iter().zip(&best) {
+            assert!((measured.0 - best.0).abs() < 1e-12);
+            assert!((measured.1 - 1.2).abs() < 1e-9 && (best.1 - 1.2).abs() < 1e-9, "{measured:?}");
         }
         let delays = timeline.delay().into_iter().zip(offered.delay);
-        assert!(delays.into_iter().all(|(told, best)| told.1 > best.1 && best.1 >= 20.0));
+        assert!(delays.into_iter().all(|(delay, best)| delay.1 > best.1 && best.1 >= 20.0));
     }
 }

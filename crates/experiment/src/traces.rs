@@ -5,32 +5,32 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How the names of traces end, as public collections have it: to the user's device, and from it.
+/// The file extensions of traces, as in public collections: to the user's device, and from it.
 const ENDINGS: [&str; 2] = ["down", "up"];
 
 /// The recorded traces of both directions of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// What the network is called.
+    /// The name of the network.
     pub name: String,
-    /// To the user's device.
+    /// The trace to the user's device.
     pub down: PathBuf,
-    /// From it.
+    /// The trace from it.
     pub up: PathBuf,
 }
 
 /// Why there are no traces.
 #[derive(Debug, thiserror::Error)]
 pub enum TracesError {
-    /// It is not there, or may not be read.
+    /// A file or folder is missing, or may not be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The folder or file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Nothing in it is named so.
+    /// No file has such a name.
     #[error(
         "{} holds no pair of traces: name those of both directions of a network NAME.down and \
          NAME.up",
@@ -43,21 +43,21 @@ pub enum TracesError {
     /// One direction of a network is missing.
     #[error("{} is missing, the other direction of {}", path.display(), other.display())]
     Single {
-        /// What is missing.
+        /// The missing file.
         path: PathBuf,
-        /// What is there.
+        /// The existing file.
         other: PathBuf,
     },
-    /// Something else than a folder or two files.
+    /// Neither a folder nor two files.
     #[error("{0} are no traces of one network: give a folder, or two files as DOWN,UP")]
     Count(String),
 }
 
-/// The pairs of traces that `text` names: a folder with files NAME.down and NAME.up, of which others
-/// are no concern, or two files "DOWN,UP". Paths lead there from anywhere, in the order of names.
+/// The pairs of traces that `text` names: a folder with files NAME.down and NAME.up, whose other
+/// files are ignored, or two files "DOWN,UP". The paths are absolute, in order of name.
 ///
 /// # Errors
-/// [`TracesError`] where there is no pair, or half of one.
+/// [`TracesError`] if there is no pair, or half of one.
 pub fn pairs(text: &str) -> Result<Vec<Pair>, TracesError> {
     match text.split(',').collect::<Vec<_>>()[..] {
         [folder] => in_folder(Path::new(folder)),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The simulated counterpart of a network on which runs are made in real time. It differs from seed to
-/// seed, as no two runs in real time are the same.
+/// seed, because no two live runs are the same.
 #[derive(Clone)]
 pub struct SimulatedTwin(Arc<dyn Fn(u64) -> Network + Send + Sync>);
 

@@ -1,4 +1,4 @@
-//! Runs: the same bytes on any number of threads, and however often they were interrupted.
+//! Runs give the same bytes on any number of threads, and however often they were interrupted.
 
 use exm_experiment::{
     Backend, BackendError, Case, Experiment, Live, LiveError, Measured, Options, Plan, Results,
@@ -49,7 +49,7 @@ fn files(folder: &Folder) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Stops when so many runs have been made.
+/// Stops after this many runs.
 struct After(u64, AtomicU64);
 
 impl Watch for After {
@@ -63,11 +63,11 @@ impl Watch for After {
 }
 
 fn plan(text: &str, options: &Options) -> Plan {
-    let experiment = Experiment::parse(text, "two.toml", Path::new("")).expect("is sound");
-    Plan::new(experiment, options, &mut |name, _| Err(format!("no {name}"))).expect("is sound")
+    let experiment = Experiment::parse(text, "two.toml", Path::new("")).expect("is valid");
+    Plan::new(experiment, options, &mut |name, _| Err(format!("no {name}"))).expect("is valid")
 }
 
-/// Makes runs until so many are made, and the results where all are.
+/// Makes runs until `watch` stops, and the results if all are made.
 fn work(folder: &Folder, plan: &Plan, threads: usize, most: u64) -> Rows {
     let (store, rows) = Store::open(&folder.0, plan, false).expect("can be opened");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
@@ -179,19 +179,19 @@ fn unlike_flows_have_a_point_each() {
         assert!(svg.contains(&format!(">{name}</text>")), "{name} is not in {svg}");
     }
     assert!(!svg.contains(">Reno</text>"), "there is no point of both");
-    // Of the fast flows one scheme is the best on both axes; no line joins them with the slow ones.
+    // Among the fast flows one scheme is the best on both axes; no line joins them with the slow ones.
     assert!(svg.contains(">efficient frontier, slow<") && !svg.contains(">efficient frontier<"));
     let results = Results::load(&folder.0).expect("can be read");
     let table = &results.tables()[0];
     let all = table.rows.iter().find(|row| row[1] == exm_measure::report::Cell::text("all"));
-    // A share can be told of both together, a median throughput cannot.
+    // A share is defined for both together, a median throughput is not.
     let all = all.expect("a row of all flows");
     assert_eq!(all[2], exm_measure::report::Cell::Empty);
     assert!(matches!(all[3], exm_measure::report::Cell::Number { .. }));
 }
 
 #[test]
-fn ratios_and_axes_stand_beside_the_papers() {
+fn ratios_and_axes_are_shown_beside_the_papers() {
     let folder = Folder::new("axes");
     work(&folder, &plan(UNLIKE, &Options::default()), 2, u64::MAX);
     let results = Results::load(&folder.0).expect("can be read");
@@ -213,7 +213,7 @@ fn ratios_and_axes_stand_beside_the_papers() {
 }
 
 #[test]
-fn a_figure_says_what_it_shows() {
+fn a_figure_states_what_it_shows() {
     let text = UNLIKE.replace("[\"fast link\"]", "[\"slow link\"]");
     let folder = Folder::new("words");
     work(&folder, &plan(&text, &Options { runs: Some(1), ..Options::default() }), 1, u64::MAX);
@@ -229,7 +229,7 @@ fn a_figure_says_what_it_shows() {
     assert!(!svg.contains("fill-opacity"), "no ellipse over the senders of one run: {svg}");
 }
 
-/// One flow, whose answers cross a link as well.
+/// One flow, whose ACKs cross a link as well.
 const THERE_AND_BACK: &str = r#"
 duration = "4 s"
 warm_up = "1 s"
@@ -240,14 +240,14 @@ to = "phone"
 rate = "8 Mbps"
 delay = "20 ms"
 [[link]]
-name = "answers"
+name = "return"
 from = "phone"
 to = "server"
 rate = "8 Mbps"
 delay = "20 ms"
 [[flow]]
 path = ["data"]
-back = ["answers"]
+back = ["return"]
 rtt = "40 ms"
 controller = "scheme"
 traffic = { on = "always" }
@@ -278,7 +278,7 @@ set = { "link.data.rate" = "4 Mbps" }
 "#;
 
 #[test]
-fn the_mean_over_variants_is_told_beside_the_papers_numbers() {
+fn the_mean_over_variants_is_shown_beside_the_papers_numbers() {
     let plan = plan(&format!("{THERE_AND_BACK}{MEANS}"), &Options::default());
     let folder = Folder::new("means");
     work(&folder, &plan, 2, u64::MAX);
@@ -286,20 +286,20 @@ fn the_mean_over_variants_is_told_beside_the_papers_numbers() {
     assert_eq!(results.variants, ["both", "fast", "slow"]);
     let value = |variant: &str, scheme: &str, key: &str| {
         let is = |one: &&exm_experiment::CaseResult| one.variant == variant && one.scheme == scheme;
-        results.cases.iter().find(is).expect("is told").own.values[key]
+        results.cases.iter().find(is).expect("is shown").own.values[key]
     };
     for (key, scheme) in [("received", "Cubic"), ("delay_95", "Cubic"), ("received", "Vegas")] {
         let both = (value("fast", scheme, key) + value("slow", scheme, key)) / 2.0;
         assert!((value("both", scheme, key) - both).abs() < 1e-9, "{key} of {scheme}");
     }
-    // Cubic fills a queue without limit; both fill the link.
+    // Cubic fills an unlimited queue; both fill the link.
     assert!((value("fast", "Cubic", "received") - 8.0).abs() < 0.01);
     assert!(value("fast", "Cubic", "queued_95") > value("fast", "Cubic", "delay_95") - 20.1);
     assert!(value("fast", "Cubic", "queued_within") < 50.0);
     assert!(value("fast", "Vegas", "queued_within") > 99.0);
     let ratios = |variant: &str| {
         let is = |one: &&exm_experiment::Comparison| one.variant == variant;
-        let one = results.comparisons.iter().find(is).expect("is told");
+        let one = results.comparisons.iter().find(is).expect("is shown");
         (one.speedup.expect("is measured"), one.delay_reduction.expect("is measured"))
     };
     let [both, fast, slow] = ["both", "fast", "slow"].map(ratios);
@@ -307,7 +307,7 @@ fn the_mean_over_variants_is_told_beside_the_papers_numbers() {
     let means = value("both", "Cubic", "delay_95") / value("both", "Vegas", "delay_95");
     assert!((both.1.ours - means).abs() < 1e-9);
     assert_eq!((both.0.paper, fast.0.paper, slow.0.paper), (Some(0.5), None, None));
-    assert_eq!(results.paper.len(), 1, "the papers' numbers stand beside the mean alone");
+    assert_eq!(results.paper.len(), 1, "the papers' numbers are shown beside the mean only");
     assert_eq!((results.paper[0].variant.as_str(), results.paper[0].paper), ("both", 3.0));
     let pictures: Vec<&str> = results.pictures.iter().map(|one| one.file.as_str()).collect();
     let expected = [
@@ -321,7 +321,7 @@ fn the_mean_over_variants_is_told_beside_the_papers_numbers() {
 }
 
 #[test]
-fn more_runs_go_on_from_fewer() {
+fn more_runs_continue_from_fewer() {
     let plan_of = |runs| plan(FILE, &Options { runs: Some(runs), ..Options::default() });
     let folder = Folder::new("more");
     work(&folder, &plan_of(2), 2, u64::MAX);
@@ -332,7 +332,7 @@ fn more_runs_go_on_from_fewer() {
 }
 
 #[test]
-fn runs_of_something_else_are_refused() {
+fn runs_of_other_configurations_are_rejected() {
     let folder = Folder::new("stale");
     let path = folder.0.join("runs.jsonl");
     work(&folder, &plan(FILE, &Options::default()), 2, u64::MAX);
@@ -355,7 +355,7 @@ fn runs_of_something_else_are_refused() {
 }
 
 #[test]
-fn results_that_are_none_are_refused() {
+fn invalid_results_are_rejected() {
     let folder = Folder::new("none");
     let refusal = |text: &str| {
         fs::write(folder.0.join("results.json"), text).expect("can write");
@@ -372,19 +372,19 @@ fn results_that_are_none_are_refused() {
 }
 
 #[test]
-fn another_trace_or_table_of_the_same_name_is_another_configuration() {
+fn a_changed_trace_or_table_is_another_configuration() {
     let folder = Folder::new("inputs");
     let text = FILE
         .replace("rate = \"5 Mbps\"", "trace = \"a.trace\"")
         .replace("controller = \"cubic\"", "controller = \"a.json\"");
     let opened = |trace: &str, window: f64| {
         fs::write(folder.0.join("a.trace"), trace).expect("can write");
-        let experiment = Experiment::parse(&text, "two.toml", &folder.0).expect("is sound");
+        let experiment = Experiment::parse(&text, "two.toml", &folder.0).expect("is valid");
         let action = Action { increment: 1, multiple: window, intersend_ms: 1.0 };
         let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
         let options = Options { runs: Some(1), ..Options::default() };
         let plan = Plan::new(experiment, &options, &mut |_, _| Ok(RemyCc::new(&table).into()));
-        let plan = plan.expect("is sound");
+        let plan = plan.expect("is valid");
         let (store, rows) = Store::open(&folder.0, &plan, false)?;
         let watch = After(u64::MAX, AtomicU64::new(0));
         exm_experiment::run(&plan, store, rows, &watch)
@@ -407,7 +407,7 @@ name = "Cubic"
 controller = "cubic"
 "#;
 
-/// A backend that simulates. Its runs wait at a barrier for a number of others, and one scheme is missing.
+/// A backend that simulates. Its runs wait at a barrier for a number of others, and one scheme fails.
 struct Together(Barrier, &'static str);
 
 impl Backend for Together {
@@ -416,7 +416,7 @@ impl Backend for Together {
         Ok(SimulatedTwin::new(move |seed| {
             let later = Span::from_millis(200 + seed % 100);
             let alike = network.clone().changed(|_, flows| flows[0].extra_delay += later);
-            alike.expect("is sound")
+            alike.expect("is valid")
         }))
     }
 
@@ -437,10 +437,10 @@ impl Backend for Together {
     }
 }
 
-/// As many live runs are under way at once as was asked for, and they are told beside simulated ones
-/// that differ from one another as live ones do; one that fails ends the others.
+/// The requested number of live runs is executed at once, and they are shown beside simulations that
+/// differ from one another as live runs do; a failing run ends the others.
 #[test]
-fn live_runs_go_on_at_once() {
+fn live_runs_are_executed_at_once() {
     let live = |at_once: usize, missing: &'static str| {
         let folder = Folder::new(&format!("live-{at_once}"));
         let backend = Together(Barrier::new(at_once), missing);
@@ -457,8 +457,8 @@ fn live_runs_go_on_at_once() {
     let (count, results) = live(2, "").expect("can be made");
     assert_eq!((count, results.simulated.len()), (12, 4));
     for one in &results.simulated {
-        assert_ne!(one.live, one.simulated, "not the same network");
-        let [low, high] = one.range.expect("it is told");
+        assert_ne!(one.live, one.simulated, "the networks differ");
+        let [low, high] = one.range.expect("there is a range");
         assert!((low..high).contains(&one.simulated), "{one:?}");
     }
     let Err(LiveError::Backend(error)) = live(1, "Cubic") else { panic!("it fails") };

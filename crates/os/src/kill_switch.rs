@@ -1,4 +1,4 @@
-//! [`KillSwitch`]: blocks traffic past a tunnel, even after the tunnel's process has ended.
+//! [`KillSwitch`]: blocks traffic outside a tunnel, even after the tunnel's process has ended.
 
 use crate::nft::{self, Device, Family, Hook, Side, Table, Verdict};
 use crate::restore::Lock;

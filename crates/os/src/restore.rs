@@ -250,7 +250,7 @@ fn is_known(kept: &File, before: &str, content: &str) -> io::Result<bool> {
     Ok(is_ours && kept.metadata()?.len() > 0)
 }
 
-/// Has `kept` hold `content` and nothing else. Nobody reads it but a shell once we have ended.
+/// Makes `content` the only contents of `kept`. It is read only by a shell, after this process has ended.
 fn save(mut kept: &File, content: &str) -> io::Result<()> {
     kept.write_all(content.as_bytes())?;
     kept.set_len(content.len() as u64)
@@ -260,12 +260,12 @@ fn save(mut kept: &File, content: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Whether it can be tested here.
+    /// Whether the tests can run here.
     #[track_caller]
     fn possible() -> bool {
         let possible = exm_testing::is_root();
         if !possible {
-            exm_testing::skip("without root's rights");
+            exm_testing::skip("without root privileges");
         }
         possible
     }
@@ -294,11 +294,11 @@ mod tests {
         drop(restore);
         assert_eq!(read(&file), BEFORE);
         fs::remove_file(&file).unwrap();
-        assert!(Restore::file(&file, "ours\n").is_err(), "it is not there");
+        assert!(Restore::file(&file, "ours\n").is_err(), "it does not exist");
     }
 
     #[test]
-    fn what_somebody_else_wrote_stays() {
+    fn changes_by_others_stay() {
         if !possible() {
             return;
         }
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_several_restores() {
+    fn the_last_holder_restores() {
         if !possible() {
             return;
         }
@@ -332,7 +332,7 @@ mod tests {
             drop(holder);
         }
         assert_eq!(read(&file), "0");
-        // Where it is so already, nobody has to restore anything.
+        // A setting that already has the value needs no restoring.
         fs::write(&file, "1").unwrap();
         assert!(hold().is_none());
         assert_eq!(read(&file), "1");
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_outlives_even_the_shell() {
+    fn the_saved_content_outlives_even_the_shell() {
         if !possible() {
             return;
         }
@@ -350,7 +350,7 @@ mod tests {
         let mut killed = hold().expect("it is changed");
         killed._at_exit.shell.kill().unwrap();
         drop(killed);
-        assert_eq!(read(&file), "1", "nobody was left to restore it");
+        assert_eq!(read(&file), "1", "no process was left to restore it");
         drop(hold().expect("it was changed by us"));
         assert_eq!(read(&file), "0");
         fs::remove_file(&file).unwrap();
@@ -361,7 +361,7 @@ mod tests {
         if !possible() {
             return;
         }
-        let lock = Lock::acquire("copied").unwrap().expect("nobody has it");
+        let lock = Lock::acquire("copied").unwrap().expect("it is unlocked");
         assert!(Lock::acquire("copied").unwrap().is_none());
         let copy = lock.file.try_clone().unwrap();
         drop(lock);

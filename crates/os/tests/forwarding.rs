@@ -117,9 +117,9 @@ fn a_kill_switch_stays_until_it_is_lifted() {
     let ended = router().run(|| {
         let everything = || vec![network("0.0.0.0", 1), network("8000::", 1)];
         assert!(!KillSwitch::is_engaged());
-        let engaged = KillSwitch::engage(everything())?.expect("nobody has it");
-        assert!(KillSwitch::engage(everything())?.is_none(), "somebody has it");
-        assert!(KillSwitch::adopt()?.is_none(), "somebody has it");
+        let engaged = KillSwitch::engage(everything())?.expect("it is unused");
+        assert!(KillSwitch::engage(everything())?.is_none(), "it is in use");
+        assert!(KillSwitch::adopt()?.is_none(), "it is in use");
         engaged.allow("a0")?;
         let listed = rules();
         for part in [
@@ -137,7 +137,7 @@ fn a_kill_switch_stays_until_it_is_lifted() {
         }
         drop(engaged);
         assert!(KillSwitch::is_engaged(), "the process ended");
-        KillSwitch::adopt()?.expect("nobody has it").lift()?;
+        KillSwitch::adopt()?.expect("it is unused").lift()?;
         assert!(!KillSwitch::is_engaged() && rules().is_empty());
         io::Result::Ok(())
     });

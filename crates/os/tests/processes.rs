@@ -1,4 +1,4 @@
-//! Programs in networks of their own, and that nothing is left of anything when a process is killed.
+//! Programs in separate networks, and that a killed process leaves nothing behind.
 //! Skipped, saying so, where this process may not make namespaces.
 #![cfg(target_os = "linux")]
 
@@ -26,12 +26,12 @@ fn a_program_sees_its_own_network_processes_and_resolver() {
     let mut command = shell("cat /etc/resolv.conf; ls /proc/sys/net/ipv4/conf; echo $$; exit 7");
     command.stdout(Stdio::piped());
     let mut running = confined.run(command).unwrap();
-    let mut said = String::new();
-    running.child().stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    let mut output = String::new();
+    running.child().stdout.take().unwrap().read_to_string(&mut output).unwrap();
     assert_eq!(running.wait().unwrap().code(), Some(7));
-    assert!(said.starts_with("nameserver 192.0.2.7\n"), "{said}");
-    assert!(!said.contains("eth0") && said.contains("\nlo\n"), "{said}");
-    assert!(said.trim_end().ends_with("\n2"), "it is the second of its namespace: {said}");
+    assert!(output.starts_with("nameserver 192.0.2.7\n"), "{output}");
+    assert!(!output.contains("eth0") && output.contains("\nlo\n"), "{output}");
+    assert!(output.trim_end().ends_with("\n2"), "it is the second of its namespace: {output}");
     assert!(!std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default().contains("192.0.2.7"));
 }
 
@@ -49,15 +49,15 @@ fn what_cannot_be_run_is_told_and_signals_are_codes() {
     let mut patient = shell("trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done");
     patient.stdout(Stdio::piped());
     let mut asked = confined.run(patient).unwrap();
-    let mut told = BufReader::new(asked.child().stdout.take().unwrap()).lines();
-    assert_eq!(told.next().unwrap().unwrap(), "ready");
+    let mut lines = BufReader::new(asked.child().stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
     asked.terminate().unwrap();
     assert_eq!(asked.wait().unwrap().code(), Some(3));
 }
 
 /// Who it is inside, where this process is root only in a user namespace.
 #[test]
-fn a_program_can_be_somebody_else() {
+fn a_program_can_run_as_another_user() {
     if !exm_testing::can_make_networks(&[]) {
         return;
     }
@@ -67,9 +67,9 @@ fn a_program_can_be_somebody_else() {
     let mut command = shell("id -u; id -g");
     command.stdout(Stdio::piped());
     let mut running = confined.run(command).unwrap();
-    let mut said = String::new();
-    running.child().stdout.take().unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(said, "1234\n2345\n");
+    let mut output = String::new();
+    running.child().stdout.take().unwrap().read_to_string(&mut output).unwrap();
+    assert_eq!(output, "1234\n2345\n");
 }
 
 const MARK: &str = "EXM_TEST_SETS_UP";
@@ -109,7 +109,7 @@ fn set_up_and_wait() {
     let _socket = PacketSocket::open(loopback, 1 << 16).unwrap();
     done();
     let confined = Confined { network: Some(&namespace), resolv_conf: None, identity: None };
-    // One that nobody waits for, beside the one that is run.
+    // A process that is not waited for, beside the program.
     let mut running = confined.run(shell("setsid sleep 1000.75 & sleep 1000.75")).unwrap();
     done();
     running.wait().unwrap();
@@ -136,7 +136,7 @@ fn seen() -> Vec<String> {
 
 /// Killed at any stage, a process leaves nothing.
 #[test]
-fn nothing_is_left_of_a_process_that_is_killed() {
+fn a_killed_process_leaves_nothing_behind() {
     if !exm_testing::can_make_networks(&[]) {
         return;
     }
@@ -155,7 +155,7 @@ fn nothing_is_left_of_a_process_that_is_killed() {
         }
         child.kill().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9));
-        // The kernel takes network namespaces down a moment later, and tells nobody when.
+        // The kernel removes network namespaces a moment later, without notification.
         let gone = (0..500).any(|_| {
             let is_gone = seen().is_empty();
             if !is_gone {

@@ -196,24 +196,24 @@ mod tests {
     fn numbers(message: &Message) -> (u64, usize) {
         match message {
             Message::Arrivals { first, arrivals } => (*first, arrivals.len()),
-            other => panic!("{other:?} tells of no arrivals"),
+            other => panic!("{other:?} has no arrivals"),
         }
     }
 
     #[test]
-    fn each_is_told_once_and_again_where_asked() {
+    fn each_is_reported_once_and_again_on_request() {
         let mut log = ArrivalLog::new();
         assert_eq!(log.report(), None);
         (0..100).for_each(|number| log.push(arrival(number)));
-        let told: Vec<(u64, usize)> =
+        let reports: Vec<(u64, usize)> =
             std::iter::from_fn(|| log.report()).map(|message| numbers(&message)).collect();
-        assert_eq!(told, [(0, 45), (45, 45), (90, 10)]);
+        assert_eq!(reports, [(0, 45), (45, 45), (90, 10)]);
         log.push(arrival(100));
         let again = |first, count| -> Vec<(u64, usize)> {
             log.repeat(first, count).map(|message| numbers(&message)).collect()
         };
         assert_eq!(again(10, 3), [(10, 3)]);
-        assert_eq!(again(50, 65535), [(50, 45), (95, 5)], "what was told, no more");
+        assert_eq!(again(50, 65535), [(50, 45), (95, 5)], "only reported arrivals");
         assert_eq!(again(1000, 5), []);
         assert_eq!(again(u64::MAX, 5), []);
     }
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_missing_is_given_up() {
+    fn missing_arrivals_are_given_up() {
         let mut collector = Collector::new();
         collector.reported(at(0), 3, &[arrival(3)]);
         assert_eq!((collector.take(at(0)), collector.request(at(50))), (None, None));
@@ -239,7 +239,7 @@ mod tests {
         collector.request(at(10_001));
         assert_eq!(collector.take(at(10_001)), Some(arrival(3)));
         assert_eq!((collector.given_up(), collector.is_complete()), (3, true));
-        // The end may be missing, too.
+        // The last ones may be missing, too.
         collector.expect(5);
         assert!(!collector.is_complete());
         collector.request(at(11_000));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_out_of_its_mind_fills_no_memory() {
+    fn a_faulty_peer_cannot_fill_memory() {
         let mut collector = Collector::new();
         for number in (0..u64::MAX - 100).step_by(usize::MAX / 1000) {
             collector.reported(at(0), number, &[arrival(0); MAX_ARRIVALS]);
@@ -256,9 +256,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever messages are lost, doubled and swapped, all arrivals are collected in order.
+        /// Whatever messages are lost, duplicated and reordered, all arrivals are collected in order.
         #[test]
-        fn nothing_is_lost_on_the_way(seed in any::<u64>(), loss in 0.0f64..0.6) {
+        fn all_arrivals_are_collected(seed in any::<u64>(), loss in 0.0f64..0.6) {
             let mut stream = Stream::new(seed, Purpose::Loss, 0);
             let (mut log, mut collector) = (ArrivalLog::new(), Collector::new());
             let mut on_the_way: Vec<Message> = Vec::new();

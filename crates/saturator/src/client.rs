@@ -172,7 +172,7 @@ impl Client {
         matches!(self.state, State::Running(_))
     }
 
-    /// The time since the server was last heard from; `None` before it has answered.
+    /// The time since the server's last datagram; `None` before its first response.
     pub fn silence(&self, now: Instant) -> Option<Span> {
         match &self.state {
             State::Connecting { .. } => None,

@@ -208,18 +208,18 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_passes_every_link() {
+    fn the_largest_message_fits_every_link() {
         let arrival = Arrival { number: 0, sent_at: Instant::ZERO, received_at: Instant::ZERO };
         let message = Message::Arrivals { first: 0, arrivals: vec![arrival; MAX_ARRIVALS] };
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
-        // What IPv6 asks of every link, less its header, UDP's, and that of the datagram layer.
+        // The minimum MTU of IPv6, less its header, UDP's, and that of the datagram layer.
         assert!(bytes.len() <= 1280 - 48 - 1 - exm_datagram::OVERHEAD, "{}", bytes.len());
     }
 
     proptest! {
         #[test]
-        fn messages_survive_being_sent(message in messages(), zeros in 0usize..1400) {
+        fn messages_are_decoded_as_encoded(message in messages(), zeros in 0usize..1400) {
             let mut bytes = Vec::new();
             message.encode(&mut bytes);
             prop_assert_eq!(Message::decode(&bytes), Ok(message.clone()));

@@ -232,9 +232,9 @@ mod tests {
     use std::net::Ipv4Addr;
     use std::os::unix::net::UnixStream;
 
-    /// Both ends over the loopback device: packets arrive both ways, and all is told.
+    /// Both ends over the loopback device: packets arrive both ways, and all arrivals are reported.
     #[test]
-    fn both_ends_meet() {
+    fn both_ends_exchange_data() {
         let clock = Clock::start();
         let key = Key::generate().expect("randomness");
         let mut port =
@@ -247,7 +247,7 @@ mod tests {
             ClientPorts::open(clock, place, &Interface::Any, &Interface::Any).expect("two sockets");
         let (_ours, alarm) = UnixStream::pair().expect("a pair");
         let (mut up, mut down) = (0u64, 0);
-        // As many turns as it takes, whatever else the machine does.
+        // As many turns as necessary on a busy machine.
         while !client.is_done(clock.now()) {
             let soon = clock.now() + Span::from_micros(100);
             ports.turn(&mut client, alarm.as_fd(), soon).expect("it can wait");

@@ -67,9 +67,11 @@ mod tests {
         let mut out = Vec::new();
         let mut recorder = Recorder::new(&mut out, precision);
         for micros in [7_000_500, 7_000_500, 7_001_499, 7_012_600] {
-            recorder.arrived(Instant::ZERO + Span::from_micros(micros)).expect("memory takes it");
+            recorder
+                .arrived(Instant::ZERO + Span::from_micros(micros))
+                .expect("writing to memory succeeds");
         }
-        recorder.flush().expect("memory takes it");
+        recorder.flush().expect("writing to memory succeeds");
         assert_eq!(recorder.count(), 4);
         String::from_utf8(out).expect("text")
     }

@@ -156,7 +156,7 @@ mod tests {
         let millis = |ms| Some(Span::from_millis(ms));
         assert_eq!(queueing, [millis(0), millis(500), millis(0)]);
         let saturated = all.iter().map(Second::is_saturated).collect::<Vec<_>>();
-        // The packet at 1000 ms tells of the 100 ms before.
+        // The packet at 1000 ms covers the 100 ms before it.
         assert_eq!(saturated, [false, false, false]);
         let parts = all.iter().map(|s| (s.saturated * 10.0).round() as u64).collect::<Vec<_>>();
         assert_eq!(parts, [1, 9, 0]);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_counted_where_it_would_have_come() {
+    fn missing_packets_are_counted_where_they_would_have_arrived() {
         let all = seconds(&[(5, 0, 50), (6, 10, 50), (10, 20, 50), (8, 30, 50), (11, 1500, 50)]);
         let missing: Vec<u64> = all.iter().map(|second| second.missing).collect();
         assert_eq!(missing, [2, 0]);

@@ -1,4 +1,4 @@
-//! What both ends have: a window of data packets, and two encrypted paths.
+//! The state common to both ends: a window of data packets, and two encrypted paths.
 
 use crate::message::Message;
 use crate::window::Window;
@@ -110,7 +110,7 @@ impl Paths {
         };
         let opened = session.open(now, datagram).ok()?;
         let message = Message::decode(opened.payload).ok()?;
-        // Data fills the path it is sent over, and nothing else does.
+        // Only data takes the data path.
         let fits = matches!(message, Message::Data { .. }) == (path == Path::Data);
         fits.then_some((message, opened))
     }

@@ -88,7 +88,7 @@ impl Server {
 
     /// Processes a datagram of the present client, or of a new one that has finished its handshake.
     fn receive_control(&mut self, now: Instant, from: SocketAddr, sealed: &mut [u8]) {
-        // A failed attempt to open a datagram destroys it.
+        // A failed attempt to open a datagram destroys its contents.
         self.copy.clear();
         self.copy.extend_from_slice(sealed);
         if let Some(recording) = &mut self.recording

@@ -99,7 +99,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(millis)
     }
 
-    /// Sends all that may be; how many.
+    /// Sends as many as allowed, and returns the number.
     fn fill(window: &mut Window, now: Instant) -> u64 {
         let before = window.sent();
         while window.is_open(now) {
@@ -109,22 +109,22 @@ mod tests {
     }
 
     #[test]
-    fn it_opens_while_round_trips_are_short() {
+    fn it_grows_while_rtts_are_short() {
         let mut window = Window::new();
         assert_eq!(fill(&mut window, at(0)), 20);
-        // One out, two in.
+        // Each ACK lets two more be sent.
         window.acknowledge(0, Span::from_millis(100));
         assert_eq!((fill(&mut window, at(100)), window.size()), (2, 21));
-        // Long enough: one out, one in.
+        // A sufficient RTT: each ACK lets one be sent.
         window.acknowledge(1, Span::from_millis(750));
         assert_eq!((fill(&mut window, at(750)), window.size()), (1, 21));
-        // Those before the last acknowledged one are gone.
+        // Those before the last acknowledged one are no longer in flight.
         window.acknowledge(9, Span::from_millis(750));
         assert_eq!(window.in_flight(), 13);
     }
 
     #[test]
-    fn it_closes_while_they_are_too_long() {
+    fn it_shrinks_while_rtts_are_too_long() {
         let mut window = Window::new();
         for number in 0..40 {
             fill(&mut window, at(0));
@@ -136,11 +136,11 @@ mod tests {
         window.acknowledge(42, Span::from_millis(3001));
         assert_eq!(window.size(), 20);
         window.acknowledge(43, Span::from_millis(3001));
-        assert_eq!(window.size(), 20, "not below 30 by its own doing");
+        assert_eq!(window.size(), 20, "it does not shrink below 30");
     }
 
     #[test]
-    fn an_idle_link_is_tried_once_a_second() {
+    fn a_silent_link_is_probed_once_a_second() {
         let mut window = Window::new();
         fill(&mut window, at(0));
         assert_eq!(window.next_send(), at(1000));

@@ -5,8 +5,8 @@ use exm_datagram::OVERHEAD;
 use exm_endpoint::Handshake;
 use exm_units::Span;
 
-/// The handshake for two keys, that of the data path first. The number in the name is the protocol version: ends
-/// of different versions do not answer each other.
+/// The handshake for two keys, that of the data path first. The number in the name is the protocol version:
+/// ends of different versions do not respond to each other.
 pub(crate) const HANDSHAKE: Handshake = Handshake::new("exm saturate 2", 2);
 
 /// The first byte of a datagram.

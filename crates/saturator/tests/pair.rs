@@ -1,4 +1,4 @@
-//! Both ends joined by emulated links: what is recorded is what the links were driven by.
+//! Both ends joined by emulated links: the recorded traces must be those that the links follow.
 
 use exm_datagram::Key;
 use exm_random::{Purpose, Stream};
@@ -13,21 +13,21 @@ use std::sync::Arc;
 
 /// IPv4's header and UDP's.
 const HEADERS: u64 = 28;
-/// One way, on all paths.
+/// The one-way delay of all paths.
 const PROPAGATION: Span = Span::from_millis(20);
 /// By how much the server's clock is ahead.
 const AHEAD: Span = Span::from_secs(1000);
-/// Where the client's two sockets are.
+/// The addresses of the client's two sockets.
 const PLACES: [(&str, Path); 2] = [("192.0.2.1:1", Path::Data), ("198.51.100.1:2", Path::Control)];
 
 fn at(millis: u64) -> Instant {
     Instant::ZERO + Span::from_millis(millis)
 }
 
-/// One direction of the path under test: a queue without bounds, served by a trace.
+/// One direction of the path under test: an unlimited queue, served by a trace.
 struct Link {
     opportunities: Opportunities,
-    /// The datagrams, when each comes to the queue, and what is still to be carried of the first.
+    /// The datagrams, when each arrived at the queue, and the remaining bytes of the first.
     queue: VecDeque<(Instant, Vec<u8>)>,
     rest: u64,
 }
@@ -48,7 +48,7 @@ impl Link {
         }
     }
 
-    /// The datagrams that are through at `now`, which is no later than [`Link::next`].
+    /// The datagrams that have left at `now`, which is no later than [`Link::next`].
     fn through(&mut self, now: Instant) -> Vec<Vec<u8>> {
         let mut through = Vec::new();
         loop {
@@ -69,7 +69,7 @@ impl Link {
         }
     }
 
-    /// When the next opportunity is that something can use.
+    /// When the next useful opportunity is.
     fn next(&mut self) -> Instant {
         match self.queue.front() {
             Some(&(came, _)) => self.opportunities.seek(came),
@@ -78,7 +78,7 @@ impl Link {
     }
 }
 
-/// What goes over the control path, to the server or from it: in order of arrival, some of it lost.
+/// Datagrams on the control path, in one direction, in order of arrival; some are lost.
 struct Control {
     under_way: BTreeMap<(Instant, u64), Vec<u8>>,
     sent: u64,
@@ -110,7 +110,7 @@ impl Control {
     }
 }
 
-/// The arrivals of a direction, when they were recorded by the recorder's clock.
+/// The arrivals of one direction, with their times by the receiver's clock.
 #[derive(Default)]
 struct Recording {
     arrivals: Vec<Arrival>,
@@ -125,8 +125,8 @@ impl Recording {
         self.seconds.extend(std::iter::from_fn(|| self.saturation.closed()));
     }
 
-    /// How many of all seconds but the first `skipped` were saturated, after checking that as much
-    /// arrived in each of these as `trace` offered; `ahead` is the recorder's clock.
+    /// Returns how many of all seconds after the first `skipped` were saturated, after checking that in
+    /// each of these as much arrived as `trace` offered; `ahead` is the offset of the recorder's clock.
     fn check(&self, trace: &Trace, ahead: Span, skipped: u64) -> f64 {
         let first = self.arrivals[0].received_at - ahead;
         let mut saturated = 0;
@@ -174,7 +174,7 @@ impl Pair {
         place.0.parse().expect("an address")
     }
 
-    /// Lets time pass until `end`; ends the recording there and lets it finish.
+    /// Advances the time to `end`, ends the recording there, and lets it finish.
     fn run(&mut self, end: Instant) {
         let mut now = Instant::ZERO;
         while !self.client.is_done(now) {
@@ -230,22 +230,22 @@ impl Pair {
             match PLACES.iter().find(|place| Pair::address(place.1) == to) {
                 Some((_, Path::Data)) => self.down.send(now, &out),
                 Some((_, Path::Control)) => self.to_client.send(now, &out),
-                None => panic!("{to} is not where the client is"),
+                None => panic!("{to} is not an address of the client"),
             }
         }
     }
 }
 
-/// Time passes in steps no longer than this.
+/// The time advances in steps no longer than this.
 const STEP: Span = Span::from_millis(100);
 
 fn link(name: &str, seed: u64) -> Arc<Trace> {
-    let link = Synthetic::named(name).expect("a name we know");
+    let link = Synthetic::named(name).expect("a known preset");
     Arc::new(link.generate(seed, Span::from_secs(90)).expect("a trace"))
 }
 
 #[test]
-fn the_recorded_traces_are_those_that_drove_the_links() {
+fn the_recorded_traces_are_those_of_the_links() {
     for (down, up, loss) in [("lte", "lte-like", 0.0), ("umts", "3g", 0.03)] {
         let (down, up) = (link(down, 1), link(up, 2));
         let mut pair = Pair::new(&down, &up, loss);
@@ -257,11 +257,11 @@ fn the_recorded_traces_are_those_that_drove_the_links() {
             assert!(recorded.seconds.len() >= 55, "{}", recorded.seconds.len());
             let saturated = recorded.check(trace, ahead, 3);
             assert!(saturated > 0.95, "{saturated}");
-            // Word for word, apart from the start.
+            // Identical lines, apart from the start.
             let mut text = Vec::new();
             let mut recorder = Recorder::new(&mut text, Precision::Nanos);
             for arrival in &recorded.arrivals {
-                recorder.arrived(arrival.received_at).expect("memory takes it");
+                recorder.arrived(arrival.received_at).expect("writing to memory succeeds");
             }
             let again = Trace::parse(&text, "recorded").expect("a trace");
             let first = recorded.arrivals[0].received_at - ahead;
@@ -274,10 +274,10 @@ fn the_recorded_traces_are_those_that_drove_the_links() {
 }
 
 #[test]
-fn strangers_and_the_past_change_nothing() {
+fn strangers_and_replays_change_nothing() {
     let trace = link("lte-like", 1);
     let mut pair = Pair::new(&trace, &trace, 0.0);
-    // A stranger is not answered, whatever it says.
+    // A sender without the key gets no reply.
     let stranger: SocketAddr = "203.0.113.9:9".parse().expect("an address");
     let mut out = Vec::new();
     for first in 0..=255 {
@@ -291,7 +291,7 @@ fn strangers_and_the_past_change_nothing() {
     assert_eq!(asker.transmit(at(0), &mut out), Some(Path::Control));
     pair.server.receive(at(0), stranger, &mut out);
     assert_eq!(pair.server.transmit(at(0), &mut out), None);
-    // A handshake makes it send one reply, no longer than what was sent.
+    // A handshake gets one reply, no longer than the initiation.
     assert_eq!(pair.client.transmit(at(0), &mut out), Some(Path::Control));
     let initiation = out.clone();
     pair.server.receive(at(0), stranger, &mut initiation.clone());
@@ -300,7 +300,7 @@ fn strangers_and_the_past_change_nothing() {
     assert!(!pair.client.is_connected());
 }
 
-/// Before a recording and during it, a stranger replays recorded handshakes.
+/// An attacker replays recorded handshakes before and during a recording.
 #[test]
 fn replayed_handshakes_disturb_no_recording() {
     let trace = link("lte-like", 1);
@@ -319,7 +319,7 @@ fn replayed_handshakes_disturb_no_recording() {
     while now < at(3_000) {
         for initiation in &recorded {
             pair.server.receive(now + AHEAD, stranger, &mut initiation.clone());
-            // What goes to the stranger reaches nobody.
+            // Datagrams to the attacker are lost.
             assert_eq!(pair.server.transmit(now + AHEAD, &mut out), Some(stranger));
             assert!(out.len() <= initiation.len());
         }
@@ -332,7 +332,7 @@ fn replayed_handshakes_disturb_no_recording() {
 }
 
 #[test]
-fn a_client_that_is_gone_is_sent_nothing_more() {
+fn nothing_more_is_sent_to_a_silent_client() {
     let trace = link("lte-like", 1);
     let mut pair = Pair::new(&trace, &trace, 0.0);
     let mut now = Instant::ZERO;
@@ -349,16 +349,17 @@ fn a_client_that_is_gone_is_sent_nothing_more() {
             sent_after += 1;
         }
     }
-    // A status each 200 ms and a packet each second, for 5 s.
+    // A status every 200 ms and a packet every second, for 5 s.
     assert!((1..40).contains(&sent_after), "{sent_after}");
     assert_eq!(pair.server.client(at(60_000) + AHEAD), None);
     assert_eq!(pair.server.next_wake(at(60_000) + AHEAD), Instant::MAX);
 }
 
-/// Somebody copies what the client sends over the path under test and overtakes it, from elsewhere: what
-/// fills the way back still goes to the client, and next to nothing there.
+/// An attacker copies what the client sends over the path under test and overtakes it, from another
+/// address: the data of the opposite direction still goes to the client, and almost nothing to the
+/// attacker.
 #[test]
-fn copies_from_elsewhere_draw_no_data() {
+fn copies_from_elsewhere_attract_no_data() {
     let key = Key::from_bytes([1; 16]);
     let mut client = Client::new(at(0), &key, Settings::default()).expect("randomness");
     let mut server = Server::new(key);
@@ -369,7 +370,7 @@ fn copies_from_elsewhere_draw_no_data() {
     for millis in 0..4000 {
         let now = at(millis);
         let is_copied = millis >= 1000;
-        // Few at a time: without a link between them they would never end.
+        // A few per step: without a link in between they would never end.
         for _ in 0..4 {
             let Some(path) = client.transmit(now, &mut datagram) else { break };
             let (place, is_data) =

@@ -268,7 +268,7 @@ impl Endpoint {
         }
     }
 
-    /// When the peer was last heard from in this session.
+    /// When the peer's last datagram in this session arrived.
     pub(crate) fn last_received_at(&self) -> Option<Instant> {
         self.connection.as_ref().and_then(Connection::last_received_at)
     }

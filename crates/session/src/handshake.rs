@@ -12,7 +12,7 @@ pub(crate) const RESPONSE: u8 = 0xc0;
 /// ... and of its cookie reply.
 pub(crate) const COOKIE_REPLY: u8 = 0xc1;
 
-/// The number in it is the protocol version: ends of different versions do not answer each other.
+/// The number in it is the protocol version: ends of different versions do not respond to each other.
 pub(crate) const HANDSHAKE: Handshake = Handshake::new("exm session 2", 1);
 
 /// The UDP payload that carries `message`.

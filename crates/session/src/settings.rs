@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn ipv6_has_room_in_the_default() {
-        // What a link must carry whole to carry IPv6 (RFC 8200, section 5).
+        // The minimum MTU of IPv6 links (RFC 8200, section 5).
         assert!(Settings::default().max_payload() >= 1280);
         let error = Settings::new(sprout::Settings::default(), 575).expect_err("too small");
         assert!(error.to_string().contains("575 bytes are too small"));

@@ -61,7 +61,7 @@ pub struct Stats {
     pub state: State,
     /// The peer's address, if known.
     pub peer: Option<SocketAddr>,
-    /// When the peer was last heard from.
+    /// When the peer's last datagram arrived.
     pub last_received_at: Option<Instant>,
     /// The latest RTT sample, to the millisecond.
     pub rtt: Option<Span>,

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_for_less_than_one_takes_one() {
+    fn a_queue_too_small_for_one_datagram_accepts_one() {
         let mut queue = Queue::new(Bytes::ZERO, WhenFull::DropHead);
         queue.try_send(vec![1; 100]).expect("it is empty");
         queue.try_send(vec![2; 100]).expect("it drops");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     proptest! {
-        /// What goes in comes out, in order, or is counted.
+        /// Every datagram is pulled in order, or counted as dropped.
         #[test]
         fn nothing_is_lost_uncounted(
             steps in prop::collection::vec(prop_oneof![Just(0usize), 1usize..50], 1..100),

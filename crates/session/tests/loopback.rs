@@ -53,7 +53,7 @@ impl Pair {
         Pair { clock, sessions: [client, server], traffic: [mailbox(), mailbox()] }
     }
 
-    /// Serves both until `done`; false where that takes longer than `patience`.
+    /// Serves both until `done`; false if that takes longer than `patience`.
     fn run(&mut self, patience: Span, done: impl Fn(&Pair) -> bool) -> bool {
         let end = self.clock.now() + patience;
         let waiter = Waiter::new(self.clock, Span::ZERO);
@@ -88,7 +88,7 @@ fn datagrams_go_both_ways() {
         let whole = |(number, datagram): (usize, &Vec<u8>)| {
             datagram.len() == 1 + 6 * number && datagram.iter().all(|&b| usize::from(b) == number)
         };
-        assert!(traffic.delivered.iter().enumerate().all(whole), "as they were sent");
+        assert!(traffic.delivered.iter().enumerate().all(whole), "unchanged");
     }
     let stats = pair.sessions.each_ref().map(Session::stats);
     assert!(stats.iter().all(|stats| stats.state == State::Established));
@@ -114,9 +114,9 @@ fn ipv6_and_ipv4_meet_at_one_port() {
             continue;
         }
         let to = SocketAddr::new(ip, address(&server).port());
-        // The first address is nobody's: the second is asked as well.
-        let nobody = UdpSocket::bind((ip, 0)).expect("a free port").local_addr().expect("bound");
-        let client = Session::connect(clock, key(1), Settings::default(), vec![nobody, to]);
+        // No process listens at the first address: the second is tried as well.
+        let unused = UdpSocket::bind((ip, 0)).expect("a free port").local_addr().expect("bound");
+        let client = Session::connect(clock, key(1), Settings::default(), vec![unused, to]);
         let sessions = [client.expect("a socket"), server];
         let mut pair = Pair { clock, sessions, traffic: [mailbox(), mailbox()] };
         pair.traffic.iter_mut().for_each(|t| t.queue.try_send(b"hello".to_vec()).expect("room"));
@@ -125,13 +125,13 @@ fn ipv6_and_ipv4_meet_at_one_port() {
         assert_eq!(
             pair.sessions[1].stats().peer.map(|peer| peer.ip()),
             Some(ip),
-            "in its own form"
+            "in the form of its IP version"
         );
     }
 }
 
 #[test]
-fn who_does_not_have_the_key_gets_no_answer() {
+fn a_client_without_the_key_gets_no_reply() {
     let mut pair = Pair::new(listen, key(2));
     let stranger = UdpSocket::bind((LOCAL, 0)).expect("a free port");
     stranger.set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
@@ -144,13 +144,16 @@ fn who_does_not_have_the_key_gets_no_answer() {
     assert!(!pair.run(Span::from_millis(700), |pair| !pair.traffic[1].delivered.is_empty()));
     let stats = pair.sessions[1].stats();
     assert_eq!((stats.state, stats.counters.sent), (State::Waiting, 0));
-    assert!(stats.counters.unauthenticated >= 2, "the client has asked, with a wrong key");
+    assert!(
+        stats.counters.unauthenticated >= 2,
+        "the client has sent initiations, with a wrong key"
+    );
     assert!(stats.counters.dropped.total() >= 20);
     assert!(stranger.recv(&mut [0; 100]).is_err(), "silence");
 }
 
 #[test]
-fn a_port_that_is_taken_is_named() {
+fn an_error_names_the_port_in_use() {
     let taken = listen(Clock::start());
     let port = address(&taken).port();
     let again =
@@ -163,11 +166,11 @@ fn a_port_that_is_taken_is_named() {
         "{text}"
     );
     assert!(again(format!("{port}:{}", port + 50).parse().expect("a range")).is_ok());
-    let nobody = Session::connect(Clock::start(), key(1), Settings::default(), Vec::new());
-    assert!(matches!(nobody.err(), Some(SessionError::NoAddress)));
+    let without_address = Session::connect(Clock::start(), key(1), Settings::default(), Vec::new());
+    assert!(matches!(without_address.err(), Some(SessionError::NoAddress)));
 }
 
-/// Drives `application` until it is done, or for `patience`.
+/// Runs `application` until it is done, or for `patience`.
 fn carry(mut session: Session, application: &mut impl Application, patience: Span) -> Session {
     let end = session.clock().now() + patience;
     let (alarm, _other) = UnixStream::pair().expect("a pair");
@@ -179,19 +182,19 @@ fn carry(mut session: Session, application: &mut impl Application, patience: Spa
 }
 
 #[test]
-fn lines_are_carried_and_their_end_is_the_end() {
+fn lines_are_carried_and_the_end_of_input_ends_the_loop() {
     let clock = Clock::start();
     let server = listen(clock);
     let client = connect(clock, key(1), address(&server));
     let (mut typed, input) = UnixStream::pair().expect("a pair");
     let (silent, never) = UnixStream::pair().expect("a pair");
-    let (mut shown, mut answers) = (Vec::new(), Vec::new());
+    let (mut shown, mut replies) = (Vec::new(), Vec::new());
     let long = "x".repeat(5000);
     write!(typed, "first\n\nsecond\n{long}\nlast, without its end").expect("it is written");
     drop(typed);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut lines = Lines::new(input, &mut answers, true);
+            let mut lines = Lines::new(input, &mut replies, true);
             let session = carry(client, &mut lines, Span::from_secs(20));
             assert_eq!(session.stats().counters.unsendable, 1, "the long one");
         });
@@ -200,11 +203,11 @@ fn lines_are_carried_and_their_end_is_the_end() {
     });
     drop(never);
     assert_eq!(String::from_utf8_lossy(&shown), "first\nsecond\nlast, without its end\n");
-    assert!(answers.is_empty());
+    assert!(replies.is_empty());
 }
 
 #[test]
-fn programs_reach_a_target_and_hear_its_answers() {
+fn programs_reach_a_target_and_receive_its_replies() {
     let clock = Clock::start();
     let server = listen(clock);
     let client = connect(clock, key(1), address(&server));
@@ -217,7 +220,7 @@ fn programs_reach_a_target_and_hear_its_answers() {
         scope.spawn(|| carry(client, &mut here, Span::from_secs(4)));
         scope.spawn(|| carry(server, &mut there, Span::from_secs(4)));
         scope.spawn(|| {
-            // It answers each program in its own words.
+            // It sends each program's word back reversed.
             target.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
             let mut buffer = [0; 2000];
             while let Ok((length, from)) = target.recv_from(&mut buffer) {
@@ -232,13 +235,13 @@ fn programs_reach_a_target_and_hear_its_answers() {
         });
         for (socket, word) in &programs {
             let mut buffer = [0; 100];
-            // Datagrams may be lost: before the session is there, for one.
-            let answer = (0..15).find_map(|_| {
+            // Datagrams may be lost, for example before the session is established.
+            let reply = (0..15).find_map(|_| {
                 socket.send_to(word.as_bytes(), port).expect("it is sent");
                 socket.recv(&mut buffer).ok()
             });
             let expected: String = word.chars().rev().collect();
-            assert_eq!(answer.map(|length| &buffer[..length]), Some(expected.as_bytes()));
+            assert_eq!(reply.map(|length| &buffer[..length]), Some(expected.as_bytes()));
         }
     });
 }

@@ -1,7 +1,6 @@
-//! Sessions between two networks of their own: an interface goes down and up, an address changes.
+//! Sessions between two network namespaces: an interface goes down and up, an address changes.
 //!
-//! Where no network namespaces can be had, or the program `ip` is missing, this is skipped, and says
-//! so.
+//! Skipped if network namespaces cannot be created, or the program `ip` is missing.
 #![cfg(target_os = "linux")]
 
 use exm_datagram::Key;
@@ -19,21 +18,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// As long as anything may take that is expected.
+/// The limit for any expected change.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// `ip` with the command line `words`, in the network of this thread.
+/// Runs `ip` with the arguments `words`, in the network of this thread.
 fn ip(words: &str) -> io::Result<()> {
     let output = Command::new("ip").args(words.split(' ')).output()?;
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() {
         Ok(())
     } else {
-        Err(io::Error::other(format!("ip {words}: {told}")))
+        Err(io::Error::other(format!("ip {words}: {message}")))
     }
 }
 
-/// Two networks with a cable between them: `exm-a` in the first, `exm-b` in the second.
+/// Two namespaces connected by a veth pair: `exm-a` in the first, `exm-b` in the second.
 fn networks() -> io::Result<[Namespace; 2]> {
     let networks = [Namespace::new()?, Namespace::new()?];
     let [first, second] = &networks;
@@ -87,16 +86,16 @@ impl Sink for Ticking {
     }
 }
 
-/// What can be seen of an end from outside.
+/// The externally visible state of an end.
 #[derive(Default)]
 struct Window(Mutex<Option<(Stats, u64)>>);
 
 impl Window {
     fn look(&self) -> Option<(Stats, u64)> {
-        self.0.lock().expect("nobody panics with it").clone()
+        self.0.lock().expect("no holder of the lock panics").clone()
     }
 
-    /// Waits until it shows what `wanted` wants.
+    /// Waits until `wanted` is true of it.
     fn wait(&self, what: &str, wanted: impl Fn(&Stats, u64) -> bool) -> (Stats, u64) {
         for _ in 0..PATIENCE.as_millis() / 10 {
             if let Some((stats, delivered)) = self.look().filter(|(s, d)| wanted(s, *d)) {
@@ -104,7 +103,7 @@ impl Window {
             }
             thread::sleep(Duration::from_millis(10));
         }
-        panic!("{what} does not come about: {:?}", self.look());
+        panic!("timed out waiting for {what}: {:?}", self.look());
     }
 
     /// Waits until `more` datagrams were delivered here.
@@ -120,14 +119,14 @@ fn run(mut session: Session, window: &Window, stop: &AtomicBool) {
     let (alarm, _other) = UnixStream::pair().expect("a pair");
     let look = |session: &Session, application: &Ticking, _| {
         let shown = Some((session.stats(), application.delivered));
-        *window.0.lock().expect("nobody panics with it") = shown;
+        *window.0.lock().expect("no holder of the lock panics") = shown;
         let again = clock.now() + Span::from_millis(20);
         if stop.load(Ordering::Relaxed) { LoopControl::Stop } else { LoopControl::WakeAt(again) }
     };
     drive(&mut session, &mut application, alarm.as_fd(), look).expect("it goes on");
 }
 
-/// Stops the ends when dropped, whatever became of the test.
+/// Stops the ends when dropped, also if the test fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -151,7 +150,7 @@ fn a_session_outlives_its_interface_and_its_address() -> io::Result<()> {
         Session::listen(clock, key.clone(), Settings::default(), None, ports)
             .map_err(io::Error::other)
     })?;
-    // Other sockets are opened by the thread that has the session, so that it must be there.
+    // Sockets are opened by the thread of the session, which must therefore be in the namespace.
     let [client_window, server_window] = [Window::default(), Window::default()];
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -176,7 +175,7 @@ fn a_session_outlives_its_interface_and_its_address() -> io::Result<()> {
         client_side.run(|| {
             ip("address add 10.9.0.7/24 dev exm-a")?;
             ip("address del 10.9.0.1/24 dev exm-a")?;
-            // The second went with the first, as one of its network.
+            // Deleting the first address also deleted the second, which is of the same network.
             ip("address replace 10.9.0.7/24 dev exm-a")
         })?;
         let new: IpAddr = "10.9.0.7".parse().expect("an address");

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 /// The interval at which a hello is repeated until the server answers.
 const HELLO_INTERVAL: Span = Span::from_millis(200);
-/// A server with which a session exists but that does not answer for this long is not a tunnel.
+/// A server with which there is a session but that does not respond for this long is not a tunnel.
 const PATIENCE: Span = Span::from_secs(10);
 /// How often the client checks whether the machine has moved to another network or the server was restarted.
 const CHECK_INTERVAL: Span = Span::from_secs(1);
@@ -68,9 +68,9 @@ impl ClientPlan {
     }
 }
 
-/// The end whose traffic the tunnel carries. Once a server has answered, it creates a TUN device and the routes
-/// of [`ClientPlan::routes`]. All of it is removed when this is dropped or the process ends, however it ends,
-/// except a kill switch.
+/// The end whose traffic the tunnel carries. Once a server has responded, it creates a TUN device and the
+/// routes of [`ClientPlan::routes`]. All of it is removed when this is dropped or the process ends, however it
+/// ends, except a kill switch.
 #[derive(Debug)]
 pub struct Client {
     plan: ClientPlan,
@@ -78,11 +78,11 @@ pub struct Client {
     /// The largest datagram of the session.
     largest: u16,
     joined: Option<Joined>,
-    /// The answer of the server that has not been processed yet.
+    /// The server's response that has not been processed yet.
     welcome: Option<(u16, Network)>,
     /// The message to send to the server.
     hello: Option<Vec<u8>>,
-    /// Whether an answer of the server is missing, and since when there has been a session.
+    /// Whether a response of the server is missing, and since when there has been a session.
     asking: bool,
     asked_at: Option<Instant>,
     /// The number of the session in which the last hello was sent.
@@ -91,7 +91,7 @@ pub struct Client {
     failed: Option<TunnelError>,
 }
 
-/// What exists once a server has answered.
+/// What exists once a server has responded.
 #[derive(Debug)]
 struct Joined {
     pipe: Pipe,
@@ -104,7 +104,7 @@ struct Joined {
 }
 
 impl Client {
-    /// A client over `session`, whose server has not answered yet. It takes over a kill switch that another
+    /// A client over `session`, whose server has not responded yet. It takes over a kill switch that another
     /// process has left, whatever the plan says.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl Client {
         })
     }
 
-    /// The pipe between device and session, once the server has answered.
+    /// The pipe between device and session, once the server has responded.
     pub fn pipe(&self) -> Option<&Pipe> {
         self.joined.as_ref().map(|joined| &joined.pipe)
     }
@@ -187,7 +187,7 @@ impl Client {
         Ok(())
     }
 
-    /// Processes the answer of the server.
+    /// Processes the server's response.
     fn join(
         &mut self,
         session: &mut Session,
@@ -240,7 +240,7 @@ impl Joined {
         self.underlay.update(session, server, device.netlink(), &own)
     }
 
-    /// Applies another answer of the server; `routes` are the plan's.
+    /// Applies a further response of the server; `routes` are the plan's.
     fn change(&mut self, mtu: u16, network: Network, routes: &[IpNet]) -> Result<(), TunnelError> {
         let device = self.pipe.device_mut();
         let has_v6_again = device.set_mtu(mtu)?;
@@ -279,7 +279,7 @@ impl Application for Client {
         if let Some(joined) = &mut self.joined {
             joined.pipe.read(now, session.deliverable())?;
             if let Some(unreachable) = &mut joined.unreachable {
-                unreachable.answer(joined.network.server6())?;
+                unreachable.reject(joined.network.server6())?;
             }
         }
         Ok(())

@@ -120,7 +120,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_file_names_the_resolvers_for_a_while() {
+    fn the_file_names_the_resolvers_until_the_end() {
         if !exm_testing::is_root() {
             return exm_testing::skip("without root's rights");
         }

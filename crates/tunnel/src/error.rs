@@ -25,12 +25,12 @@ pub enum TunnelError {
     Gone(io::Error),
     /// All networks for tunnels are in use.
     #[error(
-        "all networks from 100.96.0.0/24 on are in use here: give the tunnel another by --network"
+        "all networks from 100.96.0.0/24 on are in use on this machine: give the tunnel another by --network"
     )]
     NoNetwork,
     /// The server has an address in the network that it was given.
     #[error(
-        "this machine has the address {used} already, which is of the network {}: give the tunnel \
+        "this machine already has the address {used} of the network {}: give the tunnel \
          another by --network", network.ipv4()
     )]
     Taken {
@@ -41,7 +41,7 @@ pub enum TunnelError {
     },
     /// The client has an address in the network that the server chose.
     #[error(
-        "this machine has the address {used} already, which is of the network {} that the server \
+        "this machine already has the address {used} of the network {}, which the server \
          chose: start that with another --network", network.ipv4()
     )]
     Conflict {
@@ -51,7 +51,7 @@ pub enum TunnelError {
         used: IpAddr,
     },
     /// The other end is not a tunnel.
-    #[error("the server answers, but not as a tunnel: is it run by \"exm tunnel serve\"?")]
+    #[error("the server responds, but not as a tunnel: was it started by \"exm tunnel serve\"?")]
     NoTunnel,
     /// The other end has another version.
     #[error(
@@ -65,14 +65,14 @@ pub enum TunnelError {
         ours: u8,
     },
     /// Forwarding cannot be set up.
-    #[error("what the client sends cannot be forwarded: {0}")]
+    #[error("the client's packets cannot be forwarded: {0}")]
     Forwarding(#[from] ForwardingError),
     /// The settings of the device cannot be restored.
-    #[error("packets cannot be forwarded any more: {0}")]
+    #[error("packets can no longer be forwarded: {0}")]
     Renewal(io::Error),
     /// The kill switch cannot be engaged.
     #[error(
-        "traffic past the tunnel cannot be blocked: {0}; load the modules of nftables \
+        "traffic outside the tunnel cannot be blocked: {0}; load the modules of nftables \
          (modprobe nft_ct nft_reject_inet)"
     )]
     KillSwitch(io::Error),
@@ -81,7 +81,7 @@ pub enum TunnelError {
     KillSwitchHeld,
     /// The session cannot be bound to the device through which the server is reached.
     #[error(
-        "the session cannot keep to the device \"{device}\", as it must beside its own routes: \
+        "the session cannot be bound to the device \"{device}\", as its own routes require: \
              {source}"
     )]
     UnderlayRoute {

@@ -50,7 +50,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     #[test]
-    fn the_longest_silent_is_forgotten() {
+    fn the_longest_idle_flow_is_forgotten() {
         let flow = |port| {
             let ip = Ipv4Addr::LOCALHOST.into();
             Flow { protocol: 17, from: (ip, port), to: (ip, 53) }

@@ -29,7 +29,7 @@ pub struct Counters {
     pub foreign: u64,
     /// What is not an IP packet, from either side.
     pub malformed: u64,
-    /// Packets of this machine that exceeded the MTU, and were answered with an ICMP error.
+    /// Packets of this machine that exceeded the MTU, for which an ICMP error was sent.
     pub too_big: u64,
     /// TCP SYN packets whose maximum segment size was clamped.
     pub clamped: u64,
@@ -127,10 +127,10 @@ impl Pipe {
         if length > usize::from(mtu) {
             self.counters.too_big += 1;
             let from = self.device.address(packet.flow.from.0);
-            let answer = from.and_then(|from| too_big(bytes, &packet, mtu, from));
-            if let Some(answer) = answer {
-                // If it is lost, the next packet is answered.
-                let _ = self.device.tun().write(&[IoSlice::new(&answer)]);
+            let error = from.and_then(|from| too_big(bytes, &packet, mtu, from));
+            if let Some(error) = error {
+                // If it is lost, the next packet causes another one.
+                let _ = self.device.tun().write(&[IoSlice::new(&error)]);
             }
             return;
         }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_route_beside_the_tunnel_is_taken() {
+    fn the_best_route_outside_the_tunnel_is_chosen() {
         let routes = [
             route("0.0.0.0/0", 2, 600),
             route("0.0.0.0/0", 3, 100),

@@ -17,8 +17,8 @@ const LAST: u32 = u32::MAX;
 const MAX_READS: usize = 64;
 const ROOM: usize = 65_535;
 
-/// A TUN device with the tunnel's IPv6 routes at the highest metric, which answers each packet with an ICMP
-/// error, no route to destination.
+/// A TUN device with the tunnel's IPv6 routes at the highest metric, which responds to each packet with the
+/// ICMP error "no route to destination".
 ///
 /// If the tunnel's MTU is smaller than IPv6 requires, the kernel removes its IPv6 routes. Without this
 /// device, that traffic would use the machine's other routes, past the tunnel and unencrypted. It is a
@@ -57,20 +57,20 @@ impl Unreachable {
         self.interface.index()
     }
 
-    /// Answers the packets that have arrived, as a router at `from`.
+    /// Rejects the packets that have arrived, as a router at `from`.
     ///
     /// # Errors
     /// The device is gone.
-    pub(crate) fn answer(&mut self, from: Ipv6Addr) -> Result<(), TunnelError> {
+    pub(crate) fn reject(&mut self, from: Ipv6Addr) -> Result<(), TunnelError> {
         for _ in 0..MAX_READS {
             let read = self.interface.tun().read(&mut self.buffer).map_err(TunnelError::Gone)?;
             let Some(length) = read else { break };
             let bytes = &self.buffer[..length];
             let packet = Packet::parse(bytes).ok();
-            let answer = packet.and_then(|packet| no_route(bytes, &packet, IpAddr::V6(from)));
-            if let Some(answer) = answer {
-                // Without an answer the sender merely waits.
-                let _ = self.interface.tun().write(&[IoSlice::new(&answer)]);
+            let error = packet.and_then(|packet| no_route(bytes, &packet, IpAddr::V6(from)));
+            if let Some(error) = error {
+                // If this fails, the sender merely waits for a timeout.
+                let _ = self.interface.tun().write(&[IoSlice::new(&error)]);
             }
         }
         Ok(())

@@ -22,7 +22,7 @@ pub enum Message {
         /// The size in bytes.
         mtu: u16,
     },
-    /// The server's answer: the MTU of the tunnel, and the addresses of both ends.
+    /// The server's response: the MTU of the tunnel, and the addresses of both ends.
     Welcome {
         /// The MTU in bytes.
         mtu: u16,
@@ -91,7 +91,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_said_is_heard() {
+    fn messages_are_decoded_as_encoded() {
         let network = Network::choose("a", &[]).expect("one is free");
         for message in [Message::Hello { mtu: 1288 }, Message::Welcome { mtu: 68, network }] {
             let bytes = message.encode();
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(
             Message::decode(&[1, 1, 0, 67]),
             Err(DecodeError::Malformed),
-            "an MTU that cannot be"
+            "an impossible MTU"
         );
     }
 

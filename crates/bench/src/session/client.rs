@@ -11,27 +11,28 @@ use exm_trace::delay::PacketDelays;
 use exm_units::{Instant, Span};
 use std::io;
 
-/// How often unanswered messages are repeated.
+/// The interval at which unanswered messages are repeated.
 const AGAIN: Span = Span::from_millis(200);
 /// How long datagrams in flight may take to arrive after the last was sent.
 const DRAIN: Span = Span::from_secs(1);
-/// A server that has not answered for this long is not there.
+/// A server that has not responded for this long is not there.
 const FIRST_PATIENCE: Span = Span::from_secs(15);
-/// A server that has answered and is silent for this long has failed; links may have long outages.
+/// A server that has responded and is then silent for this long has failed; links may have long
+/// outages.
 const PATIENCE: Span = Span::from_secs(60);
 
 /// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
-    /// There is no session, or the server does not answer.
+    /// There is no session, or the server does not respond.
     #[error(
         "the server does not take part: is it running, reachable, of the same version, with the \
          same key, and by \"exm sprout serve --bench\"?"
     )]
     NoAnswer,
-    /// The server has stopped answering.
-    #[error("the server has not answered for {} s", PATIENCE.as_secs_f64())]
+    /// The server has stopped responding.
+    #[error("the server has not responded for {} s", PATIENCE.as_secs_f64())]
     Silent,
     /// It was interrupted.
     #[error("the measurement was stopped before its end")]
@@ -47,24 +48,25 @@ pub struct Bench {
     max_payload: usize,
     sending: Sending,
     stage: Stage,
-    say_at: Instant,
+    request_at: Instant,
     arrivals: Option<Arrivals>,
     one_clock: bool,
     rtts: PacketDelays,
     rtts_seen: u64,
     received: u64,
     work: Span,
-    /// When the server was last heard from in this run; before its start, when it was first asked.
+    /// When the server's last message in this run arrived; before its start, when the start was
+    /// first requested.
     last_received_at: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// The server has been asked to start.
+    /// The server has been requested to start.
     Asking,
     /// Running until this time.
     Running(Instant),
-    /// Over; the server has been asked to end.
+    /// Over; the server has been requested to end.
     Ending,
     /// The server has reported.
     Done(Half, Span, Span),
@@ -84,7 +86,7 @@ impl Bench {
             max_payload: session.settings().max_payload(),
             sending: Sending::new(clock),
             stage: Stage::Asking,
-            say_at: now,
+            request_at: now,
             arrivals: None,
             one_clock: false,
             rtts: PacketDelays::new(Instant::ZERO, Instant::MAX),
@@ -129,7 +131,7 @@ impl Bench {
         })
     }
 
-    /// When it fails, unless the server is heard from before.
+    /// When it fails, unless a message of the server arrives before.
     fn gives_up_at(&self) -> Instant {
         match self.stage {
             Stage::Asking => self.last_received_at.saturating_add(FIRST_PATIENCE),
@@ -152,26 +154,26 @@ impl Bench {
         self.stage = Stage::Running(until);
     }
 
-    fn say(&mut self, now: Instant) {
+    fn send_request(&mut self, now: Instant) {
         let run = self.run;
         match self.stage {
             Stage::Running(until) if now >= until.saturating_add(DRAIN) => {
                 self.stage = Stage::Ending;
-                self.say_at = now;
+                self.request_at = now;
             }
             _ => {}
         }
-        if now < self.say_at {
+        if now < self.request_at {
             return;
         }
         match self.stage {
             Stage::Asking => {
-                self.sending.say(&Message::Start { run, plan: self.plan, machine: machine(run) });
+                self.sending.queue(&Message::Start { run, plan: self.plan, machine: machine(run) });
             }
-            Stage::Ending => self.sending.say(&Message::End { run }),
+            Stage::Ending => self.sending.queue(&Message::End { run }),
             _ => return,
         }
-        self.say_at = now.saturating_add(AGAIN);
+        self.request_at = now.saturating_add(AGAIN);
     }
 }
 
@@ -194,7 +196,7 @@ impl Application for Bench {
         }
         // Messages that cannot be sent must not pile up.
         if self.sending.is_quiet() {
-            self.say(now);
+            self.send_request(now);
         }
         if now >= self.gives_up_at() {
             let has_begun = self.stage != Stage::Asking;
@@ -207,7 +209,7 @@ impl Application for Bench {
     fn next_wake(&self) -> Instant {
         let own = match self.stage {
             Stage::Running(until) => until.saturating_add(DRAIN),
-            Stage::Asking | Stage::Ending if self.sending.is_quiet() => self.say_at,
+            Stage::Asking | Stage::Ending if self.sending.is_quiet() => self.request_at,
             Stage::Asking | Stage::Ending => Instant::MAX,
             Stage::Done(..) | Stage::Failed(_) => Instant::ZERO,
         };

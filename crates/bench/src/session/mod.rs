@@ -95,7 +95,7 @@ fn processor_time() -> Span {
     seconds + Span::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// An identifier of this machine in the given run, which nobody else can link to other runs: a keyed hash
+/// An identifier of this machine in the given run, which cannot be linked to other runs: a keyed hash
 /// (BLAKE2s, RFC 7693) of the run with the boot ID as the key. 0 if the machine has none.
 fn machine(run: u32) -> u128 {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

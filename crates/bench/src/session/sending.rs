@@ -36,7 +36,7 @@ impl Sending {
     }
 
     /// Queues `message`.
-    pub(super) fn say(&mut self, message: &Message) {
+    pub(super) fn queue(&mut self, message: &Message) {
         let mut encoded = Vec::new();
         message.encode(&mut encoded);
         self.messages.push_back(encoded);

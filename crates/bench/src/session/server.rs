@@ -65,7 +65,7 @@ impl BenchServer {
                 self.sending.begin(number, self.max_payload, plan.rate, times);
             }
         }
-        self.sending.say(&Message::Started { run: number, machine: machine(number) });
+        self.sending.queue(&Message::Started { run: number, machine: machine(number) });
     }
 
     fn end(&mut self, number: u32) {
@@ -75,7 +75,7 @@ impl BenchServer {
             self.finished += 1;
             (run.arrivals.half(sent), processor_time().saturating_sub(run.work))
         });
-        self.sending.say(&Message::Report { run: number, half, work });
+        self.sending.queue(&Message::Report { run: number, half, work });
     }
 }
 

@@ -42,7 +42,7 @@ fn messages() -> impl Strategy<Value = Message> {
 
 proptest! {
     #[test]
-    fn messages_survive_being_written(message in messages(), cut in any::<prop::sample::Index>()) {
+    fn messages_are_decoded_as_encoded(message in messages(), cut in any::<prop::sample::Index>()) {
         let mut encoded = Vec::new();
         message.encode(&mut encoded);
         prop_assert_eq!(Message::decode(&encoded), Some(message));
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+    fn any_bytes_are_read_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
         let _ = Message::decode(&bytes);
     }
 
@@ -59,9 +59,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// However wrong a stamp is, it is counted somehow.
+    /// Any send time, however wrong, is scored somehow.
     #[test]
-    fn no_stamp_is_too_wrong(
+    fn any_send_time_is_safe(
         stamps in prop::collection::vec(any::<[u64; 2]>(), 1..20),
         one_clock in any::<bool>(),
     ) {
@@ -75,7 +75,7 @@ proptest! {
     }
 }
 
-/// A packet every 10 ms, 30 ms under way, but for a second in which they are 200 ms.
+/// A packet every 10 ms, with a delay of 30 ms except for a second with 200 ms.
 fn delays(one_clock: bool, difference: i64) -> Half {
     let mut arrivals = Arrivals::new(at(100_000), at(110_000), one_clock);
     for number in 0..1000 {
@@ -88,7 +88,7 @@ fn delays(one_clock: bool, difference: i64) -> Half {
 }
 
 #[test]
-fn delays_are_true_by_one_clock_and_relative_by_two() {
+fn delays_are_absolute_by_one_clock_and_relative_by_two() {
     let millis = |half: Half| half.delay_95.map(|delay| delay.as_millis_f64().round());
     let half = delays(true, 0);
     assert_eq!((half.received, millis(half)), (1000, Some(205.0)));
@@ -101,11 +101,11 @@ fn delays_are_true_by_one_clock_and_relative_by_two() {
 }
 
 #[test]
-fn a_machine_knows_itself_and_does_not_tell_its_boot_id() {
+fn a_machine_recognises_itself_without_revealing_its_boot_id() {
     let name = machine(1);
     assert!(name != 0 && is_ours(1, name) && !is_ours(2, name) && !is_ours(1, 0));
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux has one");
     let digits: String = id.chars().filter(char::is_ascii_hexdigit).collect();
     assert_ne!(format!("{name:032x}"), digits);
-    assert_ne!(name, machine(2), "runs cannot be told to be of one machine");
+    assert_ne!(name, machine(2), "runs cannot be linked to one machine");
 }

@@ -84,8 +84,8 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// A client that reads no more keeps the server in `write`; when it closes the connection, with
-    /// data unread, that fails. At the end of a measurement this is not an error.
+    /// When a client that stops reading closes the connection with unread data, the server's
+    /// `write` fails. At the end of a measurement this is not an error.
     #[test]
     fn the_client_may_leave_first_at_the_end() {
         for _ in 0..20 {
@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Before the end it is one.
+    /// Before the end it is an error.
     #[test]
     fn a_client_that_leaves_too_early_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -92,7 +92,7 @@ impl End {
         let network = Namespace::at(&network.path()).map_err(BenchError::Broken)?;
         let (stop, stopped) = UnixStream::pair().map_err(BenchError::Broken)?;
         stopped.set_nonblocking(true).map_err(BenchError::Broken)?;
-        let (sender, told) = channel();
+        let (sender, reports) = channel();
         let thread = thread::spawn(move || {
             network.enter().map_err(BenchError::Broken)?;
             set_realtime_priority();
@@ -100,8 +100,8 @@ impl End {
             carry(session, application, &stopped, &ready, &sender)
         });
         let end = End { stop, thread };
-        match told.recv_timeout(PATIENCE) {
-            Ok(told) => Ok((end, told)),
+        match reports.recv_timeout(PATIENCE) {
+            Ok(report) => Ok((end, report)),
             Err(_) => {
                 let late = BenchError::Broken(io::ErrorKind::TimedOut.into());
                 Err(end.close().err().unwrap_or(late))
@@ -123,15 +123,15 @@ fn carry<E: Application, T: Copy>(
     ready: &impl for<'a> Fn(&Session, &'a E) -> Ready<'a, T>,
     sender: &Sender<T>,
 ) -> Result<Vec<FlowState>, BenchError> {
-    let (clock, mut stream, mut is_told) = (session.clock(), stopped, false);
+    let (clock, mut stream, mut is_reported) = (session.clock(), stopped, false);
     let look = |session: &Session, application: &E, alarmed: bool| {
         if alarmed && stream.read(&mut [0; 1]).is_ok() {
             return LoopControl::Stop;
         }
-        if !is_told && let Some((told, _)) = ready(session, application) {
-            is_told = sender.send(told).is_ok();
+        if !is_reported && let Some((report, _)) = ready(session, application) {
+            is_reported = sender.send(report).is_ok();
         }
-        LoopControl::WakeAt(if is_told { Instant::MAX } else { clock.now() + LOOKING })
+        LoopControl::WakeAt(if is_reported { Instant::MAX } else { clock.now() + LOOKING })
     };
     drive(&mut session, &mut application, stopped.as_fd(), look).map_err(BenchError::Broken)?;
     let pipe = ready(&session, &application).and_then(|(_, pipe)| pipe);

@@ -1,4 +1,4 @@
-//! `exm compare`: schemes side by side on a network of one's own.
+//! `exm compare`: compares schemes on a network described by options.
 
 use crate::commands::duration;
 use crate::commands::experiment::{Shown, Stale, Work};
@@ -18,9 +18,9 @@ use exm_units::{Probability, Rate, Span};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// How often each is run unless told.
+/// The default number of runs.
 const RUNS: u64 = 16;
-/// How many packets a TCP connection may send at its start unless told (RFC 6928).
+/// The default initial window of TCP connections, in packets (RFC 6928).
 const INITIAL_WINDOW: u64 = 10;
 
 const EXAMPLES: &str = "\
@@ -40,9 +40,9 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What is compared: names such as cubic, tables' files, or shipped tables' names
+    /// The schemes to compare: names such as cubic, files of tables, or names of shipped tables
     ///
-    /// After a slash may stand the queue discipline that goes with it, and its parameters:
+    /// A slash may be followed by the scheme's queue discipline and its parameters:
     /// cubic/sfq-codel, 'cubic/codel target=10ms,interval=50ms'.
     #[arg(long, value_name = "CC,...", value_delimiter = ',', required = true)]
     #[arg(add = complete::schemes())]
@@ -54,24 +54,24 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "link", help_heading = "Network")]
     #[arg(add = complete::traces())]
     trace: Option<String>,
-    /// A link that answers cross: its rate, or its trace as --trace has it
+    /// The return link that ACKs cross: its rate, or its trace as for --trace
     ///
     /// Throughput and delay are then those at the receiver, after the warm-up; on a trace the delay
     /// is the self-inflicted one.
     #[arg(long, value_name = "RATE|FILE", help_heading = "Network", add = complete::traces())]
     back: Option<String>,
-    /// How much to skip before throughput and delay at the receiver are measured
+    /// The time to skip before throughput and delay at the receiver are measured
     #[arg(long, value_name = "DURATION", requires = "back", default_value = "0 s")]
     #[arg(help_heading = "Network")]
     warm_up: Span,
     /// The round-trip propagation delay, such as 150ms
     #[arg(long, value_name = "DURATION", help_heading = "Network")]
     rtt: Span,
-    /// How many senders there are
+    /// The number of senders
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Network")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_FLOWS as u64))]
     senders: u64,
-    /// How much may wait at the link: 1000 packets, 250 kB, 5 BDP or unlimited
+    /// The queue limit of the link: 1000 packets, 250 kB, 5 BDP or unlimited
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_BUFFER, help_heading = "Network")]
     buffer: String,
     /// The queue discipline of schemes that name none, and its parameters, such as 'codel
@@ -88,16 +88,16 @@ pub(crate) struct Args {
     /// The time between flows, and before the first, such as exp 5 s
     #[arg(long, value_name = "DISTRIBUTION", help_heading = "Network")]
     off: Option<String>,
-    /// What all senders run on: TCP, or the bare host that RemyCCs are trained on, which does not
+    /// The host of all senders: TCP, or the bare host that RemyCCs are trained on, which does not
     /// retransmit what is lost
     #[arg(long, value_name = "HOST", default_value = "tcp", value_parser = options::host())]
     #[arg(help_heading = "Hosts")]
     host: Host,
-    /// How many packets a TCP connection may send at its start
+    /// The initial window of TCP connections, in packets
     #[arg(long, value_name = "N", default_value_t = INITIAL_WINDOW, help_heading = "Hosts")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     initial_window: u64,
-    /// Count the exchange of packets that sets up a connection
+    /// Simulate the TCP handshake
     #[arg(long, help_heading = "Hosts")]
     handshake: bool,
     /// Carry all on-periods of a sender over one TCP connection, which keeps its window
@@ -106,20 +106,20 @@ pub(crate) struct Args {
     /// idle times do to the window.
     #[arg(long, help_heading = "Hosts")]
     persistent: bool,
-    /// Compare all with this one
+    /// The scheme that all others are compared with
     #[arg(long, value_name = "CC", add = complete::schemes())]
     reference: Option<String>,
-    /// How much time to simulate
+    /// The time to simulate
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value_t = DEFAULT_DURATION)]
     duration: Span,
-    /// How often to run each
+    /// The number of runs of each scheme
     #[arg(long, value_name = "N", default_value_t = RUNS)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_RUNS))]
     runs: u64,
     /// The random seed
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     seed: u64,
-    /// Where the results go
+    /// The folder of the results
     #[arg(short, long, value_name = "FOLDER", default_value = "results/compare")]
     out: PathBuf,
     #[command(flatten)]
@@ -161,7 +161,7 @@ impl Args {
         })
     }
 
-    /// The experiment that the options stand for.
+    /// The experiment that the options describe.
     fn text(&self) -> Text {
         let mut text = Text::default();
         text.line(&format!("title = {}", serde_json::Value::from(self.title())));
@@ -212,7 +212,7 @@ impl Args {
         text.line(&format!("senders = {}", self.senders));
     }
 
-    /// A link there and one back, each with half of the propagation delay.
+    /// A link in each direction, each with half of the propagation delay.
     fn both_ways(&self, text: &mut Text, back: &str) {
         let half = (self.rtt / 2).to_string();
         text.line("[[link]]\nname = \"there\"\nfrom = \"sender\"\nto = \"receiver\"");
@@ -245,7 +245,7 @@ impl Args {
         format!("{link}, {}, {}", self.rtt, counted(self.senders, "sender", "senders"))
     }
 
-    /// What was asked for, defaults and all.
+    /// The options, including defaults.
     fn setup(&self) -> Setup {
         let mut setup = Setup::new();
         if let Some(link) = &self.link {
@@ -279,7 +279,7 @@ impl Args {
         setup
     }
 
-    /// The command that makes the same results: what has no part in them is left out.
+    /// The command that reproduces the results, without options that do not affect them.
     fn command(&self) -> String {
         let mut words = vec!["exm compare".to_owned()];
         let mut option = |name: &str, value: &str| {
@@ -323,7 +323,7 @@ impl Args {
     }
 }
 
-/// What the table tells of throughput and delay at the receiver, of a trace or not.
+/// The columns for throughput and delay at the receiver, on a trace or not.
 fn columns(of_trace: bool) -> &'static str {
     if of_trace {
         "[\"received\", \"capacity_used\", \"delay_95\", \"self_inflicted\", \"queued_within\", \"loss\"]"
@@ -332,8 +332,8 @@ fn columns(of_trace: bool) -> &'static str {
     }
 }
 
-/// The schemes that `words`, which were separated by commas, name: the parameters of a queue have
-/// commas between them, too.
+/// The schemes in `words`, which were separated by commas: the parameters of a queue are separated
+/// by commas, too.
 fn schemes(words: &[String]) -> Vec<String> {
     let mut schemes: Vec<String> = Vec::new();
     for word in words {
@@ -349,7 +349,7 @@ fn schemes(words: &[String]) -> Vec<String> {
     schemes
 }
 
-/// A controller and the queue that stands after it, if one does.
+/// A controller and the queue after it, if any.
 fn parts(cc: &str) -> (&str, Option<&str>) {
     let Some((controller, queue)) = cc.rsplit_once('/') else { return (cc, None) };
     let name = queue.split_whitespace().next().unwrap_or_default();

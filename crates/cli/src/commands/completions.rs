@@ -1,4 +1,4 @@
-//! `exm completions`: what shells need to complete the command line.
+//! `exm completions`: scripts for shell completion.
 
 use crate::complete;
 use crate::shell::{self, Failure};
@@ -14,12 +14,12 @@ Examples:
 
 /// Print the completions of this command line for a shell
 ///
-/// They name options, and tables, controllers, queues, traces and experiments: the script asks exm, which
-/// must be found in PATH, and suits the version that printed it.
+/// The script completes options, and names of tables, controllers, queues, traces and experiments: it calls
+/// exm, which must be in PATH, and fits the version that printed it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The shell they are for
+    /// The shell
     shell: Shell,
 }
 

@@ -1,4 +1,4 @@
-//! `exm demo`: the whole of it in a minute.
+//! `exm demo`: the whole program in a minute.
 
 use crate::codes::INTERRUPTED;
 use crate::commands::design::{self, Budget, End, Files, Run};
@@ -19,15 +19,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const SEED: u64 = 1;
-/// What is written into the folder.
+/// The files written into the folder.
 const FILES: [&str; 5] =
     ["model.toml", "checkpoint", "design.log.jsonl", "remycc.json", "comparison.svg"];
-/// On how many networks the schemes are compared, and how: all three are made for the bare host.
+/// The number of networks for the comparison, and its host: all three schemes are made for the bare
+/// host.
 const HELD_OUT: HeldOut = HeldOut { seed: SEED, specimens: 400, host: Host::Bare };
-/// How often, and for how many steps at most, the search betters a single rule to compare with.
+/// How many times, and for how many steps at most, the search improves a single rule for
+/// comparison.
 const SINGLE_ROUNDS: u64 = 3;
 const SINGLE_STEPS: u64 = 100;
-/// Where it begins: the original program's default.
+/// The start of that search: the original program's default.
 const DEFAULT_RULE: Action = Action { multiple: 1.0, increment: 1, intersend_ms: 3.0 };
 
 const EXAMPLES: &str = "\
@@ -39,10 +41,10 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The folder to write into; it is made if there is none
+    /// The folder to write into; it is created if necessary
     #[arg(short, long, value_name = "FOLDER", default_value = "demo")]
     out: PathBuf,
-    /// How much CPU time of all threads to design for
+    /// The CPU time of the design, summed over threads
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = design::cpu_time)]
     cpu: Span,
     #[command(flatten)]
@@ -75,7 +77,7 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Refuses a folder that holds files of these names which no demonstration wrote.
+    /// Rejects a folder that has files of these names which no demonstration wrote.
     fn check_files(&self) -> Result<(), Failure> {
         let model = Model::load(&self.path("model.toml"));
         let is_own = model.is_ok_and(|model| model.name() == Some("demo"));
@@ -122,7 +124,7 @@ impl Args {
             description: "Throughput and queueing delay of each scheme.".to_owned(),
             y_axis: "throughput / equal share of the link".to_owned(),
             delay: "queueing delay".to_owned(),
-            // The networks differ, so the ellipse of a Gaussian would say little.
+            // The networks differ, so the ellipse of a Gaussian would be meaningless.
             spread: Spread::Quartiles,
             original: None,
             schemes: schemes.collect(),
@@ -194,12 +196,12 @@ fn scheme(score: &Score, styles: &mut Styles) -> figure::Scheme {
     }
 }
 
-/// The best single rule that a short search finds, where it finds one.
+/// The best single rule that a short search finds, if it finds one.
 #[derive(Default)]
 struct Single(Option<Action>);
 
 impl Single {
-    /// Lets the same search better one rule, each time until it would split it.
+    /// Improves one rule with the same search, each time until it would split it.
     fn search(model: &Model) -> Single {
         let mut single = Single::default();
         for round in 0..SINGLE_ROUNDS {
@@ -208,7 +210,7 @@ impl Single {
             let designer = Designer::starting_from(&start, model.clone(), SearchKind::Evolve, seed);
             let mut designer = designer.expect("the start is of the model's signals");
             while designer.step().judged.is_none() && designer.steps() < SINGLE_STEPS {}
-            // Just split: all parts do as the whole did.
+            // Just split: all parts have the same action as the whole.
             let table = designer.current().remove(0);
             let mut actions = table.rules().iter().map(|rule| rule.action);
             let first = actions.next();

@@ -13,7 +13,7 @@ Examples:
   exm help your-network
   exm help table diff";
 
-/// No page is wider, however wide the terminal.
+/// The maximum width of pages on wide terminals.
 const WIDEST: usize = 100;
 
 /// Show a page of the manual, or the help of a command; without a name, list them all
@@ -50,14 +50,14 @@ fn show_page(topic: &Topic) -> Result<(), Failure> {
     if styled { write_out(page.as_bytes()) } else { print(&page) }
 }
 
-/// How many letters fit into a line of the terminal.
+/// The width of the terminal in characters.
 fn width() -> usize {
     let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     given.or_else(terminal).unwrap_or(WIDEST).max(20)
 }
 
-/// The help of the command that is called by `words`, one inside the other, as `--help` prints it.
+/// The help of the command `words`, a path of subcommands, as `--help` prints it.
 fn show_command(words: &[&str]) -> Result<(), Failure> {
     let mut cli = Cli::definition();
     let mut command = &mut cli;
@@ -76,7 +76,7 @@ fn show_command(words: &[&str]) -> Result<(), Failure> {
     }
 }
 
-/// What to say where neither a page nor a command is called `word`.
+/// The failure if `word` is neither a topic nor a command.
 fn unknown(word: &str, may_be_topic: bool, commands: &[String]) -> Failure {
     let topics = manual::TOPICS.iter().filter(|_| may_be_topic).map(|topic| topic.name);
     let known: Vec<&str> = commands.iter().map(String::as_str).chain(topics).collect();

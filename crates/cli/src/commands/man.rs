@@ -14,7 +14,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The folder; it is made if there is none
+    /// The folder; it is created if necessary
     folder: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! The commands. To add one, write its file, with `Args` and their `run`, and its lines here.
+//! The commands. To add one, write its file with `Args` and their `run`, and add its lines here.
 
 #[cfg(target_os = "linux")]
 mod cellsim;
@@ -25,7 +25,7 @@ mod tunnel;
 
 pub(crate) use simulate::duration;
 
-/// A list of commands, each the arguments of its module, which are run.
+/// Defines the commands, each with the arguments of its module.
 macro_rules! commands {
     (
         $(#[$doc:meta])*
@@ -38,7 +38,7 @@ macro_rules! commands {
         }
 
         impl $name {
-            /// Does what was asked for; the code is what the program ends with.
+            /// Runs the command and returns the exit code.
             pub(crate) fn run(self) -> Result<std::process::ExitCode, $crate::shell::Failure> {
                 match self { $($(#[$attribute])* $name::$variant(args) => args.run(),)* }
             }
@@ -76,7 +76,7 @@ commands! {
 }
 
 impl Command {
-    /// Does what must be done before the process has threads.
+    /// Prepares the command before the process has threads.
     pub(crate) fn prepare(&mut self) -> Result<(), crate::shell::Failure> {
         match self {
             #[cfg(target_os = "linux")]

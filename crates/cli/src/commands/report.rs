@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// The folders of results, in the order of the page
     #[arg(value_name = "FOLDER", required = true)]
     folders: Vec<PathBuf>,
-    /// Where to write the page: .html, or .md for Markdown; - is the standard output, as HTML
+    /// The file of the page: .html, or .md for Markdown; - for standard output, as HTML
     #[arg(
         short,
         long = "out",
@@ -31,7 +31,7 @@ pub(crate) struct Args {
         default_value = "report.html"
     )]
     output: PathBuf,
-    /// Overwrite the page where it exists
+    /// Overwrite an existing page
     #[arg(long, short)]
     force: bool,
 }
@@ -72,7 +72,7 @@ impl Args {
     }
 }
 
-/// The results in `folder`; nothing, which is said, where they are unfinished.
+/// The results in `folder`; none, with a note, if they are unfinished.
 fn load(folder: &Path) -> Result<Option<Shown>, Failure> {
     match Shown::load(folder) {
         Ok(shown) => Ok(Some(shown)),
@@ -85,7 +85,7 @@ fn load(folder: &Path) -> Result<Option<Shown>, Failure> {
     }
 }
 
-/// Writes the pictures of a page in Markdown into the folder `beside` it.
+/// Writes the figures of a Markdown page into the folder `beside` it.
 fn write_pictures(all: &[Shown], beside: &Path, name: &str) -> Result<(), Failure> {
     if all.iter().any(|shown| !shown.svgs.is_empty()) {
         std::fs::create_dir_all(beside).map_err(|error| {

@@ -4,8 +4,8 @@ use super::text::{Style, Text, columns};
 use super::topic;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// The page `markdown`, in lines of `width` letters; with colours and weights where `styled`, else with
-/// the quotes of Markdown around code. HTML, such as comments, is left out.
+/// Renders `markdown` in lines of `width` characters; with terminal styles if `styled`, otherwise with
+/// backquotes around code. HTML, such as comments, is left out.
 pub(crate) fn rendered(markdown: &str, width: usize, styled: bool) -> String {
     let mut page = Page { out: String::new(), width, styled, ..Page::default() };
     for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
@@ -14,25 +14,25 @@ pub(crate) fn rendered(markdown: &str, width: usize, styled: bool) -> String {
     page.out.trim_end().to_owned() + "\n"
 }
 
-/// What is known at a place of the page.
+/// The state of rendering.
 #[derive(Debug, Default)]
 struct Page {
     out: String,
     width: usize,
     styled: bool,
-    /// The text of the present paragraph, heading or cell.
+    /// The text of the current paragraph, heading or cell.
     text: Text,
-    /// The styles of what it stands in, from the outermost inwards.
+    /// The styles in effect, from the outermost inwards.
     styles: Vec<Style>,
-    /// The lists that it stands in; the number of the next item, where they are numbered.
+    /// The enclosing lists; the number of the next item, if they are numbered.
     lists: Vec<Option<u64>>,
-    /// What begins the first line of a new item.
+    /// The prefix of the first line of a new item.
     bullet: Option<String>,
-    /// Whether it is code in a block of its own.
+    /// Whether it is in a code block.
     in_code: bool,
-    /// Where the link leads that it stands in.
+    /// The target of the enclosing link.
     link: Option<String>,
-    /// The rows of the present table.
+    /// The rows of the current table.
     rows: Vec<Vec<Text>>,
 }
 
@@ -69,7 +69,7 @@ impl Page {
                 self.separate();
             }
             Tag::List(first) => {
-                // An item's own text stands before the list in it.
+                // An item's own text precedes a list in it.
                 self.flush();
                 if self.lists.is_empty() {
                     self.separate();
@@ -122,7 +122,7 @@ impl Page {
         self.text.push(text, style);
     }
 
-    /// After a link stands where it leads: the command that shows another page, or an address.
+    /// A link is followed by its target: the command that shows another page, or an address.
     fn end_link(&mut self) {
         let Some(target) = self.link.take() else { return };
         let file = target.split('#').next().unwrap_or_default();
@@ -147,7 +147,7 @@ impl Page {
         self.bullet = Some(bullet);
     }
 
-    /// Lines of code, each four letters to the right, and as long as they are.
+    /// Lines of code, indented by four, and not wrapped.
     fn code(&mut self, text: &str) {
         let indent = " ".repeat(4 + 2 * self.lists.len());
         for line in text.lines() {
@@ -161,7 +161,7 @@ impl Page {
         }
     }
 
-    /// Ends the present paragraph, if there is one.
+    /// Ends the current paragraph, if any.
     fn flush(&mut self) {
         if self.text.is_empty() {
             return;
@@ -183,7 +183,7 @@ impl Page {
         }
     }
 
-    /// Adds `text` as it is, apart from what is around it.
+    /// Adds `text` verbatim, in a block of its own.
     fn block(&mut self, text: &str) {
         self.flush();
         self.separate();
@@ -191,7 +191,7 @@ impl Page {
         self.out.push('\n');
     }
 
-    /// Leaves one line empty.
+    /// Leaves one empty line.
     fn separate(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
@@ -209,7 +209,7 @@ mod tests {
         | key | is |\n|---|---|\n| `a` | b |\n\n![A curve](a.svg)\n";
 
     #[test]
-    fn a_page_is_plain_text_where_no_terminal_is() {
+    fn a_page_is_plain_text_without_a_terminal() {
         let expected = "\
 A title
 

@@ -8,7 +8,7 @@ pub(crate) use markdown::rendered;
 /// A page of the manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Topic {
-    /// What it is asked for by: the name of its file without the ending.
+    /// Its name for `exm help`: that of its file without extension.
     pub(crate) name: &'static str,
     /// The part of the manual it belongs to.
     pub(crate) part: &'static str,
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// The terminal has the pages of the site, in their order, under the same parts and titles.
+    /// The topics are the pages of the site, in their order, under the same parts and titles.
     #[test]
     fn the_summary_lists_the_same_pages() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/");
@@ -139,7 +139,7 @@ mod tests {
         assert!(known.eq(listed), "SUMMARY.md and the list of topics differ");
     }
 
-    /// Only tables and what stands in blocks of code may be wider than the terminal.
+    /// Only tables and code blocks may be wider than the terminal.
     #[test]
     fn every_page_fits_the_terminal() {
         for topic in TOPICS {

@@ -1,9 +1,9 @@
-//! Text with styles, broken into lines.
+//! Styled text, broken into lines.
 
 use clap::builder::styling::{AnsiColor, Style as Ansi};
 use std::fmt::Write;
 
-/// How a piece of text looks on a terminal.
+/// The style of a piece of text on a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Style {
     #[default]
@@ -24,7 +24,7 @@ impl Style {
     }
 }
 
-/// Letters, each with its style. A line break is a letter, too.
+/// Characters with their styles. A line break is a character, too.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Text(Vec<(char, Style)>);
 
@@ -38,13 +38,13 @@ impl Text {
         self.0.is_empty()
     }
 
-    /// The number of its letters.
+    /// The number of its characters.
     pub(super) fn width(&self) -> usize {
         self.0.len()
     }
 
-    /// Its lines, broken between words so that each has at most `width` letters, unless one word is
-    /// longer than that.
+    /// Its lines, broken between words so that each has at most `width` characters, unless a single
+    /// word is longer.
     pub(super) fn lines(&self, width: usize) -> Vec<Text> {
         let mut lines = Vec::new();
         for paragraph in self.0.split(|&(letter, _)| letter == '\n') {
@@ -55,7 +55,7 @@ impl Text {
                     lines.push(Text(std::mem::take(&mut line)));
                 }
                 if let Some(&(_, last)) = line.last() {
-                    // A space between two words of one style has it as well.
+                    // A space between two words of the same style has it as well.
                     let same = word.first().is_some_and(|&(_, style)| style == last);
                     line.push((' ', if same { last } else { Style::Plain }));
                 }
@@ -66,24 +66,25 @@ impl Text {
         lines
     }
 
-    /// Writes it to `out`, with the codes of a terminal where `styled`.
+    /// Writes it to `out`, with terminal escape codes if `styled`.
     pub(super) fn write(&self, out: &mut String, styled: bool) {
         let mut now = Style::Plain;
         for &(letter, style) in &self.0 {
             if styled && style != now {
-                write!(out, "{:#}{}", now.ansi(), style.ansi()).expect("memory takes it");
+                write!(out, "{:#}{}", now.ansi(), style.ansi())
+                    .expect("writing to memory succeeds");
                 now = style;
             }
             out.push(letter);
         }
         if styled {
-            write!(out, "{:#}", now.ansi()).expect("memory takes it");
+            write!(out, "{:#}", now.ansi()).expect("writing to memory succeeds");
         }
     }
 }
 
-/// Rows of cells as columns that fit into `width` letters where cells can be broken so; the first row
-/// is the heading.
+/// Rows of cells as columns that fit into `width` characters if cells can be wrapped so; the first
+/// row is the heading.
 pub(super) fn columns(rows: &[Vec<Text>], width: usize, styled: bool) -> String {
     let widths = fitting(rows, width);
     let mut out = String::new();
@@ -115,9 +116,9 @@ pub(super) fn columns(rows: &[Vec<Text>], width: usize, styled: bool) -> String 
     out
 }
 
-/// The widths of the columns of `rows`: the widest give way first until all fit into `width`.
+/// The widths of the columns of `rows`: the widest are narrowed first until all fit into `width`.
 fn fitting(rows: &[Vec<Text>], width: usize) -> Vec<usize> {
-    /// No column is narrower for the sake of others.
+    /// The least width to which a column is narrowed.
     const LEAST: usize = 8;
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
@@ -131,7 +132,7 @@ fn fitting(rows: &[Vec<Text>], width: usize) -> Vec<usize> {
         }
         *widest -= 1;
     }
-    // A word that is longer than its column makes that wider after all.
+    // A word that is longer than its column widens it again.
     let longest = |column: usize, width: usize| {
         let lines = cells(column).flat_map(|cell| cell.lines(width));
         lines.map(|line| line.width()).max().unwrap_or(0)
@@ -174,8 +175,8 @@ mod tests {
     fn columns_give_way_where_they_are_widest() {
         let rows =
             [vec![plain("key"), plain("is")], vec![plain("rate"), plain("of the whole link")]];
-        let told = "key   is\n----  ----------\nrate  of the\n      whole link\n";
-        assert_eq!(columns(&rows, 16, false), told);
+        let expected = "key   is\n----  ----------\nrate  of the\n      whole link\n";
+        assert_eq!(columns(&rows, 16, false), expected);
         assert_eq!(columns(&rows, 80, false).lines().count(), 3);
     }
 }

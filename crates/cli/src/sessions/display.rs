@@ -16,7 +16,7 @@ use std::process::ExitCode;
 const FRAME: Span = Span::from_millis(200);
 /// How often a line is printed.
 const LINE: Span = Span::from_secs(1);
-/// After this long without an answer the user is told that the server may not be running.
+/// After this long without a response the user is notified that the server may not be running.
 const PATIENCE: Span = Span::from_secs(5);
 
 /// How a session is shown.
@@ -39,7 +39,7 @@ pub(crate) struct Display<V> {
     state: State,
     moves: u64,
     is_too_large: bool,
-    /// The server that has not answered yet, until the user has been told so.
+    /// The server that has not responded yet, until the user has been notified.
     awaited: Option<String>,
     next: Instant,
 }
@@ -76,7 +76,7 @@ impl<V> Display<V> {
         }
     }
 
-    /// The same for a session with `server`, which has not answered yet.
+    /// The same for a session with `server`, which has not responded yet.
     pub(crate) fn awaiting(self, server: &str) -> Display<V> {
         Display { awaited: Some(server.to_owned()), ..self }
     }
@@ -98,11 +98,11 @@ impl<V> Display<V> {
         self.next = now + FRAME;
         match &mut self.kind {
             Kind::Quiet => self.next = now + LINE,
-            Kind::Notes => self.tell(now, &stats, news),
+            Kind::Notes => self.report(now, &stats, news),
             Kind::Lines => {
                 self.next = now + LINE;
                 let line = self.history.line(&stats) + &self.view.line(application);
-                self.tell(now, &stats, news);
+                self.report(now, &stats, news);
                 tell(&(line + "\n"));
             }
             Kind::Live(screen) => {
@@ -117,7 +117,7 @@ impl<V> Display<V> {
     }
 
     /// Reports changes, and the `news`.
-    fn tell(&mut self, now: Instant, stats: &Stats, news: Option<&str>) {
+    fn report(&mut self, now: Instant, stats: &Stats, news: Option<&str>) {
         let at = |text: &str| note(&format!("{:.1} s: {text}", now.as_secs_f64()));
         if stats.state != self.state || stats.counters.moves != self.moves {
             (self.state, self.moves) = (stats.state, stats.counters.moves);
@@ -133,7 +133,7 @@ impl<V> Display<V> {
         }
         if let Some(server) = self.awaited.take_if(|_| now >= Instant::ZERO + PATIENCE) {
             at(&format!(
-                "{server} does not answer: see that the server runs there with the same key, and \
+                "{server} does not respond: see that the server runs there with the same key, and \
                  that firewalls let its UDP port through; trying on"
             ));
         }
@@ -142,7 +142,7 @@ impl<V> Display<V> {
         }
         if stats.counters.socket_errors.too_large > 0 && !self.is_too_large {
             self.is_too_large = true;
-            at("packets are larger than the way to the other end carries: give a smaller --mtu");
+            at("packets exceed the path MTU: give a smaller --mtu");
         }
     }
 }
@@ -175,7 +175,7 @@ pub(crate) fn carry<E: Application, V: View<E>>(
     match driven {
         // The reader of our output has closed it.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ended),
-        Err(error) => Err(Failure::new(format!("the session cannot go on: {error}"))),
+        Err(error) => Err(Failure::new(format!("the session cannot continue: {error}"))),
         Ok(()) => Ok(ended),
     }
 }

@@ -88,17 +88,17 @@ fn warn_of_readers(file: &Path) {
     }
 }
 
-/// Where a server is, and who may talk to it.
+/// The server's address, and its key.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerFlags {
-    /// The address to listen at [default: all that this machine has]
+    /// The address to listen at [default: all of this machine]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) bind: Option<IpAddr>,
     /// The UDP port to listen on, or a range of which the first free one is taken
     #[arg(long, value_name = "PORT", default_value_t = PortRange::SERVERS)]
     pub(crate) port: PortRange,
-    /// Make a key, and print it, or write it to a new file: the client needs it
+    /// Generate a key for the client, and print it or write it to a new file
     #[arg(long, conflicts_with_all = ["key_env", "key_stdin"], help_heading = "Key")]
     new_key: bool,
     #[command(flatten)]
@@ -130,7 +130,7 @@ impl ServerFlags {
     }
 
     /// Prints the `port` unless `quiet`, and `key` if it is new.
-    pub(crate) fn tell(&self, port: u16, key: &Key, quiet: bool) -> Result<(), Failure> {
+    pub(crate) fn announce(&self, port: u16, key: &Key, quiet: bool) -> Result<(), Failure> {
         if !quiet {
             note(&format!("listening on UDP port {port}"));
         }

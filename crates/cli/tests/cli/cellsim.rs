@@ -22,7 +22,7 @@ fn run(folder: &Folder, options: &[&str], script: &str) -> Output {
 fn a_program_reaches_its_peer_through_the_link() {
     let Some(folder) = Folder::with_networks("cellsim-peer") else { return };
     let link = ["--up", "10Mbps", "--down", "20Mbps", "--delay", "25ms,15ms", "--json"];
-    let options = [&link[..], &["--world", "namespace", "--log", "log.csv"]].concat();
+    let options = [&link[..], &["--outside", "namespace", "--log", "log.csv"]].concat();
     let script = "ping -q -c 4 -i 0.2 $EXM_PEER >&2; echo $?; test $EXM_ADDRESS && exit 7";
     let output = run(&folder, &options, script);
     assert_eq!(output.status.code(), Some(7), "{}", error_of(&output));
@@ -49,7 +49,7 @@ fn a_program_reaches_its_peer_through_the_link() {
 #[test]
 fn what_cannot_be_is_told() {
     let Some(folder) = Folder::with_networks("cellsim-errors") else { return };
-    let link = ["--up", "10Mbps", "--down", "20Mbps", "--world", "namespace", "--quiet"];
+    let link = ["--up", "10Mbps", "--down", "20Mbps", "--outside", "namespace", "--quiet"];
     let mut command = folder.exm("cellsim");
     let output = command.args(link).args(["--", "no-such-program"]).output().unwrap();
     assert_eq!(output.status.code(), Some(127));
@@ -84,7 +84,7 @@ fn what_cannot_be_is_told() {
 #[test]
 fn nothing_is_mixed_into_what_a_program_prints() {
     let Some(folder) = Folder::with_networks("cellsim-output") else { return };
-    let link = "cellsim --up 10Mbps --down 20Mbps --world namespace";
+    let link = "cellsim --up 10Mbps --down 20Mbps --outside namespace";
     assert_eq!(folder.text(&format!("{link} -- echo hello")), "hello\n");
     let words = format!("{link} --seed 7 --json -- true");
     let report = assert_envelope(&folder.text(&words), &format!("exm {words}"), &["seed"]);
@@ -95,7 +95,7 @@ fn nothing_is_mixed_into_what_a_program_prints() {
 #[test]
 fn a_duration_ends_it() {
     let Some(folder) = Folder::with_networks("cellsim-duration") else { return };
-    let link = ["--up", "10Mbps", "--down", "20Mbps", "--world", "namespace", "--quiet"];
+    let link = ["--up", "10Mbps", "--down", "20Mbps", "--outside", "namespace", "--quiet"];
     let options = [&link[..], &["--duration", "200ms"]].concat();
     let stubborn = "trap '' TERM; while :; do sleep 0.05; done";
     for script in ["sleep 100", "trap 'exit 4' TERM; while :; do sleep 0.05; done", stubborn] {
@@ -129,7 +129,7 @@ fn on_terminal(folder: &Folder, words: &str, input: &str) -> Option<(Option<i32>
 #[test]
 fn without_a_command_it_is_a_shell() {
     let Some(folder) = Folder::with_networks("cellsim-shell") else { return };
-    let link = "cellsim --up 10Mbps --down 20Mbps --world namespace";
+    let link = "cellsim --up 10Mbps --down 20Mbps --outside namespace";
     folder.write("script", "echo at $EXM_ADDRESS $PS1\nexit 3\n");
     let mut command = folder.exm(link);
     let script = std::fs::File::open(folder.path("script")).unwrap();

@@ -21,7 +21,7 @@ fn a_link_is_recorded() {
     let record = format!(
         "{exm} saturate record $EXM_PEER --key-file key --device exm0 --duration 4s -o walk --json"
     );
-    let mut command = folder.exm("cellsim --up 6Mbps --down 8Mbps --world namespace --quiet");
+    let mut command = folder.exm("cellsim --up 6Mbps --down 8Mbps --outside namespace --quiet");
     let output = command.args(["--peer", &serve, "--", "sh", "-c", &record]).output().unwrap();
     assert!(output.status.success(), "{}", error_of(&output));
     let text = String::from_utf8(output.stdout).expect("text");

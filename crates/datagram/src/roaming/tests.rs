@@ -13,7 +13,7 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + Span::from_millis(millis)
 }
 
-/// A client and a server, whose roaming is tested; what is sent arrives at once, if at all.
+/// A client and a server whose roaming is tested; datagrams that arrive do so at once.
 struct Pair {
     client: Session,
     server: Session,
@@ -21,7 +21,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// The client is proven to be at home.
+    /// The client's address HOME is validated.
     fn new() -> Pair {
         let key = Key::from_bytes([5; 16]);
         let [client, server] = [Role::Client, Role::Server].map(|role| Session::new(&key, role));
@@ -34,20 +34,20 @@ impl Pair {
         datagram
     }
 
-    /// The server gets `datagram` from `port`. Whether that is where the peer is now.
-    fn hear(&mut self, now: Instant, mut datagram: Vec<u8>, port: u16) -> bool {
+    /// The server receives `datagram` from `port`. Returns whether the peer has moved there.
+    fn receive(&mut self, now: Instant, mut datagram: Vec<u8>, port: u16) -> bool {
         let opened = self.server.open(now, &mut datagram).expect("authentic");
         self.roaming.receive(now, &opened, address(port))
     }
 
-    /// The client says something, which comes from `port`.
-    fn say(&mut self, now: Instant, port: u16) -> bool {
+    /// The client sends a datagram, which arrives from `port`.
+    fn client_sends(&mut self, now: Instant, port: u16) -> bool {
         let datagram = self.of_client(now, 20);
-        self.hear(now, datagram, port)
+        self.receive(now, datagram, port)
     }
 
-    /// What the server sends with `mark`, and the client receives.
-    fn tell(&mut self, now: Instant, mark: Option<Mark>) -> Option<Span> {
+    /// The server sends a datagram with `mark`, which the client receives.
+    fn server_sends(&mut self, now: Instant, mark: Option<Mark>) -> Option<Span> {
         let mut datagram = Vec::new();
         let sealed = match mark {
             Some(mark) => self.server.seal_marked(now, mark, &[], &mut datagram),
@@ -69,40 +69,40 @@ impl Pair {
 #[test]
 fn a_server_follows_once_its_challenge_is_echoed() {
     let mut pair = Pair::new();
-    assert!(!pair.say(at(0), HOME));
-    assert_eq!(pair.challenge(at(0)), None, "it is proven");
-    assert!(!pair.say(at(100), AWAY));
-    assert_eq!(pair.peer(), (Some(address(HOME)), 0), "nothing is proven yet");
+    assert!(!pair.client_sends(at(0), HOME));
+    assert_eq!(pair.challenge(at(0)), None, "it is validated");
+    assert!(!pair.client_sends(at(100), AWAY));
+    assert_eq!(pair.peer(), (Some(address(HOME)), 0), "not yet validated");
     let (to, mark) = pair.challenge(at(100)).expect("one is due");
     assert_eq!((to, pair.challenge(at(100))), (address(AWAY), None), "once");
-    pair.tell(at(160), Some(mark));
-    assert!(pair.say(at(220), AWAY));
+    pair.server_sends(at(160), Some(mark));
+    assert!(pair.client_sends(at(220), AWAY));
     assert_eq!(pair.peer(), (Some(address(AWAY)), 1));
     assert_eq!(pair.challenge(at(220)), None);
-    assert_eq!(pair.server.rtt().srtt(), None, "an echo of a mark tells no round-trip time");
-    pair.tell(at(240), None);
-    assert!(!pair.say(at(250), AWAY));
-    assert_eq!(pair.server.rtt().srtt(), Some(Span::ZERO), "as what is sent arrives at once");
+    assert_eq!(pair.server.rtt().srtt(), None, "an echo of a mark is no RTT sample");
+    pair.server_sends(at(240), None);
+    assert!(!pair.client_sends(at(250), AWAY));
+    assert_eq!(pair.server.rtt().srtt(), Some(Span::ZERO), "datagrams arrive at once");
 }
 
 #[test]
-fn the_first_address_is_to_be_proven_too() {
+fn the_first_address_must_be_validated_too() {
     let mut pair = Pair { roaming: Roaming::server(), ..Pair::new() };
-    assert!(!pair.say(at(0), HOME));
+    assert!(!pair.client_sends(at(0), HOME));
     assert_eq!(pair.peer(), (None, 0));
     let (_, mark) = pair.challenge(at(0)).expect("one is due");
-    pair.tell(at(65_000), Some(mark));
-    assert!(!pair.say(at(65_000), HOME), "far too late, if with the same sixteen bits");
+    pair.server_sends(at(65_000), Some(mark));
+    assert!(!pair.client_sends(at(65_000), HOME), "far too late, although the 16 bits agree");
     let (_, mark) = pair.challenge(at(65_000)).expect("one is due");
-    pair.tell(at(65_030), Some(mark));
-    assert!(pair.say(at(65_060), HOME));
-    assert_eq!(pair.peer(), (Some(address(HOME)), 0), "no move");
+    pair.server_sends(at(65_030), Some(mark));
+    assert!(pair.client_sends(at(65_060), HOME));
+    assert_eq!(pair.peer(), (Some(address(HOME)), 0), "the first address is not a move");
 }
 
-/// Somebody copies all that the client sends and overtakes it, each time from an address of his
-/// choice, where nothing of what is sent arrives.
+/// An attacker copies everything that the client sends and overtakes it, each time from an address
+/// of his choice that receives nothing.
 #[test]
-fn copies_that_come_first_redirect_nothing_and_amplify_little() {
+fn overtaking_copies_redirect_nothing_and_amplify_little() {
     for victims in [1, 2, 7] {
         let mut pair = Pair::new();
         let (mut received, mut sent) = (0, 0);
@@ -110,21 +110,21 @@ fn copies_that_come_first_redirect_nothing_and_amplify_little() {
             let now = at(round * 10);
             let copy = pair.of_client(now, (round % 100) as usize);
             received += copy.len();
-            assert!(!pair.hear(now, copy, AWAY + (round % victims) as u16));
+            assert!(!pair.receive(now, copy, AWAY + (round % victims) as u16));
             while pair.roaming.challenge(now, OVERHEAD + 72).is_some() {
                 sent += OVERHEAD + 72;
             }
-            // The session goes on all the same, by its proven path, and is echoed.
-            pair.tell(now, None);
+            // The session continues on its validated path, and its timestamps are echoed.
+            pair.server_sends(now, None);
             assert_eq!(pair.peer(), (Some(address(HOME)), 0));
         }
         assert!(0 < sent && sent <= 3 * received, "{sent} bytes for {received}");
     }
 }
 
-/// The same, of nearly all: the client, at a new address, is found by what is left.
+/// The same for nearly all datagrams: the client, at a new address, is found by the remaining ones.
 #[test]
-fn copies_from_elsewhere_displace_no_honest_client() {
+fn copies_from_elsewhere_do_not_displace_an_honest_client() {
     let mut pair = Pair::new();
     let mut echoes = None;
     for round in 0..100 {
@@ -132,9 +132,9 @@ fn copies_from_elsewhere_displace_no_honest_client() {
         let is_copied = round % 4 != 0;
         let port = if is_copied { AWAY + 1 + (round % 3) as u16 } else { AWAY };
         if let Some(mark) = echoes.take_if(|_| !is_copied) {
-            pair.tell(now, Some(mark));
+            pair.server_sends(now, Some(mark));
         }
-        if pair.say(now, port) {
+        if pair.client_sends(now, port) {
             assert_eq!((port, round), (AWAY, 4));
             return;
         }
@@ -148,25 +148,25 @@ fn copies_from_elsewhere_displace_no_honest_client() {
 }
 
 #[test]
-fn an_echo_proves_the_address_that_was_challenged_only() {
+fn an_echo_validates_only_the_challenged_address() {
     let mut pair = Pair::new();
-    assert!(!pair.say(at(0), AWAY));
+    assert!(!pair.client_sends(at(0), AWAY));
     let (_, mark) = pair.challenge(at(0)).expect("one is due");
-    pair.tell(at(10), Some(mark));
-    assert!(!pair.say(at(20), AWAY + 1), "the echo comes from elsewhere");
-    pair.tell(at(30), Some(mark));
-    assert!(pair.say(at(40), AWAY), "and now from there");
+    pair.server_sends(at(10), Some(mark));
+    assert!(!pair.client_sends(at(20), AWAY + 1), "the echo comes from elsewhere");
+    pair.server_sends(at(30), Some(mark));
+    assert!(pair.client_sends(at(40), AWAY), "the echo comes from there");
 }
 
 #[test]
-fn unmarked_echoes_prove_nothing() {
+fn unmarked_echoes_validate_nothing() {
     for _ in 0..100 {
         let mut pair = Pair::new();
         for round in 0..100 {
             let now = at(round * 777);
-            assert!(!pair.say(now, AWAY));
+            assert!(!pair.client_sends(now, AWAY));
             pair.challenge(now);
-            pair.tell(now, None);
+            pair.server_sends(now, None);
         }
     }
 }
@@ -175,29 +175,33 @@ fn unmarked_echoes_prove_nothing() {
 fn challenges_are_few_and_small() {
     let mut pair = Pair::new();
     let empty = OVERHEAD + 20;
-    assert!(!pair.say(at(0), AWAY));
+    assert!(!pair.client_sends(at(0), AWAY));
     assert_eq!(pair.roaming.challenge(at(0), 3 * empty + 1), None, "too long");
     assert!(pair.roaming.challenge(at(0), 3 * empty).is_some());
-    assert!(!pair.say(at(10), AWAY));
+    assert!(!pair.client_sends(at(10), AWAY));
     assert_eq!(pair.challenge(at(10)), None, "too soon");
     assert!(pair.challenge(at(50)).is_some());
     assert_eq!(pair.challenge(at(1049)), None, "nothing came since");
-    assert!(pair.challenge(at(1050)).is_some(), "an echo of the last would come no more");
-    assert_eq!(pair.challenge(at(6000)), None, "it has not answered");
-    assert!(!pair.say(at(6100), HOME) && !pair.say(at(6200), AWAY) && !pair.say(at(6210), HOME));
-    assert_eq!(pair.challenge(at(6210)), None, "the client is where it was");
+    assert!(pair.challenge(at(1050)).is_some(), "the last one can no longer be echoed");
+    assert_eq!(pair.challenge(at(6000)), None, "it has not responded");
+    assert!(
+        !pair.client_sends(at(6100), HOME)
+            && !pair.client_sends(at(6200), AWAY)
+            && !pair.client_sends(at(6210), HOME)
+    );
+    assert_eq!(pair.challenge(at(6210)), None, "the client is still at its old address");
     for port in 10..100 {
-        assert!(!pair.say(at(6300), port));
+        assert!(!pair.client_sends(at(6300), port));
         assert!(pair.roaming.candidates.len() <= MAX_CANDIDATES);
     }
 }
 
 #[test]
-fn a_late_datagram_says_nothing_of_where_the_client_is() {
+fn a_late_datagram_does_not_move_the_client() {
     let mut pair = Pair::new();
     let late = pair.of_client(at(0), 0);
-    assert!(!pair.say(at(10), HOME));
-    assert!(!pair.hear(at(20), late, AWAY));
+    assert!(!pair.client_sends(at(10), HOME));
+    assert!(!pair.receive(at(20), late, AWAY));
     assert_eq!(pair.challenge(at(20)), None);
 }
 

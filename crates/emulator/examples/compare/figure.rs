@@ -4,14 +4,14 @@ use crate::peers::{Comparison, Record};
 use exm_units::{Instant, Span};
 use std::fmt::Write;
 
-/// The size of a panel's field and what is left free around it.
+/// The size of a panel's plot area and its margins.
 const FIELD: [f64; 2] = [430.0, 120.0];
 const MARGIN: [f64; 2] = [48.0, 46.0];
 /// How many panels stand above each other.
 const ROWS: usize = 3;
 /// The step between the points drawn.
 const STEP: Span = Span::from_millis(50);
-/// The kernel's line and ours: told apart by shade and dashes too.
+/// The styles of the kernel's line and ours, which also differ in shade and dashes.
 const STYLES: [&str; 2] =
     ["stroke=\"#333333\"", "stroke=\"#d55e00\" stroke-dasharray=\"5 3\" stroke-width=\"1.4\""];
 

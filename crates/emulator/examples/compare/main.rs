@@ -1,11 +1,11 @@
-//! Compares our TCP with the kernel's, and writes what came of it into the documentation:
+//! Compares our TCP with the kernel's, and writes the results into the documentation:
 //!
 //! ```sh
 //! sudo -E cargo run -p exm-emulator --example compare -- docs
 //! ```
 //!
-//! In `kernel-comparison.md` it replaces the tables and leaves the text; the figure is a file beside
-//! it. Without an argument it prints the tables.
+//! In `kernel-comparison.md` it replaces the tables and keeps the text; the figure is a separate
+//! file beside it. Without an argument it prints the tables.
 
 #[cfg(target_os = "linux")]
 mod figure;
@@ -16,7 +16,7 @@ mod peers;
 #[cfg(target_os = "linux")]
 mod tables;
 
-/// What encloses the tables in the document.
+/// The markers around the tables in the document.
 #[cfg(target_os = "linux")]
 const MARKS: [&str; 2] =
     ["<!-- what follows is written by the example -->\n", "<!-- up to here -->"];

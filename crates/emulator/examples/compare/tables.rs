@@ -5,7 +5,7 @@ use exm_sim::controllers::AnyController;
 use exm_units::{Instant, Span};
 use std::fmt::Write;
 
-/// What the kernel counted that tells how a transfer went.
+/// The kernel's counters that characterise a transfer.
 const COUNTERS: [&str; 7] = [
     "TCPSackRecovery",
     "TCPFastRetrans",
@@ -16,9 +16,9 @@ const COUNTERS: [&str; 7] = [
     "TCPSpuriousRTOs",
 ];
 
-/// The times after the start, in ms, at which the first table of windows looks.
+/// The times after the start, in ms, of the first table of windows.
 const START: [u64; 10] = [100, 200, 300, 400, 500, 600, 700, 800, 900, 1000];
-/// The times after a cut, in ms, at which the second does.
+/// The times after a cut, in ms, of the second.
 const AFTER_CUT: [u64; 10] = [200, 400, 600, 800, 1000, 1400, 1800, 2200, 3000, 4000];
 
 pub(crate) fn all(comparisons: &[Comparison]) -> String {
@@ -39,7 +39,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Who, and where.
+/// The control and the scenario.
 fn case(comparison: &Comparison) -> Vec<String> {
     words(&[comparison.control.kernel, comparison.scenario.name])
 }
@@ -108,7 +108,7 @@ fn growth(comparisons: &[Comparison]) -> String {
     text
 }
 
-/// Adds a table of windows at `times`, in ms, as `window` finds them.
+/// Adds a table of windows at `times`, in ms, as returned by `window`.
 fn windows(
     text: &mut String,
     comparisons: &[Comparison],
@@ -145,7 +145,7 @@ fn counted(comparisons: &[Comparison]) -> String {
     text
 }
 
-/// BBR's version 3 has no counterpart in the kernel, and is simulated alone.
+/// BBR version 3 has no counterpart in the kernel, and is only simulated.
 fn version_3() -> String {
     let mut text = String::from("BBR, version 3 (`bbr`), simulated on the same paths:\n\n");
     text += &head(&words(&[

@@ -1,4 +1,4 @@
-//! The rows, and what sends and receives.
+//! The measurements, and their senders and receivers.
 
 use exm_emulator::{
     Cause, DirectionStats, End, Ends, Observer, OutsideNetwork, PathSpec, Propagation, RunningLink,
@@ -19,18 +19,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// What a datagram carries, so that it is a packet of 1500 bytes.
+/// The payload of a datagram that makes a packet of 1500 bytes.
 const PAYLOAD: usize = 1472;
-/// So many are sent by one system call at most.
+/// The most datagrams sent by one system call.
 const TOGETHER: usize = 42;
 /// The propagation delay, each way.
 const DELAY: Span = Span::from_millis(20);
-/// What is not measured at the start: TCP's slow start.
+/// The time at the start that is not measured: TCP's slow start.
 const WARM_UP: Span = Span::from_secs(2);
 
-/// What is measured.
+/// A measurement.
 pub(crate) struct Row {
-    /// What it is called.
+    /// Its name.
     pub(crate) name: &'static str,
     mbps: f64,
     buffer: u64,
@@ -40,11 +40,11 @@ pub(crate) struct Row {
 enum Load {
     /// One flow of TCP, Cubic.
     Tcp,
-    /// Datagrams at such a rate in Mbps, so many by one system call.
+    /// Datagrams at this rate in Mbps, this many per system call.
     Udp(f64, usize),
 }
 
-/// All rows.
+/// All measurements.
 pub(crate) const ROWS: [Row; 4] = [
     Row { name: "TCP at 100 Mbps", mbps: 100.0, buffer: 500, load: Load::Tcp },
     Row { name: "UDP of 95 Mbps at 100 Mbps", mbps: 100.0, buffer: 500, load: Load::Udp(95.0, 1) },
@@ -57,15 +57,15 @@ pub(crate) const ROWS: [Row; 4] = [
     },
 ];
 
-/// What came of it.
+/// The result of a measurement.
 pub(crate) struct Measured {
-    /// What arrived at the program of the user's bytes, in Mbps.
+    /// The payload that arrived at the program, in Mbps.
     goodput: f64,
-    /// How many packets were sent, where the program knows, and how many of them arrived there.
+    /// How many packets were sent, if the program knows, and how many of them arrived there.
     packets: Option<(u64, u64)>,
     up: DirectionStats,
     missed: u64,
-    /// Of one processor.
+    /// Its CPU time, as a fraction of one processor.
     cpu: f64,
 }
 
@@ -87,7 +87,7 @@ impl fmt::Display for Measured {
     }
 }
 
-/// Measures `row` for so many `seconds`.
+/// Measures `row` for `seconds`.
 pub(crate) fn measure(row: &Row, seconds: u64, timing: Timing) -> Result<Measured, Box<dyn Error>> {
     let ends = Ends::new(OutsideNetwork::Namespace)?;
     let path = |buffer| PathSpec {
@@ -128,7 +128,7 @@ pub(crate) fn measure(row: &Row, seconds: u64, timing: Timing) -> Result<Measure
     })
 }
 
-/// The processor's time that the emulator's thread took so far, in seconds.
+/// The CPU time of the emulator's thread so far, in seconds.
 fn cpu_of_link() -> f64 {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let is_link = |path: &std::path::PathBuf| {
@@ -140,8 +140,8 @@ fn cpu_of_link() -> f64 {
     nanos.unwrap_or(0) as f64 * 1e-9
 }
 
-/// Loads the link until told to `stop`, and counts the user's bytes that were `received`. Returns how
-/// many packets were sent, where that is known.
+/// Loads the link until `stop` is set, and counts the payload bytes `received`. Returns how many
+/// packets were sent, if known.
 fn run(
     load: &Load,
     (from, to): (&End, &End),
@@ -158,7 +158,7 @@ fn run(
             thread::scope(|scope| {
                 let receiver = scope.spawn(|| receive_datagrams(&to, received, &done));
                 let sent = send_datagrams(&from, mbps, together, stop);
-                // What is under way arrives.
+                // Packets in flight arrive.
                 thread::sleep(Duration::from_millis(500));
                 done.store(true, Ordering::Relaxed);
                 receiver.join().expect("it does not panic")?;
@@ -194,7 +194,7 @@ fn tcp((from, to): (&End, &End), received: &AtomicU64, stop: &AtomicBool) -> io:
     })
 }
 
-/// Sends datagrams at a rate of `mbps`, headers of IP included, so many `together`.
+/// Sends datagrams at `mbps`, including IP headers, `together` per system call.
 fn send_datagrams(
     socket: &UdpSocket,
     mbps: f64,
@@ -229,7 +229,7 @@ fn send_datagrams(
     Ok(turns * together as u64)
 }
 
-/// Counts the bytes of datagrams until it is done.
+/// Counts the bytes of datagrams until stopped.
 fn receive_datagrams(
     socket: &UdpSocket,
     received: &AtomicU64,

@@ -1,14 +1,14 @@
-//! Measures how precise the emulator is and how much it carries, on this machine:
+//! Measures the precision and the throughput of the emulator on this machine:
 //!
 //! ```sh
 //! sudo -E cargo run --release -p exm-emulator --example figures
 //! ```
 //!
-//! Each row is a link with the kernel's own TCP or UDP from one network namespace to another. UDP is
-//! sent and received here, in pieces of up to 64 kB that the kernel cuts and joins (`UDP_SEGMENT`,
-//! `UDP_GRO`), because what takes a system call for each datagram does not keep up with 2 Gbit/s. `--runs N`
-//! repeats each row, `--seconds N` is how long it takes after the first two seconds, `--spin SPAN` and
-//! `--gather SPAN` are the emulator's, and any other word selects the rows whose names have it.
+//! Each row is a link with the kernel's TCP or UDP from one network namespace to another. UDP is sent and
+//! received here, in chunks of up to 64 kB that the kernel segments and coalesces (`UDP_SEGMENT`,
+//! `UDP_GRO`), because one system call per datagram is too slow for 2 Gbit/s. `--runs N` repeats each row,
+//! `--seconds N` is its duration after the first two seconds, `--spin DURATION` and `--gather DURATION` are
+//! the emulator's options, and any other argument selects the rows whose names contain it.
 
 #[cfg(target_os = "linux")]
 mod load;
@@ -29,10 +29,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => only = word,
         }
     }
-    println!(
-        "Mbps is of the user's bytes; late, in us, are half, 99 and 99.9 % of packets at most; CPU is"
-    );
-    println!("the emulator's thread, of one processor; lost are packets, by cause.");
+    println!("Mbps counts payload; lateness, in us, is the median, 99 and 99.9 %; CPU is");
+    println!("the emulator's thread, as a fraction of one processor; losses are by cause.");
     println!("{:<28} {:>9} {:>18} {:>7}  lost", "", "Mbps", "late", "CPU, %");
     for row in load::ROWS.iter().filter(|row| row.name.contains(&only)) {
         for _ in 0..runs {

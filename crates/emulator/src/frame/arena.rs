@@ -109,7 +109,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn what_is_full_says_so_and_works_again() {
+    fn a_full_arena_recovers() {
         let mut arena = Arena::new(CHUNK / 2, 3 * CHUNK);
         let mut places = VecDeque::new();
         while arena.space().is_some() {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes and goes, what is held stays as it was written.
+        /// Whatever is added and released, kept packets do not change.
         #[test]
         fn bytes_stay(steps in prop::collection::vec((1usize..60_000, 1u32..4, 0usize..4), 1..200)) {
             let mut arena = Arena::new(65_536, 64 << 20);

@@ -3,7 +3,7 @@ use exm_packet::checksum::{fold, sum, write_ipv4};
 use exm_packet::{TCP, UDP};
 use proptest::prelude::*;
 
-/// A frame of TCP or UDP that is to be cut, as the kernel hands it out, with its [`VnetHeader`].
+/// A TCP or UDP frame to be segmented, as read from the kernel, with its [`VnetHeader`].
 #[derive(Clone, Debug)]
 struct Super {
     six: bool,
@@ -90,18 +90,18 @@ impl Super {
     }
 }
 
-/// The pseudo header's sum of a whole packet of IP.
+/// The pseudo-header sum of a whole IP packet.
 fn pseudo(six: bool, packet: &[u8], transport: usize) -> u32 {
     let (protocol, addresses) = if six { (packet[6], 8..40) } else { (packet[9], 12..20) };
     sum(&packet[addresses]) + u32::from(protocol) + (packet.len() - transport) as u32
 }
 
-/// What a card would send of a frame that is written: cut, and summed.
+/// The packets that a network card would send for a written frame: segmented, with checksums.
 fn sent(super_: &Super, written: &[u8]) -> Vec<Vec<u8>> {
     let vnet = VnetHeader::read(written[..VNET_HEADER].try_into().unwrap());
     let frame = &written[VNET_HEADER..];
     let (ip, start) = (super_.ip(), usize::from(vnet.csum_start));
-    // The sum so far is that of the pseudo header.
+    // The partial sum is that of the pseudo-header.
     let check = start + usize::from(vnet.csum_offset);
     let so_far = u16::from_be_bytes([frame[check], frame[check + 1]]);
     assert_eq!(so_far, fold(pseudo(super_.six, &frame[ip..], start - ip)));
@@ -149,7 +149,7 @@ fn supers() -> impl Strategy<Value = Super> {
 }
 
 proptest! {
-    /// However a frame's segments leave together, the same packets are sent in the end as if it had
+    /// However a frame's segments leave together, the resulting packets are the same as if it had
     /// never been split.
     #[test]
     fn parts_are_the_same_packets(frame in supers(), cuts in prop::collection::vec(1usize..6, 30)) {
@@ -176,7 +176,7 @@ proptest! {
 
     /// A mark changes the codepoint and the header's checksum, and nothing else.
     #[test]
-    fn marks_are_in_the_header(frame in supers(), first in 0usize..5) {
+    fn marks_change_only_the_header(frame in supers(), first in 0usize..5) {
         let bytes = frame.bytes();
         let parsed = Frame::parse(frame.framing(), &bytes).unwrap();
         prop_assert_eq!(parsed.ecn(&bytes[VNET_HEADER..]), Ecn::Capable);
@@ -197,9 +197,9 @@ proptest! {
         }
     }
 
-    /// Whatever strangers send, it is refused or carried, without a fault.
+    /// Any bytes are rejected or carried, without a fault.
     #[test]
-    fn nothing_upsets_it(
+    fn any_frame_is_safe(
         mut bytes in prop::collection::vec(any::<u8>(), 0..300),
         kind in 0u8..6,
         ethernet: bool,
@@ -225,7 +225,7 @@ proptest! {
 }
 
 #[test]
-fn flows_are_told_apart() {
+fn flows_are_distinguished() {
     let of = |frame: Super| {
         let bytes = frame.bytes();
         Frame::parse(frame.framing(), &bytes).unwrap().flow(&bytes[VNET_HEADER..]).unwrap()
@@ -250,10 +250,10 @@ fn flows_are_told_apart() {
     assert_eq!((frame.flow(&arp[VNET_HEADER..]), frame.size(0)), (None, 28));
 }
 
-/// What a network of Ethernet's does for itself is told from what crosses it, tagged or not; of a
-/// device without Ethernet's headers all is the link's.
+/// Frames that belong to the Ethernet network itself are distinguished from those that cross it,
+/// tagged or not; on a device without Ethernet headers all cross the link.
 #[test]
-fn housekeeping_is_none_of_the_link() {
+fn link_local_protocols_bypass_the_link() {
     let frame = |kind: &[u8], rest: &[u8]| [&[0; VNET_HEADER + 12], kind, rest].concat();
     let is_housekeeping = |framing, bytes: &[u8]| {
         Frame::parse(framing, bytes).unwrap().is_housekeeping(&bytes[VNET_HEADER..])

@@ -31,13 +31,13 @@ pub struct EmulatorBackend {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// This process may not create networks.
-    #[error("live runs take networks of their own: {0}")]
+    #[error("live runs need network namespaces: {0}")]
     Rights(#[from] RightsError),
     /// Networks cannot be created.
-    #[error("live runs take networks of their own: {0}")]
+    #[error("live runs need network namespaces: {0}")]
     Ends(#[from] EndsError),
     /// The kernel does not list its congestion controls.
-    #[error("the kernel does not tell its congestion controls: {0}")]
+    #[error("the kernel's congestion controls cannot be read: {0}")]
     Controls(#[from] io::Error),
 }
 

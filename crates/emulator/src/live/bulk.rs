@@ -166,7 +166,7 @@ fn carry_on(
     clock: Clock,
     stop: &AtomicBool,
 ) -> Result<(), Problem> {
-    // Nobody ever writes to it.
+    // No process writes to it.
     let (alarm, _writer) = io::pipe()?;
     let patience = Span::from_nanos(PATIENCE.as_nanos() as u64);
     drive(session, bulk, alarm.as_fd(), |_, _, _| match stop.load(Ordering::Relaxed) {

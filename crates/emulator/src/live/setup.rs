@@ -35,7 +35,7 @@ impl<'a> Run<'a> {
             return Err("live runs have one link there and one back".to_owned());
         };
         let Traffic::OnOff(OnOff { on: OnFor::Always, .. }) = flow.traffic else {
-            return Err("live runs are of flows that are always on".to_owned());
+            return Err("live runs need flows that are always on".to_owned());
         };
         let [there, back] = [there, back].map(|&link| &case.network.links()[link]);
         Ok(Run { flow, there, back, sender: sender(group, flow, controls)? })
@@ -76,7 +76,9 @@ fn sender(group: &FlowGroup, flow: &FlowSpec, controls: &[String]) -> Result<Sen
                 )),
             }
         }
-        Transport::Bare { .. } => Err("a sender without TCP is in the simulator alone".to_owned()),
+        Transport::Bare { .. } => {
+            Err("a sender without TCP exists only in the simulator".to_owned())
+        }
     }
 }
 
@@ -111,14 +113,14 @@ pub(crate) mod tests {
         loss = "1 %"
         buffer = "100 packets"
         [[link]]
-        name = "answers"
+        name = "return"
         from = "b"
         to = "a"
         rate = "2 Mbps"
         delay = "10 ms"
         [[flow]]
         path = ["data"]
-        back = ["answers"]
+        back = ["return"]
         rtt = "45 ms"
         controller = "scheme"
         traffic = { on = "always" }
@@ -128,13 +130,13 @@ pub(crate) mod tests {
         controller = "cubic"
     "#;
 
-    /// An experiment of one case, `from` replaced by `to` in it.
+    /// An experiment of one case, with `from` replaced by `to`.
     pub(crate) fn plan(from: &str, to: &str) -> Plan {
         assert!(FILE.contains(from), "{from}");
         let text = FILE.replacen(from, to, 1);
-        let experiment = Experiment::parse(&text, "a.toml", Path::new("")).expect("is sound");
+        let experiment = Experiment::parse(&text, "a.toml", Path::new("")).expect("is valid");
         let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
-        plan.expect("is sound")
+        plan.expect("is valid")
     }
 
     fn run(from: &str, to: &str) -> Result<(Sender, Setup), String> {
@@ -154,7 +156,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn schemes_are_who_they_are_live_too() {
+    fn schemes_keep_their_identity_in_live_runs() {
         let name = |cc: &str| match run("\"cubic\"", &format!("\"{cc}\"")) {
             Ok((Sender::Tcp(name), _)) => name,
             Ok((Sender::Sprout(settings), _)) => format!("{}", settings.mtu()),
@@ -168,20 +170,20 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_most_like_the_kernels_is_called_so_by_it() {
+    fn our_closest_controller_has_the_kernels_name() {
         for name in ["reno", "cubic", "bbr", "bbr3", "vegas"] {
             assert_eq!(kernels(ours(name)), name);
         }
     }
 
     #[test]
-    fn what_is_not_alike_is_refused() {
+    fn cases_that_cannot_be_run_live_are_rejected() {
         for (from, to, part) in [
             ("rtt", "count = 2\nrtt", "several flows"),
-            ("back = [\"answers\"]", "", "one link there and one back"),
+            ("back = [\"return\"]", "", "one link there and one back"),
             ("on = \"always\"", "on = \"1 s\", off = \"1 s\"", "always on"),
             ("rtt", "packet_size = \"576 B\"\nrtt", "1500 bytes"),
-            ("rtt", "host = \"bare\"\nrtt", "in the simulator alone"),
+            ("rtt", "host = \"bare\"\nrtt", "only in the simulator"),
         ] {
             let reason = run(from, to).expect_err(to);
             assert!(reason.contains(part), "{to}: {reason}");

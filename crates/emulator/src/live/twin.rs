@@ -73,7 +73,7 @@ mod tests {
     use exm_units::Bytes;
 
     #[test]
-    fn the_simulator_has_what_hosts_take_and_sessions_send() {
+    fn the_twin_has_the_hosts_overhead_and_the_sessions_packets() {
         let controls = ["reno", "cubic"].map(str::to_owned);
         for (name, alike_name, size) in
             [("reno", "reno", 1500), ("cubic", "cubic-linux", 1500), ("sprout", "sprout", 1423)]
@@ -87,7 +87,7 @@ mod tests {
             assert_eq!(ours.packet_size, Bytes::new(size), "{name}");
             let added = ours.extra_delay - case.network.flows()[0].extra_delay;
             assert!((HOST_DELAY.0..=HOST_DELAY.1).contains(&added), "{added}");
-            assert_ne!(ours.extra_delay, another.extra_delay, "each run is another");
+            assert_ne!(ours.extra_delay, another.extra_delay, "each run differs");
             assert_ne!(ours.traffic, another.traffic);
             let transports = [ours, &other.cases[0].network.flows()[0]];
             let [ours, wanted] = transports.map(|flow| format!("{:?}", flow.transport));

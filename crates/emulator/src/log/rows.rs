@@ -20,17 +20,17 @@ pub struct RowLog {
 
 /// The columns and their meaning.
 const COLUMNS: [(&str, &str); 12] = [
-    ("direction", "up is from the program to the world, down the other way"),
-    ("number", "of the packet among those of its direction, from 0"),
-    ("flow", "whose it is: a number, explained by a line \"# flow\" before its first packet"),
+    ("direction", "up is from the program under test to the outside, down the opposite"),
+    ("number", "of the packet in its direction, from 0"),
+    ("flow", "its flow: a number, explained by a line \"# flow\" before its first packet"),
     ("bytes", "its size as an IP packet"),
-    ("sent_ns", "when it was read from the device it came by"),
-    ("queued_ns", "when it came to the queue, after the propagation delay"),
-    ("scheduled_ns", "when the link let it go; nothing where it was lost before"),
-    ("left_ns", "when it was written to the device it went by, or was lost"),
-    ("queueing_ns", "scheduled - queued: the queue and the transmission, as the link has them"),
-    ("total_ns", "left - sent: all of it, as a receiver sees it"),
-    ("late_ns", "left - scheduled: the emulator's own error"),
+    ("sent_ns", "when it was read from the ingress device"),
+    ("queued_ns", "when it arrived at the queue, after the propagation delay"),
+    ("scheduled_ns", "when it left the link; empty if it was lost before"),
+    ("left_ns", "when it was written to the egress device, or was lost"),
+    ("queueing_ns", "scheduled - queued: queueing and transmission time on the link"),
+    ("total_ns", "left - sent: the whole delay, as a receiver sees it"),
+    ("late_ns", "left - scheduled: the emulator's lateness"),
     ("fate", "delivered, marked (and delivered), or why it was lost"),
 ];
 
@@ -114,10 +114,10 @@ impl Format for RowLog {
         for direction in Direction::BOTH {
             let (name, place) = (direction.name(), direction as usize);
             let (inside, missed) = (inside[place], missed[place]);
-            writeln!(self.out, "# {name}: {inside} packets on the link still, {missed} missed")?;
+            writeln!(self.out, "# {name}: {inside} packets still on the link, {missed} missed")?;
         }
         if *left_out > 0 {
-            writeln!(self.out, "# left out: {left_out} events, since the disk was too slow")?;
+            writeln!(self.out, "# left out: {left_out} events because the disk was too slow")?;
         }
         self.out.flush()
     }

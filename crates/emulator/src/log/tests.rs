@@ -55,7 +55,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 #[test]
-fn rows_say_what_was_measured() {
+fn rows_have_the_measurements() {
     let file = file("rows");
     watched(RowLog::create(&file, &origin()).unwrap());
     let text = taken(&file);
@@ -63,8 +63,8 @@ fn rows_say_what_was_measured() {
     assert!(head[..9].contains(&"# seed: 7") && head.contains(&"# up: a.up, drop-tail"), "{text}");
     assert!(head.contains(&"# flow 000000ab udp 10.0.0.1:5 > 10.0.0.2:53"), "{text}");
     assert!(text.ends_with(
-        "# ended: 42000000 ns\n# up: 3 packets on the link still, 0 missed\n\
-         # down: 0 packets on the link still, 2 missed\n"
+        "# ended: 42000000 ns\n# up: 3 packets still on the link, 0 missed\n\
+         # down: 0 packets still on the link, 2 missed\n"
     ));
     assert_eq!(
         rows,
@@ -107,7 +107,7 @@ fn mahimahi_has_its_lines_in_order() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told() {
+fn write_errors_are_reported() {
     let error = RowLog::create(Path::new("/no/such/folder/log"), &origin()).unwrap_err();
     assert!(error.to_string().starts_with("the log /no/such/folder/log cannot be created: "));
     let log = RowLog::create(Path::new("/dev/full"), &origin()).unwrap();
@@ -115,12 +115,12 @@ fn what_cannot_be_written_is_told() {
     assert!(error.starts_with("the log /dev/full is incomplete: "), "{error}");
 }
 
-/// A disk that takes nothing until it is released.
+/// A disk that accepts nothing until it is released.
 struct Stuck {
     released: std::sync::mpsc::Receiver<()>,
     flows: u64,
     others: u64,
-    told: std::sync::mpsc::Sender<[u64; 3]>,
+    outcome: std::sync::mpsc::Sender<[u64; 3]>,
 }
 
 impl Format for Stuck {
@@ -134,22 +134,23 @@ impl Format for Stuck {
     }
 
     fn finish(&mut self, _: Instant, rest: &Rest) -> io::Result<()> {
-        self.told.send([self.flows, self.others, rest.left_out]).map_err(io::Error::other)
+        self.outcome.send([self.flows, self.others, rest.left_out]).map_err(io::Error::other)
     }
 }
 
 #[test]
-fn what_waits_for_a_slow_disk_is_bounded_and_the_rest_counted() {
+fn the_backlog_of_a_slow_disk_is_bounded_and_the_rest_counted() {
     const EVENTS: u64 = 600_000;
-    let ((release, released), (told, outcome)) =
+    let ((release, released), (sender, outcome)) =
         (std::sync::mpsc::channel(), std::sync::mpsc::channel());
-    let log = Log::start(vec![file("stuck")], Stuck { released, flows: 0, others: 0, told });
+    let log =
+        Log::start(vec![file("stuck")], Stuck { released, flows: 0, others: 0, outcome: sender });
     let mut up = log.observer(Direction::Up);
     let packet = PacketInfo { number: 0, flow: 7, size: 40, sent_at: at(0), queued_at: at(0) };
     for number in 0..EVENTS {
         up.queued(&PacketInfo { number, ..packet });
     }
-    // After half of the room was used up: it is known all the same.
+    // After half of the room was used up: flow events are kept.
     let flow = Flow { protocol: 6, from: ([10, 0, 0, 1].into(), 1), to: ([10, 0, 0, 2].into(), 2) };
     up.flow(7, &flow);
     for number in 0..EVENTS {
@@ -158,8 +159,8 @@ fn what_waits_for_a_slow_disk_is_bounded_and_the_rest_counted() {
     drop(release);
     drop(up);
     let left_out = log.finish(at(1), &Rest::default()).unwrap();
-    let [flows, others, told] = outcome.recv().unwrap();
-    assert_eq!((flows, others + left_out, told), (1, 2 * EVENTS, left_out));
+    let [flows, others, reported] = outcome.recv().unwrap();
+    assert_eq!((flows, others + left_out, reported), (1, 2 * EVENTS, left_out));
     let most = ((MOST_WAITING + 2) * BATCH) as u64;
     assert!((1..=most).contains(&others), "{others} of {most} waited");
 }

@@ -74,10 +74,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_nothing() {
+    fn impossible_bursts_are_none() {
         let of = |loss, length| Bursts::of(Probability::new(loss).unwrap(), length);
         assert!(of(0.0, 5.0).is_none() && of(0.5, 0.9).is_none() && of(0.5, f64::NAN).is_none());
-        // Of three in four lost, bursts are three long at least.
+        // To lose three of four packets, bursts must be at least three long.
         assert!(of(0.75, 3.01).is_some() && of(0.75, 2.9).is_none() && of(1.0, 5.0).is_none());
     }
 }

@@ -156,7 +156,7 @@ fn parse_step(line: &str, after: Instant) -> Result<(Instant, Span), &'static st
     };
     let time = Instant::ZERO + millis(time, MAX_TIME).ok_or(WRONG)?;
     if time < after {
-        return Err("goes back in time: changes stand in the order of their times");
+        return Err("goes back in time: order the changes by time");
     }
     Ok((time, millis(delay, Propagation::LONGEST).ok_or(WRONG)?))
 }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schedule_is_refused_with_its_line() {
+    fn invalid_schedules_are_rejected_with_the_line() {
         for (text, expected) in [
             ("", "delays has no delays: it needs a line"),
             ("0 20\n1 x", "delays, line 2: \"1 x\" is not a time and a delay"),

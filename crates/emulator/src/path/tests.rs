@@ -46,7 +46,7 @@ fn trace(millis: &[u64]) -> Service {
     Service::Trace(Arc::new(Trace::new(times).expect("a trace")))
 }
 
-/// Sends packets of the sizes at the times, in microseconds, and looks at the path as often.
+/// Sends packets of these sizes at these times, in microseconds, and advances the path as often.
 fn run(spec: &PathSpec, seed: u64, sends: &[(u64, u32)], looks: &[u64]) -> (Record, Path) {
     let mut path = Path::new(spec, seed, 0).expect("a path");
     let mut record = Record::default();
@@ -65,8 +65,8 @@ fn run(spec: &PathSpec, seed: u64, sends: &[(u64, u32)], looks: &[u64]) -> (Reco
     (record, path)
 }
 
-/// Cellsim's accounting: an opportunity carries 15 packets of 100 bytes; a packet keeps what was paid
-/// for it; what finds nothing is lost.
+/// Cellsim's accounting: an opportunity carries 15 packets of 100 bytes; a packet keeps the bytes
+/// already carried; unused opportunities are lost.
 #[test]
 fn an_opportunity_carries_1500_bytes() {
     let spec = PathSpec::new(trace(&[10, 20, 30, 40]));
@@ -74,7 +74,7 @@ fn an_opportunity_carries_1500_bytes() {
     let times: Vec<_> = record.departed.iter().map(|&(at, _)| at.as_millis_f64()).collect();
     assert_eq!(times, [vec![10.0; 15], vec![20.0]].concat());
     assert_eq!(path.holds(), 0);
-    // 1000 bytes of the second are paid for by the first opportunity.
+    // 1000 bytes of the second packet are carried by the first opportunity.
     let (record, _) = run(&spec, 1, &[(12_000, 500), (12_000, 1500), (12_000, 1000)], &[100_000]);
     let times: Vec<_> = record.departed.iter().map(|&(at, _)| at.as_millis_f64()).collect();
     assert_eq!(times, [20.0, 30.0, 30.0]);
@@ -103,7 +103,7 @@ fn a_shorter_delay_keeps_the_order() {
 }
 
 #[test]
-fn packets_that_are_held_back_are_overtaken() {
+fn delayed_packets_are_overtaken() {
     let mut spec = PathSpec::new(Service::Fixed(Rate::from_mbps(12_000.0)));
     let probability = Probability::new(0.25).unwrap();
     spec.reordering = Some(Reordering { probability, extra: Span::from_millis(5) });
@@ -126,7 +126,7 @@ fn losses_have_causes() {
     assert!((1550..2050).contains(&of(Cause::Burst)), "{}", of(Cause::Burst));
 }
 
-/// Cellsim's tail loss: what is lost at random never comes to the queue, and takes none of the link's
+/// Cellsim's tail loss: a packet lost at random never enters the queue, and takes none of the link's
 /// time.
 #[test]
 fn random_loss_takes_packets_before_the_queue() {
@@ -145,7 +145,7 @@ fn random_loss_takes_packets_before_the_queue() {
 }
 
 #[test]
-fn a_queue_that_cannot_be_is_refused() {
+fn an_impossible_queue_is_rejected() {
     let mut spec = PathSpec::new(trace(&[1]));
     let settings = exm_link::FqCoDelSettings { bins: 0, ..Default::default() };
     spec.queue = QueueKind::FqCoDel(settings);
@@ -193,11 +193,11 @@ fn specs() -> impl Strategy<Value = PathSpec> {
 }
 
 proptest! {
-    /// Every packet leaves, or is dropped and counted, or is still inside, once. Where nothing
-    /// reorders, what leaves first came first. When it is looked changes nothing, and all
+    /// Every packet leaves, is dropped and counted, or is still inside, exactly once. Without
+    /// reordering, packets leave in order. When the path is advanced changes nothing, and all
     /// randomness comes from the seed.
     #[test]
-    fn nothing_vanishes(
+    fn no_packet_vanishes(
         spec in specs(),
         seed: u64,
         mut sends in prop::collection::vec((0u64..300_000, 1u32..1500), 0..120),
@@ -210,7 +210,7 @@ proptest! {
         let left = record.departed.iter().map(|&(_, number)| number);
         let mut gone: Vec<_> = left.chain(record.dropped.iter().map(|drop| drop.1)).collect();
         gone.sort_unstable();
-        prop_assert!(gone.windows(2).all(|pair| pair[0] < pair[1]), "nothing happens twice");
+        prop_assert!(gone.windows(2).all(|pair| pair[0] < pair[1]), "no packet has two outcomes");
         prop_assert_eq!(gone.len() + path.holds(), sends.len());
         let flows_apart = spec.queue.name().contains("fq");
         if spec.reordering.is_none() && !flows_apart {
@@ -220,7 +220,8 @@ proptest! {
         prop_assert_eq!(record, once);
     }
 
-    /// Whoever looks only when the path says so is never late: nothing leaves before.
+    /// A caller that advances the path only at its announced times is never late: no packet leaves
+    /// earlier.
     #[test]
     fn no_packet_leaves_before_it_is_expected(
         spec in specs(),

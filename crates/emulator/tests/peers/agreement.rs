@@ -1,5 +1,5 @@
-//! The emulator's path and the simulator's link, given the same packets at the same nanoseconds, let
-//! them go at the same nanoseconds, and drop as many.
+//! The emulator's path and the simulator's link, given the same packets at the same nanoseconds,
+//! release them at the same nanoseconds, and drop as many.
 
 use exm_emulator::{Cause, Outcome, Path, PathSpec};
 use exm_link::{Limit, Packet, QueueKind, Service};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 const SEED: u64 = 7;
 
-/// The link after each change: what waits, and whether something is in transmission.
+/// The link after each change: its queue, and whether it is transmitting.
 #[derive(Default)]
 struct Changes(Vec<LinkSample>);
 
@@ -31,8 +31,8 @@ impl Observer for Changes {
     }
 }
 
-/// A TCP flow of packets of `size` bytes over the link of `spec`, simulated: how the link changed, how
-/// many packets it transmitted, and how many it dropped.
+/// Simulates a TCP flow of packets of `size` bytes over the link of `spec`: returns how the link
+/// changed, how many packets it transmitted, and how many it dropped.
 fn simulated(spec: &PathSpec, size: u32) -> (Vec<LinkSample>, [u64; 2]) {
     let bottleneck = LinkSpec::bottleneck(spec.service.clone(), spec.limit);
     let link = LinkSpec { queue: spec.queue.clone(), ..bottleneck };
@@ -52,7 +52,7 @@ fn simulated(spec: &PathSpec, size: u32) -> (Vec<LinkSample>, [u64; 2]) {
     (changes.0, [report.links[0].transmitted, report.links[0].dropped])
 }
 
-/// How many packets a path let go and dropped, none of them at another time than `now`.
+/// How many packets a path released and dropped, all of them at `now`.
 struct Counts {
     now: Instant,
     departed: u64,
@@ -70,12 +70,12 @@ impl Outcome for Counts {
     }
 
     fn dropped(&mut self, at: Instant, _packet: Packet, _cause: Cause) {
-        assert_eq!(at, self.now, "a packet is dropped when something happens in the simulation");
+        assert_eq!(at, self.now, "a packet is dropped at an event of the simulation");
         self.dropped += 1;
     }
 }
 
-/// Sends packets of `size` bytes along the path of `spec` when some arrived at the simulated link, and
+/// Sends packets of `size` bytes along the path of `spec` at the arrival times of the simulation, and
 /// compares the two after each instant.
 fn replay(changes: &[LinkSample], spec: &PathSpec, size: u32) -> [u64; 2] {
     let mut path = Path::new(spec, SEED, 0).expect("a path");
@@ -85,8 +85,8 @@ fn replay(changes: &[LinkSample], spec: &PathSpec, size: u32) -> [u64; 2] {
     for instant in changes.chunk_by(|one, other| one.at == other.at) {
         counts.now = instant[0].at;
         for change in instant {
-            // What leaves no fewer in the link is an arrival, though the queue may have dropped one:
-            // of packets of up to 1500 bytes one leaves at least, at whichever opportunity.
+            // A change that leaves no fewer packets is an arrival, although the queue may have dropped
+            // one: at least one packet of up to 1500 bytes leaves at each opportunity.
             if held(change) >= before {
                 path.send(counts.now, Packet::new(0, number, size, counts.now));
                 number += 1;
@@ -101,8 +101,8 @@ fn replay(changes: &[LinkSample], spec: &PathSpec, size: u32) -> [u64; 2] {
     [counts.departed, counts.dropped]
 }
 
-/// Every discipline, at a fixed rate and by a trace, with a limit of packets and of bytes, packets as
-/// large as an opportunity and such as are carried in two.
+/// Every discipline, at a fixed rate and by a trace, with a limit of packets and of bytes, with
+/// packets as large as an opportunity and such as need two.
 #[test]
 fn the_same_packets_leave_at_the_same_times() {
     let trace = Synthetic::named("lte-like").expect("a synthetic link");

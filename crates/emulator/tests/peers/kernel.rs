@@ -1,22 +1,22 @@
-//! Our TCP against the kernel's: the same long flow, over the same bottleneck, by both.
+//! Our TCP against the kernel's: the same long flow, over the same bottleneck.
 //!
-//! Where no network namespace or TUN device can be had, this is skipped, and says so. It takes half
-//! a minute, in which it mostly waits. A disagreement is looked into again before it counts, and does not
-//! count where the bottleneck was late, because the machine had too much else to do.
+//! Skipped if network namespaces or TUN devices cannot be created. It takes half a minute, most of it
+//! waiting. A disagreement is retried before it counts, and does not count if the bottleneck was late
+//! because the machine was overloaded.
 
 use crate::shared::kernel::TransferError;
 use crate::shared::{CONTROLS, Comparison, SCENARIOS, Summary};
 use std::collections::BTreeSet;
 use std::io::Write;
 
-/// How far our goodput may be from the kernel's, and our mean queue.
+/// The tolerances of our goodput and our mean queue, relative to the kernel's.
 const GOODPUT: f64 = 0.03;
 const QUEUE: f64 = 0.15;
-/// How often a disagreement is looked into before it counts: the kernel's BBR, which paces by timers, has up
-/// to half as much queue again where the machine has other work.
+/// How many times a disagreement is retried: the kernel's BBR, which paces with timers, has up to half as
+/// much queue again if the machine is busy.
 const ATTEMPTS: usize = 4;
 
-/// What disagrees, in words.
+/// Descriptions of the disagreements.
 fn disagreements(comparison: &Comparison) -> Vec<String> {
     let [kernel, ours] = comparison.summaries();
     let goodput = [&kernel, &ours].map(|summary: &Summary| summary.goodput.as_mbps());
@@ -31,7 +31,7 @@ fn disagreements(comparison: &Comparison) -> Vec<String> {
     found
 }
 
-/// Says it even though a test that passes has its output swallowed.
+/// Prints it even though the test harness captures the output of passing tests.
 fn say(what: &str) {
     let _ = writeln!(std::io::stderr(), "comparison with the kernel's TCP: {what}");
 }

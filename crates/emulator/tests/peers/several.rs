@@ -1,9 +1,10 @@
-//! Several flows of one controller: ours against what the kernel did on the record, and against what it
-//! does now.
+//! Several flows of one controller: ours against recorded measurements of the kernel's, and against new
+//! ones.
 //!
-//! Flows that overflow one buffer together meet what one flow never does: recoveries without a pause between
-//! them, bandwidth estimates that add up to more than the link, a share that others take. The record is
-//! of `cargo run -p exm-emulator --example several -- 5` with Linux 6.18 (docs/kernel-comparison.md).
+//! Flows that overflow one buffer together have conditions that one flow never has: recoveries without a
+//! pause between them, bandwidth estimates that add up to more than the link, competition for shares. The
+//! recorded measurements are those of `cargo run -p exm-emulator --example several -- 5` with Linux 6.18
+//! (docs/kernel-comparison.md).
 
 use crate::shared::kernel::{TransferError, transfer};
 use crate::shared::{CONTROLS, Control, Record, SEVERAL, Scenario, Summary, simulated};
@@ -12,17 +13,17 @@ use exm_units::Instant;
 use std::io::Write;
 use std::thread;
 
-/// How far our goodput may be from the kernel's, and our mean queue.
+/// The tolerances of our goodput and our mean queue, relative to the kernel's.
 const GOODPUT: f64 = 0.015;
 const QUEUE: f64 = 0.1;
-/// How far our drops may be, once the flows have settled: a part of the kernel's, and so many packets. A
-/// controller that recovers otherwise than the kernel's drops half as many or twice.
+/// The tolerance of our drops once the flows have settled: a fraction of the kernel's, plus a number of
+/// packets. A controller whose recovery differs from the kernel's drops half or twice as many.
 const DROPS: (f64, f64) = (0.3, 10.0);
 /// The same for a single run of the kernel's.
 const DROPS_LIVE: (f64, f64) = (0.45, 20.0);
-/// How often a disagreement with the kernel is looked into before it counts.
+/// How many times a disagreement with the kernel is retried.
 const ATTEMPTS: usize = 2;
-/// So many simulations, of which the median counts.
+/// The number of simulations, of which the median is used.
 const SEEDS: u64 = 11;
 
 /// The kernel's medians of five runs by scenario and control: goodput in Mbps, the mean queue, and the
@@ -40,7 +41,7 @@ fn numbers(scenario: &Scenario, record: &Record) -> [f64; 3] {
     [goodput.as_mbps(), queue, record.settled_drops() as f64]
 }
 
-/// The medians of ours.
+/// The medians of our simulations.
 fn ours(scenario: &Scenario, control: Control) -> [f64; 3] {
     let controller = AnyController::named(control.ours).expect("a known controller");
     let runs: Vec<_> = (1..=SEEDS)
@@ -57,7 +58,7 @@ fn ours(scenario: &Scenario, control: Control) -> [f64; 3] {
     })
 }
 
-/// Whether `ours` is about what the kernel's is.
+/// Whether `ours` agrees with the kernel's within the tolerances.
 fn agree(kernel: [f64; 3], ours: [f64; 3], drops: (f64, f64)) -> bool {
     let is_near =
         |n: usize, part: f64, more: f64| (ours[n] - kernel[n]).abs() <= part * kernel[n] + more;
@@ -65,7 +66,7 @@ fn agree(kernel: [f64; 3], ours: [f64; 3], drops: (f64, f64)) -> bool {
 }
 
 #[test]
-fn several_flows_do_as_the_kernels_did() {
+fn several_flows_agree_with_the_recorded_kernel() {
     for (scenario, recorded) in SEVERAL.iter().zip(RECORDED) {
         for (control, kernel) in CONTROLS.into_iter().zip(recorded) {
             let ours = ours(scenario, control);
@@ -79,10 +80,10 @@ fn several_flows_do_as_the_kernels_did() {
     }
 }
 
-/// One run of the kernel's with each control at the same time, half a minute. Where no network namespace can
-/// be made it is skipped, and says so.
+/// One run of the kernel's with each control at the same time, half a minute. Skipped if network namespaces
+/// cannot be created.
 #[test]
-fn several_flows_do_as_the_kernels_do() {
+fn several_flows_agree_with_this_kernel() {
     let scenario = &SEVERAL[2];
     let mut wrong = Vec::new();
     for _attempt in 0..ATTEMPTS {
@@ -110,7 +111,7 @@ fn several_flows_do_as_the_kernels_do() {
             return;
         }
     }
-    // A bottleneck that is late adds to every round trip what is not in the simulation.
+    // A late bottleneck adds to every RTT a delay that the simulation lacks.
     wrong.retain(|(control, late, ..)| {
         let is_late = late.as_millis_f64() > 5.0;
         if is_late {

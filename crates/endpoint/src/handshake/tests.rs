@@ -22,13 +22,13 @@ fn responder() -> Responder {
     Responder::new(TWO, shared())
 }
 
-/// The reply to what `initiator` sends.
+/// The reply to `initiator`'s initiation.
 fn reply(responder: &mut Responder, secs: u64, host: u8, initiator: &Initiator) -> Reply {
     let reply = responder.reply(at(secs), from(host), initiator.initiation());
     reply.expect("it has the key").expect("randomness")
 }
 
-fn response(reply: Reply) -> Vec<u8> {
+fn expect_response(reply: Reply) -> Vec<u8> {
     let Reply::Response(response) = reply else { panic!("a cookie was sent") };
     response
 }
@@ -39,52 +39,56 @@ fn cookie(reply: Reply) -> Vec<u8> {
 }
 
 #[test]
-fn a_response_that_is_used_proves_where_it_was_sent() {
+fn using_a_response_validates_its_address() {
     for (sources, expected) in [(&[1, 1][..], Some(1)), (&[1, 2], None), (&[2, 1, 1], None)] {
         let (mut initiator, mut responder) = (initiator(), responder());
         let replies =
-            sources.iter().map(|&port| response(reply(&mut responder, 0, port, &initiator)));
-        let said = replies.last().expect("there is one");
-        let keys = initiator.finish(&said).expect("its response");
+            sources.iter().map(|&port| expect_response(reply(&mut responder, 0, port, &initiator)));
+        let response = replies.last().expect("there is one");
+        let keys = initiator.finish(&response).expect("its response");
         let accepted = responder.accept(at(1), |pending| (pending == keys).then_some(()));
         assert_eq!(accepted, Some(((), expected.map(from))));
     }
 }
 
-/// Begins the session that `keys` are of, if that is pending.
+/// Begins the session with `keys`, if it is pending.
 fn accept(responder: &mut Responder, secs: u64, keys: &[Key]) -> bool {
     responder.accept(at(secs), |pending| (pending == keys).then_some(())).is_some()
 }
 
 #[test]
-fn both_get_the_same_keys_and_others_each_time() {
+fn both_ends_get_the_same_new_keys() {
     let (mut initiator, mut responder) = (initiator(), responder());
-    let said = response(reply(&mut responder, 0, 1, &initiator));
-    assert_eq!((said.len(), initiator.initiation().len()), (TWO.length(), TWO.length()));
-    let keys = initiator.finish(&said).expect("its response");
-    assert_eq!(initiator.finish(&said), None, "once");
-    assert_eq!(response(reply(&mut responder, 29, 1, &initiator)), said, "it may have been lost");
+    let response = expect_response(reply(&mut responder, 0, 1, &initiator));
+    assert_eq!((response.len(), initiator.initiation().len()), (TWO.length(), TWO.length()));
+    let keys = initiator.finish(&response).expect("its response");
+    assert_eq!(initiator.finish(&response), None, "once");
+    assert_eq!(
+        expect_response(reply(&mut responder, 29, 1, &initiator)),
+        response,
+        "it may have been lost"
+    );
     assert!(accept(&mut responder, 29, &keys) && !accept(&mut responder, 29, &keys), "once");
-    let again = response(reply(&mut responder, 29, 1, &initiator));
+    let again = expect_response(reply(&mut responder, 29, 1, &initiator));
     let mut others = Vec::new();
     responder.accept::<()>(at(29), |keys| {
         others = keys.to_vec();
         None
     });
-    assert!(others != keys && again != said && keys[0] != keys[1]);
+    assert!(others != keys && again != response && keys[0] != keys[1]);
 }
 
 #[test]
-fn strangers_are_not_answered() {
+fn senders_without_the_key_get_no_reply() {
     let (mut ours, mut theirs) = (initiator(), responder());
     let mut other_key = Responder::new(TWO, Key::from_bytes([2; 16]));
     let mut other_purpose = Responder::new(Handshake::new("test 2", 2), shared());
     for responder in [&mut other_key, &mut other_purpose] {
         assert_eq!(responder.reply(at(0), from(1), ours.initiation()), Err(Unauthenticated));
     }
-    let said = response(reply(&mut theirs, 0, 1, &ours));
+    let response = expect_response(reply(&mut theirs, 0, 1, &ours));
     for place in 0..TWO.length() {
-        let mut changed = said.clone();
+        let mut changed = response.clone();
         changed[place] ^= 4;
         assert_eq!(ours.finish(&changed), None, "byte {place}");
         assert_eq!(ours.finish(&changed[..place]), None, "cut at {place}");
@@ -97,7 +101,7 @@ fn strangers_are_not_answered() {
             "{place}"
         );
     }
-    assert!(ours.finish(&said).is_some(), "what was forged did no harm");
+    assert!(ours.finish(&response).is_some(), "forgeries do no harm");
 }
 
 #[test]
@@ -109,8 +113,8 @@ fn a_session_voids_older_responses_only() {
         if let Reply::Cookie(cookie) = reply(&mut responder, 0, host, &initiator) {
             assert!(initiator.retry(&cookie));
         }
-        let said = response(reply(&mut responder, 0, host, &initiator));
-        keys.push(initiator.finish(&said).expect("its response"));
+        let response = expect_response(reply(&mut responder, 0, host, &initiator));
+        keys.push(initiator.finish(&response).expect("its response"));
     }
     assert!(accept(&mut responder, 1, &keys[1]));
     assert!(!accept(&mut responder, 1, &keys[0]), "it was older");
@@ -118,20 +122,20 @@ fn a_session_voids_older_responses_only() {
 }
 
 #[test]
-fn a_response_waits_for_half_a_minute() {
+fn a_response_is_pending_for_half_a_minute() {
     for (secs, waits) in [(29, true), (30, false)] {
         let (mut initiator, mut responder) = (initiator(), responder());
-        let said = response(reply(&mut responder, 0, 1, &initiator));
-        let keys = initiator.finish(&said).expect("its response");
+        let response = expect_response(reply(&mut responder, 0, 1, &initiator));
+        let keys = initiator.finish(&response).expect("its response");
         assert_eq!(accept(&mut responder, secs, &keys), waits, "after {secs} s");
     }
 }
 
 #[test]
-fn whoever_is_not_alone_proves_to_be_there() {
+fn concurrent_initiators_must_validate_their_address() {
     let mut responder = responder();
     let recorded = initiator();
-    let said = response(reply(&mut responder, 0, 9, &recorded));
+    let response = expect_response(reply(&mut responder, 0, 9, &recorded));
     let mut honest = initiator();
     let challenge = cookie(reply(&mut responder, 0, 1, &honest));
     assert!(challenge.len() < honest.initiation().len());
@@ -142,32 +146,32 @@ fn whoever_is_not_alone_proves_to_be_there() {
     }
     assert!(!initiator().retry(&challenge), "it replies to another initiation");
     assert!(honest.retry(&challenge) && !honest.retry(&challenge), "once");
-    // The cookie is good where it was sent to, until a session begins or it is too old.
+    // The cookie is valid at its destination, until a session begins or it is too old.
     cookie(reply(&mut responder, 1, 2, &honest));
-    let proven = response(reply(&mut responder, 1, 1, &honest));
+    let proven = expect_response(reply(&mut responder, 1, 1, &honest));
     let keys = honest.finish(&proven).expect("its response");
-    assert_ne!(proven, said);
+    assert_ne!(proven, response);
     assert!(accept(&mut responder, 2, &keys));
-    response(reply(&mut responder, 2, 9, &recorded));
+    expect_response(reply(&mut responder, 2, 9, &recorded));
     cookie(reply(&mut responder, 2, 1, &honest));
 }
 
 #[test]
-fn cookies_grow_old() {
+fn cookies_expire() {
     for (secs, is_good) in [(59, true), (61, false)] {
         let mut responder = responder();
-        response(reply(&mut responder, 0, 9, &initiator()));
+        expect_response(reply(&mut responder, 0, 9, &initiator()));
         let mut honest = initiator();
         assert!(honest.retry(&cookie(reply(&mut responder, 0, 1, &honest))));
-        // Somebody is answered meanwhile, so that proof is needed.
-        response(reply(&mut responder, 40, 9, &initiator()));
+        // Another response is pending meanwhile, so a cookie is required.
+        expect_response(reply(&mut responder, 40, 9, &initiator()));
         let reply = reply(&mut responder, secs, 1, &honest);
         assert_eq!(matches!(reply, Reply::Response(_)), is_good, "after {secs} s");
     }
 }
 
 #[test]
-fn a_flood_of_recorded_initiations_keeps_nobody_out() {
+fn a_flood_of_replayed_initiations_does_not_block_clients() {
     let mut responder = responder();
     let recorded: Vec<Initiator> = (0..8).map(|_| initiator()).collect();
     let mut responses = 0;
@@ -179,8 +183,8 @@ fn a_flood_of_recorded_initiations_keeps_nobody_out() {
         assert!(responder.pending.len() <= 2);
         let mut honest = initiator();
         assert!(honest.retry(&cookie(reply(&mut responder, round, 1, &honest))));
-        let said = response(reply(&mut responder, round, 1, &honest));
-        let keys = honest.finish(&said).expect("its response");
+        let response = expect_response(reply(&mut responder, round, 1, &honest));
+        let keys = honest.finish(&response).expect("its response");
         assert!(accept(&mut responder, round, &keys), "in round {round}");
     }
     // One of the eight each round, after the last session began.

@@ -1,4 +1,4 @@
-//! What files say, and what they may not.
+//! Valid and invalid files.
 
 use super::*;
 use crate::case::Asked;
@@ -59,8 +59,8 @@ fn refusal(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn a_file_is_understood() {
-    let experiment = parsed(FILE).expect("is sound");
+fn a_file_is_parsed() {
+    let experiment = parsed(FILE).expect("is valid");
     assert_eq!((experiment.name.as_str(), experiment.runs, experiment.seed), ("file", 3, 1));
     assert_eq!(experiment.figures, [FigureKind::ThroughputDelay]);
     assert_eq!(experiment.references, [0]);
@@ -88,24 +88,24 @@ fn ratios_axes_and_ellipses_are_checked() {
 fn notes_are_paragraphs() {
     let with = |notes: &str| {
         let text = FILE.replacen("runs = 3", &format!("runs = 3\nnotes = {notes}"), 1);
-        parsed(&text).expect("is sound").notes
+        parsed(&text).expect("is valid").notes
     };
-    assert!(parsed(FILE).expect("is sound").notes.is_empty());
+    assert!(parsed(FILE).expect("is valid").notes.is_empty());
     assert_eq!(with("\"\"\"one\n  line\"\"\""), ["one line"]);
     assert_eq!(with("[\"a\", \" \", \"b\"]"), ["a", "b"]);
     let text = FILE.replacen("name = \"then\"", "name = \"then\"\nnote = \"as\nbefore\"", 1);
     assert!(parsed(&text).is_err(), "a line break in a plain string is no TOML");
     let text = FILE.replacen("name = \"then\"", "name = \"then\"\nnote = \" as before\"", 1);
-    let experiment = parsed(&text).expect("is sound");
+    let experiment = parsed(&text).expect("is valid");
     assert_eq!(experiment.variants[1].note.as_deref(), Some("as before"));
     assert_eq!(experiment.variants[0].note, None);
 }
 
 #[test]
-fn what_costs_more_is_measured_where_it_is_told() {
+fn expensive_measurements_are_made_only_where_needed() {
     let asked = |from: &str, to: &str| {
         let text = FILE.replacen(from, to, 1);
-        planned(&text, &Options::default()).expect("is sound")
+        planned(&text, &Options::default()).expect("is valid")
     };
     let usual = asked("", "");
     assert_eq!(usual.asked, Asked::default());
@@ -121,7 +121,7 @@ fn what_costs_more_is_measured_where_it_is_told() {
 
 #[test]
 fn a_plan_has_a_case_for_each_scheme_point_and_variant() {
-    let plan = planned(FILE, &Options::default()).expect("is sound");
+    let plan = planned(FILE, &Options::default()).expect("is valid");
     let cases: Vec<[usize; 3]> =
         plan.cases.iter().map(|case| [case.variant, case.point, case.scheme]).collect();
     let expected: Vec<[usize; 3]> =
@@ -143,7 +143,7 @@ fn options_change_the_plan() {
         duration: Some(Span::from_millis(10)),
         ..Options::default()
     };
-    let plan = planned(FILE, &only(&["Cubic"])).expect("is sound");
+    let plan = planned(FILE, &only(&["Cubic"])).expect("is valid");
     assert_eq!((plan.cases.len(), plan.runs, plan.seed), (4, 1, 9));
     assert_eq!(plan.duration, Span::from_millis(10));
     let error = planned(FILE, &only(&["Cubik"])).unwrap_err().to_string();
@@ -152,7 +152,7 @@ fn options_change_the_plan() {
     assert!(matches!(planned(FILE, &trace), Err(PlanError::NoTrace)));
 }
 
-/// A flow whose answers cross a link, each way by a trace.
+/// A flow whose ACKs cross a link, each direction with a trace.
 const BOTH_WAYS: &str = r#"
 duration = "1 s"
 [[link]]
@@ -161,13 +161,13 @@ from = "server"
 to = "phone"
 trace = "lte-like"
 [[link]]
-name = "answers"
+name = "return"
 from = "phone"
 to = "server"
 trace = "lte-like, seed 2"
 [[flow]]
 path = ["data"]
-back = ["answers"]
+back = ["return"]
 rtt = "40 ms"
 controller = "scheme"
 traffic = { on = "always" }
@@ -186,14 +186,14 @@ set = { "link.delay" = "10 ms" }
 "#;
 
 #[test]
-fn recorded_traces_take_the_place_of_others_both_ways() {
+fn recorded_traces_replace_others_in_both_directions() {
     let folder = std::env::temp_dir().join(format!("exm-recorded-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");
     let (down, up) = (folder.join("n.down"), folder.join("n.up"));
     std::fs::write(&down, "10\n20\n").and_then(|()| std::fs::write(&up, "7\n")).expect("can write");
     let pair = crate::Pair { name: "n".to_owned(), down, up };
     let options = Options { traces: vec![pair], ..Options::default() };
-    let plan = planned(BOTH_WAYS, &options).expect("is sound");
+    let plan = planned(BOTH_WAYS, &options).expect("is valid");
     let refused = planned(FILE, &options);
     std::fs::remove_dir_all(&folder).ok();
     assert!(matches!(refused, Err(PlanError::NoWays)));
@@ -208,26 +208,29 @@ fn recorded_traces_take_the_place_of_others_both_ways() {
         counts.collect::<Vec<usize>>()
     };
     assert_eq!((opportunities(0), opportunities(1)), (vec![2, 1], vec![1, 2]));
-    let usual = planned(BOTH_WAYS, &Options::default()).expect("is sound");
+    let usual = planned(BOTH_WAYS, &Options::default()).expect("is valid");
     assert_eq!(usual.experiment.variants.len(), 3);
     assert_ne!(usual.hash, plan.hash);
-    assert!(parsed(BOTH_WAYS).expect("is sound").files().is_empty(), "no trace of others");
+    assert!(
+        parsed(BOTH_WAYS).expect("is valid").files().is_empty(),
+        "no trace of the other variants"
+    );
 }
 
 #[test]
 fn schemes_whose_table_may_be_absent_are_left_out() {
     let text =
         FILE.replacen("controller = \"cubic\"", "controller = \"no.dna\"\noptional_file = true", 1);
-    let plan = planned(&text, &Options::default()).expect("is sound");
+    let plan = planned(&text, &Options::default()).expect("is valid");
     assert_eq!((plan.skipped.len(), plan.cases.len()), (1, 4));
     assert!(plan.skipped[0].reason.contains("no.dna"), "{:?}", plan.skipped);
     let only = Options { only: vec!["Cubic".to_owned()], ..Options::default() };
     assert!(matches!(planned(&text, &only), Err(PlanError::NothingLeft(_))));
-    assert_eq!(parsed(&text).expect("is sound").files(), ["no.dna"]);
+    assert_eq!(parsed(&text).expect("is valid").files(), ["no.dna"]);
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line_and_the_nearest_word() {
+fn errors_name_the_line_and_the_nearest_word() {
     for (from, to, parts) in [
         ("runs = 3", "run = 3", &["a/file.toml:13:", "\"run\"", "did you mean \"runs\"?"][..]),
         ("runs = 3", "runs = 0", &["file.toml:13:", "0 runs", "give 1 to"]),
@@ -238,7 +241,7 @@ fn what_is_wrong_is_told_with_its_line_and_the_nearest_word() {
         ("source = \"S\"", "mean = \"then\"", &[":12:", "needs a name of its own"]),
         ("source = \"S\"", "figure = \"bar\"", &[":12:", "did you mean \"bars\"?"]),
         ("source = \"S\"", "columns = [\"thruput\"]", &[":12:", "did you mean \"throughput\"?"]),
-        ("runs = 3", "window = \"0 s\"", &[":13:", "throughput over 0 s cannot be told"]),
+        ("runs = 3", "window = \"0 s\"", &[":13:", "throughput over 0 s cannot be averaged"]),
         ("runs = 3", "window = \"2 s\"", &[":13:", "at most the 1 s that are simulated"]),
         ("runs = 3", "window = \"long\"", &[":13:", "a duration"]),
         ("tcp = {", "notes = 1\ntcp = {", &[":30:", "did you mean \"note\"?"]),
@@ -266,7 +269,7 @@ fn what_is_wrong_is_told_with_its_line_and_the_nearest_word() {
 }
 
 #[test]
-fn a_scenario_is_no_experiment() {
+fn a_scenario_is_not_an_experiment() {
     let text = &FILE[..FILE.find("[experiment]").expect("it is there")];
     let error = parsed(text).unwrap_err();
     assert!(error.problem().starts_with("this is a scenario and no experiment"), "{error}");

@@ -1,16 +1,16 @@
-//! How lengths of flows and their completion times are distributed.
+//! The distributions of flow lengths and of completion times.
 
 use super::{Artist, Words, first_own};
 use exm_measure::figure::{Distribution, Sample, Scale};
 use exm_random::{Purpose, Stream};
 use exm_sim::traffic::OnFor;
 
-/// How many lengths are drawn for a picture of flow lengths, and how many of them are shown, in order.
+/// How many lengths are drawn for a figure of flow lengths, and how many of them are plotted, in order.
 const LENGTHS: usize = 20_000;
 const SHOWN: usize = 400;
 
 impl Artist<'_> {
-    /// How the lengths of the schemes' first flows are distributed, as their traffic draws them.
+    /// The distribution of the lengths of the schemes' first flows, as their traffic draws them.
     pub(super) fn flow_lengths(&self, words: Words, cases: &[usize]) -> String {
         let sample = |&case: &usize| {
             let flow = first_own(&self.plan.cases[case]);
@@ -35,7 +35,7 @@ impl Artist<'_> {
         figure.svg()
     }
 
-    /// How the completion times of all flows of all runs are distributed.
+    /// The distribution of the completion times of all flows of all runs.
     pub(super) fn distribution(&self, words: Words, cases: &[usize]) -> String {
         let sample = |&case: &usize| {
             let runs: Vec<usize> = (0..self.sample(case).runs()).collect();
@@ -58,8 +58,8 @@ impl Artist<'_> {
     }
 }
 
-/// [`LENGTHS`] flow lengths of `on`, in bytes, drawn from `stream`, of which [`SHOWN`] are left, evenly over
-/// their order; none of flows that last for a time.
+/// [`LENGTHS`] flow lengths of `on`, in bytes, drawn from `stream`, of which [`SHOWN`] are kept, at evenly
+/// spaced ranks; none for flows that last for a time.
 fn lengths(on: &OnFor, payload: f64, mut stream: Stream) -> Vec<f64> {
     let mut all: Vec<f64> = (0..LENGTHS)
         .filter_map(|_| match on {
@@ -78,8 +78,9 @@ mod tests {
     use super::*;
     use exm_random::Distribution;
 
-    /// The closed form: the published fit of the ICSI's flow lengths, x + 40 of a Pareto distribution
-    /// with Xm = 147 and alpha = 0.5, has 1 - (147 / (x + 40))^0.5 of its flows below x.
+    /// The closed form: in the published fit of the ICSI's flow lengths, where x + 40 has a Pareto
+    /// distribution with Xm = 147 and alpha = 0.5, the fraction 1 - (147 / (x + 40))^0.5 of flows is below
+    /// x.
     #[test]
     fn lengths_are_those_of_the_published_fit() {
         let pareto = |shift| {

@@ -6,10 +6,10 @@ use crate::results::rows_of;
 use crate::summary::Sample;
 use exm_measure::figure::{Run, Scheme, Spread, Styles, ThroughputDelay};
 
-/// What becomes a point of a picture.
+/// A point of a figure.
 struct Mark {
     case: usize,
-    /// The group of flows that it is of, where the scheme runs several.
+    /// Its group of flows, if the scheme runs several.
     group: Option<String>,
     runs: Vec<Run>,
 }
@@ -23,7 +23,7 @@ impl Artist<'_> {
         self.scatter(words, (y_axis, description), &marks)
     }
 
-    /// A mark for each group of flows that a scheme runs: unlike ones have no median in common.
+    /// A mark for each group of flows that a scheme runs: different groups have no common median.
     fn marks(&self, case: usize) -> Vec<Mark> {
         let of_plan = &self.plan.cases[case];
         let own: Vec<usize> =
@@ -38,7 +38,7 @@ impl Artist<'_> {
         own.iter().map(mark).collect()
     }
 
-    /// The means over all variants of the schemes of `cases`, which are of the first of them.
+    /// The means over all variants of the schemes of `cases`, which are those of the first variant.
     pub(super) fn means(&self, words: Words, cases: &[usize]) -> String {
         let Experiment { x, y, .. } = &self.plan.experiment;
         let points = self.plan.experiment.points();
@@ -60,7 +60,7 @@ impl Artist<'_> {
         self.scatter(words, (y_axis, description), &marks)
     }
 
-    /// Which delay is drawn.
+    /// The delay that is drawn.
     fn delay(&self) -> &'static str {
         let words = self.plan.experiment.x.words;
         words.split_once(',').map_or(words, |(quantity, _)| quantity)
@@ -107,9 +107,9 @@ impl Artist<'_> {
         figure.svg()
     }
 
-    /// The efficient frontiers that `mark`, one of `marks`, takes part in: among all schemes, or, where
-    /// some name a frontier of theirs, in each of these among its own and those that name none; among
-    /// flows of the same group in any case. One scheme at several settings has its curve instead.
+    /// The efficient frontiers that `mark`, one of `marks`, takes part in: among all schemes or, if
+    /// some name a frontier, in each of these among its own schemes and those that name none; always
+    /// among flows of the same group. A scheme at several settings has its curve instead.
     fn frontiers(&self, marks: &[Mark], mark: &Mark) -> Vec<String> {
         let scheme = |mark: &Mark| &self.plan.experiment.schemes[self.plan.cases[mark.case].scheme];
         if marks.iter().any(|mark| scheme(mark).curve.is_some()) {
@@ -126,11 +126,11 @@ impl Artist<'_> {
         }
         let own = scheme(mark).frontier.as_ref();
         names.retain(|&name| own.is_none() || own == name);
-        let told = |name: Option<&String>| {
+        let frontier = |name: Option<&String>| {
             let with = name.map_or(String::new(), |name| format!(" with {name}"));
             let group = mark.group.as_ref().map_or(String::new(), |group| format!(", {group}"));
             format!("efficient frontier{with}{group}")
         };
-        names.into_iter().map(told).collect()
+        names.into_iter().map(frontier).collect()
     }
 }

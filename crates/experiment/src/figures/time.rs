@@ -1,4 +1,4 @@
-//! How things went over time.
+//! Figures over time.
 
 use super::{Artist, Words, first_own};
 use crate::case::{Case, STEPS, step};
@@ -8,7 +8,7 @@ use exm_measure::figure::{Event, Line, Scale, Sequence, Series, SeriesPanel, Sty
 use exm_units::Span;
 
 impl Artist<'_> {
-    /// What each scheme's first flow received over time and with which delay, beside what there was.
+    /// The throughput and delay of each scheme's first flow over time, beside the capacity.
     pub(super) fn rate_and_delay(&self, words: Words, cases: &[usize]) -> String {
         let (mut rates, mut delays, mut offered) = (Vec::new(), Vec::new(), None);
         for &case in cases {
@@ -87,7 +87,7 @@ impl Artist<'_> {
         figure.svg()
     }
 
-    /// When flows other than the first of the scheme's started and ended.
+    /// When flows other than the scheme's first started and ended.
     fn events(&self, case: usize, recording: &Recording) -> Vec<Event> {
         let own = first_own(&self.plan.cases[case]);
         let flows = recording.flows.iter().enumerate().filter(|(flow, _)| *flow != own);
@@ -104,7 +104,7 @@ impl Artist<'_> {
             }
         }
         events.sort_by(|a, b| a.time.total_cmp(&b.time));
-        // Flows that come and go all the time are no events.
+        // Flows that start and end all the time are not marked.
         if events.len() > 12 { Vec::new() } else { events }
     }
 

@@ -1,4 +1,4 @@
-//! Finding [`Results`] in the rows of runs.
+//! Computes [`Results`] from the rows of runs.
 
 use super::{
     Beside, CaseResult, Comparison, FORMAT, GroupResult, Ratio, Results, SchemeInfo, Simulated,
@@ -14,16 +14,16 @@ use crate::store::Rows;
 use crate::summary::{Sample, Summary};
 use rayon::prelude::*;
 
-/// The quantities of live runs that are shown beside the simulator's.
+/// The quantities of live runs that are compared with the simulator's.
 const BESIDE: [&str; 2] = ["received", "delay_95"];
-/// No fewer runs are simulated beside live ones, however few these are: it takes next to no time, and what
-/// they say together then hardly depends on the seed.
+/// The least number of simulated runs beside live ones, however few these are: it takes little time, and
+/// their summary then hardly depends on the seed.
 const SIMULATED: u64 = 24;
-/// Such a part of the simulated runs is below their range, and such a part above.
+/// The fraction of the simulated runs below their range, and above it.
 const RANGE: f64 = 0.1;
 
 impl Results {
-    /// What the runs `rows` of `plan` found, made by `command`.
+    /// The results of the runs `rows` of `plan`, made by `command`.
     pub fn new(plan: &Plan, rows: &Rows, command: String) -> Results {
         let experiment = &plan.experiment;
         let schemes = experiment.schemes.iter().enumerate().map(|(index, scheme)| SchemeInfo {
@@ -96,7 +96,7 @@ impl Results {
 }
 
 impl Case {
-    /// Whether a computed controller runs its flows.
+    /// Whether a RemyCC runs its flows.
     pub(crate) fn is_computed(&self) -> bool {
         let mut first = 0;
         self.scenario.flows.iter().zip(&self.is_own).any(|(group, &is_own)| {
@@ -107,7 +107,7 @@ impl Case {
     }
 }
 
-/// What was found, of variants or of their mean.
+/// The results of variants or of their mean.
 struct Found {
     cases: Vec<CaseResult>,
     comparisons: Vec<Comparison>,
@@ -121,7 +121,7 @@ impl Found {
     }
 }
 
-/// Finds results in rows.
+/// Computes results from rows.
 struct Finder<'a> {
     plan: &'a Plan,
     rows: &'a Rows,
@@ -174,7 +174,7 @@ impl Finder<'_> {
             };
             let all: Vec<usize> = (0..self.plan.runs as usize).collect();
             let ours = statistic(&all)?;
-            // The paper's is that of the mean, where there is one.
+            // If there is a mean, the paper's number is of that.
             let is_beside = experiment.mean.is_none() || experiment.variants.len() == 1;
             let paper = scheme.ratio(name, &base_scheme.name, case.point).filter(|_| is_beside);
             Some(Ratio::new(ours, own.interval(self.plan.seed, statistic), paper))
@@ -189,7 +189,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The means over all variants of what was `found` of each, under this `name`.
+    /// The means over all variants of the results in `found`, under this `name`.
     fn means(&self, name: &str, found: &Found) -> Found {
         let first = |case: &&Case| case.variant == 0;
         let cases: Vec<CaseResult> = self
@@ -208,7 +208,7 @@ impl Finder<'_> {
         Found { cases, comparisons }
     }
 
-    /// The comparison `one` over all variants, of which `means` are.
+    /// The comparison `one` over all variants, whose means are `means`.
     fn mean_comparison(
         &self,
         name: &str,
@@ -246,7 +246,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What was measured live, of `results`, beside what the same runs measure in the simulator.
+    /// The live measurements in `results`, beside the same measurements in the simulator.
     fn simulated(&self, results: &[CaseResult]) -> Vec<Simulated> {
         let Finder { plan, .. } = self;
         let runs = plan.runs.max(SIMULATED);
@@ -258,14 +258,13 @@ impl Finder<'_> {
         });
         let rows: Rows = made.collect();
         let finder = Finder { plan, rows: &rows };
-        // The cases come first, or after their means.
+        // The cases come first, followed by their means.
         let live = &results[results.len() - plan.cases.len()..];
         let cases = live.iter().enumerate();
         cases.flat_map(|(index, live)| finder.beside_live(index, live)).collect()
     }
 
-    /// What the simulator, whose rows these are, says of the case of this number beside what was measured
-    /// `live`.
+    /// The simulator's results for the case of this number, from its rows, beside the `live` ones.
     fn beside_live(&self, number: usize, live: &CaseResult) -> Vec<Simulated> {
         let sample = self.sample(number, self.plan.cases[number].is_own.clone());
         let runs: Vec<usize> = (0..sample.runs()).collect();
@@ -286,7 +285,7 @@ impl Finder<'_> {
         BESIDE.into_iter().filter_map(beside).collect()
     }
 
-    /// The papers' numbers, ratios to the reference left out, beside ours.
+    /// The papers' numbers, except ratios to the reference, beside ours.
     fn beside(&self, results: &[CaseResult]) -> Vec<Beside> {
         let mut all = Vec::new();
         // The mean over variants has the cases of the first of them.
@@ -317,8 +316,8 @@ impl Finder<'_> {
     }
 }
 
-/// The mean over all of `cases` that differ from `one` in the variant alone, under this `name`. What
-/// one of them does not tell, the mean does not.
+/// The mean over all of `cases` that differ from `one` only in the variant, under this `name`. A metric
+/// that one of them lacks is left out.
 fn mean_case(name: &str, one: &CaseResult, cases: &[CaseResult]) -> CaseResult {
     let same = |other: &&CaseResult| other.scheme == one.scheme && other.point == one.point;
     let all: Vec<&CaseResult> = cases.iter().filter(same).collect();
@@ -357,7 +356,7 @@ fn notes(experiment: &Experiment) -> impl Iterator<Item = String> {
     experiment.notes.iter().cloned().chain(variants)
 }
 
-/// Which schemes lie inside the axes of the paper's picture: a note for each of the settings.
+/// Which schemes lie inside the axes of the paper's figure: a note for each of the settings.
 fn inside(experiment: &Experiment, cases: &[CaseResult]) -> Vec<String> {
     let Some([x, y]) = experiment.paper_axes else { return Vec::new() };
     let mut all: Vec<(String, [Vec<&str>; 2])> = Vec::new();
@@ -400,7 +399,7 @@ impl Ratio {
 }
 
 impl Scheme {
-    /// What the papers say of its ratio called `name` to the scheme `reference`.
+    /// The papers' numbers for its ratio called `name` to the scheme `reference`.
     fn ratio(&self, name: &str, reference: &str, point: usize) -> Option<f64> {
         let ratios = || self.paper.iter().filter(|one| one.metric == name);
         let own = ratios().find(|one| one.group.as_deref() == Some(reference));
@@ -410,7 +409,7 @@ impl Scheme {
 }
 
 impl PaperNumber {
-    /// What it is at the point of this number.
+    /// The number at the point of this index.
     fn at(&self, point: usize) -> f64 {
         self.values.get(point).or(self.values.first()).copied().unwrap_or(f64::NAN)
     }

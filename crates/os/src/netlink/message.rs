@@ -216,7 +216,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_read_ends(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn parsing_always_terminates(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             for (_, body) in Messages(&bytes).take(200) {
                 prop_assert!(Attributes(body).count() <= bytes.len());
             }

@@ -1,4 +1,5 @@
-//! Two parties in virtual time, with a network between them that does as it is told.
+//! A client and a server in virtual time, with a network between them whose faults are set by the
+//! test.
 
 use super::*;
 use crate::traffic::Sink;
@@ -23,12 +24,12 @@ fn secs(secs: u64) -> Span {
     Span::from_secs(secs)
 }
 
-/// Numbered datagrams, endlessly, and what came of the other end's.
+/// An endless source of numbered datagrams, and a sink that counts those of the peer.
 #[derive(Default)]
 struct Numbered {
-    /// How long a datagram is; none are sent where it is zero.
+    /// The length of a datagram; zero for none.
     length: usize,
-    /// Before the others, some of these lengths, from the last on.
+    /// The lengths of the first datagrams, in reverse order.
     first: Vec<usize>,
     next: u64,
     delivered: BTreeMap<u64, u32>,
@@ -63,7 +64,7 @@ struct Faults {
     loss: f64,
     duplication: f64,
     corruption: f64,
-    /// Each is late by up to so much.
+    /// Each is delayed by up to this much.
     jitter: Span,
     down: bool,
 }
@@ -71,36 +72,38 @@ struct Faults {
 struct Side {
     endpoint: Endpoint,
     traffic: Numbered,
-    /// Where its datagrams seem to come from.
+    /// The source address of its datagrams.
     address: SocketAddr,
     sent: u64,
 }
 
-struct World {
+struct TestNetwork {
     now: Instant,
     /// The client, and the server.
     sides: [Side; 2],
-    /// What is under way: when it arrives, an order among equals, where, from where, what.
+    /// Datagrams in flight: arrival time and a sequence number; destination side, source address,
+    /// contents.
     air: BTreeMap<(Instant, u64), (usize, SocketAddr, Vec<u8>)>,
-    /// All that ever was.
+    /// All datagrams ever sent.
     recorded: Vec<(usize, Vec<u8>)>,
     count: u64,
-    /// When the link to each side is free again.
+    /// When the link to each side becomes idle.
     free_at: [Instant; 2],
     faults: Faults,
     random: Stream,
-    /// From where somebody copies what the client sends, and overtakes it, if anybody does.
+    /// The source address of an attacker who copies and overtakes the client's datagrams, if there is
+    /// one.
     copied_from: Option<SocketAddr>,
-    /// The bytes of his copies, and of what the server sends there.
+    /// The bytes of the copies, and of what the server sends to that address.
     copies: usize,
     astray: usize,
 }
 
-const CLIENT: usize = 0;
-const THE_SERVER: usize = 1;
+const CLIENT_SIDE: usize = 0;
+const SERVER_SIDE: usize = 1;
 
-impl World {
-    fn new(faults: Faults) -> World {
+impl TestNetwork {
+    fn new(faults: Faults) -> TestNetwork {
         let now = Instant::ZERO + secs(1);
         let client = || Endpoint::client(now, key(7), Settings::default(), vec![address(SERVER)]);
         let side = |endpoint, at| Side {
@@ -110,7 +113,7 @@ impl World {
             sent: 0,
         };
         let server = Endpoint::server(key(7), Settings::default());
-        World {
+        TestNetwork {
             now,
             sides: [side(client(), HOME), side(server, SERVER)],
             air: BTreeMap::new(),
@@ -139,10 +142,10 @@ impl World {
                 self.astray += datagram.len();
             }
         }
-        panic!("it sends endlessly");
+        panic!("it sends without end");
     }
 
-    /// A datagram goes on its way, with what the network does to it.
+    /// A datagram enters the network, which applies its faults.
     fn launch(&mut self, receiver: usize, from: SocketAddr, datagram: Vec<u8>) {
         let Faults { loss, duplication, corruption, jitter, down } = self.faults;
         let mut happens = |probability: f64| self.random.uniform() < probability;
@@ -162,7 +165,7 @@ impl World {
             let size = Bytes::new(copy.len() as u64 + 28);
             *free_at = (*free_at).max(self.now) + Rate::from_bps(5_000_000).service_time(size);
             let at = *free_at + Span::from_millis(20) + late;
-            if let Some(thief) = self.copied_from.filter(|_| receiver == THE_SERVER) {
+            if let Some(thief) = self.copied_from.filter(|_| receiver == SERVER_SIDE) {
                 self.copies += copy.len();
                 self.air.insert(
                     (at - Span::from_micros(1), self.count),
@@ -174,7 +177,7 @@ impl World {
         self.recorded.push((receiver, datagram));
     }
 
-    /// Lets `span` pass.
+    /// Advances the time by `span`.
     fn run(&mut self, span: Span) {
         let end = self.now + span;
         (0..2).for_each(|index| self.transmit(index));
@@ -215,26 +218,26 @@ impl World {
     }
 }
 
-/// A world with a session in it and data both ways.
-fn talking() -> World {
-    let mut world = World::new(Faults::default());
-    world.sides.iter_mut().for_each(|side| side.traffic.length = 1000);
-    world.run(secs(2));
-    assert!((0..2).all(|index| world.state(index) == State::Established));
-    assert!((0..2).all(|index| world.delivered(index) > 20), "data flow");
-    world
+/// A network with an established session and data in both directions.
+fn talking() -> TestNetwork {
+    let mut net = TestNetwork::new(Faults::default());
+    net.sides.iter_mut().for_each(|side| side.traffic.length = 1000);
+    net.run(secs(2));
+    assert!((0..2).all(|index| net.state(index) == State::Established));
+    assert!((0..2).all(|index| net.delivered(index) > 20), "data flow");
+    net
 }
 
 #[test]
 fn a_session_begins_within_two_round_trips() {
-    let mut world = World::new(Faults::default());
-    world.run(Span::from_millis(81));
-    assert!((0..2).all(|index| world.state(index) == State::Established));
-    let stats = world.sides[THE_SERVER].endpoint.stats(world.now);
+    let mut net = TestNetwork::new(Faults::default());
+    net.run(Span::from_millis(81));
+    assert!((0..2).all(|index| net.state(index) == State::Established));
+    let stats = net.sides[SERVER_SIDE].endpoint.stats(net.now);
     assert_eq!((stats.peer, stats.counters.sessions), (Some(address(HOME)), 1));
     assert!(stats.window > Bytes::ZERO);
-    world.run(secs(1));
-    let srtt = world.sides[CLIENT].endpoint.stats(world.now).srtt;
+    net.run(secs(1));
+    let srtt = net.sides[CLIENT_SIDE].endpoint.stats(net.now).srtt;
     assert!(
         srtt.is_some_and(|srtt| (40..=42).contains(&(srtt.as_nanos() / 1_000_000))),
         "{srtt:?}"
@@ -242,24 +245,24 @@ fn a_session_begins_within_two_round_trips() {
 }
 
 #[test]
-fn an_idle_session_says_little() {
-    let mut world = World::new(Faults::default());
+fn an_idle_session_sends_few_heartbeats() {
+    let mut net = TestNetwork::new(Faults::default());
     let mut said_in = |time| {
-        let before = world.sides.each_ref().map(|side| side.sent);
-        world.run(time);
-        [0, 1].map(|side| world.sides[side].sent - before[side])
+        let before = net.sides.each_ref().map(|side| side.sent);
+        net.run(time);
+        [0, 1].map(|side| net.sides[side].sent - before[side])
     };
-    // Heartbeats: no more than one a tick, enough to notice an outage; then no more than two a second.
+    // Heartbeats: at most one per tick, enough to notice an outage; then at most two per second.
     let (first, later) = (said_in(secs(4)), {
         said_in(secs(6));
         said_in(secs(10))
     });
-    assert!(first.iter().all(|said| (80..=200).contains(said)), "{first:?}");
-    assert!(later.iter().all(|said| (15..=25).contains(said)), "{later:?}");
+    assert!(first.iter().all(|count| (80..=200).contains(count)), "{first:?}");
+    assert!(later.iter().all(|count| (15..=25).contains(count)), "{later:?}");
 }
 
 #[test]
-fn strangers_are_not_answered() {
+fn senders_without_the_key_get_no_reply() {
     let mut server = Endpoint::server(key(7), Settings::default());
     let mut stranger =
         Endpoint::client(Instant::ZERO, key(8), Settings::default(), vec![address(SERVER)]);
@@ -268,7 +271,7 @@ fn strangers_are_not_answered() {
     let mut now = Instant::ZERO;
     for _ in 0..100 {
         now += secs(3);
-        stranger.transmit(now, &mut nothing).expect("it asks and asks");
+        stranger.transmit(now, &mut nothing).expect("it sends initiations");
         assert_eq!(server.receive(now, path, &mut stranger.datagram().to_vec()), None);
         assert_eq!(server.transmit(now, &mut nothing), None);
     }
@@ -284,16 +287,16 @@ fn strangers_are_not_answered() {
     assert!(server.counters().unauthenticated > 100 && server.counters().dropped.total() > 1000);
 }
 
-/// What `count` clients sent that nobody replied to.
+/// The initiations of `count` clients that got no reply.
 fn recorded_initiations(count: usize) -> Vec<Vec<u8>> {
     let initiate = |_| HANDSHAKE.initiate(&key(7)).expect("randomness");
     (0..count).map(|index| framed(INITIATION, initiate(index).initiation())).collect()
 }
 
-/// Delivers `datagrams` to the server as from [`AWAY`], and counts the bytes that are sent there.
-fn replay(world: &mut World, datagrams: &[Vec<u8>]) -> usize {
-    let (now, path) = (world.now, Path { remote: address(AWAY), local: None });
-    let Side { endpoint, traffic, .. } = &mut world.sides[THE_SERVER];
+/// Delivers `datagrams` to the server from [`AWAY`], and counts the bytes that are sent there.
+fn replay(net: &mut TestNetwork, datagrams: &[Vec<u8>]) -> usize {
+    let (now, path) = (net.now, Path { remote: address(AWAY), local: None });
+    let Side { endpoint, traffic, .. } = &mut net.sides[SERVER_SIDE];
     let mut replied = 0;
     for datagram in datagrams {
         assert_eq!(endpoint.receive(now, path, &mut datagram.clone()), None);
@@ -306,244 +309,244 @@ fn replay(world: &mut World, datagrams: &[Vec<u8>]) -> usize {
 
 #[test]
 fn replayed_initiations_begin_nothing_and_amplify_nothing() {
-    let mut world = talking();
+    let mut net = talking();
     let recorded = recorded_initiations(100);
-    let before = world.sides[THE_SERVER].endpoint.counters().sessions;
-    let replied = replay(&mut world, &recorded);
+    let before = net.sides[SERVER_SIDE].endpoint.counters().sessions;
+    let replied = replay(&mut net, &recorded);
     assert!(0 < replied && replied <= recorded.concat().len() * 2 / 3, "cookies are short");
-    world.run(secs(1));
-    assert_eq!(world.sides[THE_SERVER].endpoint.counters().sessions, before, "none was begun");
-    assert_eq!(world.sides[THE_SERVER].endpoint.stats(world.now).peer, Some(address(HOME)));
+    net.run(secs(1));
+    assert_eq!(net.sides[SERVER_SIDE].endpoint.counters().sessions, before, "none was begun");
+    assert_eq!(net.sides[SERVER_SIDE].endpoint.stats(net.now).peer, Some(address(HOME)));
 }
 
 #[test]
 fn clients_connect_under_a_flood_of_replayed_initiations() {
     let recorded = recorded_initiations(8);
-    let mut world = World::new(Faults::default());
+    let mut net = TestNetwork::new(Faults::default());
     for client in 1..=20 {
-        world.sides[CLIENT].endpoint =
-            Endpoint::client(world.now, key(7), Settings::default(), vec![address(SERVER)]);
+        net.sides[CLIENT_SIDE].endpoint =
+            Endpoint::client(net.now, key(7), Settings::default(), vec![address(SERVER)]);
         // 3000 a second from a spoofed source; a cookie costs one round trip of 40 ms.
         for _ in 0..50 {
-            replay(&mut world, &recorded[..3]);
-            world.run(Span::from_millis(1));
-            replay(&mut world, &recorded[5..]);
-            world.run(Span::from_millis(1));
+            replay(&mut net, &recorded[..3]);
+            net.run(Span::from_millis(1));
+            replay(&mut net, &recorded[5..]);
+            net.run(Span::from_millis(1));
         }
-        world.run(Span::from_millis(22));
-        let stats = world.sides[THE_SERVER].endpoint.stats(world.now);
+        net.run(Span::from_millis(22));
+        let stats = net.sides[SERVER_SIDE].endpoint.stats(net.now);
         assert_eq!((stats.counters.sessions, stats.peer), (client, Some(address(HOME))));
-        assert_eq!(world.state(CLIENT), State::Established);
+        assert_eq!(net.state(CLIENT_SIDE), State::Established);
     }
 }
 
-/// A client begins a session, of which every datagram is withheld, and then another.
+/// A client begins a session whose datagrams are all withheld, and then another one.
 #[test]
-fn a_withheld_first_datagram_silences_no_newer_session() {
-    let mut world = World::new(Faults::default());
-    let client = || Endpoint::client(world.now, key(7), Settings::default(), vec![address(SERVER)]);
+fn a_withheld_first_datagram_does_not_disturb_a_newer_session() {
+    let mut net = TestNetwork::new(Faults::default());
+    let client = || Endpoint::client(net.now, key(7), Settings::default(), vec![address(SERVER)]);
     let (first, second) = (client(), client());
-    world.sides[CLIENT].endpoint = first;
-    world.run(Span::from_millis(41));
-    assert_eq!(world.state(CLIENT), State::Established, "it was answered");
-    let withheld: Vec<_> = std::mem::take(&mut world.air).into_values().collect();
-    assert!(withheld.iter().any(|&(receiver, ..)| receiver == THE_SERVER));
-    assert_eq!(world.state(THE_SERVER), State::Waiting);
-    world.sides[CLIENT].endpoint = second;
-    world.sides.iter_mut().for_each(|side| side.traffic.length = 1000);
-    world.run(secs(2));
+    net.sides[CLIENT_SIDE].endpoint = first;
+    net.run(Span::from_millis(41));
+    assert_eq!(net.state(CLIENT_SIDE), State::Established, "it got a response");
+    let withheld: Vec<_> = std::mem::take(&mut net.air).into_values().collect();
+    assert!(withheld.iter().any(|&(receiver, ..)| receiver == SERVER_SIDE));
+    assert_eq!(net.state(SERVER_SIDE), State::Waiting);
+    net.sides[CLIENT_SIDE].endpoint = second;
+    net.sides.iter_mut().for_each(|side| side.traffic.length = 1000);
+    net.run(secs(2));
     let (sessions, before) =
-        (world.sides[THE_SERVER].endpoint.counters().sessions, world.delivered(CLIENT));
+        (net.sides[SERVER_SIDE].endpoint.counters().sessions, net.delivered(CLIENT_SIDE));
     assert!(sessions == 1 && before > 20);
     for (receiver, _, datagram) in withheld {
-        world.deliver(receiver, address(AWAY), datagram);
+        net.deliver(receiver, address(AWAY), datagram);
     }
-    world.run(secs(1));
-    let stats = world.sides[THE_SERVER].endpoint.stats(world.now);
+    net.run(secs(1));
+    let stats = net.sides[SERVER_SIDE].endpoint.stats(net.now);
     assert_eq!((stats.counters.sessions, stats.peer), (sessions, Some(address(HOME))));
-    assert!(world.delivered(CLIENT) > before + 10, "data flow on");
+    assert!(net.delivered(CLIENT_SIDE) > before + 10, "data flow on");
 }
 
 #[test]
 fn the_server_follows_its_client() {
-    let mut world = talking();
-    let before = world.delivered(CLIENT);
-    world.sides[CLIENT].address = address(AWAY);
-    world.run(secs(1));
-    let stats = world.sides[THE_SERVER].endpoint.stats(world.now);
+    let mut net = talking();
+    let before = net.delivered(CLIENT_SIDE);
+    net.sides[CLIENT_SIDE].address = address(AWAY);
+    net.run(secs(1));
+    let stats = net.sides[SERVER_SIDE].endpoint.stats(net.now);
     assert_eq!((stats.peer, stats.counters.moves), (Some(address(AWAY)), 1));
     assert_eq!(stats.counters.sessions, 1);
-    assert!(world.delivered(CLIENT) > before + 10);
+    assert!(net.delivered(CLIENT_SIDE) > before + 10);
 }
 
 #[test]
 fn the_server_follows_within_a_round_trip_or_so() {
-    let mut world = talking();
-    world.sides[CLIENT].address = address(AWAY);
-    // Of 40 ms, and one datagram at least in each 20 ms, behind up to 50 ms of queue.
-    world.run(Span::from_millis(130));
-    let stats = world.sides[THE_SERVER].endpoint.stats(world.now);
+    let mut net = talking();
+    net.sides[CLIENT_SIDE].address = address(AWAY);
+    // The RTT is 40 ms, and there is at least one datagram in each 20 ms, behind up to 50 ms of queue.
+    net.run(Span::from_millis(130));
+    let stats = net.sides[SERVER_SIDE].endpoint.stats(net.now);
     assert_eq!((stats.peer, stats.counters.moves), (Some(address(AWAY)), 1));
-    let astray = world.astray;
-    world.run(secs(1));
-    assert_eq!(world.astray, astray, "nothing goes to where it was");
+    let astray = net.astray;
+    net.run(secs(1));
+    assert_eq!(net.astray, astray, "nothing is sent to the old address");
 }
 
-/// Somebody copies all that the client sends, and is always first.
+/// An attacker copies everything that the client sends, and always arrives first.
 #[test]
 fn copies_from_elsewhere_redirect_and_amplify_nothing() {
     for length in [0, 1000] {
-        let mut world = talking();
-        world.sides[CLIENT].traffic.length = length;
-        let delivered_in = |world: &mut World| {
-            let before = world.delivered(CLIENT);
-            world.run(secs(5));
-            world.delivered(CLIENT) - before
+        let mut net = talking();
+        net.sides[CLIENT_SIDE].traffic.length = length;
+        let delivered_in = |net: &mut TestNetwork| {
+            let before = net.delivered(CLIENT_SIDE);
+            net.run(secs(5));
+            net.delivered(CLIENT_SIDE) - before
         };
-        world.copied_from = Some(address(HOME));
-        let undisturbed = delivered_in(&mut world);
-        world.copies = 0;
-        world.copied_from = Some(address(AWAY));
-        let disturbed = delivered_in(&mut world);
-        let World { copies, astray, .. } = world;
+        net.copied_from = Some(address(HOME));
+        let undisturbed = delivered_in(&mut net);
+        net.copies = 0;
+        net.copied_from = Some(address(AWAY));
+        let disturbed = delivered_in(&mut net);
+        let TestNetwork { copies, astray, .. } = net;
         assert!(0 < astray && astray <= 3 * copies, "{astray} bytes for {copies}");
         assert!(disturbed * 100 > undisturbed * 95, "{disturbed} of {undisturbed} datagrams");
-        let stats = world.sides[THE_SERVER].endpoint.stats(world.now);
+        let stats = net.sides[SERVER_SIDE].endpoint.stats(net.now);
         assert_eq!((stats.peer, stats.counters.moves), (Some(address(HOME)), 0));
-        // The honest client roams all the same once some of its datagrams are first.
-        world.copied_from = None;
-        world.sides[CLIENT].address = "203.0.113.77:50000".parse().expect("an address");
-        world.run(secs(1));
-        let stats = world.sides[THE_SERVER].endpoint.stats(world.now);
-        assert_eq!((stats.peer, stats.counters.moves), (Some(world.sides[CLIENT].address), 1));
+        // The honest client can still roam once some of its datagrams arrive first.
+        net.copied_from = None;
+        net.sides[CLIENT_SIDE].address = "203.0.113.77:50000".parse().expect("an address");
+        net.run(secs(1));
+        let stats = net.sides[SERVER_SIDE].endpoint.stats(net.now);
+        assert_eq!((stats.peer, stats.counters.moves), (Some(net.sides[CLIENT_SIDE].address), 1));
     }
 }
 
 #[test]
-fn ten_minutes_of_nothing_end_no_session() {
-    let mut world = talking();
-    world.faults.down = true;
-    world.run(secs(20));
-    assert!((0..2).all(|index| world.state(index) == State::Silent));
-    let before = world.sides.each_ref().map(|side| side.sent);
-    world.run(secs(580));
-    let said = [0, 1].map(|index| world.sides[index].sent - before[index]);
-    // The client tries every two seconds, the server waits for it.
-    assert!((280..=300).contains(&said[CLIENT]) && said[THE_SERVER] == 0, "{said:?}");
-    let carried = world.sides[CLIENT].traffic.next;
-    world.faults.down = false;
-    let before = [0, 1].map(|index| world.delivered(index));
-    world.run(secs(3));
+fn ten_minutes_of_silence_do_not_end_a_session() {
+    let mut net = talking();
+    net.faults.down = true;
+    net.run(secs(20));
+    assert!((0..2).all(|index| net.state(index) == State::Silent));
+    let before = net.sides.each_ref().map(|side| side.sent);
+    net.run(secs(580));
+    let counts = [0, 1].map(|index| net.sides[index].sent - before[index]);
+    // The client sends an initiation every two seconds, the server waits for it.
+    assert!((280..=300).contains(&counts[CLIENT_SIDE]) && counts[SERVER_SIDE] == 0, "{counts:?}");
+    let carried = net.sides[CLIENT_SIDE].traffic.next;
+    net.faults.down = false;
+    let before = [0, 1].map(|index| net.delivered(index));
+    net.run(secs(3));
     for (index, before) in before.into_iter().enumerate() {
-        assert_eq!(world.state(index), State::Established);
-        assert!(world.delivered(index) > before + 10, "data flow again");
+        assert_eq!(net.state(index), State::Established);
+        assert!(net.delivered(index) > before + 10, "data flow again");
     }
-    let lost = carried as usize - before[THE_SERVER];
-    assert!(lost < 1000, "{lost} were sent into nothing");
+    let lost = carried as usize - before[SERVER_SIDE];
+    assert!(lost < 1000, "{lost} were lost");
 }
 
 #[test]
-fn an_end_that_starts_again_is_met_again() {
-    for (index, patience) in [(CLIENT, secs(1)), (THE_SERVER, secs(14))] {
-        let mut world = talking();
+fn a_restarted_end_is_reconnected() {
+    for (index, patience) in [(CLIENT_SIDE, secs(1)), (SERVER_SIDE, secs(14))] {
+        let mut net = talking();
         let endpoint = match index {
-            CLIENT => {
-                Endpoint::client(world.now, key(7), Settings::default(), vec![address(SERVER)])
+            CLIENT_SIDE => {
+                Endpoint::client(net.now, key(7), Settings::default(), vec![address(SERVER)])
             }
             _ => Endpoint::server(key(7), Settings::default()),
         };
-        world.sides[index].endpoint = endpoint;
-        world.air.clear();
-        world.sides.iter_mut().for_each(|side| side.traffic.delivered.clear());
-        world.run(patience);
-        assert!((0..2).all(|index| world.state(index) == State::Established));
-        assert!((0..2).all(|index| world.delivered(index) > 10), "data flow");
-        let sessions = world.sides[1 - index].endpoint.counters().sessions;
+        net.sides[index].endpoint = endpoint;
+        net.air.clear();
+        net.sides.iter_mut().for_each(|side| side.traffic.delivered.clear());
+        net.run(patience);
+        assert!((0..2).all(|index| net.state(index) == State::Established));
+        assert!((0..2).all(|index| net.delivered(index) > 10), "data flow");
+        let sessions = net.sides[1 - index].endpoint.counters().sessions;
         assert_eq!(sessions, 2);
     }
 }
 
 #[test]
-fn what_was_recorded_is_of_no_use() {
-    let mut world = talking();
-    world.sides[CLIENT].endpoint =
-        Endpoint::client(world.now, key(7), Settings::default(), vec![address(SERVER)]);
-    world.run(secs(2));
-    world.sides.iter_mut().for_each(|side| side.traffic.length = 0);
-    world.run(secs(2));
-    // All of it has arrived once already.
-    let recorded = world.recorded.clone();
-    world.run(secs(1));
+fn recorded_datagrams_are_useless() {
+    let mut net = talking();
+    net.sides[CLIENT_SIDE].endpoint =
+        Endpoint::client(net.now, key(7), Settings::default(), vec![address(SERVER)]);
+    net.run(secs(2));
+    net.sides.iter_mut().for_each(|side| side.traffic.length = 0);
+    net.run(secs(2));
+    // All of them have already arrived once.
+    let recorded = net.recorded.clone();
+    net.run(secs(1));
     let (state, peer) =
-        (world.state(THE_SERVER), world.sides[THE_SERVER].endpoint.stats(world.now).peer);
-    let before = [0, 1].map(|index| world.delivered(index));
-    // From elsewhere, all that ever was sent, to whom it was sent to and back.
+        (net.state(SERVER_SIDE), net.sides[SERVER_SIDE].endpoint.stats(net.now).peer);
+    let before = [0, 1].map(|index| net.delivered(index));
+    // From another address, everything ever sent, to its destination and back to its source.
     for (receiver, datagram) in recorded {
         for receiver in [receiver, 1 - receiver] {
-            world.deliver(receiver, address(AWAY), datagram.clone());
+            net.deliver(receiver, address(AWAY), datagram.clone());
         }
     }
-    assert_eq!([0, 1].map(|index| world.delivered(index)), before);
-    assert!(world.sides.iter().all(|side| side.traffic.delivered.values().all(|&n| n <= 2)));
-    let stats = world.sides[THE_SERVER].endpoint.stats(world.now);
+    assert_eq!([0, 1].map(|index| net.delivered(index)), before);
+    assert!(net.sides.iter().all(|side| side.traffic.delivered.values().all(|&n| n <= 2)));
+    let stats = net.sides[SERVER_SIDE].endpoint.stats(net.now);
     assert_eq!((stats.state, stats.peer), (state, peer));
-    world.sides.iter_mut().for_each(|side| side.traffic.length = 1000);
-    world.run(secs(1));
-    assert!((0..2).all(|index| world.delivered(index) > before[index]), "data flow all the same");
+    net.sides.iter_mut().for_each(|side| side.traffic.length = 1000);
+    net.run(secs(1));
+    assert!((0..2).all(|index| net.delivered(index) > before[index]), "data still flow");
 }
 
 #[test]
-fn a_clock_that_jumps_stops_nothing() {
+fn a_clock_that_jumps_does_not_stop_a_session() {
     for jump in [Span::from_millis(300), secs(5), secs(600), secs(86_400 * 30)] {
-        let mut world = talking();
-        // Both ends slept, and what was under way is long gone.
-        world.now += jump;
-        world.run(secs(15));
-        let before = [0, 1].map(|index| world.delivered(index));
-        world.run(secs(1));
+        let mut net = talking();
+        // Both ends slept, and all datagrams in flight are long gone.
+        net.now += jump;
+        net.run(secs(15));
+        let before = [0, 1].map(|index| net.delivered(index));
+        net.run(secs(1));
         for (index, before) in before.into_iter().enumerate() {
-            assert_eq!(world.state(index), State::Established, "after {jump}");
-            assert!(world.delivered(index) > before + 10, "after {jump}");
+            assert_eq!(net.state(index), State::Established, "after {jump}");
+            assert!(net.delivered(index) > before + 10, "after {jump}");
         }
     }
 }
 
 #[test]
-fn what_no_packet_carries_is_dropped_and_counted() {
-    let mut world = talking();
+fn datagrams_that_fit_no_packet_are_dropped_and_counted() {
+    let mut net = talking();
     let largest = Settings::default().max_payload();
-    let traffic = &mut world.sides[CLIENT].traffic;
+    let traffic = &mut net.sides[CLIENT_SIDE].traffic;
     traffic.first = vec![8, largest + 1, 0, largest, 100_000];
     let next = traffic.next;
-    world.run(secs(2));
-    let Side { endpoint, traffic, .. } = &world.sides[CLIENT];
+    net.run(secs(2));
+    let Side { endpoint, traffic, .. } = &net.sides[CLIENT_SIDE];
     assert_eq!((traffic.first.len(), endpoint.counters().unsendable), (0, 3));
-    let delivered = &world.sides[THE_SERVER].traffic.delivered;
+    let delivered = &net.sides[SERVER_SIDE].traffic.delivered;
     let came = (next..next + 5).filter(|number| delivered.contains_key(number));
     assert_eq!(came.collect::<Vec<_>>(), [next + 1, next + 4], "the two that fit");
 }
 
 #[test]
-fn endless_datagrams_that_no_packet_carries_stop_nothing() {
-    let mut world = talking();
-    world.sides[CLIENT].traffic.length = Settings::default().max_payload() + 1;
-    world.run(secs(1));
+fn endless_unsendable_datagrams_do_not_stop_a_session() {
+    let mut net = talking();
+    net.sides[CLIENT_SIDE].traffic.length = Settings::default().max_payload() + 1;
+    net.run(secs(1));
     let (unsendable, before) =
-        (world.sides[CLIENT].endpoint.counters().unsendable, world.delivered(CLIENT));
+        (net.sides[CLIENT_SIDE].endpoint.counters().unsendable, net.delivered(CLIENT_SIDE));
     assert!((50..=100_000).contains(&unsendable), "{unsendable} were dropped");
-    world.run(secs(1));
-    assert!(world.delivered(CLIENT) > before + 20, "the other end's data flow");
-    world.sides[CLIENT].traffic.length = 1000;
-    let before = world.delivered(THE_SERVER);
-    world.run(secs(1));
-    assert!(world.delivered(THE_SERVER) > before + 20, "and so does what fits");
+    net.run(secs(1));
+    assert!(net.delivered(CLIENT_SIDE) > before + 20, "the other end's data flow");
+    net.sides[CLIENT_SIDE].traffic.length = 1000;
+    let before = net.delivered(SERVER_SIDE);
+    net.run(secs(1));
+    assert!(net.delivered(SERVER_SIDE) > before + 20, "and so do those that fit");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Whatever the network does, what is delivered was sent, is delivered once, and is counted; and
-    /// the session goes on.
+    /// Whatever the network does, every delivered datagram was sent, is delivered once, and is
+    /// counted; and the session continues.
     #[test]
     fn any_network_delivers_each_datagram_once_or_not_at_all(
         loss in 0.0..0.6f64,
@@ -553,21 +556,21 @@ proptest! {
         length in 8..=Settings::default().max_payload(),
     ) {
         let jitter = Span::from_millis(jitter);
-        let mut world = World::new(Faults { loss, duplication, corruption, jitter, down: false });
-        world.sides.iter_mut().for_each(|side| side.traffic.length = length);
-        world.run(secs(8));
+        let mut net = TestNetwork::new(Faults { loss, duplication, corruption, jitter, down: false });
+        net.sides.iter_mut().for_each(|side| side.traffic.length = length);
+        net.run(secs(8));
         for index in 0..2 {
-            let traffic = &world.sides[index].traffic;
-            let counters = world.sides[index].endpoint.counters();
+            let traffic = &net.sides[index].traffic;
+            let counters = net.sides[index].endpoint.counters();
             prop_assert!(traffic.delivered.values().all(|&times| times == 1));
             prop_assert_eq!(counters.delivered, traffic.delivered.len() as u64);
-            let sent = world.sides[1 - index].traffic.next;
+            let sent = net.sides[1 - index].traffic.next;
             prop_assert!(traffic.delivered.keys().all(|&number| number < sent));
             prop_assert!(counters.received >= counters.delivered);
         }
-        let end = world.now;
-        world.faults = Faults::default();
-        world.run(secs(15));
-        prop_assert!(world.sides.iter().all(|side| side.traffic.delivered_at > end));
+        let end = net.now;
+        net.faults = Faults::default();
+        net.run(secs(15));
+        prop_assert!(net.sides.iter().all(|side| side.traffic.delivered_at > end));
     }
 }

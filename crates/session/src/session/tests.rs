@@ -8,14 +8,14 @@ fn mailbox() -> Mailbox {
     Mailbox::new(Bytes::new(100_000), WhenFull::Refuse)
 }
 
-/// How often each of a hundred datagrams came, by its first byte.
+/// How often each of a hundred datagrams was delivered, by its first byte.
 fn times(traffic: &Mailbox) -> [u32; 100] {
     let mut times = [0; 100];
     traffic.delivered.iter().for_each(|payload| times[usize::from(payload[0])] += 1);
     times
 }
 
-/// Serves `sessions` until `done`; panics where that takes ten seconds.
+/// Serves `sessions` until `done`; panics after ten seconds.
 fn serve(
     sessions: &mut [Session; 2],
     traffic: &mut [Mailbox; 2],
@@ -25,7 +25,7 @@ fn serve(
     let waiter = Waiter::new(clock, Span::ZERO);
     let end = clock.now() + Span::from_secs(10);
     while !done(sessions, traffic) {
-        assert!(clock.now() < end, "it does not come about: {:?}", sessions[0].counters());
+        assert!(clock.now() < end, "timed out: {:?}", sessions[0].counters());
         for (session, traffic) in sessions.iter_mut().zip(&mut *traffic) {
             session.service(traffic);
         }
@@ -48,7 +48,7 @@ fn socket_errors_are_counted_and_do_not_end_the_session() {
         sessions.iter().all(|session| session.stats().state == State::Established)
     });
 
-    // From the last on: the first three are tried again, the others are lost.
+    // The last one is used first: the first three are retried, the others are lost.
     let errors = [
         Errno::MSGSIZE,
         Errno::PERM,
@@ -69,7 +69,7 @@ fn socket_errors_are_counted_and_do_not_end_the_session() {
         let arrived = times(&traffic[1]).iter().filter(|&&times| times == 1).count();
         errors.total() == 9 && arrived >= 94
     });
-    assert!(times(&traffic[1]).iter().all(|&times| times <= 1), "none comes twice");
+    assert!(times(&traffic[1]).iter().all(|&times| times <= 1), "none is delivered twice");
     let errors = sessions[0].injected_errors;
     let counted = [errors.full, errors.unreachable, errors.refused];
     assert_eq!((counted, errors.too_large, errors.other), ([3, 3, 1], 1, 1));
@@ -86,8 +86,8 @@ fn a_datagram_without_buffer_space_is_retried_and_then_lost() {
     client.service(&mut mailbox());
     assert_eq!((client.unsent.is_some(), client.injected_errors.full), (true, 1));
     let soon = client.next_wake().saturating_since(clock.now());
-    assert!(soon <= RETRY, "it is tried again in {soon}");
-    let (since, path) = client.unsent.expect("it is kept");
+    assert!(soon <= RETRY, "it is retried in {soon}");
+    let (since, path) = client.unsent.expect("it is kept for a retry");
     assert!(!client.send(since + RETRIED, since, path));
-    assert!(client.unsent.is_none(), "and no more");
+    assert!(client.unsent.is_none(), "it was given up");
 }

@@ -7,7 +7,7 @@ const PACKET: Bytes = Bytes::new(1288);
 const OVERHEAD: Bytes = Bytes::new(70);
 const QUANTUM: u64 = 1358;
 
-/// An IPv4 packet of `length` bytes of the flow to `port`, that ends with `number`.
+/// An IPv4 packet of `length` bytes of the flow to `port`, ending with `number`.
 fn packet(port: u16, length: usize, number: u32) -> Vec<u8> {
     let length = length.max(32);
     let mut bytes = vec![0; length];
@@ -59,7 +59,7 @@ fn flows_take_turns() {
 }
 
 #[test]
-fn the_longest_loses_its_head() {
+fn the_longest_queue_drops_its_head() {
     let most = LEAST as u32 + 6;
     let mut queues = queues(u64::from(most) * QUANTUM);
     push(&mut queues, Instant::ZERO, packet(1, 1288, 0));
@@ -88,7 +88,7 @@ fn a_smaller_forecast_drops_at_once_but_leaves_some() {
 }
 
 #[test]
-fn what_a_flow_did_is_told() {
+fn flows_are_counted() {
     let mut queues = queues(0);
     let later = Instant::ZERO + Span::from_millis(7);
     for number in 0..LEAST as u32 + 2 {
@@ -124,14 +124,14 @@ fn too_many_flows_share_a_queue_and_keep_their_order() {
         assert!(before.is_none_or(|before| before < number));
     }
     assert!(last.iter().all(|number| *number == Some(2)));
-    // Those that are idle make room.
+    // Idle flows make room.
     push(&mut queues, Instant::ZERO, packet(60_000, 100, 9));
     assert!(queues.flows().any(|state| state.flow.is_some_and(|flow| flow.to.1 == 60_000)));
     assert_eq!(queues.flows().count(), MAX_FLOWS + 1);
 }
 
 #[test]
-fn fragments_go_with_their_flow() {
+fn fragments_belong_to_their_flow() {
     let mut queues = queues(1 << 30);
     let fragment = |id: u8, place: [u8; 2], number| {
         let mut bytes = packet(if place == [0x20, 0] { 53 } else { 0 }, 200, number);
@@ -145,19 +145,19 @@ fn fragments_go_with_their_flow() {
     push(&mut queues, Instant::ZERO, fragment(2, [0, 20], 3));
     assert_eq!(queues.flows().count(), 1, "all are to port 53");
     push(&mut queues, Instant::ZERO, fragment(3, [0, 20], 4));
-    assert_eq!(queues.flows().count(), 2, "its first has not come");
-    // However many are begun, no more are remembered than a few.
+    assert_eq!(queues.flows().count(), 2, "its first fragment has not arrived");
+    // Only a few unfinished packets are remembered.
     for id in 0..200 {
         push(&mut queues, Instant::ZERO, fragment(id, [0x20, 0], 5));
     }
     assert_eq!(queues.flows().count(), 2);
 }
 
-/// Flow 1 always has packets waiting; of flow 2 a packet comes after every fourth that is sent. Once two
-/// come after each, which is more than half, flow 2 lives on what it has saved, but not for ever; a flow
-/// that is new has saved nothing.
+/// Flow 1 is always backlogged; a packet of flow 2 arrives after every fourth that is sent. Once two
+/// arrive after each, more than half, flow 2 uses its savings until they are spent; a new flow has no
+/// savings.
 #[test]
-fn who_takes_less_than_its_share_saves_turns() {
+fn a_flow_below_its_share_saves_turns() {
     let mut queues = queues(1 << 30);
     let mut sent = [0u64; 4];
     let mut go = |queues: &mut FlowQueues, port: u16, arrivals: &dyn Fn(u32) -> u32, count: u32| {
@@ -180,8 +180,7 @@ fn who_takes_less_than_its_share_saves_turns() {
     assert!(first.abs_diff(second) <= 1 && second.abs_diff(third) <= 1);
 }
 
-/// What is done with the queues: so many bytes of a flow come, some packets are taken, or something
-/// else is forecast.
+/// An operation on the queues: bytes of a flow arrive, packets are pulled, or the forecast changes.
 #[derive(Clone, Debug)]
 enum Step {
     Push(u16, usize),
@@ -199,10 +198,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// What comes is sent, dropped or waits; none overtakes another of its flow; no more waits than
-    /// may.
+    /// Every packet that arrives is sent, dropped or queued; none overtakes another of its flow; the
+    /// queues never exceed their limit.
     #[test]
-    fn nothing_is_lost_uncounted(steps in steps()) {
+    fn every_loss_is_counted(steps in steps()) {
         let mut queues = FlowQueues::new(PACKET, OVERHEAD);
         let (mut came, mut last) = (Tally::default(), [None; 8]);
         for step in steps {
@@ -229,8 +228,7 @@ proptest! {
         }
     }
 
-    /// Two flows that always have packets waiting send as much as each other on the link, whatever
-    /// the sizes of their packets.
+    /// Two backlogged flows send equally many bytes on the link, whatever the sizes of their packets.
     #[test]
     fn backlogged_flows_get_the_same(sizes in [32usize..=1288, 32usize..=1288], pulls in 1usize..300) {
         let mut queues = queues(1 << 30);
@@ -247,8 +245,8 @@ proptest! {
         }
     }
 
-    /// A packet of a flow that has none waiting is sent before any other flow has sent more than a
-    /// quantum and what it was owed, which is less than a packet.
+    /// A packet of a flow without backlog is sent before any other flow has sent more than a quantum and
+    /// its remaining credit, which is less than a packet.
     #[test]
     fn a_sparse_flow_waits_a_turn_of_each_other(
         sizes in prop::collection::vec(32usize..=1288, 1..20),
@@ -279,7 +277,7 @@ proptest! {
 }
 
 #[test]
-fn flows_of_both_versions_have_their_own() {
+fn both_ip_versions_have_flows() {
     let mut queues = queues(1 << 30);
     push(&mut queues, Instant::ZERO, packet(1, 100, 0));
     let mut six = vec![0; 40];

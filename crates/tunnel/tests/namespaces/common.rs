@@ -1,4 +1,4 @@
-//! Networks for tests: a client, a server, and a host beyond it, connected by pairs of devices.
+//! Networks for tests: a client, a server, and a host behind it, connected by veth pairs.
 
 use exm_datagram::Key;
 use exm_endpoint::PortRange;
@@ -14,16 +14,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Where the server listens.
+/// The server's address.
 pub(crate) const SERVER: &str = "10.9.0.1:60001";
 
-/// Whether it can be tested here.
+/// Whether the tests can run here.
 #[track_caller]
 pub(crate) fn possible() -> bool {
     exm_testing::can_make_networks(&["ip", "nft", "ping"])
 }
 
-/// What a command in a network prints.
+/// Runs a shell command in a network and returns its output.
 pub(crate) fn shell(network: &Namespace, script: &str) -> String {
     let output = network.run(|| {
         let mut command = Command::new("sh");
@@ -35,7 +35,7 @@ pub(crate) fn shell(network: &Namespace, script: &str) -> String {
     text(&output.stdout)
 }
 
-/// A client with two devices to a server, which has another to a host beyond.
+/// A client with two links to a server, which has another link to a host behind it.
 pub(crate) struct Networks {
     pub(crate) client: Namespace,
     pub(crate) server: Namespace,
@@ -89,10 +89,10 @@ impl Networks {
     }
 }
 
-/// How long something may take that should happen soon.
+/// The limit for anything that should happen soon.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether `condition`, which should take a while to evaluate, becomes true soon.
+/// Whether `condition`, whose evaluation should take a while, becomes true soon.
 pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     let clock = Clock::start();
     let end = clock.now() + Span::from_nanos(PATIENCE.as_nanos() as u64);
@@ -108,43 +108,43 @@ pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
 pub(crate) struct End<T> {
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<io::Result<()>>>,
-    told: Receiver<T>,
+    reports: Receiver<T>,
 }
 
 impl<T> End<T> {
     /// Its next report.
-    pub(crate) fn told(&self) -> T {
-        self.told.recv_timeout(PATIENCE).expect("a report")
+    pub(crate) fn report(&self) -> T {
+        self.reports.recv_timeout(PATIENCE).expect("a report")
     }
 
     /// Its newest report.
     pub(crate) fn newest(&self) -> T {
-        let next = self.told();
-        self.told.try_iter().last().unwrap_or(next)
+        let next = self.report();
+        self.reports.try_iter().last().unwrap_or(next)
     }
 
     /// Waits for a report that meets `condition`.
     pub(crate) fn wait_until(&self, condition: impl Fn(&T) -> bool) {
-        assert!(eventually(|| condition(&self.told())), "no such report");
+        assert!(eventually(|| condition(&self.report())), "no such report");
     }
 
     /// Waits until it fails, and returns the error.
     pub(crate) fn failed(&mut self) -> io::Error {
         // The channel is closed at the end of the thread.
         let ended = eventually(|| {
-            matches!(self.told.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected))
+            matches!(self.reports.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected))
         });
         assert!(ended, "it continues");
         let ended = self.thread.take().map(|thread| thread.join().expect("it does not panic"));
         ended.expect("it ran").expect_err("it fails")
     }
 
-    /// Waits as long as it runs.
+    /// Waits until it has ended.
     pub(crate) fn end_of_time(mut self) -> io::Result<()> {
         self.thread.take().expect("it runs").join().expect("it does not panic")
     }
 
-    /// Ends it; how it went.
+    /// Ends it, and returns its result.
     pub(crate) fn end(mut self) -> io::Result<()> {
         self.stop = None;
         self.thread.take().expect("it runs").join().expect("it does not panic")
@@ -160,15 +160,16 @@ impl<T> Drop for End<T> {
     }
 }
 
-/// Runs what `open` opens in `network`, and has `tell` report about it every few milliseconds.
+/// Runs the application that `open` creates in `network`; `report` sends reports about it every few
+/// milliseconds.
 fn run<E: Application, T: Send + 'static>(
     network: &Namespace,
     open: impl FnOnce() -> io::Result<(Session, E)> + Send + 'static,
-    tell: impl Fn(&Session, &E, &Sender<T>) + Send + 'static,
+    report: impl Fn(&Session, &E, &Sender<T>) + Send + 'static,
 ) -> End<T> {
     let (ours, theirs) = UnixStream::pair().expect("a pair of streams");
     theirs.set_nonblocking(true).expect("it can be set");
-    let (sender, told) = channel();
+    let (sender, reports) = channel();
     let here = network.path();
     let thread = thread::spawn(move || {
         Namespace::at(&here)?.enter()?;
@@ -176,9 +177,9 @@ fn run<E: Application, T: Send + 'static>(
         let clock = session.clock();
         let mut stop = &theirs;
         let monitor = |session: &Session, application: &E, _| {
-            tell(session, application, &sender);
+            report(session, application, &sender);
             match stop.read_exact(&mut [0; 1]) {
-                // The other end is closed, and nothing ever comes.
+                // The other end was closed: nothing ever arrives.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => LoopControl::Stop,
                 Ok(()) => LoopControl::Stop,
                 Err(_) => LoopControl::WakeAt(clock.now() + Span::from_millis(10)),
@@ -186,7 +187,7 @@ fn run<E: Application, T: Send + 'static>(
         };
         drive(&mut session, &mut application, theirs.as_fd(), monitor)
     });
-    End { stop: Some(ours), thread: Some(thread), told }
+    End { stop: Some(ours), thread: Some(thread), reports }
 }
 
 pub(crate) fn key() -> Key {
@@ -202,9 +203,9 @@ pub(crate) fn server(network: &Namespace, plan: ServerPlan, settings: Settings) 
         let server = Server::new(&session, &plan)?;
         Ok((session, server))
     };
-    let told = std::cell::Cell::new(false);
+    let reported = std::cell::Cell::new(false);
     run(network, open, move |_, server: &Server, sender| {
-        if !told.replace(true) {
+        if !reported.replace(true) {
             let _ = sender.send(server.pipe().device_name().to_owned());
         }
     })

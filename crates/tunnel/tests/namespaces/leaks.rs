@@ -1,4 +1,4 @@
-//! Nothing goes past a tunnel that should go through it, and nothing comes through that should not.
+//! No traffic bypasses a tunnel that should carry it, and none comes through that should not.
 
 use crate::common::{End, Networks, View, client, eventually, possible, server, shell};
 use exm_os::{KillSwitch, Namespace};
@@ -9,7 +9,7 @@ use std::io;
 const HOST4: &str = "203.0.113.2";
 const HOST6: &str = "2001:db8:1::2";
 
-/// The client's own way to the world, past the tunnel, with a count of what goes there.
+/// The client's own IPv6 access, outside the tunnel, with a counter of its packets.
 fn watch(networks: &Networks) {
     shell(
         &networks.client,
@@ -22,7 +22,7 @@ fn watch(networks: &Networks) {
     shell(&networks.server, "ip address add 2001:db8:2::1/64 dev w0 nodad");
 }
 
-/// How many packets went past the tunnel.
+/// How many packets went outside the tunnel.
 fn leaked(networks: &Networks) -> u64 {
     let counters = "nft list table inet seen | sed -n 's/.*counter packets \\([0-9]*\\).*/\\1/p'";
     shell(&networks.client, counters)
@@ -31,15 +31,15 @@ fn leaked(networks: &Networks) -> u64 {
         .sum()
 }
 
-/// What ping says, and whether there was an answer.
+/// Whether a ping succeeded, and its output.
 fn ping(from: &Namespace, to: &str) -> (bool, String) {
-    let said = shell(from, &format!("ping -n -c 1 -W 2 {to} 2>&1 || echo no answer"));
-    (!said.contains("no answer"), said)
+    let output = shell(from, &format!("ping -n -c 1 -W 2 {to} 2>&1 || echo no answer"));
+    (!output.contains("no answer"), output)
 }
 
-fn answers(from: &Namespace, to: &str) {
-    let (answered, said) = ping(from, to);
-    assert!(answered, "{said}");
+fn assert_replies(from: &Namespace, to: &str) {
+    let (replied, output) = ping(from, to);
+    assert!(replied, "{output}");
 }
 
 fn wide() -> Settings {
@@ -52,7 +52,7 @@ fn narrow() -> Settings {
 
 /// Waits until the client carries IPv6, or does not.
 fn wait_for_six(client: &End<View>, has_ipv6: bool) {
-    while client.told().has_ipv6 != has_ipv6 {}
+    while client.report().has_ipv6 != has_ipv6 {}
 }
 
 #[test]
@@ -64,30 +64,30 @@ fn ipv6_is_unreachable_while_the_tunnel_is_too_narrow_for_it() {
     watch(&networks);
     ping(&networks.client, HOST6);
     let before = leaked(&networks);
-    assert!(before > 0, "the way past the tunnel is counted");
+    assert!(before > 0, "packets outside the tunnel are counted");
     let ends = [wide(), narrow(), wide()];
     let mut client_end = None;
     for settings in ends {
         let server = server(&networks.server, ServerPlan::default(), settings);
-        server.told();
+        server.report();
         let client = client_end
             .take()
             .unwrap_or_else(|| client(&networks.client, ClientPlan::default(), wide()));
         let has_ipv6 = settings.max_payload() == wide().max_payload();
         wait_for_six(&client, has_ipv6);
-        answers(&networks.client, HOST4);
-        let (answered, said) = ping(&networks.client, HOST6);
-        assert_eq!(answered, has_ipv6, "{said}");
-        assert!(has_ipv6 || said.contains("No route"), "its sender is told: {said}");
+        assert_replies(&networks.client, HOST4);
+        let (replied, output) = ping(&networks.client, HOST6);
+        assert_eq!(replied, has_ipv6, "{output}");
+        assert!(has_ipv6 || output.contains("No route"), "the sender is notified: {output}");
         assert_eq!(leaked(&networks), before);
         client_end = Some(client);
     }
     drop(client_end);
     ping(&networks.client, HOST6);
-    assert!(leaked(&networks) > before, "the routes are as before");
+    assert!(leaked(&networks) > before, "the routes are restored");
 }
 
-/// The server's device loses its IPv6 settings while a narrow client is there.
+/// The server's device loses its IPv6 settings while a client with a small MTU is connected.
 #[test]
 fn a_server_carries_ipv6_again_after_a_narrow_client() {
     if !possible() {
@@ -95,15 +95,15 @@ fn a_server_carries_ipv6_again_after_a_narrow_client() {
     }
     let networks = Networks::new();
     let server = server(&networks.server, ServerPlan::default(), wide());
-    server.told();
+    server.report();
     for settings in [narrow(), wide()] {
         let client = client(&networks.client, ClientPlan::default(), settings);
         wait_for_six(&client, settings.max_payload() == wide().max_payload());
-        answers(&networks.client, HOST4);
+        assert_replies(&networks.client, HOST4);
     }
     let client = client(&networks.client, ClientPlan::default(), wide());
     wait_for_six(&client, true);
-    answers(&networks.client, HOST6);
+    assert_replies(&networks.client, HOST6);
 }
 
 #[test]
@@ -114,41 +114,41 @@ fn a_kill_switch_blocks_until_it_is_lifted() {
     let networks = Networks::new();
     watch(&networks);
     let server = server(&networks.server, ServerPlan::default(), wide());
-    server.told();
+    server.report();
     let plan = || ClientPlan { kill_switch: true, ..ClientPlan::default() };
     let blocked = || {
         for host in [HOST4, HOST6] {
             // The kernel limits the rate of ICMP errors, so not every packet gets one.
             let is_rejected = eventually(|| {
-                let (answered, said) = ping(&networks.client, host);
-                assert!(!answered, "{said}");
-                said.contains("not permitted") || said.contains("prohibited")
+                let (replied, output) = ping(&networks.client, host);
+                assert!(!replied, "{output}");
+                output.contains("not permitted") || output.contains("prohibited")
             });
             assert!(is_rejected, "{host} is blocked without an error");
         }
         assert_eq!(leaked(&networks), 0);
     };
     let first = client(&networks.client, plan(), wide());
-    first.told();
+    first.report();
     for host in [HOST4, HOST6] {
-        answers(&networks.client, host);
+        assert_replies(&networks.client, host);
     }
-    // A local network is blocked as well, but whoever connects to the client is answered.
+    // A local network is blocked as well, but connections to the client get replies.
     assert!(!ping(&networks.client, "10.1.0.1").0);
-    answers(&networks.server, "10.1.0.2");
+    assert_replies(&networks.server, "10.1.0.2");
     drop(first);
     blocked();
-    answers(&networks.server, "10.1.0.2");
-    // Another tunnel takes it over, though it was not asked to.
+    assert_replies(&networks.server, "10.1.0.2");
+    // Another tunnel takes it over although its plan does not ask for it.
     let second = client(&networks.client, ClientPlan::default(), wide());
-    second.told();
-    answers(&networks.client, HOST6);
+    second.report();
+    assert_replies(&networks.client, HOST6);
     let mut third = client(&networks.client, plan(), wide());
     assert!(third.failed().to_string().contains("another tunnel"));
     drop(second);
     blocked();
     let lifted = networks.client.run(|| {
-        KillSwitch::adopt()?.expect("nobody has it").lift()?;
+        KillSwitch::adopt()?.expect("it is unused").lift()?;
         io::Result::Ok(())
     });
     lifted.expect("it can be lifted");
@@ -191,11 +191,11 @@ fn a_server_forwards_to_its_uplink_and_replies_back() {
     let client_ip = "ip -4 -o addr show dev exm0 | sed 's/.*inet \\([0-9.]*\\).*/\\1/'";
     for machine_forwards in [false, true] {
         let server = server(&networks.server, ServerPlan::default(), wide());
-        server.told();
+        server.report();
         let client = client(&networks.client, ClientPlan::default(), wide());
-        client.told();
-        answers(&networks.client, HOST4);
-        // Neither into the client, nor by the server into its other networks.
+        client.report();
+        assert_replies(&networks.client, HOST4);
+        // Neither into the client nor, through the server, into its other networks.
         let own = shell(&networks.client, client_ip);
         assert!(!ping(&networks.host, own.trim()).0);
         if machine_forwards {
@@ -206,36 +206,36 @@ fn a_server_forwards_to_its_uplink_and_replies_back() {
         drop((client, server));
         shell(&networks.server, "echo 1 > /proc/sys/net/ipv4/ip_forward");
     }
-    // Where the machine forwards anyway, the client does not get there either, unless it may.
+    // Where the machine forwards anyway, the client is still blocked, unless it is allowed.
     for allowed in [Vec::new(), vec!["10.5.0.0/24".parse().expect("a range")]] {
         let may = !allowed.is_empty();
         let plan = ServerPlan { allowed, ..ServerPlan::default() };
         let server = server(&networks.server, plan, wide());
-        server.told();
+        server.report();
         let client = client(&networks.client, ClientPlan::default(), wide());
-        client.told();
+        client.report();
         assert_eq!(ping(&networks.client, "10.5.0.2").0, may);
     }
     let plan = ServerPlan { is_private: true, ..ServerPlan::default() };
     let server = server(&networks.server, plan, wide());
-    server.told();
+    server.report();
     let client = client(&networks.client, ClientPlan::default(), wide());
-    client.told();
+    client.report();
     assert!(!ping(&networks.client, HOST4).0, "the client reaches the server's machine alone");
-    answers(&networks.client, "203.0.113.1");
+    assert_replies(&networks.client, "203.0.113.1");
 }
 
 #[test]
-fn a_client_accepts_what_its_routes_lead_to() {
+fn a_client_accepts_packets_from_its_routes_only() {
     if !possible() {
         return;
     }
     let networks = Networks::new();
     let server = server(&networks.server, ServerPlan::default(), wide());
-    server.told();
+    server.report();
     let routes = vec!["203.0.113.0/24".parse().expect("a range")];
     let client = client(&networks.client, ClientPlan { routes, ..ClientPlan::default() }, wide());
-    client.told();
+    client.report();
     shell(
         &networks.client,
         "nft add table ip seen
@@ -246,8 +246,8 @@ fn a_client_accepts_what_its_routes_lead_to() {
     let own = "ip -4 -o addr show dev exm0 | sed 's/.*inet \\([0-9.]*\\).*/\\1/'";
     let own = shell(&networks.client, own);
     let own = own.trim();
-    answers(&networks.server, own);
-    answers(&networks.server, &format!("-I 203.0.113.1 {own}"));
+    assert_replies(&networks.server, own);
+    assert_replies(&networks.server, &format!("-I 203.0.113.1 {own}"));
     assert!(!ping(&networks.server, &format!("-I 10.9.0.1 {own}")).0);
     let seen = shell(&networks.client, "nft list table ip seen");
     let of = |ip: &str| seen.lines().find(|line| line.contains(ip)).unwrap_or_default().to_owned();

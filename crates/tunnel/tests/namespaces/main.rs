@@ -1,4 +1,4 @@
-//! Tunnels between networks of their own. Skipped, saying so, where this process may not make any.
+//! Tunnels between network namespaces. Skipped if this process may not create any.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -17,14 +17,14 @@ use std::time::Duration;
 const HOST4: &str = "203.0.113.2:7";
 const HOST6: &str = "[2001:db8:1::2]:7";
 
-/// Answers what is sent to port 7 by TCP and UDP, and says where it came from first.
+/// An echo server on port 7 for TCP and UDP, which first sends the client's address.
 fn echo(host: &Namespace) {
     let (tcp, udp) = host
         .run(|| {
             let any = "[::]:7";
             io::Result::Ok((TcpListener::bind(any)?, UdpSocket::bind(any)?))
         })
-        .expect("nobody else is there");
+        .expect("the port is free");
     thread::spawn(move || {
         for stream in tcp.incoming() {
             let Ok(mut stream) = stream else { return };
@@ -52,7 +52,7 @@ fn connect(network: &Namespace, to: &str) -> TcpStream {
     stream
 }
 
-/// From which address the host sees one who connects.
+/// The source address that the host sees.
 fn seen_from(stream: &mut TcpStream) -> IpAddr {
     let mut line = Vec::new();
     let mut byte = [0];
@@ -69,7 +69,7 @@ fn echoes(stream: &mut TcpStream, length: usize) {
         scope.spawn(|| writer.write_all(&sent).expect("it is taken"));
         let mut got = vec![0; length];
         stream.read_exact(&mut got).expect("it comes back");
-        assert!(got == sent, "it comes back as it was");
+        assert!(got == sent, "it comes back unchanged");
     });
 }
 
@@ -80,7 +80,7 @@ fn echoes_datagram(network: &Namespace, to: &str, length: usize) {
     socket.set_read_timeout(Some(Duration::from_secs(1))).expect("it can be set");
     let sent = vec![5; length];
     let mut got = vec![0; 65_536];
-    // What the host sends is at first too large for the tunnel; it is told so, and then cuts it.
+    // The host's first packets exceed the tunnel's MTU; it gets an ICMP error, and then fragments.
     let came_back = (0..3).any(|_| {
         socket.send_to(&sent, to).expect("it is taken");
         socket.recv_from(&mut got).is_ok_and(|(got_length, _)| got_length == length)
@@ -89,16 +89,16 @@ fn echoes_datagram(network: &Namespace, to: &str, length: usize) {
 }
 
 #[test]
-fn all_traffic_goes_through_and_leaves_as_the_servers() {
+fn all_traffic_is_carried_with_the_servers_address() {
     if !possible() {
         return;
     }
     let networks = Networks::new();
     let before = [&networks.client, &networks.server].map(all_of);
     let server = server(&networks.server, ServerPlan::default(), Settings::default());
-    server.told();
+    server.report();
     let client = client(&networks.client, ClientPlan::default(), Settings::default());
-    let view = client.told();
+    let view = client.report();
     assert!(view.has_ipv6 && usize::from(view.mtu) == Settings::default().max_payload());
     echo(&networks.host);
     for (host, own) in [(HOST4, "203.0.113.1"), (HOST6, "2001:db8:1::1")] {
@@ -109,17 +109,17 @@ fn all_traffic_goes_through_and_leaves_as_the_servers() {
             echoes_datagram(&networks.client, host, length);
         }
     }
-    // Whoever wants to know how large packets may be is told.
+    // Path MTU discovery works.
     let ping = shell(&networks.client, "ping -M do -s 1400 -c 1 -W 1 203.0.113.2 2>&1 || true");
     assert!(ping.contains(&view.mtu.to_string()), "{ping}");
     shell(&networks.client, "ping -c 1 -W 5 203.0.113.2");
-    client.end().expect("it ends as it was told");
-    server.end().expect("it ends as it was told");
+    client.end().expect("it ends without an error");
+    server.end().expect("it ends without an error");
     let after = [&networks.client, &networks.server].map(all_of);
     assert_eq!(before, after);
 }
 
-/// All that a tunnel might change in a network.
+/// Everything that a tunnel might change in a network.
 fn all_of(network: &Namespace) -> String {
     shell(
         network,
@@ -140,11 +140,11 @@ fn a_client_that_moves_keeps_its_connections() {
     }
     let networks = Networks::new();
     let server = server(&networks.server, ServerPlan::default(), Settings::default());
-    server.told();
-    // Even where the kernel is strict about the way packets come.
+    server.report();
+    // Also with strict reverse path filtering.
     shell(&networks.client, "echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter");
     let client = client(&networks.client, ClientPlan::default(), Settings::default());
-    client.told();
+    client.report();
     echo(&networks.host);
     let mut stream = connect(&networks.client, HOST4);
     seen_from(&mut stream);
@@ -154,7 +154,7 @@ fn a_client_that_moves_keeps_its_connections() {
     shell(&networks.client, "ip link set w0 down");
     echoes(&mut stream, 50_000);
     assert_eq!(rp_filter(), "0\n2\n");
-    // Without any route for a while: what is sent meanwhile arrives once there is one again.
+    // Without any route for a while: data sent meanwhile arrives once there is one again.
     shell(&networks.client, "ip link set w1 down");
     thread::scope(|scope| {
         let before = client.newest().unreachable;
@@ -177,11 +177,11 @@ fn some_traffic_goes_through_a_narrow_tunnel_of_given_addresses() {
     let plan = ServerPlan { network, is_private: true, ..ServerPlan::default() };
     let narrow = Settings::new(exm_sprout::Settings::default(), 700).expect("large enough");
     let server = server(&networks.server, plan, Settings::default());
-    server.told();
+    server.report();
     let routes = vec![net("203.0.113.1/32")];
     let plan = ClientPlan { routes, device: "exmtest".to_owned(), ..ClientPlan::default() };
     let client = client(&networks.client, plan, narrow);
-    let view = client.told();
+    let view = client.report();
     assert_eq!((usize::from(view.mtu), view.has_ipv6), (narrow.max_payload(), false));
     assert_eq!(view.device, "exmtest");
     echo(&networks.server);
@@ -191,7 +191,7 @@ fn some_traffic_goes_through_a_narrow_tunnel_of_given_addresses() {
         echoes(&mut stream, 20_000);
         echoes_datagram(&networks.client, to, 2000);
     }
-    // The server passes nothing on.
+    // The server forwards nothing.
     let beyond = HOST4.parse().expect("an address");
     let refused = networks
         .client
@@ -201,7 +201,7 @@ fn some_traffic_goes_through_a_narrow_tunnel_of_given_addresses() {
 }
 
 #[test]
-fn what_both_ends_have_already_is_told() {
+fn addresses_in_use_are_reported() {
     if !possible() {
         return;
     }
@@ -210,11 +210,11 @@ fn what_both_ends_have_already_is_told() {
     let plan = ServerPlan { network, is_private: true, ..ServerPlan::default() };
     shell(&networks.server, "ip address del 10.2.0.1/24 dev w1");
     let server = server(&networks.server, plan, Settings::default());
-    server.told();
+    server.report();
     let mut client = client(&networks.client, ClientPlan::default(), Settings::default());
     let error = client.failed().to_string();
     assert!(
-        error.contains("the address 10.2.0.2 already, which is of the network 10.2.0.0/24"),
+        error.contains("already has the address 10.2.0.2 of the network 10.2.0.0/24"),
         "{error}"
     );
 }
@@ -223,14 +223,14 @@ const MARK: &str = "EXM_TEST_TUNNEL";
 const RESOLV_CONF: &str = "EXM_TEST_RESOLV_CONF";
 
 /// An end in the network that this process was started in, until it is killed; run by the test below
-/// in a process of its own.
+/// in a separate process.
 #[test]
 fn run_an_end_until_it_is_killed() {
     let Some(which) = std::env::var_os(MARK) else { return };
     let network = Namespace::current().expect("there is one");
     if which == "server" {
         let server = server(&network, ServerPlan::default(), Settings::default());
-        server.told();
+        server.report();
         eprintln!("ready");
         let _ = server.end_of_time();
     } else {
@@ -238,7 +238,7 @@ fn run_an_end_until_it_is_killed() {
         let dns = vec![IpAddr::from([9, 9, 9, 9])];
         let plan = ClientPlan { dns, resolv_conf, ..ClientPlan::default() };
         let client = client(&network, plan, Settings::default());
-        client.told();
+        client.report();
         eprintln!("ready");
         let _ = client.end_of_time();
     }
@@ -257,7 +257,7 @@ fn wait_until_ready(child: &mut Child) {
     assert!(lines.map_while(Result::ok).any(|line| line == "ready"), "it sets up");
 }
 
-/// Killed at any moment, neither end leaves anything.
+/// Killed at any moment, neither end leaves anything behind.
 #[test]
 fn nothing_is_left_of_a_tunnel_that_is_killed() {
     if !possible() {
@@ -274,7 +274,7 @@ fn nothing_is_left_of_a_tunnel_that_is_killed() {
         let restored = eventually(|| seen() == before);
         assert!(restored, "killed {what}: {:#?} instead of {before:#?}", seen());
     };
-    // The only sleeps: they choose the moment of the kill, and no outcome depends on them.
+    // The only sleeps: they vary the moment of the kill; the outcome must not depend on it.
     for after_ms in [0, 3, 6, 10, 15, 20, 30, 50] {
         let mut server = start(&networks.server, "server", &file);
         thread::sleep(Duration::from_millis(after_ms));

@@ -56,7 +56,7 @@ fn open(device: &str) -> Result<Port, Failure> {
         return Err(failure.with_tip(format!("set it up first: ip link set {device} up")));
     }
     let opened = PacketSocket::open(index, WAITING).map_err(|error| {
-        let failure = Failure::new(format!("the packets of {device} cannot be had: {error}"));
+        let failure = Failure::new(format!("cannot capture the packets of {device}: {error}"));
         if error.kind() == io::ErrorKind::PermissionDenied {
             failure.with_tip("run it as root, or give it the capability: setcap cap_net_raw=ep")
         } else {
@@ -66,7 +66,7 @@ fn open(device: &str) -> Result<Port, Failure> {
     Ok(Port::Device(opened?))
 }
 
-/// Waits for the end.
+/// Waits until it is interrupted.
 fn wait(
     args: &Args,
     link: &RunningLink,

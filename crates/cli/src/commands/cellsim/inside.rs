@@ -41,7 +41,7 @@ impl Inside {
 }
 
 /// The environment variable that makes the prompt of `shell` show that it is inside, and its value. A shell's
-/// start files may set another prompt; bash is told to change the one that results.
+/// start files may set another prompt; for bash the final one is changed.
 fn prompt(shell: &OsStr) -> Option<(&'static str, &'static str)> {
     match Path::new(shell).file_name()?.to_str()? {
         "bash" => Some(("PROMPT_COMMAND", r#"unset PROMPT_COMMAND; PS1="[cellsim] $PS1""#)),
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prompts_tell_that_they_are_inside() {
+    fn prompts_show_that_they_are_inside() {
         for shell in ["/bin/bash", "bash", "/usr/bin/zsh", "/bin/sh", "dash"] {
             assert!(prompt(OsStr::new(shell)).unwrap().1.contains("[cellsim] "), "{shell}");
         }

@@ -1,4 +1,4 @@
-//! What the link is like, from options. Rates, traces, queues and buffers are written as in scenarios.
+//! The link, as described by options. Rates, traces, queues and buffers are written as in scenarios.
 
 use crate::complete;
 use crate::options;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Link")]
 pub(crate) struct LinkFlags {
-    /// From COMMAND to the world: a rate such as 10Mbps, a trace's file, or a synthetic link's name
+    /// From COMMAND to the outside: a rate such as 10Mbps, a trace's file, or a synthetic link's name
     ///
     /// A trace has a line for each opportunity to deliver 1500 bytes, its time in milliseconds with
     /// up to six decimals, and is repeated. `exm trace generate --help` names the synthetic links.
@@ -31,45 +31,45 @@ pub(crate) struct LinkFlags {
     #[arg(long, value_name = "QUEUE", default_value = "drop-tail", value_parser = queues)]
     #[arg(add = complete::queue_pairs())]
     queue: Pair<QueueKind>,
-    /// How much may wait in the queue: 1000 packets, 250 kB, 5 BDP (of the rate and both delays) or
+    /// The limit of the queue: 1000 packets, 250 kB, 5 BDP (of the rate and both delays) or
     /// unlimited
     #[arg(long, value_name = "SIZE", default_value = "unlimited")]
     buffer: Pair<String>,
-    /// The probability that a packet is lost as it comes to the queue
+    /// The probability that a packet is lost when it arrives at the queue
     #[arg(long, value_name = "PROBABILITY", default_value = "0")]
     loss: Pair<Probability>,
-    /// Lose this part of the packets in bursts, besides those of --loss
+    /// Lose this fraction of packets in bursts, in addition to --loss
     #[arg(long, value_name = "PROBABILITY", default_value = "0")]
     burst_loss: Pair<Probability>,
-    /// How many packets a burst loses on average
+    /// The mean number of packets lost in a burst
     #[arg(long, value_name = "N", default_value = "5", requires = "burst_loss")]
     burst_length: Pair<f64>,
-    /// The probability that a packet is held back, so that others overtake it
+    /// The probability that a packet is delayed, so that others overtake it
     #[arg(long, value_name = "PROBABILITY", default_value = "0")]
     reorder: Pair<Probability>,
-    /// For how much longer a packet that is held back travels
+    /// The additional delay of such packets
     #[arg(long, value_name = "DURATION", default_value = "10ms", requires = "reorder")]
     reorder_delay: Pair<Span>,
     /// The random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Leave this much out of the summary, from the start
+    /// Exclude this much time at the start from the summary
     #[arg(long, value_name = "DURATION", default_value = "0s", help_heading = "Output")]
     warm_up: Span,
     /// Busy-wait up to this long before a packet is due (more precise, more CPU)
     #[arg(long, value_name = "DURATION", help_heading = "Precision")]
     #[arg(default_value_t = Timing::default().spin)]
     spin: Span,
-    /// Wait so long at least from one release of packets to the next
+    /// The least time between two releases of packets
     #[arg(long, value_name = "DURATION", help_heading = "Precision")]
     #[arg(default_value_t = Timing::default().gather)]
     gather: Span,
-    /// Do not run at real-time priority (SCHED_FIFO), and let processors sleep: less precise
+    /// Do not use real-time priority (SCHED_FIFO), and let processors enter idle states (less precise)
     #[arg(long, help_heading = "Precision")]
     no_realtime: bool,
 }
 
-/// A value for both ways, or one for up and one for down.
+/// A value for both directions, or one for up and one for down.
 #[derive(Clone, Debug)]
 struct Pair<T> {
     up: T,
@@ -87,7 +87,7 @@ impl<T: FromStr + Clone> FromStr for Pair<T> {
     }
 }
 
-/// The queues of both ways, or of each. Parameters have commas between them, too.
+/// The queues of both directions, or of each. Their parameters are separated by commas, too.
 fn queues(text: &str) -> Result<Pair<QueueKind>, GrammarError> {
     let begins_queue = |part: &str| {
         let first = part.split_whitespace().next().unwrap_or_default();
@@ -116,21 +116,21 @@ struct OneWay<'a> {
 }
 
 impl LinkFlags {
-    /// The link, and what each direction is like, for people.
+    /// The link, and a description of each direction.
     pub(crate) fn setup(&self) -> Result<(Setup, [String; 2]), Failure> {
         let (up, down) = (self.one_way(true), self.one_way(false));
         let memory = Bytes::new(1 << 30);
         let (seed, warm_up) = (self.seed, self.warm_up);
         let timing = Timing { spin: self.spin, gather: self.gather, urgent: !self.no_realtime };
         let (up_delay, down_delay) = (up.propagation()?, down.propagation()?);
-        // What a packet and its acknowledgement travel at most: buffers in BDP are sized by it.
+        // The longest round-trip propagation delay, by which buffers in BDP are sized.
         let rtt = up_delay.longest() + down_delay.longest();
         let (up_path, down_path) = (up.path(up_delay, rtt)?, down.path(down_delay, rtt)?);
         let setup = Setup { up: up_path, down: down_path, seed, timing, warm_up, memory };
         Ok((setup, [up.described(), down.described()]))
     }
 
-    /// The files that may be read: what is no name or number is one.
+    /// The files that may be read: values that are neither names nor numbers.
     pub(super) fn inputs(&self) -> impl Iterator<Item = &Path> {
         [&self.up, &self.down, &self.delay.up, &self.delay.down].into_iter().map(Path::new)
     }
@@ -153,8 +153,8 @@ impl LinkFlags {
 }
 
 impl OneWay<'_> {
-    /// The path of this direction, on which packets travel as `propagation` says; with the other
-    /// direction that is `rtt` at most.
+    /// The path of this direction with the delay `propagation`; `rtt` is the longest round-trip
+    /// propagation delay.
     fn path(&self, propagation: Propagation, rtt: Span) -> Result<PathSpec, Failure> {
         let service = self.service()?;
         let limit = self.limit(&service, rtt)?;
@@ -174,7 +174,7 @@ impl OneWay<'_> {
     fn propagation(&self) -> Result<Propagation, Failure> {
         match self.delay.parse::<Span>() {
             Ok(delay) if delay > Propagation::LONGEST => {
-                let problem = "a packet travels for a day at most";
+                let problem = "the delay is at most a day";
                 Err(Failure::invalid_value(self.delay, "--delay", problem))
             }
             Ok(delay) => Ok(Propagation::Fixed(delay)),
@@ -192,7 +192,7 @@ impl OneWay<'_> {
             return Ok(None);
         }
         Bursts::of(loss, length).map(Some).ok_or_else(|| {
-            let problem = "a burst has one packet at least, and of so much loss it has more";
+            let problem = "a burst has at least one packet, and more with this much loss";
             Failure::invalid_value(&length.to_string(), "--burst-length", problem)
         })
     }
@@ -211,7 +211,7 @@ impl OneWay<'_> {
         }
     }
 
-    /// How much may wait for `service`, where a round trip takes `rtt` at most.
+    /// The queue limit for `service`, with the longest round-trip propagation delay `rtt`.
     fn limit(&self, service: &Service, rtt: Span) -> Result<Limit, Failure> {
         let invalid = |problem: &str| Failure::invalid_value(self.buffer, "--buffer", problem);
         let buffer = self.buffer.parse::<Buffer>().map_err(|error| invalid(&error.to_string()))?;
@@ -220,12 +220,12 @@ impl OneWay<'_> {
         if limit.holds(DEFAULT_PACKET_SIZE) {
             return Ok(limit);
         }
-        let problem = "no packet fits, so that none could ever pass: give at least 1 packet, or \
+        let problem = "no packet fits: give at least 1 packet, or \
                        unlimited";
         Err(invalid(problem))
     }
 
-    /// For people, and for the heads of logs.
+    /// The description, for people and for log headers.
     fn described(&self) -> String {
         let OneWay { service, delay, queue, buffer, .. } = self;
         let mut text = format!("{service}, delay {delay}, {queue}, buffer {buffer}");
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_is_for_both_ways_and_two_for_each() {
+    fn one_value_is_for_both_directions_and_two_for_each() {
         let words = ["--delay", "5ms,30ms", "--queue", "codel target=10ms,ecn=false,drop-head"];
         let more = ["--buffer", "100 packets,unlimited", "--loss", "1%", "--reorder", "0,2%"];
         let (setup, described) = parsed(&[&words[..], &more].concat()).unwrap();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_of_both_ways_are_told_apart_by_their_names() {
+    fn queues_of_both_directions_are_separated_by_name() {
         let of = |text: &str| {
             let Pair { up, down } = queues(text).expect(text);
             [up.to_string(), down.to_string()]
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bdp_is_of_both_directions() {
+    fn a_bdp_includes_both_directions() {
         let file = std::env::temp_dir().join(format!("exm-cli-delays-{}", std::process::id()));
         std::fs::write(&file, "0 20\n1000 200\n2000 100\n").expect("can write");
         let delays = file.display().to_string();
@@ -315,7 +315,7 @@ mod tests {
         std::fs::remove_file(&file).expect("it is there");
     }
 
-    /// The designer, the simulator and the emulator hold the same number of packets.
+    /// The designer, the simulator and the emulator compute the same number of packets.
     #[test]
     fn a_bdp_is_as_many_packets_everywhere() {
         let words = |text: String| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
@@ -349,11 +349,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_of_its_option() {
+    fn errors_name_the_option() {
         for (words, expected) in [
             (["--buffer", "many"], "invalid value 'many' for '--buffer'"),
             (["--delay", "3x"], "invalid value '3x' for '--delay'"),
-            (["--delay", "86401s"], "invalid value '86401s' for '--delay': a packet travels for"),
+            (["--delay", "86401s"], "invalid value '86401s' for '--delay': the delay is at most"),
             (["--up", "5Mbs"], "invalid value '5Mbs' for '--up'"),
             (["--up", "no/such"], "invalid value 'no/such' for '--up': cannot read the trace"),
             (["--up", "0bps"], "invalid value '0bps' for '--up'"),

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(super) struct LogFlags {
-    /// Log what became of each packet, as comma-separated text that explains its columns
+    /// Log the fate of each packet, as CSV with a description of its columns
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Log in mahimahi's format into FILE.up and FILE.down, for its scripts
     #[arg(long, value_name = "FILE")]
     mahimahi_log: Option<PathBuf>,
-    /// Overwrite the logs where they exist
+    /// Overwrite existing logs
     #[arg(long, short)]
     force: bool,
 }

@@ -19,15 +19,15 @@ const DRAWING: Span = Span::from_millis(200);
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(super) struct Show {
-    /// Show meters all over the terminal, and what COMMAND prints below them; q ends it
+    /// Show meters on the whole terminal, with the output of COMMAND below them; q ends it
     ///
-    /// COMMAND then has no terminal; what it and --peer print is printed once more at the end.
+    /// COMMAND then has no terminal; its output and that of --peer are printed again at the end.
     #[arg(long, conflicts_with_all = ["plain", "quiet"])]
     pub(super) meters: bool,
-    /// Print a line of meters each second, beside what COMMAND prints
+    /// Print a line of meters each second, beside the output of COMMAND
     #[arg(long, conflicts_with = "quiet")]
     plain: bool,
-    /// Print no summary either
+    /// Do not print the summary either
     #[arg(long)]
     pub(super) quiet: bool,
     /// Print the summary as JSON
@@ -90,7 +90,7 @@ impl Meters {
         if let Kind::Screen(screen) = self.kind {
             let left_out = screen.finish()?;
             if left_out > 0 {
-                shell::note(&format!("{left_out} lines of output before these were not kept"));
+                shell::note(&format!("{left_out} earlier lines of output were not kept"));
             }
         }
         Ok(())

@@ -22,21 +22,21 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-Packets travel for the propagation delay, come to the queue, where some may be lost, and leave as
+Packets travel for the propagation delay, arrive at the queue, where some may be lost, and leave as
 the trace or the rate allows: an opportunity of a trace carries 1500 bytes, and is lost if nothing
-waits. Options that take one value for both ways take two as well, UP,DOWN.
+waits. Options that take one value for both directions also take two, UP,DOWN.
 
-COMMAND runs in a network of its own, whose only way out is the link. As root the link's other end
-is this machine, at the address in EXM_PEER, and what COMMAND sends to the world goes on as this
-machine's. Without root both ends are in networks of the user's own, and pasta or slirp4netns, where
-one is installed, connects the other end to the world; the machine is then at EXM_HOST. A --peer
-runs at the other end. Nothing of this outlives the program, however it ends. Without a COMMAND it is
-the shell in SHELL, or /bin/sh, whose prompt then begins with [cellsim].
+COMMAND runs in a network namespace whose only connection is the link. As root, the outside end of
+the link is this machine, at the address in EXM_PEER, and packets of COMMAND to other hosts are
+forwarded with this machine's address. Without root both ends are in namespaces of the user, and
+pasta or slirp4netns, if installed, connects the outside end to the Internet; the machine is then at
+EXM_HOST. A --peer runs at the outside end. Nothing of this outlives the program, however it ends.
+Without a COMMAND it is the shell in SHELL, or /bin/sh, whose prompt then begins with [cellsim].
 
 Examples:
   exm cellsim --up 10Mbps --down 50Mbps -- curl -o /dev/null https://example.org/file
   exm cellsim --up lte.up --down lte.down --queue codel --log run.csv
-  exm cellsim --up 5Mbps --down 5Mbps --world namespace --peer 'iperf3 -s' -- sh -c \\
+  exm cellsim --up 5Mbps --down 5Mbps --outside namespace --peer 'iperf3 -s' -- sh -c \\
       'sleep 1; iperf3 -c $EXM_PEER'
   exm cellsim --up lte --down lte --bridge eth1 eth2
 
@@ -44,29 +44,29 @@ Exit codes: COMMAND's, 0 where --duration ended it, 1 failed, 2 usage error.";
 
 /// Run a program inside an emulated link: traces, delay, queues, loss
 ///
-/// Or, with --bridge, put the link between two network devices, for machines behind them.
+/// With --bridge, the link connects two network devices instead, for the machines behind them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What runs inside the link, and its arguments [default: a shell]
+    /// The program to run inside the link, and its arguments [default: a shell]
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
     #[command(flatten)]
     link: LinkFlags,
     /// Put the link between two network devices; up is from the first to the second
     #[arg(long, num_args = 2, value_names = ["DEVICE", "DEVICE"], help_heading = "Ends")]
-    #[arg(conflicts_with_all = ["command", "world", "peer"])]
+    #[arg(conflicts_with_all = ["command", "outside", "peer"])]
     bridge: Option<Vec<String>>,
-    /// Where the other end of the link is [default: host as root, namespace otherwise]
-    #[arg(long, value_enum, value_name = "WHERE", help_heading = "Ends")]
-    world: Option<WorldFlag>,
-    /// Run this by a shell at the other end as long as COMMAND runs
+    /// The network of the link's outside end [default: host as root, namespace otherwise]
+    #[arg(long, alias = "world", value_enum, value_name = "NETWORK", help_heading = "Ends")]
+    outside: Option<Outside>,
+    /// Run this shell command at the outside end while COMMAND runs
     #[arg(long, value_name = "COMMAND", help_heading = "Ends")]
     peer: Option<String>,
-    /// End after this long, whatever COMMAND does, with code 0
+    /// End after this long with exit code 0, even if COMMAND still runs
     #[arg(long, value_name = "DURATION", help_heading = "Ends")]
     duration: Option<Span>,
-    /// By what right this process makes networks, once it has taken it.
+    /// The privileges by which this process creates networks, once acquired.
     #[arg(skip)]
     rights: Option<Rights>,
     #[command(flatten)]
@@ -84,7 +84,7 @@ struct Seeded {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum WorldFlag {
+enum Outside {
     /// This machine's own network
     Host,
     /// A network of its own
@@ -114,16 +114,16 @@ impl Args {
         }
     }
 
-    /// The network of the other end.
-    fn world(&self) -> Result<exm_emulator::OutsideNetwork, Failure> {
+    /// The network of the outside end.
+    fn outside(&self) -> Result<exm_emulator::OutsideNetwork, Failure> {
         let is_root = self.rights == Some(Rights::Root);
-        match self.world {
-            Some(WorldFlag::Host) if !is_root => {
+        match self.outside {
+            Some(Outside::Host) if !is_root => {
                 let problem = "only root can change this machine's own network: run it as root, or \
                                leave this out";
-                Err(Failure::invalid_value("host", "--world", problem))
+                Err(Failure::invalid_value("host", "--outside", problem))
             }
-            Some(WorldFlag::Host) => Ok(exm_emulator::OutsideNetwork::Host),
+            Some(Outside::Host) => Ok(exm_emulator::OutsideNetwork::Host),
             None if is_root && self.peer.is_none() => Ok(exm_emulator::OutsideNetwork::Host),
             _ => Ok(exm_emulator::OutsideNetwork::Namespace),
         }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_was_printed_is_lost() {
+    fn no_output_is_lost() {
         let mut output = Output::default();
         output.add(Stream::Out, b"one\x1b[2J\n");
         output.add(Stream::Err, b"two\n");
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_is_kept() {
+    fn the_latest_output_is_kept() {
         let mut output = Output::default();
         let line = vec![b'x'; KEPT / 2];
         for _ in 0..5 {

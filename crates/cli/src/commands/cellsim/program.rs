@@ -21,7 +21,7 @@ const GRACE: Span = Span::from_secs(2);
 
 /// Runs the program of `args` inside the link of `setup`.
 pub(super) fn run(args: &Args, setup: &Setup, described: [String; 2]) -> Result<ExitCode, Failure> {
-    let world = args.world()?;
+    let world = args.outside()?;
     let ends = Ends::new(world)?;
     let outside = Uplink::connect(&ends, world)?;
     tell_of_world(args, world, &outside);
@@ -44,13 +44,11 @@ pub(super) fn run(args: &Args, setup: &Setup, described: [String; 2]) -> Result<
 fn tell_of_world(args: &Args, world: OutsideNetwork, outside: &Uplink) {
     if let (Reach::Nothing(why), false) = (&outside.reach, args.show.quiet) {
         let what = match world {
-            OutsideNetwork::Host => "inside the link only this machine can be reached",
+            OutsideNetwork::Host => "only this machine is reachable from inside the link",
             OutsideNetwork::Namespace if args.peer.is_some() => {
-                "inside the link only what --peer runs can be reached"
+                "only the --peer is reachable from inside the link"
             }
-            OutsideNetwork::Namespace => {
-                "inside the link nothing can be reached but the link's other end"
-            }
+            OutsideNetwork::Namespace => "only the outside end is reachable from inside the link",
         };
         shell::note(&format!("{what}: {why}"));
     }
@@ -88,8 +86,8 @@ fn attend(
         }
         let now = clock.now();
         let to_end = match signals.take() {
-            // The terminal has sent it to the program as well, whose end ends this; a second one asks for the
-            // end.
+            // The terminal has sent the signal to the program as well, whose end ends this; a second one ends
+            // both at once.
             Some(Signal::Interrupt) => {
                 let since = now.saturating_since(*interrupted.get_or_insert(now));
                 Duration::from_nanos(since.as_nanos()) > interrupt::SAME
@@ -117,7 +115,7 @@ fn attend(
 fn start(args: &Args, ends: &Ends, outside: &Uplink, meters: &Meters) -> Result<Running, Failure> {
     let inside = Inside::new(&args.command);
     if inside.is_interactive && !args.show.quiet {
-        shell::note("this shell is inside the link: leave it by exit");
+        shell::note("this shell is inside the link: leave it with exit");
     }
     let mut command = inside.command();
     command.env("EXM_PEER", ends.outside.ip.to_string());

@@ -52,9 +52,8 @@ impl Screen {
         })
     }
 
-    /// Shows what is read from `pipe`, if there is one, line by line. A line that is longer than
-    /// [`MAX_LINE`] is shown and kept in pieces, so that a program that prints no line break takes no
-    /// more memory than others.
+    /// Shows the lines read from `pipe`, if there is one. A line longer than [`MAX_LINE`] is shown and kept in
+    /// pieces, so that a program that prints no line breaks takes no more memory than others.
     pub(super) fn follow(&mut self, stream: Stream, pipe: Option<impl Read + Send + 'static>) {
         let Some(pipe) = pipe else { return };
         let output = self.output.clone();
@@ -70,7 +69,7 @@ impl Screen {
     /// not kept.
     pub(super) fn finish(mut self) -> io::Result<u64> {
         for reader in std::mem::take(&mut self.readers) {
-            // A reader that panicked has read all that it can.
+            // A reader that panicked has nothing more to read.
             let _ = reader.join();
         }
         let output = self.output.clone();

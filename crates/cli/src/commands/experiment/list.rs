@@ -39,7 +39,7 @@ struct Entry {
     /// Of all schemes together.
     runs: u64,
     simulated_s: f64,
-    /// How many packets the links could carry in all runs.
+    /// The number of packets that the links could carry in all runs.
     most_packets: u64,
     files: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! `exm experiment`: the papers' figures and tables, and one's own, from a file.
+//! `exm experiment`: the papers' figures and tables, and the user's own, from a file.
 
 mod list;
 mod run;
@@ -22,7 +22,7 @@ Examples:
   exm experiment run thesis-3-4
   exm experiment show results/thesis-3-4";
 
-/// Run the papers' experiments, or one's own, and look at what they found
+/// Run the papers' experiments, or your own, and show their results
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
 pub(crate) struct Args {
@@ -40,7 +40,7 @@ commands! {
 }
 
 impl Args {
-    /// Does what must be done before the process has threads.
+    /// Prepares the command before the process has threads.
     #[cfg(target_os = "linux")]
     pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
         match &mut self.command {

@@ -1,4 +1,4 @@
-//! `exm experiment run`: from a file to tables and pictures.
+//! `exm experiment run`: from a file to tables and figures.
 
 use super::show::Shown;
 use super::work::{Stale, Work};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How many runs are quick.
+/// The number of runs with --quick.
 const QUICK: u64 = 4;
 
 const EXAMPLES: &str = "\
@@ -41,29 +41,29 @@ Examples:
   exm experiment run thesis-2-9 --live --duration 180s --only Sprout --runs 5 --at-once 4
   exm experiment run my.toml --runs 16 --only 'Cubic,Vegas' --out results/mine";
 
-/// Run experiments, and write tables and pictures of what they found
+/// Run experiments, and write tables and figures of their results
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The experiments: files, or names of shipped ones
     #[arg(value_name = "EXPERIMENT", required_unless_present = "all", add = complete::experiments())]
     names: Vec<String>,
-    /// All that are shipped
+    /// Run all shipped experiments
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// How often to run each scheme [default: as the experiment says]
+    /// The number of runs of each scheme [default: the experiment's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_RUNS))]
     runs: Option<u64>,
-    /// Run each scheme four times only
+    /// Run each scheme only four times
     #[arg(long, conflicts_with = "runs")]
     quick: bool,
-    /// The random seed [default: as the experiment says]
+    /// The random seed [default: the experiment's]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// How much time to simulate [default: as the experiment says]
+    /// The time to simulate [default: the experiment's]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     duration: Option<Span>,
-    /// Run these schemes only
+    /// Run only these schemes
     #[arg(long, value_name = "SCHEME,...", value_delimiter = ',')]
     only: Vec<String>,
     /// A file of delivery opportunities in place of the experiment's traces
@@ -82,14 +82,14 @@ pub(crate) struct Args {
     #[cfg(target_os = "linux")]
     #[arg(long, value_name = "N", requires = "live", default_value = "1")]
     at_once: std::num::NonZeroUsize,
-    /// Where they are made, once that is known to be possible.
+    /// The backend of live runs, once it is known to work.
     #[cfg(target_os = "linux")]
     #[arg(skip)]
     backend: Option<exm_emulator::live::EmulatorBackend>,
-    /// Where the results go [default: results/EXPERIMENT]
+    /// The folder of the results [default: results/EXPERIMENT]
     #[arg(short, long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Make all runs again, also those that are finished
+    /// Repeat all runs, including finished ones
     #[arg(long, alias = "fresh")]
     force: bool,
     #[command(flatten)]
@@ -98,25 +98,25 @@ pub(crate) struct Args {
     printing: Printing,
 }
 
-/// How much processor time, of all cores together, each experiment took.
+/// The CPU time, summed over threads, of each experiment.
 #[derive(Default)]
 struct Spent(Vec<(String, Duration)>);
 
 impl fmt::Display for Spent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+        let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
         let mut columns = Columns::new(1);
         columns.line(["experiment", "processor time"].map(str::to_owned));
         for (name, time) in &self.0 {
-            columns.line([name.clone(), told(*time)]);
+            columns.line([name.clone(), seconds(*time)]);
         }
-        columns.line(["all".to_owned(), told(self.0.iter().map(|one| one.1).sum())]);
+        columns.line(["all".to_owned(), seconds(self.0.iter().map(|one| one.1).sum())]);
         write!(f, "{columns}")
     }
 }
 
 impl Args {
-    /// Takes the rights that live runs need, which takes a process that has no threads yet.
+    /// Acquires the privileges for live runs, which requires a process without threads.
     #[cfg(target_os = "linux")]
     pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
         if self.live {
@@ -125,7 +125,7 @@ impl Args {
         Ok(())
     }
 
-    /// Where runs are made in real time, if they are.
+    /// The backend of live runs, if they are requested.
     fn live(&self) -> Option<Live<'_>> {
         #[cfg(target_os = "linux")]
         return self.backend.as_ref().map(|backend| Live { backend, at_once: self.at_once });
@@ -147,7 +147,7 @@ impl Args {
             self.run_one(name)?;
             spent.0.push((name.clone(), start.elapsed()));
         }
-        // Beside the results, not among them: it is another each time.
+        // Not among the results, because it differs each time.
         if names.len() > 1 {
             shell::tell(&spent.to_string());
         }
@@ -187,8 +187,8 @@ impl Args {
         self.printing.print_warned(&Shown::new(&results, &folder), &results.warnings)
     }
 
-    /// Where the results of the experiment of this `name` go: those on other traces, and those in real
-    /// time, beside the usual ones.
+    /// The folder for the results of the experiment `name`: results on other traces, and live ones,
+    /// have folders of their own.
     fn usual_folder(&self, name: &str) -> PathBuf {
         let of_traces = self.traces.as_ref().and_then(|traces| {
             let first = traces.split(',').next().unwrap_or_default();
@@ -218,7 +218,7 @@ impl Args {
         })
     }
 
-    /// The command that makes the same results: what has no part in them is left out.
+    /// The command that reproduces the results, without options that do not affect them.
     fn command(&self, name: &str) -> String {
         let mut words = vec!["exm".to_owned(), "experiment".to_owned(), "run".to_owned()];
         words.push(shell::quoted(name));

@@ -1,4 +1,4 @@
-//! `exm experiment show`: results again.
+//! `exm experiment show`: prints stored results.
 
 use crate::options::Setup;
 use crate::shell::{Failure, Printing};
@@ -13,7 +13,7 @@ Examples:
   exm experiment show results/thesis-3-4
   exm experiment show results/thesis-3-4 --json";
 
-/// Print the tables of results that were found before, and where their pictures are
+/// Print the tables of stored results, and the paths of their figures
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -46,9 +46,9 @@ fn load(folder: &Path) -> Result<Results, Failure> {
 pub(crate) struct Shown<'a> {
     seed: u64,
     host: &'a str,
-    /// What `results.json` in the folder holds.
+    /// The contents of `results.json` in the folder.
     results: &'a Results,
-    /// Of a network described by options.
+    /// The options, for a network described by options.
     #[serde(skip_serializing_if = "Option::is_none")]
     setup: Option<Setup>,
     #[serde(skip)]
@@ -61,7 +61,7 @@ impl<'a> Shown<'a> {
         Shown { seed: results.seed, host: &results.host, results, setup: None, folder }
     }
 
-    /// The same, of a network described by options.
+    /// The same, for a network described by options.
     pub(crate) fn with_setup(self, setup: Setup) -> Shown<'a> {
         Shown { setup: Some(setup), ..self }
     }

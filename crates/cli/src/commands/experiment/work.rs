@@ -1,4 +1,4 @@
-//! [`Work`]: a plan carried out, with its progress shown and its results written.
+//! [`Work`]: executes a plan, shows its progress and writes its results.
 
 use crate::codes::INTERRUPTED;
 use crate::interrupt;
@@ -8,31 +8,31 @@ use exm_experiment::{Live, LiveError, Plan, Results, Rows, Store, StoreError, Wa
 use exm_store::counted;
 use std::path::Path;
 
-/// What to do with runs that are there already and are of something else.
+/// What to do with stored runs of another configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stale {
-    /// Nothing: tell the user.
+    /// Report them as an error.
     Refuse,
-    /// Make them all again.
+    /// Repeat them all.
     Replace,
 }
 
-/// A plan to be carried out.
+/// A plan to be executed.
 pub(crate) struct Work<'a> {
     pub(crate) plan: &'a Plan,
-    /// Where the results go.
+    /// The folder of the results.
     pub(crate) folder: &'a Path,
-    /// The command that makes them.
+    /// The command that reproduces them.
     pub(crate) command: String,
-    /// Whether no run that is finished counts.
+    /// Whether finished runs are repeated.
     pub(crate) fresh: bool,
     pub(crate) stale: Stale,
-    /// Where the runs are made, if not in the simulator.
+    /// The backend of the runs, if it is not the simulator.
     pub(crate) live: Option<Live<'a>>,
 }
 
 impl Work<'_> {
-    /// Makes the runs that are missing and writes the results.
+    /// Executes the missing runs and writes the results.
     pub(crate) fn carry_out(self) -> Result<Results, Failure> {
         let Work { plan, folder, live, .. } = self;
         std::fs::create_dir_all(folder).map_err(|error| {
@@ -75,7 +75,7 @@ impl Work<'_> {
     }
 }
 
-/// Shows the progress of runs, and stops them where the user interrupts.
+/// Shows the progress of runs, and stops them when the user interrupts.
 struct Bar(Progress);
 
 impl Watch for Bar {

@@ -9,9 +9,9 @@ use exm_sim::scenario::SHIPPED as SCENARIOS;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The model written unless another is named.
+/// The default model.
 const MODEL: &str = include_str!("model.toml");
-/// The file unless named, of a model and of a scenario.
+/// The default file names, of a model and of a scenario.
 const FILES: [&str; 2] = ["model.toml", "scenario.toml"];
 
 const EXAMPLES: &str = "\
@@ -21,13 +21,13 @@ Examples:
   exm init --from parking-lot
   exm init - --from datacenter";
 
-/// Write a model to start from: what is assumed of networks, and what is wanted of their senders
+/// Write a model to start from: the assumed networks, and the objective of their senders
 ///
-/// It says what each key means and what it is by default. Change it, and give it to exm design.
+/// It explains each key and its default. Change it, and give it to exm design.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The file to write, - for the standard output [default: model.toml, or scenario.toml]
+    /// The file to write, - for standard output [default: model.toml, or scenario.toml]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// Start from this shipped model or scenario instead
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     force: bool,
 }
 
-/// What is written.
+/// The written file.
 #[derive(Clone, Copy)]
 struct Template {
     text: &'static str,
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use exm_design::Model;
 
-    /// What is commented out says what holds without it.
+    /// Commented-out keys show the defaults.
     #[test]
     fn the_model_shows_the_defaults() {
         let model = Model::parse(MODEL, "init").unwrap();
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(explicit.fingerprint(), model.fingerprint());
     }
 
-    /// Each key that a model prints, which are all, is in the one to start from.
+    /// Each key that a model prints, which are all keys, is in the template.
     #[test]
     fn the_model_shows_all_keys() {
         let printed = Model::parse(MODEL, "init").unwrap().to_string();

@@ -151,8 +151,8 @@ impl Direction {
         format!("{index},{name},{received},{missing},{least},{most},{window},{saturated:.3}")
     }
 
-    /// The state in a few words.
-    pub(super) fn told(&self) -> String {
+    /// The state as short text.
+    pub(super) fn summary(&self) -> String {
         let Some(second) = self.latest else { return format!("{}: nothing yet", self.name) };
         let saturated = (second.saturated * 100.0).round();
         format!(

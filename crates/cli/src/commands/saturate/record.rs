@@ -23,7 +23,7 @@ use std::process::ExitCode;
 const PATIENCE: Span = Span::from_secs(15);
 /// How often files are flushed and progress is shown.
 const LINE: Span = Span::from_secs(1);
-/// After this long without a datagram from the server, the user is told.
+/// After this long without a datagram from the server, the user is notified.
 const SILENCE: Span = Span::from_secs(5);
 
 const EXAMPLES: &str = "\
@@ -39,28 +39,28 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the server listens [default port: 60001]
+    /// The server's address [default port: 60001]
     #[arg(value_name = "HOST[:PORT]")]
     server: String,
-    /// The device under test, such as wwan0, or its address: the data goes over it
+    /// The device under test, such as wwan0, or its address: it carries the data
     #[arg(long, value_name = "DEVICE")]
     device: Interface,
-    /// Another device, or its address, for all else [default: the one that the system chooses]
+    /// Another device, or its address, for everything else [default: chosen by the routing table]
     #[arg(long, value_name = "DEVICE")]
     control: Option<Interface>,
-    /// What to call the files
+    /// The name of the files, without extension
     #[arg(short, long = "out", alias = "output", value_name = "NAME")]
     output: String,
-    /// For how long
+    /// The duration of the recording
     #[arg(long, alias = "for", value_name = "DURATION", default_value = "10min", value_parser = duration)]
     duration: Span,
-    /// Write times exact to the nanosecond, not in whole milliseconds as mahimahi reads them
+    /// Write times in nanoseconds instead of mahimahi's whole milliseconds
     #[arg(long)]
     fine: bool,
     /// The size of data packets, as bytes of UDP payload
     #[arg(long, value_name = "BYTES", default_value_t = Settings::DEFAULT_SIZE)]
     size: u16,
-    /// Overwrite the files where they exist
+    /// Overwrite existing files
     #[arg(long, short)]
     force: bool,
     /// Print nothing while recording
@@ -174,7 +174,7 @@ impl Args {
         files.iter().try_for_each(|file| check_output(file, &[], self.force))
     }
 
-    /// Waits for the server's answer.
+    /// Waits for the server's response.
     fn connect(
         &self,
         ports: &mut ClientPorts,
@@ -188,7 +188,7 @@ impl Args {
                 return Ok(Connected::No(signal));
             }
             if clock.now() > end {
-                let problem = format!("{} does not answer", self.server);
+                let problem = format!("{} does not respond", self.server);
                 return Err(Failure::new(problem).with_tip(
                     "see that \"exm saturate serve\" of the same version runs there with the same key, \
                      and that the control path and its firewalls let UDP through",
@@ -218,7 +218,7 @@ impl Args {
     }
 }
 
-/// Whether the server has answered.
+/// Whether the server has responded.
 enum Connected {
     Yes(Box<Client>),
     /// The user has interrupted the wait.
@@ -278,7 +278,7 @@ impl Recording<'_> {
             }
             if now >= next_line {
                 next_line = now + LINE;
-                self.tell(&client, now, now.saturating_since(began))?;
+                self.flush_and_report(&client, now, now.saturating_since(began))?;
             }
             ports.turn(&mut client, signals.as_fd(), next_line)?;
             while let Some(event) = client.event() {
@@ -293,7 +293,12 @@ impl Recording<'_> {
     }
 
     /// Writes what has been recorded so far, and shows progress.
-    fn tell(&mut self, client: &Client, now: Instant, elapsed: Span) -> Result<(), Failure> {
+    fn flush_and_report(
+        &mut self,
+        client: &Client,
+        now: Instant,
+        elapsed: Span,
+    ) -> Result<(), Failure> {
         self.down.close(&mut self.table)?;
         self.up.close(&mut self.table)?;
         self.table.flush()?;
@@ -306,7 +311,7 @@ impl Recording<'_> {
             Some(silence) => {
                 format!("{seconds:5.0} s  nothing received for {:.0} s", silence.as_secs_f64())
             }
-            None => format!("{seconds:5.0} s  {} | {}", self.down.told(), self.up.told()),
+            None => format!("{seconds:5.0} s  {} | {}", self.down.summary(), self.up.summary()),
         };
         tell(&(line + "\n"));
         Ok(())

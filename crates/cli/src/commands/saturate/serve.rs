@@ -22,7 +22,7 @@ Examples:
   exm saturate serve --new-key --key-file key
   exm saturate serve --key-file key --port 60001";
 
-/// Wait for a client that has the key, and keep the link to it full
+/// Wait for a client with the key, and keep the link to it full
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -36,7 +36,7 @@ impl Args {
         let clock = Clock::start();
         let mut port = ServerPort::open(clock, self.server.bind, self.server.port)
             .map_err(|error| ServerFlags::refused(&error))?;
-        self.server.tell(port.address()?.port(), &key, false)?;
+        self.server.announce(port.address()?.port(), &key, false)?;
         let mut server = Server::new(key);
         let signals = Signals::catch()?;
         interrupt::hand_over();

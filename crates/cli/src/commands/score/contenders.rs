@@ -1,4 +1,4 @@
-//! Contenders by what the user calls them.
+//! Contenders by name.
 
 use crate::options::short_name;
 use crate::ranges::DesignRanges;
@@ -7,8 +7,8 @@ use crate::tables;
 use exm_design::score::{Contender, Scheme};
 use exm_sim::controllers::AnyController;
 
-/// The contenders called `words`, each by its short name, or all by their words where short names
-/// are the same. What tables were designed for is remembered in `ranges`.
+/// The contenders called `words`, each by its short name, or all by their full names if short names
+/// coincide. The design ranges of tables are added to `ranges`.
 pub(super) fn load(words: &[String], ranges: &mut DesignRanges) -> Result<Vec<Contender>, Failure> {
     let short: Vec<String> = words.iter().map(|word| short_name(word)).collect();
     let distinct = (1..short.len()).all(|i| !short[..i].contains(&short[i]));
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_short_where_that_tells_them_apart() {
+    fn names_are_short_if_that_is_unambiguous() {
         let load = |words: &[String]| load(words, &mut DesignRanges::default());
         let twice = ["aimd".to_owned(), "aimd".to_owned()];
         let names: Vec<String> = load(&twice).unwrap().into_iter().map(|c| c.name).collect();

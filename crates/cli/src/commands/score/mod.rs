@@ -1,4 +1,4 @@
-//! `exm score`: how good tables are on networks that no search ever met.
+//! `exm score`: scores tables on held-out networks.
 
 mod contenders;
 mod report;
@@ -18,7 +18,7 @@ use exm_sim::network::Host;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The most specimens: above it memory would fill with results.
+/// The most specimens, which limits the memory for results.
 const MAX_SPECIMENS: i64 = 1_000_000;
 
 const EXAMPLES: &str = "\
@@ -46,10 +46,10 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to score: tables' files, names of shipped tables, or of controllers such as aimd
+    /// The contenders: files of tables, names of shipped tables, or of controllers such as aimd
     #[arg(value_name = "CC", required = true, add = complete::controllers())]
     contenders: Vec<String>,
-    /// The model of networks, and the objective: a file, or the name of a shipped one
+    /// The model of networks and objective: a file, or the name of a shipped one
     #[arg(long, value_name = "MODEL", add = complete::models())]
     model: PathBuf,
     /// How many networks to draw; of a grid, each as often, and twice at least
@@ -86,7 +86,7 @@ impl Args {
     }
 }
 
-/// Scores `contenders` on held-out specimens, with a bar where that takes long.
+/// Scores `contenders` on held-out specimens, with a progress bar if it takes long.
 pub(crate) fn held_out(
     model: &Model,
     on: &HeldOut,

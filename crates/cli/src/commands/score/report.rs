@@ -9,17 +9,17 @@ use exm_units::Packets;
 use serde::Serialize;
 use std::fmt;
 
-/// Scores side by side.
+/// Scores, one contender beside another.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     model: Option<String>,
     objective: String,
-    /// What throughput and RTT count in: those of scores, and of their gaps.
+    /// The units of throughput and RTT in scores and gaps.
     units: &'static str,
     host: &'static str,
     seed: u64,
     specimens: usize,
-    /// How many networks the model stands for, where it is a grid.
+    /// The number of networks of the model, if it is a grid.
     grid: Option<usize>,
     omniscient: Omniscient,
     contenders: Vec<Row>,
@@ -33,13 +33,13 @@ struct NetworkRow {
     rate_mbps: f64,
     rtt_ms: f64,
     senders: usize,
-    /// Nothing where it is unlimited.
+    /// None if it is unlimited.
     buffer_packets: Option<u64>,
     loss: f64,
     omniscient: f64,
 }
 
-/// What a contender got on one network.
+/// A contender's results on one network.
 #[derive(Debug, Serialize)]
 struct TrialRow {
     relative: f64,
@@ -64,13 +64,13 @@ struct Row {
     sum: Option<Interval>,
     relative: Interval,
     gap: Interval,
-    /// To the first contender.
+    /// The difference from the first contender.
     difference: Option<Difference>,
     share: f64,
     rtt_ratio: Option<f64>,
-    /// The mean score of each kind of senders by its own objective, where there are several.
+    /// The mean score of each kind of senders by its own objective, if there are several.
     senders: Vec<(String, Option<f64>)>,
-    /// What it got on each network, in their order.
+    /// Its results on each network, in their order.
     trials: Vec<TrialRow>,
 }
 
@@ -204,7 +204,7 @@ impl Row {
     }
 }
 
-/// What the objective of `model` measures throughput and RTT in.
+/// The units in which the objective of `model` measures throughput and RTT.
 fn units(model: &Model) -> &'static str {
     match model.objective().units {
         Units::Absolute => "packets/ms and 100 ms",

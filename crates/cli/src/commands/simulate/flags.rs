@@ -1,5 +1,5 @@
-//! A network of one link, described by options. They are read as the scenario they stand for, so
-//! that a quantity is written in one way everywhere.
+//! A network of one link, described by options. They are parsed as the equivalent scenario, so that
+//! a quantity is written in the same way everywhere.
 
 use crate::complete;
 use crate::options::{
@@ -27,24 +27,24 @@ pub(super) struct NetworkFlags {
     /// The round-trip propagation delay, such as 150ms
     #[arg(long, value_name = "DURATION", required_unless_present = "scenario")]
     rtt: Option<Span>,
-    /// What runs the senders: a name such as cubic, a table's file, or a shipped table's name
+    /// The senders' controller: a name such as cubic, a table's file, or the name of a shipped table
     ///
     /// Several, separated by commas, share the senders out between them in blocks as equal as can
     /// be: of 8 senders, "a,b,c" runs 1 to 3 by a, 4 to 6 by b, 7 and 8 by c.
     #[arg(long, value_name = "CC,...", value_delimiter = ',', add = complete::controllers())]
     #[arg(required_unless_present = "scenario")]
     cc: Vec<String>,
-    /// How many senders there are [default: one for each of --cc]
+    /// The number of senders [default: one for each of --cc]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_FLOWS as u64))]
     senders: Option<u64>,
-    /// How much may wait at the link: 1000 packets, 250 kB, 5 BDP or unlimited
+    /// The queue limit of the link: 1000 packets, 250 kB, 5 BDP or unlimited
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_BUFFER)]
     buffer: String,
     /// The queue discipline, and its parameters, such as 'codel target=10ms,interval=50ms'
     #[arg(long, value_name = "QUEUE", default_value = DEFAULT_QUEUE, value_parser = options::queue)]
     #[arg(add = complete::queues())]
     queue: QueueKind,
-    /// What all senders run on: TCP, or the bare host that RemyCCs are trained on, which does not
+    /// The host of all senders: TCP, or the bare host that RemyCCs are trained on, which does not
     /// retransmit what is lost
     #[arg(long, value_name = "HOST", default_value = "tcp", value_parser = options::host())]
     host: Host,
@@ -63,7 +63,7 @@ pub(super) struct NetworkFlags {
 }
 
 impl NetworkFlags {
-    /// The scenario the options stand for, and its network.
+    /// The scenario that the options describe, and its network.
     pub(super) fn described(
         &self,
         duration: Option<Span>,
@@ -78,7 +78,7 @@ impl NetworkFlags {
         Ok((scenario, network))
     }
 
-    /// What was asked for, defaults and all.
+    /// The options, including defaults.
     pub(super) fn setup(&self) -> Setup {
         let mut setup = Setup::new();
         if let Some(link) = &self.link {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_that_of_an_option() {
+    fn errors_name_the_option() {
         let described = |flags: &NetworkFlags| flags.described(None, &mut DesignRanges::default());
         let failure = described(&flags(&["aimd"], None)).unwrap_err().into_text();
         assert!(failure.starts_with("invalid value 'exp \"5\" s' for '--off': "), "{failure}");

@@ -22,7 +22,7 @@ use results::{Results, Run};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The most runs: above it memory would fill with results.
+/// The most runs, which limits the memory for results.
 const MAX_RUNS: u64 = 100_000;
 
 const NO_SCENARIO: &str = "give the path of a scenario, the name of a shipped one, or describe a network by --link, --rtt and \
@@ -41,9 +41,9 @@ Examples:
       --buffer '1000 packets' --on 'exp 100 kB' --off 'exp 0.5 s' --runs 16
   exm simulate mixed --series out --every 10ms --format csv";
 
-/// Simulate senders on a network and print what became of them
+/// Simulate senders on a network and print their results
 ///
-/// The network is described in a file or, where it is one link, by options. The same network and
+/// The network is described in a file or, if it is a single link, by options. The same network and
 /// seed always give the same results.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     threads: Threads,
     #[command(flatten)]
     network: NetworkFlags,
-    /// How much time to simulate [default: the scenario's, or 100 s]
+    /// The time to simulate [default: the scenario's, or 100 s]
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Simulation")]
     duration: Option<Span>,
     /// The random seed [default: the scenario's, or 1]
@@ -71,7 +71,7 @@ pub(crate) struct Args {
     printing: Printing,
 }
 
-/// A span that can be simulated.
+/// Parses a duration that can be simulated.
 pub(crate) fn duration(text: &str) -> Result<Span, String> {
     match text.parse::<Span>() {
         Ok(span) if span.is_zero() || span > MAX_TIME => {
@@ -92,7 +92,7 @@ impl Args {
         if let Some(recording) = &recording {
             recording.prepare(&seeds)?;
         } else if scenario.series.is_some() {
-            shell::note("the scenario asks for series: give --series FOLDER to record them");
+            shell::note("the scenario requests series: give --series FOLDER to record them");
         }
         let runs = simulate(&scenario, &network, &seeds, recording.as_ref())?;
         let setup = self.scenario.is_none().then(|| self.setup(&network, seeds[0]));
@@ -114,7 +114,7 @@ impl Args {
         Ok((scenario, network))
     }
 
-    /// What the options ask for, defaults and all.
+    /// The options, including defaults.
     fn setup(&self, network: &Network, seed: u64) -> Setup {
         let mut setup = self.network.setup();
         setup.usually("duration", network.duration(), DEFAULT_DURATION);
@@ -126,14 +126,14 @@ impl Args {
     fn seeds(&self, of_scenario: u64) -> Result<Vec<u64>, Failure> {
         let first = self.seed.unwrap_or(of_scenario);
         let last = first.checked_add(self.runs - 1).ok_or_else(|| {
-            let problem = "no numbers are left for the seeds of all runs: give a smaller one";
+            let problem = "the seeds of the runs would exceed 64 bits: give a smaller one";
             Failure::invalid_value(&first.to_string(), "--seed", problem)
         })?;
         Ok((first..=last).collect())
     }
 }
 
-/// Simulates `network` once for each seed, as many at once as there are threads.
+/// Simulates `network` once for each seed, on all threads.
 fn simulate(
     scenario: &Scenario,
     network: &Network,

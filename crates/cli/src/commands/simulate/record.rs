@@ -1,4 +1,4 @@
-//! One run: watched for its progress and, where asked for, recorded.
+//! One run, with its progress shown and, if requested, time series recorded.
 
 use crate::interrupt;
 use crate::outputs::check_output;
@@ -12,9 +12,9 @@ use exm_sim::series::{self, Origin, Recorder};
 use exm_units::Span;
 use std::path::PathBuf;
 
-/// In how many steps the progress of a run is told.
+/// The number of progress steps of a run.
 pub(super) const STEPS: u64 = 200;
-/// How often series have a row unless told.
+/// The default interval of series.
 const EVERY: Pace = Pace::Every(Span::from_millis(100));
 
 #[derive(Debug, clap::Args)]
@@ -23,13 +23,13 @@ pub(super) struct SeriesFlags {
     /// Record time series of flows and links into this folder, seed-N.flows and seed-N.links
     #[arg(long, value_name = "FOLDER")]
     series: Option<PathBuf>,
-    /// How often: a duration, or event for after each event [default: the scenario's, or 100 ms]
+    /// The sampling interval: a duration, or event for after each event [default: the scenario's, or 100 ms]
     #[arg(long, value_name = "DURATION", requires = "series")]
     every: Option<Pace>,
     /// The format of the series
     #[arg(long, value_enum, default_value_t = Format::Csv, requires = "series")]
     format: Format,
-    /// Overwrite series recorded before
+    /// Overwrite existing series
     #[arg(long, requires = "series")]
     force: bool,
 }
@@ -60,7 +60,7 @@ pub(super) struct Recording {
 }
 
 impl SeriesFlags {
-    /// What to record, where the scenario asks for `of_scenario`; nothing without a folder.
+    /// What to record, if the scenario requests `of_scenario`; none without a folder.
     pub(super) fn recording(
         &self,
         of_scenario: Option<SeriesSpec>,
@@ -74,7 +74,7 @@ impl SeriesFlags {
 }
 
 impl Recording {
-    /// Makes the folder, and sees that nothing in it is overwritten unasked.
+    /// Creates the folder, and checks that no file in it would be overwritten without consent.
     pub(super) fn prepare(&self, seeds: &[u64]) -> Result<(), Failure> {
         std::fs::create_dir_all(&self.folder).map_err(|error| {
             let folder = self.folder.display();
@@ -94,7 +94,7 @@ impl Recording {
         let command = shell::command_line();
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let origin = Origin { command, seed, version };
-        // No interrupt comes between the making of the files and the note of them.
+        // An interrupt must not come between creating the files and registering them.
         let recorder = interrupt::remove_if_interrupted(
             || Recorder::create(&self.spec, &self.stem(seed), self.format, &origin),
             Recorder::preliminary_paths,
@@ -112,21 +112,21 @@ pub(super) fn run(
 ) -> Result<Report, Failure> {
     let recorder = recording.map(|recording| recording.recorder(seed)).transpose()?;
     let step = Span::from_nanos(network.duration().as_nanos().div_ceil(STEPS));
-    let mut watch = Watch { recorder, step, told: 0, progress };
+    let mut watch = Watch { recorder, step, reported: 0, progress };
     let report = engine::run_observed(network, seed, &mut watch);
-    progress.advance(STEPS.saturating_sub(watch.told));
+    progress.advance(STEPS.saturating_sub(watch.reported));
     if let Some(recorder) = watch.recorder {
         recorder.finish()?;
     }
     Ok(report)
 }
 
-/// Watches a run for its progress, and for a recorder.
+/// Reports the progress of a run, and feeds a recorder.
 struct Watch<'a> {
     recorder: Option<Recorder>,
     step: Span,
-    /// The steps of progress told of.
-    told: u64,
+    /// The steps of progress reported so far.
+    reported: u64,
     progress: &'a Progress,
 }
 
@@ -146,9 +146,9 @@ impl Observer for Watch<'_> {
             recorder.link(sample);
         }
         let steps = sample.at.as_nanos() / self.step.as_nanos();
-        if steps > self.told {
-            self.progress.advance(steps - self.told);
-            self.told = steps;
+        if steps > self.reported {
+            self.progress.advance(steps - self.reported);
+            self.reported = steps;
         }
     }
 }

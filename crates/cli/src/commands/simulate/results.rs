@@ -1,4 +1,4 @@
-//! What a simulation is reported as.
+//! The report of a simulation.
 
 use crate::options::Setup;
 use exm_measure::{Estimate, mean};
@@ -9,15 +9,15 @@ use exm_sim::traffic::OnFor;
 use exm_units::{Rate, Span};
 use serde::{Serialize, Serializer};
 
-/// All that is reported.
+/// The whole report.
 #[derive(Serialize)]
 pub(super) struct Results {
     pub(super) title: Option<String>,
     /// The seed of the first run.
     seed: u64,
-    /// What the senders ran on.
+    /// The hosts of the senders.
     pub(super) host: String,
-    /// Of a network described by options.
+    /// The options, for a network described by options.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) setup: Option<Setup>,
     #[serde(rename = "duration_s", serialize_with = "as_secs")]
@@ -27,7 +27,7 @@ pub(super) struct Results {
     pub(super) runs: Vec<Run>,
 }
 
-/// Means over all runs, with intervals where there are several.
+/// Means over all runs, with intervals if there are several.
 #[derive(Serialize)]
 pub(super) struct Means {
     /// The mean over flows of throughput over equal share.
@@ -83,7 +83,7 @@ pub(super) struct Run {
 /// One sender.
 #[derive(Serialize)]
 pub(super) struct Flow {
-    /// The name of its group, with its number there where the group has several.
+    /// The name of its group, with its number in a group of several flows.
     pub(super) name: String,
     pub(super) controller: String,
     host: &'static str,
@@ -100,29 +100,29 @@ pub(super) struct Flow {
     rtt_ms: Spread,
     queueing_delay_ms: Spread,
     loss_percent: Option<f64>,
-    /// Flows completed, where they had an amount of data to deliver.
+    /// Flows completed, if they had an amount of data to deliver.
     completed: Option<u64>,
-    /// How long they took.
+    /// Their completion times.
     completion_ms: Spread,
-    /// What was measured at the receiver, where answers cross links.
+    /// The measurements at the receiver, if ACKs cross links.
     #[serde(skip_serializing_if = "Option::is_none")]
     end_to_end: Option<EndToEnd>,
 }
 
-/// What was measured at a receiver after the warm-up.
+/// The measurements at a receiver after the warm-up.
 #[derive(Serialize)]
 struct EndToEnd {
     received_mbps: f64,
-    /// What the link offered, where it follows a trace.
+    /// The capacity of the link, if it follows a trace.
     capacity_mbps: Option<f64>,
     delay_median_ms: Option<f64>,
     delay_p95_ms: Option<f64>,
-    /// The 95 % delay of a protocol that knows the trace, and how much more this was.
+    /// The omniscient protocol's 95 % delay, and the self-inflicted delay.
     omniscient_p95_ms: Option<f64>,
     self_inflicted_ms: Option<f64>,
 }
 
-/// How spans are distributed, in ms; all nothing where there are none.
+/// A distribution of durations, in ms; all none if there are none.
 #[derive(Serialize)]
 struct Spread {
     mean: Option<f64>,
@@ -143,11 +143,11 @@ pub(super) struct Link {
     max_queue_packets: u64,
 }
 
-/// A number told of each flow or link.
+/// A metric of each flow or link.
 pub(super) struct Metric<T> {
     /// Its name among the means.
     key: &'static str,
-    /// What stands above its column, in two lines.
+    /// The heading of its column, in two lines.
     pub(super) heading: [&'static str; 2],
     pub(super) decimals: usize,
     pub(super) of: fn(&T) -> Option<f64>,
@@ -162,7 +162,7 @@ const fn metric<T>(
     Metric { key, heading, decimals, of }
 }
 
-/// The numbers told of a flow, in the order of their columns.
+/// The metrics of a flow, in the order of their columns.
 pub(super) const FLOW_METRICS: [Metric<Flow>; 14] = [
     metric("throughput_mbps", ["throughput", "Mbps"], 3, |flow| flow.throughput_mbps),
     metric("share", ["equal", "share"], 3, |flow| flow.share),
@@ -178,8 +178,8 @@ pub(super) const FLOW_METRICS: [Metric<Flow>; 14] = [
         Some(f.end_to_end.as_ref()?.received_mbps)
     }),
     metric("capacity_used_percent", ["capacity", "used %"], 1, |flow| {
-        let told = flow.end_to_end.as_ref()?;
-        Some(100.0 * told.received_mbps / told.capacity_mbps.filter(|&all| all > 0.0)?)
+        let measured = flow.end_to_end.as_ref()?;
+        Some(100.0 * measured.received_mbps / measured.capacity_mbps.filter(|&all| all > 0.0)?)
     }),
     metric("delay_p95_ms", ["delay", "95 % ms"], 1, |f| f.end_to_end.as_ref()?.delay_p95_ms),
     metric("self_inflicted_ms", ["self-inflicted", "ms"], 1, |flow| {
@@ -187,7 +187,7 @@ pub(super) const FLOW_METRICS: [Metric<Flow>; 14] = [
     }),
 ];
 
-/// The numbers told of a link, in the order of their columns.
+/// The metrics of a link, in the order of their columns.
 pub(super) const LINK_METRICS: [Metric<Link>; 5] = [
     metric("utilisation_percent", ["utilisation", "%"], 1, |link| Some(link.utilisation_percent)),
     metric("dropped", ["packets", "dropped"], 0, |link| Some(link.dropped as f64)),
@@ -197,8 +197,7 @@ pub(super) const LINK_METRICS: [Metric<Link>; 5] = [
 ];
 
 impl Results {
-    /// The results of `runs`, of which there is one at least, of `network`, which is that of
-    /// `scenario`.
+    /// The results of `runs`, at least one, of `network`, which is that of `scenario`.
     pub(super) fn new(
         scenario: &Scenario,
         network: &Network,

@@ -1,11 +1,11 @@
-//! Results for people to read.
+//! Results as text.
 
 use super::results::{FLOW_METRICS, Flow, LINK_METRICS, Link, Metric, Results, Values};
 use exm_measure::Estimate;
 use exm_store::Columns;
 use std::fmt;
 
-/// What stands for what there is not.
+/// The text for a missing value.
 const NOTHING: &str = "-";
 
 impl fmt::Display for Results {
@@ -33,7 +33,7 @@ impl fmt::Display for Results {
 }
 
 impl Results {
-    /// What was asked for, or at least what the senders ran on.
+    /// The options, or at least the hosts of the senders.
     fn header(&self) -> String {
         let host = || format!("host {}", self.host);
         self.setup.as_ref().map_or_else(host, ToString::to_string)
@@ -98,7 +98,7 @@ fn link_table(
     table::<Link>(f, &["link"], &LINK_METRICS, rows)
 }
 
-/// Prints a table of names and of the values of `metrics`, those left out that no row has.
+/// Prints a table of names and of the values of `metrics`, without those that no row has.
 fn table<T>(
     f: &mut fmt::Formatter<'_>,
     names: &[&str],
@@ -106,14 +106,14 @@ fn table<T>(
     rows: impl Iterator<Item = (Vec<String>, Vec<String>)>,
 ) -> fmt::Result {
     let rows: Vec<(Vec<String>, Vec<String>)> = rows.collect();
-    let is_told = |column: usize| rows.iter().any(|(_, values)| values[column] != NOTHING);
-    let told: Vec<usize> = (0..metrics.len()).filter(|&column| is_told(column)).collect();
+    let is_shown = |column: usize| rows.iter().any(|(_, values)| values[column] != NOTHING);
+    let shown: Vec<usize> = (0..metrics.len()).filter(|&column| is_shown(column)).collect();
     let mut columns = Columns::new(names.len());
-    let heading = |line: usize| told.iter().map(move |&i| metrics[i].heading[line].to_owned());
+    let heading = |line: usize| shown.iter().map(move |&i| metrics[i].heading[line].to_owned());
     columns.line(names.iter().map(|_| String::new()).chain(heading(0)));
     columns.line(names.iter().map(|&name| name.to_owned()).chain(heading(1)));
     for (names, values) in &rows {
-        columns.line(names.iter().cloned().chain(told.iter().map(|&i| values[i].clone())));
+        columns.line(names.iter().cloned().chain(shown.iter().map(|&i| values[i].clone())));
     }
     writeln!(f, "{columns}")
 }

@@ -33,22 +33,22 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the server listens [default port: 60001]
+    /// The server's address [default port: 60001]
     #[arg(value_name = "HOST[:PORT]", required_unless_present = "here")]
     server: Option<String>,
-    /// Measure without a server: both ends in this program, over its own loopback device
+    /// Measure without a server: both ends in this program, over the loopback device
     #[arg(long, conflicts_with_all = ["server", "key"])]
     here: bool,
-    /// How long to send
+    /// The duration of sending
     #[arg(long, alias = "for", value_name = "DURATION", default_value = "30s", value_parser = duration)]
     duration: Span,
-    /// Leave this much out of the scores, from the start
+    /// Exclude this much time at the start from the scores
     #[arg(long, alias = "skip", value_name = "DURATION", default_value = "2s")]
     warm_up: Span,
     /// Who sends: this end (up), the server (down), or both
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Direction::Down)]
     direction: Direction,
-    /// Send at this rate where the window allows it, instead of as much as that allows
+    /// Send at this rate as far as the window allows, instead of as fast as it allows
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
     #[command(flatten)]
@@ -89,7 +89,7 @@ impl Args {
 
     fn plan(&self) -> Result<Plan, Failure> {
         if self.warm_up >= self.duration {
-            let problem = format!("nothing of the {} that are measured is left", self.duration);
+            let problem = format!("nothing is left of the measured {}", self.duration);
             return Err(Failure::invalid_value(&self.warm_up.to_string(), "--warm-up", &problem));
         }
         if self.rate.is_some_and(|rate| rate.as_bps() == 0) {

@@ -16,11 +16,11 @@ Examples:
   EXM_KEY=... exm sprout connect example.org:60001
   exm sprout connect example.org:60001 --key-file key --forward 5000";
 
-/// Connect to a server that has the key, and carry datagrams
+/// Connect to a server with the key, and carry datagrams
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the server listens [default port: 60001]
+    /// The server's address [default port: 60001]
     #[arg(value_name = "HOST[:PORT]")]
     server: String,
     /// Carry the UDP datagrams that programs send to this port of 127.0.0.1, or to this address, to
@@ -53,10 +53,10 @@ impl Args {
         match self.forward {
             Some(address) => {
                 let application = Forward::from_port(address).map_err(|error| {
-                    Failure::new(format!("cannot have the UDP address {address}: {error}"))
+                    Failure::new(format!("cannot use the UDP address {address}: {error}"))
                 })?;
                 if let Some(address) = application.address()? {
-                    note(&format!("carrying what is sent to the UDP address {address}"));
+                    note(&format!("carrying datagrams sent to the UDP address {address}"));
                 }
                 run(session, application, display(true))
             }

@@ -17,7 +17,7 @@ Examples:
   exm sprout serve --key-file key --port 60001:60010 --to 127.0.0.1:51820
   exm sprout serve --key-file key --bench";
 
-/// Wait for a client that has the key, and carry datagrams
+/// Wait for a client with the key, and carry datagrams
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, alias = "listen")]
 pub(crate) struct Args {
@@ -44,7 +44,7 @@ impl Args {
         let ServerFlags { bind, port, .. } = self.server;
         let session = Session::listen(Clock::start(), key.clone(), settings, bind, port)
             .map_err(|error| ServerFlags::refused(&error))?;
-        self.server.tell(session.local_address()?.port(), &key, self.display.quiet)?;
+        self.server.announce(session.local_address()?.port(), &key, self.display.quiet)?;
         let display = |free| Display::new("sprout serve", self.display, free, Charts);
         if self.bench {
             let application = BenchServer::new(&session);

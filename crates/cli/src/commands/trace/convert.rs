@@ -21,26 +21,26 @@ Examples:
   exm trace convert link.trace rates.csv --to rates --window 100ms
   exm trace convert log.csv link.trace --from-first";
 
-/// Convert traces from and to tables, and from captures of packets
+/// Convert traces from and to tables, and from packet captures
 ///
-/// The name of the input says what it is: .csv a table, .pcap a capture, anything else a trace.
+/// The extension of the input sets its format: .csv a table, .pcap a capture, anything else a trace.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The file to read: a trace, a table (.csv) or a capture (.pcap)
     input: PathBuf,
-    /// The file to write; - is the standard output
+    /// The file to write; - for standard output
     output: PathBuf,
-    /// What to write [default: times for .csv, else mahimahi]
+    /// The output format [default: times for .csv, else mahimahi]
     #[arg(long, value_enum)]
     to: Option<Format>,
-    /// Over how much time rates are averaged
+    /// The averaging interval of rates
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     window: Span,
-    /// Count the times of a table from the first of them, as where they are times of day
+    /// Count the times of a table from the first of them, for times of day
     #[arg(long)]
     from_first: bool,
-    /// Overwrite the output where it exists
+    /// Overwrite an existing output
     #[arg(long, short)]
     force: bool,
     #[command(flatten)]
@@ -59,7 +59,7 @@ enum Format {
     Rates,
 }
 
-/// What was written.
+/// The written file.
 #[derive(Serialize)]
 struct Written<'a> {
     input: &'a Path,

@@ -1,4 +1,4 @@
-//! `exm trace generate`: a trace of a link that is made up.
+//! `exm trace generate`: generates synthetic traces.
 
 use super::synthetic;
 use crate::complete;
@@ -46,19 +46,19 @@ pub(crate) struct Args {
     /// The link: a name from the list below, or the model of one in a .toml file
     #[arg(value_name = "LINK", add = complete::traces())]
     link: String,
-    /// How long the trace is
+    /// The length of the trace
     #[arg(long, alias = "for", value_name = "DURATION", default_value = "5min")]
     duration: Span,
     /// The random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Where to write the trace; - is the standard output
+    /// The file of the trace; - for standard output
     #[arg(short, long = "out", alias = "output", value_name = "FILE")]
     output: PathBuf,
-    /// Write times exact to the nanosecond, not in whole milliseconds as mahimahi reads them
+    /// Write times in nanoseconds instead of mahimahi's whole milliseconds
     #[arg(long)]
     fine: bool,
-    /// Overwrite the output where it exists
+    /// Overwrite an existing output
     #[arg(long, short)]
     force: bool,
     #[command(flatten)]
@@ -72,7 +72,7 @@ fn help() -> String {
     format!("Links:\n{links}\n{EXAMPLES}")
 }
 
-/// What was written.
+/// The written file.
 #[derive(Serialize)]
 struct Written<'a> {
     output: &'a Path,
@@ -102,7 +102,7 @@ impl Args {
         check_only_output(output, &[Path::new(&self.link)], self.force)?;
         let trace = synthetic(&self.link)?.generate(self.seed, self.duration)?;
         let text = if self.fine {
-            // Mahimahi takes no comments, and no decimals either.
+            // Mahimahi accepts neither comments nor decimals.
             format!("# {}\n{}", command_line(), trace.to_text())
         } else {
             trace.in_whole_millis().to_text()

@@ -1,4 +1,4 @@
-//! `exm trace info`: traces in a few numbers.
+//! `exm trace info`: summaries of traces.
 
 use super::load;
 use crate::shell::{Failure, Printing};
@@ -25,7 +25,7 @@ Examples:
   exm trace info --from 60s --until 180s down.trace up.trace
   exm trace info --json lte.trace";
 
-/// Print traces in a few numbers: what they offer, when they offer nothing
+/// Print summaries of traces: their capacity and their outages
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -35,13 +35,13 @@ pub(crate) struct Args {
     /// The one-way propagation delay that the omniscient delay includes
     #[arg(long, value_name = "DURATION", default_value = "20ms")]
     delay: Span,
-    /// What is longer without an opportunity counts as an outage
+    /// A longer time without an opportunity counts as an outage
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     outage: Span,
-    /// From when on capacity and omniscient delay are measured; needs --until
+    /// The start of the measurement of capacity and omniscient delay; needs --until
     #[arg(long, value_name = "DURATION", requires = "until")]
     from: Option<Span>,
-    /// Until when; later than its end, the trace repeats
+    /// The end of the measurement; the trace repeats after its end
     #[arg(long, value_name = "DURATION")]
     until: Option<Span>,
     #[command(flatten)]
@@ -54,7 +54,7 @@ struct Results {
     traces: Vec<Result>,
 }
 
-/// What is told of a trace.
+/// The summary of a trace.
 #[derive(Serialize)]
 struct Result {
     name: String,
@@ -80,7 +80,7 @@ impl Args {
         let interval = self.interval()?;
         let result = |(name, trace): (String, Trace)| {
             let lap = trace.period();
-            // Over the second lap: what comes before the first does not count.
+            // Over the second lap: opportunities before the first lap do not count.
             let interval = interval.unwrap_or((Instant::ZERO + lap, Instant::ZERO + lap * 2));
             Result::new(name, &trace, &self, interval)
         };
@@ -89,7 +89,7 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The interval that was asked for.
+    /// The requested interval.
     fn interval(&self) -> std::result::Result<Option<(Instant, Instant)>, Failure> {
         let Some(until) = self.until else { return Ok(None) };
         let from = self.from.unwrap_or(Span::ZERO);

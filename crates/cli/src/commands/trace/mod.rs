@@ -60,7 +60,7 @@ fn synthetic(name: &str) -> Result<Synthetic, Failure> {
     })
 }
 
-/// Each trace with what it is called: the name of its file, or all of its path where two share it.
+/// Each trace with its name: that of its file, or the whole path if two traces share it.
 fn load(files: &[PathBuf]) -> Result<Vec<(String, Trace)>, Failure> {
     let name = |file: &PathBuf| {
         let same = files.iter().filter(|other| other.file_name() == file.file_name()).count();
@@ -70,10 +70,10 @@ fn load(files: &[PathBuf]) -> Result<Vec<(String, Trace)>, Failure> {
     files.iter().map(|file| Ok((name(file), Trace::load(file)?))).collect()
 }
 
-/// The most rates of a trace: a narrow window on a long one would fill the memory.
+/// The most rates of a trace, which limits the memory for a narrow window on a long trace.
 const MOST_RATES: u64 = 10_000_000;
 
-/// Whether `trace` can be cut into windows of this length.
+/// Whether `trace` can be divided into windows of this length.
 fn check_window(window: Span, trace: &Trace) -> Result<(), Failure> {
     let windows = trace.period().as_nanos().checked_div(window.as_nanos());
     if windows.is_some_and(|windows| (1..=MOST_RATES).contains(&windows)) {

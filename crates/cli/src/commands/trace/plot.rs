@@ -1,4 +1,4 @@
-//! `exm trace plot`: pictures of traces.
+//! `exm trace plot`: draws traces.
 
 use super::{check_window, load};
 use crate::outputs::{check_only_output, write_output};
@@ -16,30 +16,30 @@ Examples:
   exm trace plot down.trace up.trace --window 500ms -o both.png
   exm trace plot lte.trace --kind interarrivals -o figure-2-4.svg";
 
-/// Draw what traces offer over time, or the times between their opportunities
+/// Draw the capacity of traces over time, or the times between their opportunities
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The traces
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Where to write the picture: .svg, .png or .pdf; - is the standard output, as SVG
+    /// The file of the figure: .svg, .png or .pdf; - for standard output, as SVG
     #[arg(short, long = "out", alias = "output", value_name = "FILE")]
     output: PathBuf,
     /// What to draw
     #[arg(long, value_enum, default_value_t = Kind::Capacity)]
     kind: Kind,
-    /// Over how much time capacity is averaged
+    /// The averaging interval of capacity
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     window: Span,
-    /// Overwrite the output where it exists
+    /// Overwrite an existing output
     #[arg(long, short)]
     force: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
-    /// What could be delivered, over time
+    /// The capacity over time
     Capacity,
     /// The distribution of the times between opportunities, with its power law: figure 2-4
     Interarrivals,
@@ -74,13 +74,13 @@ impl Args {
             let y_axis = "capacity, Mbps".to_owned();
             panels.push(SeriesPanel::new(y_axis, vec![line]));
         }
-        let told = traces.iter().map(|(name, trace)| {
+        let descriptions = traces.iter().map(|(name, trace)| {
             format!("{name}: {:.2} Mbps on average.", trace.mean_rate().as_mbps())
         });
         let figure = Series {
             title: "What the link could deliver".to_owned(),
             subtitle: format!("means over {}", self.window),
-            description: told.collect::<Vec<_>>().join(" "),
+            description: descriptions.collect::<Vec<_>>().join(" "),
             panels,
             events: Vec::new(),
         };
@@ -90,18 +90,18 @@ impl Args {
 
 fn inter_arrivals(traces: &[(String, Trace)]) -> String {
     let mut lines = Vec::new();
-    let mut told = Vec::new();
+    let mut descriptions = Vec::new();
     for (index, (name, trace)) in traces.iter().enumerate() {
         let all = Statistics::of(trace, Span::MAX).inter_arrivals;
         let line = |name: &str, number: usize, points| {
             lines.push(Line { name: name.to_owned(), style: Style::nth(number), points });
         };
-        told.push(draw(name, index * 2, &all, line));
+        descriptions.push(draw(name, index * 2, &all, line));
     }
     let figure = Density {
         title: "Times between opportunities".to_owned(),
         subtitle: "beyond 20 ms with the most likely power law".to_owned(),
-        description: told.join(" "),
+        description: descriptions.join(" "),
         x_axis: "time to the next opportunity, ms (logarithmic)".to_owned(),
         y_axis: "share of all, per ms (logarithmic)".to_owned(),
         lines,
@@ -109,7 +109,7 @@ fn inter_arrivals(traces: &[(String, Trace)]) -> String {
     figure.svg()
 }
 
-/// The lines of one trace; what is told of it in words.
+/// The lines of one trace, and their description in words.
 fn draw(
     name: &str,
     number: usize,

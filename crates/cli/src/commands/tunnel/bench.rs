@@ -26,7 +26,7 @@ Examples:
   exm tunnel bench --down lte --up lte
   exm tunnel bench --down lte.down --up lte.up --warm-up 20s --duration 60s --json";
 
-/// Measure what a tunnel does for a call beside a download, on an emulated link
+/// Measure a call beside a download with and without a tunnel, on an emulated link
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
@@ -34,10 +34,10 @@ Examples:
     mut_arg("risk", |arg| arg.default_value(RISK)),
 )]
 pub(crate) struct Args {
-    /// How long to measure, with and without the tunnel
+    /// The duration of each measurement, with and without the tunnel
     #[arg(long, alias = "for", value_name = "DURATION", default_value = "60s", value_parser = duration)]
     duration: Span,
-    /// How the kernel's TCP controls congestion
+    /// The congestion control of the kernel's TCP
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     congestion: String,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Takes the rights that it needs, which takes a process that has no threads yet.
+    /// Acquires the privileges, which requires a process without threads.
     pub(crate) fn prepare(&self) -> Result<(), Failure> {
         Rights::acquire()?;
         Ok(())

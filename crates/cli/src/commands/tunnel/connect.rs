@@ -27,20 +27,20 @@ Examples:
   exm tunnel connect 192.0.2.1 --key-file key --kill-switch --dns 9.9.9.9
   exm tunnel connect 192.0.2.1 --key-file key --route 10.0.0.0/8 --route 2001:db8::/32";
 
-/// Carry this machine's traffic to a server that has the key, and on from there
+/// Carry this machine's traffic to a server with the key, which forwards it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_arg("risk", |arg| arg.default_value(RISK)))]
 pub(crate) struct Args {
-    /// Where the server listens [default port: 60001]
+    /// The server's address [default port: 60001]
     #[arg(value_name = "HOST[:PORT]")]
     server: String,
-    /// Carry what goes to these addresses, and nothing else; may be given several times
+    /// Carry only packets to these addresses; may be given several times
     #[arg(long = "route", value_name = "ADDRESS/BITS", value_parser = ip_network)]
     routes: Vec<IpNet>,
-    /// Use this DNS resolver meanwhile; may be given several times
+    /// Use this DNS resolver while connected; may be given several times
     #[arg(long, value_name = "ADDRESS")]
     dns: Vec<IpAddr>,
-    /// Block what would go past the tunnel, even after this command is killed
+    /// Block traffic outside the tunnel, even after this command is killed
     #[arg(long)]
     kill_switch: bool,
     #[command(flatten)]

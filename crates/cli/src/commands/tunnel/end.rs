@@ -14,7 +14,7 @@ pub(super) trait Tunnel: Application {
     fn is_v6_unreachable(&self) -> bool {
         false
     }
-    /// Whether traffic past the tunnel stays blocked when the process ends.
+    /// Whether traffic outside the tunnel stays blocked when the process ends.
     fn has_kill_switch(&self) -> bool {
         false
     }

@@ -48,7 +48,7 @@ fn ip_network(text: &str) -> Result<IpNet, String> {
 /// less cautiously than other sessions. `docs/how-sprout-works.md` has the figures.
 const RISK: &str = "25%";
 
-/// Carry all of a machine's traffic over a link of unknown rate, by Sprout, each flow by itself
+/// Carry all of a machine's traffic over a link of unknown rate by Sprout, with a queue per flow
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
 pub(crate) struct Args {
@@ -67,7 +67,7 @@ commands! {
 }
 
 impl Args {
-    /// Takes the rights that it needs, which takes a process that has no threads yet.
+    /// Acquires the privileges, which requires a process without threads.
     pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
         match &mut self.command {
             Command::Bench(args) => args.prepare(),

@@ -13,10 +13,10 @@ use std::process::ExitCode;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Tunnel")]
 pub(super) struct TunnelFlags {
-    /// What the tunnel's network device is called; %d becomes the first number that is free
+    /// The name of the tunnel's network device; %d becomes the first free number
     #[arg(long, value_name = "NAME", default_value = "exm%d", value_parser = device)]
     pub(super) device: String,
-    /// Run at real-time priority (SCHED_FIFO), for when other programs keep the processors busy; then
+    /// Use real-time priority (SCHED_FIFO), for when other programs keep the processors busy; then
     /// a flood of packets from outside can starve them
     #[arg(long)]
     realtime: bool,
@@ -30,7 +30,7 @@ fn device(text: &str) -> Result<String, String> {
     if fits && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/' && byte != b':') {
         Ok(text.to_owned())
     } else {
-        Err("give 1 to 15 letters, digits and the like, such as exm0".to_owned())
+        Err("give 1 to 15 characters, such as exm0".to_owned())
     }
 }
 

@@ -20,18 +20,18 @@ Examples:
   exm tunnel serve --key-file key --port 60002 --allow 10.5.0.0/16
   exm tunnel serve --key-file key --network 10.77.0.0/24 --private";
 
-/// Carry the traffic of a client that has the key to the world, and the replies back
+/// Carry the traffic of a client with the key to the Internet, and the replies back
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_arg("risk", |arg| arg.default_value(RISK)))]
 pub(crate) struct Args {
     /// The tunnel's own addresses, of which this end has the first and the client the second
-    /// [default: some within 100.96.0.0/11 that are free here]
+    /// [default: unused ones within 100.96.0.0/11]
     #[arg(long, value_name = "ADDRESS/BITS", value_parser = network)]
     network: Option<Network>,
-    /// Let the client reach this machine alone, and nothing beyond
+    /// Let the client reach only this machine
     #[arg(long, conflicts_with = "allowed")]
     private: bool,
-    /// Also forward to these addresses, by whichever device leads there; may be given several times
+    /// Also forward to these addresses, through any device; may be given several times
     #[arg(long = "allow", value_name = "ADDRESS/BITS", value_parser = ip_network)]
     allowed: Vec<IpNet>,
     #[command(flatten)]
@@ -62,7 +62,7 @@ impl Args {
         let (device, is_private) = (self.tunnel.device.clone(), self.private);
         let plan = ServerPlan { device, network: self.network, is_private, allowed: self.allowed };
         let server = Server::new(&session, &plan)?;
-        self.server.tell(session.local_address()?.port(), &key, self.tunnel.display.quiet)?;
+        self.server.announce(session.local_address()?.port(), &key, self.tunnel.display.quiet)?;
         if !is_private && server.uplinks().next().is_none() {
             note("this machine has no default route: the client reaches no other machines");
         }

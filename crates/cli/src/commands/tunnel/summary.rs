@@ -23,11 +23,11 @@ pub(super) struct Summary {
     sent_bytes: u64,
     received_packets: u64,
     received_bytes: u64,
-    /// Dropped from the queues, because more waited than could be delivered soon.
+    /// Dropped from the queues, because the backlog exceeded the forecast.
     dropped: u64,
-    /// Received, and not accepted by this machine.
+    /// Received, but not accepted by this machine.
     refused: u64,
-    /// Received with a source address that the client does not have.
+    /// Received with a source address that is not the client's.
     foreign: u64,
     malformed: u64,
     too_big: u64,
@@ -97,6 +97,6 @@ impl fmt::Display for Summary {
         columns.line(std::iter::once("all".to_owned()).chain(cells));
         write!(f, "{columns}")?;
         let (refused, too_big) = (self.refused + self.foreign + self.malformed, self.too_big);
-        writeln!(f, "{refused} packets not taken, {too_big} too big, in {:.1} s", self.seconds)
+        writeln!(f, "{refused} packets not accepted, {too_big} too big, in {:.1} s", self.seconds)
     }
 }

@@ -1,4 +1,4 @@
-//! `exm tunnel unblock`: lifts a kill switch that was left.
+//! `exm tunnel unblock`: lifts a kill switch that was left behind.
 
 use super::run::check_rights;
 use crate::shell::{Failure, note};
@@ -11,7 +11,7 @@ It deletes the nftables table exm-kill-switch, as \"nft delete table inet exm-ki
 Examples:
   exm tunnel unblock";
 
-/// Lift the kill switch that a killed \"exm tunnel connect --kill-switch\" has left
+/// Lift the kill switch that a killed \"exm tunnel connect --kill-switch\" has left behind
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {}
@@ -24,11 +24,11 @@ impl Args {
             return Ok(ExitCode::SUCCESS);
         }
         let Some(kill_switch) = KillSwitch::adopt()? else {
-            let problem = "a tunnel that runs has the kill switch";
+            let problem = "a running tunnel has the kill switch";
             return Err(Failure::new(problem).with_tip("end the tunnel, which lifts it"));
         };
         kill_switch.lift()?;
-        note("the kill switch is lifted: traffic goes past the tunnel");
+        note("the kill switch is lifted: traffic is no longer blocked");
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -21,9 +21,9 @@ const LEAST_HEIGHT: u16 = 28;
 #[derive(Default)]
 pub(super) struct TunnelView {
     flows: Flows,
-    /// Whether the user was told that the tunnel is up.
+    /// Whether the user was notified that the tunnel is up.
     is_up: bool,
-    /// Whether the user was last told that IPv6 is unreachable.
+    /// Whether the user was last notified that IPv6 is unreachable.
     is_v6_unreachable: bool,
 }
 
@@ -78,7 +78,7 @@ impl TunnelView {
         }
         Some(match is_v6_unreachable {
             true => format!(
-                "IPv6 is unreachable: it takes packets of 1280 bytes, the tunnel carries {}; give --mtu \
+                "IPv6 is unreachable: it needs packets of 1280 bytes, the tunnel carries {}; give --mtu \
                  1428 or more at both ends",
                 pipe.mtu()
             ),

@@ -1,4 +1,4 @@
-//! The bottleneck between the ends, which is the emulator's, and what its queue was.
+//! The emulator's bottleneck between the ends, and the record of its queue.
 
 use super::{Flow, Record, Scenario};
 use exm_emulator::{Cause, Delivery, Observer, PacketInfo, PathSpec, Propagation, Setup};
@@ -7,10 +7,10 @@ use exm_units::{Bytes, Instant, Rate, Span};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// As good as no transmission at all: the way back is only delayed.
+/// A rate so high that transmission takes no time: the return path only delays.
 const AT_ONCE: Rate = Rate::from_bps(1_000_000_000_000);
 
-/// The link of `scenario`: up with the queue, down only delayed.
+/// The link of `scenario`: up with the queue, down only the delay.
 pub(crate) fn setup(scenario: &Scenario) -> Setup {
     let propagation = Propagation::Fixed(scenario.rtt / 2);
     let up = PathSpec {
@@ -21,17 +21,17 @@ pub(crate) fn setup(scenario: &Scenario) -> Setup {
     Setup::new(up, PathSpec { propagation, ..PathSpec::new(Service::Fixed(AT_ONCE)) })
 }
 
-/// What tells `queue` of the packets on their way up, and nobody of those down.
+/// Observers that report packets up to `queue`, and ignore those down.
 pub(crate) fn observers(queue: &Mutex<Queue>) -> [Box<dyn Observer + '_>; 2] {
     [Box::new(Watching(queue)), Box::new(())]
 }
 
-/// When packets came to a queue, and when they left it to be transmitted.
+/// When packets arrived at a queue, and when they left it for transmission.
 pub(crate) struct Queue {
     rate: Rate,
-    /// When, how many packets more, and how many bytes.
+    /// Time, change in packets, and change in bytes.
     changes: Vec<(Instant, i64, i64)>,
-    /// The port that each flow, by its number, goes to.
+    /// The destination port of each flow, by its number.
     ports: BTreeMap<u32, u16>,
     /// When packets were dropped, and of which flow.
     drops: Vec<(Instant, u32)>,
@@ -78,7 +78,7 @@ impl Observer for Watching<'_> {
 }
 
 impl Queue {
-    /// That of a link of `rate`, empty.
+    /// The queue of a link of `rate`, empty.
     pub(crate) fn new(rate: Rate) -> Queue {
         Queue {
             rate,
@@ -90,10 +90,10 @@ impl Queue {
         }
     }
 
-    /// What it was over time, and the drops of the flows to each of `ports`, those before `settled`
-    /// by themselves too.
+    /// Its length over time, and the drops of the flows to each of `ports`, counting those before
+    /// `settled` separately.
     pub(crate) fn finish(mut self, ports: &[u16], settled: Instant) -> Record {
-        // Packets are told of when they leave the link, which is after others came to the queue.
+        // Packets are reported when they leave the link, after later ones arrived at the queue.
         self.changes.sort_by_key(|&(at, ..)| at);
         let lengths = self.changes.iter().scan((0_i64, 0_i64), |(packets, bytes), change| {
             (*packets, *bytes) = (*packets + change.1, *bytes + change.2);

@@ -1,4 +1,4 @@
-//! [`Comparison`]: one transfer, the kernel's and ours.
+//! [`Comparison`]: one transfer, by the kernel and by us.
 
 use super::kernel::{Measured, TransferError, transfer};
 use super::record::{Record, Summary};
@@ -7,7 +7,7 @@ use exm_sim::controllers::AnyController;
 use exm_units::{Instant, Packets, Rate, Span};
 use std::{fmt, thread};
 
-/// A congestion control, by the names that the kernel and we give it.
+/// A congestion control, by its names in the kernel and here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Control {
     /// The kernel's.
@@ -16,8 +16,8 @@ pub(crate) struct Control {
     pub(crate) ours: &'static str,
 }
 
-/// The congestion controls that are compared: the kernel's three that are most in use, and what we
-/// have that is meant to be the same. Its Cubic begins with HyStart, and its BBR is version 1.
+/// The congestion controls that are compared: the kernel's three most used, and our implementations of
+/// the same. Its Cubic uses HyStart, and its BBR is version 1.
 pub(crate) const CONTROLS: [Control; 3] = [
     Control { kernel: "reno", ours: "reno" },
     Control { kernel: "cubic", ours: "cubic-linux" },
@@ -38,8 +38,8 @@ impl fmt::Display for Control {
     }
 }
 
-/// What they are compared on: a buffer of one bandwidth-delay product, which keeps the link busy,
-/// and one of a third of it, which does not.
+/// The scenarios: a buffer of one bandwidth-delay product, which keeps the link busy, and one of a third
+/// of it, which does not.
 pub(crate) const SCENARIOS: [Scenario; 2] = [
     Scenario {
         name: "buffer of one BDP",
@@ -61,7 +61,7 @@ pub(crate) const SCENARIOS: [Scenario; 2] = [
     },
 ];
 
-/// What several flows of one controller are compared on: two buffers, and flows that join one by one.
+/// The scenarios for several flows of one controller: two buffers, and flows that join one by one.
 pub(crate) const SEVERAL: [Scenario; 3] = [
     Scenario {
         name: "40 Mbps, 60 ms, 1 BDP",
@@ -92,29 +92,29 @@ pub(crate) const SEVERAL: [Scenario; 3] = [
     },
 ];
 
-/// A bottleneck whose slowest thousandth of packets is later than this did not keep to its
-/// propagation delay, of which this is a quarter at most.
+/// If the slowest thousandth of packets is later than this, which is at most a quarter of the propagation
+/// delay, the bottleneck was late.
 const TOO_LATE: Span = Span::from_millis(5);
 
-/// One transfer, the kernel's and ours.
+/// One transfer, by the kernel and by us.
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison {
-    /// What was transferred over.
+    /// The scenario.
     pub(crate) scenario: Scenario,
-    /// By what.
+    /// The control.
     pub(crate) control: Control,
-    /// The kernel's.
+    /// The kernel's transfer.
     pub(crate) kernel: Measured,
-    /// Ours.
+    /// Our transfer.
     pub(crate) simulated: Record,
 }
 
 impl Comparison {
-    /// Has both transfer with each of the cases' congestion controls, all at the same time, each in
-    /// a network of its own; it takes as long as the longest.
+    /// Runs both with each of the cases' congestion controls, all at the same time, each in a network of
+    /// its own; it takes as long as the longest.
     ///
     /// # Panics
-    /// Where a case is none that can be simulated.
+    /// If a case cannot be simulated.
     pub(crate) fn all(cases: &[(Scenario, Control)]) -> Vec<Result<Comparison, TransferError>> {
         thread::scope(|scope| {
             let runs: Vec<_> = cases.iter().map(|&(s, c)| scope.spawn(move || one(s, c))).collect();
@@ -123,9 +123,9 @@ impl Comparison {
         })
     }
 
-    /// What is compared, of the kernel's transfer and of ours. One flow of Reno or Cubic is averaged over
-    /// whole cycles of the window; BBR, whose cycles are of several lengths, and several flows, over
-    /// all of the time.
+    /// The compared summaries of the kernel's transfer and of ours. One flow of Reno or Cubic is averaged
+    /// over whole cycles of the window; BBR, whose cycles differ in length, and several flows, over the
+    /// whole time.
     pub(crate) fn summaries(&self) -> [Summary; 2] {
         [&self.kernel.record, &self.simulated].map(|record| {
             let (from, to) = self.span(record);
@@ -133,7 +133,7 @@ impl Comparison {
         })
     }
 
-    /// From when to when a record is compared.
+    /// The interval in which a record is compared.
     pub(crate) fn span(&self, record: &Record) -> (Instant, Instant) {
         let all = (Instant::ZERO + self.scenario.settled, Instant::ZERO + self.scenario.duration);
         match &record.flows[..] {
@@ -142,7 +142,7 @@ impl Comparison {
         }
     }
 
-    /// How late the bottleneck was, where that was too late for the comparison to mean much.
+    /// How late the bottleneck was, if that was too late for a meaningful comparison.
     pub(crate) fn lateness(&self) -> Option<Span> {
         Some(self.kernel.late).filter(|&late| late > TOO_LATE)
     }
@@ -150,7 +150,7 @@ impl Comparison {
 
 fn one(scenario: Scenario, control: Control) -> Result<Comparison, TransferError> {
     let kernel = transfer(&scenario, control.kernel)?;
-    let controller = AnyController::named(control.ours).expect("we have what the kernel has");
+    let controller = AnyController::named(control.ours).expect("we have the same controllers");
     let settings = simulated::kernel_settings();
     let simulated = simulated::transfer(&scenario, &controller, settings, 1);
     let simulated = simulated.expect("the scenario is possible");

@@ -1,4 +1,4 @@
-//! The transfer as the kernel has it.
+//! The transfer by the kernel.
 
 use super::Scenario;
 use super::bottleneck::{self, Queue};
@@ -20,14 +20,14 @@ use std::time::Duration;
 
 /// The port of the first flow's receiver; the next flow's is the next.
 const PORT: u16 = 5001;
-/// How often the senders' windows are read.
+/// The interval at which the senders' windows are read.
 const SAMPLING: Duration = Duration::from_millis(20);
-/// How long a connection may take to come about.
+/// The timeout for setting up a connection.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// How long a thread waits in the kernel before it looks whether it is to stop.
+/// How long a thread blocks before it checks whether to stop.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Buffers so large that they are never what limits a transfer, and nothing remembered of earlier
-/// ones. The rest is as the kernel has it, but said, should a machine have it otherwise.
+/// Buffers so large that they never limit a transfer, and no cached metrics. The rest are the kernel's
+/// defaults, set explicitly in case a machine has others.
 const SETTINGS: [(&str, &str); 10] = [
     ("ipv4/tcp_rmem", "4096 4194304 16777216"),
     ("ipv4/tcp_wmem", "4096 1048576 16777216"),
@@ -41,44 +41,44 @@ const SETTINGS: [(&str, &str); 10] = [
     ("ipv4/tcp_early_retrans", "3"),
 ];
 
-/// What a transfer of the kernel's was.
+/// The result of a transfer by the kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     /// What happened.
     pub(crate) record: Record,
-    /// How late the bottleneck was with the slowest thousandth of packets, in the worse direction.
+    /// The 99.9th percentile of the bottleneck's lateness, in the worse direction.
     pub(crate) late: Span,
-    /// What the sending kernel counted, by the names of `/proc/net/netstat`, without zeros.
+    /// The sending kernel's nonzero counters, by the names of `/proc/net/netstat`.
     pub(crate) counters: BTreeMap<String, u64>,
 }
 
-/// Why the kernel could not be asked to send.
+/// Why the kernel could not send.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TransferError {
-    /// This is not the place for it; nothing is wrong.
+    /// The environment does not allow it; this is not an error.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
     /// It should have worked.
     #[error("{what}: {error}")]
     Failed {
-        /// What was attempted.
+        /// The attempted operation.
         what: &'static str,
-        /// What came of it.
+        /// The error.
         error: io::Error,
     },
 }
 
-/// What is missing here for the kernel to be asked to send.
+/// What this environment lacks.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unavailable {
     /// Network namespaces: they take root's rights.
-    #[error("no network namespace can be made ({0}): it takes root's rights")]
+    #[error("cannot create a network namespace ({0}): this needs root")]
     Namespace(io::Error),
-    /// Settings of a namespace's own.
+    /// Settings of the namespace.
     #[error("the kernel's TCP cannot be set up: {0}")]
     Setting(io::Error),
     /// TUN devices.
-    #[error("no TUN device can be made ({0}): it takes /dev/net/tun and root's rights")]
+    #[error("cannot create a TUN device ({0}): this needs /dev/net/tun and root")]
     Device(io::Error),
     /// A congestion control.
     #[error("the kernel has no congestion control \"{0}\" ({1})")]
@@ -99,11 +99,11 @@ impl From<EndsError> for Unavailable {
     }
 }
 
-/// Has the kernel send over `scenario` with the congestion control it calls `control`. It takes as
-/// long as the scenario says.
+/// Lets the kernel send over `scenario` with the congestion control it calls `control`, for the duration of
+/// the scenario.
 ///
 /// # Errors
-/// [`TransferError::Unavailable`] where this is not the place for it, and where something fails.
+/// [`TransferError::Unavailable`] if the environment does not allow it, and the error of anything that fails.
 pub(crate) fn transfer(scenario: &Scenario, control: &str) -> Result<Measured, TransferError> {
     let ends = Ends::new(OutsideNetwork::Namespace).map_err(Unavailable::from)?;
     let (from, to) = (&ends.inside, &ends.outside);
@@ -147,14 +147,14 @@ struct Connection {
     listener: TcpListener,
 }
 
-/// What the ends of a transfer saw.
+/// The results of both ends of a transfer.
 struct Done {
     began: Instant,
     flows: Vec<Flow>,
     counters: BTreeMap<String, u64>,
 }
 
-/// Sends and receives for as long as `scenario` says.
+/// Sends and receives for the duration of `scenario`.
 fn run(
     scenario: &Scenario,
     from: &End,
@@ -206,7 +206,7 @@ fn socket(end: &End, control: &str) -> Result<OwnedFd, Unavailable> {
     made.map_err(|error| Unavailable::Control(control.to_owned(), error))
 }
 
-/// Sends whatever it can, from `start` on.
+/// Sends as much as possible, from `start` on.
 fn send(socket: OwnedFd, address: SocketAddrV4, start: Span, stop: &AtomicBool) -> io::Result<()> {
     thread::sleep(Duration::from_nanos(start.as_nanos()));
     net::sockopt::set_socket_timeout(&socket, Timeout::Send, Some(CONNECTING))?;
@@ -226,7 +226,7 @@ fn send(socket: OwnedFd, address: SocketAddrV4, start: Span, stop: &AtomicBool) 
     Ok(())
 }
 
-/// When how many bytes had been received in all.
+/// The times and the total bytes received by then.
 fn receive(
     listener: &TcpListener,
     clock: Clock,
@@ -261,7 +261,7 @@ fn is_impatience(error: &io::Error) -> bool {
 
 type Samples = (Vec<Vec<Window>>, BTreeMap<String, u64>);
 
-/// Reads the windows of so many `flows` again and again, and what the kernel counted at the end.
+/// Reads the windows of `flows` repeatedly, and the kernel's counters at the end.
 fn sample(flows: usize, clock: Clock, stop: &AtomicBool) -> io::Result<Samples> {
     let mut windows = vec![Vec::new(); flows];
     while !stop.load(Ordering::Relaxed) {
@@ -278,9 +278,9 @@ fn sample(flows: usize, clock: Clock, stop: &AtomicBool) -> io::Result<Samples> 
     Ok((windows, counters))
 }
 
-/// The port at the other end and the window in a line of `/proc/net/tcp`, if that is of an
-/// established connection. The kernel's documentation names the fields (`proc_net_tcp.rst`): the last two are
-/// the window and the threshold, which is -1 until it is set.
+/// The remote port and the window in a line of `/proc/net/tcp`, if it is of an established connection. The
+/// kernel's documentation names the fields (`proc_net_tcp.rst`): the last two are the window and the
+/// threshold, which is -1 until it is set.
 fn read_window(line: &str, at: Instant) -> Option<(u16, Window)> {
     const ESTABLISHED: &str = "01";
     let fields: Vec<&str> = line.split_whitespace().collect();
@@ -290,7 +290,7 @@ fn read_window(line: &str, at: Instant) -> Option<(u16, Window)> {
     Some((port, Window { at, cwnd, ssthresh: ssthresh.parse().ok() }))
 }
 
-/// The counters in a file of the form of `/proc/net/netstat`: a line of names, a line of values.
+/// The counters in a file in the format of `/proc/net/netstat`: a line of names, a line of values.
 fn counters(text: &str) -> BTreeMap<String, u64> {
     let lines: Vec<&str> = text.lines().collect();
     let pairs = lines.chunks_exact(2).flat_map(|pair| {

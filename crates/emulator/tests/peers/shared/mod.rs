@@ -1,12 +1,11 @@
-//! The simulated TCP beside the kernel's.
+//! The simulated TCP compared with the kernel's.
 //!
-//! [`kernel::transfer`] has the kernel send over a [`Scenario`]: two network namespaces, and between
-//! them the emulator's link, whose queue is the simulator's own.
-//! [`simulated::transfer`] simulates the same. Both give a [`Record`], so that what is compared was
-//! measured in one way; a [`Comparison`] holds the two.
+//! [`kernel::transfer`] lets the kernel send over a [`Scenario`]: two network namespaces with the
+//! emulator's link between them, whose queue is the simulator's. [`simulated::transfer`] simulates
+//! the same. Both return a [`Record`], measured in the same way; a [`Comparison`] holds the two.
 //!
-//! It takes the right to make namespaces (root's) and `/dev/net/tun`; where they are missing,
-//! [`kernel::Unavailable`] says which.
+//! It needs the privilege to create namespaces and `/dev/net/tun`; if they are missing,
+//! [`kernel::Unavailable`] names them.
 
 mod bottleneck;
 mod comparison;
@@ -22,23 +21,23 @@ use exm_units::{Packets, Rate, Span};
 /// Long flows of one controller over one bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scenario {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub(crate) name: &'static str,
-    /// How fast the bottleneck transmits.
+    /// The rate of the bottleneck.
     pub(crate) rate: Rate,
-    /// The round-trip propagation delay, half of it each way.
+    /// The round-trip propagation delay, half of it in each direction.
     pub(crate) rtt: Span,
-    /// Packets that may wait at the bottleneck, besides the one in transmission.
+    /// The bottleneck's buffer in packets, not counting the one in transmission.
     pub(crate) buffer: Packets,
-    /// When each flow starts: as many flows as there are times.
+    /// When each flow starts.
     pub(crate) starts: &'static [Span],
-    /// How long it lasts; no flow ends before.
+    /// The duration; no flow ends before.
     pub(crate) duration: Span,
-    /// From when on it is compared: slow start is another matter.
+    /// The time from which it is compared, which excludes slow start.
     pub(crate) settled: Span,
 }
 
-/// When a flow that is alone starts.
+/// When a single flow starts.
 pub(crate) const ALONE: &[Span] = &[Span::ZERO];
 
 /// The largest packet on the path, in bytes: the MTU.

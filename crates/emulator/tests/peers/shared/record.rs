@@ -1,15 +1,15 @@
-//! [`Record`]: what happened during a transfer, whoever sent.
+//! [`Record`]: what happened during a transfer, whichever sender ran it.
 
 use exm_units::{Bytes, Instant, Rate, Span};
 
 /// What happened during a transfer. Times count from its start.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
-    /// The queue at the bottleneck after each of its changes: when, packets, bytes.
+    /// The bottleneck's queue after each of its changes: time, packets, bytes.
     pub(crate) queue: Vec<(Instant, u64, u64)>,
-    /// Each flow's part, in the order of the scenario.
+    /// The flows, in the order of the scenario.
     pub(crate) flows: Vec<Flow>,
-    /// How long packets waited in the queue on average, in all.
+    /// The mean queueing delay of all packets.
     pub(crate) mean_wait: Span,
     /// Segments retransmitted, by all flows.
     pub(crate) retransmissions: u64,
@@ -18,11 +18,11 @@ pub(crate) struct Record {
 /// What happened to one flow of a transfer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flow {
-    /// Bytes of the user's delivered in order by each of these times.
+    /// Total payload bytes delivered in order by each of these times.
     pub(crate) delivered: Vec<(Instant, u64)>,
     /// The sender's window, in order of time.
     pub(crate) windows: Vec<Window>,
-    /// Packets dropped by the queue, in all.
+    /// The total number of packets dropped by the queue.
     pub(crate) drops: u64,
     /// Those of them that were dropped before the scenario's [`settled`](super::Scenario::settled).
     pub(crate) early_drops: u64,
@@ -31,31 +31,31 @@ pub(crate) struct Flow {
 /// A sender's window at one time, in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Window {
-    /// When.
+    /// The time.
     pub(crate) at: Instant,
     /// The congestion window.
     pub(crate) cwnd: u64,
-    /// The threshold of slow start, where it is known and set.
+    /// The slow start threshold, if known and set.
     pub(crate) ssthresh: Option<u64>,
 }
 
-/// A [`Record`] over one span of time, in a few numbers.
+/// A summary of a [`Record`] over an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Summary {
-    /// The user's bytes over the time, of all flows.
+    /// The goodput of all flows.
     pub(crate) goodput: Rate,
-    /// Packets in the queue, averaged over the time.
+    /// The mean queue in packets.
     pub(crate) queue: f64,
-    /// Bytes in the queue, averaged over the time.
+    /// The mean queue in bytes.
     pub(crate) queue_bytes: f64,
-    /// The window, averaged over the time; of all flows together.
+    /// The mean window; the sum over all flows.
     pub(crate) cwnd: f64,
     /// The largest window of any flow.
     pub(crate) peak: u64,
 }
 
 impl Record {
-    /// Times count from `start` on, before which nothing happened.
+    /// Shifts times to count from `start`, before which nothing happened.
     #[cfg(target_os = "linux")]
     pub(crate) fn begin_at(&mut self, start: Instant) {
         let since = |at: Instant| Instant::ZERO + at.saturating_since(start);
@@ -66,7 +66,7 @@ impl Record {
         }
     }
 
-    /// Packets dropped by the queue, in all.
+    /// The total number of packets dropped by the queue.
     pub(crate) fn drops(&self) -> u64 {
         self.flows.iter().map(|flow| flow.drops).sum()
     }
@@ -76,7 +76,7 @@ impl Record {
         self.flows.iter().map(|flow| flow.drops - flow.early_drops).sum()
     }
 
-    /// The numbers from `from` to `to`.
+    /// The summary from `from` to `to`.
     pub(crate) fn between(&self, from: Instant, to: Instant) -> Summary {
         let seconds = (to - from).as_secs_f64();
         let packets = self.queue.iter().map(|&(at, packets, _)| (at, packets as f64));
@@ -100,9 +100,9 @@ impl Record {
 
 impl Flow {
     /// When the first whole cycle of the window from `from` to `to` begins, and when the last ends:
-    /// from [cut](Flow::cuts) to cut. Nothing where it was not cut twice.
+    /// from [cut](Flow::cuts) to cut. None if it was not cut twice.
     ///
-    /// Averages over whole cycles do not depend on which part of one is left over at the ends.
+    /// Averages over whole cycles do not depend on incomplete ones at the ends.
     pub(crate) fn cycles(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {
         let mut within = self.cuts().into_iter().filter(|&at| at >= from && at <= to);
         let first = within.next()?;
@@ -125,13 +125,13 @@ impl Flow {
         cuts
     }
 
-    /// The user's bytes from `from` to `to`.
+    /// The payload bytes from `from` to `to`.
     pub(crate) fn goodput(&self, from: Instant, to: Instant) -> Rate {
         let delivered = Bytes::new(self.delivered_by(to)) - Bytes::new(self.delivered_by(from));
         Rate::from_mbps(delivered.get() as f64 * 8e-6 / (to - from).as_secs_f64())
     }
 
-    /// The window at `at`: as it was told last. Nothing before the first time.
+    /// The window at `at`: the last value reported. None before the first.
     pub(crate) fn window(&self, at: Instant) -> Option<u64> {
         let after = self.windows.partition_point(|window| window.at <= at);
         Some(self.windows[after.checked_sub(1)?].cwnd)
@@ -143,7 +143,8 @@ impl Flow {
     }
 }
 
-/// The integral over seconds of what changes at `steps`, zero before the first.
+/// The integral over time, in seconds, of the piecewise constant function `steps`, zero before the
+/// first.
 fn integral(steps: impl Iterator<Item = (Instant, f64)>, from: Instant, to: Instant) -> f64 {
     let mut last = (Instant::ZERO, 0.0);
     let mut sum = 0.0;

@@ -1,4 +1,4 @@
-//! The transfer as the simulator has it.
+//! The transfer by the simulator.
 
 use super::record::{Flow, Record, Window};
 use super::{MTU, Scenario};
@@ -12,21 +12,21 @@ use exm_sim::traffic::{OnFor, Traffic};
 use exm_tcp::{DelayedAcks, Settings};
 use exm_units::{Bytes, Instant, Span};
 
-/// Flows that are to start at one time start within this, as threads that a machine runs by turns do.
-/// Senders in a simulation that start at the same nanosecond would stay in lockstep.
+/// Flows that should start at the same time start within this, as threads of a real machine do.
+/// Senders that start at the same simulated nanosecond would stay in lockstep.
 const START_JITTER: Span = Span::from_millis(1);
 
-/// What the kernel does unless it is told otherwise.
+/// The kernel's defaults.
 pub(crate) fn kernel_settings() -> Settings {
     Settings { handshake: true, delayed_acks: Some(DelayedAcks::default()), ..Settings::default() }
 }
 
-/// Simulates `scenario` with senders of `settings`, each run by a `controller` of its own. What the
-/// controllers choose at random comes from `seed`, and by how much, up to a millisecond, each flow but
-/// the first starts later.
+/// Simulates `scenario` with senders of `settings`, each with its own `controller`. The controllers'
+/// random choices, and the additional start delays of up to a millisecond of each flow but the first,
+/// come from `seed`.
 ///
 /// # Errors
-/// Where the scenario is none that can be simulated.
+/// The scenario cannot be simulated.
 pub(crate) fn transfer(
     scenario: &Scenario,
     controller: &AnyController,
@@ -45,7 +45,7 @@ pub(crate) fn transfer(
     let whole = network(scenario.duration)?;
     let mut recorder = Recorder::new(scenario);
     let report = run_observed(&whole, seed, &mut recorder);
-    // The beginning of a simulation does not depend on when it ends.
+    // The beginning of a simulation does not depend on its end.
     let early = run(&network(scenario.settled)?, seed);
     let mut record = recorder.record;
     let mut waits = Histogram::default();
@@ -67,7 +67,7 @@ fn bottleneck(scenario: &Scenario) -> LinkSpec {
     }
 }
 
-/// One that starts at `start`, and does not end.
+/// A flow that starts at `start`, and does not end.
 fn flow(scenario: &Scenario, transport: Transport, start: Span) -> FlowSpec {
     let visits = vec![(Instant::ZERO + start, None)];
     FlowSpec {
