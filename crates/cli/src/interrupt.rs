@@ -44,7 +44,7 @@ pub(crate) fn watch() {
 /// Whether an interrupt is the first, or the [`SAME`].
 #[expect(
     clippy::disallowed_methods,
-    reason = "it tells interrupts apart, and no result depends on it"
+    reason = "it distinguishes interrupts, and no result depends on it"
 )]
 fn is_first() -> bool {
     static FIRST: OnceLock<Instant> = OnceLock::new();

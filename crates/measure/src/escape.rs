@@ -1,7 +1,7 @@
-//! Text that means itself, whatever is in it.
+//! Escapes text for markup.
 
-/// `text` with what means something to SVG and HTML written as text, in attributes too. Characters
-/// that XML has no way to write are left out.
+/// `text` with the special characters of SVG and HTML escaped, for attributes too. Characters that
+/// XML cannot represent are left out.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_means_something_is_written_as_text() {
+    fn special_characters_are_escaped() {
         assert_eq!(escaped("a < b & \"c\"\u{1}"), "a &lt; b &amp; &quot;c&quot;");
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! Statistics of measurements, figures of them, and reports.
 //!
-//! Figures and reports are functions from numbers to the text of a file: the same numbers give the
-//! same bytes.
+//! Figures and reports are pure functions from numbers to the text of a file: the same numbers give
+//! the same bytes.
 
 mod escape;
 pub mod figure;

@@ -1,5 +1,5 @@
-//! Figures as PDF: lines stay lines, and text is drawn in the outlines of the font that PNGs are drawn
-//! in. The same figure is the same file, to the byte.
+//! Figures as PDF: lines stay vector graphics, and text is drawn as outlines of the font used for PNG.
+//! The same figure gives the same bytes.
 
 use crate::png::tree;
 use pdf_writer::types::{LineCapStyle, LineJoinStyle};
@@ -14,10 +14,10 @@ use resvg::usvg::{
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PdfError {
-    /// The text is no SVG.
+    /// The text is not SVG.
     #[error("cannot draw the figure as PDF: it is no SVG that can be read")]
     Svg(#[source] usvg::Error),
-    /// It has something in it that figures do not have.
+    /// It has an element that figures do not use.
     #[error("cannot draw the figure as PDF: it has {0}, which is not converted")]
     Unsupported(&'static str),
 }
@@ -30,11 +30,10 @@ const CONTENT: Ref = Ref::new(4);
 /// zlib's level of compression.
 const LEVEL: u8 = 6;
 
-/// The file of a figure of this `svg` as PDF, a page as large as the figure, each of its units a point.
+/// The figure `svg` as a PDF file: a page as large as the figure, where each of its units is a point.
 ///
 /// # Errors
-/// If it is no SVG, or has pictures, gradients, patterns, masks, filters or groups that are
-/// translucent as a whole.
+/// It is not SVG, or has images, gradients, patterns, masks, filters or groups with an opacity.
 pub fn pdf(svg: &str) -> Result<Vec<u8>, PdfError> {
     let tree = tree(svg).map_err(PdfError::Svg)?;
     let mut drawing = Drawing { content: Content::new(), opacities: Vec::new() };
@@ -47,7 +46,7 @@ pub fn pdf(svg: &str) -> Result<Vec<u8>, PdfError> {
 /// What is drawn so far.
 struct Drawing {
     content: Content,
-    /// The opacities of lines and areas that occur, in the order of that.
+    /// The opacities of strokes and fills that occur, in order.
     opacities: Vec<f32>,
 }
 
@@ -106,7 +105,7 @@ impl Drawing {
         }
     }
 
-    /// What follows is drawn within the outlines in `group` only.
+    /// Clips the following drawing to the outlines in `group`.
     fn clip(&mut self, group: &Group, transform: Transform) {
         for node in group.children() {
             if let Node::Path(path) = node {
@@ -167,7 +166,7 @@ impl Drawing {
         Ok(())
     }
 
-    /// What follows is drawn with `opacity`.
+    /// Sets the opacity of the following drawing.
     fn opacity(&mut self, opacity: f32) {
         let known = self.opacities.iter().position(|&known| known == opacity);
         let number = known.unwrap_or_else(|| {
@@ -230,7 +229,7 @@ mod tests {
         format!("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"60\" height=\"20\">{body}</svg>")
     }
 
-    /// What is drawn on the page of `file`.
+    /// The drawing operators on the page of `file`.
     fn content(file: &[u8]) -> String {
         let find = |what: &[u8], from: usize| {
             from + file[from..].windows(what.len()).position(|part| part == what).expect("a stream")
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_figure_says_so() {
+    fn invalid_figures_are_reported() {
         for text in ["hello", "", "<svg"] {
             let error = pdf(text).expect_err(text).to_string();
             assert!(error.contains("as PDF: it is no SVG"), "{error}");

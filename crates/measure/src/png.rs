@@ -1,23 +1,23 @@
 //! Figures as PNG.
 //!
 //! Text is drawn in an embedded font, Noto Sans, and never in one of the system's: a figure is the
-//! same on a machine that has no fonts.
+//! same on a machine without fonts.
 
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, Options, Tree, fontdb};
 use std::sync::Arc;
 
-/// The widest and highest picture that is drawn, in pixels.
+/// The maximum width and height of an image, in pixels.
 const LARGEST: f32 = 20_000.0;
 
 /// Why a figure has no PNG.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PngError {
-    /// The text is no SVG.
+    /// The text is not SVG.
     #[error("cannot draw the figure as PNG: it is no SVG that can be read")]
     Svg(#[source] usvg::Error),
-    /// The picture would have no pixels, or too many.
+    /// The image would have no pixels, or too many.
     #[error("cannot draw the figure as PNG: {width} x {height} pixels is no size for a picture")]
     Size {
         /// Its width.
@@ -25,15 +25,15 @@ pub enum PngError {
         /// Its height.
         height: f32,
     },
-    /// The picture could not be written as PNG.
+    /// The image could not be encoded as PNG.
     #[error("cannot write the figure as PNG: {0}")]
     Encoding(String),
 }
 
-/// The file of a figure of this `svg` as PNG, each of its units `scale` pixels wide.
+/// The figure `svg` as a PNG file, each of its units `scale` pixels wide.
 ///
 /// # Errors
-/// If it is no SVG, or the picture is larger than 20 000 pixels either way.
+/// It is not SVG, or the image is larger than 20 000 pixels in either direction.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PngError> {
     let tree = tree(svg).map_err(PngError::Svg)?;
     let (width, height) =
@@ -47,7 +47,7 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PngError> {
     pixels.encode_png().map_err(|error| PngError::Encoding(error.to_string()))
 }
 
-/// What is drawn of `svg`, its text in the embedded font.
+/// Renders `svg`, with its text in the embedded font.
 pub(crate) fn tree(svg: &str) -> Result<Tree, usvg::Error> {
     let options =
         Options { font_family: FAMILY.to_owned(), fontdb: Arc::new(fonts()), ..Options::default() };
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_drawn_says_so() {
+    fn invalid_figures_are_reported() {
         let text = |svg: &str, scale: f32| png(svg, scale).expect_err("none").to_string();
         assert!(text("hello", 1.0).contains("no SVG"));
         let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\"/>";

@@ -121,7 +121,7 @@ fn packets_cross_with_and_without_offloads() {
             let length = from.read(&mut buffer).unwrap().unwrap();
             let packet = &buffer[from.header_len()..length];
             if packet[0] >> 4 != 4 {
-                continue; // What IPv6 says of itself.
+                continue; // IPv6 neighbour discovery.
             }
             if offload != Offload::None {
                 let header = VnetHeader::read(buffer[..VNET_HEADER].try_into().unwrap());

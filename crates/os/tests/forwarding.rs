@@ -43,7 +43,7 @@ fn router() -> Namespace {
     router
 }
 
-/// The rules without what says how they are laid out.
+/// The rules without the lines that describe their layout.
 fn rules() -> Vec<String> {
     let list = shell("nft list ruleset");
     list.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()

@@ -161,9 +161,9 @@ mod tests {
         let mut everybody = ip4(UDP, &[7; 1400]);
         everybody[16..20].fill(255);
         assert_eq!(response_to(&everybody, ROUTER4), None, "a broadcast");
-        let mut nobody = ip6(UDP, &[7; 1400]);
-        nobody[8..24].fill(0);
-        assert_eq!(response_to(&nobody, ROUTER6), None, "unspecified source");
+        let mut unspecified = ip6(UDP, &[7; 1400]);
+        unspecified[8..24].fill(0);
+        assert_eq!(response_to(&unspecified, ROUTER6), None, "unspecified source");
         assert_eq!(response_to(&ip6(UDP, &[7; 1400]), ROUTER4), None, "another version");
         let echo = [[8; 1].as_slice(), &[0; 1399]].concat();
         assert!(response_to(&ip4(ICMP, &echo), ROUTER4).is_some(), "a ping");

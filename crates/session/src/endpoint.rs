@@ -283,7 +283,7 @@ impl Endpoint {
         self.connection.as_ref().map_or(Bytes::ZERO, |connection| connection.sprout().window())
     }
 
-    /// The number of bytes that the peer's forecast says the link will deliver.
+    /// The number of bytes that the link will deliver, by the peer's forecast.
     pub(crate) fn deliverable(&self) -> Bytes {
         self.connection
             .as_ref()

@@ -23,7 +23,7 @@ const MAX_READS: usize = 64;
 /// Forwards datagrams from a UDP port of this machine to the other end, which sends them to a target address, and
 /// forwards replies back. The other end has a socket for each local program.
 ///
-/// The queue holds what the forecast says can be delivered; beyond, the oldest datagrams are dropped.
+/// The queue holds what the link will deliver by the forecast; beyond that, the oldest datagrams are dropped.
 #[derive(Debug)]
 pub struct Forward {
     side: Side,

@@ -171,7 +171,7 @@ impl Session {
         self.sockets.local_address()
     }
 
-    /// Binds its sockets to `device`, such as `eth0`, whatever the machine's routes say, or to no device
+    /// Binds its sockets to `device`, such as `eth0`, regardless of the machine's routes, or to no device
     /// (`SO_BINDTODEVICE`). A tunnel whose routes lead into itself needs this.
     ///
     /// # Errors
@@ -273,7 +273,7 @@ impl Session {
         self.endpoint.window()
     }
 
-    /// The number of bytes that the peer's forecast says the link will deliver, with the forecast's
+    /// The number of bytes that the link will deliver by the peer's forecast, with the forecast's
     /// confidence; data queued beyond that will be late (thesis, section 2.3.6).
     pub fn deliverable(&self) -> Bytes {
         self.endpoint.deliverable()

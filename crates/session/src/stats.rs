@@ -71,7 +71,7 @@ pub struct Stats {
     pub window: Bytes,
     /// Bytes believed to be in flight.
     pub in_flight: Bytes,
-    /// Bytes that the peer's forecast says the link will deliver.
+    /// Bytes that the link will deliver, by the peer's forecast.
     pub deliverable: Bytes,
     /// The peer's forecast, which limits what this end sends.
     pub peer_forecast: Forecast,

@@ -56,7 +56,7 @@ pub enum LoadError {
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// The file extension is not that of a format.
-    #[error("cannot tell the format of {}: end its name in .json, or in .dna for Remy's own", path.display())]
+    #[error("the format of {} is unknown: end its name in .json, or in .dna for Remy's own", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,

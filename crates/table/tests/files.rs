@@ -102,10 +102,10 @@ proptest! {
         prop_assert_eq!(&dna::read(&dna::write(&table)).unwrap(), &table);
         let layout = dna::Layout { names_axes, settings: vec![0x22, 0] };
         let bytes = dna::write_with_layout(&table, &layout);
-        let (read, told) = dna::read_with_layout(&bytes).unwrap();
+        let (read, read_layout) = dna::read_with_layout(&bytes).unwrap();
         prop_assert_eq!(read, table.clone());
-        prop_assert_eq!(&told.settings, &layout.settings);
-        prop_assert_eq!(dna::write_with_layout(&table, &told), bytes);
+        prop_assert_eq!(&read_layout.settings, &layout.settings);
+        prop_assert_eq!(dna::write_with_layout(&table, &read_layout), bytes);
     }
 
     #[test]

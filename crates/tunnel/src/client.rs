@@ -105,7 +105,7 @@ struct Joined {
 
 impl Client {
     /// A client over `session`, whose server has not responded yet. It takes over a kill switch that another
-    /// process has left, whatever the plan says.
+    /// process has left, regardless of the plan.
     ///
     /// # Errors
     /// The kill switch cannot be engaged.

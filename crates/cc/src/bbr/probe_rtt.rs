@@ -23,7 +23,7 @@ pub(super) struct ProbeRtt {
     expired: bool,
     done_stamp: Option<Instant>,
     round_done: bool,
-    /// Samples of packets sent while so many were delivered say what the probe allowed, not what
+    /// Samples of packets sent while this many were delivered reflect the probe's limit, not what
     /// the network could (section 4.1.2.4, which has the host mark them).
     limited: Option<(u64, u64)>,
 }
@@ -40,7 +40,7 @@ impl ProbeRtt {
         }
     }
 
-    /// Whether a probe limited what `ack` says of the delivery rate.
+    /// Whether a probe limited the delivery rate sample of `ack`.
     pub(super) fn limits(&self, ack: &Ack) -> bool {
         let Some((delivery, (from, until))) = ack.delivery.zip(self.limited) else { return false };
         (from..=until).contains(&delivery.total_at_send)

@@ -51,7 +51,7 @@ pub(super) struct Model {
     /// [`Span::MAX`] before the first sample.
     rtprop: Span,
     rtprop_stamp: Instant,
-    /// Samples of packets sent while so many were delivered say what ProbeRTT allowed, not what the
+    /// Samples of packets sent while this many were delivered reflect ProbeRTT's limit, not what the
     /// network could (section 4.3.5, which has the host mark them).
     limited: Option<(u64, u64)>,
 }

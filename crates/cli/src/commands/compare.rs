@@ -26,7 +26,7 @@ const INITIAL_WINDOW: u64 = 10;
 const EXAMPLES: &str = "\
 All senders of a run are of one scheme, and all schemes meet the same traffic. The picture is the
 papers': throughput against queueing delay. It does what exm experiment does, for which a file can
-say more: several links, several kinds of flows, sweeps.
+describe more: several links, several kinds of flows, sweeps.
 
 Examples:
   exm compare --cc cubic,vegas,cc.json --link 15Mbps --rtt 150ms --senders 8 \\

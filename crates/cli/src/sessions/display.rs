@@ -54,8 +54,8 @@ enum Kind {
 }
 
 impl<V> Display<V> {
-    /// A display of `view`: live if the standard output is a terminal that is `free` for it and `flags` do not
-    /// say otherwise. `title` is the command.
+    /// A display of `view`: live if the standard output is a terminal that is `free` for it and `flags` allow
+    /// it. `title` is the command.
     pub(crate) fn new(title: &str, flags: DisplayFlags, free: bool, view: V) -> Display<V> {
         let live = || free && std::io::stdout().is_terminal();
         let kind = match flags {

@@ -1,4 +1,4 @@
-//! `exm cellsim` with real programs. Skipped, saying so, where this process may make no networks.
+//! `exm cellsim` with real programs. Skipped if this process may not create networks.
 
 use crate::common::{Folder, assert_envelope, assert_fails, error_of};
 use crate::running::Running;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
 
-/// The command line that runs `script` in a link with these options.
+/// The command that runs `script` in a link with these options.
 fn cellsim(folder: &Folder, options: &[&str], script: &str) -> Command {
     let mut command = folder.exm("cellsim");
     command.args(options).args(["--", "sh", "-c", script]);
@@ -17,7 +17,7 @@ fn run(folder: &Folder, options: &[&str], script: &str) -> Output {
     cellsim(folder, options, script).output().expect("the program starts")
 }
 
-/// What a program prints that finds its peer by the environment, and what it ends with.
+/// The output and exit code of a program that finds its peer through the environment.
 #[test]
 fn a_program_reaches_its_peer_through_the_link() {
     let Some(folder) = Folder::with_networks("cellsim-peer") else { return };
@@ -47,7 +47,7 @@ fn a_program_reaches_its_peer_through_the_link() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn impossible_requests_are_reported() {
     let Some(folder) = Folder::with_networks("cellsim-errors") else { return };
     let link = ["--up", "10Mbps", "--down", "20Mbps", "--outside", "namespace", "--quiet"];
     let mut command = folder.exm("cellsim");
@@ -80,9 +80,9 @@ fn what_cannot_be_is_told() {
     assert!(error_of(&output).contains("for '--up': the trace empty is empty"));
 }
 
-/// What a program prints is all that is printed, or the summary as JSON after it.
+/// The output of a program is printed alone, or followed by the summary as JSON.
 #[test]
-fn nothing_is_mixed_into_what_a_program_prints() {
+fn nothing_is_mixed_into_a_programs_output() {
     let Some(folder) = Folder::with_networks("cellsim-output") else { return };
     let link = "cellsim --up 10Mbps --down 20Mbps --outside namespace";
     assert_eq!(folder.text(&format!("{link} -- echo hello")), "hello\n");
@@ -91,7 +91,7 @@ fn nothing_is_mixed_into_what_a_program_prints() {
     assert_eq!((&report["down"]["capacity_bps"], &report["seed"]), (&20_000_000.into(), &7.into()));
 }
 
-/// A program that does not end is ended with its duration, by SIGTERM and then for good.
+/// A program that does not end is stopped after the duration, by SIGTERM and then by SIGKILL.
 #[test]
 fn a_duration_ends_it() {
     let Some(folder) = Folder::with_networks("cellsim-duration") else { return };
@@ -101,12 +101,12 @@ fn a_duration_ends_it() {
     for script in ["sleep 100", "trap 'exit 4' TERM; while :; do sleep 0.05; done", stubborn] {
         assert_eq!(run(&folder, &options, script).status.code(), Some(0), "{script}");
     }
-    // What ends by itself before has its own code.
+    // A program that ends before has its own exit code.
     let options = [&link[..], &["--duration", "100s"]].concat();
     assert_eq!(run(&folder, &options, "exit 4").status.code(), Some(4));
 }
 
-/// Starts `exm` with `words` on a terminal of its own, types `input`, and returns what stands there.
+/// Starts `exm` with `words` on a pseudo-terminal, types `input`, and returns its contents.
 fn on_terminal(folder: &Folder, words: &str, input: &str) -> Option<(Option<i32>, String)> {
     let exm = env!("CARGO_BIN_EXE_exm");
     let mut command = Command::new("script");
@@ -125,7 +125,7 @@ fn on_terminal(folder: &Folder, words: &str, input: &str) -> Option<(Option<i32>
     Some((child.code(), String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// Without a command it is a shell: of what is typed, or of a script.
+/// Without a command it is a shell, interactive or for a script.
 #[test]
 fn without_a_command_it_is_a_shell() {
     let Some(folder) = Folder::with_networks("cellsim-shell") else { return };
@@ -147,9 +147,9 @@ fn without_a_command_it_is_a_shell() {
     assert!(text.contains("s emulated\r\n"), "{text}");
 }
 
-/// What programs print while meters cover the terminal stands there afterwards.
+/// The output of programs while meters cover the terminal is on it afterwards.
 #[test]
-fn meters_swallow_no_output() {
+fn meters_lose_no_output() {
     let Some(folder) = Folder::with_networks("cellsim-meters") else { return };
     let words = "cellsim --up 10Mbps --down 20Mbps --meters --peer 'echo peer here; sleep 9' -- \
                  sh -c 'echo output; echo problem >&2; sleep 0.5; printf last'";
@@ -161,15 +161,15 @@ fn meters_swallow_no_output() {
     }
 }
 
-/// Killed at any moment, it leaves nothing in the network it was in, no program, and no setting.
+/// Killed at any moment, it leaves no settings, devices or programs in its network.
 ///
-/// That network is one of the test's own, with a way out that leads nowhere.
+/// That network is one of the test's own, with a dead-end default route.
 #[test]
-fn nothing_is_left_when_it_is_killed() {
+fn a_killed_emulator_leaves_nothing_behind() {
     let Some(folder) = Folder::with_networks("cellsim-kill") else { return };
     let exm = env!("CARGO_BIN_EXE_exm");
     let mark = format!("1000.{}", std::process::id());
-    // Killed so long after its start, and once there is all that it makes.
+    // Killed after these delays, and once everything has been set up.
     for after in ["0", "0.005", "0.01", "0.02", "0.03", "0.05", "0.08", "ready"] {
         let script = format!(
             "ip link add way type veth peer name out && ip link set way up && ip link set out up \

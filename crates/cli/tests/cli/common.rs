@@ -1,4 +1,4 @@
-//! A folder to run the program in, and what is asked of it.
+//! A folder to run the program in, and assertions about its output.
 
 use serde_json::Value;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder of its own for the test `name`, removed when dropped.
+/// A folder for the test `name`, removed when dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -21,15 +21,16 @@ impl Folder {
         Folder(path)
     }
 
-    /// The same for a test that makes networks; none, which is noted, where this process may make none.
+    /// The same for a test that creates networks; none, which is recorded, if this process may not
+    /// create any.
     #[cfg(target_os = "linux")]
     #[track_caller]
     pub(crate) fn with_networks(name: &str) -> Option<Folder> {
         exm_testing::can_make_networks(&[]).then(|| Folder::new(name))
     }
 
-    /// The program with the command line `words`, split at spaces; an underscore is a space within
-    /// a word.
+    /// The program with the command line `words`, split at spaces; an underscore stands for a space
+    /// within a word.
     pub(crate) fn exm(&self, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_exm"));
         command.args(words.split(' ').map(|word| word.replace('_', " ")));
@@ -41,7 +42,7 @@ impl Folder {
         self.exm(words).output().expect("the program starts")
     }
 
-    /// What it prints, where it is to succeed.
+    /// Its standard output, if it succeeds.
     pub(crate) fn text(&self, words: &str) -> String {
         let output = self.run(words);
         assert!(output.status.success(), "{words}: {}", error_of(&output));
@@ -57,7 +58,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// Writes a file that its owner alone may read: it may hold a key.
+    /// Writes a file that only its owner may read: it may hold a key.
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         fs::write(self.path(name), bytes).expect(name);
         #[cfg(unix)]
@@ -75,7 +76,7 @@ pub(crate) fn error_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Asserts that `output` is an error told once, with `code` and each of `parts`.
+/// Asserts that `output` is a single error with `code` and each of `parts`.
 pub(crate) fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
     let error = error_of(output);
     assert_eq!(output.status.code(), Some(code), "{error}");
@@ -87,13 +88,13 @@ pub(crate) fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
     }
 }
 
-/// Asserts that `text` is a result in JSON that tells its version, the `command` that made it, and all
-/// that `tells` names, each key once. Returns it.
-pub(crate) fn assert_envelope(text: &str, command: &str, tells: &[&str]) -> Value {
+/// Asserts that `text` is a JSON result with its version, the `command` that made it, and all of
+/// `keys`, each once. Returns it.
+pub(crate) fn assert_envelope(text: &str, command: &str, keys: &[&str]) -> Value {
     let result: Value = serde_json::from_str(text).expect(command);
     assert_eq!(result["version"], env!("CARGO_PKG_VERSION"), "{command}");
     assert_eq!(result["command"], command);
-    for key in tells {
+    for key in keys {
         assert!(!result[key].is_null(), "{command} lacks {key}");
     }
     for key in result.as_object().expect("an object").keys() {

@@ -1,16 +1,16 @@
-//! Shells complete the command line: names of what there is, as well as options.
+//! Shells complete the command line: names as well as options.
 
 use crate::common::Folder;
 use std::process::{Command, Output};
 
-/// What `shell` is told of the last of `words`, a word a line.
-fn told(output: Output) -> Vec<String> {
+/// The completions printed by a shell, one per line.
+fn completions(output: Output) -> Vec<String> {
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     text.lines().map(str::to_owned).collect()
 }
 
-/// What bash would offer for the last of `words`, by the script that it is given.
+/// What bash offers for the last of `words`, using the generated script.
 fn in_bash(folder: &Folder, words: &[&str]) -> Option<Vec<String>> {
     let script = "source ./exm.bash || exit 9
          COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9
@@ -27,7 +27,7 @@ fn in_bash(folder: &Folder, words: &[&str]) -> Option<Vec<String>> {
         .current_dir(&folder.0)
         .output();
     match output {
-        Ok(output) => Some(told(output)),
+        Ok(output) => Some(completions(output)),
         Err(_) => {
             exm_testing::skip("no bash to complete in");
             None
@@ -77,16 +77,16 @@ fn bash_completes_names_of_all_kinds() {
     }
 }
 
-/// The scripts of other shells ask the program in the same way.
+/// The scripts of other shells query the program in the same way.
 #[test]
-fn every_shell_has_a_script_and_an_answer() {
+fn every_shell_has_a_script_and_completions() {
     let folder = Folder::new("completions-shells");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = folder.text(&format!("completions {shell}"));
         assert!(script.contains("EXM_COMPLETE") && script.contains("exm"), "{shell}: {script}");
         let mut command = folder.exm("-- exm table show coex");
         command.env("EXM_COMPLETE", shell).env("_CLAP_COMPLETE_INDEX", "3");
-        let offered = told(command.output().expect("the program starts"));
+        let offered = completions(command.output().expect("the program starts"));
         assert!(offered.iter().any(|line| line.starts_with("coexist")), "{shell}: {offered:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The documents tell the truth about the tree.
+//! Paths in the documents exist.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn every_path_that_the_architecture_names_exists() {
     }
 }
 
-/// Whether `word` may be a path of the repository: no pattern, no command.
+/// Whether `word` may be a path of the repository: not a pattern or a command.
 fn is_path(word: &str) -> bool {
     ["crates/", "fuzz/", "docs/", "models/", "remyccs/", "scenarios/", "experiments/"]
         .iter()

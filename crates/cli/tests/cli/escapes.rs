@@ -1,4 +1,4 @@
-//! Text that others have written does not steer the terminal of whoever reads it.
+//! Text written by others cannot control the terminal.
 
 use crate::common::Folder;
 use std::process::Output;

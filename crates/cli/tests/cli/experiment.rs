@@ -233,7 +233,7 @@ fn cellular_links_are_synthetic_unless_traces_are_given() {
     let json = folder.json(&format!("experiment run thesis-2-9 {quick}"))["results"].take();
     assert_eq!(json["variants"].as_array().map(Vec::len), Some(8));
     let used = |json: &serde_json::Value, case: usize| {
-        json["cases"][case]["own"]["values"]["capacity_used"].as_f64().expect("is told")
+        json["cases"][case]["own"]["values"]["capacity_used"].as_f64().expect("is shown")
     };
     assert!((1.0..100.1).contains(&used(&json, 0)), "{}", used(&json, 0));
     let line = |every: u32| (1..=1000).map(|n| format!("{}\n", n * every)).collect::<String>();
@@ -295,7 +295,7 @@ fn a_report_is_one_page() {
     ] {
         assert!(html.contains(part), "{part}");
     }
-    // A folder whose runs go on is left out, and that is said; nothing else is forgiven.
+    // An unfinished folder is left out with a note; every other problem is an error.
     fs::create_dir(folder.path("results/going")).expect("can be made");
     folder.write("results/going/runs.jsonl", b"");
     let output = folder.run("report results/going results/two -o page.html --force");

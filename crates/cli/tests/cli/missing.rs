@@ -1,4 +1,4 @@
-//! What is not there is told in one way by every command, and ends them with one code.
+//! Every command reports missing inputs in the same way, with the same exit code.
 
 use crate::common::{Folder, assert_fails};
 

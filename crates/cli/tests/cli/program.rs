@@ -83,7 +83,7 @@ fn every_result_in_json_tells_version_and_command() {
     folder.write("model.toml", MODEL);
     folder.write("lte.trace", "1\n2\n5\n");
     let compare = "compare --cc cubic --link 5Mbps --rtt 50ms --duration 2s --runs 1 -o c --json";
-    for (words, tells) in [
+    for (words, keys) in [
         (&format!("{SIMULATE} --cc a.json --json")[..], &["seed", "host", "warnings"][..]),
         (compare, &["seed", "host", "warnings"]),
         ("score a.json --model model.toml --specimens 2 --json", &["seed", "host", "warnings"]),
@@ -98,7 +98,7 @@ fn every_result_in_json_tells_version_and_command() {
         ("trace convert lte.trace lte.pps --json", &[]),
         ("trace generate lte --for 5s -o new.trace --json", &["seed"]),
     ] {
-        assert_envelope(&folder.text(words), &format!("exm {words}"), tells);
+        assert_envelope(&folder.text(words), &format!("exm {words}"), keys);
     }
 }
 
@@ -138,7 +138,7 @@ fn scores_are_told_for_each_network_and_on_one_host() {
 }
 
 #[test]
-fn comparisons_are_over_tcp_with_one_buffer_unless_told() {
+fn comparisons_are_over_tcp_with_one_buffer_by_default() {
     let folder = tables("alike");
     let words = "--cc a.json --link 100Mbps --rtt 20ms --senders 20 --duration 2s --json";
     let simulated = folder.json(&format!("simulate {words}"));
@@ -161,7 +161,7 @@ fn comparisons_are_over_tcp_with_one_buffer_unless_told() {
 }
 
 #[test]
-fn a_table_out_of_its_design_range_is_warned_of() {
+fn a_table_out_of_its_design_range_causes_a_warning() {
     let folder = tables("ranges");
     folder.write("model.toml", MODEL);
     let words = "--cc coexist --link 100Mbps --rtt 150ms --duration 2s --buffer 2000_packets";
@@ -172,10 +172,10 @@ fn a_table_out_of_its_design_range_is_warned_of() {
         assert_eq!(folder.json(&format!("{words} --json"))["warnings"][0], warning);
     }
     let score = folder.json("score 1x --model model.toml --specimens 2 --json");
-    let told = score["warnings"][0].as_str().unwrap();
-    assert!(told.contains("rate 5..20 Mbps (designed for 15 Mbps)"), "{told}");
-    assert!(told.contains("RTT 100 ms (designed for 150 ms)"), "{told}");
-    assert!(told.contains("senders 1..4 (designed for 2)"), "{told}");
+    let warning = score["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("rate 5..20 Mbps (designed for 15 Mbps)"), "{warning}");
+    assert!(warning.contains("RTT 100 ms (designed for 150 ms)"), "{warning}");
+    assert!(warning.contains("senders 1..4 (designed for 2)"), "{warning}");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn published_tables_convert_byte_for_byte() {
 }
 
 #[test]
-fn tables_that_are_none_are_refused() {
+fn invalid_tables_are_rejected() {
     let folder = tables("bad");
     for command in ["table show", "table stats", "table diff a.json", "table convert"] {
         let out = if command == "table convert" { " out.json" } else { "" };
@@ -263,7 +263,7 @@ fn tables_that_are_none_are_refused() {
 }
 
 #[test]
-fn simulations_of_what_there_is_not_are_refused() {
+fn simulations_of_missing_inputs_are_rejected() {
     let folder = tables("refused");
     let scenario = "duration = \"5 s\"\n[dumbbell]\nrate = \"15 Mbps\"\nrtt = \"150 ms\"\n\
                     senders = 1\ncontroller = \"none.dna\"\ntraffic.on = \"always\"\n";
@@ -325,7 +325,7 @@ fn series_are_recorded_for_each_run() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let folder = tables("pipe");
     let mut child = folder
         .exm("completions bash")
@@ -342,12 +342,12 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     let folder = tables("full");
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = folder.exm("table show a.dna").stdout(full).output().unwrap();
     assert_fails(&output, 1, &["cannot write the result to the standard output: No space left"]);
-    // Nothing is left of series that cannot be written.
+    // No series are left behind that cannot be written.
     let limited = format!(
         "ulimit -f 1; trap '' XFSZ; exec '{}' {SIMULATE} --cc aimd --every event --series out",
         env!("CARGO_BIN_EXE_exm")
@@ -387,7 +387,7 @@ fn every_command_has_a_manual_page() {
     assert_fails(&folder.run("completions tcsh"), 2, &["'tcsh' for '<SHELL>'", "possible values"]);
 }
 
-/// A file called - is not made: a trace goes to the standard output, and nothing else goes there.
+/// A file called - is not created: the trace goes to standard output, and nothing else does.
 #[test]
 fn a_dash_is_the_standard_output() {
     let folder = Folder::new("dash");
@@ -414,7 +414,7 @@ fn a_dash_is_the_standard_output() {
 }
 
 #[test]
-fn a_table_is_drawn_with_what_fired() {
+fn a_table_is_drawn_with_the_rules_that_fired() {
     let folder = tables("plot");
     let words = "table plot general-delta1 --duration 10s";
     folder.text(&format!("{words} -o growth.svg"));

@@ -1,5 +1,5 @@
-//! The reference pages name every key that files may have and every column and key that results have. A key
-//! or column that is added to the code and not to its page fails here, and so does one that a page alone has.
+//! The reference pages name every key that files may have and every column and key of results. A key or
+//! column that is in the code and not on its page, or on a page only, fails here.
 
 use crate::common::Folder;
 use crate::manual::docs;
@@ -15,14 +15,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// A key that nobody would mistake for another, so that the error lists all that are known.
+/// A key that is similar to no other, so that the error lists all known keys.
 const UNKNOWN: &str = "zzzzzzzzzzzzzzzzzzzzzzzz";
 
 fn page(name: &str) -> String {
     fs::read_to_string(docs().join("reference").join(name)).expect(name)
 }
 
-/// The text below the heading `heading`, down to the next of any level.
+/// The text below the heading `heading`, up to the next of any level.
 fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     let start = page
         .match_indices('\n')
@@ -38,7 +38,7 @@ fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     body.split("\n#").next().unwrap_or_default()
 }
 
-/// What stands as code in the first cells of the tables of `text`.
+/// The code in the first cells of the tables of `text`.
 fn first_cells(text: &str) -> BTreeSet<String> {
     let cells = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
     cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
@@ -176,7 +176,7 @@ fn every_key_of_tables_is_documented() {
     let example = example.expect("the page has an example");
     folder.write("a.json", example);
     folder.text("table show a.json");
-    // Where a key that nobody knows stands first in each object.
+    // With an unknown key first in each object.
     let score = format!("\"held_out_score\": {{\"{UNKNOWN}\": 1}}, ");
     let remy = format!("\"remy_file\": {{\"{UNKNOWN}\": 1}}, ");
     let parts = format!("{{\"{UNKNOWN}\": 1}}");
@@ -377,7 +377,7 @@ fn every_key_of_results_in_json_is_documented() {
 #[test]
 fn every_key_of_the_difference_of_tables_is_documented() {
     let folder = Folder::new("reference-diff");
-    // That tables differ is told by the exit code.
+    // The exit code shows that tables differ.
     let output = folder.run("table diff 1x 10x --json");
     let page = page("json-results.md");
     let mut paths = BTreeSet::new();

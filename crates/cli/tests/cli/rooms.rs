@@ -1,11 +1,11 @@
-//! The arrows that ARCHITECTURE.md draws between crates are the dependencies that cargo knows.
+//! The arrows between crates in ARCHITECTURE.md are the dependencies that cargo knows.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a crate depends on, by the names of the folders in `crates/`, and whether only a feature brings it.
+/// What a crate depends on, by the names of the folders in `crates/`, and whether only through a feature.
 type Rooms = BTreeMap<String, BTreeMap<String, bool>>;
 
 fn root() -> PathBuf {
@@ -48,8 +48,8 @@ fn real() -> Rooms {
     rooms
 }
 
-/// The crates and arrows of the drawing; those that a feature brings stand in parentheses. `all` stands
-/// for every crate that is drawn above.
+/// The crates and arrows of the drawing; those that only a feature brings are in parentheses. `all` stands
+/// for every crate drawn above.
 fn drawn() -> Rooms {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("it is there");
     let rooms = text.split("## Rooms").nth(1).and_then(|text| text.split("```").nth(1));
@@ -82,7 +82,7 @@ fn drawn() -> Rooms {
     rooms
 }
 
-/// All that can be reached from `room` by arrows, with those of features where `optional` is set.
+/// All crates reachable from `room` by arrows, including those of features if `optional` is set.
 fn reachable(rooms: &Rooms, room: &str, optional: bool) -> BTreeSet<String> {
     let (mut found, mut next) = (BTreeSet::new(), vec![room.to_owned()]);
     while let Some(room) = next.pop() {

@@ -1,8 +1,8 @@
-//! [`Running`]: a program at work.
+//! [`Running`]: a running program.
 
 use std::process::{Child, Command, Stdio};
 
-/// A program at work, ended when dropped.
+/// A running program, killed when dropped.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {

@@ -1,5 +1,5 @@
-//! `exm saturate` from outside, over an emulated link. Skipped, saying so, where this process may make
-//! no networks.
+//! `exm saturate` as a process, over an emulated link. Skipped if this process may not create
+//! networks.
 
 use crate::common::{Folder, assert_envelope, assert_fails, error_of};
 use crate::running::Running;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODw";
 
-/// The rates are those of the link, or somewhat less: acknowledgements wait behind the data here.
+/// The rates are those of the link or somewhat less, since ACKs wait behind the data here.
 #[test]
 fn a_link_is_recorded() {
     let Some(folder) = Folder::with_networks("saturate") else { return };
@@ -28,10 +28,10 @@ fn a_link_is_recorded() {
     let server = serde_json::from_str::<Value>(&text).expect("JSON")["command"].clone();
     let server = server.as_str().and_then(|command| command.split(' ').nth(3)).expect("an address");
     let command = record.replace(exm, "exm").replace("$EXM_PEER", server);
-    let told = assert_envelope(&text, &command, &["down", "up"]);
+    let result = assert_envelope(&text, &command, &["down", "up"]);
     for (way, rate) in [("down", 8.0), ("up", 6.0)] {
-        let number = |key: &str| told[way][key].as_f64().expect(key);
-        assert!(number("mbps") > 0.2 * rate && number("mbps") < 1.05 * rate, "{told}");
+        let number = |key: &str| result[way][key].as_f64().expect(key);
+        assert!(number("mbps") > 0.2 * rate && number("mbps") < 1.05 * rate, "{result}");
         let trace = folder.json(&format!("trace info --json walk.{way}"));
         assert_eq!(
             trace["traces"][0]["opportunities"].as_f64(),
@@ -44,7 +44,7 @@ fn a_link_is_recorded() {
 }
 
 #[test]
-fn what_is_wrong_is_told_before_anybody_is_asked() {
+fn errors_are_reported_before_anything_is_sent() {
     let folder = Folder::new("saturate-errors");
     folder.write("key", KEY);
     folder.write("walk.up", "");
@@ -78,9 +78,9 @@ fn an_empty_recording_is_an_error() {
     folder.write("key", KEY);
     let words = "saturate serve --bind 127.0.0.1 --port 62000:62999 --key-file key";
     let mut server = Running::start(&mut folder.exm(words));
-    let mut said = BufReader::new(server.0.stderr.take().expect("it is piped"));
+    let mut stderr = BufReader::new(server.0.stderr.take().expect("it is piped"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("it says its port");
+    stderr.read_line(&mut line).expect("the port is printed");
     let port: u16 = line.trim().rsplit(' ').next().and_then(|p| p.parse().ok()).expect("a port");
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let place = socket.local_addr().expect("it is bound");

@@ -1,4 +1,4 @@
-//! What comes with the program is known by name to every command, from an empty folder.
+//! Every command knows shipped files by name, from an empty folder.
 
 use crate::common::Folder;
 
@@ -21,7 +21,7 @@ fn shipped_models_scenarios_and_experiments_are_known_by_name() {
     assert!(folder.text(run).contains("DCTCP"), "{run}");
 }
 
-/// Where a file has the name of what is shipped, the file is read.
+/// If a file has the name of a shipped one, the file is read.
 #[test]
 fn a_file_comes_before_what_is_shipped() {
     let folder = Folder::new("shipped-file");

@@ -1,7 +1,7 @@
-//! What the program prints, word for word: `tests/cmd/*.trycmd`. With `TRYCMD=overwrite` they are
-//! written anew.
+//! The output of the program, word for word: `tests/cmd/*.trycmd`. `TRYCMD=overwrite` rewrites
+//! them.
 
 #[test]
-fn commands_print_what_they_did() {
+fn commands_print_their_snapshots() {
     trycmd::TestCases::new().case("tests/cmd/*.trycmd");
 }

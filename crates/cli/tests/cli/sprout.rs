@@ -1,4 +1,4 @@
-//! `exm sprout` from outside: two programs that talk, what they say, and how they end.
+//! `exm sprout` as a process: two programs that communicate, their output and their exit codes.
 
 use crate::common::{Folder, assert_envelope, assert_fails, error_of};
 use crate::running::Running;
@@ -7,20 +7,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::ChildStderr;
 use std::time::Duration;
 
-/// A server at a free port, that port, its key, and what else it says.
+/// A server at a free port, that port, its key, and its further output.
 fn listen(folder: &Folder, words: &str) -> (Running, u16, String, BufReader<ChildStderr>) {
     // Between two tests at once the port of one may be taken by the other, so a range is given.
     let words = format!("sprout serve --bind 127.0.0.1 --port 61000:61999 --new-key {words}");
     let mut server = Running::start(&mut folder.exm(words.trim_end()));
-    let mut said = BufReader::new(server.0.stderr.take().expect("it is piped"));
+    let mut stderr = BufReader::new(server.0.stderr.take().expect("it is piped"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("it says its port");
+    stderr.read_line(&mut line).expect("the port is printed");
     let port = line.trim().rsplit(' ').next().and_then(|port| port.parse().ok());
     line.clear();
-    said.read_line(&mut line).expect("it says its key");
+    stderr.read_line(&mut line).expect("the key is printed");
     let key = line.trim().strip_prefix("key: ").expect("a key").to_owned();
     assert_eq!(key.len(), 22);
-    (server, port.expect("a port"), key, said)
+    (server, port.expect("a port"), key, stderr)
 }
 
 #[test]
@@ -46,11 +46,11 @@ fn lines_go_both_ways_and_the_key_comes_in_any_way() {
         let mut line = String::new();
         printed.read_line(&mut line).expect("it is printed");
         assert_eq!(line, format!("a line by{way}\n"));
-        // The server answers whom it heard last.
+        // The server replies to the client that it received from last.
         writeln!(answers, "an answer to{way}").expect("it is taken");
-        let mut heard = BufReader::new(client.0.stdout.take().expect("it is piped"));
+        let mut received = BufReader::new(client.0.stdout.take().expect("it is piped"));
         line.clear();
-        heard.read_line(&mut line).expect("it is printed");
+        received.read_line(&mut line).expect("it is printed");
         assert_eq!(line, format!("an answer to{way}\n"));
         drop(typed);
         assert_eq!(client.code(), Some(0), "it ends with its input");
@@ -64,9 +64,9 @@ fn a_new_key_is_written_where_the_client_finds_it() {
     let folder = Folder::new("sprout-new-key");
     let words = "sprout serve --bind 127.0.0.1 --port 61000:61999 --new-key --key-file key";
     let mut server = Running::start(&mut folder.exm(words));
-    let mut said = BufReader::new(server.0.stderr.take().expect("it is piped"));
+    let mut stderr = BufReader::new(server.0.stderr.take().expect("it is piped"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("it says its port");
+    stderr.read_line(&mut line).expect("the port is printed");
     let port = line.trim().rsplit(' ').next().expect("a port").to_owned();
     let mut client =
         Running::start(&mut folder.exm(&format!("sprout connect 127.0.0.1:{port} --key-file key")));
@@ -83,30 +83,36 @@ fn a_new_key_is_written_where_the_client_finds_it() {
 fn signals_end_it_with_their_codes() {
     let folder = Folder::new("sprout-signals");
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
-        let (mut server, _, _, mut said) = listen(&folder, "--plain");
+        let (mut server, _, _, mut stderr) = listen(&folder, "--plain");
         // Once it prints lines, it listens to signals as well.
-        said.read_line(&mut String::new()).expect("a line");
+        stderr.read_line(&mut String::new()).expect("a line");
         server.signal(signal);
         assert_eq!(server.code(), Some(code), "{signal}");
         let mut rest = String::new();
-        said.read_to_string(&mut rest).expect("text");
+        stderr.read_to_string(&mut rest).expect("text");
         assert!(!rest.contains("error") && !rest.contains("panicked"), "{rest}");
     }
 }
 
 #[test]
-fn a_benchmark_is_told_as_text_and_as_json() {
+fn a_benchmark_is_reported_as_text_and_as_json() {
     let folder = Folder::new("sprout-bench");
     let short = "--duration 2s --warm-up 500ms --rate 2Mbps --quiet";
     let words = format!("sprout bench --here --direction both {short} --json");
-    let told = assert_envelope(&folder.text(&words), &format!("exm {words}"), &["seconds"]);
+    let result = assert_envelope(&folder.text(&words), &format!("exm {words}"), &["seconds"]);
     for half in ["up", "down"] {
-        assert!(told[half]["throughput_mbps"].as_f64().is_some_and(|mbps| mbps > 0.2), "{told}");
-        assert!(told[half]["delay_95_ms"].as_f64().is_some_and(|delay| delay < 1000.0), "{told}");
-        assert!(told[half]["received"].as_u64() <= told[half]["sent"].as_u64(), "{told}");
+        assert!(
+            result[half]["throughput_mbps"].as_f64().is_some_and(|mbps| mbps > 0.2),
+            "{result}"
+        );
+        assert!(
+            result[half]["delay_95_ms"].as_f64().is_some_and(|delay| delay < 1000.0),
+            "{result}"
+        );
+        assert!(result[half]["received"].as_u64() <= result[half]["sent"].as_u64(), "{result}");
     }
-    assert_eq!(told["delay_is"], "end to end");
-    assert!(told["cpu_here_percent"].as_f64().is_some_and(|cpu| cpu > 0.0), "{told}");
+    assert_eq!(result["delay_is"], "end to end");
+    assert!(result["cpu_here_percent"].as_f64().is_some_and(|cpu| cpu > 0.0), "{result}");
     let (_server, port, key, _said) = listen(&folder, "--bench");
     folder.write("key", key);
     let text = folder.text(&format!("sprout bench 127.0.0.1:{port} --key-file key {short}"));
@@ -117,7 +123,7 @@ fn a_benchmark_is_told_as_text_and_as_json() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_the_way_out() {
+fn errors_name_a_remedy() {
     let folder = Folder::new("sprout-errors");
     folder.write("key", "AAECAwQFBgcICQoLDA0ODw");
     folder.write("bad", "AAECAwQFBgcICQoLDA0ODw==");
@@ -141,17 +147,17 @@ fn what_is_wrong_is_told_with_the_way_out() {
 }
 
 #[test]
-fn a_key_that_others_can_read_is_told() {
+fn a_key_that_others_can_read_is_reported() {
     let folder = Folder::new("sprout-mode");
     folder.write("key", "AAECAwQFBgcICQoLDA0ODw");
-    for (mode, is_told) in [(0o644, true), (0o640, true), (0o600, false), (0o400, false)] {
+    for (mode, is_warned) in [(0o644, true), (0o640, true), (0o600, false), (0o400, false)] {
         let permissions = std::fs::Permissions::from_mode(mode);
         std::fs::set_permissions(folder.path("key"), permissions).expect("it is ours");
         let output = folder.run("sprout connect nowhere.invalid --key-file key");
-        let told = error_of(&output);
+        let result = error_of(&output);
         let note =
             format!("the key in key is not private, its mode is {mode:04o}: run chmod 600 key");
-        assert_eq!(told.contains(&note), is_told, "{told}");
+        assert_eq!(result.contains(&note), is_warned, "{result}");
     }
 }
 
@@ -179,17 +185,18 @@ fn a_benchmark_of_a_dead_server_gives_up() {
     assert_fails(&output, 1, &["the server does not take part: is it running, reachable"]);
 }
 
-/// It goes on trying, and says so.
+/// It keeps trying, and reports that.
 #[test]
-fn a_server_that_does_not_answer_is_told() {
+fn a_missing_server_is_reported() {
     let folder = Folder::new("sprout-silence");
     folder.write("key", "AAECAwQFBgcICQoLDA0ODw");
     let words = "sprout connect 127.0.0.1:9 --key-file key --forward 0";
     let mut client = Running::start(&mut folder.exm(words));
-    let said = BufReader::new(client.0.stderr.take().expect("it is piped"));
-    let told = said.lines().map(|line| line.expect("text")).find(|line| line.contains("answer"));
-    let told = told.expect("it does not end");
-    assert!(told.contains("127.0.0.1:9 does not answer: see that the server runs"), "{told}");
+    let stderr = BufReader::new(client.0.stderr.take().expect("it is piped"));
+    let result =
+        stderr.lines().map(|line| line.expect("text")).find(|line| line.contains("respond"));
+    let result = result.expect("it does not end");
+    assert!(result.contains("127.0.0.1:9 does not respond: see that the server runs"), "{result}");
     client.signal("INT");
     assert_eq!(client.code(), Some(130));
 }
@@ -204,9 +211,9 @@ fn programs_talk_through_it() {
     let mut client = Running::start(
         &mut folder.exm(&format!("sprout connect 127.0.0.1:{port} --key-file key --forward 0")),
     );
-    let mut said = BufReader::new(client.0.stderr.take().expect("it is piped"));
+    let mut stderr = BufReader::new(client.0.stderr.take().expect("it is piped"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("it says its address");
+    stderr.read_line(&mut line).expect("the address is printed");
     let address = line.trim().rsplit(' ').next().expect("an address").to_owned();
     let program = std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port");
     for socket in [&program, &target] {

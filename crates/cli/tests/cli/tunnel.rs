@@ -1,5 +1,4 @@
-//! `exm tunnel` from outside, in networks of its own. Skipped, saying so, where this process may make
-//! none.
+//! `exm tunnel` as a process, in network namespaces. Skipped if this process may not create any.
 
 use crate::common::{Folder, assert_envelope, assert_fails, error_of};
 use std::process::{Command, Output, Stdio};
@@ -13,7 +12,7 @@ fn folder(name: &str) -> Option<Folder> {
     Some(folder)
 }
 
-/// What `script` prints in a network of its own, and with a resolver of its own.
+/// Runs `script` in a network and with a resolver of its own, and returns its output.
 fn shell(folder: &Folder, script: &str) -> Output {
     let script = format!("mount --bind resolv.conf /etc/resolv.conf || exit 9; {script}");
     let mut command = Command::new("unshare");
@@ -22,7 +21,7 @@ fn shell(folder: &Folder, script: &str) -> Output {
     command.output().expect("there is unshare")
 }
 
-/// Two networks with a link between them, this one for a server, and `there` for a client.
+/// Two namespaces with a link between them, this one for a server, and `there` for a client.
 const NETWORKS: &str = r#"
 made() {
     until [ "$(readlink /proc/$1/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.05; done
@@ -43,7 +42,7 @@ ip addr add 192.0.2.1/24 dev near && ip link set near up && ip link set lo up
 there ip addr add 192.0.2.2/24 dev far && there ip link set far up && there ip link set lo up
 "#;
 
-/// What is changed by the tunnel's ends in two networks is as it was when both are killed.
+/// Everything changed by the tunnel's ends is restored when both are killed.
 const KILLED: &str = r#"
 ip route add default via 192.0.2.9
 state() {
@@ -72,18 +71,18 @@ kill $other 2>/dev/null
 :"#;
 
 #[test]
-fn nothing_is_left_when_both_ends_are_killed() {
+fn killed_ends_leave_nothing_behind() {
     let Some(folder) = folder("tunnel-killed") else { return };
     let output = shell(&folder, &format!("{NETWORKS}{KILLED}"));
     if output.status.code() == Some(9) {
         return exm_testing::skip("no ip, or it cannot make devices");
     }
-    let said = ["server", "client"].map(|end| std::fs::read_to_string(folder.path(end)));
+    let output_text = ["server", "client"].map(|end| std::fs::read_to_string(folder.path(end)));
     let left = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(left, "3\n", "{said:?} {}", error_of(&output));
+    assert_eq!(left, "3\n", "{output_text:?} {}", error_of(&output));
 }
 
-/// Runs `script` between the two networks; what it prints, unless there can be none.
+/// Runs `script` between the two networks and returns its output, if they can be created.
 #[track_caller]
 fn between_networks(name: &str, script: &str) -> Option<String> {
     if !exm_testing::can_make_networks(&["ip", "nft", "ping"]) {
@@ -97,11 +96,11 @@ fn between_networks(name: &str, script: &str) -> Option<String> {
         exm_testing::skip("no ip, or it cannot make devices");
         return None;
     }
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    Some(format!("{said}{}", error_of(&output)))
+    let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Some(format!("{output_text}{}", error_of(&output)))
 }
 
-/// The same, where a server runs from the beginning.
+/// The same, with a server running from the beginning.
 #[track_caller]
 fn beside_server(name: &str, script: &str) -> Option<String> {
     let serve = "$exm tunnel serve --key-file key >/dev/null 2>server & server=$!";
@@ -134,12 +133,12 @@ done
 
 #[test]
 fn a_server_that_ends_leaves_another_one_working() {
-    let Some(said) = between_networks("tunnel-two-servers", TWO_SERVERS) else { return };
-    assert_eq!(said, "0% packet loss\n1\n0\n0% packet loss\n1\n0\n");
+    let Some(output_text) = between_networks("tunnel-two-servers", TWO_SERVERS) else { return };
+    assert_eq!(output_text, "0% packet loss\n1\n0\n0% packet loss\n1\n0\n");
 }
 
 /// A DHCP client rewrites the resolvers while a tunnel has set them: the tunnel's are set again, and at
-/// the end, whichever it is, the new network's are there.
+/// the end, however it ends, the new network's are restored.
 const RESOLVERS: &str = r#"
 names() { grep -q "$1" /etc/resolv.conf; }
 for signal in TERM KILL; do
@@ -152,7 +151,7 @@ for signal in TERM KILL; do
     kill -$signal $client; wait $client 2>/dev/null
     soon names 203.0.113.53; cat /etc/resolv.conf
 done
-# Where resolvconf writes the file, it is told.
+# If resolvconf writes the file, the resolvers are registered with it.
 mkdir bin; printf '#!/bin/sh\necho "$@" >> calls; cat >> calls\n' > bin/resolvconf
 chmod +x bin/resolvconf
 nsenter --net=/proc/$other/ns/net env PATH="$PWD/bin:$PATH" $exm tunnel connect 192.0.2.1 \
@@ -164,15 +163,15 @@ soon grep -q -- -d calls; cat calls /etc/resolv.conf
 
 #[test]
 fn resolvers_survive_a_change_of_network() {
-    let Some(said) = beside_server("tunnel-resolvers", RESOLVERS) else { return };
+    let Some(output_text) = beside_server("tunnel-resolvers", RESOLVERS) else { return };
     let ours = "# Written by exm tunnel, for as long as it runs.\nnameserver 192.0.2.7\n";
     let new = "nameserver 203.0.113.53\n";
-    let told = "-a tun.exm0 -m 0 -x\nnameserver 192.0.2.7\n-f -d tun.exm0\n";
-    assert_eq!(said, format!("{ours}{new}{ours}{new}{told}{new}"));
+    let registered = "-a tun.exm0 -m 0 -x\nnameserver 192.0.2.7\n-f -d tun.exm0\n";
+    assert_eq!(output_text, format!("{ours}{new}{ours}{new}{registered}{new}"));
 }
 
-/// A kill switch blocks when the client is killed, and not when it is ended; the client has the default
-/// scheduling policy, 0, unless it is asked for SCHED_FIFO, 1.
+/// A kill switch stays when the client is killed, and is lifted when it is stopped; the client has the
+/// default scheduling policy, 0, unless SCHED_FIFO, 1, is requested.
 const KILL_SWITCH: &str = r#"
 connect() {
     nsenter --net=/proc/$other/ns/net $exm tunnel connect 192.0.2.1 --key-file key "$@" \
@@ -200,11 +199,12 @@ there $exm tunnel unblock
 
 #[test]
 fn a_kill_switch_blocks_when_the_client_is_killed() {
-    let Some(said) = beside_server("tunnel-kill-switch", KILL_SWITCH) else { return };
-    let (printed, notes) = said.split_at(said.find("note:").unwrap_or(said.len()));
+    let Some(output_text) = beside_server("tunnel-kill-switch", KILL_SWITCH) else { return };
+    let (printed, notes) =
+        output_text.split_at(output_text.find("note:").unwrap_or(output_text.len()));
     assert_eq!(
         printed, "reached\npolicy 0\nblocked\nreached\npolicy 1\nblocked\nreached\n",
-        "{said}"
+        "{output_text}"
     );
     let lines: Vec<&str> = notes.lines().collect();
     assert!(lines[0].contains("the kill switch is lifted"), "{notes}");
@@ -213,7 +213,7 @@ fn a_kill_switch_blocks_when_the_client_is_killed() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_the_way_out() {
+fn errors_name_a_remedy() {
     let Some(folder) = folder("tunnel-errors") else { return };
     let fails = |words: &str, code: i32, parts: &[&str]| {
         let script = format!("ip addr add 10.9.8.7/24 dev lo; exec $exm tunnel {words}");
@@ -239,7 +239,7 @@ fn what_is_wrong_is_told_with_the_way_out() {
     );
 }
 
-/// Where it may not change the network, it says so at once.
+/// If it may not change the network, it fails at once.
 #[test]
 fn root_is_asked_for() {
     let folder = Folder::new("tunnel-rights");
@@ -259,6 +259,7 @@ fn a_benchmark_in_json_has_the_envelope() {
     let Some(folder) = folder("tunnel-bench") else { return };
     let words =
         "tunnel bench --up 5Mbps --down 5Mbps --warm-up 200ms --duration 500ms --seed 3 --json";
-    let told = assert_envelope(&folder.text(words), &format!("exm {words}"), &["direct", "tunnel"]);
-    assert_eq!(told["seed"], 3);
+    let result =
+        assert_envelope(&folder.text(words), &format!("exm {words}"), &["direct", "tunnel"]);
+    assert_eq!(result["seed"], 3);
 }

@@ -1,5 +1,5 @@
-//! The tutorials: their commands are run as they stand on the page, in an empty folder, and what the page
-//! shows of their output is compared.
+//! The tutorials: their commands are run as on the page, in an empty folder, and their output is compared with
+//! the page.
 //!
 //! On a page, a block of code that begins with `toml,file=NAME` is a file, and one that begins with `console`
 //! a session: a line that begins with `$ ` is a command of the shell (a backslash continues it), and what
@@ -7,7 +7,7 @@
 //! `console` say more: `needs=root`, `needs=pandas` and `needs=PROGRAM` skip the block where that is missing,
 //! `no-run` shows what no test can do, such as a command that needs a second machine.
 //!
-//! With `TRYCMD=overwrite` the pages are written anew with what was printed.
+//! With `TRYCMD=overwrite` the pages are rewritten with the actual output.
 
 use crate::common::Folder;
 use crate::manual::docs;
@@ -90,7 +90,7 @@ fn steps(block: &Block<'_>) -> Vec<Step> {
     all
 }
 
-/// Whether `line` is as `pattern` says, in which `[..]` stands for any text.
+/// Whether `line` matches `pattern`, in which `[..]` stands for any text.
 fn line_matches(pattern: &str, line: &str) -> bool {
     let mut parts = pattern.split("[..]");
     let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else { return false };

@@ -32,7 +32,7 @@ fn disagreements(comparison: &Comparison) -> Vec<String> {
 }
 
 /// Prints it even though the test harness captures the output of passing tests.
-fn say(what: &str) {
+fn print_past_harness(what: &str) {
     let _ = writeln!(std::io::stderr(), "comparison with the kernel's TCP: {what}");
 }
 
@@ -66,7 +66,7 @@ fn the_simulated_tcp_agrees_with_the_kernels() {
     missing.iter().for_each(exm_testing::skip);
     wrong.retain(|((scenario, control), late, found)| {
         if let Some(late) = late {
-            say(&format!(
+            print_past_harness(&format!(
                 "not judged for {control} with a {}, because the bottleneck was {late} late: {found}",
                 scenario.name
             ));

@@ -8,10 +8,10 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 impl Page {
-    /// The report as one HTML file that needs nothing else: pictures, style and script are in it.
+    /// The report as one self-contained HTML file: figures, style and script are embedded.
     pub fn html(&self) -> String {
         let mut html = String::new();
-        self.write_html(&mut html).expect("memory takes it");
+        self.write_html(&mut html).expect("writing to memory succeeds");
         html
     }
 
@@ -164,12 +164,12 @@ fn write_cell(html: &mut String, cell: &Cell, column: &Column, is_first: bool) -
     Ok(())
 }
 
-/// Text with what stands between backticks as code.
+/// Text with the parts between backticks as code.
 fn prose(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     let mut html = String::new();
     for (index, part) in parts.iter().enumerate() {
-        // An odd backtick at the end opens nothing.
+        // An unmatched backtick at the end opens nothing.
         let is_code = index % 2 == 1 && index + 1 < parts.len();
         match is_code {
             true => html.push_str(&format!("<code>{}</code>", escaped(part))),
@@ -185,7 +185,7 @@ mod tests {
     use super::super::tests::page;
     use super::*;
 
-    /// The names of the elements of `html` in order, each checked to be closed where it must be.
+    /// The names of the elements of `html` in order, checking that each is closed properly.
     fn elements(html: &str) -> Vec<String> {
         const VOID: [&str; 1] = ["meta"];
         let (mut open, mut all): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
@@ -219,7 +219,7 @@ mod tests {
         let elements = elements(&html);
         let count = |name: &str| elements.iter().filter(|element| *element == name).count();
         assert_eq!((count("html"), count("h1"), count("h2"), count("svg")), (1, 1, 1, 1));
-        // Three rows and two of headings; a heading of three columns has three below it.
+        // Three rows plus two of headings; a heading of three columns has three below it.
         assert_eq!((count("tr"), count("table"), count("figure")), (5, 1, 1));
         for needle in [
             "<h1>Figure 3-4 &lt;b&gt;</h1>",

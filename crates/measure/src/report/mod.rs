@@ -216,8 +216,8 @@ fn compared(ours: Option<f64>, paper: Option<f64>, decimals: usize) -> Vec<(Stri
             below if below < -FAR => BELOW,
             _ => "",
         };
-        let told = if mark.is_empty() { "" } else { ": more than a third apart" };
-        (format!("{mark}{ratio:.2}"), format!("ours is {ratio:.3} of the paper's{told}"))
+        let remark = if mark.is_empty() { "" } else { ": more than a third apart" };
+        (format!("{mark}{ratio:.2}"), format!("ours is {ratio:.3} of the paper's{remark}"))
     });
     vec![piece(ours), piece(paper), ratio.unwrap_or_default()]
 }

@@ -15,7 +15,7 @@ pub struct Bootstrap {
     pub confidence: f64,
 }
 
-/// A statistic and what a bootstrap tells of it.
+/// A statistic with its bootstrap estimates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Resampled {
     /// The statistic of the sample itself.

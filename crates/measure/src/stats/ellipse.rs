@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 /// The one-sigma ellipse of the two-dimensional Gaussian that is most likely to have given some
 /// points: 39.3 % of what it gives lies inside. The papers draw one around each scheme's runs
-/// (SIGCOMM 2013, section 5.1); narrow is consistent, and its tilt tells how throughput and delay
+/// (SIGCOMM 2013, section 5.1); narrow is consistent, and its tilt shows how throughput and delay
 /// go together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ellipse {

@@ -1,7 +1,7 @@
 //! How a link is shared: evenly or not, by RTT or not, and how soon.
 
 /// Jain's index of fairness (Jain, Chiu & Hawe, 1984): 1 where all get the same, 1/n where one of
-/// n gets all; nothing of none, or where nobody gets anything.
+/// n gets all; none without flows, or if all get zero.
 ///
 /// ```
 /// assert_eq!(exm_measure::jain_index(&[1.0, 1.0]), Some(1.0));
@@ -39,8 +39,9 @@ pub fn shortest_over_longest(flows: &[(f64, f64)]) -> Option<f64> {
 /// best, by least squares of the logarithms: 0 is fair, Reno's own is between 1 and 2 (Lakshman &
 /// Madhow, 1997). Nothing where there are not two RTTs among the flows that got anything.
 pub fn rtt_exponent(flows: &[(f64, f64)]) -> Option<f64> {
-    let told = flows.iter().filter(|flow| flow.0 > 0.0 && flow.1 > 0.0);
-    let logs: Vec<(f64, f64)> = told.map(|flow| (libm::log(flow.0), libm::log(flow.1))).collect();
+    let positive = flows.iter().filter(|flow| flow.0 > 0.0 && flow.1 > 0.0);
+    let logs: Vec<(f64, f64)> =
+        positive.map(|flow| (libm::log(flow.0), libm::log(flow.1))).collect();
     let count = logs.len() as f64;
     let mean_x = logs.iter().map(|log| log.0).sum::<f64>() / count;
     let mean_y = logs.iter().map(|log| log.1).sum::<f64>() / count;

@@ -87,7 +87,7 @@ impl FlowQueues {
         }
     }
 
-    /// Limits the queues to `deliverable`, which the receiver's latest forecast says the link will deliver,
+    /// Limits the queues to `deliverable`, the link's deliveries by the receiver's latest forecast,
     /// but not to less than 36 full packets. What exceeds the limit is dropped.
     pub fn set_bound(&mut self, deliverable: Bytes) {
         self.bound = deliverable.get().max(self.quantum.saturating_mul(LEAST));

@@ -27,7 +27,7 @@ that was interrupted goes on: give the same command again. The same experiment a
 same bytes, on any number of threads and however often it was interrupted. Of several
 experiments, the CPU time that each took is shown at the end.
 
-Live runs take as long as they simulate, one after the other unless --at-once says more, and a
+Live runs take as long as they simulate, one after the other unless --at-once is given, and a
 process that may make network namespaces: root's, or a user's where the system lets users. Schemes
 that neither Sprout nor this kernel can run are left out. Over links with outages,
 single runs differ widely: make several. Their medians are shown beside the median and the middle

@@ -28,7 +28,7 @@ const SILENCE: Span = Span::from_secs(5);
 
 const EXAMPLES: &str = "\
 It writes NAME.down and NAME.up, the traces, second by second, so that an interruption loses nothing,
-and NAME.csv, which says of each second how saturated it was: the part of it in which the packets
+and NAME.csv, which has the saturation of each second: the part of it in which the packets
 that arrived had surely been waiting. Only what was saturated is what the link could deliver.
 
 Examples:

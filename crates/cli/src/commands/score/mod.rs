@@ -30,7 +30,7 @@ that networks compare. With alpha = beta = 1, 0 is the whole share without any q
 a point is twice the throughput.
 gap: how much more an omniscient sender would score, which has its share of the link from its \
 first moment and no queue; 0 is the best possible.
-score: the model's objective in its own units, packets/ms and 100 ms unless the model says so.
+score: the model's objective in its own units, packets/ms and 100 ms unless the model selects them.
 share: throughput over the equal share of the link. RTT ratio: mean RTT over propagation RTT.
 difference: to the first contender, network by network.
 
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// What all senders run on: tcp, or bare, where only rule tables and aimd can run [default: as the
-    /// model says, bare where it says nothing]
+    /// model's, or bare]
     #[arg(long, value_name = "HOST", value_parser = options::host())]
     host: Option<Host>,
     #[command(flatten)]

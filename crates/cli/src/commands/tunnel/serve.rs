@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 What the client sends goes on from here as this machine's own (masquerading): by the device of this
-machine's default route, and to the networks of --allow. Only replies come back: nobody can open a
+machine's default route, and to the networks of --allow. Only replies come back: no host can open a
 connection to the client. A firewall of this machine must admit the UDP port, and forward packets from
 the tunnel's device.
 
