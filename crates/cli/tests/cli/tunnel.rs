@@ -208,7 +208,7 @@ fn a_kill_switch_blocks_when_the_client_is_killed() {
     );
     let lines: Vec<&str> = notes.lines().collect();
     assert!(lines[0].contains("the kill switch is lifted"), "{notes}");
-    assert!(notes.contains("a tunnel that runs has the kill switch"), "{notes}");
+    assert!(notes.contains("a running tunnel has the kill switch"), "{notes}");
     assert!(lines.last().is_some_and(|line| line.contains("no kill switch is engaged")), "{notes}");
 }
 
@@ -222,7 +222,7 @@ fn errors_name_a_remedy() {
     let serve = |words: &str, code: i32, parts: &[&str]| {
         fails(&format!("serve --key-file key {words}"), code, parts);
     };
-    serve("--network 10.9.0.0/16", 1, &["the address 10.9.8.7 already", "--network"]);
+    serve("--network 10.9.0.0/16", 1, &["already has the address 10.9.8.7", "--network"]);
     serve("--allow 10.9.0.0/33", 2, &["'10.9.0.0/33' for '--allow", "10.0.0.0/8"]);
     serve("--allow 10.9.0.0/16 --private", 2, &["--private", "--allow"]);
     serve("--allow 10.2.0.0/16", 1, &["the network 10.2.0.0/16 cannot be reached", "no route"]);
