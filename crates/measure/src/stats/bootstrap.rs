@@ -1,17 +1,17 @@
-//! [`Bootstrap`]: how sure any statistic is, from the sample alone.
+//! [`Bootstrap`]: confidence intervals of any statistic, from the sample alone.
 
 use super::order::quantile_of_sorted;
 use exm_random::{Purpose, Stream};
 
-/// How a sample is drawn anew from itself (Efron, 1979): values with replacement, as many as there
-/// are, again and again; the statistic of each, in order, bounds an interval by its percentiles.
+/// Bootstrap resampling (Efron, 1979): values are drawn with replacement, as many as the sample
+/// has, repeatedly; the percentiles of the resulting statistics bound the interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bootstrap {
     /// The seed of the experiment: the same seed gives the same interval.
     pub seed: u64,
-    /// How often a sample is drawn.
+    /// The number of resamplings.
     pub resamplings: usize,
-    /// The part of the resamplings that lies inside the interval.
+    /// The fraction of the resamplings that lies inside the interval.
     pub confidence: f64,
 }
 
@@ -77,7 +77,7 @@ impl Bootstrap {
     }
 }
 
-/// Draws a sample anew.
+/// Resamples a sample.
 struct Resampler<'a, T> {
     sample: &'a [T],
     stream: Stream,
@@ -85,7 +85,7 @@ struct Resampler<'a, T> {
 }
 
 impl<'a, T: Clone> Resampler<'a, T> {
-    /// Nothing where there is nothing to draw.
+    /// None if the sample is empty.
     fn new(seed: u64, index: usize, sample: &'a [T]) -> Option<Resampler<'a, T>> {
         let stream = Stream::new(seed, Purpose::Bootstrap, index);
         (!sample.is_empty()).then(|| Resampler { sample, stream, drawn: sample.to_vec() })
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_nothing_gives_nothing() {
+    fn undefined_statistics_have_no_interval() {
         assert_eq!(QUICK.interval(&[], mean), None);
         assert_eq!(QUICK.interval(&[0.0], |v| v[0] / 0.0), None);
         let one = QUICK.interval(&[7.0], mean);

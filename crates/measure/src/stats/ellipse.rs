@@ -1,4 +1,4 @@
-//! [`Ellipse`]: how far points scatter, and in which direction.
+//! [`Ellipse`]: the scatter of points, with its direction.
 
 use std::f64::consts::TAU;
 
@@ -40,7 +40,7 @@ impl Ellipse {
         })
     }
 
-    /// The same with axes of so many times the length: 0.5 makes that of half a sigma.
+    /// The same with axes scaled by this factor: 0.5 gives that of half a sigma.
     #[must_use]
     pub fn scaled(self, times: f64) -> Ellipse {
         let (long, short) = self.semi_axes;

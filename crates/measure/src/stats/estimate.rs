@@ -3,7 +3,7 @@
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-/// The normal distribution's 97.5 % quantile: within so many standard errors of a mean lies 95 %.
+/// The normal distribution's 97.5 % quantile: 95 % lies within this many standard errors of a mean.
 const NORMAL_975: f64 = 1.959_963_984_540_054;
 /// The 97.5 % quantiles of Student's t for 1 to 10 degrees of freedom.
 const STUDENT_975: [f64; 10] =
@@ -87,7 +87,7 @@ impl Estimate {
         low > 0.0 || high < 0.0
     }
 
-    /// The same of `times` as much: a sum of so many.
+    /// The same multiplied by `times`: the sum of this many.
     #[must_use]
     pub fn scaled(&self, times: f64) -> Estimate {
         Estimate { mean: self.mean * times, error: self.error * times.abs(), ..*self }
