@@ -19,6 +19,8 @@ use std::io;
 pub(crate) const FAILED: u8 = 1;
 /// The request is invalid: something is unknown, missing or impossible.
 pub(crate) const USAGE: u8 = 2;
+/// `exm table check`: the table collapses near its model.
+pub(crate) const COLLAPSES: u8 = 3;
 /// The user interrupted it.
 pub(crate) const INTERRUPTED: u8 = 130;
 

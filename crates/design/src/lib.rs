@@ -4,10 +4,13 @@
 //!
 //! The designer of RemyCCs: from a model of networks and an objective to a table of rules.
 
+pub mod check;
 pub mod conditions;
 mod designer;
 mod evaluate;
 pub mod falsify;
+mod finish;
+pub mod harden;
 mod model;
 mod network_score;
 mod objective;
@@ -15,11 +18,13 @@ pub mod score;
 mod search;
 pub mod shipped;
 mod specimen;
+pub mod stress;
 
 pub use conditions::{Conditions, OutOfRange};
 pub use designer::{CheckpointError, Designer, SearchKind, SeveralTables, StartError};
 pub use evaluate::{Candidate, Prepared, Samples, mean_scores, simulate};
-pub use model::{ActionPart, Class, Design, Model, Role};
+pub use finish::{Finished, finish};
+pub use model::{ActionPart, Class, DEFAULT_COST as DEFAULT_ROBUST_COST, Design, Model, Role};
 pub use objective::{Objective, Throughput, Units};
 pub use search::Progress;
 pub use specimen::{Bottleneck, DrawnLink, DrawnSender, Layout, Mixed, Specimen};

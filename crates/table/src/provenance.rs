@@ -1,7 +1,9 @@
 //! [`Provenance`]: the origin of a table.
 
 use crate::dna::{Layout, are_settings};
-use crate::text::{Number, number, short};
+use crate::robustness::Robustness;
+pub(crate) use crate::text::number;
+use crate::text::{Number, short};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::fmt;
 
@@ -35,6 +37,9 @@ pub struct Provenance {
     /// Its score on specimens that the search did not use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_out_score: Option<Score>,
+    /// What it was found to do around its model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub robustness: Option<Robustness>,
     /// Any other remarks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
@@ -121,7 +126,7 @@ impl fmt::Display for Score {
     }
 }
 
-mod hash {
+pub(crate) mod hash {
     use super::*;
 
     const DIGITS: usize = 16;
@@ -138,20 +143,33 @@ mod hash {
         let Some(text) = Option::<String>::deserialize(d)? else { return Ok(None) };
         let is_hash = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let hash = is_hash.then(|| u64::from_str_radix(&text, 16).ok()).flatten();
-        hash.map(Some).ok_or_else(|| {
-            D::Error::custom(format!("a model's hash has {DIGITS} hexadecimal digits"))
-        })
+        hash.map(Some)
+            .ok_or_else(|| D::Error::custom(format!("a hash has {DIGITS} hexadecimal digits")))
+    }
+
+    /// The same of a hash that must be there.
+    pub(crate) mod required {
+        use super::*;
+
+        #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+        pub(crate) fn serialize<S: Serializer>(hash: &u64, s: S) -> Result<S::Ok, S::Error> {
+            super::text(*hash).serialize(s)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<u64, D::Error> {
+            super::deserialize(d)?.ok_or_else(|| D::Error::custom("the hash is missing"))
+        }
     }
 }
 
-mod interval {
+pub(crate) mod interval {
     use super::*;
 
-    pub(super) fn serialize<S: Serializer>(ends: &(f64, f64), s: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(ends: &(f64, f64), s: S) -> Result<S::Ok, S::Error> {
         (Number(ends.0), Number(ends.1)).serialize(s)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<(f64, f64), D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<(f64, f64), D::Error> {
         <(Number, Number)>::deserialize(d).map(|(Number(lower), Number(upper))| (lower, upper))
     }
 }
@@ -240,7 +258,7 @@ model hash      000000000000002a
         assert_eq!(hash(r#"{"model_hash": "654366253f2d3e94"}"#), Some(0x6543_6625_3f2d_3e94));
         for bad in ["2a", "+54366253f2d3e94", "654366253f2d3e9g", "654366253f2d3e941"] {
             let error = read(&format!("{{\"model_hash\": \"{bad}\"}}")).unwrap_err();
-            assert!(error.to_string().starts_with("a model's hash has 16"), "{error}");
+            assert!(error.to_string().starts_with("a hash has 16"), "{error}");
         }
     }
 }

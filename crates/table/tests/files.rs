@@ -43,6 +43,7 @@ fn provenance() -> impl Strategy<Value = Provenance> {
             objective,
             arrival_times,
             held_out_score,
+            robustness: None,
             notes,
             model_hash,
             model,

@@ -19,6 +19,7 @@ mod manual;
 mod missing;
 mod program;
 mod reference;
+mod robust;
 mod rooms;
 #[cfg(target_os = "linux")]
 mod running;

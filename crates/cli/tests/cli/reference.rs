@@ -82,7 +82,7 @@ fn every_key_of_models_is_documented() {
         let text = format!("{NETWORK}[[{name}]]\n{UNKNOWN} = 1\n");
         assert_keys("model-files.md", &format!("[[{name}]]"), &error(text));
     }
-    for name in ["traffic", "objective", "design"] {
+    for name in ["traffic", "objective", "design", "robust"] {
         let before = if name == "traffic" { "" } else { "[traffic]\non = \"always\"\n" };
         let text = format!("{NETWORK}{before}[{name}]\n{UNKNOWN} = 1\n");
         assert_keys("model-files.md", &format!("[{name}]"), &error(text));
@@ -179,6 +179,9 @@ fn every_key_of_tables_is_documented() {
     // With an unknown key first in each object.
     let score = format!("\"held_out_score\": {{\"{UNKNOWN}\": 1}}, ");
     let remy = format!("\"remy_file\": {{\"{UNKNOWN}\": 1}}, ");
+    let robustness = format!("\"robustness\": {{\"{UNKNOWN}\": 1}}, ");
+    let near = format!("\"robustness\": {{\"near\": {{\"{UNKNOWN}\": 1}}}}, ");
+    let cost = format!("\"robustness\": {{\"cost\": {{\"{UNKNOWN}\": 1}}}}, ");
     let parts = format!("{{\"{UNKNOWN}\": 1}}");
     let unknown = format!("\"{UNKNOWN}\": 1, ");
     for (heading, before, inserted, after) in [
@@ -187,6 +190,9 @@ fn every_key_of_tables_is_documented() {
         ("box", "\"box\": {", &unknown, ""),
         ("provenance", "\"provenance\": {", &unknown, ""),
         ("held_out_score", "\"provenance\": {", &score, ""),
+        ("robustness", "\"provenance\": {", &robustness, ""),
+        ("near, far and far_before", "\"provenance\": {", &near, ""),
+        ("cost", "\"provenance\": {", &cost, ""),
         ("remy_file", "\"provenance\": {", &remy, ""),
         ("tree", "\"tree\": ", &parts, "[0, 1]"),
     ] {
@@ -280,6 +286,7 @@ fn paths_of(value: &serde_json::Value, path: &str, paths: &mut BTreeSet<String>)
         "down",
         "summary",
         "delay_reduction",
+        "robustness",
     ];
     match value {
         serde_json::Value::Object(object) => {
@@ -368,6 +375,21 @@ fn every_key_of_results_in_json_is_documented() {
     assert_json(&folder, "exm design --seeds", &[&format!("{several} --seeds 2")], &[]);
     let deltas = format!("{several} --delta 1,2 --force");
     assert_json(&folder, "exm design --delta", &[&deltas], &[]);
+    // A table that collapses is told by the exit code.
+    let check = folder.run("table check d.json --json");
+    let check: serde_json::Value = serde_json::from_slice(&check.stdout).expect("JSON");
+    let mut paths = BTreeSet::new();
+    paths_of(&check, "", &mut paths);
+    let documented = first_cells(section(&page("json-results.md"), "exm table check"));
+    let top = ["version", "command"];
+    let missing = paths.iter().filter(|path| !top.contains(&path.as_str()) && !path.contains('.'));
+    for path in missing {
+        let is_named = |known: &String| known == path || known.starts_with(&format!("{path}."));
+        let is_listed = |known: &String| known.starts_with(&format!("{path}[]"));
+        assert!(documented.iter().any(|known| is_named(known) || is_listed(known)), "{path}");
+    }
+    let harden = "table harden d.json -o e.json --specimens 2 --force --json";
+    assert_json(&folder, "exm table harden", &[harden], &[]);
     assert_json(&folder, "exm experiment list", &["experiment list --json"], &[]);
     assert_json(&folder, "exm table list", &["table list --json"], &[]);
     assert_json(&folder, "exm table stats", &["table stats 1x --json"], &[]);

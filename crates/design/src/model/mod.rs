@@ -8,6 +8,7 @@ mod links;
 mod networks;
 mod objective;
 mod quantities;
+mod robust;
 mod section;
 mod traffic;
 mod variant;
@@ -16,6 +17,8 @@ pub use classes::{Class, Role};
 pub(crate) use links::Link;
 pub(crate) use networks::{Draw, Networks};
 pub(crate) use quantities::{Buffer, Senders};
+pub use robust::DEFAULT_COST;
+use robust::Robust;
 
 use crate::objective::Objective;
 use crate::shipped;
@@ -85,6 +88,9 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `duration` | how much time of a specimen is simulated | `"100 s"` |
 /// | `specimens` | how many networks a candidate is tried on | `16` |
 /// | `host` | what the senders of designed tables run on: `"bare"` or `"tcp"` (see [`Host`]) | `"bare"` |
+/// | **`[robust]`** | the hardening at the end of a design, see [`crate::harden`] | |
+/// | `enabled` | whether there is one | `true` |
+/// | `cost` | how many points the tables may lose inside the model | `0.02` |
 ///
 /// Where kinds of senders design several tables, these are designed together, and what is maximised is the
 /// mean over all of their senders, each by its own objective:
@@ -130,6 +136,7 @@ pub struct Model {
     tables: Vec<String>,
     objective: Objective,
     design: Design,
+    robust: Robust,
     text: String,
 }
 
@@ -245,6 +252,13 @@ impl Model {
         &self.design
     }
 
+    /// The most points that the hardening at the end of a design may cost; none where there is none: the
+    /// model says so, or leaves parts of actions as they are, which guards would change.
+    pub fn hardening_limit(&self) -> Option<f64> {
+        let may_change_all = self.design.action.len() == ActionPart::ALL.len();
+        (self.robust.enabled && may_change_all).then_some(self.robust.cost)
+    }
+
     /// Refuses a model of which the event engine would refuse the smallest or the largest network.
     fn check_networks(&self) -> Result<(), Problem> {
         if self.is_dumbbell() {
@@ -292,8 +306,9 @@ fn read(text: &str) -> Result<Model, Problem> {
     let (classes, tables) = classes::read(top, &networks, &objective)?;
     let design = read_design(top.section("design")?, longest_rtt(&networks, &classes))?;
     bounds::check(top, &networks, &classes, design.duration)?;
+    let robust = robust::read(top.section("robust")?)?;
     let text = text.to_owned();
-    let model = Model { name, networks, classes, tables, objective, design, text };
+    let model = Model { name, networks, classes, tables, objective, design, robust, text };
     model.check_networks()?;
     match model.grid_size() {
         Some(size) if size > MAX_SPECIMENS => Err(Problem::nowhere(format!(
@@ -399,7 +414,7 @@ struct Body<'a>(&'a Model);
 
 impl fmt::Display for Body<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Model { networks, classes, tables, objective, design, .. } = self.0;
+        let Model { networks, classes, tables, objective, design, robust, .. } = self.0;
         write!(f, "{networks}")?;
         match (&networks.senders, &classes[..]) {
             (Some(_), [class]) => {
@@ -416,9 +431,10 @@ impl fmt::Display for Body<'_> {
         writeln!(f, "duration = \"{}\"\nspecimens = {}", design.duration, design.specimens)?;
         // Left out where it is the default: models from before there was a choice keep their hash.
         match design.host {
-            Host::Bare => Ok(()),
-            host => writeln!(f, "host = \"{}\"", host.name()),
+            Host::Bare => {}
+            host => writeln!(f, "host = \"{}\"", host.name())?,
         }
+        robust::write(f, robust)
     }
 }
 

@@ -10,14 +10,15 @@ use toml::de::{DeTable, DeValue};
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// Every section of a model and its keys; the first is the top of the file.
-const SECTIONS: [(&str, &[&str]); 7] = [
-    ("", &["name", "network", "link", "traffic", "sender", "objective", "design"]),
+const SECTIONS: [(&str, &[&str]); 8] = [
+    ("", &["name", "network", "link", "traffic", "sender", "objective", "design", "robust"]),
     ("network", &["rate", "rtt", "senders", "buffer", "loss", "queue", "packet_size", "draw"]),
     ("link", &["name", "from", "to", "rate", "rtt", "buffer", "loss", "queue"]),
     ("traffic", &["on", "off"]),
     ("sender", &SENDER),
     ("objective", &["alpha", "beta", "delta", "loss_penalty", "throughput", "units"]),
     ("design", &["signals", "action", "duration", "specimens", "host"]),
+    ("robust", &["enabled", "cost"]),
 ];
 
 const SENDER: [&str; 12] = [

@@ -58,6 +58,7 @@ fn all_of_the_provenance_is_kept() {
         objective: Some("log throughput - log RTT".to_owned()),
         arrival_times: Some(ArrivalTimes::Ack),
         held_out_score: Some(score),
+        robustness: None,
         notes: Some("line\nline".to_owned()),
         model_hash: Some(0x2a),
         model: Some("[link]\nrate = \"10..20 Mbps\"\n".to_owned()),

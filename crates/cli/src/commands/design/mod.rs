@@ -36,6 +36,9 @@ The same model, seed, search, start and number of steps make the same table, on 
 threads and however often the design was interrupted. An interrupt (Ctrl-C) ends the design after
 the present step with nothing lost: go on with --resume, also to spend more on a finished one.
 
+A design ends by hardening its tables, so that they fill no queues on networks around the model, and
+by checking them there (exm help robust-tables). [robust] in the model sets what that may cost.
+
 With --seeds N, -o cc.json: a design with each of N seeds, each with the whole budget and files of
 its own, cc.seed1.json and so on. Two sets of held-out networks score all tables: the seed after the
 last draws the networks that the best is chosen by, the first seed those that are reported, so that

@@ -96,7 +96,25 @@ impl DesignArgs {
             );
             return Err(Failure::new(text).with_tip(tip).with_code(INTERRUPTED));
         }
+        let made = self.hardened(designer, &made)?;
+        save_all(&made, &outputs)?;
         Ok(Finished { run, files, made, outputs, end })
+    }
+
+    /// The files of the tables as the model wants them in the end: hardened, unless the search is the papers', and
+    /// checked.
+    fn hardened(&self, designer: &Designer, made: &[TableFile]) -> Result<Vec<TableFile>, Failure> {
+        let (model, is_ours) = (designer.model(), designer.search() == SearchKind::Evolve);
+        let limit = model.hardening_limit().filter(|_| is_ours);
+        let tables: Vec<RuleTable> = made.iter().map(|file| file.table.clone()).collect();
+        let specimens = self.specimens as usize;
+        let finished = exm_design::finish(model, &tables, limit, specimens, designer.seed())?;
+        let file = |(index, one): (usize, exm_design::Finished)| {
+            let mut file = self.file(designer, index, one.table);
+            file.provenance.robustness = Some(one.robustness);
+            file
+        };
+        Ok(finished.into_iter().enumerate().map(file).collect())
     }
 
     /// The file of table number `index` that `designer` made.

@@ -7,7 +7,7 @@ use crate::commands::score::{reach, signed};
 use exm_design::Model;
 use exm_design::score::Scores;
 use exm_store::counted;
-use exm_table::TableFile;
+use exm_table::{Robustness, TableFile};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -42,6 +42,8 @@ pub(super) struct Table {
     objective: String,
     rules: usize,
     pub(super) file: PathBuf,
+    /// What it does around the model.
+    robustness: Option<Robustness>,
 }
 
 /// The mean score of one kind of senders.
@@ -100,6 +102,7 @@ pub(super) fn tables(finished: &Finished) -> Vec<Table> {
         objective: file.provenance.objective.clone().unwrap_or_default(),
         rules: file.table.rules().len(),
         file: path.clone(),
+        robustness: file.provenance.robustness.clone(),
     };
     names.iter().zip(files).map(table).collect()
 }
@@ -168,6 +171,9 @@ impl fmt::Display for Summary {
         let (model, table) = (self.model.display(), self.table.display());
         for made in &self.tables {
             writeln!(f, "table           {}", made.file.display())?;
+            if let Some(robustness) = &made.robustness {
+                write!(f, "{robustness}")?;
+            }
         }
         writeln!(f, "log             {}", self.log.display())?;
         if let Some(checkpoint) = &self.checkpoint {

@@ -1,11 +1,14 @@
 //! `exm table`: rule tables as files.
 
+mod check;
 mod convert;
 mod diff;
+mod harden;
 mod list;
 mod plot;
 mod show;
 mod stats;
+mod subject;
 
 use crate::commands::commands;
 use crate::shell::Failure;
@@ -20,7 +23,7 @@ Examples:
   exm table diff before.json after.json
   exm table convert RemyCC.dna RemyCC.json";
 
-/// Show, draw, compare and convert rule tables
+/// Show, draw, check, harden, compare and convert rule tables
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
 pub(crate) struct Args {
@@ -35,6 +38,8 @@ commands! {
         Stats(stats),
         Plot(plot),
         Diff(diff),
+        Check(check),
+        Harden(harden),
         Convert(convert),
         List(list),
     }

@@ -41,6 +41,11 @@ impl Args {
                 exm_table::show(&file.table).to_string()
             };
             let mut origin = file.provenance.to_string();
+            if let Some(known) = file.robustness() {
+                origin += &known.to_string();
+            } else if file.provenance.robustness.is_some() {
+                origin += "near its model  unknown: the rules changed; see exm table check\n";
+            }
             if let Some(model) = model_of(&file) {
                 origin += &format!("designed for    {}\n", Conditions::of_model(&model));
             }

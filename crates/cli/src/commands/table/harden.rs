@@ -1,0 +1,123 @@
+//! `exm table harden`: a table that fills no queues around its model.
+
+use super::subject::Subject;
+use crate::complete;
+use crate::interrupt;
+use crate::outputs::check_output;
+use crate::shell::{self, Failure, Printing};
+use crate::threads::Threads;
+use exm_design::{DEFAULT_ROBUST_COST, Finished, Model, finish};
+use exm_store::counted;
+use exm_table::{Robustness, TableFile};
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Guards bound the window of every rule by what its pace sends, and its ACKs bring, in a bounded time,
+and senders brake where the RTT is well above its least. How tight they are is chosen on networks near
+the model; networks further out, by which nothing is chosen, tell what that was worth.
+
+The same table, model and seed give the same result on any number of threads. exm help robust-tables
+explains it.
+
+Examples:
+  exm table harden cc.json -o hard.json
+  exm table harden RemyCC.dna --model general-delta1 -o hard.json --cost 0.05";
+
+/// Harden a table: bound what its senders keep in flight on networks that its model left out
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The table: a file, or the name of a shipped one
+    #[arg(add = complete::tables())]
+    table: PathBuf,
+    /// Where to write the hardened table: .json, or .dna, which keeps no provenance
+    #[arg(short, long = "out", value_name = "FILE")]
+    output: PathBuf,
+    /// The model that it was designed for [default: the one in its file]
+    #[arg(long, value_name = "MODEL", add = complete::models())]
+    model: Option<PathBuf>,
+    /// How many points of its score the table may lose inside the model
+    #[arg(long, value_name = "POINTS", default_value_t = DEFAULT_ROBUST_COST)]
+    #[arg(value_parser = points)]
+    cost: f64,
+    /// Measure that loss on this many held-out networks
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    specimens: u32,
+    /// The random seed of the networks inside the model
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Overwrite the output where it exists
+    #[arg(long, short)]
+    force: bool,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+fn points(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..=1e6).contains(number));
+    number.ok_or_else(|| "give a number from 0 to 1000000, such as 0.02".into())
+}
+
+/// What was written.
+#[derive(Serialize)]
+struct Written<'a> {
+    input: &'a Path,
+    output: &'a Path,
+    rules: usize,
+    robustness: &'a Robustness,
+}
+
+impl fmt::Display for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rules = counted(self.rules, "rule", "rules");
+        writeln!(f, "{}: {rules}", self.output.display())?;
+        if self.robustness.guards.is_none() {
+            writeln!(f, "no guards make it better: its rules are as they were")?;
+        }
+        write!(f, "{}", self.robustness)
+    }
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.threads.start()?;
+        let Subject { mut file, model } = Subject::load(&self.table, self.model.as_deref())?;
+        if let [_, _, ..] = model.tables() {
+            let problem = "the model designs several tables together: they are hardened together";
+            return Err(Failure::usage(problem).with_tip("exm design does so"));
+        }
+        check_output(&self.output, &[&self.table], self.force)?;
+        let Finished { table, robustness } = self.hardened(&model, &file)?;
+        file.table = table;
+        file.provenance.robustness = Some(robustness.clone());
+        let hardened = format!("hardened by: {}", shell::command_line());
+        file.provenance.notes = Some(match file.provenance.notes {
+            Some(notes) => format!("{notes}; {hardened}"),
+            None => hardened,
+        });
+        // A .dna file as it was read is that of other rules.
+        file.provenance.remy_file = None;
+        if file.provenance.model.is_none() {
+            file.provenance.model_hash = Some(model.fingerprint());
+            file.provenance.model = Some(model.text().to_owned());
+        }
+        interrupt::shielded(|| file.save(&self.output))?;
+        let rules = file.table.rules().len();
+        let (input, output) = (&self.table, &self.output);
+        self.printing.print(&Written { input, output, rules, robustness: &robustness })?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn hardened(&self, model: &Model, file: &TableFile) -> Result<Finished, Failure> {
+        let tables = std::slice::from_ref(&file.table);
+        let specimens = self.specimens as usize;
+        let finished = finish(model, tables, Some(self.cost), specimens, self.seed)?;
+        Ok(finished.into_iter().next().expect("one table was given"))
+    }
+}

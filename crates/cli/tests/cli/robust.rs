@@ -1,0 +1,88 @@
+//! `exm table check` and `exm table harden` from outside, and the end of a design.
+
+use crate::common::{Folder, assert_fails};
+use exm_remy::{Action, RuleTable, SignalSet};
+use exm_table::{Provenance, TableFile};
+use std::fs;
+
+const MODEL: &str = "[network]\nrate = \"10 Mbps\"\nrtt = \"50 ms\"\nsenders = \"1..4\"\n[traffic]\n\
+                     on = \"exp 1 s\"\noff = \"exp 1 s\"\n[design]\nduration = \"5 s\"\nspecimens = 4\n";
+
+/// A model, and a table that only its pace holds back.
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    folder.write("model.toml", MODEL);
+    let action = Action { multiple: 1.0, increment: 1, intersend_ms: 2.0 };
+    let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
+    folder.write("greedy.json", TableFile { table, provenance: Provenance::default() }.to_json());
+    folder
+}
+
+fn read(folder: &Folder, name: &str) -> TableFile {
+    TableFile::from_json(&fs::read_to_string(folder.path(name)).expect(name)).expect(name)
+}
+
+#[test]
+fn a_check_names_the_rule_and_ends_with_its_code() {
+    let folder = folder("check");
+    let output = folder.run("table check greedy.json --model model.toml");
+    assert_eq!(output.status.code(), Some(3));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let why = "rule 0 rests at 1000000 packets, 2.0 ms apart; holds ";
+    assert!(text.contains("near its model  collapses on ") && text.contains(why), "{text}");
+    assert!(text.contains("4 senders at 10 Mbps: nothing bounds the queue (rule 0"), "{text}");
+    let unknown = folder.run("table check greedy.json");
+    assert_fails(&unknown, 2, &["does not say what it was designed for", "--model"]);
+}
+
+#[test]
+fn a_hardened_table_says_what_it_was_worth() {
+    let folder = folder("harden");
+    let words = "table harden greedy.json --model model.toml --cost 0.05 --specimens 8";
+    let result = folder.json(&format!("{words} -o hard.json --json"));
+    let hard = read(&folder, "hard.json");
+    let robustness = hard.robustness().expect("it is of these rules");
+    let before = robustness.far_before.expect("it was measured");
+    assert!(robustness.far.collapses < before.collapses && robustness.cost.is_some());
+    assert_eq!(result["robustness"]["far"]["collapses"], robustness.far.collapses);
+    let shown = folder.text("table show hard.json");
+    assert!(
+        shown.contains("\nnear its model  ") && shown.contains("\nguards          "),
+        "{shown}"
+    );
+    // Its file names the model: nobody has to.
+    folder.run("table check hard.json").stdout.starts_with(b"designed for").then_some(()).unwrap();
+    folder.text(&format!("{words} -o again.json --threads 1"));
+    assert_eq!(read(&folder, "again.json").table, hard.table);
+    assert_fails(&folder.run(&format!("{words} -o hard.json")), 1, &["hard.json", "--force"]);
+    let negative = folder.run("table harden greedy.json --model model.toml -o x.json --cost=-1");
+    assert_fails(&negative, 2, &["--cost", "from 0 to"]);
+}
+
+#[test]
+fn a_verdict_of_other_rules_is_not_believed() {
+    let folder = folder("verdict");
+    folder.text("table harden greedy.json --model model.toml --specimens 2 -o hard.json");
+    let mut file = read(&folder, "hard.json");
+    file.table.set_action(0, Action { multiple: 0.0, increment: 9, intersend_ms: 1.0 });
+    folder.write("edited.json", file.to_json());
+    let shown = folder.text("table show edited.json");
+    assert!(shown.contains("near its model  unknown: the rules changed"), "{shown}");
+}
+
+#[test]
+fn a_design_ends_by_hardening_unless_its_model_says_otherwise() {
+    let folder = folder("end");
+    folder.write("plain.toml", format!("{MODEL}[robust]\nenabled = false\n"));
+    let design = |model: &str, out: &str| {
+        folder.text(&format!("design {model} -o {out} --steps 3 --specimens 8 -q"));
+        let file = read(&folder, out);
+        file.robustness().expect("every design is checked").clone()
+    };
+    assert_eq!(design("plain.toml", "plain.json").far_before, None);
+    let hard = design("model.toml", "hard.json");
+    assert!(hard.far_before.is_some() && hard.cost.is_some());
+    folder.write("bad.toml", format!("{MODEL}[robust]\ncost = -1\n"));
+    let bad = folder.run("design bad.toml -o bad.json --steps 1");
+    assert_fails(&bad, 2, &["bad.toml:12", "\"-1\" is no cost"]);
+}

@@ -1,0 +1,71 @@
+//! What can be said of a table without simulating: the largest RTT at which a queue can stand.
+//!
+//! Equal senders keep a fluid link busy. Each has an ACK every `spacing` ms, so that is where its averages of the time
+//! between ACKs settle; of the other signals nothing is assumed, not even that the sender has ever seen the link without
+//! a queue. A rule whose pace is slower than that drains the queue. Any other keeps at most its resting
+//! window in flight, which takes as many times the spacing to be delivered: that is the RTT, and the largest of all
+//! such rules bounds it.
+
+use crate::harden::resting_window;
+use exm_remy::{MAX_WINDOW, Rule, RuleTable, Signal};
+use std::fmt;
+
+/// An RTT that no standing queue exceeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FluidBound {
+    /// So many ms, or the propagation delay, where that is longer.
+    Ms {
+        /// The RTT.
+        rtt: f64,
+        /// The rule that rests there.
+        rule: usize,
+    },
+    /// Some rule's window grows without end, and its pace is faster than ACKs come.
+    Unbounded {
+        /// The rule.
+        rule: usize,
+    },
+}
+
+impl fmt::Display for FluidBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FluidBound::Ms { rtt, rule } => {
+                write!(f, "no queue stands above an RTT of {rtt:.0} ms (rule {rule})")
+            }
+            FluidBound::Unbounded { rule } => {
+                write!(f, "nothing bounds the queue (rule {rule} grows without end)")
+            }
+        }
+    }
+}
+
+/// The bound for senders that each get an ACK every `spacing_ms`.
+pub fn fluid_bound(table: &RuleTable, spacing_ms: f64) -> FluidBound {
+    let domain = table.domain();
+    let at = |rule: &Rule, signal: Signal, value: f64| {
+        let axis = signal.index();
+        let value = value.clamp(domain.lower[axis], domain.upper[axis].next_down());
+        !table.signals().contains(signal)
+            || (rule.domain.lower[axis] <= value && value < rule.domain.upper[axis])
+    };
+    let applies = |rule: &Rule| {
+        at(rule, Signal::AckEwma, spacing_ms)
+            && at(rule, Signal::SlowAckEwma, spacing_ms)
+            && rule.domain.upper[Signal::RttRatio.index()] > 1.0
+            && rule.action.intersend_ms < spacing_ms
+    };
+    // Where no rule fills the queue, one packet of each sender is there.
+    let mut worst = (1.0, table.find(&[spacing_ms, spacing_ms, 1.0, spacing_ms, 0.0, 0.0]));
+    for (index, rule) in table.rules().iter().enumerate().filter(|(_, rule)| applies(rule)) {
+        let window = resting_window(&rule.action);
+        if window > worst.0 {
+            worst = (window, index);
+        }
+    }
+    let (window, rule) = worst;
+    if window >= f64::from(MAX_WINDOW) {
+        return FluidBound::Unbounded { rule };
+    }
+    FluidBound::Ms { rtt: window * spacing_ms, rule }
+}

@@ -1,0 +1,102 @@
+use super::*;
+use crate::shipped;
+use exm_remy::{Action, Signal, SignalSet};
+
+fn model() -> Model {
+    Model::shipped("general-delta1").unwrap()
+}
+
+fn single(multiple: f64, increment: i32, intersend_ms: f64) -> RuleTable {
+    let action = Action { multiple, increment, intersend_ms };
+    RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action)
+}
+
+#[test]
+fn a_collapse_names_the_rule_and_why() {
+    let table = single(1.0, 1, 15.3);
+    let check = check(&model(), 0, &table);
+    assert_eq!(check.verdict(), Verdict::Collapses);
+    let words = check.findings[0].to_string();
+    assert!(words.starts_with("three times the senders, always on: RTT "), "{words}");
+    let why =
+        "rule 0 rests at 1000000 packets, 15.3 ms apart; holds 18 active senders at 14.142 Mbps";
+    assert!(words.contains(why) && words.ends_with(", not 48"), "{words}");
+}
+
+#[test]
+fn a_table_of_one_packet_holds_everywhere() {
+    let table = single(0.0, 1, 0.0);
+    let check = check(&model(), 0, &table);
+    assert_eq!((check.verdict(), check.findings.len()), (Verdict::Holds, 0));
+    let robustness = check.robustness(&table);
+    assert_eq!(robustness.rules_hash, TableFile::rules_hash(&table));
+    assert_eq!(robustness.near.collapses, 0);
+}
+
+/// By hand: windows of 20 packets, one ACK every 5 ms.
+#[test]
+fn a_standing_queue_is_as_long_as_the_window() {
+    let bound = |table: &RuleTable, spacing| fluid_bound(table, spacing);
+    let table = single(0.5, 10, 2.0);
+    assert_eq!(bound(&table, 5.0), FluidBound::Ms { rtt: 100.0, rule: 0 });
+    // Slower than its ACKs: it drains the queue, but for the packet that each sender has in it.
+    assert_eq!(bound(&table, 1.0), FluidBound::Ms { rtt: 1.0, rule: 0 });
+    assert_eq!(bound(&single(1.0, 1, 2.0), 5.0), FluidBound::Unbounded { rule: 0 });
+    // Of several rules only those for the spacing count.
+    let mut table = single(1.0, 1, 2.0);
+    table.split(0, Signal::AckEwma, 10.0);
+    table.set_action(1, Action { multiple: 0.0, increment: 2, intersend_ms: 0.0 });
+    assert_eq!(bound(&table, 20.0), FluidBound::Ms { rtt: 40.0, rule: 1 });
+    assert_eq!(bound(&table, 1e9), FluidBound::Ms { rtt: 2e9, rule: 1 });
+}
+
+/// What is proven is never less than what a simulation shows: senders that are always on, on a link that they
+/// have filled long since, with the largest of all windows.
+#[test]
+fn no_simulation_exceeds_what_is_proven() {
+    use exm_sim::dumbbell::{self, Dumbbell};
+    use exm_sim::traffic::OnOff;
+    use exm_units::{Bytes, Probability, Span};
+    for senders in [2, 8, 40] {
+        let table = single(0.8, 4, 0.5);
+        let network = Dumbbell {
+            rate: Rate::from_mbps(12.0),
+            packet: Bytes::PACKET,
+            buffer: None,
+            loss: Probability::ZERO,
+            delays: vec![Span::from_millis(10); senders],
+            traffic: OnOff::always(),
+            duration: Span::from_secs(20),
+        };
+        let outcomes = dumbbell::run(&network, Prepared::new(&table).rules(), 1);
+        let delivered: u64 = outcomes.iter().map(|outcome| outcome.delivered).sum();
+        let sum: f64 = outcomes.iter().map(|outcome| outcome.rtt_sum.as_millis_f64()).sum();
+        let FluidBound::Ms { rtt, .. } = fluid_bound(&table, senders as f64) else {
+            panic!("its window is bounded");
+        };
+        let mean = sum / delivered as f64;
+        // The packet in service is in flight, too.
+        assert!(mean <= rtt.max(10.0) + 1.0, "{mean} ms, proven {rtt} ms");
+    }
+}
+
+/// The words of the verdict's file, and what a table shipped as designed says of itself.
+#[test]
+fn guards_bound_what_the_table_alone_does_not() {
+    let table = shipped::table("general-delta10").unwrap().table;
+    let guards = crate::harden::Guards {
+        start_window: None,
+        growth: None,
+        horizon: exm_units::Span::from_millis(300),
+        least_window: 1,
+        brake: Some(1.5),
+        shortest_rtt: exm_units::Span::from_millis(100),
+    };
+    let guarded = guards.apply(&table).unwrap();
+    for spacing in [1.0, 10.0, 50.0, 200.0, 290.0] {
+        let FluidBound::Ms { rtt, .. } = fluid_bound(&guarded, spacing) else {
+            panic!("unbounded at {spacing} ms");
+        };
+        assert!(rtt <= 601.0_f64.max(spacing), "{rtt} ms at {spacing} ms");
+    }
+}

@@ -1,0 +1,267 @@
+//! [`Guards`]: changes to a table that bound what its senders keep in flight, whatever network they meet.
+
+use exm_remy::{Action, Cuboid, MAX_WINDOW, Node, Rule, RuleTable, Signal, TableError};
+use exm_units::Span;
+use std::fmt;
+
+/// How much longer the time between ACKs is at the upper end of a rung than at its lower end.
+const RUNG: f64 = 2.0;
+/// The brake's rungs, in ms between ACKs.
+const FIRST_RUNG_MS: f64 = 1.0 / 64.0;
+const LAST_RUNG_MS: f64 = 2048.0;
+/// While it brakes, a sender keeps what arrives in this part of the model's shortest RTT in flight.
+const BRAKE_WINDOW: f64 = 0.5;
+/// While it brakes, a sender paces at one to two times this much longer than its ACKs came.
+const BRAKE_PACE: f64 = 1.0;
+/// The largest multiple of a window that is to reach its limit soon.
+const SLOWEST_APPROACH: f64 = 0.9;
+/// The least increment of such a window: windows are whole packets, so one of b stops growing at (b - 1) / b of
+/// the limit.
+const LEAST_INCREMENT: f64 = 4.0;
+/// An RTT ratio that no flow has.
+const KNOWS_NOTHING: f64 = 0.5;
+/// The shortest pace that a window is compared with, ms.
+const LEAST_PACE_MS: f64 = 1e-6;
+
+/// What bounds the packets that senders of a table keep in flight.
+///
+/// A window is safe in every network if it holds no more than what is delivered in a bounded time: then no
+/// number of senders keeps more than that time's worth of the link's packets in the queue, whatever RTT they
+/// take for the least. The published tables have small windows throughout; these guards allow large ones
+/// where ACKs come fast.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Guards {
+    /// The most packets before anything is known of the network; none for what the table says.
+    pub start_window: Option<u32>,
+    /// The most packets that one ACK adds to a window; none for no limit.
+    pub growth: Option<u32>,
+    /// A window rests at no more than what the rule's pace sends, or the rule's ACKs bring, in this time.
+    pub horizon: Span,
+    /// What the horizon leaves of a window at least, in packets.
+    pub least_window: u32,
+    /// The RTT ratio from which senders brake; none for no brake.
+    pub brake: Option<f64>,
+    /// The shortest RTT of the model: a braking sender keeps half of what comes in it in flight.
+    pub shortest_rtt: Span,
+}
+
+/// As people write it: "start at most 16, growth at most 8, horizon 300 ms, least window 3, brake at RTT
+/// ratio 1.5".
+impl fmt::Display for Guards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(start) = self.start_window {
+            write!(f, "start at most {start}, ")?;
+        }
+        if let Some(growth) = self.growth {
+            write!(f, "growth at most {growth}, ")?;
+        }
+        write!(f, "horizon {}, least window {}", self.horizon, self.least_window)?;
+        self.brake.map_or(Ok(()), |ratio| write!(f, ", brake at RTT ratio {ratio}"))
+    }
+}
+
+/// The window that `action` leads to when its rule fires again and again: b / (1 - m) packets, and the
+/// largest there is where it grows without end.
+pub fn resting_window(action: &Action) -> f64 {
+    let (multiple, increment) = (action.multiple, f64::from(action.increment));
+    let limit = f64::from(MAX_WINDOW);
+    if multiple < 1.0 {
+        (increment / (1.0 - multiple)).clamp(0.0, limit)
+    } else if increment > 0.0 || multiple > 1.0 {
+        limit
+    } else {
+        0.0
+    }
+}
+
+impl Guards {
+    /// `table` with these guards.
+    ///
+    /// # Errors
+    /// [`TableError`] where the table would have more rules or a deeper tree than a table may have.
+    pub fn apply(&self, table: &RuleTable) -> Result<RuleTable, TableError> {
+        let mut table = table.clone();
+        self.guard_start(&mut table);
+        self.slow_growth(&mut table);
+        self.tie_to_pace(&mut table);
+        self.tie_to_delivery(&mut table);
+        match self.brake {
+            Some(ratio) if table.signals().contains(Signal::RttRatio) => self.braked(&table, ratio),
+            _ => Ok(table),
+        }
+    }
+
+    /// A flow that knows nothing gets a rule of its own, with a limited window.
+    fn guard_start(&self, table: &mut RuleTable) {
+        let start = start_rule(table);
+        // The ratio is 0 until the second ACK, and 1 or more from then on.
+        table.split(start, Signal::RttRatio, KNOWS_NOTHING);
+        let action = table.rules()[start].action;
+        let most = self.start_window.map_or(i32::MAX, |window| window as i32);
+        let increment = action.increment.clamp(1, most.max(1));
+        table.set_action(start, Action { multiple: 0.0, increment, ..action });
+    }
+
+    /// Windows rest where they did, but get there by steps of at most the limit. Since windows are whole
+    /// packets, a step below one is none: hence the 1 less.
+    fn slow_growth(&self, table: &mut RuleTable) {
+        let Some(growth) = self.growth else { return };
+        let start = start_rule(table);
+        for index in (0..table.rules().len()).filter(|&index| index != start) {
+            let action = table.rules()[index].action;
+            let rest = resting_window(&action);
+            if f64::from(action.increment) > f64::from(growth) && rest > f64::from(growth) {
+                let multiple = 1.0 - f64::from(growth.saturating_sub(1)) / rest;
+                let action = Action { multiple, increment: growth as i32, ..action };
+                table.set_action(index, action);
+            }
+        }
+    }
+
+    fn tie_to_pace(&self, table: &mut RuleTable) {
+        for index in 0..table.rules().len() {
+            let action = table.rules()[index].action;
+            let limit = self.horizon.as_millis_f64() / action.intersend_ms.max(LEAST_PACE_MS);
+            table.set_action(index, gently_limited(action, limit.max(1.0)));
+        }
+    }
+
+    /// Cuts the rules whose window is more than their ACKs bring in the horizon into rungs, each of which has a window
+    /// for its own time between ACKs.
+    fn tie_to_delivery(&self, table: &mut RuleTable) {
+        let Some(signal) = delivery_signal(table) else { return };
+        let horizon = self.horizon.as_millis_f64();
+        let least = f64::from(self.least_window).max(1.0);
+        // New rules come last, and are cut in their turn.
+        let mut index = 0;
+        while index < table.rules().len() {
+            let Rule { domain, action } = table.rules()[index];
+            let (low, high) = (domain.lower[signal.index()], domain.upper[signal.index()]);
+            let window = resting_window(&action);
+            let enough = horizon / window;
+            if window > least && high > enough {
+                if low < enough {
+                    table.split(index, signal, enough);
+                } else {
+                    table.split(index, signal, (RUNG * low).min(high));
+                    table.set_action(index, limited(action, (horizon / low).max(least)));
+                }
+            }
+            index += 1;
+        }
+    }
+
+    /// The table below `ratio`, and above it rules that only brake, whatever the table did there: they let what
+    /// waits drain, in proportion to what each sender gets.
+    fn braked(&self, table: &RuleTable, ratio: f64) -> Result<RuleTable, TableError> {
+        let (mut rules, Some(calm)) = below(table, Signal::RttRatio, ratio) else {
+            return Ok(table.clone());
+        };
+        let domain = *table.domain();
+        let [_, mut rest] = cut(&domain, Signal::RttRatio, ratio);
+        if rest.is_empty(table.signals()) {
+            return Ok(table.clone());
+        }
+        let braking = rest;
+        let mut children = Vec::new();
+        let mut add = |domain: Cuboid, from_ms: f64, children: &mut Vec<Node>| {
+            rules.push(Rule { domain, action: self.brake_action(from_ms) });
+            children.push(Node::Leaf(rules.len() - 1));
+        };
+        let mut end = FIRST_RUNG_MS;
+        if let Some(signal) = delivery_signal(table) {
+            while end < LAST_RUNG_MS {
+                let [rung, next] = cut(&rest, signal, end);
+                add(rung, end / RUNG, &mut children);
+                (rest, end) = (next, end * RUNG);
+            }
+        }
+        add(rest, end / RUNG, &mut children);
+        let brake = Node::Split { domain: braking, children };
+        let root = Node::Split { domain, children: vec![calm, brake] };
+        RuleTable::new(table.signals(), rules, root)
+    }
+
+    /// What a sender does whose ACKs are `from_ms` to twice as much apart: half a short RTT's worth in flight,
+    /// and slower than they come.
+    fn brake_action(&self, from_ms: f64) -> Action {
+        let most_ms = RUNG * from_ms;
+        let window = BRAKE_WINDOW * self.shortest_rtt.as_millis_f64() / most_ms;
+        let window = window.floor().max(f64::from(self.least_window)).max(1.0);
+        let increment = window.min(f64::from(MAX_WINDOW)) as i32;
+        Action { multiple: 0.0, increment, intersend_ms: BRAKE_PACE * most_ms }
+    }
+}
+
+/// The rule of a flow that knows nothing.
+fn start_rule(table: &RuleTable) -> usize {
+    table.find(&[0.0; 6])
+}
+
+/// The signal that tells how fast packets are delivered, of those that the table looks at.
+fn delivery_signal(table: &RuleTable) -> Option<Signal> {
+    [Signal::AckEwma, Signal::SlowAckEwma].into_iter().find(|&s| table.signals().contains(s))
+}
+
+/// `action`, its resting window at most `limit` packets: the increment stays where it can, so that windows grow
+/// as fast. One of 1 cannot: a window of whole packets would never grow.
+fn gently_limited(action: Action, limit: f64) -> Action {
+    let increment = f64::from(action.increment);
+    if resting_window(&action) <= limit {
+        action
+    } else if 1.0 < increment && increment < limit {
+        Action { multiple: 1.0 - increment / limit, ..action }
+    } else {
+        limited(action, limit)
+    }
+}
+
+/// `action`, its resting window at most `limit` packets, and soon there.
+fn limited(action: Action, limit: f64) -> Action {
+    if resting_window(&action) <= limit {
+        return action;
+    }
+    let slowest = (1.0 - LEAST_INCREMENT / limit).clamp(0.0, SLOWEST_APPROACH);
+    let multiple = action.multiple.clamp(0.0, slowest);
+    let increment = (limit * (1.0 - multiple)).floor().max(1.0);
+    Action { multiple, increment: increment as i32, ..action }
+}
+
+/// The rules for memories whose `signal` is below `at`, and their tree; rules of which nothing is left are gone.
+fn below(table: &RuleTable, signal: Signal, at: f64) -> (Vec<Rule>, Option<Node>) {
+    let mut rules = Vec::new();
+    let root = node_below(table, table.root(), (signal, at), &mut rules);
+    (rules, root)
+}
+
+fn node_below(
+    table: &RuleTable,
+    node: &Node,
+    (signal, at): (Signal, f64),
+    rules: &mut Vec<Rule>,
+) -> Option<Node> {
+    let [domain, _] = cut(table.domain_of(node), signal, at);
+    if domain.is_empty(table.signals()) {
+        return None;
+    }
+    Some(match node {
+        Node::Leaf(index) => {
+            rules.push(Rule { domain, action: table.rules()[*index].action });
+            Node::Leaf(rules.len() - 1)
+        }
+        Node::Split { children, .. } => {
+            let parts = children.iter();
+            let parts = parts.filter_map(|child| node_below(table, child, (signal, at), rules));
+            Node::Split { domain, children: parts.collect() }
+        }
+    })
+}
+
+/// The parts of `domain` on either side of `at`, one of which is empty where `at` lies outside.
+fn cut(domain: &Cuboid, signal: Signal, at: f64) -> [Cuboid; 2] {
+    let (lower, upper) = (domain.lower[signal.index()], domain.upper[signal.index()]);
+    domain.split(signal, at.clamp(lower, upper))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+use super::*;
+use crate::shipped;
+use proptest::prelude::*;
+use std::sync::OnceLock;
+
+fn guards() -> Guards {
+    Guards {
+        start_window: Some(16),
+        growth: Some(8),
+        horizon: Span::from_millis(300),
+        least_window: 3,
+        brake: Some(1.5),
+        shortest_rtt: Span::from_millis(100),
+    }
+}
+
+fn action(multiple: f64, increment: i32, intersend_ms: f64) -> Action {
+    Action { multiple, increment, intersend_ms }
+}
+
+#[test]
+fn windows_rest_where_their_rule_leads() {
+    assert_eq!(resting_window(&action(0.5, 10, 0.0)), 20.0);
+    assert_eq!(resting_window(&action(1.0, 1, 0.0)), 1e6);
+    assert_eq!(resting_window(&action(1.0, 0, 0.0)), 0.0);
+    assert_eq!(resting_window(&action(0.5, -3, 0.0)), 0.0);
+}
+
+/// The brake's rung that holds `ack_ms`, and what its sender keeps in flight.
+#[test]
+fn a_braking_sender_keeps_half_a_short_round_trip_in_flight() {
+    let table = shipped::table("general-delta1").unwrap().table;
+    let table = guards().apply(&table).unwrap();
+    let at = |ack: f64| table.rules()[table.find(&[ack, ack, 1.6, ack, 0.0, 0.0])].action;
+    // 3 ms lie on the rung from 2 to 4 ms: 50 ms / 4 ms.
+    assert_eq!(at(3.0), action(0.0, 12, 4.0));
+    assert_eq!(at(100.0), action(0.0, 3, 128.0));
+}
+
+/// Memories within the domain of designed tables.
+fn memories() -> impl Strategy<Value = [f64; 6]> {
+    let ms = || prop_oneof![0.0..2.0, 0.0..100.0, 0.0..16_000.0];
+    (ms(), ms(), prop_oneof![0.0..1.4, 1.0..50.0], ms())
+        .prop_map(|(send, ack, ratio, slow)| [send, ack, ratio, slow, 0.0, 0.0])
+}
+
+/// Shipped tables and what they are with guards.
+fn tables() -> &'static [[RuleTable; 2]] {
+    static TABLES: OnceLock<Vec<[RuleTable; 2]>> = OnceLock::new();
+    TABLES.get_or_init(|| {
+        let both = |name: &&str| {
+            let table = shipped::table(name).unwrap().table;
+            [guards().apply(&table).unwrap(), table]
+        };
+        ["general-delta1", "general-delta0.1", "10x"].iter().map(both).collect()
+    })
+}
+
+proptest! {
+    /// What guards are for: however many senders there are, none keeps more in flight than was delivered to it in
+    /// twice the horizon (a rung's width), or the least window.
+    #[test]
+    fn no_window_rests_above_what_is_delivered_in_the_horizon(
+        memory in memories(),
+        [table, _] in prop::sample::select(tables()),
+    ) {
+        let rule = table.rules()[table.find(&memory)];
+        let window = resting_window(&rule.action);
+        let ack = memory[Signal::AckEwma.index()];
+        let delivered = RUNG * 300.0 / ack.max(1e-3);
+        prop_assert!(window <= delivered.max(3.0) + 1.0, "{window} packets at {ack} ms, {rule:?}");
+    }
+
+    /// Below the brake a guarded table paces as the table does.
+    #[test]
+    fn below_the_brake_the_pace_stays(
+        memory in memories(),
+        [guarded, table] in prop::sample::select(tables()),
+    ) {
+        let pace = |table: &RuleTable| table.rules()[table.find(&memory)].action.intersend_ms;
+        if memory[Signal::RttRatio.index()] < 1.5 {
+            prop_assert_eq!(pace(&guarded), pace(&table));
+        }
+    }
+}
+
+#[test]
+fn a_table_without_the_signals_is_guarded_as_far_as_it_goes() {
+    let signals = exm_remy::SignalSet::new([Signal::SendEwma]).unwrap();
+    let table = RuleTable::single(signals, 16384.0, action(1.0, 1, 2.0));
+    let guarded = guards().apply(&table).unwrap();
+    assert_eq!(guarded.rules().len(), 1);
+    // The start rule is the only one: its window is set at once.
+    assert_eq!(guarded.rules()[0].action, action(0.0, 1, 2.0));
+}

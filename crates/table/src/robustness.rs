@@ -1,0 +1,179 @@
+//! [`Robustness`]: what a table was found to do around the model that it was designed for.
+
+use crate::provenance::{hash, interval, number};
+use crate::table_file::TableFile;
+use crate::text::short;
+use exm_remy::RuleTable;
+use exm_units::Fnv1a;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a table was found to do on networks around its model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Robustness {
+    /// The hash of the rules that this was found of: see [`TableFile::rules_hash`].
+    #[serde(with = "hash::required")]
+    pub rules_hash: u64,
+    /// Whether it collapses near its model.
+    pub verdict: Verdict,
+    /// On the networks near the model, by which guards are chosen.
+    pub near: Around,
+    /// On those further out, by which nothing is chosen.
+    pub far: Around,
+    /// What the table did there before it was hardened.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub far_before: Option<Around>,
+    /// The guards that it was hardened with, as people write them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub guards: Option<String>,
+    /// What these changed inside the model.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cost: Option<Cost>,
+}
+
+/// Whether a table fills queues without need near its model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nowhere.
+    Holds,
+    /// Somewhere: a mean RTT is more than four times the least possible.
+    Collapses,
+}
+
+/// What a table did on several networks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Around {
+    /// How many there were.
+    pub networks: u64,
+    /// On how many it collapsed.
+    pub collapses: u64,
+    /// The largest mean RTT over the least possible.
+    #[serde(with = "number")]
+    pub worst_rtt: f64,
+    /// The root of the mean of squared shortfalls, in octaves of throughput, RTT and fairness.
+    #[serde(with = "number")]
+    pub shortfall: f64,
+}
+
+/// How much higher a hardened table scores inside its model, in the mean; less than 0 where it scores lower.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// The mean difference of the objective, network by network.
+    #[serde(with = "number")]
+    pub mean: f64,
+    /// The lower and upper end of its 95 % confidence interval.
+    #[serde(with = "interval")]
+    pub interval: (f64, f64),
+}
+
+/// Lines as those of a [`crate::Provenance`].
+impl fmt::Display for Robustness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Robustness { near, far, far_before, guards, cost, .. } = self;
+        writeln!(f, "near its model  {near}")?;
+        writeln!(f, "further out     {far}")?;
+        if let Some(before) = far_before {
+            writeln!(f, "  unhardened    {before}")?;
+        }
+        if let Some(guards) = guards {
+            // Whoever made the file may have written anything.
+            writeln!(f, "guards          {}", guards.replace(char::is_control, " "))?;
+        }
+        if let Some(cost) = cost {
+            writeln!(f, "  their cost    {cost} points inside the model")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Around {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Around { networks, collapses, worst_rtt, .. } = self;
+        let worst = short((worst_rtt * 10.0).round() / 10.0);
+        match collapses {
+            0 => write!(f, "holds on all {networks} networks")?,
+            _ => write!(f, "collapses on {collapses} of {networks} networks")?,
+        }
+        write!(f, ", worst RTT {worst} times the least possible")
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rounded = |value: f64| short((value * 1e4).round() / 1e4);
+        let (low, high) = self.interval;
+        write!(f, "{} ({}..{})", rounded(self.mean), rounded(low), rounded(high))
+    }
+}
+
+impl TableFile {
+    /// A number that tells the rules of tables apart, whatever their provenance: the 64-bit FNV-1a hash of
+    /// their JSON.
+    pub fn rules_hash(table: &RuleTable) -> u64 {
+        let file = TableFile { table: table.clone(), provenance: Default::default() };
+        Fnv1a::of(file.to_json()).get()
+    }
+
+    /// What is known of the table around its model; none where nothing is, or it was found of other rules.
+    pub fn robustness(&self) -> Option<&Robustness> {
+        let known = self.provenance.robustness.as_ref()?;
+        (known.rules_hash == TableFile::rules_hash(&self.table)).then_some(known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Provenance;
+    use exm_remy::{Action, SignalSet};
+
+    fn file() -> TableFile {
+        let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, Action::INITIAL);
+        let around = |worst_rtt| Around { networks: 13, collapses: 2, worst_rtt, shortfall: 0.5 };
+        let robustness = Robustness {
+            rules_hash: TableFile::rules_hash(&table),
+            verdict: Verdict::Collapses,
+            near: around(4.5),
+            far: around(f64::INFINITY),
+            far_before: None,
+            guards: Some("horizon 300 ms".to_owned()),
+            cost: Some(Cost { mean: -0.00184, interval: (-0.004, 0.0) }),
+        };
+        let provenance = Provenance { robustness: Some(robustness), ..Provenance::default() };
+        TableFile { table, provenance }
+    }
+
+    #[test]
+    fn a_verdict_is_read_as_it_was_written() {
+        let file = file();
+        assert_eq!(TableFile::from_json(&file.to_json()).unwrap(), file);
+        assert!(file.robustness().is_some());
+    }
+
+    #[test]
+    fn other_rules_have_no_verdict() {
+        let mut file = file();
+        file.table.set_action(0, Action { increment: 2, ..Action::INITIAL });
+        assert_eq!(file.robustness(), None);
+        assert!(!file.to_string_of_provenance().contains("around"));
+    }
+
+    impl TableFile {
+        fn to_string_of_provenance(&self) -> String {
+            self.robustness().map_or(String::new(), |known| known.near.to_string())
+        }
+    }
+
+    #[test]
+    fn what_was_found_is_told_in_a_few_words() {
+        let file = file();
+        let known = file.robustness().unwrap();
+        let words = "collapses on 2 of 13 networks, worst RTT 4.5 times the least possible";
+        assert_eq!(known.near.to_string(), words);
+        assert_eq!(known.cost.unwrap().to_string(), "-0.0018 (-0.004..0)");
+    }
+}
