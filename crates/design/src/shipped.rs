@@ -26,7 +26,8 @@ pub const MODELS: &[(&str, &str)] = texts![
 /// The rule tables, which this program designed: the name and the text of each, in the order of names.
 pub const TABLES: &[(&str, &str)] = texts![
     "remyccs", ".json":
-    "10x", "1x", "coexist", "datacenter", "general-delta0.1", "general-delta1", "general-delta10",
+    "10x", "1x", "coexist", "datacenter", "general-delta0.1", "general-delta0.1-robust",
+    "general-delta1", "general-delta1-robust", "general-delta10",
 ];
 
 /// The rule table called `name` of those in [`TABLES`], with its provenance; none where there is no such
@@ -75,11 +76,29 @@ mod tests {
         assert_eq!(listed(TABLES), names("remyccs", ".json"));
     }
 
+    /// The model that the table `name` was designed for.
+    fn model_of(name: &str) -> &str {
+        name.strip_suffix("-robust").unwrap_or(name)
+    }
+
+    /// A hardened table says what it does around its model.
+    #[test]
+    fn verdicts_are_of_the_rules_in_their_files() {
+        for (name, _) in TABLES.iter().filter(|(name, _)| name.ends_with("-robust")) {
+            let file = table(name).unwrap();
+            let known = file.robustness().expect(name);
+            let check =
+                crate::check::check(&Model::shipped(model_of(name)).unwrap(), 0, &file.table);
+            let now = check.robustness(&file.table);
+            assert_eq!((known.near, known.far), (now.near, now.far), "{name}");
+        }
+    }
+
     /// Each table says which model it was designed for, and that is the shipped one of its name.
     #[test]
     fn tables_are_those_of_the_models_of_their_names() {
         for (name, _) in TABLES {
-            let (table, model) = (table(name).unwrap(), Model::shipped(name).unwrap());
+            let (table, model) = (table(name).unwrap(), Model::shipped(model_of(name)).unwrap());
             let designed = Model::parse(table.provenance.model.as_deref().unwrap(), name).unwrap();
             assert_eq!(designed.fingerprint(), model.fingerprint(), "{name}");
         }

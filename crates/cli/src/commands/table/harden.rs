@@ -101,6 +101,8 @@ impl Args {
             Some(notes) => format!("{notes}; {hardened}"),
             None => hardened,
         });
+        // It is that of the rules before.
+        file.provenance.held_out_score = None;
         // A .dna file as it was read is that of other rules.
         file.provenance.remy_file = None;
         if file.provenance.model.is_none() {
