@@ -3,6 +3,7 @@
 
 use crate::shell::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use exm_design::Objective;
 use exm_grammar::GrammarError;
 use exm_link::QueueKind;
 use exm_sim::network::Host;
@@ -42,6 +43,13 @@ pub(crate) fn queue(text: &str) -> Result<QueueKind, GrammarError> {
 /// Parses the name of a host.
 pub(crate) fn host() -> impl TypedValueParser<Value = Host> {
     PossibleValuesParser::new(Host::NAMES).map(|name| Host::named(&name).unwrap_or_default())
+}
+
+/// Reads the weight of delay in an objective.
+pub(crate) fn delta(text: &str) -> Result<f64, String> {
+    let most = Objective::MAX_DELTA;
+    let number = text.parse().ok().filter(|number| (0.0..=most).contains(number));
+    number.ok_or_else(|| format!("give a number from 0 to {most}"))
 }
 
 /// The options of a run, by name.

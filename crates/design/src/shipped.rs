@@ -19,15 +19,18 @@ macro_rules! texts {
 /// The models: the name and the text of each, in the order of names.
 pub const MODELS: &[(&str, &str)] = texts![
     "models", ".toml":
-    "10x", "1x", "coexist", "datacenter", "demo", "general-delta0.1", "general-delta1",
-    "general-delta10", "general16",
+    "10x", "1x", "alone-delay", "alone-throughput", "coexist", "datacenter", "demo", "diversity",
+    "general-delta0.1", "general-delta1", "general-delta10", "general16", "learn-1000x", "learn-100x",
+    "learn-10x", "learn-2x", "tcp-aware", "tcp-naive",
 ];
 
 /// The rule tables, which this program designed: the name and the text of each, in the order of names.
 pub const TABLES: &[(&str, &str)] = texts![
     "remyccs", ".json":
-    "10x", "1x", "coexist", "datacenter", "general-delta0.1", "general-delta0.1-robust",
-    "general-delta1", "general-delta1-robust", "general-delta10",
+    "10x", "1x", "alone-delay", "alone-throughput", "coexist", "datacenter", "diversity.delay",
+    "diversity.throughput", "general-delta0.1", "general-delta0.1-robust", "general-delta1",
+    "general-delta1-robust", "general-delta10", "learn-1000x", "learn-100x", "learn-10x", "learn-2x",
+    "tcp-aware", "tcp-naive",
 ];
 
 /// The rule table called `name` of those in [`TABLES`], with its provenance; none where there is no such
@@ -76,9 +79,12 @@ mod tests {
         assert_eq!(listed(TABLES), names("remyccs", ".json"));
     }
 
-    /// The model that the table `name` was designed for.
-    fn model_of(name: &str) -> &str {
-        name.strip_suffix("-robust").unwrap_or(name)
+    /// The model that the table `name` was designed for. One of several that were designed together has its
+    /// own name after a dot.
+    fn model_of(name: &str) -> Model {
+        let name = name.strip_suffix("-robust").unwrap_or(name);
+        let several = || Model::shipped(name.rsplit_once('.')?.0);
+        Model::shipped(name).or_else(several).unwrap()
     }
 
     /// A hardened table says what it does around its model.
@@ -87,9 +93,7 @@ mod tests {
         for (name, _) in TABLES.iter().filter(|(name, _)| name.ends_with("-robust")) {
             let file = table(name).unwrap();
             let known = file.robustness().expect(name);
-            let check =
-                crate::check::check(&Model::shipped(model_of(name)).unwrap(), 0, &file.table);
-            let now = check.robustness(&file.table);
+            let now = crate::check::check(&model_of(name), 0, &file.table).robustness(&file.table);
             assert_eq!((known.near, known.far), (now.near, now.far), "{name}");
         }
     }
@@ -98,9 +102,9 @@ mod tests {
     #[test]
     fn tables_are_those_of_the_models_of_their_names() {
         for (name, _) in TABLES {
-            let (table, model) = (table(name).unwrap(), Model::shipped(model_of(name)).unwrap());
+            let table = table(name).unwrap();
             let designed = Model::parse(table.provenance.model.as_deref().unwrap(), name).unwrap();
-            assert_eq!(designed.fingerprint(), model.fingerprint(), "{name}");
+            assert_eq!(designed.fingerprint(), model_of(name).fingerprint(), "{name}");
         }
         assert!(Model::shipped("demo").is_some() && table("demo").is_none());
     }

@@ -17,6 +17,8 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "datacenter",
     "incast",
     "sigcomm-11",
+    "sigcomm-14-9a",
+    "sigcomm-14-9b",
     "sprout-delays",
     "thesis-2-1",
     "thesis-2-10",
@@ -31,6 +33,8 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "thesis-3-7",
     "thesis-3-8",
     "thesis-3-9",
+    "thesis-4-1",
+    "thesis-4-4",
 ];
 
 impl Experiment {

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[arg(value_parser = factor)]
     around: f64,
     /// The weight of delay [default: the model's, or 1]
-    #[arg(long, value_name = "DELTA", value_parser = delta, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DELTA", value_parser = options::delta, allow_negative_numbers = true)]
     delta: Option<f64>,
     /// What competes with the senders at the bottleneck, in a third of the networks; or none
     #[arg(long, value_name = "CC", default_value = "cubic", add = complete::controllers())]
@@ -86,11 +86,6 @@ pub(crate) struct Args {
 fn factor(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|factor| (1.0..=1000.0).contains(factor));
     number.ok_or_else(|| "give a number from 1 to 1000".to_owned())
-}
-
-fn delta(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|delta| (0.0..=1e6).contains(delta));
-    number.ok_or_else(|| "give a number from 0 to 1000000".to_owned())
 }
 
 impl Args {

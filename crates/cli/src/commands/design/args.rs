@@ -3,11 +3,12 @@
 use super::Budget;
 use super::{seeds, sweep};
 use crate::complete;
+use crate::options;
 use crate::pictures::Format;
 use crate::shell::{Failure, Printing};
 use crate::shipped;
 use crate::threads::Threads;
-use exm_design::{Objective, SearchKind};
+use exm_design::SearchKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -48,7 +49,7 @@ pub(super) struct DesignArgs {
     /// Design a table for each of these weights of delay in place of the model's, such as 0.1,1,10
     #[arg(long, value_name = "X,..", help_heading = "Search", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["seeds", "checkpoint", "log"])]
-    #[arg(allow_negative_numbers = true, value_parser = delta)]
+    #[arg(allow_negative_numbers = true, value_parser = options::delta)]
     pub(super) delta: Vec<f64>,
     /// Score the finished table on this many held-out networks; 0 for none
     #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Search")]
@@ -93,10 +94,4 @@ impl DesignArgs {
             None => self.design(model),
         }
     }
-}
-
-fn delta(text: &str) -> Result<f64, String> {
-    let most = Objective::MAX_DELTA;
-    let number = text.parse::<f64>().ok().filter(|number| (0.0..=most).contains(number));
-    number.ok_or_else(|| format!("give a number from 0 to {most}"))
 }
