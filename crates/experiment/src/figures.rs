@@ -201,11 +201,15 @@ impl Artist<'_> {
                 points,
             }
         };
-        let range = |scheme: &crate::experiment::Scheme| {
+        // A scheme may have been left out.
+        let lines = (0..experiment.schemes.len()).map(|scheme| (scheme, line(scheme)));
+        let (schemes, lines): (Vec<usize>, Vec<Band>) =
+            lines.filter(|(_, line)| !line.points.is_empty()).unzip();
+        let range = |&scheme: &usize| {
+            let scheme = &experiment.schemes[scheme];
             let (low, high) = scheme.designed_for?;
             Some(DesignRange { name: format!("{}: design range", scheme.name), low, high })
         };
-        let lines = (0..experiment.schemes.len()).map(line).filter(|line| !line.points.is_empty());
         let y_axis = crate::metric::Metric::named(y).map_or(y, |metric| metric.words);
         let figure = Sweep {
             title: words.title,
@@ -214,8 +218,8 @@ impl Artist<'_> {
             x_axis,
             x_scale,
             y_axis: y_axis.to_owned(),
-            lines: lines.collect(),
-            ranges: experiment.schemes.iter().filter_map(range).collect(),
+            lines,
+            ranges: schemes.iter().filter_map(range).collect(),
         };
         figure.svg()
     }

@@ -27,7 +27,7 @@ const UNLIKE: f64 = 0.25;
 const RUNS: usize = 10;
 
 /// The stream of the seeds of the runs that choose and judge: after those of all rounds.
-const JUDGING: usize = 1 << 32;
+const JUDGING: usize = 1 << 30;
 
 /// What is tested, and how.
 #[derive(Clone, Debug)]

@@ -132,13 +132,14 @@ impl Sweep {
             drawing.line(&[(high, top), (high, bottom)], edge);
             let length = width(&range.name, SIZE);
             let (at, anchor) = if high + 8.0 + length < right.max(WIDTH - EDGE) {
-                (high + 7.0, Anchor::Start)
+                ((high + 7.0, y + 4.5), Anchor::Start)
             } else if low - 8.0 - length > left - 40.0 {
-                (low - 7.0, Anchor::End)
+                ((low - 7.0, y + 4.5), Anchor::End)
             } else {
-                ((low + high) / 2.0, Anchor::Middle)
+                // Where there is room at neither end, above the line.
+                (((low + high) / 2.0, y - 4.0), Anchor::Middle)
             };
-            drawing.text((at, y + 4.5), anchor, &format!("{MUTED} {HALO}"), &range.name);
+            drawing.text(at, anchor, &format!("{MUTED} {HALO}"), &range.name);
         }
     }
 }
