@@ -11,6 +11,7 @@
 
 mod diff;
 pub mod dna;
+mod fields;
 mod file;
 mod json;
 mod provenance;

@@ -1,16 +1,12 @@
 //! The options of a design.
 
 use super::Budget;
-use super::{seeds, sweep};
 use crate::complete;
 use crate::options;
-use crate::pictures::Format;
-use crate::shell::{Failure, Printing};
-use crate::shipped;
+use crate::shell::Printing;
 use crate::threads::Threads;
 use exm_design::SearchKind;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// The seed unless told.
 pub(super) const DEFAULT_SEED: u64 = 1;
@@ -79,19 +75,4 @@ pub(super) struct DesignArgs {
     pub(super) quiet: bool,
     #[command(flatten)]
     pub(super) printing: Printing,
-}
-
-impl DesignArgs {
-    pub(super) fn run(self) -> Result<ExitCode, Failure> {
-        self.threads.start()?;
-        let model = shipped::model(&self.model)?;
-        if let Some(plot) = &self.plot {
-            Format::of(plot, "--plot")?;
-        }
-        match self.seeds {
-            Some(count) => seeds::run(&self, &model, count),
-            None if !self.delta.is_empty() => sweep::run(&self, &model),
-            None => self.design(model),
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Several designs of one command, one after the other.
 
 use super::args::DesignArgs;
-use super::single::Finished;
+use super::finished::Finished;
 use super::{End, files};
 use crate::shell::{self, Failure};
 use exm_design::{Designer, Model};

@@ -5,6 +5,7 @@ mod batch;
 mod budget;
 mod display;
 mod files;
+mod finished;
 mod log;
 mod picture;
 mod plot;
@@ -22,6 +23,7 @@ use crate::commands::{commands, score};
 use crate::outputs::write_file;
 use crate::pictures::Format;
 use crate::shell::Failure;
+use crate::shipped;
 use args::DesignArgs;
 use exm_design::score::{Contender, HeldOut, Scheme, Scores};
 use exm_design::{Designer, Model};
@@ -78,9 +80,23 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         match (self.command, self.design) {
             (Some(command), _) => command.run(),
-            (None, Some(design)) => design.run(),
+            (None, Some(args)) => design(&args),
             (None, None) => Err(Failure::usage("there is no model to design a table for")),
         }
+    }
+}
+
+/// Designs what `args` ask for: one table, or several.
+fn design(args: &DesignArgs) -> Result<ExitCode, Failure> {
+    args.threads.start()?;
+    let model = shipped::model(&args.model)?;
+    if let Some(plot) = &args.plot {
+        Format::of(plot, "--plot")?;
+    }
+    match args.seeds {
+        Some(count) => seeds::run(args, &model, count),
+        None if !args.delta.is_empty() => sweep::run(args, &model),
+        None => args.design(model),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::args::{DEFAULT_SEED, DesignArgs};
 use super::batch::{self, Member, Row};
+use super::finished::{Finished, save_all};
 use super::picture::{self, Design, Several, spread};
-use super::single::{Finished, save_all};
 use super::{draw, held_out, spoken};
 use crate::shell::Failure;
 use exm_design::Model;

@@ -1,55 +1,19 @@
 //! One design, from its beginning or its checkpoint to its tables and scores.
 
 use super::args::{DEFAULT_SEED, DesignArgs};
-use super::log::HeldOutLine;
+use super::finished::{Finished, save_all};
 use super::picture::{self, Design, Several};
 use super::summary::Summary;
-use super::{End, Files, Run, draw, files, held_out, provenance, score_of};
+use super::{End, Files, Run, draw, files, held_out, provenance};
 use crate::codes::INTERRUPTED;
 use crate::shell::{self, Failure};
 use crate::tables;
-use exm_design::score::Scores;
 use exm_design::{Designer, Model, SearchKind, SeveralTables, StartError};
 use exm_remy::RuleTable;
 use exm_store::counted;
 use exm_table::TableFile;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// A design whose budget is spent.
-pub(super) struct Finished {
-    run: Run,
-    pub(super) files: Files,
-    /// Its tables, and where they are written.
-    pub(super) made: Vec<TableFile>,
-    pub(super) outputs: Vec<PathBuf>,
-    pub(super) end: End,
-}
-
-impl Finished {
-    pub(super) fn designer(&self) -> &Designer {
-        self.run.designer()
-    }
-
-    /// Its tables.
-    pub(super) fn tables(&self) -> Vec<RuleTable> {
-        self.made.iter().map(|file| file.table.clone()).collect()
-    }
-
-    /// The rules of all its tables.
-    pub(super) fn rules(&self) -> usize {
-        self.made.iter().map(|file| file.table.rules().len()).sum()
-    }
-
-    /// Writes into its files how the contender of this `index`, which its tables are, was scored.
-    pub(super) fn keep_score(&mut self, scores: &Scores, index: usize) -> Result<(), Failure> {
-        for file in &mut self.made {
-            file.provenance.held_out_score = Some(score_of(scores, index));
-        }
-        save_all(&self.made, &self.outputs)?;
-        self.run.log_held_out(&HeldOutLine::of(scores, index))
-    }
-}
 
 impl DesignArgs {
     /// Designs what the options ask for.
@@ -224,17 +188,6 @@ impl DesignArgs {
 
 fn several(error: SeveralTables) -> Failure {
     Failure::usage(error.to_string()).with_tip("leave --search out: the default search does")
-}
-
-pub(super) fn save_all(files: &[TableFile], paths: &[PathBuf]) -> Result<(), Failure> {
-    let save = |(file, path): (&TableFile, &PathBuf)| {
-        crate::interrupt::shielded(|| file.save(path)).map_err(|error| {
-            let tip =
-                "the checkpoint holds the whole design: the same command with --resume writes it";
-            Failure::from(error).with_tip(tip)
-        })
-    };
-    files.iter().zip(paths).try_for_each(save)
 }
 
 /// "a.json", or "a.json and b.json".

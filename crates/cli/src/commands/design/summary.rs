@@ -1,7 +1,7 @@
 //! What a finished design is told with.
 
 use super::args::DesignArgs;
-use super::single::Finished;
+use super::finished::Finished;
 use super::spoken;
 use crate::commands::score::{reach, signed};
 use exm_design::Model;

@@ -2,7 +2,7 @@
 
 use super::args::DesignArgs;
 use super::batch::{self, Member, Row};
-use super::single::Finished;
+use super::finished::Finished;
 use super::{draw, held_out, spoken};
 use crate::shell::Failure;
 use exm_design::Model;
