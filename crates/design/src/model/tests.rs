@@ -414,8 +414,7 @@ fn the_models_we_keep_are_read() {
         let again = parse(&model.to_string());
         assert_eq!(again.fingerprint(), model.fingerprint(), "{}", file.display());
         assert_eq!(again.specimens(1, 0, 16), model.specimens(1, 0, 16), "{}", file.display());
-        let specimen = model.specimens(1, 0, 1).remove(0);
-        assert!(model.objective().omniscient(specimen.dumbbell()).is_finite());
+        assert!(model.omniscient(&model.specimens(1, 0, 1)[0]).is_finite());
     }
 }
 

@@ -56,7 +56,8 @@ fn errors_name_the_file_the_place_and_the_problem() {
         "large.json is larger than the 67108864 bytes a table may have"
     );
     let unknown = table_file().save(path("table.txt")).expect_err("no format").to_string();
-    assert!(unknown.ends_with("table.txt: end its name in .json, or in .dna for Remy's own"));
+    let remedy = "table.txt is unknown: end its name in .json, or in .dna for Remy's own";
+    assert!(unknown.ends_with(remedy), "{unknown}");
     let nowhere = table_file().save(path("none/table.json")).expect_err("no folder").to_string();
     assert!(nowhere.starts_with("cannot write "), "{nowhere}");
 }
