@@ -29,7 +29,7 @@ MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 TARGET ?= x86_64-unknown-linux-musl
 DIST = target/dist
 
-.PHONY: all build demo test format lint wasm peers tests instructions renew-instructions apidocs docs smoke msrv package deny dist clean
+.PHONY: all build demo test format lint wasm peers tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist clean
 
 all: build
 
@@ -41,7 +41,7 @@ demo: build
 	@echo "== Designing, and comparing"
 	$(CARGO) run --quiet --release --locked -- demo
 
-test: format lint wasm tests instructions apidocs smoke
+test: format lint wasm deny-if-installed tests instructions apidocs smoke
 	@if test -s $(SKIPPED); then \
 		echo "== All checks passed that ran; $$(sort -u $(SKIPPED) | wc -l) were skipped:"; \
 		sort -u $(SKIPPED) | sed 's/^/   /'; \
@@ -144,8 +144,11 @@ package:
 	CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) package --workspace --locked \
 		--exclude exm-fuzz --exclude exm-testing $(PACKAGE_FLAGS)
 
-# Not part of `make test`: cargo-deny takes longer to install than all tests to run. The test "licences" of
-# the command checks licences, sources and bans of the same file.
+# `make test` runs it where cargo-deny is installed, which takes longer than all tests. The test "licences" of
+# the command checks licences, sources and bans of the same file everywhere.
+deny-if-installed:
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(MAKE) --no-print-directory deny; fi
+
 deny:
 	@echo "== Checking dependencies by deny.toml"
 	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install cargo-deny --locked

@@ -11,8 +11,8 @@
 //! let design = Conditions::of_model(&Model::parse(model, "general")?);
 //! let other = model.replace("10..20 Mbps", "100 Mbps").replace("1..16", "32");
 //! let outside = Conditions::of_model(&Model::parse(&other, "other")?).outside(&design);
-//! let told: Vec<String> = outside.iter().map(ToString::to_string).collect();
-//! assert_eq!(told, ["rate 100 Mbps (designed for 10..20 Mbps)", "senders 32 (designed for 1..16)"]);
+//! let lines: Vec<String> = outside.iter().map(ToString::to_string).collect();
+//! assert_eq!(lines, ["rate 100 Mbps (designed for 10..20 Mbps)", "senders 32 (designed for 1..16)"]);
 //! # Ok::<(), exm_grammar::FileError>(())
 //! ```
 
@@ -295,7 +295,7 @@ fn product(rate: Rate, rtt: Span, packet: Bytes) -> f64 {
     rate.as_packets_per_ms(packet) * rtt.as_millis_f64()
 }
 
-/// The mean length in seconds of flows that last as `on` says, in a run of `duration`; `alone` is how
+/// The mean length in seconds of flows with the lengths `on`, in a run of `duration`; `alone` is how
 /// long so many bits take.
 fn mean_length(on: &OnFor, packet: Bytes, duration: Span, alone: &dyn Fn(f64) -> f64) -> f64 {
     let bits = packet.get() as f64 * 8.0;

@@ -119,7 +119,7 @@ pub enum CheckpointError {
          start the design anew"
     )]
     Version {
-        /// What it says it is.
+        /// The format that the file names.
         format: String,
         /// And of which version.
         version: u32,
@@ -251,7 +251,7 @@ impl Designer {
         self.steps
     }
 
-    /// The processor time the host says was spent so far, also before the last checkpoint.
+    /// The processor time spent so far, as the host reports it, also before the last checkpoint.
     pub fn cpu_seconds(&self) -> f64 {
         self.cpu_seconds
     }

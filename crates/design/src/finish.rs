@@ -7,7 +7,7 @@ use crate::score::ScoreError;
 use exm_remy::RuleTable;
 use exm_table::{Cost, Robustness};
 
-/// A table, and what its file says of it.
+/// A table, and the robustness that its file records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
     /// Its rules.
@@ -17,7 +17,7 @@ pub struct Finished {
 }
 
 /// Checks `tables`, those that `model` designs, and, where there is a `limit`, hardens them before that, so that
-/// they lose at most so many points inside the model, as far as `seed` and its specimens tell. What they lost on
+/// they lose at most so many points inside the model, measured on specimens drawn from `seed`. What they lost on
 /// `specimens` held-out networks stands in the result; fewer than two are none. The result is the same on any
 /// number of threads.
 ///
@@ -40,14 +40,14 @@ pub fn finish(
         count => Some(harden::cost(model, tables, &after, count, seed)?),
     };
     let cost = cost.map(|cost| Cost { mean: cost.mean, interval: cost.interval() });
-    let told = |(index, one): (usize, Hardened)| {
+    let finished = |(index, one): (usize, Hardened)| {
         let mut finished = checked(model, index, &one.table);
         finished.robustness.far_before = Some(around(&one.before));
         finished.robustness.guards = one.guards.map(|guards| guards.to_string());
         finished.robustness.cost = cost;
         finished
     };
-    Ok(hardened.into_iter().enumerate().map(told).collect())
+    Ok(hardened.into_iter().enumerate().map(finished).collect())
 }
 
 fn checked(model: &Model, index: usize, table: &RuleTable) -> Finished {

@@ -143,7 +143,7 @@ pub struct Scores {
 }
 
 /// How many specimens [`held_out`] takes where `count` are asked for: of a grid, every network as
-/// often, and any at least twice, so that their scatter tells how sure a mean is.
+/// often, and any at least twice, so that their scatter gives the standard error of a mean.
 pub fn held_out_count(model: &Model, count: usize) -> usize {
     let networks = model.grid_size().unwrap_or(1);
     count.max(2 * networks).next_multiple_of(networks)

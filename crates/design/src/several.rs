@@ -113,7 +113,7 @@ fn models_print_as_they_are_read() {
 }
 
 /// The fast path and the event engine are two ways to one result: what a plain model's senders get in one
-/// is what the same senders get where the model says the same in sections, with a sender more that is
+/// equals what the same senders get where the model has the same in sections, with one more sender that is
 /// never there.
 #[test]
 fn both_ways_of_simulating_agree() {
@@ -421,8 +421,8 @@ fn what_makes_no_sense_is_refused() {
             "each [[sender]] has its own \"count\"",
         ),
     ] {
-        let told = problem(&PARKING_LOT.replacen(from, to, 1));
-        assert!(told.contains(expected), "{to}: {told}");
+        let error = problem(&PARKING_LOT.replacen(from, to, 1));
+        assert!(error.contains(expected), "{to}: {error}");
     }
     let none = DIVERSE.replace("[design]", "[x]").replace(
         "[[sender]]\n    name = \"old\"",

@@ -87,7 +87,7 @@ mod tests {
         Model::shipped(name).or_else(several).unwrap()
     }
 
-    /// A hardened table says what it does around its model.
+    /// The file of a hardened table records how it behaves around its model.
     #[test]
     fn verdicts_are_of_the_rules_in_their_files() {
         for (name, _) in TABLES.iter().filter(|(name, _)| name.ends_with("-robust")) {
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// Each table says which model it was designed for, and that is the shipped one of its name.
+    /// The file of each table has the model it was designed for, which is the shipped one of its name.
     #[test]
     fn tables_are_those_of_the_models_of_their_names() {
         for (name, _) in TABLES {

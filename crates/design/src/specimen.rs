@@ -145,7 +145,7 @@ impl Layout {
         }
     }
 
-    /// The same for the event engine: `transport` says what runs the senders of a class.
+    /// The same for the event engine: `transport` gives what runs the senders of a class.
     ///
     /// # Errors
     /// [`NetworkError`] where the engine refuses it.

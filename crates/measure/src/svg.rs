@@ -133,8 +133,8 @@ impl Drawing {
         self.text((x, y), Anchor::Middle, &turn, text);
     }
 
-    /// What `draw` draws, as one thing that tells `tooltip` where a pointer rests on it.
-    pub(crate) fn told(&mut self, tooltip: &str, draw: impl FnOnce(&mut Drawing)) {
+    /// What `draw` draws, as one group with `tooltip`.
+    pub(crate) fn with_tooltip(&mut self, tooltip: &str, draw: impl FnOnce(&mut Drawing)) {
         let tooltip = escaped(tooltip);
         self.put(format_args!("<g class=\"told\"><title>{tooltip}</title>"));
         draw(self);
@@ -153,7 +153,7 @@ impl Drawing {
         self.put(format_args!("</svg>"));
     }
 
-    /// The whole file; readers that cannot see are told `title` and `description`.
+    /// The whole file, with `title` and `description` for screen readers.
     pub(crate) fn finish(self, title: &str, description: &str) -> String {
         let (width, height) = self.size;
         let (title, description) = (escaped(title), escaped(description));

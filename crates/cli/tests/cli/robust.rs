@@ -32,7 +32,7 @@ fn a_check_names_the_rule_and_ends_with_its_code() {
     assert!(text.contains("near its model  collapses on ") && text.contains(why), "{text}");
     assert!(text.contains("4 senders at 10 Mbps: nothing bounds the queue (rule 0"), "{text}");
     let unknown = folder.run("table check greedy.json");
-    assert_fails(&unknown, 2, &["does not say what it was designed for", "--model"]);
+    assert_fails(&unknown, 2, &["does not record what it was designed for", "--model"]);
 }
 
 #[test]

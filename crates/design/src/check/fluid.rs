@@ -1,4 +1,4 @@
-//! What can be said of a table without simulating: the largest RTT at which a queue can stand.
+//! What can be proven of a table without simulating: the largest RTT at which a queue can stand.
 //!
 //! Equal senders keep a fluid link busy. Each has an ACK every `spacing` ms, so that is where its averages of the time
 //! between ACKs settle; of the other signals nothing is assumed, not even that the sender has ever seen the link without

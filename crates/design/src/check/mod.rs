@@ -17,7 +17,7 @@ use exm_units::Rate;
 use rayon::prelude::*;
 use std::fmt;
 
-/// The multiples of the model's most senders that the fluid bound is told for.
+/// The multiples of the model's most senders for which the fluid bound is given.
 const CROWDS: [u64; 4] = [1, 2, 4, 16];
 
 /// What a table does around its model.
@@ -107,7 +107,7 @@ impl Check {
     }
 }
 
-/// A summary as files hold it, rounded to what it can tell.
+/// A summary as files hold it, rounded to its precision.
 pub fn around(summary: &Summary) -> Around {
     let rounded = |value: f64| (value * 1e3).round() / 1e3;
     Around {

@@ -80,7 +80,7 @@ fn no_simulation_exceeds_what_is_proven() {
     }
 }
 
-/// The words of the verdict's file, and what a table shipped as designed says of itself.
+/// The words of the verdict's file, and what the file of a table without hardening has.
 #[test]
 fn guards_bound_what_the_table_alone_does_not() {
     let table = shipped::table("general-delta10").unwrap().table;

@@ -232,7 +232,7 @@ impl Falsify {
 }
 
 impl Got {
-    /// The mean of what `of` says of each of `runs`.
+    /// The mean of `of` over `runs`.
     fn mean(runs: &[Run], of: impl Fn(&Run) -> Got) -> Got {
         let all = || runs.iter().map(&of);
         Got {

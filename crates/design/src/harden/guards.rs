@@ -31,7 +31,7 @@ const LEAST_PACE_MS: f64 = 1e-6;
 /// where ACKs come fast.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guards {
-    /// The most packets before anything is known of the network; none for what the table says.
+    /// The most packets before anything is known of the network; none for the table's own.
     pub start_window: Option<u32>,
     /// The most packets that one ACK adds to a window; none for no limit.
     pub growth: Option<u32>,
@@ -198,7 +198,7 @@ fn start_rule(table: &RuleTable) -> usize {
     table.find(&[0.0; 6])
 }
 
-/// The signal that tells how fast packets are delivered, of those that the table looks at.
+/// The signal of the delivery rate, of those that the table looks at.
 fn delivery_signal(table: &RuleTable) -> Option<Signal> {
     [Signal::AckEwma, Signal::SlowAckEwma].into_iter().find(|&s| table.signals().contains(s))
 }

@@ -3,7 +3,7 @@
 //! A designed table collapses around its model because its window does not bind: with more senders or a slower
 //! link than it was designed for, rules rest at windows that no queue can hold. [`Guards`] bound the window
 //! of each rule by what is delivered in a bounded time. How tight they are is chosen by the networks of
-//! [`stress::Set::Choice`], as far as the score inside the model allows; those of [`stress::Set::HeldOut`] tell
+//! [`stress::Set::Choice`], as far as the score inside the model allows; those of [`stress::Set::HeldOut`] measure
 //! afterwards what it was worth.
 
 mod guards;
@@ -23,7 +23,7 @@ use exm_sim::network::Host;
 use exm_units::Span;
 use rayon::prelude::*;
 
-/// The block of specimens that say what guards cost inside the model; no search draws it, and held-out scores
+/// The block of specimens that measure what guards cost inside the model; no search draws it, and held-out scores
 /// draw the one before.
 const COST_BLOCK: u64 = JUDGING_BLOCK + 2;
 /// How many specimens that is, as a multiple of the model's.

@@ -40,7 +40,7 @@ const MAX_SPECIMENS: usize = 1_000_000;
 
 /// What is assumed of networks and asked of their senders, as read from a file.
 ///
-/// It prints as the TOML of all it says, defaults included; that text is read as the same model.
+/// It prints as TOML with all settings, defaults included; that text parses to the same model.
 ///
 /// A file is TOML; quantities are text with their unit, or numbers where they have none.
 ///

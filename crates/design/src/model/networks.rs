@@ -12,7 +12,7 @@ use std::fmt;
 pub(super) const MAX_SENDERS: u64 = 65_000;
 /// The most links of a network.
 const MAX_LINKS: usize = 64;
-/// The largest packet: what the length field of IP can tell.
+/// The largest packet: the limit of the length field of IP.
 const MAX_PACKET: Bytes = Bytes::new(65_535);
 
 /// The networks a model stands for: each quantity is chosen by itself.

@@ -5,7 +5,7 @@ use super::section::{Section, parsed, word};
 use crate::objective::{Objective, Throughput, Units};
 use std::fmt;
 
-/// Reads the section; what it does not say is as in `defaults`.
+/// Reads the section; keys that are not given are as in `defaults`.
 pub(super) fn read(section: Section<'_>, defaults: &Objective) -> Result<Objective, Problem> {
     let number = |key: &str, default: f64, most: f64| {
         let Some(value) = section.get(key) else { return Ok(default) };

@@ -5,7 +5,7 @@ use super::section::{Section, parsed};
 use std::fmt;
 use toml::de::DeValue;
 
-/// The points that hardening may cost inside the model, unless the model says otherwise.
+/// The points that hardening may cost inside the model, by default.
 pub const DEFAULT_COST: f64 = 0.02;
 /// More is no limit.
 const MAX_COST: f64 = 1e6;

@@ -103,7 +103,7 @@ impl<'a> Section<'a> {
         self.table?.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
     }
 
-    /// The text of `key`, if given; `what` says what it is, such as "a name".
+    /// The text of `key`, if given; `what` names it in errors, such as "a name".
     pub(super) fn text(&self, key: &str, what: &str) -> Result<Option<String>, Problem> {
         let wanted = format!("{what}: write text");
         self.get(key).map(|value| parsed(value, &wanted, |text| Ok(text.to_owned()))).transpose()
@@ -129,7 +129,7 @@ fn keys(section: &str) -> &'static [&'static str] {
     SECTIONS.iter().find(|(name, _)| *name == section).map_or(&[], |&(_, keys)| keys)
 }
 
-/// What to say of a key that `section` does not have.
+/// The error for a key that `section` does not have.
 fn unknown(key: &str, section: &str, known: &[&str]) -> String {
     match SECTIONS.iter().find(|(_, keys)| keys.contains(&key)) {
         Some(("", _)) => format!("\"{key}\" belongs at the top of the file: move it there"),
@@ -162,7 +162,7 @@ pub(super) fn elements<'a>(value: &'a Value<'a>) -> Vec<&'a Value<'a>> {
     }
 }
 
-/// What `parse` makes of the text or number `value`; `wanted` says what should have been there.
+/// Parses the text or number `value` with `parse`; `wanted` describes in errors what is expected.
 pub(super) fn parsed<T>(
     value: &Value<'_>,
     wanted: &str,

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 impl Model {
     /// The same model with the weight `delta` of round-trip times: that of `[objective]`, which kinds of
-    /// senders with a delta of their own do not take over. Its name says so, and its text has no comments.
+    /// senders with a delta of their own do not take over. Its name mentions delta, and its text has no comments.
     ///
     /// # Errors
     /// [`FileError`] where there can be no such weight, or no kind of senders that designs a table takes it

@@ -32,7 +32,7 @@ pub(super) fn throughput(objective: &Objective, network: &Dumbbell, delay_ms: f6
 /// propagation delay is never counted, while the time that its sender is on is.
 fn delivered_by_the_end(network: &Dumbbell, delay_ms: f64) -> f64 {
     let run_ms = network.duration.as_millis_f64();
-    // A run shorter than a round trip delivers nothing whoever sends.
+    // A run shorter than a round trip delivers nothing, with any sender.
     if delay_ms < run_ms { (run_ms - delay_ms) / run_ms } else { 1.0 }
 }
 
@@ -89,7 +89,7 @@ impl Cycle {
             cycle_ms = away_ms + takes_ms;
             transmitting = population as f64 * takes_ms / cycle_ms;
         }
-        // While nobody transmits, all are off or wait for their last acknowledgement; each of them
+        // While no sender transmits, all are off or wait for their last acknowledgement; each of them
         // is off with the same probability.
         let nobody_transmits = (1.0 - senders * work_ms / cycle_ms).max(0.0);
         let is_off = if away_ms > 0.0 { off_ms / away_ms } else { 0.0 };
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn while_a_flow_waits_for_its_last_acknowledgement_others_have_its_share() {
         // Two senders, 1 s of work, 1 s of delay, never off: with one away and one at work, or two
-        // at work, or two away. Weights 1, 1 and 1/2 (product form): nobody transmits for 1/5.
+        // at work, or two away. Weights 1, 1 and 1/2 (product form): no sender transmits for 1/5 of the time.
         let cycle = Cycle::of(&network(2, 1000, thousand(), 0.0), 1000.0, 1000.0);
         // Two cycles of 1 s of work in 4/5 of the time: each takes 2.5 s, all of it on.
         near(cycle.on_ms, 2500.0);

@@ -154,7 +154,7 @@ impl Strategy {
             *path = keep * *path + gain * shift;
         }
         let length = self.step_path.iter().map(|p| p * p).sum::<f64>().sqrt();
-        // While the path is still short of history, its length says less.
+        // While the path is still short of history, its length is less informative.
         let settled = (1.0 - libm::pow(keep, 2.0 * f64::from(self.age))).sqrt();
         let n = self.mean.len() as f64;
         let stalled = length / settled >= (1.4 + 2.0 / (n + 1.0)) * rates.length;

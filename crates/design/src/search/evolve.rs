@@ -292,21 +292,21 @@ impl Evolution {
         }
         self.clock.generation += 1;
         let rules = self.lines[0].rules();
-        let (told, lines) = (counted(rules, "rule", "rules"), self.lines.len());
+        let (before, lines) = (counted(rules, "rule", "rules"), self.lines.len());
         let mut progress = Progress {
             score,
             judged: None,
             rules,
             what: match lines {
-                1 => format!("evolving {told} together"),
-                _ => format!("evolving {told} together, in {lines} ways"),
+                1 => format!("evolving {before} together"),
+                _ => format!("evolving {before} together, in {lines} ways"),
             },
             left_in_stage: self.clock.stage_ends - self.clock.generation,
         };
         if self.clock.generation == self.clock.stage_ends {
             progress.judged = Some(self.end_stage(model, seed));
             let grown = self.lines[0].rules();
-            progress.what = format!("{told} became {grown}");
+            progress.what = format!("{before} became {grown}");
         }
         progress
     }
@@ -371,7 +371,7 @@ fn stream(seed: u64, generation: u64, line: usize) -> Stream {
     Stream::new(seed, Purpose::Search, generation as usize * LINES + line)
 }
 
-/// The specimens of a generation, half as long as the model's: what more length tells of a
+/// The specimens of a generation, half as long as the model's: what more length reveals about a
 /// candidate is worth less than more candidates.
 fn rehearsal(model: &Model, seed: u64, generation: u64) -> Vec<Specimen> {
     let mut specimens = model.specimens(seed, generation, model.design().specimens);

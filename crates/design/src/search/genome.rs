@@ -121,7 +121,7 @@ mod tests {
     use exm_remy::{Action, SignalSet};
     use proptest::prelude::*;
 
-    /// A genome of one rule cut as `cuts` say, wrapped around to what is there.
+    /// A genome of one rule with `cuts`, wrapped around to those possible.
     fn genome(cuts: &[(usize, usize)]) -> Genome {
         let first = RuleTable::single(SignalSet::FIRST_FOUR, 16_384.0, Action::INITIAL);
         let mut genome = Genome::new(first, Vec::new(), ActionPart::ALL.to_vec());

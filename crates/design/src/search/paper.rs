@@ -208,7 +208,7 @@ mod tests {
                     "drawn while improving"
                 );
             }
-            // The score that is told is that of the table on the specimens that are kept.
+            // The reported score is that of the table on the specimens that are kept.
             let prepared = [vec![Prepared::new(search.current())]];
             let specimens = search.specimens(&model, 1);
             if search.saved.improving.is_some() {

@@ -14,7 +14,7 @@ fn general() -> Model {
 #[test]
 fn specimens_are_what_they_always_were() {
     let specimens = general().specimens(1, 0, 2);
-    let told: Vec<_> = specimens
+    let drawn: Vec<_> = specimens
         .iter()
         .map(|specimen| (specimen.dumbbell(), specimen.seed))
         .map(|(network, seed)| {
@@ -25,7 +25,7 @@ fn specimens_are_what_they_always_were() {
         (18_855_528, 104_371_523, 5, 17_686_834_309_301_131_030),
         (12_446_311, 186_072_699, 14, 1_885_100_864_924_155_177),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(drawn, expected);
 }
 
 #[test]
@@ -107,24 +107,24 @@ fn a_grid_goes_through_every_combination_in_turn() {
          senders = [1, 6, 11, 16]\ndraw = \"grid\"",
     );
     assert_eq!(model.grid_size(), Some(16));
-    let told = |specimen: &Specimen| {
+    let drawn = |specimen: &Specimen| {
         let Dumbbell { rate, delays, .. } = specimen.dumbbell();
         (rate.as_mbps() as u64, delays[0].as_millis_f64() as u64, delays.len())
     };
     let whole = model.specimens(1, 0, 16);
-    let told_whole: Vec<_> = whole.iter().map(told).collect();
+    let whole_drawn: Vec<_> = whole.iter().map(drawn).collect();
     assert_eq!(
-        told_whole[..5],
+        whole_drawn[..5],
         [(10, 100, 1), (10, 100, 6), (10, 100, 11), (10, 100, 16), (10, 200, 1)]
     );
-    assert_eq!(told_whole.iter().collect::<BTreeSet<_>>().len(), 16);
+    assert_eq!(whole_drawn.iter().collect::<BTreeSet<_>>().len(), 16);
     let next = model.specimens(1, 1, 16);
-    assert_eq!(next.iter().map(told).collect::<Vec<_>>(), told_whole);
+    assert_eq!(next.iter().map(drawn).collect::<Vec<_>>(), whole_drawn);
     assert!(next.iter().zip(&whole).all(|(a, b)| a.seed != b.seed));
     // Shorter blocks share the grid among them, longer ones begin again.
     let halves: Vec<_> = (0..2).flat_map(|block| model.specimens(1, block, 8)).collect();
-    assert_eq!(halves.iter().map(told).collect::<Vec<_>>(), told_whole);
-    assert_eq!(told(&model.specimens(1, 0, 17)[16]), told_whole[0]);
+    assert_eq!(halves.iter().map(drawn).collect::<Vec<_>>(), whole_drawn);
+    assert_eq!(drawn(&model.specimens(1, 0, 17)[16]), whole_drawn[0]);
     assert_eq!(model.specimens(1, u64::MAX, 3).len(), 3);
 }
 

@@ -128,7 +128,7 @@ impl Axis {
             }
         }
         match ticks(&[1.0], 1).len() {
-            // The ends are so close that factors say nothing.
+            // The ends are so close that factors mean nothing.
             0..2 => Axis { scale: Scale::Linear, ..*self }.linear_ticks(count),
             decades => ticks(&[1.0], decades.div_ceil(count + 2)),
         }
@@ -155,7 +155,7 @@ fn log_label(value: f64) -> String {
     }
 }
 
-/// `value` with so many decimals, without zeros that say nothing.
+/// `value` with so many decimals, without trailing zeros.
 fn plain(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.contains('.') {

@@ -16,7 +16,7 @@ pub struct Bars {
     pub title: String,
     /// On which network; may be empty.
     pub subtitle: String,
-    /// What readers that cannot see are told.
+    /// The description for screen readers.
     pub description: String,
     /// What sets the groups apart: "RTT of the flow, ms".
     pub x_axis: String,
@@ -144,7 +144,7 @@ impl Bars {
             };
             let (value, low_text, high_text) = (number(value), number(low), number(high));
             let tooltip = format!("{name}, {}: {value} ({low_text} to {high_text})", group.name);
-            drawing.told(&tooltip, |drawing| {
+            drawing.with_tooltip(&tooltip, |drawing| {
                 style.bar(drawing, &frame);
                 draw_error(drawing, frame.middle().0, slot, (panel.y_at(low), panel.y_at(high)));
             });

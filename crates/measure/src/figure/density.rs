@@ -15,7 +15,7 @@ pub struct Density {
     pub title: String,
     /// Of what; may be empty.
     pub subtitle: String,
-    /// What readers that cannot see are told.
+    /// The description for screen readers.
     pub description: String,
     /// What is distributed, with its unit: "time between opportunities, ms".
     pub x_axis: String,

@@ -16,7 +16,7 @@ pub struct Distribution {
     pub title: String,
     /// On which network; may be empty.
     pub subtitle: String,
-    /// What readers that cannot see are told.
+    /// The description for screen readers.
     pub description: String,
     /// What is distributed, with its unit: "flow completion time, ms".
     pub x_axis: String,

@@ -88,11 +88,11 @@ pub(super) fn draw(drawing: &mut Drawing, panel: &Panel, lines: &[Drawn<'_>], na
 }
 
 fn draw_band(drawing: &mut Drawing, panel: &Panel, line: &Drawn<'_>, band: &[(f64, f64)]) {
-    let told =
+    let bounded =
         || line.points.iter().zip(band).filter(|(_, (low, high))| !(low.is_nan() || high.is_nan()));
-    let lower = told().map(|(point, bounds)| panel.at((point.0, bounds.0)));
+    let lower = bounded().map(|(point, bounds)| panel.at((point.0, bounds.0)));
     let mut outline: Vec<(f64, f64)> = lower.collect();
-    outline.extend(told().rev().map(|(point, bounds)| panel.at((point.0, bounds.1))));
+    outline.extend(bounded().rev().map(|(point, bounds)| panel.at((point.0, bounds.1))));
     drawing.shape(&outline, &line.style.area(0.16));
 }
 
@@ -101,8 +101,9 @@ fn draw_line(drawing: &mut Drawing, panel: &Panel, line: &Drawn<'_>) {
     // A hole in the data is a hole in the line.
     for part in points.split(|point| !(point.0.is_finite() && point.1.is_finite())) {
         if part.len() > 1 {
-            drawing
-                .told(line.name, |drawing| drawing.line(&thinned(part), &line.style.stroke(2.0)));
+            drawing.with_tooltip(line.name, |drawing| {
+                drawing.line(&thinned(part), &line.style.stroke(2.0))
+            });
         }
     }
 }
@@ -142,7 +143,7 @@ fn draw_markers(drawing: &mut Drawing, panel: &Panel, line: &Drawn<'_>, part: f6
         let bounds = bounds
             .map_or(String::new(), |(low, high)| format!(" ({} to {})", number(low), number(high)));
         let tooltip = format!("{}: {}, {}{bounds}", line.name, number(x), number(y));
-        drawing.told(&tooltip, |drawing| line.style.marker(drawing, at, 0.8));
+        drawing.with_tooltip(&tooltip, |drawing| line.style.marker(drawing, at, 0.8));
         next = at.0 + spacing;
     }
 }

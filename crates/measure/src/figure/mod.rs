@@ -11,10 +11,9 @@
 //! | [`Distribution`] | distributions, and their tails on logarithmic axes |
 //! | [`RuleMap`] | a rule table by two of its signals |
 //!
-//! Each has a title and a description, which is what readers that cannot see are told, and an
-//! `svg` method. The same numbers give the same bytes. What colour tells, shapes, dashes, hatching
-//! and labels tell as well, so a figure may be printed in black; text stays text; a pointer that
-//! rests on a point is told its values.
+//! Each has a title, a description for screen readers, and an `svg` method. The same numbers give the
+//! same bytes. Whatever colour distinguishes, shapes, dashes, hatching and labels distinguish as well,
+//! so a figure may be printed in black; text stays text; a point shows its values as a tooltip.
 
 mod axis;
 mod bars;

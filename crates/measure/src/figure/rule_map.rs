@@ -24,7 +24,7 @@ pub struct RuleMap {
     pub title: String,
     /// Of what; may be empty.
     pub subtitle: String,
-    /// What readers that cannot see are told.
+    /// The description for screen readers.
     pub description: String,
     /// The signal to the right, with its unit, and its least and greatest value shown.
     pub x: (String, f64, f64),
@@ -64,7 +64,7 @@ pub struct RuleBox {
     pub value: f64,
     /// What stands in it, where there is room.
     pub label: String,
-    /// What is told where a pointer rests on it.
+    /// Its tooltip.
     pub tooltip: String,
 }
 
@@ -137,7 +137,7 @@ impl RuleMap {
         let Some(frame) = self.visible(panel, rule) else { return };
         let fill = self.colours.of(rule.value);
         let style = format!("fill=\"{fill}\" stroke=\"#777\" stroke-width=\"0.7\"");
-        drawing.told(&rule.tooltip, |drawing| drawing.shape(&frame.corners(), &style));
+        drawing.with_tooltip(&rule.tooltip, |drawing| drawing.shape(&frame.corners(), &style));
     }
 
     /// The label of a box where it has room, above the trajectory.

@@ -15,7 +15,7 @@ pub struct Sequence {
     pub title: String,
     /// On which network; may be empty.
     pub subtitle: String,
-    /// What readers that cannot see are told.
+    /// The description for screen readers.
     pub description: String,
     /// What is counted: "delivered, MB".
     pub y_axis: String,

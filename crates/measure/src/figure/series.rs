@@ -16,7 +16,7 @@ pub struct Series {
     pub title: String,
     /// On which network; may be empty.
     pub subtitle: String,
-    /// What readers that cannot see are told.
+    /// The description for screen readers.
     pub description: String,
     /// The panels from above.
     pub panels: Vec<SeriesPanel>,

@@ -17,13 +17,13 @@ pub struct Sweep {
     pub title: String,
     /// On which networks; may be empty.
     pub subtitle: String,
-    /// What readers that cannot see are told.
+    /// The description for screen readers.
     pub description: String,
     /// What is swept, with its unit: "link rate, Mbps".
     pub x_axis: String,
     /// How it is divided: logarithmic for rates.
     pub x_scale: Scale,
-    /// What is told of each scheme.
+    /// A line and its band for each scheme.
     pub y_axis: String,
     /// The schemes.
     pub lines: Vec<Band>,

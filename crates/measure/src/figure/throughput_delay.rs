@@ -29,7 +29,7 @@ pub struct ThroughputDelay {
     pub title: String,
     /// On which network; may be empty.
     pub subtitle: String,
-    /// What readers that cannot see are told, before the medians, which are told them in any case.
+    /// The description for screen readers, to which the medians are added.
     pub description: String,
     /// What throughput is in: "throughput, Mbps".
     pub y_axis: String,
@@ -184,7 +184,7 @@ impl ThroughputDelay {
         if below > 0.0 {
             self.draw_legend(&mut drawing, panel.frame.bottom + 66.0, &frontiers);
         }
-        drawing.finish(&self.title, &self.told(&marks))
+        drawing.finish(&self.title, &self.described(&marks))
     }
 
     fn panel(&self, marks: &[Mark<'_>], top: f64) -> Panel {
@@ -222,7 +222,7 @@ impl ThroughputDelay {
     }
 
     /// The description, and the medians in words.
-    fn told(&self, marks: &[Mark<'_>]) -> String {
+    fn described(&self, marks: &[Mark<'_>]) -> String {
         let mut text = self.description.clone();
         for mark in marks {
             let (delay, throughput) = mark.medians();
@@ -301,7 +301,7 @@ fn frontiers(marks: &[Mark<'_>]) -> Vec<Frontier> {
 fn draw_frontiers(drawing: &mut Drawing, panel: &Panel, frontiers: &[Frontier]) {
     for Frontier { name, line, medians } in frontiers {
         let points: Vec<(f64, f64)> = medians.iter().map(|&medians| panel.at(medians)).collect();
-        drawing.told(name, |drawing| drawing.line(&points, line));
+        drawing.with_tooltip(name, |drawing| drawing.line(&points, line));
     }
 }
 
@@ -309,7 +309,7 @@ fn draw_frontiers(drawing: &mut Drawing, panel: &Panel, frontiers: &[Frontier]) 
 fn draw_original(drawing: &mut Drawing, panel: &Panel, [delays, throughputs]: &[[f64; 2]; 2]) {
     let corners = [(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)];
     let frame = corners.map(|(x, y)| panel.at((delays[x], throughputs[y])));
-    drawing.told("axes of the paper's figure", |drawing| drawing.line(&frame, ORIGINAL));
+    drawing.with_tooltip("axes of the paper's figure", |drawing| drawing.line(&frame, ORIGINAL));
 }
 
 /// The marks of each curve of more than one.
@@ -333,7 +333,7 @@ fn course(panel: &Panel, curve: &[&Mark<'_>]) -> Vec<(f64, f64)> {
 fn draw_curve(drawing: &mut Drawing, panel: &Panel, curve: &[&Mark<'_>]) {
     let name = curve[0].scheme.curve.as_deref().unwrap_or_default();
     let stroke = curve[0].scheme.style.stroke(2.0);
-    drawing.told(name, |drawing| drawing.line(&course(panel, curve), &stroke));
+    drawing.with_tooltip(name, |drawing| drawing.line(&course(panel, curve), &stroke));
 }
 
 fn draw_point(drawing: &mut Drawing, panel: &Panel, mark: &Mark<'_>, which: &str) {
@@ -348,7 +348,7 @@ fn draw_point(drawing: &mut Drawing, panel: &Panel, mark: &Mark<'_>, which: &str
         between(delay),
         scheme.runs.len()
     );
-    drawing.told(&tooltip, |drawing| {
+    drawing.with_tooltip(&tooltip, |drawing| {
         scheme.style.marker(drawing, panel.at(mark.medians()), 1.3);
     });
 }

@@ -8,12 +8,12 @@ use crate::threads::Threads;
 use exm_design::SearchKind;
 use std::path::PathBuf;
 
-/// The seed unless told.
+/// The default seed.
 pub(super) const DEFAULT_SEED: u64 = 1;
 
 /// What to design, how, and into which files.
 #[derive(Clone, Debug, clap::Args)]
-// They are given where a model is: clap cannot tell by itself, as they have groups among them.
+// They are given where a model is: clap cannot infer it, as they have groups among them.
 #[group(arg = "model")]
 pub(super) struct DesignArgs {
     /// The model: what is assumed of networks and asked of their senders; a file, or the name of a

@@ -18,7 +18,7 @@ pub(super) struct Member {
 }
 
 /// Takes all designs to the end of their budgets. With --resume, those that have a checkpoint go on from it,
-/// and the others begin. `check` is told one of those resumed, if any, and what it refuses is refused before
+/// and the others begin. `check` gets one of those resumed, if any, and what it refuses is refused before
 /// any file is touched.
 pub(super) fn run(
     args: &DesignArgs,
@@ -30,7 +30,7 @@ pub(super) fn run(
         return Err(Failure::usage(problem).with_tip("leave --specimens out for 256 networks"));
     }
     let has_checkpoint = |member: &Member| member.args.files().checkpoint.is_file();
-    // Where nothing is to be resumed, the first says so.
+    // Where nothing is to be resumed, the first reports it.
     if members.iter().any(has_checkpoint) {
         for member in &mut members {
             member.args.resume = args.resume && has_checkpoint(member);
@@ -53,7 +53,7 @@ pub(super) fn clean(finished: &[Finished]) -> Result<(), Failure> {
     finished.iter().try_for_each(|one| files::remove(&one.files.checkpoint))
 }
 
-/// One of several finished designs, as its command tells it.
+/// One of several finished designs, as the summary shows it.
 #[derive(Serialize)]
 pub(super) struct Row {
     pub(super) steps: u64,

@@ -6,7 +6,7 @@ use exm_design::{Designer, SearchKind};
 use exm_units::Span;
 use std::fmt;
 
-/// What a design may spend unless told.
+/// The default budget.
 const DEFAULT_CPU: Span = Span::from_secs(600);
 
 /// What ends a design; the first that is reached does.
@@ -96,7 +96,7 @@ impl Budget {
         }
     }
 
-    /// The part of the budget that is spent, from 0 to 1; nothing where that cannot be told.
+    /// The part of the budget that is spent, from 0 to 1; none where that is unknown.
     pub(crate) fn part_spent(&self, cpu_seconds: f64, steps: u64) -> Option<f64> {
         let cpu = self.cpu.map(|cpu| cpu_seconds / cpu.as_secs_f64());
         let steps = self.steps.map(|all| steps as f64 / all as f64);
@@ -123,7 +123,7 @@ impl CpuClock {
     }
 }
 
-/// Seconds as people say them: "58 s", "10 min 3 s", "2 h 5 min".
+/// Seconds as people write them: "58 s", "10 min 3 s", "2 h 5 min".
 pub(crate) fn spoken(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {

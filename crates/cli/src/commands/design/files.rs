@@ -49,7 +49,7 @@ impl DesignArgs {
         DesignArgs { output, seeds: None, delta: Vec::new(), plot: None, ..self.clone() }
     }
 
-    /// Refuses a name that tells no format, and files that may not be written, before the work and
+    /// Refuses a name without a known format, and files that may not be written, before the work and
     /// before any of them is touched. What exists is overwritten by --force, and by --resume what
     /// `resumed`, the design to be gone on with, wrote itself.
     pub(super) fn check_files(
@@ -136,7 +136,7 @@ fn owned<'a>(tables: &'a [PathBuf], designer: Option<&Designer>) -> Vec<(&'a Pat
 fn is_table_of(designer: &Designer, path: &Path) -> bool {
     TableFile::load(path).is_ok_and(|file| match file.provenance.model {
         Some(model) => model == designer.model().text(),
-        // Remy's own format does not tell.
+        // Remy's own format does not record it.
         None => file.provenance.remy_file.is_some(),
     })
 }

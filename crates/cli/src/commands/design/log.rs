@@ -139,7 +139,7 @@ impl Record {
         })
     }
 
-    /// Reads a log, or says what is wrong with it.
+    /// Reads a log, or returns what is wrong with it.
     pub(super) fn parse(text: &str) -> Result<Record, String> {
         let steps: Vec<Step> = steps_of(text).map(|(_, step)| step).collect();
         let mut rest = text.lines().skip(steps.len());

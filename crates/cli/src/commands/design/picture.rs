@@ -41,14 +41,14 @@ impl Design {
         self.record.steps.last().map_or(0.0, |step| step.cpu_seconds)
     }
 
-    /// The best score so far at the CPU times at which a score was told: of those judged, or of all steps.
+    /// The best score so far at the CPU times at which a score was logged: of those judged, or of all steps.
     fn best(&self, scores: Scores) -> Vec<(f64, f64)> {
         let mut best = f64::NEG_INFINITY;
-        let told = self.record.steps.iter().filter_map(|step| {
+        let points = self.record.steps.iter().filter_map(|step| {
             best = best.max(scores.of(step.score, step.judged)?);
             Some((step.cpu_seconds, best))
         });
-        let mut points: Vec<(f64, f64)> = told.collect();
+        let mut points: Vec<(f64, f64)> = points.collect();
         if let Some(&(time, best)) = points.last()
             && time < self.end_s()
         {
@@ -58,7 +58,7 @@ impl Design {
     }
 
     /// In words.
-    fn told(&self) -> String {
+    fn described(&self) -> String {
         let (first, steps) = (&self.record.steps[0], self.record.steps.len());
         let mut text = format!(
             "{}: {}, the first with score {:.3}",
@@ -138,11 +138,11 @@ pub(super) fn svg(designs: &[Design], several: Several) -> String {
     for point in lines.iter_mut().flat_map(|line| &mut line.points) {
         point.x /= seconds;
     }
-    let told: Vec<String> = designs.iter().map(Design::told).collect();
+    let described: Vec<String> = designs.iter().map(Design::described).collect();
     let figure = Sweep {
         title: "Score against CPU time".to_owned(),
         subtitle,
-        description: told.join(" "),
+        description: described.join(" "),
         x_axis: format!("CPU time of all threads, {unit}"),
         x_scale: Scale::Linear,
         y_axis: "score, points".to_owned(),
@@ -162,7 +162,7 @@ fn one(design: &Design, scores: Scores) -> (Vec<Band>, String) {
     let mut subtitle = format!("{}: {}", design.name, subtitle_of(scores));
     if let Some(held_out) = &design.record.held_out {
         let (low, high) = held_out.interval;
-        let name = format!("held-out {}", told(held_out));
+        let name = format!("held-out {}", spoken(held_out));
         let ends = [design.record.steps[0].cpu_seconds, design.end_s()];
         lines.push(level(&name, Style::nth(1), ends, (held_out.held_out, low, high)));
         subtitle += "; band: 95 % interval";
@@ -174,7 +174,7 @@ fn one(design: &Design, scores: Scores) -> (Vec<Band>, String) {
 fn each(designs: &[Design], scores: Scores) -> (Vec<Band>, String) {
     let one = |(index, design): (usize, &Design)| {
         let name = match &design.record.held_out {
-            Some(held_out) => format!("{}: {}", design.name, told(held_out)),
+            Some(held_out) => format!("{}: {}", design.name, spoken(held_out)),
             None => design.name.clone(),
         };
         // The style of the omniscient bound is no design's.
@@ -227,7 +227,7 @@ fn ends_of(designs: &[Design]) -> [f64; 2] {
 }
 
 /// "-0.792 ±0.115".
-fn told(held_out: &HeldOutLine) -> String {
+fn spoken(held_out: &HeldOutLine) -> String {
     format!("{:.3} ±{:.3}", held_out.held_out, held_out.interval.1 - held_out.held_out)
 }
 
@@ -283,9 +283,9 @@ mod tests {
     #[test]
     fn a_spread_by_hand() {
         let lines = [vec![(1.0, 1.0), (3.0, 5.0)], vec![(2.0, 2.0), (4.0, 3.0)]];
-        let told = spread_over_time(&lines).into_iter().map(|p| (p.x, p.y, p.low, p.high));
+        let points = spread_over_time(&lines).into_iter().map(|p| (p.x, p.y, p.low, p.high));
         let expected = [(2.0, 1.5, 1.0, 2.0), (3.0, 3.5, 2.0, 5.0), (4.0, 4.0, 3.0, 5.0)];
-        assert_eq!(told.collect::<Vec<_>>(), expected);
+        assert_eq!(points.collect::<Vec<_>>(), expected);
         assert!(spread_over_time(&[]).is_empty());
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct Run {
     /// The steps that the checkpoint holds.
     kept_steps: u64,
     log: Log,
-    /// None where none was taken, or the log does not tell.
+    /// None where none was taken, or the log has none.
     last: Option<Step>,
     display: Display,
 }

@@ -110,7 +110,7 @@ impl DesignArgs {
             let bytes = std::fs::read(checkpoint).map_err(|error| {
                 Failure::new(format!("cannot read the checkpoint {path}: {error}"))
             })?;
-            // One that is no text is damaged, and said to be.
+            // One that is no text is reported as damaged.
             Some(String::from_utf8_lossy(&bytes).into_owned())
         } else {
             None

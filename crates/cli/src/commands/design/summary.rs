@@ -1,4 +1,4 @@
-//! What a finished design is told with.
+//! The summary of a finished design.
 
 use super::args::DesignArgs;
 use super::finished::Finished;

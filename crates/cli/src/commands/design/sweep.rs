@@ -70,7 +70,7 @@ fn frontier(model: &Model, deltas: &[f64], scores: &[Scores]) -> String {
             .to_owned(),
         y_axis: "throughput / equal share of the link".to_owned(),
         delay: "queueing delay".to_owned(),
-        // The networks differ, so the ellipse of a Gaussian would say little.
+        // The networks differ, so the ellipse of a Gaussian would mean little.
         spread: Spread::Quartiles,
         original: None,
         schemes: deltas.iter().zip(scores).enumerate().map(scheme).collect(),

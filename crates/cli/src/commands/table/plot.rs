@@ -186,7 +186,7 @@ impl Args {
             y: side(&rule.domain, self.y),
             value: self.value(&rule.action, window),
             label: percent(seen.share(index)),
-            tooltip: told(index, &rule.action, seen.share(index)),
+            tooltip: tooltip(index, &rule.action, seen.share(index)),
         });
         let boxes: Vec<RuleBox> = boxes.collect();
         let shown: f64 = slice.iter().map(|&(index, _)| seen.share(index)).sum();
@@ -296,7 +296,7 @@ fn percent(part: f64) -> String {
 }
 
 /// A rule in words.
-fn told(index: usize, action: &Action, share: f64) -> String {
+fn tooltip(index: usize, action: &Action, share: f64) -> String {
     let Action { multiple, increment, intersend_ms } = action;
     format!(
         "rule {index}: window x {multiple:.3} + {increment}, {intersend_ms:.3} ms between packets, {} of ACKs",

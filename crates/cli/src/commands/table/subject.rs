@@ -20,7 +20,8 @@ impl Subject {
         let model = match model {
             Some(model) => shipped::model(model)?,
             None => model_of(&file).ok_or_else(|| {
-                let problem = format!("{} does not say what it was designed for", table.display());
+                let problem =
+                    format!("{} does not record what it was designed for", table.display());
                 Failure::usage(problem).with_tip("name its model: --model")
             })?,
         };
