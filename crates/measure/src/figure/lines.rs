@@ -102,7 +102,7 @@ fn draw_line(drawing: &mut Drawing, panel: &Panel, line: &Drawn<'_>) {
     for part in points.split(|point| !(point.0.is_finite() && point.1.is_finite())) {
         if part.len() > 1 {
             drawing.with_tooltip(line.name, |drawing| {
-                drawing.line(&thinned(part), &line.style.stroke(2.0))
+                drawing.line(&thinned(part), &line.style.stroke(2.0));
             });
         }
     }
