@@ -133,6 +133,26 @@ impl Path {
             duration: network.duration,
         }
     }
+
+    /// Throughput over the equal share of the slowest link.
+    pub(crate) fn share(&self, got: &Outcome) -> f64 {
+        got.delivered as f64 / (got.share_time * 1e3 * self.packets_per_ms)
+    }
+
+    /// The mean round-trip time over the propagation delay; none where nothing was delivered.
+    pub(crate) fn rtt_ratio(&self, got: &Outcome) -> Option<f64> {
+        rtt_ms(got).map(|rtt_ms| rtt_ms / self.delay_ms)
+    }
+
+    /// The mean queueing delay, ms; none where nothing was delivered.
+    pub(crate) fn queueing_ms(&self, got: &Outcome) -> Option<f64> {
+        rtt_ms(got).map(|rtt_ms| (rtt_ms - self.delay_ms - self.service_ms).max(0.0))
+    }
+}
+
+/// The mean round-trip time; none where nothing was delivered.
+fn rtt_ms(got: &Outcome) -> Option<f64> {
+    (got.delivered > 0).then(|| got.rtt_sum.as_millis_f64() / got.delivered as f64)
 }
 
 impl Objective {

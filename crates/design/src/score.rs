@@ -6,7 +6,6 @@
 
 use crate::evaluate::{Prepared, simulate, simulate_events};
 use crate::model::Model;
-use crate::objective::Path;
 use crate::search::JUDGING_BLOCK;
 use crate::specimen::{Layout, Specimen};
 use exm_measure::{Estimate, mean};
@@ -257,23 +256,15 @@ fn measured(model: &Model, network: &Layout, outcomes: &[Outcome], omniscient: f
         let of_designed = all.filter(move |((class, _), _)| designed(*class));
         of_designed.filter(|(_, got)| !got.on_time.is_zero()).map(|((_, path), got)| (path, got))
     };
-    let delivering = || senders().filter(|(_, got)| got.delivered > 0);
-    let rtt_ms = |got: &Outcome| got.rtt_sum.as_millis_f64() / got.delivered as f64;
-    let share = |(path, got): (Path, &Outcome)| {
-        got.delivered as f64 / (got.share_time * 1e3 * path.packets_per_ms)
-    };
     let classes = 0..model.classes().len();
     Trial {
         score: model.score(network, outcomes),
         normalised: model.normalised(network, outcomes),
         omniscient,
         classes: classes.map(|class| model.class_score(class, network, outcomes)).collect(),
-        share: mean(senders().map(share)).unwrap_or(0.0),
-        rtt_ratio: mean(delivering().map(|(path, got)| rtt_ms(got) / path.delay_ms)),
-        queueing_ms: mean(
-            delivering()
-                .map(|(path, got)| (rtt_ms(got) - path.delay_ms - path.service_ms).max(0.0)),
-        ),
+        share: mean(senders().map(|(path, got)| path.share(got))).unwrap_or(0.0),
+        rtt_ratio: mean(senders().filter_map(|(path, got)| path.rtt_ratio(got))),
+        queueing_ms: mean(senders().filter_map(|(path, got)| path.queueing_ms(got))),
     }
 }
 

@@ -290,20 +290,20 @@ impl Model {
     }
 
     fn hypercube(&self, count: usize, stream: impl Fn(Axis) -> Stream) -> Vec<Layout> {
-        let quantiles = Axis::PLAIN.map(|axis| strata(count, stream(axis)));
+        let quantiles = Axis::PLAIN.map(|axis| strata(count, &mut stream(axis)));
         let plain = |i: usize| quantiles.each_ref().map(|axis| axis[i]);
         if self.is_dumbbell() {
             return (0..count).map(|i| Layout::Dumbbell(self.dumbbell(plain(i)))).collect();
         }
         let links = self.networks.links.len();
         let further: Vec<[Vec<f64>; 4]> = (1..links)
-            .map(|link| [0, 1, 2, 3].map(|axis| strata(count, stream(Axis::Link(link, axis)))))
+            .map(|link| [0, 1, 2, 3].map(|axis| strata(count, &mut stream(Axis::Link(link, axis)))))
             .collect();
         let classes: Vec<[Vec<f64>; 2]> = (0..self.classes().len())
-            .map(|class| [0, 1].map(|axis| strata(count, stream(Axis::Class(class, axis)))))
+            .map(|class| [0, 1].map(|axis| strata(count, &mut stream(Axis::Class(class, axis)))))
             .collect();
         let presence: Vec<Vec<f64>> = (0..self.classes().len())
-            .map(|class| strata(count, stream(Axis::Presence(self.group_of(class)))))
+            .map(|class| strata(count, &mut stream(Axis::Presence(self.group_of(class)))))
             .collect();
         let one = |i: usize| {
             let [rate, rtt, senders, buffer, loss] = plain(i);
@@ -469,7 +469,7 @@ impl Networks {
 }
 
 /// One quantile from each of `count` equal parts of [0, 1), in random order.
-fn strata(count: usize, mut stream: Stream) -> Vec<f64> {
+pub(crate) fn strata(count: usize, stream: &mut Stream) -> Vec<f64> {
     let mut parts: Vec<usize> = (0..count).collect();
     for last in (1..count).rev() {
         parts.swap(last, stream.below(last + 1));

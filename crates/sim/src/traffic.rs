@@ -1,5 +1,6 @@
 //! When senders have something to send, and how much.
 
+use exm_grammar::{Amounts, Unit};
 use exm_random::{Distribution, Stream};
 use exm_units::{Bytes, Instant, Packets, Span};
 
@@ -24,6 +25,19 @@ pub struct OnOff {
     pub on: OnFor,
     /// The time between flows, in seconds, and before the first.
     pub off: Distribution,
+}
+
+impl OnFor {
+    /// What the lengths of flows are drawn from, and their unit; none for flows that do not end.
+    pub fn amounts(&self) -> Option<Amounts> {
+        let (distribution, unit) = match self {
+            OnFor::Always => return None,
+            OnFor::Time(distribution) => (distribution, Unit::Seconds),
+            OnFor::Packets(distribution) => (distribution, Unit::Packets),
+            OnFor::Bytes(distribution) => (distribution, Unit::Bytes),
+        };
+        Some(Amounts { distribution: distribution.clone(), unit })
+    }
 }
 
 impl OnOff {

@@ -2,18 +2,20 @@
 
 use crate::complete;
 use crate::options::{self, DEFAULT_SEED, short_name};
-use crate::outputs::{check_only_output, write_output};
+use crate::outputs::{check_output, write_file};
 use crate::progress::Progress;
 use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing, quoted};
 use crate::shipped;
 use crate::threads::Threads;
-use exm_design::falsify::{self, COMPETITOR, Falsify, Found, Space, TESTED};
+use exm_design::falsify::{self, COMPETITOR, Falsify, Found, Got, Space, TESTED};
 use exm_design::{Mixed, Objective};
+use exm_grammar::Unit;
 use exm_sim::controllers::AnyController;
 use exm_sim::network::{Host, Transport};
-use exm_sim::traffic::{OnFor, OnOff};
+use exm_sim::traffic::OnOff;
 use exm_store::{Columns, counted};
+use exm_units::Bytes;
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -29,8 +31,8 @@ controller, with the same traffic. What counts is by how many points the referen
 delta log2(RTT), in rates and propagation RTTs of the network, so that a point is twice the throughput.
 
 The networks found are judged by runs that did not choose them, so their figures are not flattered by luck. \
-Without --model, networks have 0.2..500 Mbps, RTTs of 2..400 ms, 1..64 senders, buffers of 0.25..16 BDP and losses \
-of 0..3 %. The same seed and number of tries find the same networks, on any number of threads.
+Without --model, networks have 0.2..500 Mbps, RTTs of 2..400 ms, 1..64 senders, buffers of 0.25..16 BDP but \
+8 packets at least, and losses of 0..3 %. The same seed and number of tries find the same networks, on any number of threads.
 
 Examples:
   exm falsify general-delta1
@@ -71,7 +73,7 @@ pub(crate) struct Args {
     /// The random seed of the search
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     seed: u64,
-    /// Where to write the worst network, as a scenario; - is the standard output
+    /// Where to write the worst network, as a scenario
     #[arg(short, long = "out", value_name = "FILE")]
     out: Option<PathBuf>,
     /// Overwrite the scenario where it exists
@@ -93,7 +95,7 @@ impl Args {
         self.threads.start()?;
         if let Some(out) = &self.out {
             let inputs: Vec<&Path> = self.model.iter().map(PathBuf::as_path).collect();
-            check_only_output(out, &inputs, self.force)?;
+            check_output(out, &inputs, self.force)?;
         }
         let mut ranges = DesignRanges::default();
         let search = self.search(&mut ranges)?;
@@ -102,7 +104,7 @@ impl Args {
         progress.finish();
         let report = self.report(&search, &found?);
         if let Some(out) = &self.out {
-            write_output(out, report.found[0].scenario.as_bytes())?;
+            write_file(out, report.found[0].scenario.as_bytes())?;
         }
         self.printing.print(&report)?;
         Ok(ExitCode::SUCCESS)
@@ -207,19 +209,6 @@ struct FoundRow {
     scenario: String,
 }
 
-#[derive(Serialize)]
-struct Got {
-    score: f64,
-    share: f64,
-    rtt_ratio: Option<f64>,
-}
-
-impl From<falsify::Got> for Got {
-    fn from(got: falsify::Got) -> Got {
-        Got { score: got.score, share: got.share, rtt_ratio: got.rtt_ratio }
-    }
-}
-
 impl FoundRow {
     fn new(found: &Found, scenario: String, competitor: &str) -> FoundRow {
         let network = &found.network;
@@ -227,8 +216,8 @@ impl FoundRow {
         FoundRow {
             deficit: found.deficit.mean,
             interval: found.deficit.interval(),
-            tested: found.tested.into(),
-            reference: found.reference.into(),
+            tested: found.tested,
+            reference: found.reference,
             rate_mbps: network.links[0].rate.as_mbps(),
             rtt_ms: network.senders[0].rtt.as_millis_f64(),
             senders: count(TESTED),
@@ -260,11 +249,10 @@ fn described(network: &Mixed, tested: usize, competitors: usize, competitor: &st
 }
 
 fn traffic(traffic: &OnOff) -> String {
-    let mean = match &traffic.on {
-        OnFor::Always => return " always on".to_owned(),
-        OnFor::Time(time) => format!("{} s", time.mean()),
-        OnFor::Packets(amount) => format!("{} packets", amount.mean()),
-        OnFor::Bytes(amount) => exm_units::Bytes::new(amount.mean() as u64).to_string(),
+    let Some(on) = traffic.on.amounts() else { return " always on".to_owned() };
+    let mean = match on.unit {
+        Unit::Bytes => Bytes::new(on.distribution.mean() as u64).to_string(),
+        unit => format!("{} {unit}", on.distribution.mean()),
     };
     format!(" with flows of {mean} on average, {} s apart", traffic.off.mean())
 }

@@ -1,33 +1,11 @@
 //! `exm design`, `exm score` and `exm demo` from outside.
 
 use crate::common::{Folder, assert_fails, error_of};
+use crate::small_model::{MODEL, folder};
 use exm_table::{ArrivalTimes, TableFile};
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
-
-const MODEL: &str = r#"
-name = "small"
-[network]
-rate = "5..20 Mbps"
-rtt = "50..150 ms"
-senders = "1..4"
-buffer = "5 BDP"
-[traffic]
-on = "exponential 1 s"
-off = "exponential 1 s"
-[objective]
-[design]
-duration = "4 s"
-specimens = 4
-"#;
-
-/// A folder for the test `name` with the model in it.
-fn folder(name: &str) -> Folder {
-    let folder = Folder::new(name);
-    folder.write("model.toml", MODEL);
-    folder
-}
 
 fn read(folder: &Folder, name: &str) -> String {
     fs::read_to_string(folder.path(name)).expect(name)

@@ -1,34 +1,12 @@
 //! `exm design` with several seeds and several deltas, and the pictures of designs.
 
 use crate::common::{Folder, assert_fails, error_of};
+use crate::small_model::{MODEL, folder};
 use exm_table::TableFile;
 use serde_json::Value;
 use std::fs;
 
-const MODEL: &str = r#"
-name = "small"
-[network]
-rate = "5..20 Mbps"
-rtt = "50..150 ms"
-senders = "1..4"
-buffer = "5 BDP"
-[traffic]
-on = "exponential 1 s"
-off = "exponential 1 s"
-[objective]
-[design]
-duration = "4 s"
-specimens = 4
-"#;
-
 const DESIGN: &str = "design model.toml --specimens 8 --quiet";
-
-/// A folder for the test `name` with the model in it.
-fn folder(name: &str) -> Folder {
-    let folder = Folder::new(name);
-    folder.write("model.toml", MODEL);
-    folder
-}
 
 fn read(folder: &Folder, name: &str) -> String {
     fs::read_to_string(folder.path(name)).expect(name)

@@ -51,6 +51,7 @@ fn what_makes_no_sense_is_refused() {
         ("falsify reno --tries 3", 2, &["16..=1000000"]),
         ("falsify reno -o worst.toml", 1, &["worst.toml exists", "--force"]),
         ("falsify reno --model m.toml -o m.toml --force", 1, &["m.toml"]),
+        ("falsify reno -o -", 2, &["standard output", "name a file"]),
     ] {
         assert_fails(&folder.run(words), code, parts);
     }

@@ -26,6 +26,7 @@ mod running;
 #[cfg(target_os = "linux")]
 mod saturate;
 mod shipped;
+mod small_model;
 mod snapshots;
 #[cfg(target_os = "linux")]
 mod sprout;

@@ -7,12 +7,14 @@ pub use scenario::scenario;
 pub use space::{COMPETITOR, Space, TESTED};
 
 use crate::evaluate::events;
-use crate::objective::Objective;
-use crate::specimen::{Layout, Mixed};
+use crate::objective::{Objective, Path};
+use crate::specimen::{Layout, Mixed, strata};
 use exm_measure::{Estimate, mean};
 use exm_random::{Purpose, Stream};
+use exm_sim::dumbbell::Outcome;
 use exm_sim::network::{NetworkError, Transport};
 use rayon::prelude::*;
+use serde::Serialize;
 use space::{AXES, Point};
 
 /// What share of the tries explores the space evenly, before the worst networks are looked at more closely.
@@ -64,7 +66,7 @@ pub struct Found {
 }
 
 /// What senders got on average over runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Got {
     /// The objective in relative units: 0 is the whole share at no queueing delay.
     pub score: f64,
@@ -205,28 +207,17 @@ impl Falsify {
         let layout = Layout::Mixed(network.clone());
         let of_class = |class| if class == TESTED { transport } else { &self.competitor }.clone();
         let outcomes = events(&layout.network(of_class)?, seed, &mut ());
-        let tested = network.senders.iter().zip(&outcomes);
-        let tested = || {
-            let on = tested.clone().filter(|(_, outcome)| !outcome.on_time.is_zero());
-            on.filter(|(sender, _)| sender.class == TESTED)
-        };
+        let senders = network.senders.iter().zip(&outcomes);
+        let tested: Vec<(Path, &Outcome)> = senders
+            .filter(|(sender, outcome)| sender.class == TESTED && !outcome.on_time.is_zero())
+            .map(|(sender, outcome)| (network.path(sender), outcome))
+            .collect();
         let relative = self.objective.relative();
-        let value = tested().map(|(sender, outcome)| {
-            let path = network.path(sender);
-            relative.value(path, relative.got(path, outcome))
-        });
-        let share = tested().map(|(sender, outcome)| {
-            let capacity = outcome.share_time * 1e3 * network.path(sender).packets_per_ms;
-            outcome.delivered as f64 / capacity
-        });
-        let delivering = tested().filter(|(_, outcome)| outcome.delivered > 0);
-        let rtt_ratio = delivering.map(|(sender, outcome)| {
-            outcome.rtt_sum.as_millis_f64() / outcome.delivered as f64 / sender.rtt.as_millis_f64()
-        });
+        let value = |&(path, got): &(Path, &Outcome)| relative.value(path, relative.got(path, got));
         Ok(Got {
-            score: mean(value).unwrap_or(0.0),
-            share: mean(share).unwrap_or(0.0),
-            rtt_ratio: mean(rtt_ratio),
+            score: mean(tested.iter().map(value)).unwrap_or(0.0),
+            share: mean(tested.iter().map(|(path, got)| path.share(got))).unwrap_or(0.0),
+            rtt_ratio: mean(tested.iter().filter_map(|(path, got)| path.rtt_ratio(got))),
         })
     }
 }
@@ -245,17 +236,8 @@ impl Got {
 
 /// `count` points that cover each axis evenly (a Latin hypercube).
 fn latin(count: usize, mut random: Stream) -> Vec<Point> {
-    let mut points = vec![[0.0; AXES]; count];
-    for axis in 0..AXES {
-        let mut parts: Vec<usize> = (0..count).collect();
-        for last in (1..count).rev() {
-            parts.swap(last, random.below(last + 1));
-        }
-        for (point, part) in points.iter_mut().zip(parts) {
-            point[axis] = (part as f64 + random.uniform()) / count as f64;
-        }
-    }
-    points
+    let axes: [Vec<f64>; AXES] = std::array::from_fn(|_| strata(count, &mut random));
+    (0..count).map(|point| axes.each_ref().map(|axis| axis[point])).collect()
 }
 
 /// Leaves the `count` worst points that are unlike each other, or fewer where there are not as many.

@@ -4,7 +4,7 @@ use super::TESTED;
 use crate::specimen::{DrawnSender, Mixed};
 use exm_grammar::{Amounts, Unit};
 use exm_sim::network::Host;
-use exm_sim::traffic::{OnFor, OnOff};
+use exm_sim::traffic::OnOff;
 use std::fmt::Write;
 
 /// The scenario that simulates `network` with `seed`: its tested senders are run by `tested` on `host`, the
@@ -64,13 +64,7 @@ fn flow(text: &mut String, sender: &DrawnSender, count: usize, controller: &str,
 }
 
 fn traffic(OnOff { on, off }: &OnOff) -> String {
-    let (distribution, unit) = match on {
-        OnFor::Always => return "{ on = \"always\" }".to_owned(),
-        OnFor::Time(distribution) => (distribution, Unit::Seconds),
-        OnFor::Packets(distribution) => (distribution, Unit::Packets),
-        OnFor::Bytes(distribution) => (distribution, Unit::Bytes),
-    };
-    let [on, off] = [(distribution, unit), (off, Unit::Seconds)]
-        .map(|(distribution, unit)| Amounts { distribution: distribution.clone(), unit });
+    let Some(on) = on.amounts() else { return "{ on = \"always\" }".to_owned() };
+    let off = Amounts { distribution: off.clone(), unit: Unit::Seconds };
     format!("{{ on = \"{on}\", off = \"{off}\" }}")
 }

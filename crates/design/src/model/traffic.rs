@@ -98,27 +98,22 @@ fn list(value: &Value<'_>, values: &[&Value<'_>], packet: Bytes) -> Result<Amoun
 
 /// Writes the section as it is read.
 pub(super) fn write(f: &mut fmt::Formatter<'_>, traffic: &OnOff) -> fmt::Result {
-    let (distribution, unit) = match &traffic.on {
-        OnFor::Always => return writeln!(f, "on = \"always\""),
-        OnFor::Time(distribution) => (distribution, Unit::Seconds),
-        OnFor::Packets(distribution) => (distribution, Unit::Packets),
-        OnFor::Bytes(distribution) => (distribution, Unit::Bytes),
-    };
-    writeln!(f, "on = {}", Written(distribution, unit))?;
-    writeln!(f, "off = {}", Written(&traffic.off, Unit::Seconds))
+    let Some(on) = traffic.on.amounts() else { return writeln!(f, "on = \"always\"") };
+    let off = Amounts { distribution: traffic.off.clone(), unit: Unit::Seconds };
+    writeln!(f, "on = {}\noff = {}", Written(on), Written(off))
 }
 
 /// A distribution as a file has it: text, or a list of texts.
-struct Written<'a>(&'a Distribution, Unit);
+struct Written(Amounts);
 
-impl fmt::Display for Written<'_> {
+impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Written(distribution, unit) = self;
-        if let Distribution::Empirical(values) = distribution {
-            let values: Vec<_> = values.iter().map(|value| format!("\"{value} {unit}\"")).collect();
-            return write!(f, "[{}]", values.join(", "));
-        }
-        let amounts = Amounts { distribution: (*distribution).clone(), unit: *unit };
-        write!(f, "\"{amounts}\"")
+        let Written(amounts) = self;
+        let Distribution::Empirical(values) = &amounts.distribution else {
+            return write!(f, "\"{amounts}\"");
+        };
+        let unit = amounts.unit;
+        let values: Vec<_> = values.iter().map(|value| format!("\"{value} {unit}\"")).collect();
+        write!(f, "[{}]", values.join(", "))
     }
 }
