@@ -459,11 +459,11 @@ impl Networks {
         }
         let link = self.links.first()?;
         Some([
-            link.rate.values()?.len(),
-            link.rtt.values()?.len(),
-            self.senders.as_ref()?.values()?.len(),
-            link.buffer.values()?.len(),
-            link.loss.values()?.len(),
+            link.rate.count()?,
+            link.rtt.count()?,
+            self.senders.as_ref()?.count()?,
+            link.buffer.count()?,
+            link.loss.count()?,
         ])
     }
 }

@@ -5,6 +5,8 @@
 //! ["10 Mbps", "20 Mbps"]     one of these, each as likely
 //! 10..20 Mbps                anything between, uniform
 //! log 4.7..47 Mbps           anything between, uniform in its logarithm
+//! 10..20 Mbps, 11 steps      one of 11 evenly spaced values, both ends included
+//! log 1..100 Mbps, 3 steps   the same, evenly spaced in the logarithm: 1, 10 and 100 Mbps
 //! ```
 
 use super::error::Problem;
@@ -12,6 +14,9 @@ use super::section::{Value, elements, parsed};
 use exm_grammar::suggest;
 use exm_units::{Rate, Span};
 use std::fmt;
+
+/// The most steps of a range.
+const MAX_STEPS: usize = 1_000_000;
 
 /// What a quantity may be.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +27,28 @@ pub(crate) enum Choice<T> {
     Uniform(T, T),
     /// Anything between the two, uniform in its logarithm.
     LogUniform(T, T),
+    /// One of so many evenly spaced values, each as likely.
+    Steps(Steps<T>),
+}
+
+/// Evenly spaced values from one end to the other, both included; at least two.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Steps<T> {
+    pub(super) low: T,
+    pub(super) high: T,
+    /// Whether their logarithms are evenly spaced.
+    pub(super) is_log: bool,
+    pub(super) count: usize,
+}
+
+impl<T: Quantity> Steps<T> {
+    fn value(&self, index: usize) -> T {
+        let (a, b) = (self.low.number(), self.high.number());
+        let part = index as f64 / (self.count - 1) as f64;
+        let number = if self.is_log { a * libm::pow(b / a, part) } else { a + part * (b - a) };
+        let number = if self.low.is_whole() { number.round() } else { number };
+        self.low.with(number.clamp(a, b))
+    }
 }
 
 /// A quantity that a range can be made of.
@@ -70,6 +97,10 @@ impl<T: Quantity> Choice<T> {
                 let index = (quantile * values.len() as f64) as usize;
                 values[index.min(values.len() - 1)]
             }
+            Choice::Steps(steps) => {
+                let index = (quantile * steps.count as f64) as usize;
+                steps.value(index.min(steps.count - 1))
+            }
             Choice::Uniform(low, high) => between(*low, *high, |a, b| a + quantile * (b - a)),
             Choice::LogUniform(low, high) => between(*low, *high, |a, b| {
                 let (a, b) = (libm::log(a), libm::log(b));
@@ -78,10 +109,11 @@ impl<T: Quantity> Choice<T> {
         }
     }
 
-    /// All it may be, or nothing where that is a range.
-    pub(crate) fn values(&self) -> Option<&[T]> {
+    /// How many values it may have, or none where that is a range without steps.
+    pub(crate) fn count(&self) -> Option<usize> {
         match self {
-            Choice::List(values) => Some(values),
+            Choice::List(values) => Some(values.len()),
+            Choice::Steps(steps) => Some(steps.count),
             Choice::Uniform(..) | Choice::LogUniform(..) => None,
         }
     }
@@ -98,6 +130,7 @@ impl<T: Quantity> Choice<T> {
         match self {
             Choice::List(values) => values.clone(),
             Choice::Uniform(low, high) | Choice::LogUniform(low, high) => vec![*low, *high],
+            Choice::Steps(Steps { low, high, .. }) => vec![*low, *high],
         }
     }
 }
@@ -167,7 +200,34 @@ impl<T: Quantity> Grammar<'_, T> {
         (self.check)(value).map(|()| value)
     }
 
+    /// A single value or a range, with steps or without.
     fn text(&self, text: &str) -> Result<Choice<T>, String> {
+        let Some((range, steps)) = text.split_once(',') else { return self.unstepped(text) };
+        let (low, high, is_log) = match self.unstepped(range)? {
+            Choice::Uniform(low, high) => (low, high, false),
+            Choice::LogUniform(low, high) => (low, high, true),
+            _ => {
+                let example = self.range;
+                return Err(format!(
+                    "\"{range}\" has no steps: give both ends, such as \"{example}, 100 steps\""
+                ));
+            }
+        };
+        let count = steps.trim().strip_suffix("steps").and_then(|n| n.trim_end().parse().ok());
+        let Some(count @ 2..=MAX_STEPS) = count else {
+            return Err(format!(
+                "\"{}\" is no number of steps: give 2 to {MAX_STEPS}, such as \"100 steps\"",
+                steps.trim()
+            ));
+        };
+        let room = high.number() - low.number();
+        if low.is_whole() && room < (count - 1) as f64 {
+            return Err(format!("\"{range}\" has fewer than {count} values: give fewer steps"));
+        }
+        Ok(Choice::Steps(Steps { low, high, is_log, count }))
+    }
+
+    fn unstepped(&self, text: &str) -> Result<Choice<T>, String> {
         let (word, ends) = match text.trim().split_once(char::is_whitespace) {
             Some((word, ends)) if word.starts_with(char::is_alphabetic) => (word, ends.trim()),
             _ => ("", text.trim()),

@@ -119,7 +119,8 @@ const MAX_SPECIMENS: usize = 1_000_000;
 ///
 /// The first five of `[network]`, and `count` are exact (`"15 Mbps"`), a list (`["10 Mbps", "20 Mbps"]`, each as
 /// likely), a range (`"10..20 Mbps"`, uniform, both ends included) or a range drawn uniformly in
-/// its logarithm (`"log 4.7..47 Mbps"`). Rates are bits per second or `"1.25 packets/ms"`.
+/// its logarithm (`"log 4.7..47 Mbps"`); a range in steps (`"log 1..100 Mbps, 100 steps"`) is as many evenly
+/// spaced values, both ends included, each as likely. Rates are bits per second or `"1.25 packets/ms"`.
 ///
 /// `on` and `off` are `"5 s"`, `"fixed 20 packets"`, `"exponential 100 kB"` (or `"exp"`),
 /// `"uniform 1..2 s"`, `"pareto xm=147 alpha=0.5 shift=-40 cap=3.3e9 B"` or a list of amounts.

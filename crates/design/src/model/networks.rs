@@ -103,11 +103,11 @@ impl Networks {
             return Err(section.problem("draw", what));
         };
         let is_list = [
-            ("rate", link.rate.values().is_some()),
-            ("rtt", link.rtt.values().is_some()),
-            ("senders", senders.values().is_some()),
-            ("buffer", link.buffer.values().is_some()),
-            ("loss", link.loss.values().is_some()),
+            ("rate", link.rate.count().is_some()),
+            ("rtt", link.rtt.count().is_some()),
+            ("senders", senders.count().is_some()),
+            ("buffer", link.buffer.count().is_some()),
+            ("loss", link.loss.count().is_some()),
         ];
         let Some((key, _)) = is_list.into_iter().find(|&(_, is_list)| !is_list) else {
             return Ok(());

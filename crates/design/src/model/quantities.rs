@@ -1,6 +1,6 @@
 //! The quantities of networks that only models have, and how all of them are written.
 
-use super::choice::{Choice, Quantity};
+use super::choice::{Choice, Quantity, Steps};
 use exm_link::Limit;
 use exm_units::{Bytes, Packets, Probability, Rate, Span};
 use std::fmt;
@@ -116,6 +116,10 @@ impl<T: Quantity> fmt::Display for Choice<T> {
             }
             Choice::Uniform(low, high) => write!(f, "\"{low}..{high}\""),
             Choice::LogUniform(low, high) => write!(f, "\"log {low}..{high}\""),
+            Choice::Steps(Steps { low, high, is_log, count }) => {
+                let word = if *is_log { "log " } else { "" };
+                write!(f, "\"{word}{low}..{high}, {count} steps\"")
+            }
         }
     }
 }

@@ -93,6 +93,8 @@ fn quantities_are_read_in_every_form() {
         ("rate = [\"10 Mbps\", \"1.25 packets/ms\"]", "rate = [\"10 Mbps\", \"15 Mbps\"]"),
         ("rate = \"0.833..1.667 packets/ms\"", "rate = \"9.996 Mbps..20.004 Mbps\""),
         ("rate = \"log 4.7..47 Mbps\"", "rate = \"log 4.7 Mbps..47 Mbps\""),
+        ("rate = \"log 1..1000 Mbps, 100 steps\"", "rate = \"log 1 Mbps..1 Gbps, 100 steps\""),
+        ("rtt = \"50..60 ms,3 steps\"", "rtt = \"50 ms..60 ms, 3 steps\""),
         ("rate = \"uniform 900 kbps..1 Gbps\"", "rate = \"900 kbps..1 Gbps\""),
         ("rate = \"1e1..2e1 Mbps\"", "rate = \"10 Mbps..20 Mbps\""),
         ("rtt = \"150 ms..150 ms\"", "rtt = \"150 ms..150 ms\""),
@@ -114,6 +116,21 @@ fn quantities_are_read_in_every_form() {
         let text = parse(&but(line)).to_string();
         assert!(text.lines().any(|other| other == printed), "{line}: {text}");
     }
+}
+
+#[test]
+fn steps_are_evenly_spaced_and_equally_likely() {
+    let rates = |text: &str| -> Vec<f64> {
+        let model = parse(&but(&format!("rate = \"{text}\"")));
+        let choice = &model.networks.links[0].rate;
+        let count = choice.count().unwrap();
+        (0..count).map(|i| choice.at((i as f64 + 0.5) / count as f64).as_mbps()).collect()
+    };
+    assert_eq!(rates("10..20 Mbps, 5 steps"), [10.0, 12.5, 15.0, 17.5, 20.0]);
+    assert_eq!(rates("log 1..1000 Mbps, 4 steps"), [1.0, 10.0, 100.0, 1000.0]);
+    // A grid takes them as it takes a list.
+    let network = "rate = \"1..2 Mbps, 3 steps\"\nrtt = \"10 ms\"\nsenders = 1\ndraw = \"grid\"";
+    assert_eq!(parse(&model(network, TRAFFIC, "", "")).grid_size(), Some(3));
 }
 
 #[test]
@@ -219,6 +236,15 @@ fn what_is_no_other_quantity_is_refused_with_a_remedy() {
             "loss = \"log 0..1 %\"",
             "\"log 0..1 %\" starts at zero, which has no logarithm: start above it",
         ),
+        (
+            "rate = \"5 Mbps, 3 steps\"",
+            "\"5 Mbps\" has no steps: give both ends, such as \"10..20 Mbps, 100 steps\"",
+        ),
+        (
+            "rtt = \"5..9 ms, 1 steps\"",
+            "\"1 steps\" is no number of steps: give 2 to 1000000, such as \"100 steps\"",
+        ),
+        ("senders = \"1..3, 4 steps\"", "\"1..3\" has fewer than 4 values: give fewer steps"),
         ("packet_size = \"0 B\"", "packets of 0 B do not exist: give 1 B to 65.535 kB"),
         ("draw = \"gird\"", "\"gird\" is not a way to draw networks: did you mean \"grid\"?"),
         (
@@ -439,6 +465,9 @@ fn quantity(unit: &'static str) -> impl Strategy<Value = String> {
             format!("\"{word}{low}..{} {unit}\"", low + more)
         }),
         1 => (number(), number()).prop_map(move |(low, high)| format!("\"{low}..{high} {unit}\"")),
+        1 => (number(), number(), 0usize..9).prop_map(move |(low, high, steps)| {
+            format!("\"log {low}..{high} {unit}, {steps} steps\"")
+        }),
         1 => prop::collection::vec(single, 0..2).prop_map(list),
     ]
 }
@@ -483,6 +512,9 @@ fn admits<T: choice::Quantity>(choice: &choice::Choice<T>, value: T) -> bool {
         choice::Choice::List(values) => values.contains(&value),
         choice::Choice::Uniform(low, high) | choice::Choice::LogUniform(low, high) => {
             (low.number()..=high.number()).contains(&value.number())
+        }
+        choice::Choice::Steps(steps) => {
+            (steps.low.number()..=steps.high.number()).contains(&value.number())
         }
     }
 }
