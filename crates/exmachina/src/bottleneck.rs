@@ -1,7 +1,8 @@
 //! [`Bottleneck`]: the network that most questions are about, in a few calls.
 
 use exm_grammar::suggest;
-use exm_link::{Limit, QueueKind, Service};
+use exm_link::{Limit, QueueKind, Reordering, Service};
+use exm_random::Distribution;
 use exm_sim::controllers::AnyController;
 use exm_sim::engine;
 use exm_sim::metrics::Report;
@@ -101,6 +102,18 @@ impl Bottleneck {
     /// Sets the probability that the link loses a packet at random.
     pub fn loss(mut self, probability: Probability) -> Bottleneck {
         self.link.loss = probability;
+        self
+    }
+
+    /// Sets what is added to the propagation delay of each packet, in seconds; packets keep their order.
+    pub fn jitter(mut self, jitter: Distribution) -> Bottleneck {
+        self.link.jitter = jitter;
+        self
+    }
+
+    /// Sets which packets the link holds back, so that others overtake them.
+    pub fn reordering(mut self, reordering: Reordering) -> Bottleneck {
+        self.link.reordering = reordering;
         self
     }
 

@@ -35,6 +35,8 @@ pub enum Purpose {
     Reordering,
     /// When a run in real time begins, and how long its hosts take.
     Hosts,
+    /// How much the link of this number adds to the propagation delay of each packet.
+    Jitter,
 }
 
 /// A stream of random numbers: PCG XSL-RR 128/64.

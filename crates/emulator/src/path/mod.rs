@@ -16,6 +16,7 @@ mod tests;
 pub use loss::Bursts;
 pub use propagation::{Propagation, Schedule, ScheduleError};
 
+pub use exm_link::Reordering;
 use exm_link::{
     Ecn, ImpossibleSetting, Limit, Packet, Queue, QueueActions, QueueConfig, QueueKind, Server,
     Service, TraceServer,
@@ -58,15 +59,6 @@ impl PathSpec {
             service,
         }
     }
-}
-
-/// Random reordering.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reordering {
-    /// The probability that a packet is delayed.
-    pub probability: Probability,
-    /// The additional delay of such packets.
-    pub extra: Span,
 }
 
 /// The cause of a loss.

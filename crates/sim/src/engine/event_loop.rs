@@ -3,6 +3,7 @@
 use super::agenda::{Agenda, Due, Turn};
 use super::host::{Host, HostPath, propagation};
 use super::observer::{Event, EventKind, Observer, Pace, PacketId};
+use super::pipe::Pipe;
 use super::share::Sharing;
 use super::transmitter::{Transmitter, Work};
 use crate::metrics::Report;
@@ -10,7 +11,6 @@ use crate::network::{FlowSpec, Network};
 use exm_link::{Packet, QueueActions, Service};
 use exm_trace::delay::Scores;
 use exm_units::{Bytes, Instant, Rate, Span};
-use std::collections::VecDeque;
 
 /// The markers, in the list of hops, of the end of a path and of the end of a return path.
 const RECEIVER: u32 = u32::MAX;
@@ -150,7 +150,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     fn transmit(&mut self, link: usize, packet: Packet, finish: Instant) {
         if finish < self.end && self.links[link].loses_transmitted(&packet) {
             self.report_packet(finish, &packet, |packet| EventKind::Lost { packet, link });
-            return self.hosts[packet.flow as usize].count_loss(packet.tag);
+            return self.hosts[packet.flow as usize].count_loss(&packet);
         }
         self.forward(link, packet, finish);
     }
@@ -187,6 +187,13 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     fn forward(&mut self, link: usize, mut packet: Packet, at: Instant) {
         let flow = packet.flow as usize;
         packet.tag += 1;
+        let (at, held_back) = match &mut self.links[link].variation {
+            None => (at, None),
+            Some(variation) => {
+                let (at, held_back) = variation.postpone(at);
+                (at, Some(held_back))
+            }
+        };
         let host = &mut self.hosts[flow];
         let plan = &mut host.plan;
         let (pipe, planned, delay, turn) = match self.hops[packet.tag as usize] {
@@ -194,28 +201,27 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
             SENDER => {
                 (&mut host.acks_arriving, &mut plan.ack_arrival, host.back_delay, Turn::AckArrival)
             }
-            _ => return self.cross_wire(link, packet, at),
+            _ => return self.cross_wire(link, packet, at, held_back),
         };
         packet.at = at + delay;
-        if LIVE {
-            keep_order(pipe, &mut packet);
-        }
-        let alone = pipe.is_empty();
-        pipe.push_back(packet);
-        if alone {
-            *planned = Due::new(packet.at, turn);
+        if add::<LIVE>(pipe, packet, held_back) {
+            let first = pipe.front().map_or(packet.at, |first| first.at);
+            *planned = Due::new(first, turn);
             self.set_flow(flow);
         }
     }
 
     /// `packet` propagates from `link` to the next link from `at` on.
-    fn cross_wire(&mut self, link: usize, mut packet: Packet, at: Instant) {
+    fn cross_wire(
+        &mut self,
+        link: usize,
+        mut packet: Packet,
+        at: Instant,
+        held_back: Option<bool>,
+    ) {
         let transmitter = &mut self.links[link];
         packet.at = at + transmitter.delay;
-        if LIVE {
-            keep_order(&transmitter.wire, &mut packet);
-        }
-        transmitter.wire.push_back(packet);
+        add::<LIVE>(&mut transmitter.wire, packet, held_back);
         self.agenda.set(link, self.links[link].first());
     }
 
@@ -236,7 +242,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         }
         if transmitter.loses() {
             self.report_packet(self.now, &packet, |packet| EventKind::Lost { packet, link });
-            return self.hosts[packet.flow as usize].count_loss(packet.tag);
+            return self.hosts[packet.flow as usize].count_loss(&packet);
         }
         let free = transmitter.enqueue(self.now, packet, &mut self.actions);
         if self.observer.wants_events() && !self.actions.drops(&packet) {
@@ -262,7 +268,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         let Some(finish) = ahead.take_in(self.now, &mut packet) else {
             transmitter.report.dropped += 1;
             self.report_packet(self.now, &packet, |packet| EventKind::Dropped { packet, link });
-            return self.hosts[packet.flow as usize].count_drop(packet.tag);
+            return self.hosts[packet.flow as usize].count_drop(&packet);
         };
         self.report_packet(self.now, &packet, |packet| EventKind::Enqueued { packet, link });
         self.events += u64::from(finish < self.end);
@@ -282,7 +288,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         for packet in actions.take_dropped() {
             self.report_packet(self.now, &packet, |packet| EventKind::Dropped { packet, link });
             self.links[link].report.dropped += 1;
-            self.hosts[packet.flow as usize].count_drop(packet.tag);
+            self.hosts[packet.flow as usize].count_drop(&packet);
         }
         for packet in actions.take_marked() {
             self.report_packet(self.now, &packet, |packet| EventKind::Marked { packet, link });
@@ -508,18 +514,20 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     }
 }
 
-/// The arrival time of `packet`: no earlier than those before it in `pipe`, even if its delay is shorter
-/// than theirs.
-#[inline]
-fn keep_order(pipe: &VecDeque<Packet>, packet: &mut Packet) {
-    if let Some(last) = pipe.back() {
-        packet.at = packet.at.max(last.at);
+/// Adds `packet` to `pipe`: at the end, unless the delay may change or varies, in which case `held_back` says
+/// whether others may overtake it. Returns whether it is the first.
+#[inline(always)]
+fn add<const LIVE: bool>(pipe: &mut Pipe, packet: Packet, held_back: Option<bool>) -> bool {
+    if LIVE || held_back.is_some() {
+        pipe.insert(packet, held_back.unwrap_or(false))
+    } else {
+        pipe.append(packet)
     }
 }
 
 /// Takes the first packet of a pipe whose `turn` has come, and returns when the next one is due.
 #[inline]
-fn take_first(pipe: &mut VecDeque<Packet>, turn: Turn) -> (Packet, Due) {
+fn take_first(pipe: &mut Pipe, turn: Turn) -> (Packet, Due) {
     let packet = pipe.pop_front().expect("a pipe is scheduled only while it holds a packet");
     (packet, pipe.front().map_or(Due::NEVER, |packet| Due::new(packet.at, turn)))
 }

@@ -1,8 +1,8 @@
 //! The event engine: any number of senders on any directed graph of links.
 //!
-//! Because a link's propagation delay is fixed and its transmissions end one after the other, packets
-//! arrive in the order in which the link sent them: of all the packets in flight on a link only the
-//! first can be the next event. So the engine has a fixed set of *sources* of events, its links and
+//! Because a link's transmissions end one after the other and its propagation delay is fixed, packets
+//! arrive in the order in which the link sent them (`pipe.rs` inserts those that jitter and reordering
+//! delay where they belong): of all the packets in flight on a link only the first can be the next event. So the engine has a fixed set of *sources* of events, its links and
 //! its flows; each knows its next event of each kind, and the agenda knows the earliest of them. No
 //! event or packet is ever allocated individually.
 //!
@@ -24,9 +24,11 @@ mod ahead;
 mod event_loop;
 mod host;
 mod observer;
+mod pipe;
 mod share;
 mod simulation;
 mod transmitter;
+mod variation;
 
 pub use event_loop::omniscient;
 pub use observer::{Event, EventKind, FlowSample, Limited, LinkSample, Observer, Pace, PacketId};

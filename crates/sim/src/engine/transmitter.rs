@@ -3,6 +3,8 @@
 use super::agenda::{Due, Turn};
 use super::ahead::Ahead;
 use super::observer::LinkSample;
+use super::pipe::Pipe;
+use super::variation::Variation;
 use crate::metrics::LinkReport;
 use crate::network::LinkSpec;
 use exm_link::{
@@ -10,7 +12,6 @@ use exm_link::{
 };
 use exm_random::{Losses, Purpose, Stream};
 use exm_units::{Bytes, Instant, Probability, Rate, Span};
-use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
 pub(super) struct Transmitter {
@@ -21,7 +22,9 @@ pub(super) struct Transmitter {
     /// When the transmission in progress ends, or the next opportunity of the trace.
     pub(super) transmission_at: Due,
     /// Packets in propagation to the next link, by time of arrival.
-    pub(super) wire: VecDeque<Packet>,
+    pub(super) wire: Pipe,
+    /// What it adds to the delay of each packet, if anything.
+    pub(super) variation: Option<Box<Variation>>,
     /// Packets that wait in the queue.
     waiting: usize,
     /// The integral of the queue's length, in packet nanoseconds, up to `counted_at`.
@@ -71,7 +74,8 @@ impl Transmitter {
             losses: Losses::new(spec.loss.get(), Stream::new(seed, Purpose::Loss, index)),
             delay: spec.delay,
             transmission_at: Due::NEVER,
-            wire: VecDeque::new(),
+            wire: Pipe::default(),
+            variation: Variation::new(spec, seed, index),
             waiting: 0,
             queued: 0,
             counted_at: Instant::ZERO,

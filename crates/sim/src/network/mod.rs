@@ -6,7 +6,7 @@ pub use host::{Host, hosts};
 
 use crate::controllers::AnyController;
 use crate::traffic::{OnFor, OnOff, Traffic};
-use exm_link::{Limit, QueueKind, Service};
+use exm_link::{Limit, QueueKind, Reordering, Service};
 use exm_random::Distribution;
 use exm_units::{Bytes, Instant, Packets, Probability, Span};
 
@@ -20,6 +20,9 @@ pub const MAX_HOPS: usize = 64;
 pub const MAX_PACKET: Bytes = Bytes::new(1_000_000);
 /// The longest simulation and the longest delay: 31 years, a ninth of the range of 64 bits.
 pub const MAX_TIME: Span = Span::from_secs(1_000_000_000);
+
+/// The most that jitter, and the most that reordering adds to a packet's delay.
+pub const MAX_VARIATION: Span = Span::from_secs(1000);
 
 /// The longest duration that can be simulated with `links` links and `flows` senders: the engine packs the
 /// time of an event, its kind and its source into 64 bits. That is 18 years for two senders and a link,
@@ -51,11 +54,27 @@ pub struct LinkSpec {
     /// The probability that a packet is lost: on a link of fixed rate after transmission, as in Remy's
     /// networks; on one with a trace before the queue, as in Cellsim.
     pub loss: Probability,
+    /// What jitter adds to the propagation delay of each packet, in seconds, at most [`MAX_VARIATION`].
+    /// Packets keep their order: one that would arrive before another sent earlier arrives with it.
+    pub jitter: Distribution,
+    /// Which packets are held back beyond that, so that others overtake them.
+    pub reordering: Reordering,
 }
 
 impl LinkSpec {
+    /// The jitter of a link that has none.
+    pub const NO_JITTER: Distribution = Distribution::Fixed(0.0);
+    /// The reordering of a link that keeps packets in order.
+    pub const NO_REORDERING: Reordering =
+        Reordering { probability: Probability::ZERO, extra: Reordering::DEFAULT_EXTRA };
+
+    /// Whether every packet has the same propagation delay.
+    pub fn has_constant_delay(&self) -> bool {
+        self.jitter == LinkSpec::NO_JITTER && self.reordering.probability == Probability::ZERO
+    }
+
     /// A link of `service` called "bottleneck" from node 0 to node 1, with a drop-tail queue limited to
-    /// `buffer`, without delay or loss.
+    /// `buffer`, without delay, jitter, reordering or loss.
     pub fn bottleneck(service: Service, buffer: Limit) -> LinkSpec {
         LinkSpec {
             name: "bottleneck".to_owned(),
@@ -65,6 +84,8 @@ impl LinkSpec {
             buffer,
             delay: Span::ZERO,
             loss: Probability::ZERO,
+            jitter: LinkSpec::NO_JITTER,
+            reordering: LinkSpec::NO_REORDERING,
         }
     }
 }
@@ -234,6 +255,22 @@ pub enum NetworkError {
         link: usize,
         /// Its delay.
         delay: Span,
+    },
+    /// Jitter drawn from impossible values.
+    #[error("jitter is drawn from impossible times: {problem}")]
+    Jitter {
+        /// The link.
+        link: usize,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// Packets held back for longer than [`MAX_VARIATION`].
+    #[error("packets held back for {extra} come too late: give at most {MAX_VARIATION}")]
+    HeldBack {
+        /// The link.
+        link: usize,
+        /// For how long.
+        extra: Span,
     },
     /// A path of no links.
     #[error("the path is empty: name at least one link")]
@@ -475,6 +512,10 @@ fn check_link(link: usize, spec: &LinkSpec) -> Result<(), NetworkError> {
     }
     if spec.delay > MAX_TIME {
         return Err(NetworkError::LinkDelay { link, delay: spec.delay });
+    }
+    spec.jitter.check().map_err(|problem| NetworkError::Jitter { link, problem })?;
+    if spec.reordering.extra > MAX_VARIATION {
+        return Err(NetworkError::HeldBack { link, extra: spec.reordering.extra });
     }
     Ok(())
 }

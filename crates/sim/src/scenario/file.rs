@@ -81,6 +81,9 @@ pub(super) struct DumbbellTable {
     pub(super) buffer: Option<Spanned<Buffer>>,
     pub(super) queue: Option<Spanned<QueueTable>>,
     pub(super) loss: Option<Probability>,
+    pub(super) jitter: Option<Spanned<String>>,
+    pub(super) reorder: Option<Probability>,
+    pub(super) reorder_delay: Option<Spanned<Span>>,
     pub(super) host: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) tcp: TcpTable,
@@ -101,6 +104,9 @@ pub(super) struct LinkTable {
     pub(super) buffer: Option<Spanned<Buffer>>,
     pub(super) queue: Option<Spanned<QueueTable>>,
     pub(super) loss: Option<Probability>,
+    pub(super) jitter: Option<Spanned<String>>,
+    pub(super) reorder: Option<Probability>,
+    pub(super) reorder_delay: Option<Spanned<Span>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -26,13 +26,17 @@
 //! | `buffer` | `"1000 packets"`, `"250 kB"`, `"5 BDP"` or `"unlimited"` | `"unlimited"` |
 //! | `queue` | the queue's discipline and parameters, `"codel target=5ms,interval=50ms"`, or a table of its `name` and parameters | `"drop-tail"` |
 //! | `loss` | the probability of random loss: `0.01` or `"1 %"` | 0 |
+//! | `jitter` | what is added to the propagation delay of each packet: a distribution of times; packets keep their order | none |
+//! | `reorder` | the probability that a packet is held back, so that others overtake it | 0 |
+//! | `reorder_delay` | for how long | `"10 ms"` |
 //! | `host` | the host of all controllers, RemyCCs included: `"tcp"`, or `"bare"` for the sender without loss recovery that RemyCCs are trained on | `"tcp"` |
 //! | `tcp` | a table of settings for TCP hosts, see below | |
 //! | `sprout` | a table of settings for Sprout, see below | |
 //! | `timer` | with `host = "bare"`: whether senders keep a retransmission timer | true except for RemyCCs |
 //!
 //! Any other graph has a `[[link]]` for each link, with `name`, `from` and `to` (names of nodes; a single link
-//! may omit them), `rate`, `delay` (one way, default 0), `buffer`, `queue` and `loss`; and a `[[flow]]` for
+//! may omit them), `rate`, `delay` (one way, default 0), `buffer`, `queue`, `loss`, `jitter`, `reorder` and
+//! `reorder_delay`; and a `[[flow]]` for
 //! each group of equal flows, with `path` (names of links in order; may be omitted if there is one link),
 //! `back` (the links that the receiver's ACKs cross; by default ACKs cross none), `rtt` (the delays of the
 //! links count towards it, the rest follows the last of them), `controller`, `traffic`, `count` (default 1),
@@ -222,6 +226,8 @@ struct LinkPlaces {
     rate: Place,
     buffer: Place,
     delay: Place,
+    jitter: Place,
+    reorder_delay: Place,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -397,6 +403,8 @@ impl Scenario {
             E::ZeroRate { link } => self.places.link(link).rate,
             E::NoBuffer { link, .. } | E::EmptyBuffer { link } => self.places.link(link).buffer,
             E::LinkDelay { link, .. } => self.places.link(link).delay,
+            E::Jitter { link, .. } => self.places.link(link).jitter,
+            E::HeldBack { link, .. } => self.places.link(link).reorder_delay,
             E::EmptyPath { flow }
             | E::LongPath { flow, .. }
             | E::NoSuchLink { flow, .. }

@@ -10,9 +10,9 @@ use super::{DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, LinkPlaces, Places, Scen
 use crate::network::{Host, LinkSpec, MAX_FLOWS};
 use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_grammar::{Buffer, FileError, Place, Source, queue_error, suggest};
-use exm_link::{Limit, QueueKind, Service};
+use exm_link::{Limit, QueueKind, Reordering, Service};
 use exm_random::Distribution;
-use exm_units::{Bytes, RateText, Span};
+use exm_units::{Bytes, Probability, RateText, Span};
 use std::path::Path;
 use toml::Spanned;
 
@@ -110,6 +110,9 @@ fn graph(
         buffer: table.buffer,
         queue: table.queue,
         loss: table.loss,
+        jitter: table.jitter,
+        reorder: table.reorder,
+        reorder_delay: table.reorder_delay,
     };
     let flow = FlowTable {
         name: Some("sender".to_owned()),
@@ -169,6 +172,8 @@ impl Reader<'_> {
             rate: table.rate.as_ref().and_then(place).or(table.trace.as_ref().and_then(place)),
             buffer: table.buffer.as_ref().and_then(place),
             delay: table.delay.as_ref().and_then(place),
+            jitter: table.jitter.as_ref().and_then(place),
+            reorder_delay: table.reorder_delay.as_ref().and_then(place),
         };
         let spec = LinkSpec {
             name,
@@ -178,6 +183,8 @@ impl Reader<'_> {
             buffer: Limit::Unlimited,
             delay: table.delay.map_or(Span::ZERO, Spanned::into_inner),
             loss: table.loss.unwrap_or_default(),
+            jitter: self.jitter(table.jitter.as_ref())?,
+            reordering: self.reordering(table.reorder, table.reorder_delay)?,
         };
         Ok((spec, places))
     }
@@ -211,6 +218,29 @@ impl Reader<'_> {
                 let problem = "the key \"rate\" is missing: add it, or \"trace\"";
                 Err(self.source.error(link, problem))
             }
+        }
+    }
+
+    fn jitter(&self, text: Option<&Spanned<String>>) -> Result<Distribution, FileError> {
+        let Some(text) = text else { return Ok(LinkSpec::NO_JITTER) };
+        parse_off(text.as_ref(), self.dir)
+            .map_err(|problem| self.source.error(place(text), problem))
+    }
+
+    fn reordering(
+        &self,
+        probability: Option<Probability>,
+        extra: Option<Spanned<Span>>,
+    ) -> Result<Reordering, FileError> {
+        match (probability, extra) {
+            (None, Some(extra)) => {
+                let problem = "no packets are held back: add \"reorder\", the probability of it";
+                Err(self.source.error(place(&extra), problem))
+            }
+            (probability, extra) => Ok(Reordering {
+                probability: probability.unwrap_or_default(),
+                extra: extra.map_or(Reordering::DEFAULT_EXTRA, Spanned::into_inner),
+            }),
         }
     }
 

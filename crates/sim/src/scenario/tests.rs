@@ -150,6 +150,25 @@ fn synthetic_links_have_seeds() {
 }
 
 #[test]
+fn delays_vary_as_written() {
+    let varied = "jitter = \"exp 5 ms\"\nreorder = \"2 %\"\nreorder_delay = \"3 ms\"\nsenders";
+    let text = DUMBBELL.replacen("senders", varied, 1);
+    let link = &parse(&text).expect("a valid scenario").links[0];
+    assert_eq!(link.jitter, Distribution::Exponential { mean: 0.005 });
+    assert_eq!(link.reordering.probability.get(), 0.02);
+    assert_eq!(link.reordering.extra, Span::from_millis(3));
+    assert!(parse(DUMBBELL).expect("a valid scenario").links[0].has_constant_delay());
+    let lines = [
+        ("jitter = \"5 kB\"", "\"5 kB\" is no time"),
+        ("reorder_delay = \"3 ms\"", "no packets are held back: add \"reorder\""),
+        ("reorder_delay = \"1 h\"\nreorder = 0.1", "held back for 3600 s come too late"),
+    ];
+    for (line, part) in lines {
+        refuse(DUMBBELL, "senders", &format!("{line}\nsenders"), Some(7), part);
+    }
+}
+
+#[test]
 fn a_graph_is_read() {
     let network = network(GRAPH).expect("a valid scenario");
     assert_eq!(network.flows().len(), 3);

@@ -11,6 +11,7 @@ mod tcp;
 
 use super::agenda::{Due, Turn};
 use super::observer::{FlowSample, Limited};
+use super::pipe::Pipe;
 use super::share::Share;
 use crate::controllers::AnyController;
 use crate::metrics::FlowReport;
@@ -58,9 +59,9 @@ pub(super) struct Host {
     pub(super) back_delay: Span,
     pub(super) plan: Plan,
     /// Packets past their last link, by time of arrival.
-    pub(super) arriving: VecDeque<Packet>,
+    pub(super) arriving: Pipe,
     /// ACKs past their last link, by time of arrival.
-    pub(super) acks_arriving: VecDeque<Packet>,
+    pub(super) acks_arriving: Pipe,
 }
 
 /// When the next event of each kind is due.
@@ -176,8 +177,8 @@ impl Host {
                 switch: start,
                 send: Due::NEVER,
             },
-            arriving: VecDeque::new(),
-            acks_arriving: VecDeque::new(),
+            arriving: Pipe::default(),
+            acks_arriving: Pipe::default(),
         }
     }
 
@@ -197,22 +198,30 @@ impl Host {
         self.persistent || self.on && epoch == self.epoch
     }
 
-    /// Counts a packet dropped at hop `hop` of the network's list.
-    pub(super) fn count_drop(&mut self, hop: u32) {
-        if self.is_on_way_back(hop) {
-            self.report.acks.lost += 1;
-        } else {
-            self.report.dropped[(hop - self.path.first_hop) as usize] += 1;
+    /// `packet` is dropped by a queue.
+    pub(super) fn count_drop(&mut self, packet: &Packet) {
+        if !self.forget(packet) {
+            self.report.dropped[(packet.tag - self.path.first_hop) as usize] += 1;
         }
     }
 
-    /// Counts a packet lost at random at hop `hop`.
-    pub(super) fn count_loss(&mut self, hop: u32) {
-        if self.is_on_way_back(hop) {
-            self.report.acks.lost += 1;
-        } else {
+    /// `packet` is lost at random.
+    pub(super) fn count_loss(&mut self, packet: &Packet) {
+        if !self.forget(packet) {
             self.report.lost += 1;
         }
+    }
+
+    /// Forgets what `packet` carries, which will not arrive. Returns whether it is an ACK.
+    fn forget(&mut self, packet: &Packet) -> bool {
+        let is_ack = self.is_on_way_back(packet.tag);
+        if is_ack {
+            self.report.acks.lost += 1;
+            self.acks.take(packet.sequence);
+        } else if let Transport::Sprout(sprout) = &mut self.transport {
+            sprout.forget(packet);
+        }
+        is_ack
     }
 
     pub(super) fn is_on_way_back(&self, hop: u32) -> bool {

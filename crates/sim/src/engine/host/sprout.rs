@@ -64,6 +64,11 @@ impl Sprout {
         Packet::new(flow as u32, self.headers.push(header), size.get() as u32, now)
     }
 
+    /// `packet` is lost.
+    pub(super) fn forget(&mut self, packet: &Packet) {
+        self.headers.take(packet.sequence);
+    }
+
     /// `packet` arrives at the far endpoint.
     pub(super) fn receive(&mut self, now: Instant, packet: &Packet) -> Arrived {
         let Some(header) = self.headers.take(packet.sequence) else { return Arrived::default() };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::network::TCP_HEADER;
-use exm_link::QueueKind;
+use exm_link::{QueueKind, Reordering};
 use exm_tcp::{DelayedAcks, Settings};
 use exm_trace::Trace;
 use proptest::prelude::*;
@@ -25,15 +25,31 @@ fn links(index: usize) -> impl Strategy<Value = LinkSpec> {
         3 => (1u64..40).prop_map(|mbps| Service::Fixed(Rate::from_bps(mbps * 1_000_000))),
         1 => traces(),
     ];
-    (service, limits(), losses, 0u64..30, queues).prop_map(
-        move |(service, limit, loss, delay, queue)| LinkSpec {
+    (service, limits(), losses, (0u64..30, variations()), queues).prop_map(
+        move |(service, limit, loss, (delay, (jitter, reordering)), queue)| LinkSpec {
             ends: (index, index + 1),
             delay: Span::from_millis(delay),
+            jitter,
+            reordering,
             queue: QueueKind::named(queue).expect("a known discipline"),
             service,
             ..link(Rate::from_mbps(1.0), limit, loss)
         },
     )
+}
+
+/// Half of the links have a constant delay.
+fn variations() -> impl Strategy<Value = (Distribution, Reordering)> {
+    let held_back = (1u64..40).prop_map(|ms| Reordering {
+        probability: Probability::new(0.1).expect("a probability"),
+        extra: Span::from_millis(ms),
+    });
+    prop_oneof![
+        3 => Just((LinkSpec::NO_JITTER, LinkSpec::NO_REORDERING)),
+        1 => Just((Distribution::Exponential { mean: 0.005 }, LinkSpec::NO_REORDERING)),
+        1 => held_back.clone().prop_map(|held_back| (LinkSpec::NO_JITTER, held_back)),
+        1 => held_back.prop_map(|held_back| (Distribution::Uniform { low: 0.0, high: 0.01 }, held_back)),
+    ]
 }
 
 /// Opportunities at random milliseconds, some coinciding.
@@ -206,7 +222,10 @@ proptest! {
                 prop_assert!(flow.delivered <= flow.arrived && flow.retransmitted <= flow.sent);
             } else {
                 prop_assert!(flow.rtt.min().is_none_or(|rtt| rtt >= least));
-                if !spec.back.is_empty() || matches!(spec.transport, Transport::Sprout(_)) {
+                let constant =
+                    spec.path.iter().all(|&link| network.links()[link].has_constant_delay());
+                let is_sprout = matches!(spec.transport, Transport::Sprout(_));
+                if !spec.back.is_empty() || is_sprout || !constant {
                     continue;
                 }
                 let waited = flow.rtt.sum_nanos()

@@ -7,6 +7,7 @@ mod laws;
 mod notified;
 mod sender;
 mod simulation;
+mod variation;
 
 use super::*;
 use crate::controllers::AnyController;

@@ -1,0 +1,49 @@
+//! [`Pipe`]: packets in propagation.
+
+use exm_link::Packet;
+use exm_units::Instant;
+use std::collections::VecDeque;
+
+/// Packets in propagation, by time of arrival.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pipe {
+    packets: VecDeque<Packet>,
+    /// When the last packet arrives that may not be overtaken.
+    in_order: Instant,
+}
+
+impl Pipe {
+    /// Adds `packet`, which arrives no earlier than those before it. Returns whether it is the first.
+    #[inline]
+    pub(super) fn append(&mut self, packet: Packet) -> bool {
+        self.packets.push_back(packet);
+        self.packets.len() == 1
+    }
+
+    /// Adds `packet`, which arrives no earlier than those that may not be overtaken, even if its delay is
+    /// shorter than theirs; others may overtake it if it is `held_back`. Returns whether it is the first.
+    pub(super) fn insert(&mut self, mut packet: Packet, held_back: bool) -> bool {
+        packet.at = packet.at.max(self.in_order);
+        if !held_back {
+            self.in_order = packet.at;
+        }
+        let after = self.packets.iter().rev().take_while(|other| other.at > packet.at).count();
+        let index = self.packets.len() - after;
+        self.packets.insert(index, packet);
+        index == 0
+    }
+
+    #[inline]
+    pub(super) fn front(&self) -> Option<&Packet> {
+        self.packets.front()
+    }
+
+    #[inline]
+    pub(super) fn pop_front(&mut self) -> Option<Packet> {
+        self.packets.pop_front()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.packets.len()
+    }
+}
