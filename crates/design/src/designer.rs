@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 /// Which search to use.
@@ -74,6 +75,9 @@ struct Checkpoint {
     steps: u64,
     cpu_seconds: f64,
     model: String,
+    /// What the model said, the contents of files that it names included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model_hash: Option<u64>,
     tables: Vec<serde_json::Value>,
     search: SavedState,
 }
@@ -133,6 +137,9 @@ pub enum CheckpointError {
     /// Its model designs several tables, and its search one.
     #[error(transparent)]
     Search(#[from] SeveralTables),
+    /// A file that its model names, such as a trace, is not what it was.
+    #[error("a trace or another file that its model names has changed since")]
+    FilesChanged,
     /// Its parts do not belong together.
     #[error("its parts do not fit together: it was changed by hand or by another program")]
     Mismatch,
@@ -280,6 +287,7 @@ impl Designer {
             steps: self.steps,
             cpu_seconds: self.cpu_seconds,
             model: self.model.text().to_owned(),
+            model_hash: Some(self.model.fingerprint()),
             tables: tables.into_iter().map(to_value).collect(),
             search,
         };
@@ -296,13 +304,24 @@ impl Designer {
     /// # Errors
     /// [`CheckpointError`] where the text is no checkpoint of this program's version.
     pub fn resume(text: &str) -> Result<Designer, CheckpointError> {
+        Designer::resume_in(text, Path::new(""))
+    }
+
+    /// As [`Designer::resume`], where the relative paths in the model start from `dir`.
+    ///
+    /// # Errors
+    /// [`CheckpointError`], also where a file that the model names has changed.
+    pub fn resume_in(text: &str, dir: &Path) -> Result<Designer, CheckpointError> {
         let head: Head = serde_json::from_str(text)?;
         if !head.can_be_resumed() {
             let Head { format, version, .. } = head;
             return Err(CheckpointError::Version { format, version });
         }
         let saved: Checkpoint = serde_json::from_str(text)?;
-        let model = Model::parse(&saved.model, "the checkpoint's model")?;
+        let model = Model::parse_in(&saved.model, "the checkpoint's model", dir)?;
+        if saved.model_hash.is_some_and(|hash| hash != model.fingerprint()) {
+            return Err(CheckpointError::FilesChanged);
+        }
         let tables = saved.tables.iter().map(|value| TableFile::from_json(&value.to_string()));
         let tables =
             tables.map(|file| Ok(file?.table)).collect::<Result<Vec<RuleTable>, JsonError>>()?;

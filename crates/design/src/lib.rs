@@ -31,3 +31,5 @@ pub use specimen::{Bottleneck, DrawnLink, DrawnSender, Layout, Mixed, Specimen};
 
 #[cfg(test)]
 mod several;
+#[cfg(test)]
+mod varied;

@@ -2,12 +2,18 @@
 
 use crate::model::{Class, Draw, Link, Model, Networks, Role, Senders};
 use crate::objective::Path;
-use exm_link::{Limit, QueueKind, Service};
-use exm_random::{Purpose, Stream};
+use exm_link::{Limit, QueueKind, Reordering, Service};
+use exm_random::{Distribution, Purpose, Stream};
 use exm_sim::dumbbell::Dumbbell;
 use exm_sim::network::{FlowSpec, Host, LinkSpec, Network, NetworkError, Transport};
-use exm_sim::traffic::OnOff;
+use exm_sim::traffic::Traffic;
+use exm_trace::Trace;
 use exm_units::{Bytes, Packets, Probability, Rate, Span};
+use std::sync::Arc;
+
+/// How many quantities of a link are drawn: rate, round trip, buffer, loss, jitter, the probability of
+/// reordering and its delay.
+pub(crate) const LINK_AXES: usize = 7;
 
 /// A network to try tables on.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,8 +65,10 @@ pub struct Mixed {
 pub struct DrawnLink {
     /// The nodes that it leaves from and leads to.
     pub ends: (usize, usize),
-    /// Its rate.
+    /// Its rate; of one that follows a trace, the mean over the time that is simulated.
     pub rate: Rate,
+    /// The trace that it follows; none for a fixed rate.
+    pub trace: Option<Arc<Trace>>,
     /// Its propagation delay, one way.
     pub delay: Span,
     /// How many packets may wait; none for no limit.
@@ -69,6 +77,10 @@ pub struct DrawnLink {
     pub loss: Probability,
     /// Its queue.
     pub queue: QueueKind,
+    /// The mean of what is added to the delay of each packet, drawn exponentially.
+    pub jitter: Span,
+    /// Which packets are held back, so that others overtake them.
+    pub reordering: Reordering,
 }
 
 /// A sender of a [`Mixed`] network.
@@ -83,7 +95,7 @@ pub struct DrawnSender {
     /// Its round-trip propagation delay.
     pub rtt: Span,
     /// When it has something to send.
-    pub traffic: OnOff,
+    pub traffic: Traffic,
 }
 
 impl Layout {
@@ -162,17 +174,20 @@ impl Mixed {
         let link = DrawnLink {
             ends: (0, 1),
             rate: dumbbell.rate,
+            trace: None,
             delay: Span::ZERO,
             buffer: dumbbell.buffer,
             loss: dumbbell.loss,
             queue: QueueKind::default(),
+            jitter: Span::ZERO,
+            reordering: LinkSpec::NO_REORDERING,
         };
         let sender = |&rtt| DrawnSender {
             class: 0,
             path: vec![0],
             back: Vec::new(),
             rtt,
-            traffic: dumbbell.traffic.clone(),
+            traffic: dumbbell.traffic.clone().into(),
         };
         Mixed {
             links: vec![link],
@@ -185,12 +200,21 @@ impl Mixed {
     fn network(&self, transport: impl Fn(usize) -> Transport) -> Result<Network, NetworkError> {
         let links = self.links.iter().map(|link| {
             let limit = link.buffer.map_or(Limit::Unlimited, Limit::Packets);
+            let service = match &link.trace {
+                None => Service::Fixed(link.rate),
+                Some(trace) => Service::Trace(Arc::clone(trace)),
+            };
             LinkSpec {
                 ends: link.ends,
                 delay: link.delay,
                 loss: link.loss,
                 queue: link.queue.clone(),
-                ..LinkSpec::bottleneck(Service::Fixed(link.rate), limit)
+                jitter: match link.jitter {
+                    Span::ZERO => LinkSpec::NO_JITTER,
+                    mean => Distribution::Exponential { mean: mean.as_secs_f64() },
+                },
+                reordering: link.reordering,
+                ..LinkSpec::bottleneck(service, limit)
             }
         });
         let flows = self.senders.iter().map(|sender| {
@@ -202,7 +226,7 @@ impl Mixed {
                 back: sender.back.clone(),
                 extra_delay: sender.rtt.saturating_sub(crossing),
                 packet_size: self.packet,
-                traffic: sender.traffic.clone().into(),
+                traffic: sender.traffic.clone(),
                 transport: transport(sender.class),
             }
         });
@@ -240,6 +264,8 @@ enum Axis {
     Link(usize, usize),
     /// One of the two quantities of a class of senders, where there are classes.
     Class(usize, usize),
+    /// One of the three quantities of how a link's delay varies.
+    Variation(usize, usize),
     /// Which senders are there of a class, or of a group of them, by its first.
     Presence(usize),
 }
@@ -258,6 +284,7 @@ impl Axis {
             Axis::Link(link, quantity) => 1000 + 4 * link + quantity,
             Axis::Class(class, quantity) => 2000 + 2 * class + quantity,
             Axis::Presence(class) => 3000 + class,
+            Axis::Variation(link, quantity) => 4000 + 3 * link + quantity,
         }
     }
 }
@@ -299,6 +326,9 @@ impl Model {
         let further: Vec<[Vec<f64>; 4]> = (1..links)
             .map(|link| [0, 1, 2, 3].map(|axis| strata(count, &mut stream(Axis::Link(link, axis)))))
             .collect();
+        let varied =
+            |link| [0, 1, 2].map(|axis| strata(count, &mut stream(Axis::Variation(link, axis))));
+        let variations: Vec<[Vec<f64>; 3]> = (0..links).map(varied).collect();
         let classes: Vec<[Vec<f64>; 2]> = (0..self.classes().len())
             .map(|class| [0, 1].map(|axis| strata(count, &mut stream(Axis::Class(class, axis)))))
             .collect();
@@ -308,7 +338,12 @@ impl Model {
         let one = |i: usize| {
             let [rate, rtt, senders, buffer, loss] = plain(i);
             let further = further.iter().map(|axes| axes.each_ref().map(|axis| axis[i]));
-            let links: Vec<_> = std::iter::once([rate, rtt, buffer, loss]).chain(further).collect();
+            let plain = std::iter::once([rate, rtt, buffer, loss]).chain(further);
+            let links = plain.zip(&variations).map(|([rate, rtt, buffer, loss], varied)| {
+                let [jitter, reorder, delay] = varied.each_ref().map(|axis| axis[i]);
+                [rate, rtt, buffer, loss, jitter, reorder, delay]
+            });
+            let links: Vec<_> = links.collect();
             let classes = classes.iter().map(|axes| axes.each_ref().map(|axis| axis[i]));
             // The senders of a plain model on a link of another kind are drawn as on any.
             let classes = match self.networks.senders {
@@ -353,6 +388,9 @@ impl Model {
         let (Senders(least), _) = class.count.ends();
         link.queue == QueueKind::default()
             && class.is_designed()
+            && link.traces.is_empty()
+            && link.has_constant_delay()
+            && class.bursts.is_none()
             && class.presence.is_always()
             && least > 0
     }
@@ -372,7 +410,8 @@ impl Model {
                 return Layout::Dumbbell(self.dumbbell(quantiles));
             }
             let [rate, rtt, senders, buffer, loss] = quantiles;
-            self.mixed(&[[rate, rtt, buffer, loss]], &[[senders, rtt]], |_| true)
+            let link = [rate, rtt, buffer, loss, 0.0, 0.0, 0.0];
+            self.mixed(&[link], &[[senders, rtt]], |_| true)
         };
         (0..count).map(combination).collect()
     }
@@ -394,11 +433,11 @@ impl Model {
         }
     }
 
-    /// The network at these quantiles of rate, round trip, buffer and loss of each link, and of number and
-    /// round trip of each class that `is_present`.
+    /// The network at these quantiles of each link's quantities, as [`LINK_AXES`] counts them, and of number
+    /// and round trip of each class that `is_present`.
     pub(crate) fn mixed(
         &self,
-        links: &[[f64; 4]],
+        links: &[[f64; LINK_AXES]],
         classes: &[[f64; 2]],
         is_present: impl Fn(usize) -> bool,
     ) -> Layout {
@@ -408,16 +447,25 @@ impl Model {
         // The first link of a single bottleneck has no delay of its own, as in a dumbbell.
         let several = links.len() > 1;
         let drawn = drawn.zip(&rtts).zip(&self.networks.ends);
-        let links = drawn.map(|(((link, &[rate, _, buffer, loss]), &rtt), &ends)| {
+        let duration = self.design().duration;
+        let links = drawn.map(|(((link, at), &rtt), &ends)| {
+            let &[rate, _, buffer, loss, jitter, reorder, reorder_delay] = at;
             let Link { rate: rates, buffer: buffers, loss: losses, queue, .. } = link;
-            let rate = rates.at(rate);
+            let trace = link.trace_at(rate);
+            let rate = trace.map_or_else(|| rates.at(rate), |trace| trace.rate_until(duration));
             DrawnLink {
                 ends,
                 rate,
+                trace: trace.map(|trace| Arc::clone(trace.trace())),
                 delay: if several { rtt / 2 } else { Span::ZERO },
                 buffer: buffers.at(buffer).limit(rate, rtt, packet),
                 loss: losses.at(loss),
                 queue: queue.clone(),
+                jitter: link.jitter.at(jitter),
+                reordering: Reordering {
+                    probability: link.reorder.at(reorder),
+                    extra: link.reorder_delay.at(reorder_delay),
+                },
             }
         });
         let senders = self.classes().iter().zip(classes).enumerate();
@@ -430,12 +478,12 @@ impl Model {
                 path: class.path.clone(),
                 back: class.back.clone(),
                 rtt: class.rtt.as_ref().map_or_else(of_path, |choice| choice.at(rtt)),
-                traffic: class.traffic.clone(),
+                traffic: class.flows(),
             };
             std::iter::repeat_n(sender, count as usize)
         });
         let (links, senders) = (links.collect(), senders.collect());
-        Layout::Mixed(Mixed { links, senders, packet, duration: self.design().duration })
+        Layout::Mixed(Mixed { links, senders, packet, duration })
     }
 
     /// What runs the senders of `class`, where `designed` is the controller of a designed table.

@@ -7,7 +7,7 @@
 //! | `on = "always"` | `"ever"`, its spelling when the first hashes were stored |
 //! | a rule table | [`exm_remy::RuleTable::write_canonical`] |
 //! | a trace | its opportunities, each in whole nanoseconds, followed by a space |
-//! | a distribution's values | each a number, followed by a space |
+//! | a distribution's values | each a number, or with its cumulative probability `value:probability`, followed by a space |
 //!
 //! A plan is its document; a line each for the seed, for the name of each recorded trace, and for additional
 //! measurements, with their window in nanoseconds. A case is its document; the line of the seed; the contents
@@ -89,8 +89,13 @@ fn flow(flow: &FlowSpec, out: &mut impl Write) -> fmt::Result {
 }
 
 fn values(distribution: &Distribution, out: &mut impl Write) -> fmt::Result {
-    let Distribution::Empirical(values) = distribution else { return Ok(()) };
-    values.iter().try_for_each(|value| write!(out, "{value} "))
+    match distribution {
+        Distribution::Empirical(values) => {
+            values.iter().try_for_each(|value| write!(out, "{value} "))
+        }
+        Distribution::Cdf(points) => points.iter().try_for_each(|(x, p)| write!(out, "{x}:{p} ")),
+        _ => Ok(()),
+    }
 }
 
 /// The hash of the text of `trace`.

@@ -5,23 +5,25 @@
 //! exponential 5 s                            exponential with this mean; "exp" for short
 //! uniform 1..2 s                             uniform between two values
 //! pareto xm=147 alpha=0.5 shift=-40 cap=3.3e9 B    Pareto, shifted by shift, at most cap
-//! empirical FILE B                           one of the file's numbers, equally likely
+//! cdf 1:0,10:0.9,1000:1 kB                   by its cumulative distribution function: values, each with the
+//!                                            probability of not exceeding it, linear in between
+//! empirical FILE B                           one of the file's numbers, equally likely, or the function there
 //! ```
-//! with a unit of time, of data or "packets". A file has one number per line; "#" starts a comment.
+//! with a unit of time, of data or "packets". A file has one number per line, or on each a value and its cumulative
+//! probability, separated by a comma or a space; "#" starts a comment.
 
 use crate::error::{GrammarError, suggest};
+use crate::numbers;
 use exm_random::Distribution;
 use exm_units::{Bytes, Packets, Span};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-const WORDS: [&str; 7] =
-    ["exponential", "exp", "fixed", "uniform", "pareto", "empirical", "always"];
-/// The largest file of numbers that is accepted.
-const MAX_FILE: u64 = 64 << 20;
+const WORDS: [&str; 8] =
+    ["exponential", "exp", "fixed", "uniform", "pareto", "cdf", "empirical", "always"];
 /// The largest value: in nanoseconds or bytes it does not overflow.
-const MOST: f64 = 1e18;
+pub(crate) const MOST: f64 = 1e18;
 
 /// The unit of the numbers in [`Amounts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +66,7 @@ impl Amounts {
     /// What is wrong, and what to write instead.
     pub fn parse(text: &str, dir: &Path) -> Result<Amounts, GrammarError> {
         let (word, rest) = split(text);
-        if word == "empirical" { empirical(rest, dir) } else { text.parse() }
+        if word == "empirical" { numbers::empirical(rest, dir) } else { text.parse() }
     }
 
     /// A single time or amount, "5 s" or "20 packets", as its number and unit.
@@ -113,6 +115,9 @@ impl Amounts {
             Distribution::Empirical(values) => {
                 Distribution::Empirical(values.into_iter().map(|value| value / size).collect())
             }
+            Distribution::Cdf(points) => {
+                Distribution::Cdf(points.into_iter().map(|(value, p)| (value / size, p)).collect())
+            }
         };
         Amounts { distribution, unit: Unit::Packets }
     }
@@ -139,6 +144,7 @@ impl FromStr for Amounts {
             }
             "uniform" => uniform(rest),
             "pareto" => pareto(rest),
+            "cdf" => numbers::cdf(rest),
             "empirical" => Err(GrammarError::new(
                 "a file of numbers cannot stand here: list them, or give a distribution",
             )),
@@ -167,6 +173,10 @@ impl fmt::Display for Amounts {
                     values.iter().map(|value| format!("{value} {unit}")).collect();
                 f.write_str(&values.join(", "))
             }
+            Distribution::Cdf(points) => {
+                let points: Vec<String> = points.iter().map(|(x, p)| format!("{x}:{p}")).collect();
+                write!(f, "cdf {} {unit}", points.join(","))
+            }
         }
     }
 }
@@ -183,21 +193,21 @@ fn unit(text: &str) -> &str {
     text.trim_start_matches(|c: char| c.is_ascii_digit() || "+-._eE".contains(c)).trim()
 }
 
-fn number(text: &str) -> Result<f64, GrammarError> {
+pub(crate) fn number(text: &str) -> Result<f64, GrammarError> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
     number.ok_or_else(|| GrammarError::new(format!("\"{text}\" is no number")))
 }
 
 /// The factor and divisor that convert a number from some unit to a [`Unit`].
 #[derive(Clone, Copy)]
-struct Scale {
+pub(crate) struct Scale {
     times: f64,
     per: f64,
-    unit: Unit,
+    pub(crate) unit: Unit,
 }
 
 impl Scale {
-    fn of(unit: &str) -> Option<Scale> {
+    pub(crate) fn of(unit: &str) -> Option<Scale> {
         let one = format!("1 {unit}");
         if let Ok(span) = one.parse::<Span>() {
             return Some(Scale { times: span.as_nanos() as f64, per: 1e9, unit: Unit::Seconds });
@@ -208,7 +218,7 @@ impl Scale {
         one.parse::<Packets>().ok().map(|_| Scale { times: 1.0, per: 1.0, unit: Unit::Packets })
     }
 
-    fn apply(self, number: f64) -> f64 {
+    pub(crate) fn apply(self, number: f64) -> f64 {
         number * self.times / self.per
     }
 }
@@ -274,40 +284,6 @@ fn pareto(text: &str) -> Result<Amounts, GrammarError> {
     Ok(Amounts { distribution, unit: scale.unit })
 }
 
-fn empirical(text: &str, dir: &Path) -> Result<Amounts, GrammarError> {
-    let missing = "the file or its unit is missing: give both, such as \"empirical flows.txt B\"";
-    let (file, unit) =
-        text.rsplit_once(char::is_whitespace).ok_or_else(|| GrammarError::new(missing))?;
-    let scale = Scale::of(unit).ok_or_else(|| GrammarError::new(missing))?;
-    let path = dir.join(file.trim());
-    let failed = |what: &dyn fmt::Display| {
-        GrammarError::new(format!("cannot read {}: {what}", path.display()))
-    };
-    let length = std::fs::metadata(&path).map_err(|e| failed(&e))?.len();
-    if length > MAX_FILE {
-        return Err(failed(&format!("it is larger than {} MiB", MAX_FILE >> 20)));
-    }
-    let text = std::fs::read_to_string(&path).map_err(|e| failed(&e))?;
-    let mut values = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() {
-            continue;
-        }
-        match line.parse::<f64>() {
-            Ok(value) if (0.0..MOST).contains(&value) => values.push(scale.apply(value)),
-            _ => {
-                let problem = format!("line {}: \"{line}\" is no number from 0 up", number + 1);
-                return Err(failed(&problem));
-            }
-        }
-    }
-    if values.is_empty() {
-        return Err(failed(&"it holds no number"));
-    }
-    Ok(Amounts { distribution: Distribution::Empirical(values), unit: scale.unit })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -330,6 +306,10 @@ mod tests {
             distribution("pareto xm=147 alpha=0.5 shift=-40 cap=3.3e9 B"),
             Distribution::Pareto { scale: 147.0, shape: 0.5, shift: -40.0, cap: 3.3e9 }
         );
+        assert_eq!(
+            distribution("cdf 1:0,10:0.9, 1000:1 kB"),
+            Distribution::Cdf(vec![(1e3, 0.0), (1e4, 0.9), (1e6, 1.0)])
+        );
         let packets = "exp 150 kB".parse::<Amounts>().expect("sound").in_packets(Bytes::new(1500));
         assert_eq!(packets.to_string(), "exponential 100 packets");
     }
@@ -339,6 +319,9 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("exm-grammar-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a temporary folder");
         std::fs::write(dir.join("good.txt"), "# flow lengths\n1\n2.5 # two and a half\n\n")
+            .and_then(|()| std::fs::write(dir.join("cdf.txt"), "1, 0.5\n2 0.75\n4\t1 # all\n"))
+            .and_then(|()| std::fs::write(dir.join("mixed.txt"), "1, 0.5\n2\n"))
+            .and_then(|()| std::fs::write(dir.join("falls.txt"), "1, 0.5\n2, 0.4\n"))
             .and_then(|()| std::fs::write(dir.join("bad.txt"), "1\ntwo\n"))
             .and_then(|()| std::fs::write(dir.join("none.txt"), "# none\n"))
             .expect("can write");
@@ -346,7 +329,11 @@ mod tests {
         let good = read("empirical good.txt kB").expect("is sound");
         assert_eq!(good.distribution, Distribution::Empirical(vec![1000.0, 2500.0]));
         assert_eq!(good.unit, Unit::Bytes);
+        let cdf = read("empirical cdf.txt kB").expect("is sound").distribution;
+        assert_eq!(cdf, Distribution::Cdf(vec![(1e3, 0.5), (2e3, 0.75), (4e3, 1.0)]));
         let problem = |text| read(text).unwrap_err().to_string();
+        assert!(problem("empirical mixed.txt B").contains("line 2: \"2\" has no cumulative"));
+        assert!(problem("empirical falls.txt B").contains("must ascend, the latter to 1"));
         assert!(problem("empirical bad.txt B").contains("line 2: \"two\" is no number"));
         assert!(problem("empirical none.txt B").contains("it holds no number"));
         std::fs::remove_dir_all(&dir).ok();
@@ -368,6 +355,9 @@ mod tests {
             ("pareto xn=1 B", "pareto has no \"xn\": did you mean \"xm\"?"),
             ("pareto xm=nan alpha=1 cap=1 B", "\"nan\" is no number"),
             ("pareto xm=1 alpha=1 shift=-2 cap=5 s", "what is drawn must be above zero"),
+            ("cdf 1:0.5,2:0.4 B", "values and cumulative probabilities must ascend"),
+            ("cdf 1:0.5", "the unit is missing"),
+            ("cdf 1,2:1 B", "\"1\" has no cumulative probability"),
             ("empirical flows.txt", "the file or its unit is missing"),
             ("empirical no/such/file B", "cannot read no/such/file: "),
         ] {

@@ -3,6 +3,7 @@
 mod amounts;
 mod buffer;
 mod error;
+mod numbers;
 
 pub use amounts::{Amounts, UNITS, Unit};
 pub use buffer::Buffer;

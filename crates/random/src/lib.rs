@@ -167,6 +167,9 @@ pub enum Distribution {
     },
     /// One of these values with equal probability; never empty.
     Empirical(Vec<f64>),
+    /// By its cumulative distribution function: each value with the probability of not exceeding it, linear in
+    /// between. Both ascend, and the last probability is 1; never empty.
+    Cdf(Vec<(f64, f64)>),
 }
 
 impl Distribution {
@@ -193,6 +196,14 @@ impl Distribution {
             Distribution::Empirical(values) => (!values.is_empty() && values.iter().all(sound))
                 .then_some(())
                 .ok_or("there must be at least one value, all from 0 to 1e18"),
+            Distribution::Cdf(points) => {
+                let ascends = points.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1);
+                let is_whole = points.last().is_some_and(|&(_, probability)| probability == 1.0);
+                let sound = points.iter().all(|(value, p)| sound(value) && (0.0..=1.0).contains(p));
+                (ascends && is_whole && sound)
+                    .then_some(())
+                    .ok_or("values and cumulative probabilities must ascend, the latter to 1")
+            }
         }
     }
 
@@ -214,6 +225,14 @@ impl Distribution {
             }
             Distribution::Empirical(values) => {
                 values.iter().map(|value| value.min(most)).sum::<f64>() / values.len() as f64
+            }
+            Distribution::Cdf(points) => {
+                let (value, probability) = points[0];
+                let pieces = points.windows(2).map(|pair| {
+                    let [(low, p), (high, q)] = [pair[0], pair[1]];
+                    (q - p) * Distribution::Uniform { low, high }.mean_below(most)
+                });
+                probability * value.min(most) + pieces.sum::<f64>()
             }
             Distribution::Pareto { scale, shape, shift, cap } => {
                 // The minimum plus the integral of the probability of exceeding x, up to the cap.
@@ -243,6 +262,13 @@ impl Distribution {
             }
             Distribution::Uniform { low, high } => low + (high - low) * stream.uniform(),
             Distribution::Empirical(values) => values[stream.below(values.len())],
+            Distribution::Cdf(points) => {
+                let at = stream.uniform();
+                let index = points.partition_point(|&(_, probability)| probability <= at);
+                let Some(before) = index.checked_sub(1) else { return points[0].0 };
+                let [(low, p), (high, q)] = [points[before], points[index]];
+                low + (high - low) * (at - p) / (q - p)
+            }
         }
     }
 }
@@ -317,6 +343,12 @@ mod tests {
         assert!((mean(100_000, || pareto.draw(&mut stream)) - 0.5).abs() < 0.02);
         let uniform = Distribution::Uniform { low: 2.0, high: 4.0 };
         assert!((mean(100_000, || uniform.draw(&mut stream)) - 3.0).abs() < 0.01);
+        let cdf = Distribution::Cdf(vec![(1.0, 0.5), (3.0, 0.75), (7.0, 1.0)]);
+        assert_eq!((cdf.check(), cdf.mean()), (Ok(()), 0.5 + 0.5 + 1.25));
+        assert_eq!(cdf.mean_below(3.0), 0.5 + 0.5 + 0.75);
+        assert!((mean(100_000, || cdf.draw(&mut stream)) - 2.25).abs() < 0.03);
+        let falls = Distribution::Cdf(vec![(1.0, 0.5), (0.5, 1.0)]);
+        assert!(falls.check().is_err() && Distribution::Cdf(vec![(1.0, 0.5)]).check().is_err());
         let list = Distribution::Empirical(vec![1.0, 2.0, 6.0]);
         assert!((mean(100_000, || list.draw(&mut stream)) - 3.0).abs() < 0.03);
     }

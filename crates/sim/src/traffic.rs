@@ -58,6 +58,8 @@ pub enum Traffic {
     Every {
         /// The period.
         period: Span,
+        /// Each flow starts up to so much later than the multiple, uniformly; less than the period.
+        spread: Span,
         /// How long a flow lasts.
         on: OnFor,
     },
@@ -138,9 +140,14 @@ impl TrafficSource {
             Traffic::OnOff(OnOff { off, .. }) => {
                 now.saturating_add(Span::from_secs_f64(off.draw(&mut self.stream)))
             }
-            Traffic::Every { period, .. } => {
+            Traffic::Every { period, spread, .. } => {
                 let periods = now.as_nanos().div_ceil(period.as_nanos());
-                Instant::from_nanos(periods.saturating_mul(period.as_nanos()))
+                let start = Instant::from_nanos(periods.saturating_mul(period.as_nanos()));
+                if spread.is_zero() {
+                    return start;
+                }
+                let nanos = spread.as_nanos() as f64 * self.stream.uniform();
+                start.saturating_add(Span::from_nanos(nanos as u64))
             }
             Traffic::Schedule { visits, .. } => {
                 visits.get(self.started).map_or(Instant::MAX, |&(start, _)| start.max(now))
@@ -187,11 +194,27 @@ mod tests {
     #[test]
     fn periods_start_together_and_wait_for_one_another() {
         let on = OnFor::Bytes(Distribution::Fixed(64_000.0));
-        let mut source = source(Traffic::Every { period: Span::from_millis(100), on });
+        let (period, spread) = (Span::from_millis(100), Span::ZERO);
+        let mut source = source(Traffic::Every { period, spread, on });
         assert_eq!(source.next_start(at(0)), at(0));
         assert_eq!(source.next_flow(at(0)), FlowDemand::Deliver(Packets::new(45)));
         assert_eq!(source.next_start(at(30)), at(100));
         assert_eq!(source.next_start(at(230)), at(300));
+    }
+
+    #[test]
+    fn starts_are_spread_after_each_period() {
+        let (period, spread) = (Span::from_millis(100), Span::from_millis(20));
+        let on = OnFor::Packets(Distribution::Fixed(1.0));
+        let mut source = source(Traffic::Every { period, spread, on });
+        let mut sum = Span::ZERO;
+        for round in 0..1000 {
+            let start = source.next_start(at(100 * round));
+            assert!((at(100 * round)..at(100 * round + 20)).contains(&start), "{start}");
+            sum += start - at(100 * round);
+        }
+        let mean = (sum / 1000).as_millis_f64();
+        assert!((mean - 10.0).abs() < 0.8, "{mean}");
     }
 
     #[test]

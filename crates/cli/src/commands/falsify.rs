@@ -9,11 +9,11 @@ use crate::shell::{Failure, Printing, quoted};
 use crate::shipped;
 use crate::threads::Threads;
 use exm_design::falsify::{self, COMPETITOR, Falsify, Found, Got, Space, TESTED};
-use exm_design::{Mixed, Objective};
+use exm_design::{DrawnLink, Mixed, Objective};
 use exm_grammar::Unit;
 use exm_sim::controllers::AnyController;
 use exm_sim::network::{Host, Transport};
-use exm_sim::traffic::OnOff;
+use exm_sim::traffic::Traffic;
 use exm_store::{Columns, counted};
 use exm_units::Bytes;
 use serde::Serialize;
@@ -26,13 +26,14 @@ const REFERENCES: [&str; 2] = ["cubic", "bbr"];
 
 const EXAMPLES: &str = "\
 Networks are tried at random, then around the worst, ever closer: rate, round-trip time, senders, buffer, loss, \
-traffic, competitors at the bottleneck, a second bottleneck. On each the reference takes the place of the \
+jitter, reordering, traffic, competitors at the bottleneck, a second bottleneck. On each the reference takes the place of the \
 controller, with the same traffic. What counts is by how many points the reference is ahead: log2(throughput) - \
 delta log2(RTT), in rates and propagation RTTs of the network, so that a point is twice the throughput.
 
 The networks found are judged by runs that did not choose them, so their figures are not flattered by luck. \
 Without --model, networks have 0.2..500 Mbps, RTTs of 2..400 ms, 1..64 senders, buffers of 0.25..16 BDP but \
-8 packets at least, and losses of 0..3 %. The same seed and number of tries find the same networks, on any number of threads.
+8 packets at least, losses of 0..3 %, a mean jitter of up to half an RTT, and up to 10 % of packets held back by up \
+to an RTT. The same seed and number of tries find the same networks, on any number of threads.
 
 Examples:
   exm falsify general-delta1
@@ -240,6 +241,7 @@ fn described(network: &Mixed, tested: usize, competitors: usize, competitor: &st
     if loss > 0.0 {
         text += &format!(", loss {} %", (loss * 1e4).round() / 1e2);
     }
+    text += &variation(&network.links[0]);
     text += &format!(", {}", counted(tested as u64, "sender", "senders"));
     text += &traffic(&sender.traffic);
     if competitors > 0 {
@@ -248,13 +250,27 @@ fn described(network: &Mixed, tested: usize, competitors: usize, competitor: &st
     text
 }
 
-fn traffic(traffic: &OnOff) -> String {
-    let Some(on) = traffic.on.amounts() else { return " always on".to_owned() };
+/// ", jitter 5 ms, 2 % held back for 10 ms", as far as `link` has them.
+fn variation(link: &DrawnLink) -> String {
+    let jitter = (!link.jitter.is_zero()).then(|| format!(", jitter {}", link.jitter));
+    let (probability, extra) = (link.reordering.probability.get(), link.reordering.extra);
+    let percent = (probability * 1e4).round() / 1e2;
+    let held = (probability > 0.0).then(|| format!(", {percent} % held back for {extra}"));
+    jitter.unwrap_or_default() + &held.unwrap_or_default()
+}
+
+/// The traffic of a network of the space: on and off by turns.
+fn traffic(traffic: &Traffic) -> String {
+    let Some(on) = traffic.on().amounts() else { return " always on".to_owned() };
     let mean = match on.unit {
         Unit::Bytes => Bytes::new(on.distribution.mean() as u64).to_string(),
         unit => format!("{} {unit}", on.distribution.mean()),
     };
-    format!(" with flows of {mean} on average, {} s apart", traffic.off.mean())
+    let off = match traffic {
+        Traffic::OnOff(process) => process.off.mean(),
+        Traffic::Every { .. } | Traffic::Schedule { .. } => 0.0,
+    };
+    format!(" with flows of {mean} on average, {off} s apart")
 }
 
 impl fmt::Display for Report {

@@ -1,10 +1,11 @@
 //! A network as the text of a scenario.
 
 use super::TESTED;
-use crate::specimen::{DrawnSender, Mixed};
+use crate::specimen::{DrawnLink, DrawnSender, Mixed};
 use exm_grammar::{Amounts, Unit};
+use exm_random::Distribution;
 use exm_sim::network::Host;
-use exm_sim::traffic::OnOff;
+use exm_sim::traffic::{OnOff, Traffic};
 use std::fmt::Write;
 
 /// The scenario that simulates `network` with `seed`: its tested senders are run by `tested` on `host`, the
@@ -37,6 +38,7 @@ pub fn scenario(
             link.loss.get(),
         )
         .expect("memory takes it");
+        variation(&mut text, link);
     }
     for alike in network.senders.chunk_by(|a, b| a == b) {
         let is_tested = alike[0].class == TESTED;
@@ -44,6 +46,20 @@ pub fn scenario(
         flow(&mut text, &alike[0], alike.len(), &quoted(name), host);
     }
     text
+}
+
+/// Jitter and reordering, where the link has them.
+fn variation(text: &mut String, link: &DrawnLink) {
+    if !link.jitter.is_zero() {
+        let distribution = Distribution::Exponential { mean: link.jitter.as_secs_f64() };
+        let jitter = Amounts { distribution, unit: Unit::Seconds };
+        writeln!(text, "jitter = \"{jitter}\"").expect("memory takes it");
+    }
+    let (probability, extra) = (link.reordering.probability.get(), link.reordering.extra);
+    if probability > 0.0 {
+        writeln!(text, "reorder = {probability}\nreorder_delay = \"{extra}\"")
+            .expect("memory takes it");
+    }
 }
 
 fn flow(text: &mut String, sender: &DrawnSender, count: usize, controller: &str, host: Host) {
@@ -63,8 +79,10 @@ fn flow(text: &mut String, sender: &DrawnSender, count: usize, controller: &str,
     line("traffic", &traffic(&sender.traffic));
 }
 
-fn traffic(OnOff { on, off }: &OnOff) -> String {
-    let Some(on) = on.amounts() else { return "{ on = \"always\" }".to_owned() };
+/// The traffic of a network of the space: on and off by turns.
+fn traffic(traffic: &Traffic) -> String {
+    let Some(on) = traffic.on().amounts() else { return "{ on = \"always\" }".to_owned() };
+    let Traffic::OnOff(OnOff { off, .. }) = traffic else { return format!("{{ on = \"{on}\" }}") };
     let off = Amounts { distribution: off.clone(), unit: Unit::Seconds };
     format!("{{ on = \"{on}\", off = \"{off}\" }}")
 }

@@ -3,13 +3,14 @@
 use crate::conditions::Conditions;
 use crate::model::Model;
 use crate::specimen::{DrawnLink, DrawnSender, Mixed};
-use exm_link::QueueKind;
+use exm_link::{QueueKind, Reordering};
 use exm_random::Distribution;
-use exm_sim::traffic::{OnFor, OnOff};
+use exm_sim::network::LinkSpec;
+use exm_sim::traffic::{OnFor, OnOff, Traffic};
 use exm_units::{Bytes, Packets, Probability, Rate, Span};
 
 /// How many numbers from 0 to 1 describe a network.
-pub(super) const AXES: usize = 10;
+pub(super) const AXES: usize = 13;
 /// A network, each number from 0 to 1.
 pub(super) type Point = [f64; AXES];
 
@@ -35,7 +36,8 @@ const LONGEST: Span = Span::from_secs(300);
 /// The networks that are searched: each quantity has a range, both ends included.
 ///
 /// They have one bottleneck or two in a row, which half of the tested senders cross; senders that are always on,
-/// or on for times or amounts of data; and, in a third of them, competitors at the first bottleneck.
+/// or on for times or amounts of data; and, in a third of them each, competitors, jitter and reordering at the
+/// first bottleneck.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Space {
     /// The rate of the slowest link.
@@ -50,6 +52,10 @@ pub struct Space {
     pub loss: (f64, f64),
     /// Up to how many competitors there are; 0 for none anywhere.
     pub competitors: u64,
+    /// The mean jitter over the propagation RTT; two thirds of the networks have none.
+    pub jitter: (f64, f64),
+    /// The probability that a packet is held back by up to an RTT; two thirds of the networks have none.
+    pub reorder: (f64, f64),
     /// Whether there are networks with two bottlenecks.
     pub two_bottlenecks: bool,
 }
@@ -64,6 +70,8 @@ impl Default for Space {
             buffer: (0.25, 16.0),
             loss: (0.0, 0.03),
             competitors: 2,
+            jitter: (0.01, 0.5),
+            reorder: (0.001, 0.1),
             two_bottlenecks: true,
         }
     }
@@ -72,7 +80,7 @@ impl Default for Space {
 impl Space {
     /// Networks with the ranges that the designed senders of `model` meet, each widened by `factor` on both
     /// sides; with a factor of 1 they are the model's, but for traffic and competitors. Losses go up to that
-    /// factor in percent, beyond a factor of 1.
+    /// factor in percent, beyond a factor of 1; with it, delays are constant.
     pub fn around(model: &Model, factor: f64) -> Space {
         let Conditions { rate, rtt, senders, loss, .. } = Conditions::of_model(model);
         let scaled = |value: f64, by: f64| (value * by).max(1.0);
@@ -89,13 +97,16 @@ impl Space {
             rtt: (rtts[0].max(LEAST_RTT), rtts[1].min(MOST_RTT)),
             senders: (counts[0], counts[1].min(MOST_SENDERS)),
             loss: (loss.0, loss.1.max(more_loss)),
+            jitter: if factor > 1.0 { wide.jitter } else { (0.0, 0.0) },
+            reorder: if factor > 1.0 { wide.reorder } else { (0.0, 0.0) },
             ..wide
         }
     }
 
     /// The network at `point`.
     pub(super) fn network(&self, point: &Point) -> Mixed {
-        let [rate, rtt, senders, buffer, loss, flow, length, off, competitors, second] = *point;
+        let [rate, rtt, senders, buffer, loss, flow, length, off, competitors, second, varied @ ..] =
+            *point;
         let packet = Bytes::PACKET;
         let number = |(low, high): (Rate, Rate)| (low.as_bps() as f64, high.as_bps() as f64);
         let rate = Rate::from_bps(digits(log(rate, number(self.rate)), 2) as u64);
@@ -109,25 +120,29 @@ impl Space {
         let hops = if self.two_bottlenecks && second >= 2.0 / 3.0 { 2 } else { 1 };
         // The second link is up to four times as fast.
         let faster = Rate::from_bps(digits(rate.as_bps() as f64 * ratio(second), 2) as u64);
+        let (jitter, reordering) = self.variation(varied, rtt);
         let links = [rate, faster].into_iter().take(hops).enumerate().map(|(index, rate)| {
             let room = rate.bandwidth_delay(rtt, log(buffer, self.buffer), packet).get();
             DrawnLink {
                 ends: (index, index + 1),
                 rate,
+                trace: None,
                 delay: Span::ZERO,
                 buffer: Some(Packets::new(room.max(LEAST_BUFFER))),
                 loss: Probability::new(digits(loss, 1)).unwrap_or(Probability::ZERO),
                 queue: QueueKind::default(),
+                jitter: if index == 0 { jitter } else { Span::ZERO },
+                reordering: if index == 0 { reordering } else { LinkSpec::NO_REORDERING },
             }
         });
-        let traffic = traffic(flow, length, off, rate);
+        let traffic: Traffic = traffic(flow, length, off, rate).into();
         let tested = |index: usize| match (hops, index % 4) {
             (1, _) => vec![0],
             (_, 0 | 1) => vec![0, 1],
             (_, 2) => vec![0],
             _ => vec![1],
         };
-        let sender = |class, path, traffic: &OnOff| DrawnSender {
+        let sender = |class, path, traffic: &Traffic| DrawnSender {
             class,
             path,
             back: Vec::new(),
@@ -135,7 +150,7 @@ impl Space {
             traffic: traffic.clone(),
         };
         let own = (0..senders).map(|index| sender(TESTED, tested(index), &traffic));
-        let always = OnOff::always();
+        let always = OnOff::always().into();
         let others = (0..competitors as usize).map(|_| sender(COMPETITOR, vec![0], &always));
         Mixed {
             links: links.collect(),
@@ -143,6 +158,20 @@ impl Space {
             packet,
             duration: duration(rate, rtt),
         }
+    }
+}
+
+impl Space {
+    /// The jitter and the reordering of the first bottleneck, each of which a third of the networks have.
+    fn variation(&self, [jitter, reorder, delay]: [f64; 3], rtt: Span) -> (Span, Reordering) {
+        let third = |at: f64| (at >= 2.0 / 3.0).then_some(3.0 * at - 2.0);
+        let rtts = |rtts: f64| Span::from_nanos(digits(rtts * rtt.as_nanos() as f64, 1) as u64);
+        let within = |at, ends: (f64, f64)| if ends.1 > 0.0 { log(at, ends) } else { 0.0 };
+        let jitter = third(jitter).map_or(Span::ZERO, |at| rtts(within(at, self.jitter)));
+        let reorder = third(reorder).map_or(0.0, |at| digits(within(at, self.reorder), 1));
+        let probability = Probability::new(reorder).unwrap_or(Probability::ZERO);
+        let reordering = Reordering { probability, extra: rtts(log(delay, (0.01, 1.0))) };
+        (jitter, if reorder > 0.0 { reordering } else { LinkSpec::NO_REORDERING })
     }
 }
 
@@ -202,7 +231,7 @@ mod tests {
     proptest! {
         /// The engine takes every network of the space, and all lie within its ranges.
         #[test]
-        fn every_point_is_a_network(point in prop::array::uniform10(0.0_f64..1.0)) {
+        fn every_point_is_a_network(point in prop::array::uniform13(0.0_f64..1.0)) {
             let space = Space::default();
             let network = space.network(&point);
             let transport = |_| exm_sim::network::Transport::Bare {

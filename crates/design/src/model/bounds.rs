@@ -5,6 +5,7 @@ use super::error::Problem;
 use super::networks::Networks;
 use super::quantities::Senders;
 use super::section::Section;
+use super::traffic::Bursts;
 use exm_random::Distribution;
 use exm_sim::traffic::OnFor;
 use exm_units::Span;
@@ -69,6 +70,9 @@ fn expected_flows(networks: &Networks, class: &Class, duration: Span) -> f64 {
     // What lasts longer than the specimen ends with it: of a mean that owes all to a few values so
     // long, a specimen sees nothing.
     let off = traffic.off.mean_below(seconds);
+    if let Some(Bursts { every, .. }) = class.bursts {
+        return senders as f64 * seconds / every.as_secs_f64();
+    }
     senders as f64 * seconds / (on + off)
 }
 

@@ -6,13 +6,14 @@ use super::links::read_rtt_choice;
 use super::networks::{MAX_SENDERS, Networks};
 use super::quantities::Senders;
 use super::section::{Section, elements, parsed};
+use super::traffic::Bursts;
 use super::{objective, traffic};
 use crate::objective::Objective;
 use crate::shipped;
 use exm_grammar::suggest;
 use exm_remy::RemyCc;
 use exm_sim::controllers::AnyController;
-use exm_sim::traffic::OnOff;
+use exm_sim::traffic::{OnOff, Traffic};
 use exm_units::{Probability, Span};
 use std::fmt;
 
@@ -39,6 +40,8 @@ pub struct Class {
     /// Its round-trip propagation delay, where that is not the sum of its links'.
     pub(crate) rtt: Option<Choice<Span>>,
     pub(crate) traffic: OnOff,
+    /// Set where its flows start together.
+    pub(crate) bursts: Option<Bursts>,
 }
 
 /// How often the senders of a class are there.
@@ -75,7 +78,11 @@ pub enum Role {
 impl Class {
     /// The only class of a model without `[[sender]]`: `count` senders of the table to design, across the
     /// first link.
-    pub(super) fn only(count: Choice<Senders>, traffic: OnOff, objective: Objective) -> Class {
+    pub(super) fn only(
+        count: Choice<Senders>,
+        (traffic, bursts): (OnOff, Option<Bursts>),
+        objective: Objective,
+    ) -> Class {
         let role = Role::Designed(0);
         Class {
             name: ONLY.to_owned(),
@@ -87,6 +94,17 @@ impl Class {
             back: Vec::new(),
             rtt: None,
             traffic,
+            bursts,
+        }
+    }
+
+    /// When its senders are on, and how much they send.
+    pub(crate) fn flows(&self) -> Traffic {
+        match self.bursts {
+            None => self.traffic.clone().into(),
+            Some(Bursts { every, spread }) => {
+                Traffic::Every { period: every, spread, on: self.traffic.on.clone() }
+            }
         }
     }
 
@@ -189,7 +207,7 @@ fn check_groups(classes: &[Class]) -> Result<(), Problem> {
 struct Reader<'a> {
     networks: &'a Networks,
     objective: &'a Objective,
-    traffic: Option<OnOff>,
+    traffic: Option<(OnOff, Option<Bursts>)>,
     tables: Vec<String>,
 }
 
@@ -200,7 +218,7 @@ impl Reader<'_> {
             Some(value) => parsed(value, "a name: write text", |text| Ok(text.to_owned()))?,
         };
         let objective = objective::read(section.section("objective")?, self.objective)?;
-        let traffic = match (section.get("on"), &self.traffic) {
+        let (traffic, bursts) = match (section.get("on"), &self.traffic) {
             (None, Some(traffic)) => traffic.clone(),
             _ => traffic::read(section, self.networks.packet)?,
         };
@@ -214,6 +232,7 @@ impl Reader<'_> {
             back,
             rtt: section.get("rtt").map(read_rtt_choice).transpose()?,
             traffic,
+            bursts,
             name,
         };
         self.check_rtt(section, &class)?;
@@ -391,7 +410,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, class: &Class, tables: &[String]
     if let Some(rtt) = &class.rtt {
         writeln!(f, "rtt = {rtt}")?;
     }
-    traffic::write(f, &class.traffic)?;
+    traffic::write(f, &class.traffic, class.bursts)?;
     match &class.role {
         Role::Designed(table) => {
             writeln!(f, "table = {}", text(&tables[*table]))?;

@@ -4,7 +4,8 @@ use super::choice::{Choice, Grammar, Quantity};
 use super::error::Problem;
 use super::quantities::Buffer;
 use super::section::{Section, Value, parsed, scalar};
-use exm_link::QueueKind;
+use super::traces::{self, NamedTrace};
+use exm_link::{QueueKind, Reordering};
 use exm_units::{Bytes, Probability, Rate, RateText, Span};
 use std::fmt;
 
@@ -24,25 +25,40 @@ pub(crate) struct Link {
     pub(crate) name: Option<String>,
     /// The nodes that it leaves from and leads to; none for a link that follows the one before it.
     pub(crate) nodes: Option<[String; 2]>,
+    /// Its rate; of a link that follows traces, the mean rate of each.
     pub(crate) rate: Choice<Rate>,
+    /// The traces that it may follow, each as likely; none for a fixed rate.
+    pub(crate) traces: Vec<NamedTrace>,
     /// The round-trip propagation delay that crossing it adds: half of it there, and, unless other links
     /// lead back, half of it on the return.
     pub(crate) rtt: Choice<Span>,
     pub(crate) buffer: Choice<Buffer>,
     pub(crate) loss: Choice<Probability>,
     pub(crate) queue: QueueKind,
+    /// The mean of what is added to the propagation delay of each packet, drawn exponentially.
+    pub(crate) jitter: Choice<Span>,
+    /// The probability that a packet is held back, so that others overtake it.
+    pub(crate) reorder: Choice<Probability>,
+    /// For how long.
+    pub(crate) reorder_delay: Choice<Span>,
 }
 
 impl Link {
     /// What describes a link in `[network]`.
-    pub(super) const KEYS: [&str; 5] = ["rate", "rtt", "buffer", "loss", "queue"];
+    pub(super) const KEYS: [&str; 9] =
+        ["rate", "trace", "rtt", "buffer", "loss", "queue", "jitter", "reorder", "reorder_delay"];
 
     /// The link of `section`: the first of a model, in `[network]`, or one of `[[link]]`.
     pub(super) fn read(section: Section<'_>, packet: Bytes) -> Result<Link, Problem> {
+        let traces = traces::read(section)?;
         Ok(Link {
             name: section.text("name", "a link's name")?,
             nodes: read_nodes(section)?,
-            rate: read_rate(section, packet)?,
+            rate: match &traces[..] {
+                [] => read_rate(section, packet)?,
+                traces => Choice::List(traces.iter().map(NamedTrace::mean_rate).collect()),
+            },
+            traces,
             rtt: read_rtt_choice(section.need("rtt", "\"100..200 ms\"")?)?,
             buffer: read_buffer(section, packet)?,
             loss: read_loss(section)?,
@@ -52,7 +68,46 @@ impl Link {
                     Ok(exm_grammar::queue(text)?)
                 })?,
             },
+            jitter: read_variation(section, "jitter", Span::ZERO)?,
+            reorder: read_probability(section, "reorder", "a probability of reordering")?,
+            reorder_delay: read_reorder_delay(section)?,
         })
+    }
+
+    /// The trace that it follows where its rate is at `quantile`; none for a fixed rate.
+    pub(crate) fn trace_at(&self, quantile: f64) -> Option<&NamedTrace> {
+        let index = (quantile * self.traces.len() as f64) as usize;
+        self.traces.get(index.min(self.traces.len().saturating_sub(1)))
+    }
+
+    /// Whether every packet has the same propagation delay.
+    pub(crate) fn has_constant_delay(&self) -> bool {
+        self.jitter.ends().1.is_zero() && self.reorder.ends().1 == Probability::ZERO
+    }
+
+    /// How many values its rate, round trip, buffer, loss, jitter, probability of reordering and its delay
+    /// have; none for a range.
+    pub(super) fn counts(&self) -> [(&'static str, Option<usize>); 7] {
+        [
+            ("rate", self.rate.count()),
+            ("rtt", self.rtt.count()),
+            ("buffer", self.buffer.count()),
+            ("loss", self.loss.count()),
+            ("jitter", self.jitter.count()),
+            ("reorder", self.reorder.count()),
+            ("reorder_delay", self.reorder_delay.count()),
+        ]
+    }
+
+    /// Its first keys, as they stand in a file.
+    pub(super) fn write_rate(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.traces[..] {
+            [] => writeln!(f, "rate = {}\nrtt = {}", self.rate, self.rtt),
+            traces => {
+                traces::write(f, traces)?;
+                writeln!(f, "rtt = {}", self.rtt)
+            }
+        }
     }
 
     /// Whether it may stand in `[network]`.
@@ -69,10 +124,17 @@ impl Link {
     pub(super) fn write_rest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "buffer = {}", self.buffer)?;
         writeln!(f, "loss = {}", self.loss)?;
-        if self.queue == QueueKind::default() {
+        if self.queue != QueueKind::default() {
+            writeln!(f, "queue = \"{}\"", self.queue)?;
+        }
+        // Left out where delays are constant: models from before there was a choice keep their hash.
+        if !self.jitter.ends().1.is_zero() {
+            writeln!(f, "jitter = {}", self.jitter)?;
+        }
+        if self.reorder.ends().1 == Probability::ZERO {
             return Ok(());
         }
-        writeln!(f, "queue = \"{}\"", self.queue)
+        writeln!(f, "reorder = {}\nreorder_delay = {}", self.reorder, self.reorder_delay)
     }
 }
 
@@ -87,7 +149,7 @@ impl fmt::Display for Link {
             let [from, to] = [from, to].map(|node| toml::Value::from(node.as_str()));
             writeln!(f, "from = {from}\nto = {to}")?;
         }
-        writeln!(f, "rate = {}\nrtt = {}", self.rate, self.rtt)?;
+        self.write_rate(f)?;
         self.write_rest(f)
     }
 }
@@ -175,18 +237,53 @@ fn read_buffer(section: Section<'_>, packet: Bytes) -> Result<Choice<Buffer>, Pr
     .read(value)
 }
 
+/// A time that varies delays, `default` where it is not given.
+fn read_variation(section: Section<'_>, key: &str, default: Span) -> Result<Choice<Span>, Problem> {
+    let Some(value) = section.get(key) else { return Ok(Choice::List(vec![default])) };
+    Grammar {
+        what: "a time",
+        example: "\"5 ms\"",
+        range: "0..10 ms",
+        units: Span::UNITS.to_vec(),
+        parse: &|text| text.parse().ok(),
+        check: &|time: Span| {
+            if time > MAX_RTT {
+                return Err(format!("{time} is too long: give at most {MAX_RTT}"));
+            }
+            Ok(())
+        },
+    }
+    .read(value)
+}
+
+fn read_reorder_delay(section: Section<'_>) -> Result<Choice<Span>, Problem> {
+    if let (Some(_), None) = (section.get("reorder_delay"), section.get("reorder")) {
+        let what = "no packets are held back: add \"reorder\", the probability of it";
+        return Err(section.problem("reorder_delay", what));
+    }
+    read_variation(section, "reorder_delay", Reordering::DEFAULT_EXTRA)
+}
+
 fn read_loss(section: Section<'_>) -> Result<Choice<Probability>, Problem> {
-    let Some(value) = section.get("loss") else {
+    read_probability(section, "loss", "a probability of loss")
+}
+
+fn read_probability(
+    section: Section<'_>,
+    key: &str,
+    what: &'static str,
+) -> Result<Choice<Probability>, Problem> {
+    let Some(value) = section.get(key) else {
         return Ok(Choice::List(vec![Probability::ZERO]));
     };
     Grammar {
-        what: "a probability of loss",
+        what,
         example: "0.01 or \"1 %\"",
         range: "0..1 %",
         units: Vec::new(),
         parse: &|text| text.parse().ok(),
-        check: &|loss: Probability| {
-            if loss.get() < 1.0 {
+        check: &|probability: Probability| {
+            if key != "loss" || probability.get() < 1.0 {
                 Ok(())
             } else {
                 Err("where everything is lost there is nothing to design: give less".to_owned())
@@ -194,18 +291,18 @@ fn read_loss(section: Section<'_>) -> Result<Choice<Probability>, Problem> {
         },
     }
     .read(value)
-    .map_err(|problem| out_of_unit(value, problem))
+    .map_err(|problem| out_of_unit(key, value, problem))
 }
 
 /// A clearer word for a number that is no probability.
-fn out_of_unit(value: &Value<'_>, problem: Problem) -> Problem {
+fn out_of_unit(key: &str, value: &Value<'_>, problem: Problem) -> Problem {
     let number = scalar(value).and_then(|text| {
         let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok()?;
         Some((text.into_owned(), number))
     });
     match number {
         Some((text, number)) if !(0.0..1.0).contains(&number) && !text.contains('%') => {
-            let what = format!("a loss of {text} is out of bounds: give 0 up to 1, or per cent");
+            let what = format!("a {key} of {text} is out of bounds: give 0 up to 1, or per cent");
             Problem::at(value.span().start, what)
         }
         _ => problem,

@@ -10,6 +10,7 @@ mod objective;
 mod quantities;
 mod robust;
 mod section;
+mod traces;
 mod traffic;
 mod variant;
 
@@ -22,6 +23,7 @@ use robust::Robust;
 
 use crate::objective::Objective;
 use crate::shipped;
+use crate::specimen::LINK_AXES;
 use error::Problem;
 use exm_cc::Reno;
 use exm_grammar::FileError;
@@ -30,7 +32,7 @@ use exm_sim::network::Host;
 use exm_units::{Fnv1a, Span};
 use section::{Section, Value, elements, parsed, word};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 /// The longest time simulated: a day and more, and the simulator's clocks stay far from overflow.
@@ -53,16 +55,22 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `senders` | how many | required |
 /// | `buffer` | what may wait at the link: `"1000 packets"`, `"250 kB"` (whole packets that fit), `"5 BDP"` (of the network drawn) or `"unlimited"` | `"unlimited"` |
 /// | `loss` | probability that a packet is lost after the link: `0.01` or `"1 %"` | `0` |
+/// | `jitter` | mean of an exponential time that is added to each packet's propagation delay; packets keep their order | none |
+/// | `reorder` | probability that a packet is held back, so that others overtake it | `0` |
+/// | `reorder_delay` | for how long | `"10 ms"` |
+/// | `trace` | instead of `rate`: a file of delivery opportunities, relative to the model, or a synthetic trace such as `"lte, seed 2"`; or a list of them | |
 /// | `queue` | discipline at the link, such as `"codel"` or `"codel target=10ms"` | `"drop-tail"` |
 /// | `packet_size` | of every packet | `"1500 B"` |
 /// | `draw` | `"random"`, or `"grid"` for every combination in turn | `"random"` |
 /// | **`[[link]]`** | one more link, after those before it | |
 /// | `name` | what paths call it | its number, from 1 on |
 /// | `from`, `to` | the nodes that it joins, for a graph that is no row | |
-/// | `rate`, `rtt`, `buffer`, `loss`, `queue` | as in `[network]`; `rtt` is what crossing it adds | as there |
+/// | the keys of a link | as in `[network]`; `rtt` is what crossing it adds | as there |
 /// | **`[traffic]`** | | |
 /// | `on` | how long a flow lasts: a time, an amount of data, or `"always"` | required |
-/// | `off` | the time between flows, and before the first | required unless always on |
+/// | `off` | the time between flows, and before the first | required unless always on or `every` |
+/// | `every` | instead of `off`: all senders start a flow at each multiple of this time | |
+/// | `spread` | with `every`: each starts up to so much later | `"0 s"` |
 /// | **`[[sender]]`** | senders of one kind, in place of `senders` in `[network]` | |
 /// | `name` | what they are called | `"sender 1"` |
 /// | `count` | how many, 0 included | `1` |
@@ -71,7 +79,7 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `path` | the links they cross, by number or name | `1`, of one link |
 /// | `back` | the links their ACKs cross | |
 /// | `rtt` | round-trip propagation delay | that of their links |
-/// | `on`, `off` | as in `[traffic]` | as there |
+/// | `on`, `off`, `every`, `spread` | as in `[traffic]` | as there |
 /// | `controller` | what runs them, a controller (over TCP) or a shipped table | the table designed |
 /// | `table` | which table they design: kinds that name the same one share it | their name |
 /// | `objective` | as `[objective]`, such as `{ delta = 10 }` | as there |
@@ -123,7 +131,8 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// spaced values, both ends included, each as likely. Rates are bits per second or `"1.25 packets/ms"`.
 ///
 /// `on` and `off` are `"5 s"`, `"fixed 20 packets"`, `"exponential 100 kB"` (or `"exp"`),
-/// `"uniform 1..2 s"`, `"pareto xm=147 alpha=0.5 shift=-40 cap=3.3e9 B"` or a list of amounts.
+/// `"uniform 1..2 s"`, `"pareto xm=147 alpha=0.5 shift=-40 cap=3.3e9 B"`, `"empirical FILE B"`,
+/// `"cdf 1:0,10:0.9,1000:1 kB"` or a list of amounts.
 ///
 /// Unknown keys are refused, and the nearest known one named. So are models of which a specimen
 /// would take too long: one has at most a million flows, as far as can be expected, and its link
@@ -139,6 +148,8 @@ pub struct Model {
     design: Design,
     robust: Robust,
     text: String,
+    /// Where its relative paths start.
+    dir: PathBuf,
 }
 
 /// What a design may consist of, and how it is tried.
@@ -193,15 +204,23 @@ impl Model {
             let problem = Problem::nowhere(format!("the model cannot be read: {error}"));
             problem.of(&name, "")
         })?;
-        Model::parse(&text, &name)
+        Model::parse_in(&text, &name, path.parent().unwrap_or(Path::new("")))
     }
 
-    /// Reads the model `text`, called `name` in errors.
+    /// Reads the model `text`, called `name` in errors; relative paths in it start from the current folder.
     ///
     /// # Errors
     /// [`FileError`] where it is none.
     pub fn parse(text: &str, name: &str) -> Result<Model, FileError> {
-        read(text).map_err(|problem| problem.of(name, text))
+        Model::parse_in(text, name, Path::new(""))
+    }
+
+    /// As [`Model::parse`], but relative paths in it start from `dir`.
+    ///
+    /// # Errors
+    /// [`FileError`] where it is none.
+    pub fn parse_in(text: &str, name: &str, dir: &Path) -> Result<Model, FileError> {
+        read(text, dir).map_err(|problem| problem.of(name, text))
     }
 
     /// The model called `name` of those that come with the crate; none where there is no such one.
@@ -267,13 +286,18 @@ impl Model {
         }
         let anybody = Host::Tcp.transport(Reno::new().into());
         for quantile in [0.0, 1.0] {
-            let links = vec![[quantile; 4]; self.networks.links.len()];
+            let links = vec![[quantile; LINK_AXES]; self.networks.links.len()];
             // All the senders that there may be.
             let layout = self.mixed(&links, &vec![[1.0, quantile]; self.classes.len()], |_| true);
             let network = layout.network(|_| anybody.clone());
             network.map_err(|error| Problem::nowhere(error.to_string()))?;
         }
         Ok(())
+    }
+
+    /// Where its relative paths start.
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// The text it was read from, comments and all.
@@ -288,7 +312,7 @@ impl Model {
     }
 }
 
-fn read(text: &str) -> Result<Model, Problem> {
+fn read(text: &str, dir: &Path) -> Result<Model, Problem> {
     let table = DeTable::parse(text).map_err(|error| {
         let what = error.message().trim_end().replace('\n', "; ").replace('`', "\"");
         let what = format!("this is not TOML: {what}");
@@ -297,7 +321,7 @@ fn read(text: &str) -> Result<Model, Problem> {
             None => Problem::nowhere(what),
         }
     })?;
-    let top = Section::top(table.get_ref())?;
+    let top = Section::top(table.get_ref(), dir)?;
     let name = match top.get("name") {
         None => None,
         Some(value) => Some(parsed(value, "a name: write text", |text| Ok(text.to_owned()))?),
@@ -307,9 +331,10 @@ fn read(text: &str) -> Result<Model, Problem> {
     let (classes, tables) = classes::read(top, &networks, &objective)?;
     let design = read_design(top.section("design")?, longest_rtt(&networks, &classes))?;
     bounds::check(top, &networks, &classes, design.duration)?;
+    networks.links.iter().try_for_each(|link| traces::check(&link.traces, design.duration))?;
     let robust = robust::read(top.section("robust")?)?;
-    let text = text.to_owned();
-    let model = Model { name, networks, classes, tables, objective, design, robust, text };
+    let (text, dir) = (text.to_owned(), dir.to_owned());
+    let model = Model { name, networks, classes, tables, objective, design, robust, text, dir };
     model.check_networks()?;
     match model.grid_size() {
         Some(size) if size > MAX_SPECIMENS => Err(Problem::nowhere(format!(
@@ -420,7 +445,7 @@ impl fmt::Display for Body<'_> {
         match (&networks.senders, &classes[..]) {
             (Some(_), [class]) => {
                 writeln!(f, "\n[traffic]")?;
-                traffic::write(f, &class.traffic)?;
+                traffic::write(f, &class.traffic, class.bursts)?;
             }
             _ => classes.iter().try_for_each(|class| classes::write(f, class, tables))?,
         }

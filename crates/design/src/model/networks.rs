@@ -102,14 +102,13 @@ impl Networks {
             let what = "a grid is of one kind of senders: let draw be \"random\"";
             return Err(section.problem("draw", what));
         };
-        let is_list = [
-            ("rate", link.rate.count().is_some()),
-            ("rtt", link.rtt.count().is_some()),
-            ("senders", senders.count().is_some()),
-            ("buffer", link.buffer.count().is_some()),
-            ("loss", link.loss.count().is_some()),
-        ];
-        let Some((key, _)) = is_list.into_iter().find(|&(_, is_list)| !is_list) else {
+        let [rate, rtt, buffer, loss, variation @ ..] = link.counts();
+        let counts = [rate, rtt, ("senders", senders.count()), buffer, loss];
+        if let Some((key, _)) = variation.iter().find(|(_, count)| *count != Some(1)) {
+            let what = format!("in a grid delays vary in one way: give \"{key}\" one value");
+            return Err(section.problem(key, what));
+        }
+        let Some((key, _)) = counts.into_iter().find(|(_, count)| count.is_none()) else {
             return Ok(());
         };
         let what = format!(
@@ -123,7 +122,7 @@ impl Networks {
 /// The links of the file: that of `[network]`, if it has one, and those of `[[link]]`.
 fn read_links(top: Section<'_>, packet: Bytes) -> Result<Vec<Link>, Problem> {
     let (network, sections) = (top.section("network")?, top.list("link")?);
-    let of_network = sections.is_empty() || network.get("rate").is_some();
+    let of_network = sections.is_empty() || network.get("rate").or(network.get("trace")).is_some();
     if let (false, Some(key)) =
         (of_network, Link::KEYS.iter().find(|key| network.get(key).is_some()))
     {
@@ -215,7 +214,7 @@ impl fmt::Display for Networks {
         let plain = self.links.first().filter(|link| link.is_plain());
         f.write_str("[network]\n")?;
         if let Some(link) = plain {
-            writeln!(f, "rate = {}\nrtt = {}", link.rate, link.rtt)?;
+            link.write_rate(f)?;
         }
         if let Some(senders) = &self.senders {
             writeln!(f, "senders = {senders}")?;

@@ -3,6 +3,7 @@
 use super::error::Problem;
 use exm_grammar::suggest;
 use std::borrow::Cow;
+use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -12,16 +13,46 @@ pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 /// Every section of a model and its keys; the first is the top of the file.
 const SECTIONS: [(&str, &[&str]); 8] = [
     ("", &["name", "network", "link", "traffic", "sender", "objective", "design", "robust"]),
-    ("network", &["rate", "rtt", "senders", "buffer", "loss", "queue", "packet_size", "draw"]),
-    ("link", &["name", "from", "to", "rate", "rtt", "buffer", "loss", "queue"]),
-    ("traffic", &["on", "off"]),
+    ("network", &NETWORK),
+    ("link", &LINK),
+    ("traffic", &["on", "off", "every", "spread"]),
     ("sender", &SENDER),
     ("objective", &["alpha", "beta", "delta", "loss_penalty", "throughput", "units"]),
     ("design", &["signals", "action", "duration", "specimens", "host"]),
     ("robust", &["enabled", "cost"]),
 ];
 
-const SENDER: [&str; 12] = [
+const NETWORK: [&str; 12] = [
+    "rate",
+    "trace",
+    "rtt",
+    "senders",
+    "buffer",
+    "loss",
+    "queue",
+    "jitter",
+    "reorder",
+    "reorder_delay",
+    "packet_size",
+    "draw",
+];
+
+const LINK: [&str; 12] = [
+    "name",
+    "from",
+    "to",
+    "rate",
+    "trace",
+    "rtt",
+    "buffer",
+    "loss",
+    "queue",
+    "jitter",
+    "reorder",
+    "reorder_delay",
+];
+
+const SENDER: [&str; 14] = [
     "name",
     "count",
     "present",
@@ -31,6 +62,8 @@ const SENDER: [&str; 12] = [
     "rtt",
     "on",
     "off",
+    "every",
+    "spread",
     "controller",
     "table",
     "objective",
@@ -43,22 +76,26 @@ pub(super) struct Section<'a> {
     /// Nothing where the file has no such section.
     table: Option<&'a DeTable<'a>>,
     place: usize,
+    /// Where the relative paths in it start.
+    dir: &'a Path,
 }
 
 impl<'a> Section<'a> {
-    /// The top of the file.
-    pub(super) fn top(table: &'a DeTable<'a>) -> Result<Section<'a>, Problem> {
-        Section { name: "", table: Some(table), place: 0 }.checked()
+    /// The top of the file, in which relative paths start at `dir`.
+    pub(super) fn top(table: &'a DeTable<'a>, dir: &'a Path) -> Result<Section<'a>, Problem> {
+        Section { name: "", table: Some(table), place: 0, dir }.checked()
     }
 
     /// The section `name` of the file; empty where there is none.
     pub(super) fn section(&self, name: &'static str) -> Result<Section<'a>, Problem> {
         let Some(value) = self.get(name) else {
-            return Ok(Section { name, table: None, place: 0 });
+            return Ok(Section { name, table: None, place: 0, dir: self.dir });
         };
         let place = value.span().start;
         match value.get_ref() {
-            DeValue::Table(table) => Section { name, table: Some(table), place }.checked(),
+            DeValue::Table(table) => {
+                Section { name, table: Some(table), place, dir: self.dir }.checked()
+            }
             _ => Err(Problem::at(place, format!("{name} is a section: write [{name}] above it"))),
         }
     }
@@ -75,11 +112,17 @@ impl<'a> Section<'a> {
         let DeValue::Array(values) = value.get_ref() else { return Err(wrong()) };
         let section = |value: &'a Value<'a>| match value.get_ref() {
             DeValue::Table(table) => {
-                Section { name, table: Some(table), place: value.span().start }.checked()
+                let place = value.span().start;
+                Section { name, table: Some(table), place, dir: self.dir }.checked()
             }
             _ => Err(wrong()),
         };
         values.iter().map(section).collect()
+    }
+
+    /// Where the relative paths in it start.
+    pub(super) fn dir(&self) -> &'a Path {
+        self.dir
     }
 
     /// A problem with `key`, or, where it is not given, with the section.

@@ -6,8 +6,9 @@ use super::section::{Section, Value, elements, parsed};
 use exm_grammar::{Amounts, Unit};
 use exm_random::Distribution;
 use exm_sim::traffic::{OnFor, OnOff};
-use exm_units::Bytes;
+use exm_units::{Bytes, Span};
 use std::fmt;
+use std::path::Path;
 
 const ON: &str = "\"exponential 5 s\"";
 const OFF: &str = "\"exponential 5 s\"";
@@ -15,21 +16,35 @@ const OFF: &str = "\"exponential 5 s\"";
 /// The largest number drawn, in seconds or packets: thirty years keep sums from overflowing.
 const LARGEST: f64 = 1e9;
 
-/// Reads the section; amounts of data become packets of `packet`.
-pub(super) fn read(section: Section<'_>, packet: Bytes) -> Result<OnOff, Problem> {
+/// Flows that start together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bursts {
+    /// All senders start a flow at each multiple of this,
+    pub(crate) every: Span,
+    /// each up to so much later.
+    pub(crate) spread: Span,
+}
+
+/// Reads the section; amounts of data become packets of `packet`. Of flows that start together, what the
+/// process has for its times off is their period.
+pub(super) fn read(
+    section: Section<'_>,
+    packet: Bytes,
+) -> Result<(OnOff, Option<Bursts>), Problem> {
     let on = section.need("on", ON)?;
     let off = section.get("off");
+    let bursts = read_bursts(section)?;
     let always = |text: &str| Ok(matches!(text.trim(), "always" | "ever"));
     if elements(on).len() == 1 && parsed(elements(on)[0], "", always).unwrap_or(false) {
-        return match off {
-            None => Ok(OnOff { on: OnFor::Always, off: Distribution::Fixed(0.0) }),
-            Some(off) => Err(Problem::at(
-                off.span().start,
-                "a sender that is always on is never off: take \"off\" away",
-            )),
+        return match off.map(|_| "off").or(bursts.map(|_| "every")) {
+            None => Ok((OnOff { on: OnFor::Always, off: Distribution::Fixed(0.0) }, None)),
+            Some(key) => {
+                let what = format!("a sender that is always on is never off: take \"{key}\" away");
+                Err(section.problem(key, what))
+            }
         };
     }
-    let Amounts { distribution, unit } = amounts(on, packet)?;
+    let Amounts { distribution, unit } = amounts(on, packet, section.dir())?;
     if distribution.mean() <= 0.0 {
         let what = "a flow must last: give more than zero";
         return Err(Problem::at(on.span().start, what));
@@ -38,9 +53,14 @@ pub(super) fn read(section: Section<'_>, packet: Bytes) -> Result<OnOff, Problem
         Unit::Seconds => OnFor::Time(distribution),
         Unit::Packets | Unit::Bytes => OnFor::Packets(distribution),
     };
+    if let Some(Bursts { every, .. }) = bursts {
+        return Ok((OnOff { on, off: Distribution::Fixed(every.as_secs_f64()) }, bursts));
+    }
     let off = section.need("off", OFF)?;
-    match amounts(off, packet)? {
-        Amounts { distribution, unit: Unit::Seconds } => Ok(OnOff { on, off: distribution }),
+    match amounts(off, packet, section.dir())? {
+        Amounts { distribution, unit: Unit::Seconds } => {
+            Ok((OnOff { on, off: distribution }, None))
+        }
         _ => {
             let what =
                 format!("the time between flows is no amount of data: give one such as {OFF}");
@@ -49,13 +69,40 @@ pub(super) fn read(section: Section<'_>, packet: Bytes) -> Result<OnOff, Problem
     }
 }
 
+/// When flows start together, if they do.
+fn read_bursts(section: Section<'_>) -> Result<Option<Bursts>, Problem> {
+    let time = |key| {
+        let wanted = "a time: give one such as \"500 ms\"";
+        let read = |text: &str| text.parse::<Span>().map_err(|error| error.to_string());
+        section.get(key).map(|value| parsed(value, wanted, read)).transpose()
+    };
+    match (time("every")?, time("spread")?) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => {
+            let what = "flows do not start together: add \"every\", the time between their starts";
+            Err(section.problem("spread", what))
+        }
+        (Some(_), _) if section.get("off").is_some() => {
+            let what = "flows start after \"off\" or \"every\" so often: give one of the two";
+            Err(section.problem("every", what))
+        }
+        (Some(every), spread)
+            if every.is_zero() || spread.is_some_and(|spread| spread >= every) =>
+        {
+            let what = "flows would start without end: let \"every\" be more than zero and than \"spread\"";
+            Err(section.problem("every", what))
+        }
+        (Some(every), spread) => Ok(Some(Bursts { every, spread: spread.unwrap_or(Span::ZERO) })),
+    }
+}
+
 /// A distribution, of bytes as packets of `packet`.
-fn amounts(value: &Value<'_>, packet: Bytes) -> Result<Amounts, Problem> {
+fn amounts(value: &Value<'_>, packet: Bytes, dir: &Path) -> Result<Amounts, Problem> {
     let values = elements(value);
     let amounts = match values.as_slice() {
         [only] if std::ptr::eq(*only, value) => {
             let wanted = format!("a distribution: give one such as {ON}");
-            parsed(value, &wanted, |text| Ok(text.parse::<Amounts>()?))?
+            parsed(value, &wanted, |text| Ok(Amounts::parse(text, dir)?))?
         }
         _ => list(value, &values, packet)?,
     };
@@ -66,6 +113,7 @@ fn amounts(value: &Value<'_>, packet: Bytes) -> Result<Amounts, Problem> {
         Distribution::Uniform { high, .. } => *high,
         Distribution::Pareto { scale, shift, cap, .. } => scale.max(*shift).max(*cap),
         Distribution::Empirical(values) => values.iter().copied().fold(0.0, f64::max),
+        Distribution::Cdf(points) => points.last().map_or(0.0, |&(value, _)| value),
     };
     if largest <= LARGEST {
         return Ok(amounts);
@@ -97,8 +145,16 @@ fn list(value: &Value<'_>, values: &[&Value<'_>], packet: Bytes) -> Result<Amoun
 }
 
 /// Writes the section as it is read.
-pub(super) fn write(f: &mut fmt::Formatter<'_>, traffic: &OnOff) -> fmt::Result {
+pub(super) fn write(
+    f: &mut fmt::Formatter<'_>,
+    traffic: &OnOff,
+    bursts: Option<Bursts>,
+) -> fmt::Result {
     let Some(on) = traffic.on.amounts() else { return writeln!(f, "on = \"always\"") };
+    if let Some(Bursts { every, spread }) = bursts {
+        let on = Written(on);
+        return writeln!(f, "on = {on}\nevery = \"{every}\"\nspread = \"{spread}\"");
+    }
     let off = Amounts { distribution: traffic.off.clone(), unit: Unit::Seconds };
     writeln!(f, "on = {}\noff = {}", Written(on), Written(off))
 }

@@ -24,7 +24,11 @@ impl Model {
         if let Some(name) = self.name() {
             document.insert("name".to_owned(), format!("{name} with delta = {delta}").into());
         }
-        let model = Model::parse(&document.to_string(), &format!("{file} with delta = {delta}"))?;
+        let model = Model::parse_in(
+            &document.to_string(),
+            &format!("{file} with delta = {delta}"),
+            self.dir(),
+        )?;
         let mut designed = model.classes().iter().filter(|class| class.is_designed());
         if designed.all(|class| class.objective.delta != delta) {
             return Err(error("each kind of senders has a delta of its own".to_owned()));

@@ -57,7 +57,7 @@ fn packets(amount: &Distribution, unit: f64) -> f64 {
             values.iter().map(|&value| whole(value)).sum::<f64>() / values.len() as f64
         }
         // Spread over many packets, lengths are rounded up by half a packet on average.
-        Distribution::Uniform { .. } | Distribution::Pareto { .. } => {
+        Distribution::Uniform { .. } | Distribution::Pareto { .. } | Distribution::Cdf(_) => {
             (amount.mean() / unit + 0.5).max(1.0)
         }
     }

@@ -362,7 +362,10 @@ pub enum NetworkError {
         problem: &'static str,
     },
     /// A sender that would switch endlessly at one instant.
-    #[error("a sender with on and off times of zero would switch endlessly: lengthen one of them")]
+    #[error(
+        "a sender with on and off times of zero, or with starts spread over their whole period, would \
+         switch endlessly: lengthen one of them"
+    )]
     NoTimePasses {
         /// The flow.
         flow: usize,
@@ -539,7 +542,7 @@ fn check_traffic(flow: usize, traffic: &Traffic) -> Result<(), NetworkError> {
             off.check().map_err(bad("off"))?;
             takes_time || !is_always_zero(off)
         }
-        Traffic::Every { period, .. } => takes_time && !period.is_zero(),
+        Traffic::Every { period, spread, .. } => takes_time && spread < period,
         Traffic::Schedule { visits, .. } => {
             let ends = visits.iter().map(|&(start, end)| (start, end.unwrap_or(start)));
             if !ends.clone().is_sorted() || ends.clone().any(|(start, end)| end < start) {
@@ -559,6 +562,7 @@ fn is_always_zero(distribution: &Distribution) -> bool {
         Distribution::Uniform { high, .. } => *high < 1e-9,
         Distribution::Pareto { cap, .. } => *cap < 1e-9,
         Distribution::Empirical(values) => values.iter().all(|value| *value < 1e-9),
+        Distribution::Cdf(points) => points.iter().all(|&(value, _)| value < 1e-9),
     }
 }
 

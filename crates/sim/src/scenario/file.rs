@@ -134,6 +134,7 @@ pub(super) struct TrafficTable {
     pub(super) on: Spanned<String>,
     pub(super) off: Option<Spanned<String>>,
     pub(super) every: Option<Spanned<Span>>,
+    pub(super) spread: Option<Spanned<Span>>,
     pub(super) at: Option<Spanned<Vec<Spanned<String>>>>,
 }
 

@@ -22,6 +22,7 @@
 //! | `traffic.on` | `"always"`, or a distribution of times or amounts of data | required |
 //! | `traffic.off` | a distribution of times | required unless on is `"always"` |
 //! | `traffic.every` | instead of `off`: a flow at each multiple of this time, for all senders at once | |
+//! | `traffic.spread` | with `every`: each starts up to so much later, uniformly | `"0 s"` |
 //! | `traffic.at` | instead of `off`: a list of set times, `"10 s"` or `"10 s..20 s"` | |
 //! | `buffer` | `"1000 packets"`, `"250 kB"`, `"5 BDP"` or `"unlimited"` | `"unlimited"` |
 //! | `queue` | the queue's discipline and parameters, `"codel target=5ms,interval=50ms"`, or a table of its `name` and parameters | `"drop-tail"` |
@@ -67,8 +68,8 @@
 //! `flows` and `links` select what is recorded (both, unless one is `false`).
 //!
 //! Distributions are `"5 s"`, `"fixed 20 packets"`, `"exp 100 kB"`, `"uniform 1..2 s"`,
-//! `"pareto xm=147 alpha=0.5 shift=-40 cap=3.3e9 B"` or `"empirical FILE B"`, the last a file of one
-//! number a line.
+//! `"pareto xm=147 alpha=0.5 shift=-40 cap=3.3e9 B"`, `"cdf 1:0,10:0.9,1000:1 kB"` or `"empirical FILE B"`,
+//! the last a file of one number a line, or of one and its cumulative probability.
 //!
 //! Unknown keys are rejected, with the nearest known one as a suggestion.
 

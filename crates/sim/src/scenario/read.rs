@@ -9,7 +9,7 @@ use super::traces::Traces;
 use super::{DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, LinkPlaces, Places, Scenario, SeriesSpec};
 use crate::network::{Host, LinkSpec, MAX_FLOWS};
 use crate::traffic::{OnFor, OnOff, Traffic};
-use exm_grammar::{Buffer, FileError, Place, Source, queue_error, suggest};
+use exm_grammar::{Amounts, Buffer, FileError, Place, Source, Unit, queue_error, suggest};
 use exm_link::{Limit, QueueKind, Reordering, Service};
 use exm_random::Distribution;
 use exm_units::{Bytes, Probability, RateText, Span};
@@ -223,8 +223,14 @@ impl Reader<'_> {
 
     fn jitter(&self, text: Option<&Spanned<String>>) -> Result<Distribution, FileError> {
         let Some(text) = text else { return Ok(LinkSpec::NO_JITTER) };
-        parse_off(text.as_ref(), self.dir)
-            .map_err(|problem| self.source.error(place(text), problem))
+        let times = match text.as_ref().parse() {
+            Ok(Amounts { distribution, unit: Unit::Seconds }) => Ok(distribution),
+            Ok(_) => {
+                Err(format!("\"{}\" is no time: give one such as \"exp 5 ms\"", text.as_ref()))
+            }
+            Err(problem) => Err(problem.to_string()),
+        };
+        times.map_err(|problem| self.source.error(place(text), problem))
     }
 
     fn reordering(
@@ -375,9 +381,14 @@ impl Reader<'_> {
         let on = parse_on(table.on.as_ref(), self.dir)
             .map_err(|problem| self.source.error(place(&table.on), problem))?;
         let fail = |place, problem| Err(self.source.error(place, problem));
+        if let (Some(spread), None) = (&table.spread, &table.every) {
+            let problem =
+                "flows do not start together: add \"every\", the time between their starts";
+            return fail(place(spread), problem);
+        }
         let off = match (&on, &table.off, &table.every, &table.at) {
             (_, None, Some(period), None) => {
-                return Ok(Traffic::Every { period: *period.as_ref(), on });
+                return self.every(period, table.spread.as_ref(), on);
             }
             (_, None, None, Some(at)) => return self.schedule(at, on),
             (OnFor::Always, None, None, None) => Distribution::Fixed(0.0),
@@ -399,6 +410,23 @@ impl Reader<'_> {
             }
         };
         Ok(OnOff { on, off }.into())
+    }
+
+    fn every(
+        &self,
+        period: &Spanned<Span>,
+        spread: Option<&Spanned<Span>>,
+        on: OnFor,
+    ) -> Result<Traffic, FileError> {
+        let period = *period.as_ref();
+        let width = spread.map_or(Span::ZERO, |spread| *spread.as_ref());
+        match spread {
+            Some(spread) if width >= period => {
+                let problem = "starts overlap the next ones: let \"spread\" be less than \"every\"";
+                Err(self.source.error(place(spread), problem))
+            }
+            _ => Ok(Traffic::Every { period, spread: width, on }),
+        }
     }
 
     fn schedule(

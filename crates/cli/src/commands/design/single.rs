@@ -157,7 +157,7 @@ impl DesignArgs {
 
     fn resumed(&self, model: &Model, checkpoint: &Path, text: &str) -> Result<Designer, Failure> {
         let path = checkpoint.display();
-        let designer = Designer::resume(text).map_err(|error| {
+        let designer = Designer::resume_in(text, model.dir()).map_err(|error| {
             Failure::new(format!("cannot go on from {path}: {error}"))
                 .with_tip("start over by --force")
         })?;

@@ -1,0 +1,184 @@
+//! Models of networks whose links follow traces or vary their delays, and of flows that start together.
+
+use crate::evaluate::{self, Prepared};
+use crate::objective::Path;
+use crate::score::{Contender, HeldOut, Scheme, held_out};
+use crate::{Designer, Layout, Mixed, Model, SearchKind};
+use exm_remy::{Action, RuleTable, SignalSet};
+use exm_sim::network::Host;
+use exm_sim::traffic::{OnFor, Traffic};
+use exm_units::Span;
+use std::path::PathBuf;
+
+const PLAIN: &str = r#"
+    [network]
+    rate = "10 Mbps"
+    rtt = "50 ms"
+    senders = 2
+    [traffic]
+    on = "exp 100 kB"
+    off = "exp 500 ms"
+    [design]
+    duration = "4 s"
+    specimens = 4
+"#;
+
+fn model(text: &str) -> Model {
+    Model::parse(text, "test").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn with(line: &str) -> String {
+    PLAIN.replacen("senders = 2", &format!("senders = 2\n{line}"), 1)
+}
+
+fn mixed(model: &Model, count: usize) -> Vec<Mixed> {
+    let network = |specimen: crate::Specimen| match specimen.network {
+        Layout::Mixed(mixed) => mixed,
+        Layout::Dumbbell(_) => panic!("the event engine simulates it"),
+    };
+    model.specimens(1, 0, count).into_iter().map(network).collect()
+}
+
+fn mean_score(model: &Model, window: i32) -> f64 {
+    let action = Action { multiple: 0.0, increment: window, intersend_ms: 0.0 };
+    let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
+    let candidate = vec![Prepared::of(model, &table)];
+    evaluate::mean_scores(model, &model.specimens(1, 0, 4), &[candidate])[0]
+}
+
+/// A folder with a file `name` of `text`, for one test.
+fn folder(test: &str, name: &str, text: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("exm-varied-{test}-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join(name), text).unwrap();
+    dir
+}
+
+#[test]
+fn delays_vary_within_their_ranges_and_cost_points() {
+    let lines = "jitter = \"1..5 ms\"\nreorder = \"1..2 %\"\nreorder_delay = \"2..4 ms\"";
+    let varied = model(&with(lines));
+    assert_eq!(model(&varied.to_string()).to_string(), varied.to_string());
+    for network in mixed(&varied, 16) {
+        let link = &network.links[0];
+        assert!((1.0..=5.0).contains(&link.jitter.as_millis_f64()), "{}", link.jitter);
+        assert!((0.01..=0.02).contains(&link.reordering.probability.get()));
+        assert!((2.0..=4.0).contains(&link.reordering.extra.as_millis_f64()));
+    }
+    assert!(mean_score(&varied, 10) < mean_score(&model(PLAIN), 10));
+    assert_ne!(varied.fingerprint(), model(PLAIN).fingerprint());
+    // What is not said has no part in the hash.
+    assert_eq!(model(&with("jitter = \"0 s\"")).fingerprint(), model(PLAIN).fingerprint());
+}
+
+#[test]
+fn what_varies_in_no_way_is_refused() {
+    let problem = |line: &str| Model::parse(&with(line), "m.toml").unwrap_err().to_string();
+    for (line, part) in [
+        ("jitter = \"5\"", "m.toml:6: \"5\" is not a time: give one such as \"5 ms\""),
+        ("reorder = 2", "a reorder of 2 is out of bounds"),
+        ("reorder_delay = \"5 ms\"", "m.toml:6: no packets are held back: add \"reorder\""),
+        ("trace = \"lte\"", "m.toml:6: a link has a rate or a trace: take one of them out"),
+        ("draw = \"grid\"\njitter = [\"0 s\", \"1 ms\"]", "give \"jitter\" one value"),
+    ] {
+        assert!(problem(line).contains(part), "{line}: {}", problem(line));
+    }
+    let traced = |name: &str| PLAIN.replace("rate = \"10 Mbps\"", &format!("trace = {name}"));
+    let error = Model::parse(&traced("\"no.pps\""), "m.toml").unwrap_err().to_string();
+    assert!(error.starts_with("m.toml:3: ") && error.contains("no.pps"), "{error}");
+    let error = Model::parse(&traced("[]"), "m.toml").unwrap_err().to_string();
+    assert!(error.starts_with("m.toml:3: there is nothing to choose from"), "{error}");
+}
+
+#[test]
+fn links_follow_each_of_their_traces() {
+    let traces = "trace = [\"lte-like\", \"lte-like, seed 2\"]";
+    let text = PLAIN.replace("rate = \"10 Mbps\"", traces);
+    let model = model(&text);
+    let networks = mixed(&model, 4);
+    let rates: std::collections::BTreeSet<_> = networks.iter().map(|n| n.links[0].rate).collect();
+    assert_eq!(rates.len(), 2, "{rates:?}");
+    let link = &networks[0].links[0];
+    let trace = link.trace.as_ref().unwrap();
+    // The mean over the time that is simulated, not over the whole trace.
+    let end = exm_units::Instant::ZERO + Span::from_secs(4);
+    let bits = trace.capacity(exm_units::Instant::ZERO, end).get() as f64 * 8.0;
+    assert!((link.rate.as_bps() as f64 - bits / 4.0).abs() < 1.0);
+    let scores = [mean_score(&model, 1), mean_score(&model, 20)];
+    assert!(scores.iter().all(|score| score.is_finite()) && scores[0] != scores[1]);
+}
+
+/// One who knows all has the trace's mean rate; nobody does better with flows that are always on.
+#[test]
+fn the_omniscient_bound_of_a_trace_is_its_mean_rate() {
+    let text = PLAIN.replace("rate = \"10 Mbps\"", "trace = \"lte-like\"");
+    let text = text.replace("on = \"exp 100 kB\"\n    off = \"exp 500 ms\"", "on = \"always\"");
+    let model = model(&text);
+    let table = RuleTable::single(
+        SignalSet::FIRST_FOUR,
+        16384.0,
+        Action { multiple: 0.0, increment: 200, intersend_ms: 0.0 },
+    );
+    let contender = Contender { name: "fixed".to_owned(), scheme: Scheme::Table(table) };
+    let on = HeldOut { seed: 1, specimens: 4, host: Host::Bare };
+    let scores = held_out(&model, &on, &[contender], &|| ()).unwrap();
+    assert!(scores.contenders[0].score.mean < scores.omniscient, "{scores:?}");
+}
+
+#[test]
+fn a_design_on_a_trace_goes_on_unless_the_trace_has_changed() {
+    let lines = |ms: u64| (1..400).map(|at| format!("{}\n", ms * at)).collect::<String>();
+    let dir = folder("resume", "link.pps", &lines(2));
+    let text = PLAIN.replace("rate = \"10 Mbps\"", "trace = \"link.pps\"");
+    let model = Model::parse_in(&text, "m.toml", &dir).unwrap();
+    let mut whole = Designer::new(model.clone(), SearchKind::Evolve, 1).unwrap();
+    whole.step();
+    let checkpoint = whole.checkpoint();
+    let mut resumed = Designer::resume_in(&checkpoint, &dir).unwrap();
+    whole.step();
+    resumed.step();
+    assert_eq!(whole.checkpoint(), resumed.checkpoint());
+    std::fs::write(dir.join("link.pps"), lines(3)).unwrap();
+    let error = Designer::resume_in(&checkpoint, &dir).unwrap_err().to_string();
+    assert!(error.contains("has changed since"), "{error}");
+    let other = Model::parse_in(&text, "m.toml", &dir).unwrap();
+    assert_ne!(model.fingerprint(), other.fingerprint());
+    std::fs::remove_dir_all(&dir).ok();
+}
+
+#[test]
+fn flows_start_together_within_their_spread() {
+    let together = PLAIN.replace("off = \"exp 500 ms\"", "every = \"500 ms\"\nspread = \"2 ms\"");
+    let bursts = model(&together);
+    assert_eq!(model(&bursts.to_string()).to_string(), bursts.to_string());
+    let Traffic::Every { period, spread, on } = &mixed(&bursts, 1)[0].senders[0].traffic else {
+        panic!("flows start together");
+    };
+    assert_eq!((*period, *spread), (Span::from_millis(500), Span::from_millis(2)));
+    assert!(matches!(on, OnFor::Packets(_)));
+    assert!(mean_score(&bursts, 10).is_finite());
+    for (line, part) in [
+        ("off = \"1 s\"\nevery = \"1 s\"", "flows start after \"off\" or \"every\" so often"),
+        ("off = \"1 s\"\nspread = \"1 s\"", "flows do not start together: add \"every\""),
+        ("every = \"1 s\"\nspread = \"1 s\"", "flows would start without end"),
+    ] {
+        let text = PLAIN.replace("off = \"exp 500 ms\"", line);
+        let error = Model::parse(&text, "m.toml").unwrap_err();
+        assert!(error.problem().contains(part) && error.line().is_some(), "{error}");
+    }
+}
+
+#[test]
+fn flow_lengths_come_from_a_file_beside_the_model() {
+    let dir = folder("lengths", "web.txt", "1, 0.5 # half are of one packet\n100, 1\n");
+    let text = PLAIN.replace("exp 100 kB", "empirical web.txt packets");
+    let model = Model::parse_in(&text, "m.toml", &dir).unwrap();
+    assert!(model.to_string().contains("on = \"cdf 1:0.5,100:1 packets\""), "{model}");
+    assert_eq!(Model::parse(&model.to_string(), "again").unwrap().to_string(), model.to_string());
+    assert!(model.is_fast() && mean_score(&model, 10).is_finite());
+    let path: Path = model.specimens(1, 0, 1)[0].network.path_of(0).1;
+    assert_eq!(path.delay_ms, 50.0);
+    let error = Model::parse(&text, "m.toml").unwrap_err();
+    assert!(error.line() == Some(7) && error.problem().contains("web.txt"), "{error}");
+    std::fs::remove_dir_all(&dir).ok();
+}
