@@ -48,9 +48,10 @@ const BESIDE_RENO: &str = r#"
 fn evaluate(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("evaluation");
     let table = shipped::table("general-delta1").expect("it is shipped").table;
-    for (name, text) in
-        [("two bottlenecks, four senders", TWO_BOTTLENECKS), ("a RemyCC beside NewReno", BESIDE_RENO)]
-    {
+    for (name, text) in [
+        ("two bottlenecks, four senders", TWO_BOTTLENECKS),
+        ("a RemyCC beside NewReno", BESIDE_RENO),
+    ] {
         let model = Model::parse(text, name).expect("the model is sound");
         let candidate = [Prepared::of(&model, &table)];
         let specimen = &model.specimens(1, 0, 1)[0];

@@ -90,12 +90,12 @@ impl fmt::Display for OutOfRange {
 
 impl Conditions {
     /// Those that the senders of designed tables meet in the networks of `model`: of the links that they
-    /// cross, and with all senders of all classes.
+    /// cross, and with all senders of all classes; those of its parts included.
     pub fn of_model(model: &Model) -> Conditions {
-        let designed = model.classes().iter().filter(|class| class.is_designed());
-        let classes: Vec<Conditions> =
-            designed.map(|class| Conditions::of_class(model, class)).collect();
-        classes.into_iter().reduce(Conditions::joined).expect("a model designs a table")
+        let designed = model.own_classes().iter().filter(|class| class.is_designed());
+        let own = designed.map(|class| Conditions::of_class(model, class));
+        let parts = model.parts.iter().map(|part| Conditions::of_model(&part.model));
+        own.chain(parts).reduce(Conditions::joined).expect("a model designs a table")
     }
 
     fn of_class(model: &Model, class: &Class) -> Conditions {
@@ -124,7 +124,7 @@ impl Conditions {
         Conditions {
             rate,
             rtt,
-            senders: count(model.classes()),
+            senders: count(model.own_classes()),
             loss,
             buffer: rooms.reduce(Room::least).unwrap_or(Room::Unlimited),
             flow_s: (length(rate.1, rtt.0), length(rate.0, rtt.1)),

@@ -1,6 +1,6 @@
 //! [`Specimen`]: one network drawn from a model, and the seed of what its senders meet.
 
-use crate::model::{Class, Draw, Link, Model, Networks, Role, Senders};
+use crate::model::{Class, Draw, Link, Model, Networks, Part, Role, Senders};
 use crate::objective::Path;
 use exm_link::{Limit, QueueKind, Reordering, Service};
 use exm_random::{Distribution, Purpose, Stream};
@@ -169,7 +169,25 @@ impl Layout {
     }
 }
 
+impl Layout {
+    /// For the event engine.
+    fn into_mixed(self) -> Mixed {
+        match self {
+            Layout::Dumbbell(dumbbell) => Mixed::of(&dumbbell),
+            Layout::Mixed(mixed) => mixed,
+        }
+    }
+}
+
 impl Mixed {
+    /// The same, its classes counted from `first` on.
+    fn with_classes_from(mut self, first: usize) -> Mixed {
+        for sender in &mut self.senders {
+            sender.class += first;
+        }
+        self
+    }
+
     fn of(dumbbell: &Dumbbell) -> Mixed {
         let link = DrawnLink {
             ends: (0, 1),
@@ -266,6 +284,10 @@ enum Axis {
     Class(usize, usize),
     /// One of the three quantities of how a link's delay varies.
     Variation(usize, usize),
+    /// Whether a specimen is of the model's own networks or of a part, and which.
+    Kind,
+    /// The seed of a part's own streams.
+    Part(usize),
     /// Which senders are there of a class, or of a group of them, by its first.
     Presence(usize),
 }
@@ -285,6 +307,8 @@ impl Axis {
             Axis::Class(class, quantity) => 2000 + 2 * class + quantity,
             Axis::Presence(class) => 3000 + class,
             Axis::Variation(link, quantity) => 4000 + 3 * link + quantity,
+            Axis::Kind => 5000,
+            Axis::Part(part) => 5001 + part,
         }
     }
 }
@@ -309,11 +333,33 @@ impl Model {
         let block_seed = Stream::new(seed, Purpose::Specimen, block as usize).seed();
         let stream = |axis: Axis| Stream::new(block_seed, Purpose::Specimen, axis.number());
         let networks = match self.networks.draw {
+            Draw::Random if !self.parts.is_empty() => self.mixture(count, block_seed),
             Draw::Random => self.hypercube(count, stream),
             Draw::Grid => self.grid_from(u128::from(block) * count as u128, count),
         };
         let mut seeds = stream(Axis::Seed);
         networks.into_iter().map(|network| Specimen { network, seed: seeds.seed() }).collect()
+    }
+
+    /// Draws `count` networks of its own and of its parts, by their weights, in random order.
+    fn mixture(&self, count: usize, block_seed: u64) -> Vec<Layout> {
+        let stream = |axis: Axis| Stream::new(block_seed, Purpose::Specimen, axis.number());
+        let mut networks = self.hypercube(count, stream);
+        let kinds = strata(count, &mut stream(Axis::Kind));
+        let (mut below, mut classes) = (0.0, self.own_classes().len());
+        for (number, Part { weight, model }) in self.parts.iter().enumerate() {
+            let part_seed = stream(Axis::Part(number)).seed();
+            let of_part = |axis: Axis| Stream::new(part_seed, Purpose::Specimen, axis.number());
+            let drawn = model.hypercube(count, of_part);
+            let end = below + weight.get();
+            for ((network, kind), drawn) in networks.iter_mut().zip(&kinds).zip(drawn) {
+                if (below..end).contains(kind) {
+                    *network = Layout::Mixed(drawn.into_mixed().with_classes_from(classes));
+                }
+            }
+            (below, classes) = (end, classes + model.own_classes().len());
+        }
+        networks
     }
 
     fn hypercube(&self, count: usize, stream: impl Fn(Axis) -> Stream) -> Vec<Layout> {
@@ -329,10 +375,10 @@ impl Model {
         let varied =
             |link| [0, 1, 2].map(|axis| strata(count, &mut stream(Axis::Variation(link, axis))));
         let variations: Vec<[Vec<f64>; 3]> = (0..links).map(varied).collect();
-        let classes: Vec<[Vec<f64>; 2]> = (0..self.classes().len())
+        let classes: Vec<[Vec<f64>; 2]> = (0..self.own_classes().len())
             .map(|class| [0, 1].map(|axis| strata(count, &mut stream(Axis::Class(class, axis)))))
             .collect();
-        let presence: Vec<Vec<f64>> = (0..self.classes().len())
+        let presence: Vec<Vec<f64>> = (0..self.own_classes().len())
             .map(|class| strata(count, &mut stream(Axis::Presence(self.group_of(class)))))
             .collect();
         let one = |i: usize| {
@@ -358,7 +404,7 @@ impl Model {
 
     /// The first class of the group that `class` is of; itself, if it is of none.
     fn group_of(&self, class: usize) -> usize {
-        let group = |class: usize| self.classes()[class].presence.group.as_deref();
+        let group = |class: usize| self.own_classes()[class].presence.group.as_deref();
         match group(class) {
             None => class,
             own => (0..class).find(|&other| group(other) == own).unwrap_or(class),
@@ -368,7 +414,7 @@ impl Model {
     /// Whether the senders of `class` are there where its group is at `quantile`: the probabilities of a
     /// group's classes cover [0, 1] one after the other.
     fn is_present(&self, class: usize, quantile: f64) -> bool {
-        let presence = |class: usize| &self.classes()[class].presence;
+        let presence = |class: usize| &self.own_classes()[class].presence;
         let first = self.group_of(class);
         let before = (first..class).filter(|&other| self.group_of(other) == first);
         let before: f64 = before.map(|other| presence(other).probability.get()).sum();
@@ -384,10 +430,13 @@ impl Model {
     /// Whether its networks are dumbbells: one drop-tail link, and senders of one kind that run the table to
     /// design.
     pub fn is_dumbbell(&self) -> bool {
-        let ([link], [class]) = (&self.networks.links[..], self.classes()) else { return false };
+        let ([link], [class]) = (&self.networks.links[..], self.own_classes()) else {
+            return false;
+        };
         let (Senders(least), _) = class.count.ends();
         link.queue == QueueKind::default()
             && class.is_designed()
+            && self.parts.is_empty()
             && link.traces.is_empty()
             && link.has_constant_delay()
             && class.bursts.is_none()
@@ -418,7 +467,7 @@ impl Model {
 
     /// The network at these quantiles of rate, round trip, senders, buffer and loss.
     fn dumbbell(&self, [rate, rtt, senders, buffer, loss]: [f64; 5]) -> Dumbbell {
-        let (link, class) = (&self.networks.links[0], &self.classes()[0]);
+        let (link, class) = (&self.networks.links[0], &self.own_classes()[0]);
         let packet = self.networks.packet;
         let rate = link.rate.at(rate);
         let rtt = class.rtt.as_ref().unwrap_or(&link.rtt).at(rtt);
@@ -468,7 +517,7 @@ impl Model {
                 },
             }
         });
-        let senders = self.classes().iter().zip(classes).enumerate();
+        let senders = self.own_classes().iter().zip(classes).enumerate();
         let senders = senders.filter(|(class, _)| is_present(*class));
         let senders = senders.flat_map(|(number, (class, &[count, rtt]))| {
             let Senders(count) = class.count.at(count);

@@ -71,6 +71,92 @@ fn delays_vary_within_their_ranges_and_cost_points() {
     assert_eq!(model(&with("jitter = \"0 s\"")).fingerprint(), model(PLAIN).fingerprint());
 }
 
+const PARTS: &str = r#"
+    [[part]]
+    weight = "25 %"
+    duration = "2 s"
+    [part.network]
+    rate = "1 Mbps"
+    rtt = "10 ms"
+    senders = "3..4"
+    [part.traffic]
+    on = "always"
+    [[part]]
+    weight = 0.5
+    [[part.link]]
+    rate = "30..40 Mbps"
+    rtt = "20 ms"
+    [[part.sender]]
+    count = 2
+    on = "always"
+    [[part.sender]]
+    name = "old"
+    controller = "reno"
+    on = "always"
+"#;
+
+#[test]
+fn specimens_are_of_each_part_by_its_weight() {
+    let model = model(&format!("{PLAIN}{PARTS}"));
+    let again = Model::parse(&model.to_string(), "again").unwrap();
+    assert_eq!((again.to_string(), again.fingerprint()), (model.to_string(), model.fingerprint()));
+    let names: Vec<&str> = model.classes().iter().map(|class| class.name.as_str()).collect();
+    assert_eq!(names, ["senders", "part 1: senders", "part 2: sender 1", "part 2: old"]);
+    assert_eq!(model.tables(), ["senders"]);
+    let networks = mixed(&model, 16);
+    let of = |mbps: std::ops::RangeInclusive<f64>| {
+        networks.iter().filter(|n| mbps.contains(&n.links[0].rate.as_mbps())).count()
+    };
+    assert_eq!((of(10.0..=10.0), of(1.0..=1.0), of(30.0..=40.0)), (4, 4, 8));
+    for network in &networks {
+        let classes: Vec<usize> = network.senders.iter().map(|sender| sender.class).collect();
+        let slow = network.links[0].rate.as_mbps() == 1.0;
+        assert_eq!(network.duration, Span::from_secs(if slow { 2 } else { 4 }));
+        assert!(
+            [vec![0, 0], vec![1, 1, 1], vec![1, 1, 1, 1], vec![2, 2, 3]].contains(&classes),
+            "{classes:?}"
+        );
+    }
+    assert!(mean_score(&model, 10).is_finite());
+    let conditions = crate::Conditions::of_model(&model).to_string();
+    assert!(conditions.starts_with("1..40 Mbps, RTT 10..50 ms, 2..4 senders"), "{conditions}");
+    let mut designer = Designer::new(model, SearchKind::Evolve, 1).unwrap();
+    designer.step();
+    let resumed = Designer::resume(&designer.checkpoint()).unwrap();
+    assert_eq!(resumed.checkpoint(), designer.checkpoint());
+}
+
+/// A part leaves the networks of the model itself as they are without it, apart from those that it replaces.
+#[test]
+fn a_part_of_no_weight_changes_no_network() {
+    let none = PARTS.replace("\"25 %\"", "0").replace("0.5", "0");
+    let host = PLAIN.replace("senders = 2", "senders = 2\nqueue = \"codel\"");
+    assert_eq!(mixed(&model(&format!("{host}{none}")), 8), mixed(&model(&host), 8));
+}
+
+#[test]
+fn a_part_that_cannot_be_is_refused() {
+    let whole = format!("{PLAIN}{PARTS}");
+    for (from, to, line, part) in [
+        ("weight = 0.5", "weight = 0.8", 23, "add up to more than 1: give less"),
+        (
+            "weight = 0.5",
+            "weigth = 0.5",
+            23,
+            "there is no \"weigth\" in [part]: did you mean \"weight\"?",
+        ),
+        ("weight = 0.5\n", "", 22, "\"weight\" is missing from [part]"),
+        ("count = 2\n", "count = 2\ntable = \"b\"\n", 29, "no table \"b\" outside this part"),
+        ("duration = \"2 s\"", "duration = \"1 ms\"", 15, "ends before a packet is acknowledged"),
+        ("senders = 2\n", "senders = 2\ndraw = \"grid\"\n", 15, "let draw be \"random\""),
+    ] {
+        let text = whole.replacen(from, to, 1);
+        let error = Model::parse(&text, "m.toml").expect_err(to);
+        assert!(error.problem().contains(part), "{to}: {error}");
+        assert_eq!(error.line(), Some(line), "{error}");
+    }
+}
+
 #[test]
 fn what_varies_in_no_way_is_refused() {
     let problem = |line: &str| Model::parse(&with(line), "m.toml").unwrap_err().to_string();

@@ -9,13 +9,13 @@ use crate::shell::{Failure, Printing, quoted};
 use crate::shipped;
 use crate::threads::Threads;
 use exm_design::falsify::{self, COMPETITOR, Falsify, Found, Got, Space, TESTED};
-use exm_design::{DrawnLink, Mixed, Objective};
+use exm_design::{DrawnLink, Mixed, Model, Objective};
 use exm_grammar::Unit;
 use exm_sim::controllers::AnyController;
 use exm_sim::network::{Host, Transport};
 use exm_sim::traffic::Traffic;
 use exm_store::{Columns, counted};
-use exm_units::Bytes;
+use exm_units::{Bytes, Probability};
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,9 @@ Examples:
   exm falsify general-delta1
   exm falsify bbr --against cubic --competitor none
   exm falsify cc.json --model office.toml --around 4 -o worst.toml
-  exm simulate worst.toml";
+  exm simulate worst.toml
+  exm falsify cc.json --model office.toml --into harder.toml --weight '20 %'
+  exm design harder.toml --start cc.json -o harder.json";
 
 /// Find the networks on which a controller does worst beside another
 #[derive(Debug, clap::Args)]
@@ -77,8 +79,14 @@ pub(crate) struct Args {
     /// Where to write the worst network, as a scenario
     #[arg(short, long = "out", value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Overwrite the scenario where it exists
-    #[arg(long, short, requires = "out")]
+    /// Where to write the model with the worst network as a further part, to design again
+    #[arg(long, value_name = "FILE", requires = "model")]
+    into: Option<PathBuf>,
+    /// The share of that part in the networks of the model
+    #[arg(long, value_name = "PROBABILITY", default_value = "0.2", requires = "into")]
+    weight: Probability,
+    /// Overwrite files that exist
+    #[arg(long, short)]
     force: bool,
     #[command(flatten)]
     threads: Threads,
@@ -94,18 +102,24 @@ fn factor(text: &str) -> Result<f64, String> {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.threads.start()?;
-        if let Some(out) = &self.out {
-            let inputs: Vec<&Path> = self.model.iter().map(PathBuf::as_path).collect();
-            check_output(out, &inputs, self.force)?;
+        let mut taken: Vec<&Path> = self.model.iter().map(PathBuf::as_path).collect();
+        for out in self.out.iter().chain(&self.into) {
+            check_output(out, &taken, self.force)?;
+            taken.push(out);
         }
+        self.check_into()?;
         let mut ranges = DesignRanges::default();
         let search = self.search(&mut ranges)?;
         let progress = Progress::new(search.simulations() as u64);
         let found = search.search(&|| progress.advance(1));
         progress.finish();
-        let report = self.report(&search, &found?);
+        let found = found?;
+        let report = self.report(&search, &found);
         if let Some(out) = &self.out {
             write_file(out, report.found[0].scenario.as_bytes())?;
+        }
+        if let Some(into) = &self.into {
+            write_file(into, self.extended(&found[0], into)?.as_bytes())?;
         }
         self.printing.print(&report)?;
         Ok(ExitCode::SUCCESS)
@@ -147,6 +161,34 @@ impl Args {
         })
     }
 
+    /// Refuses a model that cannot take the network as a part, before the search.
+    fn check_into(&self) -> Result<(), Failure> {
+        let (Some(_), Some(model)) = (&self.into, &self.model) else { return Ok(()) };
+        let model = shipped::model(model)?;
+        if let [_, _, ..] = model.tables() {
+            let what = "the model designs several tables, and the network tests one";
+            return Err(Failure::usage(what).with_tip("write it with -o, and its [[part]] by hand"));
+        }
+        Ok(())
+    }
+
+    /// The text of the model, with the network of `found` as a further part; its paths must start where those
+    /// of `into` do.
+    fn extended(&self, found: &Found, into: &Path) -> Result<String, Failure> {
+        let model = shipped::model(self.model.as_deref().expect("clap requires it"))?;
+        let part = falsify::part(&found.network, self.weight, &model.tables()[0], &self.competitor);
+        let (tested, reference) = (short_name(&self.cc), short_name(self.reference()));
+        let text = format!(
+            "{}\n\n# Where {tested} was {:.1} points behind {reference}, as exm falsify found with seed {}.\n{part}",
+            model.text().trim_end(),
+            found.deficit.mean,
+            self.seed
+        );
+        let dir = into.parent().unwrap_or(Path::new(""));
+        Model::parse_in(&text, &into.display().to_string(), dir)?;
+        Ok(text)
+    }
+
     fn reference(&self) -> &str {
         let default =
             || REFERENCES.into_iter().find(|name| *name != self.cc).unwrap_or(REFERENCES[0]);
@@ -175,6 +217,7 @@ impl Args {
             objective: search.objective.to_string(),
             found,
             scenario: self.out.as_ref().map(|out| quoted(&out.display().to_string())),
+            extended: self.into.as_ref().map(|into| quoted(&into.display().to_string())),
         }
     }
 }
@@ -192,6 +235,9 @@ struct Report {
     /// Where the first was written.
     #[serde(skip)]
     scenario: Option<String>,
+    /// Where the model with it was written.
+    #[serde(skip)]
+    extended: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -308,8 +354,12 @@ impl fmt::Display for Report {
             )?;
         }
         match &self.scenario {
-            Some(file) => writeln!(f, "\nSee the first:\n  exm simulate {file}"),
-            None => writeln!(f, "\nWith -o worst.toml the first is written as a scenario."),
+            Some(file) => writeln!(f, "\nSee the first:\n  exm simulate {file}")?,
+            None => writeln!(f, "\nWith -o worst.toml the first is written as a scenario.")?,
+        }
+        match &self.extended {
+            Some(file) => writeln!(f, "\nDesign again with it:\n  exm design {file} -o again.json"),
+            None => Ok(()),
         }
     }
 }

@@ -38,6 +38,28 @@ fn the_worst_network_is_written_as_a_scenario_that_shows_it() {
 }
 
 #[test]
+fn the_worst_network_becomes_a_part_of_the_model() {
+    let folder = folder("part");
+    let words = "falsify 1x --model m.toml --around 2 --tries 16 --seed 3 --threads 1";
+    let text = folder.text(&format!("{words} --into harder.toml --weight 25%"));
+    assert!(text.contains("exm design harder.toml -o again.json"), "{text}");
+    let harder = fs::read_to_string(folder.0.join("harder.toml")).unwrap();
+    assert!(harder.starts_with(MODEL.trim_end()) && harder.contains("weight = 0.25"), "{harder}");
+    folder.text("score 1x --model harder.toml --specimens 8 --threads 1");
+    // And once more, on top of that.
+    let words = words.replace("m.toml", "harder.toml");
+    folder.text(&format!("{words} --into hardest.toml"));
+    let hardest = fs::read_to_string(folder.0.join("hardest.toml")).unwrap();
+    assert_eq!(hardest.matches("[[part]]").count(), 2, "{hardest}");
+    assert_fails(
+        &folder.run(&format!("{words} --into m.toml --force --weight 2")),
+        2,
+        &["--weight"],
+    );
+    assert_fails(&folder.run("falsify reno --into a.toml"), 2, &["--model"]);
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let folder = folder("refused");
     folder.write("worst.toml", "mine");

@@ -1,8 +1,10 @@
 //! A search for the network on which a controller does worst beside a reference.
 
+mod part;
 mod scenario;
 mod space;
 
+pub use part::part;
 pub use scenario::scenario;
 pub use space::{COMPETITOR, Space, TESTED};
 

@@ -76,13 +76,16 @@ fn flow(text: &mut String, sender: &DrawnSender, count: usize, controller: &str,
     line("rtt", &format!("\"{}\"", sender.rtt));
     line("controller", controller);
     line("host", &format!("\"{}\"", host.name()));
-    line("traffic", &traffic(&sender.traffic));
+    line("traffic", &format!("{{ {} }}", traffic(&sender.traffic).join(", ")));
 }
 
-/// The traffic of a network of the space: on and off by turns.
-fn traffic(traffic: &Traffic) -> String {
-    let Some(on) = traffic.on().amounts() else { return "{ on = \"always\" }".to_owned() };
-    let Traffic::OnOff(OnOff { off, .. }) = traffic else { return format!("{{ on = \"{on}\" }}") };
-    let off = Amounts { distribution: off.clone(), unit: Unit::Seconds };
-    format!("{{ on = \"{on}\", off = \"{off}\" }}")
+/// The keys of the traffic of a network of the space, which is on and off by turns.
+pub(super) fn traffic(traffic: &Traffic) -> Vec<String> {
+    let Some(on) = traffic.on().amounts() else { return vec!["on = \"always\"".to_owned()] };
+    let mut keys = vec![format!("on = \"{on}\"")];
+    if let Traffic::OnOff(OnOff { off, .. }) = traffic {
+        let off = Amounts { distribution: off.clone(), unit: Unit::Seconds };
+        keys.push(format!("off = \"{off}\""));
+    }
+    keys
 }

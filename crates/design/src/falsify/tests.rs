@@ -50,6 +50,46 @@ fn a_search_finds_worse_than_it_meets_on_average_and_does_so_again() {
     assert!(worst.network != last.network);
 }
 
+/// The part that is printed is the network again, but for where its delay lies.
+#[test]
+fn what_is_found_goes_into_a_model() {
+    const MODEL: &str = "[network]\nrate = \"10 Mbps\"\nrtt = \"50 ms\"\nsenders = 2\n\
+        [traffic]\non = \"exp 1 s\"\noff = \"exp 1 s\"\n";
+    let falsify = small();
+    for point in latin(24, falsify.stream(5)) {
+        let network = falsify.space.network(&point);
+        let weight = exm_units::Probability::new(0.25).unwrap();
+        let text = format!("{MODEL}\n{}", part(&network, weight, "senders", "cubic"));
+        let model = crate::Model::parse(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+        let again = crate::Model::parse(&model.to_string(), "again").unwrap();
+        assert_eq!(again.to_string(), model.to_string());
+        let drawn: Vec<Mixed> = model
+            .specimens(1, 0, 8)
+            .into_iter()
+            .map(|specimen| match specimen.network {
+                Layout::Mixed(mixed) => mixed,
+                Layout::Dumbbell(_) => panic!("the event engine simulates it"),
+            })
+            .collect();
+        let (own, parts): (Vec<_>, Vec<_>) =
+            drawn.iter().partition(|drawn| drawn.senders.iter().all(|s| s.class == 0));
+        assert_eq!((own.len(), parts.len()), (6, 2), "{text}");
+        for drawn in parts {
+            assert_eq!(drawn.duration, network.duration);
+            for (a, b) in drawn.links.iter().zip(&network.links) {
+                assert_eq!((a.rate, a.buffer, a.loss), (b.rate, b.buffer, b.loss));
+                assert_eq!((a.jitter, a.reordering), (b.jitter, b.reordering));
+            }
+            assert_eq!(drawn.senders.len(), network.senders.len());
+            for (a, b) in drawn.senders.iter().zip(&network.senders) {
+                assert_eq!((&a.path, a.rtt), (&b.path, b.rtt));
+                let is_designed = model.classes()[a.class].is_designed();
+                assert_eq!(is_designed, b.class == TESTED);
+            }
+        }
+    }
+}
+
 /// The scenario that is printed gives the same packets as the search met.
 #[test]
 fn what_is_found_is_reproduced_by_its_scenario() {

@@ -139,11 +139,19 @@ impl Class {
     }
 }
 
-/// The classes of a file, and the names of the tables that are designed.
+/// What is known before the classes of a part are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known<'a> {
+    /// The tables that the model designs; none before its own classes are read.
+    pub(super) tables: &'a [String],
+}
+
+/// The classes of a file or of a part, and the names of the tables that are designed.
 pub(super) fn read(
     top: Section<'_>,
     networks: &Networks,
     objective: &Objective,
+    known: Known<'_>,
 ) -> Result<(Vec<Class>, Vec<String>), Problem> {
     let sections = top.list("sender")?;
     let default = match top.get("traffic") {
@@ -154,9 +162,14 @@ pub(super) fn read(
         && sections.is_empty()
     {
         let class = Class::only(count.clone(), traffic.clone(), objective.clone());
-        return Ok((vec![class], vec![ONLY.to_owned()]));
+        return match known.tables {
+            [] => Ok((vec![class], vec![ONLY.to_owned()])),
+            [only] => Ok((vec![class], vec![only.clone()])),
+            _ => Err(top.problem("network", Known::SEVERAL)),
+        };
     }
-    let mut reader = Reader { networks, objective, traffic: default, tables: Vec::new() };
+    let mut reader =
+        Reader { networks, objective, traffic: default, known, tables: known.tables.to_vec() };
     let mut classes: Vec<Class> = Vec::new();
     for (index, section) in sections.into_iter().enumerate() {
         let class = reader.class(section, index)?;
@@ -166,7 +179,7 @@ pub(super) fn read(
         }
         classes.push(class);
     }
-    if reader.tables.is_empty() {
+    if !classes.iter().any(Class::is_designed) {
         return Err(Problem::nowhere(
             "no sender runs a table to design: leave \"controller\" out of one [[sender]]",
         ));
@@ -204,10 +217,15 @@ fn check_groups(classes: &[Class]) -> Result<(), Problem> {
     Ok(())
 }
 
+impl Known<'_> {
+    const SEVERAL: &'static str = "the model designs several tables: say by \"table\" which of them each [[sender]] of a part runs";
+}
+
 struct Reader<'a> {
     networks: &'a Networks,
     objective: &'a Objective,
     traffic: Option<(OnOff, Option<Bursts>)>,
+    known: Known<'a>,
     tables: Vec<String>,
 }
 
@@ -242,10 +260,22 @@ impl Reader<'_> {
     fn role(&mut self, section: Section<'_>, class: &str) -> Result<Role, Problem> {
         let Some(value) = section.get("controller") else {
             let table = match section.get("table") {
-                None => class.to_owned(),
+                None => match self.known.tables {
+                    [] => class.to_owned(),
+                    [only] => only.clone(),
+                    _ => return Err(section.problem("table", Known::SEVERAL)),
+                },
                 Some(value) => parsed(value, "a table's name: write text", |text| Ok(text.into()))?,
             };
             let known = self.tables.iter().position(|name| *name == table);
+            if let (None, [_, ..]) = (known, self.known.tables) {
+                let names: Vec<&str> = self.known.tables.iter().map(String::as_str).collect();
+                let what = format!(
+                    "the model designs no table \"{table}\" outside this part: {}",
+                    suggest(&table, &names)
+                );
+                return Err(section.problem("table", what));
+            }
             let number = known.unwrap_or_else(|| {
                 self.tables.push(table);
                 self.tables.len() - 1

@@ -7,6 +7,7 @@ mod error;
 mod links;
 mod networks;
 mod objective;
+mod parts;
 mod quantities;
 mod robust;
 mod section;
@@ -17,6 +18,7 @@ mod variant;
 pub use classes::{Class, Role};
 pub(crate) use links::Link;
 pub(crate) use networks::{Draw, Networks};
+pub(crate) use parts::Part;
 pub(crate) use quantities::{Buffer, Senders};
 pub use robust::DEFAULT_COST;
 use robust::Robust;
@@ -24,6 +26,7 @@ use robust::Robust;
 use crate::objective::Objective;
 use crate::shipped;
 use crate::specimen::LINK_AXES;
+use classes::Known;
 use error::Problem;
 use exm_cc::Reno;
 use exm_grammar::FileError;
@@ -83,6 +86,10 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `controller` | what runs them, a controller (over TCP) or a shipped table | the table designed |
 /// | `table` | which table they design: kinds that name the same one share it | their name |
 /// | `objective` | as `[objective]`, such as `{ delta = 10 }` | as there |
+/// | **`[[part]]`** | networks of another kind, which some specimens are of | |
+/// | `weight` | the share of the specimens | required |
+/// | `duration` | as in `[design]` | as there |
+/// | `network`, `link`, `traffic`, `sender` | as the sections of these names, under this one: `[part.network]` | |
 /// | **`[objective]`** | see [`Objective`] | |
 /// | `alpha` | fairness in throughput | `1` |
 /// | `beta` | fairness in delay | `1` |
@@ -141,7 +148,11 @@ const MAX_SPECIMENS: usize = 1_000_000;
 pub struct Model {
     name: Option<String>,
     pub(crate) networks: Networks,
+    /// Its own classes, then those of its parts.
     classes: Vec<Class>,
+    /// How many classes are its own.
+    own: usize,
+    pub(crate) parts: Vec<Part>,
     /// The names of the tables that are designed.
     tables: Vec<String>,
     objective: Objective,
@@ -262,6 +273,11 @@ impl Model {
         &self.classes
     }
 
+    /// The classes of its own networks, without those of its parts.
+    pub(crate) fn own_classes(&self) -> &[Class] {
+        &self.classes[..self.own]
+    }
+
     /// The names of the tables that are designed, one or more. [`Role::Designed`] counts them from 0.
     pub fn tables(&self) -> &[String] {
         &self.tables
@@ -288,7 +304,7 @@ impl Model {
         for quantile in [0.0, 1.0] {
             let links = vec![[quantile; LINK_AXES]; self.networks.links.len()];
             // All the senders that there may be.
-            let layout = self.mixed(&links, &vec![[1.0, quantile]; self.classes.len()], |_| true);
+            let layout = self.mixed(&links, &vec![[1.0, quantile]; self.own], |_| true);
             let network = layout.network(|_| anybody.clone());
             network.map_err(|error| Problem::nowhere(error.to_string()))?;
         }
@@ -328,14 +344,17 @@ fn read(text: &str, dir: &Path) -> Result<Model, Problem> {
     };
     let networks = Networks::read(top)?;
     let objective = objective::read(top.section("objective")?, &Objective::default())?;
-    let (classes, tables) = classes::read(top, &networks, &objective)?;
+    let (classes, tables) = classes::read(top, &networks, &objective, Known::default())?;
     let design = read_design(top.section("design")?, longest_rtt(&networks, &classes))?;
     bounds::check(top, &networks, &classes, design.duration)?;
     networks.links.iter().try_for_each(|link| traces::check(&link.traces, design.duration))?;
     let robust = robust::read(top.section("robust")?)?;
     let (text, dir) = (text.to_owned(), dir.to_owned());
-    let model = Model { name, networks, classes, tables, objective, design, robust, text, dir };
+    let (own, parts) = (classes.len(), Vec::new());
+    let mut model =
+        Model { name, networks, classes, own, parts, tables, objective, design, robust, text, dir };
     model.check_networks()?;
+    parts::read(top, &mut model)?;
     match model.grid_size() {
         Some(size) if size > MAX_SPECIMENS => Err(Problem::nowhere(format!(
             "the grid has {size} combinations: list fewer values, at most {MAX_SPECIMENS} in all"
@@ -435,20 +454,27 @@ fn quoted(names: impl Iterator<Item = &'static str>) -> String {
     names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
+/// The networks of `model` without its parts, and their senders, as a file has them.
+fn write_networks(f: &mut fmt::Formatter<'_>, model: &Model) -> fmt::Result {
+    write!(f, "{}", model.networks)?;
+    match (&model.networks.senders, model.own_classes()) {
+        (Some(_), [class]) => {
+            writeln!(f, "\n[traffic]")?;
+            traffic::write(f, &class.traffic, class.bursts)
+        }
+        (_, classes) => {
+            classes.iter().try_for_each(|class| classes::write(f, class, &model.tables))
+        }
+    }
+}
+
 /// A model without its name, as a file has it.
 struct Body<'a>(&'a Model);
 
 impl fmt::Display for Body<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Model { networks, classes, tables, objective, design, robust, .. } = self.0;
-        write!(f, "{networks}")?;
-        match (&networks.senders, &classes[..]) {
-            (Some(_), [class]) => {
-                writeln!(f, "\n[traffic]")?;
-                traffic::write(f, &class.traffic, class.bursts)?;
-            }
-            _ => classes.iter().try_for_each(|class| classes::write(f, class, tables))?,
-        }
+        let Model { objective, design, robust, parts, .. } = self.0;
+        write_networks(f, self.0)?;
         writeln!(f, "\n[objective]")?;
         objective::write(f, objective)?;
         let signals = quoted(design.signals.iter().map(Signal::name));
@@ -460,7 +486,8 @@ impl fmt::Display for Body<'_> {
             Host::Bare => {}
             host => writeln!(f, "host = \"{}\"", host.name())?,
         }
-        robust::write(f, robust)
+        robust::write(f, robust)?;
+        parts::write(f, parts)
     }
 }
 

@@ -11,8 +11,11 @@ use toml::de::{DeTable, DeValue};
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// Every section of a model and its keys; the first is the top of the file.
-const SECTIONS: [(&str, &[&str]); 8] = [
-    ("", &["name", "network", "link", "traffic", "sender", "objective", "design", "robust"]),
+const SECTIONS: [(&str, &[&str]); 9] = [
+    (
+        "",
+        &["name", "network", "link", "traffic", "sender", "part", "objective", "design", "robust"],
+    ),
     ("network", &NETWORK),
     ("link", &LINK),
     ("traffic", &["on", "off", "every", "spread"]),
@@ -20,6 +23,8 @@ const SECTIONS: [(&str, &[&str]); 8] = [
     ("objective", &["alpha", "beta", "delta", "loss_penalty", "throughput", "units"]),
     ("design", &["signals", "action", "duration", "specimens", "host"]),
     ("robust", &["enabled", "cost"]),
+    // Last: a key that is also another section's belongs there.
+    ("part", &["weight", "duration", "network", "link", "traffic", "sender"]),
 ];
 
 const NETWORK: [&str; 12] = [
