@@ -298,6 +298,7 @@ mod tests {
             (Purpose::Bursts, 0xef6c_5d9a_0f47_6e1d),
             (Purpose::Reordering, 0x22d3_cad2_c280_9a08),
             (Purpose::Hosts, 0xf660_3d34_c322_5809),
+            (Purpose::Jitter, 0x0fc7_7983_fe0d_7e88),
         ] {
             assert_eq!(first(1, purpose, 0), number, "{purpose:?}");
         }

@@ -2,6 +2,9 @@
 
 use alloc::collections::VecDeque;
 
+/// How many ranges at the end are tried before the others are searched.
+const NEAR: usize = 4;
+
 /// A set of numbers, as disjoint ranges in order that never touch. Each is half-open: from its
 /// first number to before its last.
 #[derive(Clone, Debug, Default)]
@@ -14,12 +17,16 @@ impl Ranges {
 
     /// The index of the first range that ends beyond `number`.
     fn place(&self, number: u64) -> usize {
-        // The range asked for is nearly always at the end.
-        match self.0.back() {
-            None => 0,
-            Some(&(start, end)) if number >= start => self.0.len() - usize::from(number < end),
-            Some(_) => self.0.partition_point(|&(_, end)| end <= number),
+        // The range asked for is nearly always the first or among the last.
+        if self.0.front().is_none_or(|&(_, end)| number < end) {
+            return 0;
         }
+        for (index, &(start, end)) in self.0.iter().enumerate().rev().take(NEAR) {
+            if number >= start {
+                return index + usize::from(number >= end);
+            }
+        }
+        self.0.partition_point(|&(_, end)| end <= number)
     }
 
     /// Calls `missing` for each run of numbers from `from` to before `to` that is not in the set.

@@ -101,7 +101,8 @@ impl Receiver {
             }
         } else if sequence > self.next && sequence < u64::MAX {
             self.beyond.insert(sequence, sequence + 1);
-            let known = |n: &u64| self.beyond.around(*n) == self.beyond.around(sequence);
+            let range = self.beyond.around(sequence);
+            let known = |n: &u64| range.is_some_and(|(start, end)| (start..end).contains(n));
             let kept = self.recent.iter().flatten().filter(|n| !known(n)).copied();
             let mut recent = [Some(sequence), None, None];
             recent[1..].iter_mut().zip(kept).for_each(|(slot, number)| *slot = Some(number));

@@ -24,7 +24,7 @@ pub(crate) struct Scoreboard {
     sacked_count: u64,
     /// Missing segments below this are deemed lost.
     lost: Mark,
-    /// Missing segments below this were retransmitted: `HighRxt` + 1.
+    /// Missing segments below this were retransmitted: `HighRxt` + 1, or the first missing one beyond it.
     retransmitted: Mark,
     /// Retransmitted segments in the order of their retransmission, each with the value of `next`
     /// then.
@@ -131,11 +131,20 @@ impl Scoreboard {
         self.una = cumulative;
         self.lost.acknowledge(cumulative, removed);
         self.retransmitted.acknowledge(cumulative, removed);
+        if self.sacked.first().is_some_and(|(start, _)| start == self.retransmitted.at) {
+            self.skip_arrived();
+        }
         while self.retries.front().is_some_and(|&(segment, _)| segment < cumulative) {
             self.retries.pop_front();
         }
         self.forget_arrived();
         fresh
+    }
+
+    /// The mark of retransmissions rests on a missing segment: it is asked for at every turn to send.
+    fn skip_arrived(&mut self) {
+        let missing = self.sacked.first_missing(self.retransmitted.at);
+        self.retransmitted.rise(missing, &self.sacked);
     }
 
     /// Retransmissions that have arrived are no longer lost.
@@ -165,6 +174,9 @@ impl Scoreboard {
         if fresh > 0 {
             self.sacked.insert(from, to);
             self.sacked_count += fresh;
+            if (from..to).contains(&self.retransmitted.at) {
+                self.skip_arrived();
+            }
             self.forget_arrived();
         }
         fresh
@@ -197,6 +209,7 @@ impl Scoreboard {
     pub(crate) fn lose_all(&mut self) {
         self.lost.rise(self.next, &self.sacked);
         self.retransmitted = Mark { at: self.una, arrived: 0 };
+        self.skip_arrived();
         self.retries.clear();
         self.lost_again.clear();
     }
@@ -213,10 +226,7 @@ impl Scoreboard {
         if let Some(&again) = self.lost_again.front() {
             return Some(again);
         }
-        if self.retransmitted.at >= self.lost.at {
-            return None;
-        }
-        let missing = self.sacked.first_missing(self.retransmitted.at);
+        let missing = self.retransmitted.at;
         (missing < self.lost.at).then_some(missing)
     }
 
@@ -224,7 +234,7 @@ impl Scoreboard {
     /// overtaken, but not enough of them to deem it lost: `NextSeg`, rule 3.
     pub(crate) fn next_doubtful(&self) -> Option<u64> {
         let highest = self.sacked.largest(1)?;
-        let missing = self.sacked.first_missing(self.retransmitted.at);
+        let missing = self.retransmitted.at;
         (missing < highest).then_some(missing)
     }
 
@@ -247,6 +257,7 @@ impl Scoreboard {
             self.lost_again.pop_front();
         } else {
             self.retransmitted.rise(segment + 1, &self.sacked);
+            self.skip_arrived();
         }
         self.retries.push_back((segment, self.next));
     }

@@ -185,15 +185,32 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// `packet` leaves `link` at `at`, for the next link or its receiver.
     #[inline(always)]
     fn forward(&mut self, link: usize, mut packet: Packet, at: Instant) {
-        let flow = packet.flow as usize;
         packet.tag += 1;
-        let (at, held_back) = match &mut self.links[link].variation {
-            None => (at, None),
-            Some(variation) => {
-                let (at, held_back) = variation.postpone(at);
-                (at, Some(held_back))
-            }
-        };
+        if self.links[link].variation.is_some() {
+            return self.vary(link, packet, at);
+        }
+        self.propagate::<false>(link, packet, at, false);
+    }
+
+    /// As [`Engine::forward`], on a link whose delay varies.
+    #[cold]
+    fn vary(&mut self, link: usize, packet: Packet, at: Instant) {
+        let variation = self.links[link].variation.as_mut();
+        let (at, held_back) = variation.map_or((at, false), |variation| variation.postpone(at));
+        self.propagate::<true>(link, packet, at, held_back);
+    }
+
+    /// `packet` propagates from `link` from `at` on. Others may overtake it if it is `held_back`, as only a link
+    /// of which the delay is `VARIED` does.
+    #[inline(always)]
+    fn propagate<const VARIED: bool>(
+        &mut self,
+        link: usize,
+        mut packet: Packet,
+        at: Instant,
+        held_back: bool,
+    ) {
+        let flow = packet.flow as usize;
         let host = &mut self.hosts[flow];
         let plan = &mut host.plan;
         let (pipe, planned, delay, turn) = match self.hops[packet.tag as usize] {
@@ -201,28 +218,24 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
             SENDER => {
                 (&mut host.acks_arriving, &mut plan.ack_arrival, host.back_delay, Turn::AckArrival)
             }
-            _ => return self.cross_wire(link, packet, at, held_back),
+            _ => {
+                let transmitter = &mut self.links[link];
+                packet.at = at + transmitter.delay;
+                if LIVE || VARIED {
+                    transmitter.wire.insert(packet, held_back);
+                } else {
+                    transmitter.wire.append(packet);
+                }
+                return self.agenda.set(link, self.links[link].first());
+            }
         };
         packet.at = at + delay;
-        if add::<LIVE>(pipe, packet, held_back) {
-            let first = pipe.front().map_or(packet.at, |first| first.at);
-            *planned = Due::new(first, turn);
+        let first =
+            if LIVE || VARIED { pipe.insert(packet, held_back) } else { pipe.append(packet) };
+        if let Some(arrival) = first {
+            *planned = Due::new(arrival, turn);
             self.set_flow(flow);
         }
-    }
-
-    /// `packet` propagates from `link` to the next link from `at` on.
-    fn cross_wire(
-        &mut self,
-        link: usize,
-        mut packet: Packet,
-        at: Instant,
-        held_back: Option<bool>,
-    ) {
-        let transmitter = &mut self.links[link];
-        packet.at = at + transmitter.delay;
-        add::<LIVE>(&mut transmitter.wire, packet, held_back);
-        self.agenda.set(link, self.links[link].first());
     }
 
     /// A packet reaches the end of a link's propagation delay, where the next link begins.
@@ -511,17 +524,6 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
             in_network: held + coming as u64,
             events: self.events,
         }
-    }
-}
-
-/// Adds `packet` to `pipe`: at the end, unless the delay may change or varies, in which case `held_back` says
-/// whether others may overtake it. Returns whether it is the first.
-#[inline(always)]
-fn add<const LIVE: bool>(pipe: &mut Pipe, packet: Packet, held_back: Option<bool>) -> bool {
-    if LIVE || held_back.is_some() {
-        pipe.insert(packet, held_back.unwrap_or(false))
-    } else {
-        pipe.append(packet)
     }
 }
 

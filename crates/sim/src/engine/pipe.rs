@@ -13,16 +13,17 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Adds `packet`, which arrives no earlier than those before it. Returns whether it is the first.
-    #[inline]
-    pub(super) fn append(&mut self, packet: Packet) -> bool {
+    /// Adds `packet`, which arrives no earlier than those before it. Returns its arrival if it is the first.
+    #[inline(always)]
+    pub(super) fn append(&mut self, packet: Packet) -> Option<Instant> {
+        let alone = self.packets.is_empty();
         self.packets.push_back(packet);
-        self.packets.len() == 1
+        alone.then_some(packet.at)
     }
 
     /// Adds `packet`, which arrives no earlier than those that may not be overtaken, even if its delay is
-    /// shorter than theirs; others may overtake it if it is `held_back`. Returns whether it is the first.
-    pub(super) fn insert(&mut self, mut packet: Packet, held_back: bool) -> bool {
+    /// shorter than theirs; others may overtake it if it is `held_back`. Returns its arrival if it is the first.
+    pub(super) fn insert(&mut self, mut packet: Packet, held_back: bool) -> Option<Instant> {
         packet.at = packet.at.max(self.in_order);
         if !held_back {
             self.in_order = packet.at;
@@ -30,7 +31,7 @@ impl Pipe {
         let after = self.packets.iter().rev().take_while(|other| other.at > packet.at).count();
         let index = self.packets.len() - after;
         self.packets.insert(index, packet);
-        index == 0
+        (index == 0).then_some(packet.at)
     }
 
     #[inline]
