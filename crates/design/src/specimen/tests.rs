@@ -1,4 +1,5 @@
 use super::*;
+use crate::Model;
 use exm_units::Packets;
 use std::collections::BTreeSet;
 
