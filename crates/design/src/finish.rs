@@ -4,6 +4,7 @@ use crate::check::{around, check};
 use crate::harden::{self, Hardened};
 use crate::model::Model;
 use crate::score::ScoreError;
+use crate::stress::HELD_OUT_SEED;
 use exm_remy::RuleTable;
 use exm_table::{Cost, Robustness};
 
@@ -16,24 +17,33 @@ pub struct Finished {
     pub robustness: Robustness,
 }
 
-/// Checks `tables`, those that `model` designs, and, where there is a `limit`, hardens them before that, so that
-/// they lose at most so many points inside the model, measured on specimens drawn from `seed`. What they lost on
-/// `specimens` held-out networks stands in the result; fewer than two are none. The result is the same on any
-/// number of threads.
+/// How tables are finished.
+#[derive(Clone, Copy, Debug)]
+pub struct Finishing {
+    /// The most points that hardening may cost inside the model; none for no hardening.
+    pub limit: Option<f64>,
+    /// On how many held-out networks that cost is measured; fewer than two are none.
+    pub specimens: usize,
+    /// What networks inside the model are drawn from.
+    pub seed: u64,
+}
+
+/// Hardens `tables`, those that `model` designs, where that is wanted, and checks them. The result is the same on any
+/// number of threads. `tried` is called after each of the [`harden::GENERATIONS`] of guards that are tried for each table.
 ///
 /// # Errors
 /// As [`crate::score::held_out`].
 pub fn finish(
     model: &Model,
     tables: &[RuleTable],
-    limit: Option<f64>,
-    specimens: usize,
-    seed: u64,
+    finishing: Finishing,
+    tried: &dyn Fn(),
 ) -> Result<Vec<Finished>, ScoreError> {
+    let Finishing { limit, specimens, seed } = finishing;
     let Some(limit) = limit else {
         return Ok((0..).zip(tables).map(|(index, table)| checked(model, index, table)).collect());
     };
-    let hardened = harden::harden(model, tables, limit, seed);
+    let hardened = harden::harden(model, tables, limit, seed, tried);
     let after: Vec<RuleTable> = hardened.iter().map(|one| one.table.clone()).collect();
     let cost = match specimens {
         0 | 1 => None,
@@ -51,6 +61,6 @@ pub fn finish(
 }
 
 fn checked(model: &Model, index: usize, table: &RuleTable) -> Finished {
-    let robustness = check(model, index, table).robustness(table);
+    let robustness = check(model, index, table, HELD_OUT_SEED).robustness(table);
     Finished { table: table.clone(), robustness }
 }

@@ -54,6 +54,8 @@ pub struct Experiment {
     pub seed: u64,
     /// The schemes that all others are compared with.
     pub references: Vec<usize>,
+    /// The names of the flows that tables and pictures are of; empty for all.
+    pub flows: Vec<String>,
     /// The schemes.
     pub schemes: Vec<Scheme>,
     /// The settings under which all schemes are run, each in turn; at least one.
@@ -195,9 +197,19 @@ impl Experiment {
         Reader { source: &source, dir }.experiment(table, scenario, document)
     }
 
+    /// The folder that files it names are relative to.
+    pub fn folder(&self) -> &Path {
+        &self.dir
+    }
+
     /// The points of the sweep; without a sweep, a single one that changes nothing.
     pub fn points(&self) -> Vec<Point> {
         self.sweep.as_ref().map_or_else(|| vec![Point::default()], |sweep| sweep.points.clone())
+    }
+
+    /// Whether its tables and pictures are of the flows called `name`.
+    pub(crate) fn is_of(&self, name: &str) -> bool {
+        self.flows.is_empty() || self.flows.iter().any(|flow| flow == name)
     }
 
     /// Whether the metric called `key` is in its tables or figures.
@@ -262,6 +274,7 @@ impl Reader<'_> {
             return Err(self.source.error(scheme.place, problem));
         }
         self.check_ratios(&schemes, &references)?;
+        let flows = self.flows(table.flow, &scenario)?;
         let variants = table.variant.into_iter().map(|variant| self.variant(variant.into_inner()));
         let mut variants: Vec<Variant> = variants.collect::<Result<_, _>>()?;
         if variants.is_empty() {
@@ -286,6 +299,7 @@ impl Reader<'_> {
             mean,
             seed: scenario.seed,
             references,
+            flows,
             schemes,
             variants,
             sweep,
@@ -422,6 +436,25 @@ impl Reader<'_> {
             return Err(self.source.error(place(&mean), problem));
         }
         Ok(mean.into_inner())
+    }
+
+    fn flows(
+        &self,
+        flows: Option<Spanned<OneOrMore>>,
+        scenario: &Scenario,
+    ) -> Result<Vec<String>, FileError> {
+        let Some(flows) = flows else { return Ok(Vec::new()) };
+        let at = place(&flows);
+        let names: Vec<&str> = scenario.flows.iter().map(|group| group.name.as_str()).collect();
+        let flows = flows.into_inner().into_words();
+        match flows.iter().find(|flow| !names.contains(&flow.as_str())) {
+            None => Ok(flows),
+            Some(unknown) => {
+                let problem =
+                    format!("there are no flows \"{unknown}\": {}", suggest(unknown, &names));
+                Err(self.source.error(at, problem))
+            }
+        }
     }
 
     fn references(

@@ -26,6 +26,7 @@ pub(super) struct ExperimentTable {
     pub(super) paper_axes: Option<Spanned<AxesTable>>,
     pub(super) mean: Option<Spanned<String>>,
     pub(super) reference: Option<Spanned<OneOrMore>>,
+    pub(super) flow: Option<Spanned<OneOrMore>>,
     #[serde(default)]
     pub(super) scheme: Vec<Spanned<SchemeTable>>,
     #[serde(default)]

@@ -358,10 +358,10 @@ impl Maker<'_> {
             let place = changes.iter().rev().find_map(|change| change.place).and(of_scheme.place);
             self.experiment.text.error(place, error.problem())
         })?;
-        let own = scenario
-            .flows
-            .iter()
-            .map(|group| of_scheme.controller.as_ref().is_none_or(|own| *own == group.controller));
+        let own = scenario.flows.iter().map(|group| {
+            self.experiment.is_of(&group.name)
+                && of_scheme.controller.as_ref().is_none_or(|own| *own == group.controller)
+        });
         let name = format!("{}/{}/{}", of_variant.name, value.label, of_scheme.name);
         let hash = self.hash(&document, &scenario, &network);
         let (is_own, twin, scheme_name) = (own.collect(), None, of_scheme.name.clone());

@@ -387,3 +387,38 @@ fn shipped_experiments_are_listed_and_run() {
         (Some(4), Some("RemyCC delta=0.1"))
     );
 }
+
+#[test]
+fn the_tables_of_an_experiment_are_designed_again() {
+    let folder = Folder::new("again");
+    let words = "experiment design sigcomm-14-9a --out again --cpu 200ms --quiet --threads 1";
+    let result = folder.json(&format!("{words} --json"));
+    // Two of its four tables are designed together.
+    assert_eq!(result["designs"].as_array().unwrap().len(), 3, "{result}");
+    folder.text("experiment run again/sigcomm-14-9a.toml --runs 1 --duration 5s --out results");
+    // It goes on, and has nothing left to do.
+    let again = folder.json(&format!("{words} --json"));
+    assert_eq!(again["designs"][0]["steps"], result["designs"][0]["steps"]);
+    let none = folder.run("experiment design thesis-2-11 --out none");
+    assert_fails(&none, 2, &["thesis-2-11 runs no table that records its model"]);
+}
+
+#[test]
+fn results_are_of_the_flows_that_are_asked_for() {
+    let folder = Folder::new("flows");
+    let text = "duration = \"5 s\"\n[[link]]\nname = \"link\"\nrate = \"10 Mbps\"\nbuffer = \"5 BDP\"\n\
+                [[flow]]\nname = \"near\"\nrtt = \"20 ms\"\ncontroller = \"scheme\"\n\
+                traffic.on = \"always\"\n[[flow]]\nname = \"far\"\nrtt = \"90 ms\"\ncontroller = \"scheme\"\ntraffic.on = \"always\"\n\
+                [experiment]\nruns = 1\nflow = \"far\"\ncolumns = [\"rtt\"]\n\
+                [[experiment.scheme]]\nname = \"Vegas\"\ncontroller = \"vegas\"\n";
+    folder.write("two.toml", text);
+    let results = folder.text("experiment run two.toml --out results");
+    assert!(results.contains("far") && !results.contains("near"), "{results}");
+    folder.write("three.toml", text.replace("flow = \"far\"", "flow = [\"far\", \"nearr\"]"));
+    let unknown = folder.run("experiment run three.toml --out other");
+    assert_fails(
+        &unknown,
+        2,
+        &["three.toml:18", "there are no flows \"nearr\"", "did you mean \"near\""],
+    );
+}

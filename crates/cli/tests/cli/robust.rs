@@ -35,6 +35,29 @@ fn a_check_names_the_rule_and_ends_with_its_code() {
     assert_fails(&unknown, 2, &["does not record what it was designed for", "--model"]);
 }
 
+/// A table of one packet at a time fills no queue: beside it, the greedy one is far behind in delay, and not in use.
+#[test]
+fn a_check_compares_with_another_table() {
+    let folder = folder("against");
+    let action = Action { multiple: 0.0, increment: 1, intersend_ms: 0.0 };
+    let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
+    folder.write("timid.json", TableFile { table, provenance: Provenance::default() }.to_json());
+    let words = "table check greedy.json --model model.toml --against timid.json --seed 2 --json";
+    // It collapses, which its exit code tells.
+    let report = |threads: &str| {
+        let output = folder.run(&format!("{words} --threads {threads}"));
+        assert_eq!(output.status.code(), Some(3));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["beside"].clone()
+    };
+    let beside = report("1");
+    assert_eq!(beside["networks"].as_array().unwrap().len(), 61);
+    assert!(beside["behind"].as_u64().unwrap() > 20, "{beside}");
+    assert!(beside["worst_rtt"][0].as_f64() > beside["worst_rtt"][1].as_f64(), "{beside}");
+    assert_eq!(report("3"), beside);
+    let other = folder.run("table check greedy.json --model model.toml --as other");
+    assert_fails(&other, 2, &["designs no table called \"other\"", "--as"]);
+}
+
 #[test]
 fn a_hardened_table_says_what_it_was_worth() {
     let folder = folder("harden");

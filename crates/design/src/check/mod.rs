@@ -23,7 +23,7 @@ const CROWDS: [u64; 4] = [1, 2, 4, 16];
 /// What a table does around its model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// On the networks of [`Set::Choice`].
+    /// On the networks of [`Set::Near`].
     pub near: Summary,
     /// On those of [`Set::HeldOut`].
     pub far: Summary,
@@ -118,14 +118,15 @@ pub fn around(summary: &Summary) -> Around {
     }
 }
 
-/// Checks `table`, number `index` of those that `model` designs. The result is the same on any number of threads.
-pub fn check(model: &Model, index: usize, table: &RuleTable) -> Check {
+/// Checks `table`, number `index` of those that `model` designs; `seed` draws the networks further out, and
+/// files tell of those of [`stress::HELD_OUT_SEED`]. The result is the same on any number of threads.
+pub fn check(model: &Model, index: usize, table: &RuleTable, seed: u64) -> Check {
     let prepared = Prepared::new(table);
-    let near = stress::networks(model, index, Set::Choice);
+    let near = stress::networks(model, index, Set::Near);
     let watched: Vec<(Trial, usize)> =
         near.par_iter().map(|network| watched(network, &prepared, table)).collect();
     let trials: Vec<Trial> = watched.iter().map(|&(trial, _)| trial).collect();
-    let far = stress::run_all(&stress::networks(model, index, Set::HeldOut), &prepared);
+    let far = stress::run_all(&stress::networks(model, index, Set::HeldOut(seed)), &prepared);
     let all = near.iter().zip(&watched);
     let collapses = all.filter(|(_, (trial, _))| trial.collapses());
     Check {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::harden::{Brake, Guards};
 use crate::shipped;
 use exm_remy::{Action, Signal, SignalSet};
 
@@ -14,7 +15,7 @@ fn single(multiple: f64, increment: i32, intersend_ms: f64) -> RuleTable {
 #[test]
 fn a_collapse_names_the_rule_and_why() {
     let table = single(1.0, 1, 15.3);
-    let check = check(&model(), 0, &table);
+    let check = check(&model(), 0, &table, 1);
     assert_eq!(check.verdict(), Verdict::Collapses);
     let words = check.findings[0].to_string();
     assert!(words.starts_with("three times the senders, always on: RTT "), "{words}");
@@ -26,7 +27,7 @@ fn a_collapse_names_the_rule_and_why() {
 #[test]
 fn a_table_of_one_packet_holds_everywhere() {
     let table = single(0.0, 1, 0.0);
-    let check = check(&model(), 0, &table);
+    let check = check(&model(), 0, &table, 1);
     assert_eq!((check.verdict(), check.findings.len()), (Verdict::Holds, 0));
     let robustness = check.robustness(&table);
     assert_eq!(robustness.rules_hash, TableFile::rules_hash(&table));
@@ -84,13 +85,16 @@ fn no_simulation_exceeds_what_is_proven() {
 #[test]
 fn guards_bound_what_the_table_alone_does_not() {
     let table = shipped::table("general-delta10").unwrap().table;
-    let guards = crate::harden::Guards {
-        start_window: None,
-        growth: None,
-        horizon: exm_units::Span::from_millis(300),
-        least_window: 1,
-        brake: Some(1.5),
-        shortest_rtt: exm_units::Span::from_millis(100),
+    let brake = |ratio: f64| Brake { ratio, horizon_ms: 50.0, equality: 0.0, pace: 1.0 };
+    let guards = Guards {
+        start_window: 16.0,
+        growth: 8.0,
+        horizon_ms: 300.0,
+        reference_ms: 10.0,
+        equality: 0.0,
+        least_window: 1.0,
+        youth: 1.0,
+        brakes: [brake(1.5), brake(2.0)],
     };
     let guarded = guards.apply(&table).unwrap();
     for spacing in [1.0, 10.0, 50.0, 200.0, 290.0] {

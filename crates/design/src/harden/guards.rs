@@ -1,7 +1,6 @@
 //! [`Guards`]: changes to a table that bound what its senders keep in flight, whatever network they meet.
 
 use exm_remy::{Action, Cuboid, MAX_WINDOW, Node, Rule, RuleTable, Signal, TableError};
-use exm_units::Span;
 use std::fmt;
 
 /// How much longer the time between ACKs is at the upper end of a rung than at its lower end.
@@ -9,15 +8,14 @@ const RUNG: f64 = 2.0;
 /// The brake's rungs, in ms between ACKs.
 const FIRST_RUNG_MS: f64 = 1.0 / 64.0;
 const LAST_RUNG_MS: f64 = 2048.0;
-/// While it brakes, a sender keeps what arrives in this part of the model's shortest RTT in flight.
-const BRAKE_WINDOW: f64 = 0.5;
-/// While it brakes, a sender paces at one to two times this much longer than its ACKs came.
-const BRAKE_PACE: f64 = 1.0;
 /// The largest multiple of a window that is to reach its limit soon.
 const SLOWEST_APPROACH: f64 = 0.9;
 /// The least increment of such a window: windows are whole packets, so one of b stops growing at (b - 1) / b of
 /// the limit.
 const LEAST_INCREMENT: f64 = 4.0;
+/// A flow is young while its slow average of times between ACKs is less than this part of the fast one: it rises
+/// from 0 in 256 ACKs.
+const YOUNG: f64 = 0.1;
 /// An RTT ratio that no flow has.
 const KNOWS_NOTHING: f64 = 0.5;
 /// The shortest pace that a window is compared with, ms.
@@ -31,32 +29,55 @@ const LEAST_PACE_MS: f64 = 1e-6;
 /// where ACKs come fast.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guards {
-    /// The most packets before anything is known of the network; none for the table's own.
-    pub start_window: Option<u32>,
-    /// The most packets that one ACK adds to a window; none for no limit.
-    pub growth: Option<u32>,
-    /// A window rests at no more than what the rule's pace sends, or the rule's ACKs bring, in this time.
-    pub horizon: Span,
+    /// The most packets before anything is known of the network.
+    pub start_window: f64,
+    /// The most packets that one ACK adds to a window.
+    pub growth: f64,
+    /// A window rests at no more than what the rule's pace sends, or the rule's ACKs bring, in this time, ms.
+    pub horizon_ms: f64,
+    /// The time between ACKs at which that is the horizon, ms.
+    pub reference_ms: f64,
+    /// The horizon grows with this power of the time between ACKs. Above 0, senders that get less keep more of it in
+    /// flight, and so come to equal shares.
+    pub equality: f64,
     /// What the horizon leaves of a window at least, in packets.
-    pub least_window: u32,
-    /// The RTT ratio from which senders brake; none for no brake.
-    pub brake: Option<f64>,
-    /// The shortest RTT of the model: a braking sender keeps half of what comes in it in flight.
-    pub shortest_rtt: Span,
+    pub least_window: f64,
+    /// The part of the horizon that counts for a young flow, whose ACKs seem to come faster than they do: its averages
+    /// rise from 0.
+    pub youth: f64,
+    /// The RTT ratios from which senders brake, the lower one first.
+    pub brakes: [Brake; 2],
 }
 
-/// As people write it: "start at most 16, growth at most 8, horizon 300 ms, least window 3, brake at RTT
-/// ratio 1.5".
+/// What senders do above an RTT ratio.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Brake {
+    /// The RTT ratio.
+    pub ratio: f64,
+    /// A braking sender keeps what its ACKs bring in this time in flight, ms.
+    pub horizon_ms: f64,
+    /// As [`Guards::equality`]; paces are the shorter by the same.
+    pub equality: f64,
+    /// It paces at the longest time between ACKs of its rung, times this.
+    pub pace: f64,
+}
+
+/// As people write it: "start at most 16, growth at most 8, horizon 300 ms, least window 3, young flows 0.8 of
+/// it, brakes at RTT ratio 1.5 and 2".
 impl fmt::Display for Guards {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(start) = self.start_window {
-            write!(f, "start at most {start}, ")?;
+        let Guards { start_window, growth, horizon_ms, least_window, youth, brakes, .. } = self;
+        write!(
+            f,
+            "start at most {:.0}, growth at most {:.0}, horizon {horizon_ms:.0} ms, least window {:.0}",
+            start_window.floor().max(1.0),
+            growth.floor().max(1.0),
+            least_window.floor().max(1.0)
+        )?;
+        if *youth < 1.0 {
+            write!(f, ", {youth:.2} of it for young flows")?;
         }
-        if let Some(growth) = self.growth {
-            write!(f, "growth at most {growth}, ")?;
-        }
-        write!(f, "horizon {}, least window {}", self.horizon, self.least_window)?;
-        self.brake.map_or(Ok(()), |ratio| write!(f, ", brake at RTT ratio {ratio}"))
+        write!(f, ", brakes at RTT ratios {:.2} and {:.2}", brakes[0].ratio, brakes[1].ratio)
     }
 }
 
@@ -85,10 +106,30 @@ impl Guards {
         self.slow_growth(&mut table);
         self.tie_to_pace(&mut table);
         self.tie_to_delivery(&mut table);
-        match self.brake {
-            Some(ratio) if table.signals().contains(Signal::RttRatio) => self.braked(&table, ratio),
-            _ => Ok(table),
+        if table.signals().contains(Signal::RttRatio) {
+            for brake in &self.brakes {
+                table = self.braked(&table, brake)?;
+            }
         }
+        Ok(table)
+    }
+
+    /// The most packets in flight of a sender that gets one every `interval_ms`.
+    fn limit(&self, horizon_ms: f64, equality: f64, interval_ms: f64) -> f64 {
+        let interval_ms = interval_ms.max(LEAST_PACE_MS);
+        let most = horizon_ms / interval_ms * self.longer(equality, interval_ms);
+        most.max(self.least_window).max(1.0)
+    }
+
+    /// How much longer a horizon is for a sender that gets a packet every `interval_ms`.
+    fn longer(&self, equality: f64, interval_ms: f64) -> f64 {
+        libm::pow(interval_ms / self.reference_ms, equality)
+    }
+
+    /// The time between ACKs at which a window of `packets` is all that the horizon allows.
+    fn interval_of(&self, packets: f64) -> f64 {
+        let proportion = self.horizon_ms / packets / self.reference_ms;
+        self.reference_ms * libm::pow(proportion, 1.0 / (1.0 - self.equality))
     }
 
     /// A flow that knows nothing gets a rule of its own, with a limited window.
@@ -97,21 +138,20 @@ impl Guards {
         // The ratio is 0 until the second ACK, and 1 or more from then on.
         table.split(start, Signal::RttRatio, KNOWS_NOTHING);
         let action = table.rules()[start].action;
-        let most = self.start_window.map_or(i32::MAX, |window| window as i32);
-        let increment = action.increment.clamp(1, most.max(1));
+        let increment = action.increment.clamp(1, (self.start_window as i32).max(1));
         table.set_action(start, Action { multiple: 0.0, increment, ..action });
     }
 
     /// Windows rest where they did, but get there by steps of at most the limit. Since windows are whole
     /// packets, a step below one is none: hence the 1 less.
     fn slow_growth(&self, table: &mut RuleTable) {
-        let Some(growth) = self.growth else { return };
+        let growth = self.growth.floor().max(1.0);
         let start = start_rule(table);
         for index in (0..table.rules().len()).filter(|&index| index != start) {
             let action = table.rules()[index].action;
             let rest = resting_window(&action);
-            if f64::from(action.increment) > f64::from(growth) && rest > f64::from(growth) {
-                let multiple = 1.0 - f64::from(growth.saturating_sub(1)) / rest;
+            if f64::from(action.increment) > growth && rest > growth {
+                let multiple = 1.0 - (growth - 1.0) / rest;
                 let action = Action { multiple, increment: growth as i32, ..action };
                 table.set_action(index, action);
             }
@@ -121,8 +161,8 @@ impl Guards {
     fn tie_to_pace(&self, table: &mut RuleTable) {
         for index in 0..table.rules().len() {
             let action = table.rules()[index].action;
-            let limit = self.horizon.as_millis_f64() / action.intersend_ms.max(LEAST_PACE_MS);
-            table.set_action(index, gently_limited(action, limit.max(1.0)));
+            let limit = self.limit(self.horizon_ms, self.equality, action.intersend_ms);
+            table.set_action(index, gently_limited(action, limit));
         }
     }
 
@@ -130,42 +170,58 @@ impl Guards {
     /// for its own time between ACKs.
     fn tie_to_delivery(&self, table: &mut RuleTable) {
         let Some(signal) = delivery_signal(table) else { return };
-        let horizon = self.horizon.as_millis_f64();
-        let least = f64::from(self.least_window).max(1.0);
+        let mut rungs = Vec::new();
         // New rules come last, and are cut in their turn.
         let mut index = 0;
         while index < table.rules().len() {
             let Rule { domain, action } = table.rules()[index];
             let (low, high) = (domain.lower[signal.index()], domain.upper[signal.index()]);
             let window = resting_window(&action);
-            let enough = horizon / window;
-            if window > least && high > enough {
+            let enough = self.interval_of(window);
+            if window > self.least_window.max(1.0) && high > enough {
                 if low < enough {
                     table.split(index, signal, enough);
                 } else {
                     table.split(index, signal, (RUNG * low).min(high));
-                    table.set_action(index, limited(action, (horizon / low).max(least)));
+                    let limit = self.limit(self.horizon_ms, self.equality, low);
+                    table.set_action(index, limited(action, limit));
+                    rungs.push(index);
                 }
             }
             index += 1;
         }
+        if signal == Signal::AckEwma {
+            rungs.into_iter().for_each(|rung| self.guard_young(table, rung));
+        }
     }
 
-    /// The table below `ratio`, and above it rules that only brake, whatever the table did there: they let what
-    /// waits drain, in proportion to what each sender gets.
-    fn braked(&self, table: &RuleTable, ratio: f64) -> Result<RuleTable, TableError> {
-        let (mut rules, Some(calm)) = below(table, Signal::RttRatio, ratio) else {
+    /// Cuts the part of young flows off a rung of the fast average.
+    fn guard_young(&self, table: &mut RuleTable, rung: usize) {
+        let Rule { domain, action } = table.rules()[rung];
+        let grown = YOUNG * domain.lower[Signal::AckEwma.index()];
+        let limit = (self.youth * resting_window(&action)).max(self.least_window).max(1.0);
+        let smaller = limited(action, limit);
+        let differs = smaller != action && domain.lower[Signal::SlowAckEwma.index()] < grown;
+        if differs && table.split(rung, Signal::SlowAckEwma, grown) {
+            table.set_action(rung, smaller);
+        }
+    }
+
+    /// The table below the brake's ratio, and above it rules that only brake, whatever the table did there: they let
+    /// what waits drain.
+    fn braked(&self, table: &RuleTable, brake: &Brake) -> Result<RuleTable, TableError> {
+        let (mut rules, Some(calm)) = below(table, Signal::RttRatio, brake.ratio) else {
             return Ok(table.clone());
         };
         let domain = *table.domain();
-        let [_, mut rest] = cut(&domain, Signal::RttRatio, ratio);
+        let [_, mut rest] = cut(&domain, Signal::RttRatio, brake.ratio);
         if rest.is_empty(table.signals()) {
             return Ok(table.clone());
         }
         let braking = rest;
         let mut children = Vec::new();
         let mut add = |domain: Cuboid, from_ms: f64, children: &mut Vec<Node>| {
-            rules.push(Rule { domain, action: self.brake_action(from_ms) });
+            rules.push(Rule { domain, action: self.brake_action(brake, from_ms) });
             children.push(Node::Leaf(rules.len() - 1));
         };
         let mut end = FIRST_RUNG_MS;
@@ -182,14 +238,13 @@ impl Guards {
         RuleTable::new(table.signals(), rules, root)
     }
 
-    /// What a sender does whose ACKs are `from_ms` to twice as much apart: half a short RTT's worth in flight,
-    /// and slower than they come.
-    fn brake_action(&self, from_ms: f64) -> Action {
+    /// What a sender does whose ACKs are `from_ms` to twice as much apart.
+    fn brake_action(&self, brake: &Brake, from_ms: f64) -> Action {
         let most_ms = RUNG * from_ms;
-        let window = BRAKE_WINDOW * self.shortest_rtt.as_millis_f64() / most_ms;
-        let window = window.floor().max(f64::from(self.least_window)).max(1.0);
+        let window = self.limit(brake.horizon_ms, brake.equality, most_ms);
         let increment = window.min(f64::from(MAX_WINDOW)) as i32;
-        Action { multiple: 0.0, increment, intersend_ms: BRAKE_PACE * most_ms }
+        let intersend_ms = brake.pace * most_ms / self.longer(brake.equality, most_ms);
+        Action { multiple: 0.0, increment, intersend_ms }
     }
 }
 

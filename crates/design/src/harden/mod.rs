@@ -2,43 +2,44 @@
 //!
 //! A designed table collapses around its model because its window does not bind: with more senders or a slower
 //! link than it was designed for, rules rest at windows that no queue can hold. [`Guards`] bound the window
-//! of each rule by what is delivered in a bounded time. How tight they are is chosen by the networks of
-//! [`stress::Set::Choice`], as far as the score inside the model allows; those of [`stress::Set::HeldOut`] measure
-//! afterwards what it was worth.
+//! of each rule by what is delivered in a bounded time. How tight they are is searched on the networks of
+//! [`stress::Set::Near`] and [`stress::Set::Practice`], as far as the score inside the model allows; those of
+//! [`stress::Set::HeldOut`] measure afterwards what it was worth.
 
 mod guards;
+mod place;
 
-pub use guards::{Guards, resting_window};
+pub use guards::{Brake, Guards, resting_window};
 
-use crate::conditions::Conditions;
 use crate::evaluate::{Prepared, simulate};
 use crate::model::Model;
 use crate::score::{self, Contender, HeldOut, Scheme, ScoreError};
-use crate::search::JUDGING_BLOCK;
+use crate::search::{JUDGING_BLOCK, Strategy};
 use crate::specimen::Specimen;
-use crate::stress::{self, Set, StressNetwork, Summary};
-use exm_measure::Estimate;
+use crate::stress::{self, HELD_OUT_SEED, Set, StressNetwork, Summary, Trial};
+use exm_measure::{Estimate, mean};
+use exm_random::{Purpose, Stream};
 use exm_remy::RuleTable;
 use exm_sim::network::Host;
-use exm_units::Span;
+use place::Scale;
 use rayon::prelude::*;
 
+/// How many generations of guards are tried for a table.
+pub const GENERATIONS: usize = 20;
+/// How many guards a generation has.
+const CANDIDATES: usize = 14;
 /// The block of specimens that measure what guards cost inside the model; no search draws it, and held-out scores
 /// draw the one before.
 const COST_BLOCK: u64 = JUDGING_BLOCK + 2;
 /// How many specimens that is, as a multiple of the model's.
-const COST_SPECIMENS: usize = 4;
-/// Octaves of shortfall that a point of cost above the limit weighs as much as: the limit is kept unless no guards
-/// keep it.
-const ABOVE_LIMIT: f64 = 100.0;
-/// The horizons tried, in the model's longest RTTs.
-const HORIZONS: [f64; 5] = [1.5, 1.0, 1.25, 2.0, 3.0];
-const BRAKES: [Option<f64>; 4] = [Some(1.5), Some(2.0), Some(3.0), None];
-const START_WINDOWS: [Option<u32>; 5] = [Some(16), None, Some(32), Some(8), Some(4)];
-const GROWTHS: [Option<u32>; 4] = [Some(8), None, Some(4), Some(16)];
-const LEAST_WINDOWS: [u32; 3] = [3, 1, 2];
-/// How often each guard is chosen anew, the others being given.
-const ROUNDS: usize = 2;
+const COST_SPECIMENS: usize = 2;
+/// How much a point of cost above the limit weighs beside what is gained around the model: the limit is kept unless no
+/// guards keep it.
+const ABOVE_LIMIT: f64 = 20.0;
+/// What guards must gain at least, in the mean over the networks, to be worth their rules.
+const LEAST_GAIN: f64 = 0.05;
+/// How much a lack of fairness counts beside throughput and RTT: an index of 0.5 as much as half the throughput.
+const UNFAIRNESS: f64 = 2.0;
 
 /// A table before and after.
 #[derive(Clone, Debug)]
@@ -56,14 +57,22 @@ pub struct Hardened {
 /// Hardens `tables`, those that `model` designs, one after the other: of all guards tried, each table gets those
 /// with which it does best on the stress networks around the model, of those that cost at most `limit`
 /// points inside it. The result follows from the arguments alone, on any number of threads.
-pub fn harden(model: &Model, tables: &[RuleTable], limit: f64, seed: u64) -> Vec<Hardened> {
+///
+/// `tried` is called after each of the [`GENERATIONS`] of each table.
+pub fn harden(
+    model: &Model,
+    tables: &[RuleTable],
+    limit: f64,
+    seed: u64,
+    tried: &dyn Fn(),
+) -> Vec<Hardened> {
     let count = COST_SPECIMENS * model.design().specimens;
     let specimens = model.specimens(seed, COST_BLOCK, count);
     let mut tables = tables.to_vec();
     (0..tables.len())
         .map(|index| {
             let pass = Pass::new(model, &specimens, &tables, index, limit);
-            let hardened = pass.run();
+            let hardened = pass.run(tried);
             tables[index] = hardened.table.clone();
             hardened
         })
@@ -106,6 +115,9 @@ struct Pass<'a> {
     plain: Vec<f64>,
 }
 
+/// Guards, and how bad a table is with them.
+type Judged = (Guards, f64);
+
 impl<'a> Pass<'a> {
     fn new(
         model: &'a Model,
@@ -114,68 +126,58 @@ impl<'a> Pass<'a> {
         index: usize,
         limit: f64,
     ) -> Pass<'a> {
-        let networks = stress::networks(model, index, Set::Choice);
+        let mut networks = stress::networks(model, index, Set::Near);
+        networks.extend(stress::networks(model, index, Set::Practice));
         let plain = scores(model, specimens, tables);
         Pass { model, specimens, tables, index, limit, networks, plain }
     }
 
-    fn run(&self) -> Hardened {
+    fn run(&self, tried: &dyn Fn()) -> Hardened {
         let table = &self.tables[self.index];
-        let mut best = (self.first(), f64::INFINITY);
-        for _ in 0..ROUNDS {
-            let before = best.0;
-            for variants in VARIANTS {
-                let candidates = variants(&best.0, self.longest_rtt());
-                best = self.best(candidates, best);
-            }
-            if best.0 == before {
-                break;
-            }
-        }
-        let (guards, misfit) = best;
-        let hardened = guards.apply(table).ok().filter(|_| misfit < self.misfit(table));
-        let held_out = stress::networks(self.model, self.index, Set::HeldOut);
+        let (guards, misfit) = self.best(tried);
+        let is_worth_it = misfit < self.misfit(table) - LEAST_GAIN;
+        let guarded = guards.apply(table).ok().filter(|_| is_worth_it);
+        let held_out = stress::networks(self.model, self.index, Set::HeldOut(HELD_OUT_SEED));
         let on = |table| Summary::of(&stress::run_all(&held_out, &Prepared::new(table)));
-        let guards = hardened.is_some().then_some(guards);
-        let after = hardened.unwrap_or_else(|| table.clone());
+        let guards = guarded.is_some().then_some(guards);
+        let after = guarded.unwrap_or_else(|| table.clone());
         Hardened { before: on(table), after: on(&after), table: after, guards }
     }
 
-    fn longest_rtt(&self) -> Span {
-        Conditions::of_model(self.model).rtt.1
-    }
-
-    fn first(&self) -> Guards {
-        Guards {
-            start_window: START_WINDOWS[0],
-            growth: GROWTHS[0],
-            horizon: times(self.longest_rtt(), HORIZONS[0]),
-            least_window: LEAST_WINDOWS[0],
-            brake: BRAKES[0],
-            shortest_rtt: Conditions::of_model(self.model).rtt.0,
+    /// The best of all guards that are tried, the earlier of equals.
+    fn best(&self, tried: &dyn Fn()) -> Judged {
+        let scale = Scale::of(self.model);
+        let mut strategy = Strategy::new(vec![0.0; place::COORDINATES], 1.0);
+        let mut random = Stream::new(0, Purpose::Search, 0);
+        let mut best = (scale.guards(&strategy.mean), f64::INFINITY);
+        for _ in 0..GENERATIONS {
+            let draws = strategy.draw(CANDIDATES, &mut random);
+            let guards = draws.iter().map(|draw| scale.guards(&strategy.place(draw)));
+            let judged = self.judge(guards.collect());
+            let mut order: Vec<usize> = (0..draws.len()).collect();
+            order.sort_by(|&a, &b| judged[a].1.total_cmp(&judged[b].1));
+            let first = judged[order[0]];
+            if first.1 < best.1 {
+                best = first;
+            }
+            strategy.learn(&order.iter().map(|&rank| &draws[rank]).collect::<Vec<_>>());
+            tried();
         }
+        best
     }
 
-    /// The best of `candidates` and of the best so far, the earlier of equals.
-    fn best(&self, candidates: Vec<Guards>, best: (Guards, f64)) -> (Guards, f64) {
-        let table = &self.tables[self.index];
-        let misfit = |guards: &Guards| match guards.apply(table) {
-            // What was the best is no better now.
-            _ if *guards == best.0 && best.1.is_finite() => best.1,
-            Ok(table) => self.misfit(&table),
-            Err(_) => f64::INFINITY,
+    fn judge(&self, guards: Vec<Guards>) -> Vec<Judged> {
+        let misfit = |guards: Guards| match guards.apply(&self.tables[self.index]) {
+            Ok(table) => (guards, self.misfit(&table)),
+            Err(_) => (guards, f64::INFINITY),
         };
-        let misfits: Vec<f64> = candidates.par_iter().map(misfit).collect();
-        candidates
-            .into_iter()
-            .zip(misfits)
-            .fold(best, |best, candidate| if candidate.1 < best.1 { candidate } else { best })
+        guards.into_par_iter().map(misfit).collect()
     }
 
-    /// How bad `table` is on the stress networks, in octaves, and what it costs inside the model above the
-    /// limit.
+    /// How bad `table` is on the stress networks, and what it costs inside the model above the limit.
     fn misfit(&self, table: &RuleTable) -> f64 {
-        let around = Summary::of(&stress::run_all(&self.networks, &Prepared::new(table)));
+        let trials = stress::run_all(&self.networks, &Prepared::new(table));
+        let around = mean(trials.iter().map(|trial| self.misfit_of(trial))).unwrap_or(0.0);
         let mut tables = self.tables.to_vec();
         tables[self.index] = table.clone();
         let scores = scores(self.model, self.specimens, &tables);
@@ -183,25 +185,18 @@ impl<'a> Pass<'a> {
             self.plain.iter().zip(&scores).map(|(plain, score)| plain - score).collect();
         // The upper end of the interval: the best of many candidates has been lucky on these specimens.
         let cost = Estimate::of(&lost).interval().1;
-        around.shortfall + ABOVE_LIMIT * (cost - self.limit).max(0.0)
+        around + ABOVE_LIMIT * (cost - self.limit).max(0.0)
     }
-}
 
-/// Guards that differ from the given ones in one respect; the second argument is the model's longest RTT.
-type Variants = fn(&Guards, Span) -> Vec<Guards>;
-
-const VARIANTS: [Variants; 5] = [
-    |&guards, _| START_WINDOWS.map(|start_window| Guards { start_window, ..guards }).to_vec(),
-    |&guards, _| GROWTHS.map(|growth| Guards { growth, ..guards }).to_vec(),
-    |&guards, _| BRAKES.map(|brake| Guards { brake, ..guards }).to_vec(),
-    |&guards, rtt| {
-        HORIZONS.map(|horizon| Guards { horizon: times(rtt, horizon), ..guards }).to_vec()
-    },
-    |&guards, _| LEAST_WINDOWS.map(|least_window| Guards { least_window, ..guards }).to_vec(),
-];
-
-fn times(rtt: Span, factor: f64) -> Span {
-    Span::from_nanos((rtt.as_nanos() as f64 * factor) as u64)
+    /// How far a network is from the best possible. Delay weighs with the fourth root of its weight in the objective: a
+    /// table must not fill queues that its objective cares little for, nor starve senders for a little delay. The
+    /// logarithm keeps networks that leave no choice from outweighing those that do.
+    fn misfit_of(&self, trial: &Trial) -> f64 {
+        let weight = self.model.objective_of(self.index).delta.sqrt().sqrt();
+        let delay = weight * libm::log2(trial.rtt_over_least.max(1.0));
+        let octaves = trial.throughput_gap + delay + UNFAIRNESS * (1.0 - trial.jain);
+        libm::log2(1.0 + octaves.max(0.0))
+    }
 }
 
 /// What `tables` score on each of `specimens`.

@@ -253,6 +253,12 @@ impl Model {
         &self.objective
     }
 
+    /// The objective of the senders that run designed table number `table`.
+    pub fn objective_of(&self, table: usize) -> &Objective {
+        let class = self.classes.iter().find(|class| class.runs(table));
+        class.map_or(&self.objective, |class| &class.objective)
+    }
+
     /// What is maximised, as people write it: the objective, or, where kinds of senders have objectives of
     /// their own, "throughput: log2(...) - ...; delay: ...".
     pub fn objectives(&self) -> String {

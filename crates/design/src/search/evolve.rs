@@ -388,7 +388,8 @@ fn judge(model: &Model, seed: u64, tables: &[RuleTable]) -> f64 {
 }
 
 /// One rule that sends at a sender's share of a typical network; its window, of four times the
-/// packets that are in flight then, only limits the harm on others.
+/// packets that are in flight then, only limits the harm on others. Where the search may not set paces, there are
+/// none.
 fn from_nothing(model: &Model, seed: u64, table: usize) -> RuleTable {
     let typical: Vec<Typical> =
         rehearsal(model, seed, 0).iter().filter_map(|s| Typical::of(model, s, table)).collect();
@@ -400,10 +401,11 @@ fn from_nothing(model: &Model, seed: u64, table: usize) -> RuleTable {
     let rate = mean_log(&|s| s.packets_per_ms);
     let senders = mean_log(&|s| s.senders);
     let share = (rate * rtt_ms / senders).max(1.0);
+    let paces = model.design().action.contains(&ActionPart::Intersend);
     let action = Action {
         multiple: 0.9,
         increment: (0.1 * 4.0 * share).ceil() as i32,
-        intersend_ms: rtt_ms / share,
+        intersend_ms: if paces { rtt_ms / share } else { 0.0 },
     };
     RuleTable::single(model.design().signals, DOMAIN, action)
 }

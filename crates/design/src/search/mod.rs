@@ -6,6 +6,7 @@ mod genes;
 mod genome;
 mod paper;
 
+pub(crate) use cma::Strategy;
 pub(crate) use evolve::{Evolution, Saved as SavedEvolution};
 pub(crate) use paper::{PaperSearch, Saved as SavedPaperSearch};
 

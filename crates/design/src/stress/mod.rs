@@ -1,13 +1,15 @@
 //! Stress networks: those around a model, on which a table shows what it does where its designer's
 //! assumptions are wrong.
 //!
-//! Two sets never share a network. [`Set::Choice`] is what hardening chooses by; [`Set::HeldOut`] is drawn
+//! Two sets never share a network. [`Set::Near`] is what hardening chooses by; [`Set::HeldOut`] is drawn
 //! otherwise, and nothing is chosen by it: what is reported of a table's robustness is measured there.
 
 mod networks;
+mod rival;
 mod trial;
 
-pub use networks::{Set, StressNetwork, networks};
+pub use networks::{HELD_OUT_SEED, Set, StressNetwork, networks};
+pub use rival::{Rivalry, compare};
 pub use trial::{Summary, Trial, run, run_observed};
 
 use crate::evaluate::Prepared;

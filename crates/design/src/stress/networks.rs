@@ -10,9 +10,11 @@ use exm_units::{Bytes, Packets, Probability, Rate, Span};
 /// The most packets that the link of a stress network carries, so that a fast link costs as much as a slow
 /// one.
 const MAX_PACKETS: f64 = 400_000.0;
+/// As many of a network for practice: hundreds of candidates are tried there.
+const MAX_PRACTICE_PACKETS: f64 = 60_000.0;
 /// The fewest round trips that a stress network is simulated for, unless that is too many packets.
 const MIN_ROUND_TRIPS: u64 = 100;
-/// The seed of the held-out networks and of the traffic in both sets: one for all tables, so that they compare.
+/// The seed of the networks for practice, and of all traffic: one for all tables, so that they compare.
 const SEED: u64 = 1;
 /// A flow of which a sender sees little more than the start.
 const SHORT_FLOW_BYTES: f64 = 100_000.0;
@@ -20,14 +22,21 @@ const SHORT_FLOW_BYTES: f64 = 100_000.0;
 const SHORT_FLOW_GAP: f64 = 3.0;
 /// How many networks are held out.
 const HELD_OUT: usize = 48;
+/// How many there are for practice.
+const PRACTICE: usize = 36;
+
+/// The held-out networks that every table's file tells of.
+pub const HELD_OUT_SEED: u64 = 1;
 
 /// Which networks around a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// One or two in every direction: what hardening chooses by.
-    Choice,
-    /// Drawn at random further out: what nothing is chosen by.
-    HeldOut,
+    /// One or two in every direction: hardening chooses by them.
+    Near,
+    /// Drawn at random further out: hardening chooses by them as well.
+    Practice,
+    /// Drawn from this seed as those for practice are: nothing is chosen by them.
+    HeldOut(u64),
 }
 
 /// A network around a model.
@@ -44,10 +53,11 @@ pub struct StressNetwork {
 /// The networks around those of table number `table` of `model`: a single drop-tail link, whatever the
 /// model's are.
 pub fn networks(model: &Model, table: usize, set: Set) -> Vec<StressNetwork> {
-    let around = Around::of(model, table);
+    let around = Around::of(model, table, set);
     match set {
-        Set::Choice => around.choice(),
-        Set::HeldOut => around.held_out(),
+        Set::Near => around.near(),
+        Set::Practice => around.drawn(SEED, Purpose::Search, PRACTICE),
+        Set::HeldOut(seed) => around.drawn(seed, Purpose::Specimen, HELD_OUT),
     }
 }
 
@@ -57,6 +67,7 @@ struct Around<'a> {
     class: &'a Class,
     packet: Bytes,
     duration: Span,
+    max_packets: f64,
 }
 
 /// What a stress network consists of.
@@ -71,13 +82,14 @@ struct Draft {
 }
 
 impl<'a> Around<'a> {
-    fn of(model: &'a Model, table: usize) -> Around<'a> {
+    fn of(model: &'a Model, table: usize, set: Set) -> Around<'a> {
         let class = model.classes().iter().find(|class| class.runs(table));
         Around {
             conditions: Conditions::of_model(model),
             class: class.expect("a class runs each table that a model designs"),
             packet: model.networks.packet,
             duration: model.design().duration,
+            max_packets: if set == Set::Practice { MAX_PRACTICE_PACKETS } else { MAX_PACKETS },
         }
     }
 
@@ -94,7 +106,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    fn choice(&self) -> Vec<StressNetwork> {
+    fn near(&self) -> Vec<StressNetwork> {
         let middle = self.middle();
         let few = middle.senders.div_ceil(2);
         let always = OnOff::always();
@@ -150,12 +162,12 @@ impl<'a> Around<'a> {
     /// Drawn uniformly in the logarithm: rates from a fiftieth of the slowest to ten times the fastest, RTTs
     /// from a fiftieth of the shortest to twice the longest, up to sixteen times the senders, buffers from 0.25 BDP
     /// to 16 BDP or none.
-    fn held_out(&self) -> Vec<StressNetwork> {
+    fn drawn(&self, seed: u64, purpose: Purpose, count: usize) -> Vec<StressNetwork> {
         let Conditions { rate, rtt, senders, .. } = self.conditions;
         let rates = (rate.0.as_bps() as f64 / 50.0, rate.1.as_bps() as f64 * 10.0);
         let rtts = (rtt.0.as_nanos() as f64 / 50.0, rtt.1.as_nanos() as f64 * 2.0);
         let drawn = |index: usize| {
-            let mut stream = Stream::new(SEED, Purpose::Specimen, index);
+            let mut stream = Stream::new(seed, purpose, index);
             let mut log = |(low, high): (f64, f64)| {
                 libm::exp(libm::log(low) + stream.uniform() * libm::log(high / low))
             };
@@ -176,7 +188,7 @@ impl<'a> Around<'a> {
             }
             self.network(self.described(&draft, index), &draft, index as u64)
         };
-        (0..HELD_OUT).map(drawn).collect()
+        (0..count).map(drawn).collect()
     }
 
     fn described(&self, draft: &Draft, index: usize) -> String {
@@ -191,7 +203,7 @@ impl<'a> Around<'a> {
         let (rate, rtt) = (Rate::from_bps(draft.rate as u64), Span::from_nanos(draft.rtt as u64));
         let round_trips = Span::from_nanos(rtt.as_nanos().saturating_mul(MIN_ROUND_TRIPS));
         let affordable =
-            Span::from_millis_f64(MAX_PACKETS / rate.as_packets_per_ms(self.packet).max(1e-9));
+            Span::from_millis_f64(self.max_packets / rate.as_packets_per_ms(self.packet).max(1e-9));
         let network = Dumbbell {
             rate,
             packet: self.packet,

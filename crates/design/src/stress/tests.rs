@@ -10,8 +10,8 @@ fn shipped(name: &str) -> Model {
 fn the_two_sets_share_no_network() {
     for name in ["general-delta1", "coexist", "datacenter"] {
         let model = shipped(name);
-        let choice = networks(&model, 0, Set::Choice);
-        let held_out = networks(&model, 0, Set::HeldOut);
+        let choice = networks(&model, 0, Set::Near);
+        let held_out = networks(&model, 0, Set::HeldOut(HELD_OUT_SEED));
         assert!(held_out.iter().all(|one| choice.iter().all(|other| other.network != one.network)));
         assert!(choice.len() > 10 && held_out.len() > 40);
     }
@@ -20,7 +20,7 @@ fn the_two_sets_share_no_network() {
 /// In every direction one of them lies outside of the model.
 #[test]
 fn networks_surround_their_model() {
-    for set in [Set::Choice, Set::HeldOut] {
+    for set in [Set::Near, Set::HeldOut(HELD_OUT_SEED)] {
         let all = networks(&shipped("general-delta1"), 0, set);
         let some = |is: &dyn Fn(&StressNetwork) -> bool| assert!(all.iter().any(is), "{set:?}");
         some(&|s| s.network.rate.as_mbps() < 3.0);
@@ -37,7 +37,7 @@ fn networks_surround_their_model() {
 /// Senders that keep one packet in flight queue no more than they must; those whose window grows without end do.
 #[test]
 fn a_collapse_is_told_from_what_cannot_be_helped() {
-    let all = networks(&shipped("general-delta1"), 0, Set::Choice);
+    let all = networks(&shipped("general-delta1"), 0, Set::Near);
     let trials = |action: Action| {
         let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
         run_all(&all, &crate::Prepared::new(&table))

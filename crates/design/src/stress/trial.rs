@@ -4,7 +4,7 @@ use super::StressNetwork;
 use crate::evaluate::Prepared;
 use crate::objective::{Objective, Units};
 use exm_measure::{jain_index, mean};
-use exm_sim::dumbbell::{self, Observer, Outcome};
+use exm_sim::dumbbell::{self, Dumbbell, Observer, Outcome};
 
 /// How much a lack of fairness counts beside throughput and RTT: an index of 0.5 as much as half the throughput.
 const UNFAIRNESS: f64 = 2.0;
@@ -65,22 +65,29 @@ pub fn run_observed(
     observer: &mut impl Observer,
 ) -> Trial {
     let StressNetwork { network, seed, .. } = network;
-    let outcomes = dumbbell::run_observed(network, table.rules(), *seed, observer);
-    let throughput = Objective { delta: 0.0, units: Units::Relative, ..Objective::default() };
-    let delivered: u64 = outcomes.iter().map(|outcome| outcome.delivered).sum();
-    let rtt_sum: f64 = outcomes.iter().map(|outcome| outcome.rtt_sum.as_millis_f64()).sum();
-    let (propagation, run) = (network.delays[0].as_millis_f64(), network.duration.as_millis_f64());
-    let service = network.rate.service_time(network.packet).as_millis_f64();
-    // A network that delivers nothing in its whole time has that for a round trip.
-    let rtt = if delivered == 0 { run } else { rtt_sum / delivered as f64 };
-    let least = (propagation + service).max(service * mean_senders(&outcomes, run));
-    let shares: Vec<f64> = outcomes.iter().map(|outcome| outcome.delivered as f64).collect();
-    Trial {
-        throughput_gap: throughput.omniscient(network) - throughput.score(network, &outcomes),
-        rtt_ratio: rtt / propagation,
-        rtt_over_least: rtt / least,
-        used: delivered as f64 * service / run,
-        jain: jain_index(&shares).unwrap_or(1.0),
+    Trial::of(network, &dumbbell::run_observed(network, table.rules(), *seed, observer))
+}
+
+impl Trial {
+    /// What the senders of `network` got, where these were their `outcomes`.
+    pub(super) fn of(network: &Dumbbell, outcomes: &[Outcome]) -> Trial {
+        let throughput = Objective { delta: 0.0, units: Units::Relative, ..Objective::default() };
+        let delivered: u64 = outcomes.iter().map(|outcome| outcome.delivered).sum();
+        let rtt_sum: f64 = outcomes.iter().map(|outcome| outcome.rtt_sum.as_millis_f64()).sum();
+        let (propagation, run) =
+            (network.delays[0].as_millis_f64(), network.duration.as_millis_f64());
+        let service = network.rate.service_time(network.packet).as_millis_f64();
+        // A network that delivers nothing in its whole time has that for a round trip.
+        let rtt = if delivered == 0 { run } else { rtt_sum / delivered as f64 };
+        let least = (propagation + service).max(service * mean_senders(outcomes, run));
+        let shares: Vec<f64> = outcomes.iter().map(|outcome| outcome.delivered as f64).collect();
+        Trial {
+            throughput_gap: throughput.omniscient(network) - throughput.score(network, outcomes),
+            rtt_ratio: rtt / propagation,
+            rtt_over_least: rtt / least,
+            used: delivered as f64 * service / run,
+            jain: jain_index(&shares).unwrap_or(1.0),
+        }
     }
 }
 

@@ -143,12 +143,13 @@ impl Finder<'_> {
                 .sample(number, (0..count).map(|other| other == index).collect())
                 .summary(self.plan.seed, &[]),
         };
+        let shown = (0..count).filter(|&index| experiment.is_of(&case.scenario.flows[index].name));
         CaseResult {
             variant: experiment.variants[case.variant].name.clone(),
             point: experiment.points()[case.point].label.clone(),
             scheme: experiment.schemes[case.scheme].name.clone(),
             own: self.sample(number, case.is_own.clone()).summary(self.plan.seed, &sure),
-            groups: if count > 1 { (0..count).map(group).collect() } else { Vec::new() },
+            groups: if count > 1 { shown.map(group).collect() } else { Vec::new() },
         }
     }
 

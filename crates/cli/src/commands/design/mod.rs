@@ -7,6 +7,7 @@ mod display;
 mod files;
 mod finished;
 mod log;
+mod orders;
 mod picture;
 mod plot;
 mod run;
@@ -17,6 +18,7 @@ mod sweep;
 
 pub(crate) use budget::{Budget, End, cpu_time, spoken};
 pub(crate) use files::Files;
+pub(crate) use orders::{CarriedOut, Order, carry_out};
 pub(crate) use run::Run;
 
 use crate::commands::{commands, score};

@@ -6,9 +6,11 @@ use super::picture::{self, Design, Several};
 use super::summary::Summary;
 use super::{End, Files, Run, draw, files, held_out, provenance};
 use crate::codes::INTERRUPTED;
+use crate::progress::Progress;
 use crate::shell::{self, Failure};
 use crate::tables;
-use exm_design::{Designer, Model, SearchKind, SeveralTables, StartError};
+use exm_design::harden::GENERATIONS;
+use exm_design::{Designer, Finishing, Model, SearchKind, SeveralTables, StartError};
 use exm_remy::RuleTable;
 use exm_store::counted;
 use exm_table::TableFile;
@@ -71,8 +73,13 @@ impl DesignArgs {
         let (model, is_ours) = (designer.model(), designer.search() == SearchKind::Evolve);
         let limit = model.hardening_limit().filter(|_| is_ours);
         let tables: Vec<RuleTable> = made.iter().map(|file| file.table.clone()).collect();
-        let specimens = self.specimens as usize;
-        let finished = exm_design::finish(model, &tables, limit, specimens, designer.seed())?;
+        let (specimens, seed) = (self.specimens as usize, designer.seed());
+        let finishing = Finishing { limit, specimens, seed };
+        let tried = (GENERATIONS * tables.len()) as u64;
+        let progress = (limit.is_some() && !self.quiet).then(|| Progress::new(tried));
+        let advance = || progress.iter().for_each(|progress| progress.advance(1));
+        let finished = exm_design::finish(model, &tables, finishing, &advance)?;
+        progress.iter().for_each(Progress::finish);
         let file = |(index, one): (usize, exm_design::Finished)| {
             let mut file = self.file(designer, index, one.table);
             file.provenance.robustness = Some(one.robustness);

@@ -1,5 +1,6 @@
 //! `exm experiment`: the papers' figures and tables, and the user's own, from a file.
 
+mod design;
 mod list;
 mod run;
 mod show;
@@ -20,7 +21,8 @@ name of one shipped with the program.
 Examples:
   exm experiment list
   exm experiment run thesis-3-4
-  exm experiment show results/thesis-3-4";
+  exm experiment show results/thesis-3-4
+  exm experiment design thesis-4-1 --out again";
 
 /// Run the papers' experiments, or your own, and show their results
 #[derive(Debug, clap::Args)]
@@ -33,6 +35,7 @@ pub(crate) struct Args {
 commands! {
     /// The commands on experiments.
     Command {
+        Design(design),
         List(list),
         Run(run),
         Show(show),

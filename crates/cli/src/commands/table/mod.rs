@@ -6,6 +6,7 @@ mod diff;
 mod harden;
 mod list;
 mod plot;
+mod rivals;
 mod show;
 mod stats;
 mod subject;

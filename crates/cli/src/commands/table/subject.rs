@@ -27,4 +27,21 @@ impl Subject {
         };
         Ok(Subject { file, model })
     }
+
+    /// Which of the tables that the model designs it is: the one called `name`, or the only one.
+    pub(super) fn index(&self, name: Option<&str>) -> Result<usize, Failure> {
+        let names = self.model.tables();
+        let Some(name) = name else {
+            return match names {
+                [_] => Ok(0),
+                _ => Err(several("its model designs several tables".to_owned(), names)),
+            };
+        };
+        let index = names.iter().position(|one| one == name);
+        index.ok_or_else(|| several(format!("its model designs no table called \"{name}\""), names))
+    }
+}
+
+fn several(problem: String, names: &[String]) -> Failure {
+    Failure::usage(problem).with_tip(format!("name one of them: --as {}", names.join(" or --as ")))
 }

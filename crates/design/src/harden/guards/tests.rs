@@ -4,13 +4,16 @@ use proptest::prelude::*;
 use std::sync::OnceLock;
 
 fn guards() -> Guards {
+    let brake = Brake { ratio: 1.5, horizon_ms: 50.0, equality: 0.0, pace: 1.0 };
     Guards {
-        start_window: Some(16),
-        growth: Some(8),
-        horizon: Span::from_millis(300),
-        least_window: 3,
-        brake: Some(1.5),
-        shortest_rtt: Span::from_millis(100),
+        start_window: 16.0,
+        growth: 8.0,
+        horizon_ms: 300.0,
+        reference_ms: 10.0,
+        equality: 0.0,
+        least_window: 3.0,
+        youth: 0.5,
+        brakes: [brake, Brake { ratio: 2.0, horizon_ms: 20.0, ..brake }],
     }
 }
 
@@ -26,15 +29,36 @@ fn windows_rest_where_their_rule_leads() {
     assert_eq!(resting_window(&action(0.5, -3, 0.0)), 0.0);
 }
 
-/// The brake's rung that holds `ack_ms`, and what its sender keeps in flight.
 #[test]
-fn a_braking_sender_keeps_half_a_short_round_trip_in_flight() {
+fn a_braking_sender_keeps_what_its_horizon_brings_in_flight() {
     let table = shipped::table("general-delta1").unwrap().table;
     let table = guards().apply(&table).unwrap();
     let at = |ack: f64| table.rules()[table.find(&[ack, ack, 1.6, ack, 0.0, 0.0])].action;
     // 3 ms lie on the rung from 2 to 4 ms: 50 ms / 4 ms.
     assert_eq!(at(3.0), action(0.0, 12, 4.0));
     assert_eq!(at(100.0), action(0.0, 3, 128.0));
+    let harder = table.rules()[table.find(&[3.0, 3.0, 2.5, 3.0, 0.0, 0.0])].action;
+    assert_eq!(harder, action(0.0, 5, 4.0));
+}
+
+/// With a power above 0, who gets half as much keeps more than half as much in flight.
+#[test]
+fn equality_lengthens_the_horizon_of_those_that_get_less() {
+    let equal = Guards { equality: 0.5, ..guards() };
+    assert_eq!(equal.limit(300.0, 0.5, 10.0), 30.0);
+    assert_eq!(equal.limit(300.0, 0.5, 40.0), 15.0);
+    assert!((equal.interval_of(15.0) - 40.0).abs() < 1e-9);
+}
+
+/// A flow whose slow average is still low keeps less in flight than one whose averages have settled.
+#[test]
+fn a_young_flow_gets_part_of_the_horizon() {
+    let greedy = RuleTable::single(exm_remy::SignalSet::FIRST_FOUR, 16384.0, action(1.0, 1, 0.0));
+    let table = guards().apply(&greedy).unwrap();
+    let window = |slow: f64| {
+        resting_window(&table.rules()[table.find(&[5.0, 5.0, 1.0, slow, 0.0, 0.0])].action)
+    };
+    assert!(window(0.01) <= 0.5 * window(5.0), "{} of {}", window(0.01), window(5.0));
 }
 
 /// Memories within the domain of designed tables.
