@@ -19,6 +19,7 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "sigcomm-11",
     "sigcomm-14-9a",
     "sigcomm-14-9b",
+    "sigcomm-14-rtt",
     "sprout-delays",
     "thesis-2-1",
     "thesis-2-10",
@@ -34,6 +35,7 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "thesis-3-8",
     "thesis-3-9",
     "thesis-4-1",
+    "thesis-4-3",
     "thesis-4-4",
 ];
 

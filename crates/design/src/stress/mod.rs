@@ -1,8 +1,20 @@
 //! Stress networks: those around a model, on which a table shows what it does where its designer's
 //! assumptions are wrong.
 //!
-//! Two sets never share a network. [`Set::Near`] is what hardening chooses by; [`Set::HeldOut`] is drawn
-//! otherwise, and nothing is chosen by it: what is reported of a table's robustness is measured there.
+//! The sets never share a network. [`Set::Near`] and [`Set::Practice`] are what hardening chooses by;
+//! [`Set::HeldOut`] is drawn otherwise, and nothing is chosen by it: what is reported of a table's robustness is
+//! measured there. [`compare`] runs a table beside another one:
+//!
+//! ```
+//! use exm_design::stress::{Set, compare, networks};
+//! use exm_design::{Model, Prepared, shipped};
+//!
+//! let model = Model::shipped("1x").unwrap();
+//! let [table, rival] = ["1x", "10x"].map(|name| Prepared::new(&shipped::table(name).unwrap().table));
+//! let few = &networks(&model, 0, Set::HeldOut(2))[..3];
+//! let rivalries = compare(few, model.objective(), &table, &rival);
+//! assert!(rivalries.iter().all(|rivalry| rivalry.lead.mean.is_finite()));
+//! ```
 
 mod networks;
 mod rival;

@@ -24,6 +24,9 @@ const SHORT_FLOW_GAP: f64 = 3.0;
 const HELD_OUT: usize = 48;
 /// How many there are for practice.
 const PRACTICE: usize = 36;
+/// How many crowds are added to these, and of up to how many times the model's senders.
+const CROWDS: usize = 8;
+const CROWDED: f64 = 4.0;
 
 /// The held-out networks that every table's file tells of.
 pub const HELD_OUT_SEED: u64 = 1;
@@ -56,7 +59,11 @@ pub fn networks(model: &Model, table: usize, set: Set) -> Vec<StressNetwork> {
     let around = Around::of(model, table, set);
     match set {
         Set::Near => around.near(),
-        Set::Practice => around.drawn(SEED, Purpose::Search, PRACTICE),
+        Set::Practice => {
+            let mut drawn = around.drawn(SEED, Purpose::Search, PRACTICE);
+            drawn.extend(around.crowds());
+            drawn
+        }
         Set::HeldOut(seed) => around.drawn(seed, Purpose::Specimen, HELD_OUT),
     }
 }
@@ -189,6 +196,27 @@ impl<'a> Around<'a> {
             self.network(self.described(&draft, index), &draft, index as u64)
         };
         (0..count).map(drawn).collect()
+    }
+
+    /// Flows that never end on the links of the model, from one to several times its senders: equal shares are
+    /// learnt on them.
+    fn crowds(&self) -> Vec<StressNetwork> {
+        let Conditions { rate, rtt, senders, .. } = self.conditions;
+        let drawn = |index: usize| {
+            let mut stream = Stream::new(SEED, Purpose::Search, PRACTICE + index);
+            let mut log = |low: f64, high: f64| {
+                libm::exp(libm::log(low) + stream.uniform() * libm::log(high / low))
+            };
+            let draft = Draft {
+                rate: log(rate.0.as_bps() as f64, rate.1.as_bps() as f64),
+                rtt: log(rtt.0.as_nanos() as f64, rtt.1.as_nanos() as f64),
+                senders: (log(1.0, CROWDED * senders.1 as f64) as u64).max(1),
+                buffer: None,
+                traffic: OnOff::always(),
+            };
+            self.network(self.described(&draft, 0), &draft, (PRACTICE + index) as u64)
+        };
+        (0..CROWDS).map(drawn).collect()
     }
 
     fn described(&self, draft: &Draft, index: usize) -> String {

@@ -7,20 +7,24 @@ fn shipped(name: &str) -> Model {
 }
 
 #[test]
-fn the_two_sets_share_no_network() {
+fn no_set_shares_a_network_with_another() {
     for name in ["general-delta1", "coexist", "datacenter"] {
         let model = shipped(name);
-        let choice = networks(&model, 0, Set::Near);
-        let held_out = networks(&model, 0, Set::HeldOut(HELD_OUT_SEED));
-        assert!(held_out.iter().all(|one| choice.iter().all(|other| other.network != one.network)));
-        assert!(choice.len() > 10 && held_out.len() > 40);
+        let sets = [Set::Near, Set::Practice, Set::HeldOut(HELD_OUT_SEED), Set::HeldOut(2)];
+        let sets = sets.map(|set| networks(&model, 0, set));
+        assert!(sets.iter().all(|set| set.len() > 10));
+        for (index, one) in sets.iter().enumerate() {
+            for other in &sets[..index] {
+                assert!(one.iter().all(|a| other.iter().all(|b| a.network != b.network)));
+            }
+        }
     }
 }
 
 /// In every direction one of them lies outside of the model.
 #[test]
 fn networks_surround_their_model() {
-    for set in [Set::Near, Set::HeldOut(HELD_OUT_SEED)] {
+    for set in [Set::Near, Set::Practice, Set::HeldOut(HELD_OUT_SEED)] {
         let all = networks(&shipped("general-delta1"), 0, set);
         let some = |is: &dyn Fn(&StressNetwork) -> bool| assert!(all.iter().any(is), "{set:?}");
         some(&|s| s.network.rate.as_mbps() < 3.0);
