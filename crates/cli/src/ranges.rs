@@ -116,27 +116,25 @@ mod tests {
         let rate = "outside the design range of coexist: rate 100 Mbps (designed for 10..20 Mbps)";
         assert_eq!(coexist, [rate]);
         let crowd = warnings("15 Mbps", 32, "general-delta1");
-        assert!(crowd[0].ends_with(": senders 32 (designed for 1..16)"), "{crowd:?}");
+        let known =
+            ": senders 32 (designed for 1..16); near its model it holds on all 13 networks, worst RTT ";
+        assert!(crowd[0].contains(known), "{crowd:?}");
         let one = warnings("15 Mbps", 8, "1x");
         assert!(one[0].ends_with(": senders 8 (designed for 2)"), "{one:?}");
         assert_eq!(warnings("15 Mbps", 8, "general-delta1"), [""; 0]);
         assert_eq!(warnings("15 Mbps", 8, "cubic"), [""; 0]);
-        let robust = warnings("15 Mbps", 32, "general-delta1-robust");
-        let known =
-            "(designed for 1..16); near its model it holds on all 13 networks, worst RTT 4 times";
-        assert!(robust[0].contains(known), "{robust:?}");
     }
 
     #[test]
     fn tables_out_of_range_in_the_same_way_share_a_line() {
         let mut ranges = DesignRanges::default();
-        for name in ["general-delta1", "general-delta10", "10x"] {
+        for name in ["1x", "10x"] {
             ranges.note(name, &tables::load(Path::new(name)).unwrap());
         }
-        let model = ranges_model("25 Mbps");
+        let model = ranges_model("15 Mbps");
         let lines = ranges.warnings_on(&model);
-        assert_eq!(lines.len(), 2, "{lines:?}");
-        assert!(lines.iter().any(|line| line.contains(" general-delta1, general-delta10: rate")));
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains(" 10x, 1x: senders 4 "), "{lines:?}");
     }
 
     fn ranges_model(rate: &str) -> Model {

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DURATION", value_parser = cpu_time)]
     cpu: Option<Span>,
     /// Show no progress
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = "Output")]
     quiet: bool,
     #[command(flatten)]
     threads: Threads,
