@@ -86,6 +86,8 @@ pub enum FigureKind {
     Bars,
     /// Queue and window over time, of the first run.
     Series,
+    /// The queue of the first link over time and the packets that it drops, scheme by scheme, of the first run.
+    Queue,
     /// The throughput of each flow over time, of the first run.
     Convergence,
     /// The distribution of flow completion times.
@@ -98,7 +100,7 @@ pub enum FigureKind {
 
 impl FigureKind {
     /// All kinds and their names in files.
-    pub(crate) const NAMED: [(&'static str, FigureKind); 11] = [
+    pub(crate) const NAMED: [(&'static str, FigureKind); 12] = [
         ("throughput-delay", FigureKind::ThroughputDelay),
         ("means", FigureKind::Means),
         ("rate-and-delay", FigureKind::RateAndDelay),
@@ -106,6 +108,7 @@ impl FigureKind {
         ("sweep", FigureKind::Sweep),
         ("bars", FigureKind::Bars),
         ("series", FigureKind::Series),
+        ("queue", FigureKind::Queue),
         ("convergence", FigureKind::Convergence),
         ("distribution", FigureKind::Distribution),
         ("flow-lengths", FigureKind::FlowLengths),

@@ -79,6 +79,7 @@ impl Artist<'_> {
             FigureKind::Sweep => self.sweep(words, &cases),
             FigureKind::Bars => self.bars(words, &cases),
             FigureKind::Sequence => self.sequence(words, &cases),
+            FigureKind::Queue => self.queue(words, &cases),
             FigureKind::Convergence => self.convergence(words, &cases),
             FigureKind::Distribution => self.distribution(words, &cases),
             FigureKind::FlowLengths => self.flow_lengths(words, &cases),

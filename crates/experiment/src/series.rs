@@ -1,7 +1,7 @@
 //! A recorded run of a case.
 
 use crate::case::Case;
-use exm_sim::engine::{self, FlowSample, LinkSample, Observer, Pace};
+use exm_sim::engine::{self, Event, EventKind, FlowSample, LinkSample, Observer, Pace};
 use exm_sim::metrics::Report;
 use exm_units::{Instant, Span};
 
@@ -47,6 +47,27 @@ pub(crate) fn record(case: &Case, seed: u64, pace: Span) -> (Report, Recording) 
     };
     let report = engine::run_observed(network, seed, &mut recording);
     (report, recording)
+}
+
+/// The seconds at which the queue of the first link drops packets in the run of `case` with this seed.
+pub(crate) fn drops(case: &Case, seed: u64) -> Vec<f64> {
+    let mut drops = Drops(Vec::new());
+    engine::run_observed(&case.network, seed, &mut drops);
+    drops.0
+}
+
+struct Drops(Vec<f64>);
+
+impl Observer for Drops {
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn event(&mut self, event: &Event) {
+        if matches!(event.kind, EventKind::Dropped { link: 0, .. }) {
+            self.0.push(secs(event.at));
+        }
+    }
 }
 
 fn secs(at: Instant) -> f64 {

@@ -17,6 +17,7 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "datacenter",
     "incast",
     "sigcomm-11",
+    "sigcomm-14-8",
     "sigcomm-14-9a",
     "sigcomm-14-9b",
     "sigcomm-14-rtt",

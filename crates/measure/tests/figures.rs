@@ -368,7 +368,10 @@ fn series() {
         subtitle: "15 Mbps, 150 ms, 1000 packets".to_owned(),
         description: "Queue and window saw in step.".to_owned(),
         panels: vec![
-            SeriesPanel::new("queue, packets", vec![saw(0, "bottleneck", 33.0, 1000.0)]),
+            SeriesPanel {
+                ticks: vec![33.0, 66.0, 66.001, 67.0, 99.0],
+                ..SeriesPanel::new("queue, packets", vec![saw(0, "bottleneck", 33.0, 1000.0)])
+            },
             SeriesPanel::new(
                 "congestion window, packets",
                 vec![saw(1, "NewReno 1", 33.0, 2377.0), saw(2, "Cubic", 21.0, 1255.0)],

@@ -80,20 +80,28 @@ impl Artist<'_> {
             description: "What one flow had delivered up to each moment.".to_owned(),
             y_axis: "delivered, MB".to_owned(),
             lines: recordings.iter().map(line).collect(),
-            events: recordings
-                .first()
-                .map_or_else(Vec::new, |(case, recording)| self.events(*case, recording)),
+            events: self.others(&recordings),
         };
         figure.svg()
     }
 
     /// When flows other than the scheme's first started and ended.
-    fn events(&self, case: usize, recording: &Recording) -> Vec<Event> {
-        let own = first_own(&self.plan.cases[case]);
-        let flows = recording.flows.iter().enumerate().filter(|(flow, _)| *flow != own);
+    fn others(&self, recordings: &[(usize, Recording)]) -> Vec<Event> {
+        self.events(recordings, |case, flow| flow != first_own(case))
+    }
+
+    /// When those flows of the first case started and ended.
+    fn events(
+        &self,
+        recordings: &[(usize, Recording)],
+        is_shown: impl Fn(&Case, usize) -> bool,
+    ) -> Vec<Event> {
+        let Some((case, recording)) = recordings.first() else { return Vec::new() };
+        let case = &self.plan.cases[*case];
+        let flows = recording.flows.iter().enumerate().filter(|(flow, _)| is_shown(case, *flow));
         let mut events = Vec::new();
         for (flow, samples) in flows {
-            let name = &self.plan.cases[case].network.flows()[flow].name;
+            let name = &case.network.flows()[flow].name;
             let mut was_on = false;
             for sample in samples {
                 if sample.is_on != was_on {
@@ -115,10 +123,7 @@ impl Artist<'_> {
             style: self.style(case),
             points,
         };
-        let queues = recordings.iter().map(|(case, recording)| {
-            let link = recording.links.first().map_or(&[][..], Vec::as_slice);
-            line(*case, link.iter().map(|&(time, packets)| (time, packets as f64)).collect())
-        });
+        let queues = recordings.iter().map(|(case, recording)| line(*case, queue(recording)));
         let flights = recordings.iter().map(|(case, recording)| {
             let samples = &recording.flows[first_own(&self.plan.cases[*case])];
             line(*case, samples.iter().map(|at| (at.time, at.in_flight as f64)).collect())
@@ -133,9 +138,28 @@ impl Artist<'_> {
             description: "The queue of the first link, and what the first flow has in flight."
                 .to_owned(),
             panels,
-            events: recordings
-                .first()
-                .map_or_else(Vec::new, |(case, recording)| self.events(*case, recording)),
+            events: self.others(&recordings),
+        };
+        figure.svg()
+    }
+
+    /// The queue of the first link over time, and when it dropped packets, one panel for each scheme.
+    pub(super) fn queue(&self, words: Words, cases: &[usize]) -> String {
+        let recordings = self.recordings(cases);
+        let panel = |(case, recording): &(usize, Recording)| {
+            let name = self.name(*case);
+            let line = Line { name, style: self.style(*case), points: queue(recording) };
+            let ticks = series::drops(&self.plan.cases[*case], self.plan.seed_of(0));
+            SeriesPanel { ticks, ..SeriesPanel::new("queue, packets", vec![line]) }
+        };
+        let figure = Series {
+            title: words.title,
+            subtitle: format!("{}; drops ticked above, the first run", words.subtitle),
+            description: "The queue of the first link over time, and when it dropped packets, one \
+                          panel for each scheme."
+                .to_owned(),
+            panels: recordings.iter().map(panel).collect(),
+            events: self.events(&recordings, |_, _| true),
         };
         figure.svg()
     }
@@ -169,10 +193,14 @@ impl Artist<'_> {
             description: "The throughput of each flow over time, one panel for each scheme."
                 .to_owned(),
             panels: recordings.iter().map(panel).collect(),
-            events: recordings
-                .first()
-                .map_or_else(Vec::new, |(case, recording)| self.events(*case, recording)),
+            events: self.others(&recordings),
         };
         figure.svg()
     }
+}
+
+/// The queue of the first link: seconds and packets.
+fn queue(recording: &Recording) -> Vec<(f64, f64)> {
+    let link = recording.links.first().map_or(&[][..], Vec::as_slice);
+    link.iter().map(|&(time, packets)| (time, packets as f64)).collect()
 }

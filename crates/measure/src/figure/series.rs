@@ -8,6 +8,8 @@ use crate::svg::{Drawing, Frame};
 /// The height of a panel, and the gap below it.
 const HEIGHT: f64 = 150.0;
 const GAP: f64 = 16.0;
+/// How far the ticks at a panel's upper edge reach down.
+const TICK: f64 = 9.0;
 
 /// Quantities over the same time: the queue in one panel, the windows in the next.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +37,8 @@ pub struct SeriesPanel {
     pub backdrop: Option<Line>,
     /// Its lines: seconds and values.
     pub lines: Vec<Line>,
+    /// The seconds that are ticked at its upper edge: when packets were dropped.
+    pub ticks: Vec<f64>,
 }
 
 impl Series {
@@ -64,6 +68,7 @@ impl Series {
             axes.draw(&mut drawing, label, &panel.y_axis);
             marks.draw(&mut drawing, &frame, index == 0);
             draw(&mut drawing, &axes, &panel.drawn(y.low()), Names::AtEnds);
+            draw_ticks(&mut drawing, &axes, &panel.ticks);
             top += HEIGHT + GAP;
         }
         drawing.finish(&self.title, &self.description)
@@ -73,7 +78,13 @@ impl Series {
 impl SeriesPanel {
     /// Linear, of `lines` alone.
     pub fn new(y_axis: impl Into<String>, lines: Vec<Line>) -> SeriesPanel {
-        SeriesPanel { y_axis: y_axis.into(), y_scale: Scale::Linear, backdrop: None, lines }
+        SeriesPanel {
+            y_axis: y_axis.into(),
+            y_scale: Scale::Linear,
+            backdrop: None,
+            lines,
+            ticks: Vec::new(),
+        }
     }
 
     /// All lines, that at the back first.
@@ -101,5 +112,18 @@ impl SeriesPanel {
             Drawn { band: Some(band), ..Drawn::from(line) }
         });
         back.chain(self.lines.iter().map(Drawn::from)).collect()
+    }
+}
+
+/// At most one tick for each half pixel: queues drop packets in bursts.
+fn draw_ticks(drawing: &mut Drawing, panel: &Panel, seconds: &[f64]) {
+    let top = panel.frame.top;
+    let places = seconds.iter().map(|&second| (2.0 * panel.x_at(second)).round() as i64);
+    let mut places: Vec<i64> = places.collect();
+    places.sort_unstable();
+    places.dedup();
+    for place in places {
+        let x = place as f64 / 2.0;
+        drawing.line(&[(x, top), (x, top + TICK)], "stroke=\"#b00\" stroke-width=\"1\"");
     }
 }
