@@ -27,6 +27,8 @@ const PRACTICE: usize = 36;
 /// How many crowds are added to these, and of up to how many times the model's senders.
 const CROWDS: usize = 8;
 const CROWDED: f64 = 4.0;
+/// How many networks have the model's links and senders, and short flows.
+const BRIEF: usize = 16;
 
 /// The held-out networks that every table's file tells of.
 pub const HELD_OUT_SEED: u64 = 1;
@@ -38,6 +40,8 @@ pub enum Set {
     Near,
     /// Drawn at random further out: hardening chooses by them as well.
     Practice,
+    /// The model's links and senders, with flows of 100 kB: hardening is to cost little there.
+    Brief,
     /// Drawn from this seed as those for practice are: nothing is chosen by them.
     HeldOut(u64),
 }
@@ -64,6 +68,7 @@ pub fn networks(model: &Model, table: usize, set: Set) -> Vec<StressNetwork> {
             drawn.extend(around.crowds());
             drawn
         }
+        Set::Brief => around.brief(),
         Set::HeldOut(seed) => around.drawn(seed, Purpose::Specimen, HELD_OUT),
     }
 }
@@ -96,7 +101,10 @@ impl<'a> Around<'a> {
             class: class.expect("a class runs each table that a model designs"),
             packet: model.networks.packet,
             duration: model.design().duration,
-            max_packets: if set == Set::Practice { MAX_PRACTICE_PACKETS } else { MAX_PACKETS },
+            max_packets: match set {
+                Set::Practice | Set::Brief => MAX_PRACTICE_PACKETS,
+                Set::Near | Set::HeldOut(_) => MAX_PACKETS,
+            },
         }
     }
 
@@ -201,22 +209,38 @@ impl<'a> Around<'a> {
     /// Flows that never end on the links of the model, from one to several times its senders: equal shares are
     /// learnt on them.
     fn crowds(&self) -> Vec<StressNetwork> {
-        let Conditions { rate, rtt, senders, .. } = self.conditions;
         let drawn = |index: usize| {
-            let mut stream = Stream::new(SEED, Purpose::Search, PRACTICE + index);
-            let mut log = |low: f64, high: f64| {
-                libm::exp(libm::log(low) + stream.uniform() * libm::log(high / low))
-            };
-            let draft = Draft {
-                rate: log(rate.0.as_bps() as f64, rate.1.as_bps() as f64),
-                rtt: log(rtt.0.as_nanos() as f64, rtt.1.as_nanos() as f64),
-                senders: (log(1.0, CROWDED * senders.1 as f64) as u64).max(1),
-                buffer: None,
-                traffic: OnOff::always(),
-            };
+            let mut draft = self.inside(PRACTICE + index, CROWDED);
+            draft.traffic = OnOff::always();
             self.network(self.described(&draft, 0), &draft, (PRACTICE + index) as u64)
         };
         (0..CROWDS).map(drawn).collect()
+    }
+
+    fn brief(&self) -> Vec<StressNetwork> {
+        let drawn = |index: usize| {
+            let index = PRACTICE + CROWDS + index;
+            let mut draft = self.inside(index, 1.0);
+            draft.traffic = self.short_flows(&draft);
+            self.network(self.described(&draft, 1), &draft, index as u64)
+        };
+        (0..BRIEF).map(drawn).collect()
+    }
+
+    /// A link of the model, with up to `crowded` times its senders, drawn uniformly in the logarithm.
+    fn inside(&self, index: usize, crowded: f64) -> Draft {
+        let Conditions { rate, rtt, senders, .. } = self.conditions;
+        let mut stream = Stream::new(SEED, Purpose::Search, index);
+        let mut log = |low: f64, high: f64| {
+            libm::exp(libm::log(low) + stream.uniform() * libm::log(high / low))
+        };
+        Draft {
+            rate: log(rate.0.as_bps() as f64, rate.1.as_bps() as f64),
+            rtt: log(rtt.0.as_nanos() as f64, rtt.1.as_nanos() as f64),
+            senders: (log(1.0, crowded * senders.1 as f64) as u64).max(1),
+            buffer: None,
+            traffic: self.class.traffic.clone(),
+        }
     }
 
     fn described(&self, draft: &Draft, index: usize) -> String {

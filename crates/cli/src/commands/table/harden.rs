@@ -20,7 +20,7 @@ const EXAMPLES: &str = "\
 Guards bound the window of every rule by what its pace sends, and its ACKs bring, in a bounded time,
 and senders brake where the RTT is well above its least. How tight they are is searched on networks
 around the model; others, by which nothing is chosen, tell what that was worth. It takes 280 times as
-long as simulating 32 networks of the model and 57 around it: some CPU-minutes.
+long as simulating 32 networks of the model and 73 around it: some CPU-minutes.
 
 The same table, model and seed give the same result on any number of threads. exm help robust-tables
 explains it.
