@@ -20,17 +20,23 @@ macro_rules! texts {
 pub const MODELS: &[(&str, &str)] = texts![
     "models", ".toml":
     "10x", "1x", "alone-delay", "alone-throughput", "coexist", "datacenter", "demo", "diversity",
-    "general-delta0.1", "general-delta1", "general-delta10", "general16", "learn-1000x", "learn-100x",
+    "general-delta0.1", "general-delta1", "general-delta10", "general16", "knock-ack", "knock-none",
+    "knock-pace", "knock-ratio", "knock-send", "knock-slow", "knock-window", "learn-1000x", "learn-100x",
     "learn-10x", "learn-2x", "parking-one", "parking-two", "rtt-140-160", "rtt-145-155", "rtt-150",
-    "rtt-50-250", "tcp-aware", "tcp-naive",
+    "rtt-50-250", "senders-10", "senders-100", "senders-2", "senders-20", "senders-50", "tcp-aware",
+    "tcp-naive",
 ];
 
 /// The rule tables, which this program designed: the name and the text of each, in the order of names.
 pub const TABLES: &[(&str, &str)] = texts![
     "remyccs", ".json":
     "10x", "1x", "alone-delay", "alone-throughput", "coexist", "datacenter", "diversity.delay",
-    "diversity.throughput", "general-delta0.1", "general-delta1", "general-delta10", "learn-1000x", "learn-100x", "learn-10x", "learn-2x",
-    "parking-one", "parking-two", "rtt-140-160", "rtt-145-155", "rtt-150", "rtt-50-250", "tcp-aware", "tcp-naive",
+    "diversity.throughput", "general-delta0.1", "general-delta1", "general-delta10", "knock-ack",
+    "knock-none", "knock-pace", "knock-ratio", "knock-send", "knock-slow", "knock-window", "learn-1000x",
+    "learn-1000x.16min", "learn-1000x.1min", "learn-1000x.4min", "learn-100x", "learn-10x", "learn-2x",
+    "learn-2x.16min", "learn-2x.1min", "learn-2x.4min", "parking-one", "parking-two", "rtt-140-160",
+    "rtt-145-155", "rtt-150", "rtt-50-250", "senders-10", "senders-100", "senders-2", "senders-20",
+    "senders-50", "tcp-aware", "tcp-naive",
 ];
 
 /// The rule table called `name` of those in [`TABLES`], with its provenance; none where there is no such

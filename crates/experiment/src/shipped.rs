@@ -21,7 +21,9 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "sigcomm-14-9a",
     "sigcomm-14-9b",
     "sigcomm-14-rtt",
+    "sigcomm-14-senders",
     "sprout-delays",
+    "thesis-1-2",
     "thesis-2-1",
     "thesis-2-10",
     "thesis-2-11",
@@ -36,6 +38,7 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "thesis-3-8",
     "thesis-3-9",
     "thesis-4-1",
+    "thesis-4-1-budget",
     "thesis-4-3",
     "thesis-4-4",
 ];

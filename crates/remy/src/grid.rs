@@ -1,12 +1,14 @@
 //! [`Grid`]: a rule table compiled for fast lookup.
 
+use crate::cuts::Cuts;
+use crate::lookup::{Bounds, Lookup};
 use crate::signal::Signal;
-use crate::table::{Cuboid, Rule, RuleTable};
+use crate::table::{Cuboid, RuleTable};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The maximum number of cells: 2 MiB. Larger tables use the tree.
+/// The maximum number of cells: 2 MiB. Larger tables are found by cuts.
 const MAX_CELLS: usize = 1 << 20;
 /// The bits of a double's mantissa that may number a bucket, from few to many.
 const MANTISSA_BITS: core::ops::RangeInclusive<u32> = 1..=9;
@@ -15,14 +17,15 @@ const MAX_BUCKETS: usize = 1 << 14;
 /// The number of bounds within a bucket that a lookup compares with.
 const PROBES: usize = 3;
 
-/// Finds the rule of a memory in constant time and without data-dependent branches.
+/// Finds the rule of a memory fast: in constant time and without data-dependent branches where the table
+/// is small enough.
 ///
 /// The bounds of all rules divide each axis into slabs; the slabs of all axes form a grid, and each
 /// of its cells lies in one rule. A value's slab is found from the leading bits of its double,
 /// which number buckets with at most three bounds each, and a comparison with those. (Non-negative
 /// doubles are ordered as the integers of the same bits, and negative ones below them.) Tables that
-/// do not fit this scheme, because the grid is too large or bounds are too close together, use the
-/// tree.
+/// do not fit this scheme, because the grid is too large or bounds are too close together, use a
+/// balanced tree of comparisons, and such that would make a large one use their own tree.
 #[derive(Clone, Debug)]
 pub struct Grid(Kind);
 
@@ -34,14 +37,10 @@ enum Kind {
     /// Those of 2014, and the default of designs.
     Four(Cells<4>),
     Six(Cells<6>),
+    /// Those with too many bounds for a grid, such as hardened ones.
+    Cuts(Cuts),
+    /// Rules that lie so oddly that they cannot be told apart by few cuts.
     Tree(Box<RuleTable>),
-}
-
-/// Something that finds rules.
-pub trait Lookup {
-    /// The number of the rule that holds `memory`. `guess`, any rule's number, makes it cheaper if
-    /// it is right.
-    fn find(&self, memory: &[f64; 6], guess: usize) -> usize;
 }
 
 /// Work that looks up rules in a loop: it is compiled for each kind of grid, so that the kind is
@@ -65,14 +64,6 @@ struct Cells<const N: usize> {
     rules: Vec<u16>,
     /// The box of each rule.
     boxes: Vec<Bounds<N>>,
-}
-
-/// A box with its outer bounds moved to infinity, so that memories outside the table match the
-/// nearest box.
-#[derive(Clone, Copy, Debug)]
-struct Bounds<const N: usize> {
-    lower: [f64; N],
-    upper: [f64; N],
 }
 
 /// One axis of a grid.
@@ -107,7 +98,8 @@ impl Grid {
             4 => Cells::new(table).map(Kind::Four),
             _ => Cells::new(table).map(Kind::Six),
         };
-        Grid(kind.unwrap_or_else(|| Kind::Tree(Box::new(table.clone()))))
+        let cuts = || Cuts::new(table).map(Kind::Cuts);
+        Grid(kind.or_else(cuts).unwrap_or_else(|| Kind::Tree(Box::new(table.clone()))))
     }
 
     /// Does `work` with the lookup of this table.
@@ -116,6 +108,7 @@ impl Grid {
             Kind::Three(cells) => work.with(cells),
             Kind::Four(cells) => work.with(cells),
             Kind::Six(cells) => work.with(cells),
+            Kind::Cuts(cuts) => work.with(cuts),
             Kind::Tree(table) => work.with(&**table),
         }
     }
@@ -127,6 +120,7 @@ impl Lookup for Grid {
             Kind::Three(cells) => cells.find(memory, guess),
             Kind::Four(cells) => cells.find(memory, guess),
             Kind::Six(cells) => cells.find(memory, guess),
+            Kind::Cuts(cuts) => cuts.find(memory, guess),
             Kind::Tree(table) => Lookup::find(&**table, memory, guess),
         }
     }
@@ -140,39 +134,6 @@ impl<const N: usize> Lookup for Cells<N> {
         }
         // By value: the caller's memory can then stay in registers.
         self.find_cell(*memory)
-    }
-}
-
-impl Lookup for RuleTable {
-    fn find(&self, memory: &[f64; 6], _guess: usize) -> usize {
-        RuleTable::find(self, memory)
-    }
-}
-
-impl<const N: usize> Bounds<N> {
-    fn new(table: &RuleTable, rule: &Rule) -> Bounds<N> {
-        let (inner, outer) = (&rule.domain, table.domain());
-        let used = |i: usize| table.signals().contains(Signal::ALL[i]);
-        let lower = |i| {
-            if used(i) && inner.lower[i] > outer.lower[i] {
-                inner.lower[i]
-            } else {
-                f64::NEG_INFINITY
-            }
-        };
-        let upper = |i| {
-            if used(i) && inner.upper[i] < outer.upper[i] { inner.upper[i] } else { f64::INFINITY }
-        };
-        if inner.is_empty(table.signals()) {
-            return Bounds { lower: [f64::INFINITY; N], upper: [f64::NEG_INFINITY; N] };
-        }
-        Bounds { lower: core::array::from_fn(lower), upper: core::array::from_fn(upper) }
-    }
-
-    #[inline]
-    fn hold(&self, memory: &[f64; 6]) -> bool {
-        (0..N)
-            .fold(true, |held, i| held & (self.lower[i] <= memory[i]) & (memory[i] < self.upper[i]))
     }
 }
 

@@ -15,7 +15,9 @@ extern crate alloc;
 
 mod action;
 mod canonical;
+mod cuts;
 mod grid;
+mod lookup;
 mod memory;
 mod project;
 mod runner;
@@ -23,7 +25,8 @@ mod signal;
 mod table;
 
 pub use action::{Action, CompiledAction, MAX_WINDOW};
-pub use grid::{Grid, Lookup, Work};
+pub use grid::{Grid, Work};
+pub use lookup::Lookup;
 pub use memory::Memory;
 pub use project::SignalsInUse;
 pub use runner::RemyCc;

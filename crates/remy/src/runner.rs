@@ -1,7 +1,8 @@
 //! [`RemyCc`]: a rule table as a congestion controller.
 
 use crate::action::CompiledAction;
-use crate::grid::{Grid, Lookup};
+use crate::grid::Grid;
+use crate::lookup::Lookup;
 use crate::memory::Memory;
 use crate::table::RuleTable;
 use alloc::sync::Arc;

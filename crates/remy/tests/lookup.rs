@@ -71,9 +71,9 @@ proptest! {
     }
 }
 
-/// A table with too many cells for a grid, so that its tree is used.
+/// A table with too many cells for a grid, so that cuts are used.
 #[test]
-fn tables_too_large_for_a_grid_are_looked_up_by_their_tree() {
+fn tables_too_large_for_a_grid_are_looked_up_by_cuts() {
     let signals = SignalSet::new(Signal::ALL).expect("six signals");
     let mut table = RuleTable::single(signals, 64.0, Action::INITIAL);
     for at in 1..11 {
