@@ -24,7 +24,7 @@ pub use conditions::{Conditions, OutOfRange};
 pub use designer::{CheckpointError, Designer, SearchKind, SeveralTables, StartError};
 pub use evaluate::{Candidate, Prepared, Samples, mean_scores, simulate};
 pub use finish::{Finished, Finishing, finish};
-pub use model::{ActionPart, Class, DEFAULT_COST as DEFAULT_ROBUST_COST, Design, Model, Role};
+pub use model::{ActionPart, Class, Design, Model, Role};
 pub use objective::{Objective, Throughput, Units};
 pub use search::Progress;
 pub use specimen::{Bottleneck, DrawnLink, DrawnSender, Layout, Mixed, Specimen};

@@ -11,6 +11,7 @@ mod place;
 
 pub use guards::{Brake, Guards, resting_window};
 
+use crate::conditions::Conditions;
 use crate::evaluate::{Prepared, simulate};
 use crate::model::Model;
 use crate::score::{self, Contender, HeldOut, Scheme, ScoreError};
@@ -21,6 +22,7 @@ use exm_measure::{Estimate, mean};
 use exm_random::{Purpose, Stream};
 use exm_remy::RuleTable;
 use exm_sim::network::Host;
+use exm_units::Rate;
 use place::Scale;
 use rayon::prelude::*;
 
@@ -31,8 +33,12 @@ const CANDIDATES: usize = 14;
 /// The block of specimens that measure what guards cost inside the model; no search draws it, and held-out scores
 /// draw the one before.
 const COST_BLOCK: u64 = JUDGING_BLOCK + 2;
-/// How many specimens that is, as a multiple of the model's.
+/// How many specimens that is at least, as a multiple of the model's; short ones are as many as carry
+/// [`COST_PACKETS`], since few of them would leave the cost so uncertain that hardly any guards pass.
 const COST_SPECIMENS: usize = 2;
+const COST_PACKETS: f64 = 3.5e6;
+/// But no more than this.
+const MAX_COST_SPECIMENS: usize = 256;
 /// How much a point of cost above the limit weighs beside what is gained around the model: the limit is kept unless no
 /// guards keep it.
 const ABOVE_LIMIT: f64 = 20.0;
@@ -69,8 +75,7 @@ pub fn harden(
     seed: u64,
     tried: &dyn Fn(),
 ) -> Vec<Hardened> {
-    let count = COST_SPECIMENS * model.design().specimens;
-    let specimens = model.specimens(seed, COST_BLOCK, count);
+    let specimens = model.specimens(seed, COST_BLOCK, cost_specimens(model));
     let mut tables = tables.to_vec();
     (0..tables.len())
         .map(|index| {
@@ -80,6 +85,16 @@ pub fn harden(
             hardened
         })
         .collect()
+}
+
+/// On how many specimens of `model` the cost is measured.
+fn cost_specimens(model: &Model) -> usize {
+    let (slowest, fastest) = Conditions::of_model(model).rate;
+    let per_ms = |rate: Rate| rate.as_packets_per_ms(model.networks.packet);
+    let middle = (per_ms(slowest) * per_ms(fastest)).sqrt();
+    let packets = middle * model.design().duration.as_millis_f64();
+    let enough = (COST_PACKETS / packets.max(1.0)) as usize;
+    (COST_SPECIMENS * model.design().specimens).max(enough.min(MAX_COST_SPECIMENS))
 }
 
 /// What `after` scores more than `before` inside `model`, tables in the order of [`Model::tables`]: on

@@ -13,12 +13,22 @@ const EQUALITY: f64 = 0.1;
 /// They stay within these: an exponent of 1 would give every sender the same window whatever it gets.
 const EQUALITIES: std::ops::RangeInclusive<f64> = -0.5..=0.8;
 
+/// The middling window of a flow that knows nothing, in packets: this many, or as much of the largest
+/// bandwidth-delay product of the model.
+const START: f64 = 16.0;
+const START_OF_BDP: f64 = 0.04;
+/// What an ACK adds to a window at most, likewise.
+const GROWTH: f64 = 8.0;
+const GROWTH_OF_BDP: f64 = 0.02;
+
 /// What the guards of a model are measured by.
 pub(super) struct Scale {
     shortest_rtt_ms: f64,
     longest_rtt_ms: f64,
     /// The time between ACKs of a sender that has an equal share of the slowest link with the most senders.
     share_ms: f64,
+    /// The largest bandwidth-delay product, in packets.
+    largest_bdp: f64,
 }
 
 impl Scale {
@@ -29,6 +39,7 @@ impl Scale {
             shortest_rtt_ms: rtt.0.as_millis_f64(),
             longest_rtt_ms: rtt.1.as_millis_f64(),
             share_ms: service.as_millis_f64() * senders.1.max(1) as f64,
+            largest_bdp: rate.1.as_packets_per_ms(model.networks.packet) * rtt.1.as_millis_f64(),
         }
     }
 
@@ -48,8 +59,8 @@ impl Scale {
             pace,
         };
         Guards {
-            start_window: times(16.0, 0.5, 0),
-            growth: times(8.0, 0.5, 1),
+            start_window: times(START.max(START_OF_BDP * self.largest_bdp), 0.5, 0),
+            growth: times(GROWTH.max(GROWTH_OF_BDP * self.largest_bdp), 0.5, 1),
             horizon_ms: times(1.5, 0.3, 2) * self.longest_rtt_ms,
             reference_ms: self.share_ms,
             equality: power(3),

@@ -20,7 +20,6 @@ pub(crate) use links::Link;
 pub(crate) use networks::{Draw, Networks};
 pub(crate) use parts::Part;
 pub(crate) use quantities::{Buffer, Senders};
-pub use robust::DEFAULT_COST;
 use robust::Robust;
 
 use crate::objective::Objective;
@@ -105,7 +104,7 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `host` | what the senders of designed tables run on: `"bare"` or `"tcp"` (see [`Host`]) | `"bare"` |
 /// | **`[robust]`** | the hardening at the end of a design, see [`crate::harden`] | |
 /// | `enabled` | whether there is one | `true` |
-/// | `cost` | how many points the tables may lose inside the model | `0.02` |
+/// | `cost` | how many points the tables may lose inside the model | `0.02`, and 0.01 (1 + `delta`) where that is more |
 ///
 /// Where kinds of senders design several tables, these are designed together, and what is maximised is the
 /// mean over all of their senders, each by its own objective:
@@ -298,7 +297,18 @@ impl Model {
     /// model says so, or leaves parts of actions as they are, which guards would change.
     pub fn hardening_limit(&self) -> Option<f64> {
         let may_change_all = self.design.action.len() == ActionPart::ALL.len();
-        (self.robust.enabled && may_change_all).then_some(self.robust.cost)
+        (self.robust.enabled && may_change_all).then(|| self.hardening_cost())
+    }
+
+    /// The most points that a hardening of its tables may cost, whether or not a design ends with one.
+    pub fn hardening_cost(&self) -> f64 {
+        self.robust.cost(self.largest_delta())
+    }
+
+    /// The largest weight of delay of all tables that are designed.
+    fn largest_delta(&self) -> f64 {
+        let deltas = (0..self.tables.len()).map(|table| self.objective_of(table).delta);
+        deltas.fold(0.0, f64::max)
     }
 
     /// Refuses a model of which the event engine would refuse the smallest or the largest network.
@@ -492,7 +502,7 @@ impl fmt::Display for Body<'_> {
             Host::Bare => {}
             host => writeln!(f, "host = \"{}\"", host.name())?,
         }
-        robust::write(f, robust)?;
+        robust::write(f, robust, self.0.largest_delta())?;
         parts::write(f, parts)
     }
 }

@@ -59,12 +59,12 @@ mod tests {
     #[test]
     fn nothing_but_delta_and_the_name_changes() {
         let model = Model::shipped("general-delta1").unwrap();
-        let ten = model.with_delta(10.0).unwrap();
-        assert_eq!(ten.objective().delta, 10.0);
-        assert_eq!(ten.name(), Some("general, delta 1 with delta = 10"));
-        assert_eq!(ten.networks, model.networks);
-        assert_eq!(ten.fingerprint(), Model::shipped("general-delta10").unwrap().fingerprint());
-        assert_eq!(ten.with_delta(1.0).unwrap().fingerprint(), model.fingerprint());
+        let tenth = model.with_delta(0.1).unwrap();
+        assert_eq!(tenth.objective().delta, 0.1);
+        assert_eq!(tenth.name(), Some("general, delta 1 with delta = 0.1"));
+        assert_eq!(tenth.networks, model.networks);
+        assert_eq!(tenth.fingerprint(), Model::shipped("general-delta0.1").unwrap().fingerprint());
+        assert_eq!(tenth.with_delta(1.0).unwrap().fingerprint(), model.fingerprint());
     }
 
     #[test]

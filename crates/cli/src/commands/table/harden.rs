@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use exm_design::harden::GENERATIONS;
-use exm_design::{DEFAULT_ROBUST_COST, Finished, Finishing, Model, finish};
+use exm_design::{Finished, Finishing, Model, finish};
 use exm_store::counted;
 use exm_table::{Robustness, TableFile};
 use serde::Serialize;
@@ -20,7 +20,7 @@ const EXAMPLES: &str = "\
 Guards bound the window of every rule by what its pace sends, and its ACKs bring, in a bounded time,
 and senders brake where the RTT is well above its least. How tight they are is searched on networks
 around the model; others, by which nothing is chosen, tell what that was worth. It takes 280 times as
-long as simulating 32 networks of the model and 73 around it: some CPU-minutes.
+long as simulating 73 networks around the model and 32 to 256 of it: some CPU-minutes.
 
 The same table, model and seed give the same result on any number of threads. exm help robust-tables
 explains it.
@@ -42,10 +42,9 @@ pub(crate) struct Args {
     /// The model that it was designed for [default: the one in its file]
     #[arg(long, value_name = "MODEL", add = complete::models())]
     model: Option<PathBuf>,
-    /// How many points of its score the table may lose inside the model
-    #[arg(long, value_name = "POINTS", default_value_t = DEFAULT_ROBUST_COST)]
-    #[arg(value_parser = points)]
-    cost: f64,
+    /// How many points of its score the table may lose inside the model [default: what the model says]
+    #[arg(long, value_name = "POINTS", value_parser = points)]
+    cost: Option<f64>,
     /// Measure that loss on this many held-out networks
     #[arg(long, value_name = "N", default_value_t = 256)]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
@@ -124,7 +123,8 @@ impl Args {
         let specimens = self.specimens as usize;
         let progress = Progress::new(GENERATIONS as u64);
         let tried = || progress.advance(1);
-        let finishing = Finishing { limit: Some(self.cost), specimens, seed: self.seed };
+        let limit = Some(self.cost.unwrap_or_else(|| model.hardening_cost()));
+        let finishing = Finishing { limit, specimens, seed: self.seed };
         let finished = finish(model, tables, finishing, &tried);
         progress.finish();
         let finished = finished?;
