@@ -1,6 +1,6 @@
 //! Simulating tables on specimens.
 
-use crate::model::Model;
+use crate::model::{Model, Role};
 use crate::specimen::{Layout, Specimen};
 use exm_remy::{CompiledAction, Grid, RemyCc, RuleTable, Signal};
 use exm_sim::dumbbell::{self, Dumbbell, Observer, Outcome, Rules};
@@ -16,7 +16,9 @@ use std::sync::Arc;
 pub struct Prepared {
     grid: Arc<Grid>,
     actions: Vec<CompiledAction>,
-    /// What runs its senders in the event engine; none where the fast path simulates them.
+    /// Whether the fast path simulates its senders where the network is a dumbbell.
+    is_fast: bool,
+    /// What runs its senders in the event engine; none where the fast path simulates all of them.
     transport: Option<Transport>,
 }
 
@@ -24,7 +26,7 @@ impl Prepared {
     /// Makes `table` ready for the fast path.
     pub fn new(table: &RuleTable) -> Prepared {
         let actions = table.rules().iter().map(|rule| rule.action.compile()).collect();
-        Prepared { grid: Arc::new(Grid::new(table)), actions, transport: None }
+        Prepared { grid: Arc::new(Grid::new(table)), actions, is_fast: true, transport: None }
     }
 
     /// Makes `table` ready for the networks of `model` on its host.
@@ -35,13 +37,14 @@ impl Prepared {
     /// Makes `table` ready for the networks of `model` on `host`.
     pub fn on(host: Host, model: &Model, table: &RuleTable) -> Prepared {
         let transport = || host.transport(RemyCc::new(table).into());
-        let is_fast = host == Host::Bare && model.is_dumbbell();
-        Prepared { transport: (!is_fast).then(transport), ..Prepared::new(table) }
+        let is_fast = host == Host::Bare;
+        let needs_engine = !(is_fast && model.has_only_dumbbells());
+        Prepared { is_fast, transport: needs_engine.then(transport), ..Prepared::new(table) }
     }
 
     /// The same table with other actions, for the fast path.
     pub fn with_actions(&self, actions: Vec<CompiledAction>) -> Prepared {
-        Prepared { grid: self.grid.clone(), actions, transport: None }
+        Prepared { grid: self.grid.clone(), actions, is_fast: true, transport: None }
     }
 
     /// What the simulator wants.
@@ -71,7 +74,7 @@ pub fn mean_scores(model: &Model, specimens: &[Specimen], candidates: &[Candidat
 
 /// What the senders of `specimen` got with the tables of `candidate`.
 pub fn simulate(model: &Model, specimen: &Specimen, candidate: &[Prepared]) -> Vec<Outcome> {
-    match fast_path(specimen, candidate) {
+    match fast_path(model, specimen, candidate) {
         Some((network, rules)) => dumbbell::run(network, rules, specimen.seed),
         None => simulate_events(model, specimen, transports(candidate), &mut ()).expect(SOUND),
     }
@@ -79,15 +82,14 @@ pub fn simulate(model: &Model, specimen: &Specimen, candidate: &[Prepared]) -> V
 
 /// What the fast path wants, where it is to simulate `candidate` on `specimen`.
 fn fast_path<'a>(
+    model: &Model,
     specimen: &'a Specimen,
     candidate: &'a [Prepared],
 ) -> Option<(&'a Dumbbell, Rules<'a>)> {
-    match (&specimen.network, candidate) {
-        (Layout::Dumbbell(network), [only]) if only.transport.is_none() => {
-            Some((network, only.rules()))
-        }
-        _ => None,
-    }
+    let Layout::Dumbbell { class, network } = &specimen.network else { return None };
+    let Role::Designed(table) = model.classes()[*class].role else { return None };
+    let table = &candidate[table];
+    table.is_fast.then(|| (network, table.rules()))
 }
 
 /// What runs the senders of each table of `candidate` in the event engine.
@@ -217,12 +219,15 @@ impl Samples {
     }
 
     fn watch(&mut self, model: &Model, specimen: &Specimen, candidate: &[Prepared], table: usize) {
-        if let Some((network, rules)) = fast_path(specimen, candidate) {
+        let runs = |sender| model.classes()[specimen.network.path_of(sender).0].runs(table);
+        let watched: Vec<bool> = (0..specimen.network.senders()).map(runs).collect();
+        if !watched.contains(&true) {
+            return;
+        }
+        if let Some((network, rules)) = fast_path(model, specimen, candidate) {
             dumbbell::run_observed(network, rules, specimen.seed, self);
             return;
         }
-        let runs = |sender| model.classes()[specimen.network.path_of(sender).0].runs(table);
-        let watched = (0..specimen.network.senders()).map(runs).collect();
         let mut watch = Watch { samples: self, watched };
         simulate_events(model, specimen, transports(candidate), &mut watch).expect(SOUND);
     }

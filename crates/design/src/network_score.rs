@@ -34,7 +34,9 @@ impl Model {
     /// controllers that are not designed, they share as fairly as the others.
     pub fn omniscient(&self, specimen: &Specimen) -> f64 {
         match &specimen.network {
-            Layout::Dumbbell(dumbbell) => self.classes()[0].objective.omniscient(dumbbell),
+            Layout::Dumbbell { class, network } => {
+                self.classes()[*class].objective.omniscient(network)
+            }
             Layout::Mixed(mixed) => {
                 let bounds = objective::bounds(mixed, specimen.seed);
                 let scores = mixed.senders.iter().zip(&bounds).filter_map(|(sender, bound)| {

@@ -166,7 +166,7 @@ fn links_and_classes_are_drawn_as_the_model_says() {
     let specimens = model(DIVERSE).specimens(1, 0, 90);
     let count = |specimen: &crate::Specimen, class: usize| match &specimen.network {
         Layout::Mixed(mixed) => mixed.senders.iter().filter(|s| s.class == class).count(),
-        Layout::Dumbbell(_) => panic!("three kinds are no dumbbell"),
+        Layout::Dumbbell { .. } => panic!("three kinds are no dumbbell"),
     };
     for (class, most) in [(0, 2), (1, 2), (2, 1)] {
         for number in 0..=most {

@@ -32,7 +32,12 @@ pub struct Specimen {
 pub enum Layout {
     /// One link and senders of one kind that all run the table that is designed: the fast path simulates
     /// it.
-    Dumbbell(Dumbbell),
+    Dumbbell {
+        /// The class of all senders.
+        class: usize,
+        /// The link and the senders.
+        network: Dumbbell,
+    },
     /// Anything else, for the event engine.
     Mixed(Mixed),
 }
@@ -105,7 +110,7 @@ impl Layout {
     /// How many senders there are.
     pub fn senders(&self) -> usize {
         match self {
-            Layout::Dumbbell(dumbbell) => dumbbell.delays.len(),
+            Layout::Dumbbell { network, .. } => network.delays.len(),
             Layout::Mixed(mixed) => mixed.senders.len(),
         }
     }
@@ -113,7 +118,9 @@ impl Layout {
     /// The class of sender number `sender`, and the path that it crosses.
     pub(crate) fn path_of(&self, sender: usize) -> (usize, Path) {
         match self {
-            Layout::Dumbbell(dumbbell) => (0, Path::of(dumbbell, &dumbbell.delays[sender])),
+            Layout::Dumbbell { class, network } => {
+                (*class, Path::of(network, &network.delays[sender]))
+            }
             Layout::Mixed(mixed) => {
                 let sender = &mixed.senders[sender];
                 (sender.class, mixed.path(sender))
@@ -124,14 +131,14 @@ impl Layout {
     /// How much time is simulated.
     pub fn duration(&self) -> Span {
         match self {
-            Layout::Dumbbell(dumbbell) => dumbbell.duration,
+            Layout::Dumbbell { network, .. } => network.duration,
             Layout::Mixed(mixed) => mixed.duration,
         }
     }
 
     pub(crate) fn duration_mut(&mut self) -> &mut Span {
         match self {
-            Layout::Dumbbell(dumbbell) => &mut dumbbell.duration,
+            Layout::Dumbbell { network, .. } => &mut network.duration,
             Layout::Mixed(mixed) => &mut mixed.duration,
         }
     }
@@ -139,7 +146,7 @@ impl Layout {
     /// The dumbbell that it is, if it is one.
     pub fn as_dumbbell(&self) -> Option<&Dumbbell> {
         match self {
-            Layout::Dumbbell(dumbbell) => Some(dumbbell),
+            Layout::Dumbbell { network, .. } => Some(network),
             Layout::Mixed(_) => None,
         }
     }
@@ -147,7 +154,7 @@ impl Layout {
     /// The slowest link, as the first sender has it; of a network without senders, the first link.
     pub fn bottleneck(&self) -> Bottleneck {
         match self {
-            Layout::Dumbbell(Dumbbell { rate, buffer, loss, delays, .. }) => {
+            Layout::Dumbbell { network: Dumbbell { rate, buffer, loss, delays, .. }, .. } => {
                 let rtt = delays.first().copied().unwrap_or(Span::ZERO);
                 Bottleneck { rate: *rate, buffer: *buffer, loss: *loss, rtt }
             }
@@ -166,32 +173,28 @@ impl Layout {
     /// [`NetworkError`] where the engine refuses it.
     pub fn network(&self, transport: impl Fn(usize) -> Transport) -> Result<Network, NetworkError> {
         match self {
-            Layout::Dumbbell(dumbbell) => Mixed::of(dumbbell).network(transport),
+            Layout::Dumbbell { class, network } => Mixed::of(network, *class).network(transport),
             Layout::Mixed(mixed) => mixed.network(transport),
         }
     }
 }
 
 impl Layout {
-    /// For the event engine.
-    fn into_mixed(self) -> Mixed {
-        match self {
-            Layout::Dumbbell(dumbbell) => Mixed::of(&dumbbell),
-            Layout::Mixed(mixed) => mixed,
+    /// The same, its classes counted from `first` on.
+    fn with_classes_from(mut self, first: usize) -> Layout {
+        match &mut self {
+            Layout::Dumbbell { class, .. } => *class += first,
+            Layout::Mixed(mixed) => {
+                mixed.senders.iter_mut().for_each(|sender| sender.class += first);
+            }
         }
+        self
     }
 }
 
 impl Mixed {
-    /// The same, its classes counted from `first` on.
-    fn with_classes_from(mut self, first: usize) -> Mixed {
-        for sender in &mut self.senders {
-            sender.class += first;
-        }
-        self
-    }
-
-    fn of(dumbbell: &Dumbbell) -> Mixed {
+    /// For the event engine, with senders of `class`.
+    fn of(dumbbell: &Dumbbell, class: usize) -> Mixed {
         let link = DrawnLink {
             ends: (0, 1),
             rate: dumbbell.rate,
@@ -204,7 +207,7 @@ impl Mixed {
             reordering: LinkSpec::NO_REORDERING,
         };
         let sender = |&rtt| DrawnSender {
-            class: 0,
+            class,
             path: vec![0],
             back: Vec::new(),
             rtt,
@@ -276,6 +279,14 @@ impl Specimen {
     /// Its network, which is a dumbbell.
     pub(crate) fn dumbbell(&self) -> &Dumbbell {
         self.network.as_dumbbell().expect("it is a dumbbell")
+    }
+
+    /// The same for the event engine.
+    pub(crate) fn mixed(self) -> Mixed {
+        match self.network {
+            Layout::Dumbbell { class, network } => Mixed::of(&network, class),
+            Layout::Mixed(mixed) => mixed,
+        }
     }
 }
 

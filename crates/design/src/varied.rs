@@ -3,7 +3,7 @@
 use crate::evaluate::{self, Prepared};
 use crate::objective::Path;
 use crate::score::{Contender, HeldOut, Scheme, held_out};
-use crate::{Designer, Layout, Mixed, Model, SearchKind};
+use crate::{Designer, Layout, Mixed, Model, SearchKind, Specimen};
 use exm_remy::{Action, RuleTable, SignalSet};
 use exm_sim::network::Host;
 use exm_sim::traffic::{OnFor, Traffic};
@@ -32,11 +32,7 @@ fn with(line: &str) -> String {
 }
 
 fn mixed(model: &Model, count: usize) -> Vec<Mixed> {
-    let network = |specimen: crate::Specimen| match specimen.network {
-        Layout::Mixed(mixed) => mixed,
-        Layout::Dumbbell(_) => panic!("the event engine simulates it"),
-    };
-    model.specimens(1, 0, count).into_iter().map(network).collect()
+    model.specimens(1, 0, count).into_iter().map(Specimen::mixed).collect()
 }
 
 fn mean_score(model: &Model, window: i32) -> f64 {
@@ -124,6 +120,31 @@ fn specimens_are_of_each_part_by_its_weight() {
     designer.step();
     let resumed = Designer::resume(&designer.checkpoint()).unwrap();
     assert_eq!(resumed.checkpoint(), designer.checkpoint());
+}
+
+/// Dumbbells among a model's networks, its own or those of parts, are simulated by the fast path, and what their senders
+/// get is what they get in the event engine.
+#[test]
+fn dumbbells_beside_other_networks_are_fast() {
+    let model = model(&format!("{PLAIN}{PARTS}"));
+    assert!(!model.is_fast() && model.is_dumbbell());
+    let action = Action { multiple: 0.9, increment: 3, intersend_ms: 1.0 };
+    let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
+    let candidate = vec![Prepared::of(&model, &table)];
+    let mut dumbbells = 0;
+    for specimen in model.specimens(1, 0, 16) {
+        let engine = Layout::Mixed(specimen.clone().mixed());
+        let engine = Specimen { network: engine, seed: specimen.seed };
+        dumbbells += usize::from(specimen.network.as_dumbbell().is_some());
+        let [fast, slow] =
+            [&specimen, &engine].map(|on| evaluate::simulate(&model, on, &candidate));
+        for (a, b) in fast.iter().zip(&slow) {
+            assert_eq!((a.sent, a.delivered, a.lost), (b.sent, b.delivered, b.lost));
+        }
+        let scores = [model.score(&specimen.network, &fast), model.score(&engine.network, &slow)];
+        assert!((scores[0] - scores[1]).abs() < 1e-6, "{scores:?}");
+    }
+    assert_eq!(dumbbells, 8);
 }
 
 /// A part leaves the networks of the model itself as they are without it, apart from those that it replaces.

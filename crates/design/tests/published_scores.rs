@@ -38,7 +38,7 @@ fn score(model: &Model, table: &Path) -> f64 {
     let actions: Vec<_> = table.rules().iter().map(|rule| rule.action.compile()).collect();
     let mut sum = 0.0;
     for mut specimen in model.specimens(1, 0, 16) {
-        let Layout::Dumbbell(network) = &mut specimen.network else { panic!("a dumbbell") };
+        let Layout::Dumbbell { network, .. } = &mut specimen.network else { panic!("a dumbbell") };
         network.duration = Span::from_secs(1000);
         let rules = Rules { grid: &grid, actions: &actions };
         let outcomes = dumbbell::run(network, rules, specimen.seed);

@@ -63,14 +63,8 @@ fn what_is_found_goes_into_a_model() {
         let model = crate::Model::parse(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
         let again = crate::Model::parse(&model.to_string(), "again").unwrap();
         assert_eq!(again.to_string(), model.to_string());
-        let drawn: Vec<Mixed> = model
-            .specimens(1, 0, 8)
-            .into_iter()
-            .map(|specimen| match specimen.network {
-                Layout::Mixed(mixed) => mixed,
-                Layout::Dumbbell(_) => panic!("the event engine simulates it"),
-            })
-            .collect();
+        let drawn: Vec<Mixed> =
+            model.specimens(1, 0, 8).into_iter().map(crate::Specimen::mixed).collect();
         let (own, parts): (Vec<_>, Vec<_>) =
             drawn.iter().partition(|drawn| drawn.senders.iter().all(|s| s.class == 0));
         assert_eq!((own.len(), parts.len()), (6, 2), "{text}");

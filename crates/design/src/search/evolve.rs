@@ -423,7 +423,7 @@ impl Typical {
     /// None where no sender runs the table.
     fn of(model: &Model, specimen: &Specimen, table: usize) -> Option<Typical> {
         match &specimen.network {
-            Layout::Dumbbell(network) => Some(Typical {
+            Layout::Dumbbell { network, .. } => Some(Typical {
                 rtt_ms: network.delays[0].as_millis_f64(),
                 packets_per_ms: network.rate.as_packets_per_ms(network.packet),
                 senders: network.delays.len() as f64,

@@ -95,7 +95,7 @@ impl Model {
             let end = below + weight.get();
             for ((network, kind), drawn) in networks.iter_mut().zip(&kinds).zip(drawn) {
                 if (below..end).contains(kind) {
-                    *network = Layout::Mixed(drawn.into_mixed().with_classes_from(classes));
+                    *network = drawn.with_classes_from(classes);
                 }
             }
             (below, classes) = (end, classes + model.own_classes().len());
@@ -107,7 +107,7 @@ impl Model {
         let quantiles = Axis::PLAIN.map(|axis| strata(count, &mut stream(axis)));
         let plain = |i: usize| quantiles.each_ref().map(|axis| axis[i]);
         if self.is_dumbbell() {
-            return (0..count).map(|i| Layout::Dumbbell(self.dumbbell(plain(i)))).collect();
+            return (0..count).map(|i| self.dumbbell(plain(i))).collect();
         }
         let links = self.networks.links.len();
         let further: Vec<[Vec<f64>; 4]> = (1..links)
@@ -163,13 +163,18 @@ impl Model {
         own.is_always() || (before..before + own.probability.get()).contains(&quantile)
     }
 
-    /// Whether the fast path simulates a design: on dumbbells, on the bare host.
+    /// Whether the fast path simulates all of a design: dumbbells, on the bare host.
     pub fn is_fast(&self) -> bool {
-        self.is_dumbbell() && self.design().host == Host::Bare
+        self.has_only_dumbbells() && self.design().host == Host::Bare
     }
 
-    /// Whether its networks are dumbbells: one drop-tail link, and senders of one kind that run the table to
-    /// design.
+    /// Whether all of its networks are dumbbells, those of its parts included.
+    pub fn has_only_dumbbells(&self) -> bool {
+        self.is_dumbbell() && self.parts.iter().all(|part| part.model.is_dumbbell())
+    }
+
+    /// Whether its own networks are dumbbells: one drop-tail link, and senders of one kind that run the table
+    /// to design.
     pub fn is_dumbbell(&self) -> bool {
         let ([link], [class]) = (&self.networks.links[..], self.own_classes()) else {
             return false;
@@ -177,7 +182,6 @@ impl Model {
         let (Senders(least), _) = class.count.ends();
         link.queue == QueueKind::default()
             && class.is_designed()
-            && self.parts.is_empty()
             && link.traces.is_empty()
             && link.has_constant_delay()
             && class.bursts.is_none()
@@ -197,7 +201,7 @@ impl Model {
                 rest /= length as u128;
             }
             if self.is_dumbbell() {
-                return Layout::Dumbbell(self.dumbbell(quantiles));
+                return self.dumbbell(quantiles);
             }
             let [rate, rtt, senders, buffer, loss] = quantiles;
             let link = [rate, rtt, buffer, loss, 0.0, 0.0, 0.0];
@@ -207,12 +211,12 @@ impl Model {
     }
 
     /// The network at these quantiles of rate, round trip, senders, buffer and loss.
-    fn dumbbell(&self, [rate, rtt, senders, buffer, loss]: [f64; 5]) -> Dumbbell {
+    fn dumbbell(&self, [rate, rtt, senders, buffer, loss]: [f64; 5]) -> Layout {
         let (link, class) = (&self.networks.links[0], &self.own_classes()[0]);
         let packet = self.networks.packet;
         let rate = link.rate.at(rate);
         let rtt = class.rtt.as_ref().unwrap_or(&link.rtt).at(rtt);
-        Dumbbell {
+        let network = Dumbbell {
             rate,
             packet,
             buffer: link.buffer.at(buffer).limit(rate, rtt, packet),
@@ -220,7 +224,8 @@ impl Model {
             delays: vec![rtt; class.count.at(senders).0 as usize],
             traffic: class.traffic.clone(),
             duration: self.design().duration,
-        }
+        };
+        Layout::Dumbbell { class: 0, network }
     }
 
     /// The network at these quantiles of each link's quantities, as [`LINK_AXES`] counts them, and of number
