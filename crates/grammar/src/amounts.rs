@@ -14,41 +14,15 @@
 
 use crate::error::{GrammarError, suggest};
 use crate::numbers;
+use crate::scale::{MOST, Scale, UNITS, Unit, number};
 use exm_random::Distribution;
-use exm_units::{Bytes, Packets, Span};
+use exm_units::Bytes;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
 const WORDS: [&str; 8] =
     ["exponential", "exp", "fixed", "uniform", "pareto", "cdf", "empirical", "always"];
-/// The largest value: in nanoseconds or bytes it does not overflow.
-pub(crate) const MOST: f64 = 1e18;
-
-/// The unit of the numbers in [`Amounts`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Seconds.
-    Seconds,
-    /// Bytes of data.
-    Bytes,
-    /// Packets of data.
-    Packets,
-}
-
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Unit::Seconds => "s",
-            Unit::Bytes => "B",
-            Unit::Packets => "packets",
-        })
-    }
-}
-
-/// The units of times and amounts, for error messages: "ns, us, ms, s, ...".
-pub const UNITS: [&[&str]; 3] = [Span::UNITS, Bytes::UNITS, Packets::UNITS];
-
 /// A distribution of times or of amounts of data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Amounts {
@@ -66,7 +40,11 @@ impl Amounts {
     /// What is wrong, and what to write instead.
     pub fn parse(text: &str, dir: &Path) -> Result<Amounts, GrammarError> {
         let (word, rest) = split(text);
-        if word == "empirical" { numbers::empirical(rest, dir) } else { text.parse() }
+        if word != "empirical" {
+            return text.parse();
+        }
+        let (distribution, unit) = numbers::empirical(rest, dir)?;
+        Ok(Amounts { distribution, unit })
     }
 
     /// A single time or amount, "5 s" or "20 packets", as its number and unit.
@@ -85,7 +63,7 @@ impl Amounts {
             ))
         };
         let scale = Scale::of(suffix).ok_or_else(neither)?;
-        let value = scale.apply(self::number(number).map_err(|_| neither())?);
+        let value = scale.apply(crate::scale::number(number).map_err(|_| neither())?);
         if (0.0..=MOST).contains(&value) {
             return Ok((value, scale.unit));
         }
@@ -144,7 +122,10 @@ impl FromStr for Amounts {
             }
             "uniform" => uniform(rest),
             "pareto" => pareto(rest),
-            "cdf" => numbers::cdf(rest),
+            "cdf" => {
+                let (distribution, unit) = numbers::cdf(rest)?;
+                Ok(Amounts { distribution, unit })
+            }
             "empirical" => Err(GrammarError::new(
                 "a file of numbers cannot stand here: list them, or give a distribution",
             )),
@@ -191,36 +172,6 @@ fn split(text: &str) -> (&str, &str) {
 /// The text after the number in `text`.
 fn unit(text: &str) -> &str {
     text.trim_start_matches(|c: char| c.is_ascii_digit() || "+-._eE".contains(c)).trim()
-}
-
-pub(crate) fn number(text: &str) -> Result<f64, GrammarError> {
-    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-    number.ok_or_else(|| GrammarError::new(format!("\"{text}\" is no number")))
-}
-
-/// The factor and divisor that convert a number from some unit to a [`Unit`].
-#[derive(Clone, Copy)]
-pub(crate) struct Scale {
-    times: f64,
-    per: f64,
-    pub(crate) unit: Unit,
-}
-
-impl Scale {
-    pub(crate) fn of(unit: &str) -> Option<Scale> {
-        let one = format!("1 {unit}");
-        if let Ok(span) = one.parse::<Span>() {
-            return Some(Scale { times: span.as_nanos() as f64, per: 1e9, unit: Unit::Seconds });
-        }
-        if let Ok(bytes) = one.parse::<Bytes>() {
-            return Some(Scale { times: bytes.get() as f64, per: 1.0, unit: Unit::Bytes });
-        }
-        one.parse::<Packets>().ok().map(|_| Scale { times: 1.0, per: 1.0, unit: Unit::Packets })
-    }
-
-    pub(crate) fn apply(self, number: f64) -> f64 {
-        number * self.times / self.per
-    }
 }
 
 fn uniform(text: &str) -> Result<Amounts, GrammarError> {

@@ -4,10 +4,12 @@ mod amounts;
 mod buffer;
 mod error;
 mod numbers;
+mod scale;
 
-pub use amounts::{Amounts, UNITS, Unit};
+pub use amounts::Amounts;
 pub use buffer::Buffer;
 pub use error::{FileError, GrammarError, Place, Source, explain, nearest, suggest};
+pub use scale::{UNITS, Unit};
 
 use exm_link::{QueueError, QueueKind};
 

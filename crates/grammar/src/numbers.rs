@@ -1,7 +1,7 @@
 //! Distributions given by their numbers: in a file, or by points of the cumulative distribution function.
 
-use crate::amounts::{Amounts, MOST, Scale, number};
 use crate::error::GrammarError;
+use crate::scale::{MOST, Scale, Unit, number};
 use exm_random::Distribution;
 use std::fmt;
 use std::path::Path;
@@ -13,7 +13,7 @@ const MAX_FILE: u64 = 64 << 20;
 type Point = (f64, Option<f64>);
 
 /// "1:0,10:0.9,1000:1 kB".
-pub(crate) fn cdf(text: &str) -> Result<Amounts, GrammarError> {
+pub(crate) fn cdf(text: &str) -> Result<(Distribution, Unit), GrammarError> {
     let example = "such as \"cdf 1:0,10:0.9,1000:1 kB\"";
     let last = text.rsplit_once(char::is_whitespace);
     let (points, scale) = last
@@ -34,11 +34,11 @@ pub(crate) fn cdf(text: &str) -> Result<Amounts, GrammarError> {
     }
     let distribution = distribution(read);
     distribution.check().map_err(GrammarError::new)?;
-    Ok(Amounts { distribution, unit: scale.unit })
+    Ok((distribution, scale.unit))
 }
 
 /// "FILE UNIT", the file's path relative to `dir`.
-pub(crate) fn empirical(text: &str, dir: &Path) -> Result<Amounts, GrammarError> {
+pub(crate) fn empirical(text: &str, dir: &Path) -> Result<(Distribution, Unit), GrammarError> {
     let missing = "the file or its unit is missing: give both, such as \"empirical flows.txt B\"";
     let (file, unit) =
         text.rsplit_once(char::is_whitespace).ok_or_else(|| GrammarError::new(missing))?;
@@ -58,7 +58,7 @@ pub(crate) fn empirical(text: &str, dir: &Path) -> Result<Amounts, GrammarError>
     }
     let distribution = distribution(points);
     distribution.check().map_err(|problem| failed(&problem))?;
-    Ok(Amounts { distribution, unit: scale.unit })
+    Ok((distribution, scale.unit))
 }
 
 /// The points of the lines of `text`, all with a cumulative probability or none.
