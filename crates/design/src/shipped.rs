@@ -20,23 +20,28 @@ macro_rules! texts {
 pub const MODELS: &[(&str, &str)] = texts![
     "models", ".toml":
     "10x", "1x", "alone-delay", "alone-throughput", "coexist", "datacenter", "demo", "diversity",
-    "general-delta0.1", "general-delta1", "general-delta10", "general16", "knock-ack", "knock-none",
-    "knock-pace", "knock-ratio", "knock-send", "knock-slow", "knock-window", "learn-1000x", "learn-100x",
-    "learn-10x", "learn-2x", "parking-one", "parking-two", "rtt-140-160", "rtt-145-155", "rtt-150",
-    "rtt-50-250", "senders-10", "senders-100", "senders-2", "senders-20", "senders-50", "tcp-aware",
-    "tcp-naive",
+    "general-delta0.1", "general-delta1", "general-delta10", "general16", "harder", "knock-ack",
+    "knock-none", "knock-pace", "knock-ratio", "knock-send", "knock-slow", "knock-window", "learn-1000x",
+    "learn-100x", "learn-10x", "learn-2x", "only-ack", "only-ack-ratio", "only-ack-slow", "only-none",
+    "only-ratio", "only-ratio-slow", "only-send", "only-send-ack", "only-send-ratio", "only-send-slow",
+    "only-slow", "parking-one", "parking-two", "rtt-140-160", "rtt-145-155", "rtt-150", "rtt-50-250",
+    "senders-10", "senders-100", "senders-2", "senders-20", "senders-50", "tcp-10", "tcp-100", "tcp-25",
+    "tcp-75", "tcp-aware", "tcp-naive", "together",
 ];
 
 /// The rule tables, which this program designed: the name and the text of each, in the order of names.
 pub const TABLES: &[(&str, &str)] = texts![
     "remyccs", ".json":
     "10x", "1x", "alone-delay", "alone-throughput", "coexist", "datacenter", "diversity.delay",
-    "diversity.throughput", "general-delta0.1", "general-delta1", "general-delta10", "knock-ack",
-    "knock-none", "knock-pace", "knock-ratio", "knock-send", "knock-slow", "knock-window", "learn-1000x",
-    "learn-1000x.16min", "learn-1000x.1min", "learn-1000x.4min", "learn-100x", "learn-10x", "learn-2x",
-    "learn-2x.16min", "learn-2x.1min", "learn-2x.4min", "parking-one", "parking-two", "rtt-140-160",
-    "rtt-145-155", "rtt-150", "rtt-50-250", "senders-10", "senders-100", "senders-2", "senders-20",
-    "senders-50", "tcp-aware", "tcp-naive",
+    "diversity.throughput", "general-delta0.1", "general-delta1", "general-delta10", "harder.15s",
+    "harder.1min", "harder.4min", "harder.8min", "knock-ack", "knock-none", "knock-pace", "knock-ratio",
+    "knock-send", "knock-slow", "knock-window", "learn-1000x", "learn-1000x.16min", "learn-1000x.1min",
+    "learn-1000x.4min", "learn-100x", "learn-10x", "learn-2x", "learn-2x.16min", "learn-2x.1min",
+    "learn-2x.4min", "only-ack", "only-ack-ratio", "only-ack-slow", "only-none", "only-ratio",
+    "only-ratio-slow", "only-send", "only-send-ack", "only-send-ratio", "only-send-slow", "only-slow",
+    "parking-one", "parking-two", "rtt-140-160", "rtt-145-155", "rtt-150", "rtt-50-250", "senders-10",
+    "senders-100", "senders-2", "senders-20", "senders-50", "tcp-10", "tcp-100", "tcp-25", "tcp-75",
+    "tcp-aware", "tcp-naive", "together",
 ];
 
 /// The rule table called `name` of those in [`TABLES`], with its provenance; none where there is no such

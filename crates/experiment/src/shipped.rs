@@ -16,6 +16,9 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "convergence",
     "datacenter",
     "incast",
+    "one-for-all",
+    "optimising-harder",
+    "price-of-tcp",
     "sigcomm-11",
     "sigcomm-14-8",
     "sigcomm-14-9a",
@@ -41,6 +44,7 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "thesis-4-1-budget",
     "thesis-4-3",
     "thesis-4-4",
+    "worth-of-signals",
 ];
 
 impl Experiment {
