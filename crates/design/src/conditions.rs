@@ -108,7 +108,7 @@ impl Conditions {
         let loss = losses.fold((1.0, 0.0), |ends: (f64, f64), (low, high)| {
             (ends.0.min(low.get()), ends.1.max(high.get()))
         });
-        let largest = product(rate.1, rtt.1, networks.packet);
+        let largest = bandwidth_delay(rate.1, rtt.1, networks.packet);
         let buffers = links().flat_map(|link| link.buffer.extremes());
         let rooms = buffers.map(|buffer| match buffer {
             Buffer::Unlimited => Room::Unlimited,
@@ -145,7 +145,7 @@ impl Conditions {
         let rtt = delays.fold(flow.extra_delay, Span::saturating_add);
         let senders = network.flows().iter().filter(|flow| flow.path.contains(&bottleneck)).count();
         let kept = flow.path.iter().map(|&link| 1.0 - links[link].loss.get()).product::<f64>();
-        let bdp = product(rate, rtt, flow.packet_size);
+        let bdp = bandwidth_delay(rate, rtt, flow.packet_size);
         let room = |packets: f64| Room::Packets { packets, bdp: packets / bdp };
         let buffer = match limit {
             Limit::Unlimited => Room::Unlimited,
@@ -291,7 +291,7 @@ fn count(classes: &[Class]) -> (u64, u64) {
 }
 
 /// The bandwidth-delay product in packets.
-fn product(rate: Rate, rtt: Span, packet: Bytes) -> f64 {
+pub(crate) fn bandwidth_delay(rate: Rate, rtt: Span, packet: Bytes) -> f64 {
     rate.as_packets_per_ms(packet) * rtt.as_millis_f64()
 }
 

@@ -54,7 +54,7 @@ impl Amounts {
     pub fn single(text: &str) -> Result<(f64, Unit), GrammarError> {
         let text = text.trim();
         let suffix = unit(text);
-        let number = text.strip_suffix(suffix).unwrap_or(text).trim();
+        let digits = text.strip_suffix(suffix).unwrap_or(text).trim();
         let neither = || {
             GrammarError::new(format!(
                 "\"{text}\" is neither a time nor an amount of data: give one such as \"5 s\", \
@@ -63,7 +63,7 @@ impl Amounts {
             ))
         };
         let scale = Scale::of(suffix).ok_or_else(neither)?;
-        let value = scale.apply(crate::scale::number(number).map_err(|_| neither())?);
+        let value = scale.apply(number(digits).map_err(|_| neither())?);
         if (0.0..=MOST).contains(&value) {
             return Ok((value, scale.unit));
         }

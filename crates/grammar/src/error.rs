@@ -117,14 +117,21 @@ pub fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, name)| name)
 }
 
+/// How many names a list has at most: longer ones are no help.
+const MOST_LISTED: usize = 32;
+
 /// "did you mean ...?" if one of `known` is similar to `unknown`, otherwise the list of them.
 pub fn suggest(unknown: &str, known: &[&str]) -> String {
     match (nearest(unknown, known), known) {
         (Some(name), _) => format!("did you mean \"{name}\"?"),
         (None, []) => "nothing can stand here".to_owned(),
         (None, _) => {
-            let known: Vec<String> = known.iter().map(|name| format!("\"{name}\"")).collect();
-            format!("give one of {}", known.join(", "))
+            let listed = known.iter().take(MOST_LISTED).map(|name| format!("\"{name}\""));
+            let listed = listed.collect::<Vec<_>>().join(", ");
+            match known.len().saturating_sub(MOST_LISTED) {
+                0 => format!("give one of {listed}"),
+                others => format!("give one of {listed} or {others} others"),
+            }
         }
     }
 }
@@ -140,6 +147,9 @@ mod tests {
         assert_eq!(suggest("bufer", &known), "did you mean \"buffer\"?");
         assert_eq!(suggest("zzz", &known), "give one of \"rate\", \"delay\", \"buffer\"");
         assert_eq!(suggest("zzz", &[]), "nothing can stand here");
+        let listed = |count| suggest("zzz", &vec!["rate"; count]).matches("\"rate\"").count();
+        assert_eq!([listed(MOST_LISTED), listed(2 * MOST_LISTED)], [MOST_LISTED; 2]);
+        assert!(suggest("zzz", &vec!["rate"; MOST_LISTED + 3]).ends_with(" or 3 others"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Where guards are searched: in a space of numbers around 0, where a step of one is a middling change.
 
 use super::guards::{Brake, Guards};
-use crate::conditions::Conditions;
+use crate::conditions::{Conditions, bandwidth_delay};
 use crate::model::Model;
 
 /// How many numbers a place has.
@@ -39,7 +39,7 @@ impl Scale {
             shortest_rtt_ms: rtt.0.as_millis_f64(),
             longest_rtt_ms: rtt.1.as_millis_f64(),
             share_ms: service.as_millis_f64() * senders.1.max(1) as f64,
-            largest_bdp: rate.1.as_packets_per_ms(model.networks.packet) * rtt.1.as_millis_f64(),
+            largest_bdp: bandwidth_delay(rate.1, rtt.1, model.networks.packet),
         }
     }
 

@@ -59,7 +59,8 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, robust: &Robust, delta: f64) -> 
     let Robust { enabled, cost } = *robust;
     // Without a hardening it makes no difference what one would cost.
     let cost = if enabled { robust.cost(delta) } else { cost.unwrap_or(DEFAULT_COST) };
-    if enabled && cost == DEFAULT_COST && cost == Robust::default().cost(delta) {
+    let default = Robust::default().cost(delta);
+    if enabled && cost == default && default == DEFAULT_COST {
         return Ok(());
     }
     writeln!(f, "\n[robust]\nenabled = {enabled}\ncost = {cost}")

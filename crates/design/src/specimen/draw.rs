@@ -169,7 +169,7 @@ impl Model {
     }
 
     /// Whether all of its networks are dumbbells, those of its parts included.
-    pub fn has_only_dumbbells(&self) -> bool {
+    pub(crate) fn has_only_dumbbells(&self) -> bool {
         self.is_dumbbell() && self.parts.iter().all(|part| part.model.is_dumbbell())
     }
 

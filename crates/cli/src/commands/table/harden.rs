@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MODEL", add = complete::models())]
     model: Option<PathBuf>,
     /// How many points of its score the table may lose inside the model [default: what the model says]
-    #[arg(long, value_name = "POINTS", value_parser = points)]
+    #[arg(long, value_name = "POINTS", value_parser = points, allow_negative_numbers = true)]
     cost: Option<f64>,
     /// Measure that loss on this many held-out networks
     #[arg(long, value_name = "N", default_value_t = 256)]
