@@ -80,7 +80,11 @@ impl fmt::Display for Written<'_> {
         let rules = counted(self.rules, "rule", "rules");
         writeln!(f, "{}: {rules}", self.output.display())?;
         if self.robustness.guards.is_none() {
-            writeln!(f, "no guards make it better: its rules are as they were")?;
+            writeln!(
+                f,
+                "no guards within the limit of their cost make it better: its rules are as they were; \
+                 --cost allows more"
+            )?;
         }
         write!(f, "{}", self.robustness)
     }
