@@ -1,6 +1,7 @@
 //! A progress bar with an estimate of the remaining time, and writing to the terminal while there
 //! is a bar on it.
 
+use crate::visible::visible;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,6 +62,20 @@ impl Progress {
         let style = ProgressStyle::with_template("{bar:40} {percent:>3} %, {eta} left");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Progress { bar, waiting: AtomicBool::new(std::io::stderr().is_terminal()) }
+    }
+
+    /// The same with `label` before the bar, which says what the work is; [`Progress::relabel`] changes it.
+    pub(crate) fn labelled(steps: u64, label: &str) -> Progress {
+        let progress = Progress::new(steps);
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} %, {eta} left");
+        progress.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        progress.relabel(label);
+        progress
+    }
+
+    /// Changes the label.
+    pub(crate) fn relabel(&self, label: &str) {
+        self.bar.set_message(visible(label).into_owned());
     }
 
     /// This many more steps are done.

@@ -6,7 +6,7 @@ use exm_remy::RemyCc;
 use exm_sim::controllers::AnyController;
 use exm_sim::network::Network;
 use exm_sim::scenario::Scenario;
-use exm_table::TableFile;
+use exm_table::{Pending, TableFile};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -25,6 +25,8 @@ struct Known {
     design: Conditions,
     /// What it does near its model, if that was checked.
     near: Option<String>,
+    /// What its design still had to do.
+    pending: Option<Pending>,
 }
 
 impl DesignRanges {
@@ -33,7 +35,8 @@ impl DesignRanges {
         if let Some(model) = model_of(file) {
             let near = file.robustness().map(|known| known.near.to_string());
             let design = Conditions::of_model(&model);
-            self.0.insert(name.to_owned(), Known { design, near });
+            let pending = file.provenance.pending;
+            self.0.insert(name.to_owned(), Known { design, near, pending });
         }
     }
 
@@ -74,7 +77,13 @@ impl DesignRanges {
 
     fn lines(&self, met: impl Fn(&str) -> Option<Conditions>) -> Vec<String> {
         let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-        for (name, Known { design, near }) in &self.0 {
+        let mut lines = Vec::new();
+        for (name, Known { design, near, pending }) in &self.0 {
+            if let Some(pending) = pending {
+                lines.push(format!(
+                    "the design of {name} was interrupted: still to do is {pending}"
+                ));
+            }
             let outside = met(name).map(|met| met.outside(design)).unwrap_or_default();
             if outside.is_empty() {
                 continue;
@@ -90,7 +99,8 @@ impl DesignRanges {
         let line = |(what, names): (String, Vec<&str>)| {
             format!("outside the design range of {}: {what}", names.join(", "))
         };
-        groups.into_iter().map(line).collect()
+        lines.extend(groups.into_iter().map(line));
+        lines
     }
 }
 

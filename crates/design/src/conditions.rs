@@ -41,7 +41,7 @@ pub struct Conditions {
     pub rate: (Rate, Rate),
     /// The round-trip propagation delay.
     pub rtt: (Span, Span),
-    /// How many senders share the bottleneck.
+    /// How many senders share the bottleneck; in a model with several links, a link of the path.
     pub senders: (u64, u64),
     /// The probability of random loss.
     pub loss: (f64, f64),
@@ -90,7 +90,7 @@ impl fmt::Display for OutOfRange {
 
 impl Conditions {
     /// Those that the senders of designed tables meet in the networks of `model`: of the links that they
-    /// cross, and with all senders of all classes; those of its parts included.
+    /// cross, and with all senders that cross these; those of its parts included.
     pub fn of_model(model: &Model) -> Conditions {
         let designed = model.own_classes().iter().filter(|class| class.is_designed());
         let own = designed.map(|class| Conditions::of_class(model, class));
@@ -124,7 +124,12 @@ impl Conditions {
         Conditions {
             rate,
             rtt,
-            senders: count(model.own_classes()),
+            senders: class
+                .path
+                .iter()
+                .map(|link| count(model.own_classes(), *link))
+                .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+                .expect("a path has a link"),
             loss,
             buffer: rooms.reduce(Room::least).unwrap_or(Room::Unlimited),
             flow_s: (length(rate.1, rtt.0), length(rate.0, rtt.1)),
@@ -272,11 +277,11 @@ impl fmt::Display for Room {
     }
 }
 
-/// The least and the largest number of senders of all classes together, but at least one. Of classes
+/// The least and the largest number of senders of all classes that cross `link`, but at least one. Of classes
 /// that exclude each other the largest counts.
-fn count(classes: &[Class]) -> (u64, u64) {
+fn count(classes: &[Class], link: usize) -> (u64, u64) {
     let (mut few, mut many, mut groups) = (0, 0, BTreeMap::new());
-    for class in classes {
+    for class in classes.iter().filter(|class| class.path.contains(&link)) {
         let (Senders(least), Senders(most)) = class.count.ends();
         few += if class.presence.is_always() { least } else { 0 };
         match class.presence.group.as_deref() {

@@ -126,7 +126,7 @@ pub(crate) fn events(
 }
 
 /// What a flow of the event engine got.
-fn outcome(flow: &FlowReport) -> Outcome {
+pub(crate) fn outcome(flow: &FlowReport) -> Outcome {
     // A retransmitted packet is delivered without telling its round trip: the mean stands for it.
     let (sum, samples) = (flow.rtt.sum_nanos(), u128::from(flow.rtt.count()));
     let of_all = (sum * u128::from(flow.delivered)).checked_div(samples).unwrap_or(0);

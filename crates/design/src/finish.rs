@@ -1,12 +1,13 @@
 //! The end of a design: its tables hardened, where the model wants that, and checked.
 
 use crate::check::{around, check};
-use crate::harden::{self, Hardened};
+use crate::harden::{self, Hardened, Hardening, Tried};
 use crate::model::Model;
 use crate::score::ScoreError;
 use crate::stress::HELD_OUT_SEED;
 use exm_remy::RuleTable;
 use exm_table::{Cost, Robustness};
+use std::ops::ControlFlow;
 
 /// A table, and the robustness that its file records.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,21 +16,23 @@ pub struct Finished {
     pub table: RuleTable,
     /// What it does around its model.
     pub robustness: Robustness,
+    /// How many generations of guards were tried; 0 without hardening.
+    pub generations: usize,
 }
 
 /// How tables are finished.
 #[derive(Clone, Copy, Debug)]
 pub struct Finishing {
-    /// The most points that hardening may cost inside the model; none for no hardening.
-    pub limit: Option<f64>,
-    /// On how many held-out networks that cost is measured; fewer than two are none.
+    /// How tables are hardened; none for no hardening.
+    pub hardening: Option<Hardening>,
+    /// On how many held-out networks its cost is measured; fewer than two are none.
     pub specimens: usize,
-    /// What networks inside the model are drawn from.
+    /// What these are drawn from.
     pub seed: u64,
 }
 
 /// Hardens `tables`, those that `model` designs, where that is wanted, and checks them. The result is the same on any
-/// number of threads. `tried` is called after each of the [`harden::GENERATIONS`] of guards that are tried for each table.
+/// number of threads. `tried` is called as by [`harden::harden`].
 ///
 /// # Errors
 /// As [`crate::score::held_out`].
@@ -37,13 +40,13 @@ pub fn finish(
     model: &Model,
     tables: &[RuleTable],
     finishing: Finishing,
-    tried: &dyn Fn(),
+    tried: &dyn Fn(Tried) -> ControlFlow<()>,
 ) -> Result<Vec<Finished>, ScoreError> {
-    let Finishing { limit, specimens, seed } = finishing;
-    let Some(limit) = limit else {
+    let Finishing { hardening, specimens, seed } = finishing;
+    let Some(hardening) = hardening else {
         return Ok((0..).zip(tables).map(|(index, table)| checked(model, index, table)).collect());
     };
-    let hardened = harden::harden(model, tables, limit, seed, tried);
+    let hardened = harden::harden(model, tables, &hardening, tried);
     let after: Vec<RuleTable> = hardened.iter().map(|one| one.table.clone()).collect();
     let cost = match specimens {
         0 | 1 => None,
@@ -52,6 +55,10 @@ pub fn finish(
     let cost = cost.map(|cost| Cost { mean: cost.mean, interval: cost.interval() });
     let finished = |(index, one): (usize, Hardened)| {
         let mut finished = checked(model, index, &one.table);
+        finished.generations = one.generations;
+        if let Some(foreign) = &mut finished.robustness.foreign {
+            foreign.kept = Some((one.kept * 1e3).round() / 1e3);
+        }
         finished.robustness.far_before = Some(around(&one.before));
         finished.robustness.guards = one.guards.map(|guards| guards.to_string());
         finished.robustness.cost = cost;
@@ -62,5 +69,5 @@ pub fn finish(
 
 fn checked(model: &Model, index: usize, table: &RuleTable) -> Finished {
     let robustness = check(model, index, table, HELD_OUT_SEED).robustness(table);
-    Finished { table: table.clone(), robustness }
+    Finished { table: table.clone(), robustness, generations: 0 }
 }

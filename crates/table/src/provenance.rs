@@ -40,6 +40,9 @@ pub struct Provenance {
     /// What it was found to do around its model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub robustness: Option<Robustness>,
+    /// What its design still had to do when the file was written; nothing for a finished one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending: Option<Pending>,
     /// Any other remarks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
@@ -64,6 +67,14 @@ pub enum ArrivalTimes {
     Receiver,
     /// The sender's, at the arrival of ACKs.
     Ack,
+}
+
+/// What a design has still to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pending {
+    /// The table is to be hardened: around its model it may fill queues.
+    Hardening,
 }
 
 /// A mean score over specimens, with its uncertainty.
@@ -95,6 +106,7 @@ impl fmt::Display for Provenance {
             ("objective", objective.clone()),
             ("arrival times", self.arrival_times.map(|times| times.to_string())),
             ("held-out score", self.held_out_score.map(|score| score.to_string())),
+            ("pending", self.pending.map(|pending| pending.to_string())),
             ("notes", notes.clone()),
             ("model hash", self.model_hash.map(hash::text)),
         ];
@@ -105,6 +117,16 @@ impl fmt::Display for Provenance {
             }
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pending::Hardening => {
+                f.write_str("hardening, by exm design --resume or exm table harden")
+            }
+        }
     }
 }
 

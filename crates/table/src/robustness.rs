@@ -18,6 +18,9 @@ pub struct Robustness {
     pub near: Around,
     /// On those further out, by which nothing is chosen.
     pub far: Around,
+    /// On those whose delay is foreign, by which nothing is chosen; absent in older files.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub foreign: Option<Foreign>,
     /// What the table did there before it was hardened.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub far_before: Option<Around>,
@@ -37,6 +40,23 @@ pub enum Verdict {
     Holds,
     /// Somewhere: a mean RTT is more than four times the least possible.
     Collapses,
+    /// It fills no queues, but where others delay its packets a sender sends less than one in four RTTs.
+    Starves,
+}
+
+/// What a table did where others delay its packets: Cubic flows beside it or on the ACKs' path, jitter, ACKs in bunches,
+/// two-way traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Foreign {
+    /// How many networks there were.
+    pub networks: u64,
+    /// On how many its senders starved: they sent less than one packet in four propagation RTTs.
+    pub starved: u64,
+    /// The throughput with the guards over that without them, in the geometric mean over networks. None of a table that
+    /// was not hardened.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kept: Option<f64>,
 }
 
 /// What a table did on several networks.
@@ -70,11 +90,14 @@ pub struct Cost {
 /// Lines as those of a [`crate::Provenance`].
 impl fmt::Display for Robustness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Robustness { near, far, far_before, guards, cost, .. } = self;
+        let Robustness { near, far, far_before, foreign, guards, cost, .. } = self;
         writeln!(f, "near its model  {near}")?;
-        writeln!(f, "further out     {far}")?;
+        writeln!(f, "far from it     {}", far.held())?;
         if let Some(before) = far_before {
-            writeln!(f, "  unhardened    {before}")?;
+            writeln!(f, "  unhardened    {}", before.held())?;
+        }
+        if let Some(foreign) = foreign {
+            writeln!(f, "foreign delay   {foreign}")?;
         }
         if let Some(guards) = guards {
             // Whoever made the file may have written anything.
@@ -87,15 +110,44 @@ impl fmt::Display for Robustness {
     }
 }
 
+impl Around {
+    /// On how many it held, for networks of which some leave no choice: "short queues on 34 of 48 extreme networks, worst
+    /// RTT 42 times the minimum possible".
+    pub fn held(&self) -> String {
+        let Around { networks, collapses, worst_rtt, .. } = self;
+        let (held, worst) = (networks - collapses.min(networks), rounded(*worst_rtt));
+        format!(
+            "short queues on {held} of {networks} extreme networks, worst RTT {worst} times the minimum possible"
+        )
+    }
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Foreign { networks, starved, kept } = self;
+        match starved {
+            0 => write!(f, "starves on none of {networks} networks")?,
+            _ => write!(f, "starves on {starved} of {networks} networks")?,
+        }
+        let Some(kept) = kept else { return Ok(()) };
+        write!(f, ", {} % of the throughput without guards", (kept * 100.0).round())
+    }
+}
+
+/// To a tenth.
+fn rounded(value: f64) -> String {
+    short((value * 10.0).round() / 10.0)
+}
+
 impl fmt::Display for Around {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Around { networks, collapses, worst_rtt, .. } = self;
-        let worst = short((worst_rtt * 10.0).round() / 10.0);
+        let worst = rounded(*worst_rtt);
         match collapses {
             0 => write!(f, "holds on all {networks} networks")?,
             _ => write!(f, "collapses on {collapses} of {networks} networks")?,
         }
-        write!(f, ", worst RTT {worst} times the least possible")
+        write!(f, ", worst RTT {worst} times the minimum possible")
     }
 }
 

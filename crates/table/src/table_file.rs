@@ -34,7 +34,7 @@ impl TableFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robustness::{Around, Cost, Verdict};
+    use crate::robustness::{Around, Cost, Foreign, Verdict};
     use exm_remy::{Action, SignalSet};
 
     fn file() -> TableFile {
@@ -46,6 +46,7 @@ mod tests {
             near: around(4.5),
             far: around(f64::INFINITY),
             far_before: None,
+            foreign: Some(Foreign { networks: 12, starved: 1, kept: Some(0.875) }),
             guards: Some("horizon 300 ms".to_owned()),
             cost: Some(Cost { mean: -0.00184, interval: (-0.004, 0.0) }),
         };

@@ -5,7 +5,7 @@ mod common;
 
 use common::table;
 use exm_remy::{Node, Rule, RuleTable};
-use exm_table::{ArrivalTimes, Provenance, Score, TableFile, dna};
+use exm_table::{ArrivalTimes, Pending, Provenance, Score, TableFile, dna};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -44,6 +44,7 @@ fn provenance() -> impl Strategy<Value = Provenance> {
             arrival_times,
             held_out_score,
             robustness: None,
+            pending: seed.map(|_| Pending::Hardening),
             notes,
             model_hash,
             model,

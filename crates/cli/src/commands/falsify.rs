@@ -181,7 +181,7 @@ impl Args {
         let text = format!(
             "{}\n\n# Where {tested} was {:.1} points behind {reference}, as exm falsify found with seed {}.\n{part}",
             model.text().trim_end(),
-            found.deficit.mean,
+            found.deficit.median,
             self.seed
         );
         let dir = into.parent().unwrap_or(Path::new(""));
@@ -200,7 +200,7 @@ impl Args {
         let each = found.iter().map(|found| {
             let title = format!(
                 "{tested} is {:.1} points behind {reference}, as exm falsify found with seed {}",
-                found.deficit.mean, self.seed
+                found.deficit.median, self.seed
             );
             let controller = (self.cc.as_str(), self.host);
             let text =
@@ -242,7 +242,7 @@ struct Report {
 
 #[derive(Serialize)]
 struct FoundRow {
-    /// By how many points the reference is ahead, and its 95 % interval.
+    /// By how many points the reference is ahead in the median, and its 95 % interval.
     deficit: f64,
     interval: (f64, f64),
     tested: Got,
@@ -261,8 +261,8 @@ impl FoundRow {
         let network = &found.network;
         let count = |class| network.senders.iter().filter(|sender| sender.class == class).count();
         FoundRow {
-            deficit: found.deficit.mean,
-            interval: found.deficit.interval(),
+            deficit: found.deficit.median,
+            interval: (found.deficit.low, found.deficit.high),
             tested: found.tested,
             reference: found.reference,
             rate_mbps: network.links[0].rate.as_mbps(),
@@ -328,7 +328,7 @@ impl fmt::Display for Report {
             self.tries, self.seed, self.host, self.objective
         )?;
         let mut columns = Columns::new(0);
-        let heading = ["behind by", "", "share", "", "RTT ratio", ""];
+        let heading = ["behind by", "95 % interval", "share", "", "RTT ratio", ""];
         columns.line(heading.map(str::to_owned));
         columns.line(["points", "", tested, reference, tested, reference].map(str::to_owned));
         for row in &self.found {
@@ -336,7 +336,7 @@ impl fmt::Display for Report {
                 |got: &Got| got.rtt_ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
             columns.line([
                 format!("{:.2}", row.deficit),
-                format!("±{:.2}", (row.interval.1 - row.interval.0) / 2.0),
+                format!("{:.2}..{:.2}", row.interval.0, row.interval.1),
                 format!("{:.2}", row.tested.share),
                 format!("{:.2}", row.reference.share),
                 ratio(&row.tested),

@@ -1,4 +1,4 @@
-//! What a table does around its model, in words: where it collapses, which rule is to blame, and what can be proven
+//! What a table does around its model, in words: where it collapses, which rule is at fault, and what can be proven
 //! without simulating.
 
 mod fluid;
@@ -9,10 +9,10 @@ use crate::conditions::Conditions;
 use crate::evaluate::Prepared;
 use crate::harden::resting_window;
 use crate::model::Model;
-use crate::stress::{self, Set, StressNetwork, Summary, Trial};
-use exm_remy::RuleTable;
+use crate::stress::{self, FOREIGN, ForeignTrial, Set, StressNetwork, Summary, Trial};
+use exm_remy::{Action, RuleTable};
 use exm_sim::dumbbell::Observer;
-use exm_table::{Around, Robustness, TableFile, Verdict};
+use exm_table::{Around, Foreign, Robustness, TableFile, Verdict};
 use exm_units::Rate;
 use rayon::prelude::*;
 use std::fmt;
@@ -27,13 +27,20 @@ pub struct Check {
     pub near: Summary,
     /// On those of [`Set::HeldOut`].
     pub far: Summary,
+    /// On networks whose delay is foreign.
+    pub foreign: Foreign,
+    /// Where it starves there, in the order of the networks.
+    pub starvations: Vec<Starvation>,
     /// Where it collapses near its model, in the order of the networks.
     pub findings: Vec<Finding>,
     /// What no state exceeds: for as many senders as the model has at most, and for more.
     pub proven: Vec<Proven>,
 }
 
-/// A collapse, and the rule to blame.
+/// How many of the rules that fire most are tried for the one at fault.
+const SUSPECTS: usize = 8;
+
+/// A collapse, and the rule at fault.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The network, such as "twice the senders".
@@ -44,14 +51,25 @@ pub struct Finding {
     pub senders: usize,
     /// What they got.
     pub trial: Trial,
-    /// The rule that fired most.
+    /// The rule at fault: of those that fire most, the one without whose window the queue is shortest.
     pub rule: usize,
+    /// The mean RTT over the least possible where that rule keeps one packet in flight.
+    pub without: f64,
     /// Where the rule's window rests, in packets.
     pub resting_window: f64,
     /// Its pace, ms between packets.
     pub intersend_ms: f64,
     /// How many active senders of this pace the link holds.
     pub holds: f64,
+}
+
+/// A network on which senders starve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Starvation {
+    /// The network, such as "beside Cubic, 15.0 Mbps, 150 ms, 2 of the table's, 1.0 BDP, always on".
+    pub network: String,
+    /// What the senders got.
+    pub trial: ForeignTrial,
 }
 
 /// The bound for a number of senders on the slowest link of the model.
@@ -67,16 +85,29 @@ pub struct Proven {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Finding { network, trial, rule, resting_window, intersend_ms, holds, .. } = self;
+        let Finding { network, trial, rule, without, resting_window, intersend_ms, .. } = self;
+        let Finding { holds, senders, .. } = self;
         write!(
             f,
-            "{network}: RTT {:.1} times the least possible; rule {rule} rests at {resting_window:.0} \
-             packets, {intersend_ms:.1} ms apart; holds {holds:.0} active senders at {:.3} Mbps",
+            "{network}: RTT {:.1} times the minimum possible. Rule {rule} is at fault: its window grows to \
+             {resting_window:.0} packets, {intersend_ms:.1} ms apart; with a window of 1 packet instead the RTT would \
+             be {without:.1} times the minimum. At {:.3} Mbps the link has room for {holds:.0} active senders of this \
+             pace",
             trial.rtt_over_least,
             self.rate.as_mbps()
         )?;
-        let senders = self.senders;
-        if *holds < senders as f64 { write!(f, ", not {senders}") } else { Ok(()) }
+        if *holds < *senders as f64 { write!(f, ", not for {senders}") } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Starvation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Starvation { network, trial } = self;
+        let (packets, ratio) = (trial.packets_per_rtt, trial.rtt_ratio);
+        write!(
+            f,
+            "{network}: {packets:.2} packets in a propagation RTT, at {ratio:.1} times that RTT"
+        )
     }
 }
 
@@ -88,9 +119,13 @@ impl fmt::Display for Proven {
 }
 
 impl Check {
-    /// Whether the table collapses nowhere near its model.
+    /// Whether the table collapses nowhere near its model, and starves nowhere where delay is foreign.
     pub fn verdict(&self) -> Verdict {
-        if self.near.collapses == 0 { Verdict::Holds } else { Verdict::Collapses }
+        match (self.near.collapses, self.foreign.starved) {
+            (0, 0) => Verdict::Holds,
+            (0, _) => Verdict::Starves,
+            _ => Verdict::Collapses,
+        }
     }
 
     /// The verdict as the file of `table` holds it.
@@ -100,6 +135,7 @@ impl Check {
             verdict: self.verdict(),
             near: around(&self.near),
             far: around(&self.far),
+            foreign: Some(self.foreign),
             far_before: None,
             guards: None,
             cost: None,
@@ -123,18 +159,33 @@ pub fn around(summary: &Summary) -> Around {
 pub fn check(model: &Model, index: usize, table: &RuleTable, seed: u64) -> Check {
     let prepared = Prepared::new(table);
     let near = stress::networks(model, index, Set::Near);
-    let watched: Vec<(Trial, usize)> =
-        near.par_iter().map(|network| watched(network, &prepared, table)).collect();
-    let trials: Vec<Trial> = watched.iter().map(|&(trial, _)| trial).collect();
+    let trials = stress::run_all(&near, &prepared);
     let far = stress::run_all(&stress::networks(model, index, Set::HeldOut(seed)), &prepared);
-    let all = near.iter().zip(&watched);
-    let collapses = all.filter(|(_, (trial, _))| trial.collapses());
+    let all: Vec<(&StressNetwork, &Trial)> = near.iter().zip(&trials).collect();
+    let collapses = all.into_par_iter().filter(|(_, trial)| trial.collapses());
+    let starvations = starvations(model, index, table, seed);
     Check {
+        foreign: Foreign {
+            networks: FOREIGN as u64,
+            starved: starvations.len() as u64,
+            kept: None,
+        },
+        starvations,
         near: Summary::of(&trials),
         far: Summary::of(&far),
-        findings: collapses.map(|(network, &seen)| finding(network, seen, table)).collect(),
+        findings: collapses.map(|(network, &trial)| finding(network, trial, table)).collect(),
         proven: proven(model, table),
     }
+}
+
+/// Where senders of `table` starve, of the networks with foreign delay that `seed` draws.
+fn starvations(model: &Model, index: usize, table: &RuleTable, seed: u64) -> Vec<Starvation> {
+    let networks = stress::foreign(model, index, Some(seed));
+    let trials = stress::run_foreign(&networks, model.objective_of(index), table);
+    let all = networks.into_iter().zip(trials);
+    all.filter(|(_, trial)| trial.starves())
+        .map(|(network, trial)| Starvation { network: network.name, trial })
+        .collect()
 }
 
 /// How often each rule fired.
@@ -146,15 +197,30 @@ impl Observer for Fired {
     }
 }
 
-/// What the senders got, and the rule that fired most, the first of equals.
-fn watched(network: &StressNetwork, prepared: &Prepared, table: &RuleTable) -> (Trial, usize) {
+/// The rules that fire most on `network`, the most frequent first.
+fn suspects(network: &StressNetwork, table: &RuleTable) -> Vec<usize> {
     let mut fired = Fired(vec![0; table.rules().len()]);
-    let trial = stress::run_observed(network, prepared, &mut fired);
-    let most = (0..fired.0.len()).rev().max_by_key(|&rule| fired.0[rule]);
-    (trial, most.unwrap_or(0))
+    stress::run_observed(network, &Prepared::new(table), &mut fired);
+    let mut rules: Vec<usize> = (0..fired.0.len()).filter(|&rule| fired.0[rule] > 0).collect();
+    rules.sort_by_key(|&rule| std::cmp::Reverse(fired.0[rule]));
+    rules.truncate(SUSPECTS);
+    rules
 }
 
-fn finding(network: &StressNetwork, (trial, rule): (Trial, usize), table: &RuleTable) -> Finding {
+/// The rule of `table` at fault on `network`, and the mean RTT over the least possible without its window.
+fn culprit(network: &StressNetwork, table: &RuleTable) -> (usize, f64) {
+    let without = |rule: usize| {
+        let mut table = table.clone();
+        let action = table.rules()[rule].action;
+        table.set_action(rule, Action { multiple: 0.0, increment: 1, ..action });
+        (rule, stress::run(network, &Prepared::new(&table)).rtt_over_least)
+    };
+    let tried = suspects(network, table).into_iter().map(without);
+    tried.min_by(|a, b| a.1.total_cmp(&b.1)).expect("some rule fires")
+}
+
+fn finding(network: &StressNetwork, trial: Trial, table: &RuleTable) -> Finding {
+    let (rule, without) = culprit(network, table);
     let action = table.rules()[rule].action;
     let link = &network.network;
     Finding {
@@ -163,6 +229,7 @@ fn finding(network: &StressNetwork, (trial, rule): (Trial, usize), table: &RuleT
         senders: link.delays.len(),
         trial,
         rule,
+        without,
         resting_window: resting_window(&action),
         intersend_ms: action.intersend_ms,
         holds: action.intersend_ms * link.rate.as_packets_per_ms(link.packet),

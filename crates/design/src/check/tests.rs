@@ -85,7 +85,8 @@ fn no_simulation_exceeds_what_is_proven() {
 #[test]
 fn guards_bound_what_the_table_alone_does_not() {
     let table = shipped::table("general-delta10").unwrap().table;
-    let brake = |ratio: f64| Brake { ratio, horizon_ms: 50.0, equality: 0.0, pace: 1.0 };
+    let brake =
+        |ratio: f64| Brake { ratio, from_ms: 0.01, horizon_ms: 50.0, window: 1.0, pace: 1.0 };
     let guards = Guards {
         start_window: 16.0,
         growth: 8.0,
@@ -94,7 +95,7 @@ fn guards_bound_what_the_table_alone_does_not() {
         equality: 0.0,
         least_window: 1.0,
         youth: 1.0,
-        brakes: [brake(1.5), brake(2.0)],
+        brakes: [brake(1.5), brake(2.0), brake(3.0)],
     };
     let guarded = guards.apply(&table).unwrap();
     for spacing in [1.0, 10.0, 50.0, 200.0, 290.0] {

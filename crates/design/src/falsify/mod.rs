@@ -1,4 +1,4 @@
-//! A search for the network on which a controller does worst beside a reference.
+//! A search for the network on which a controller performs worst relative to a reference.
 
 mod part;
 mod scenario;
@@ -11,7 +11,7 @@ pub use space::{COMPETITOR, Space, TESTED};
 use crate::evaluate::events;
 use crate::objective::{Objective, Path};
 use crate::specimen::{Layout, Mixed, strata};
-use exm_measure::{Estimate, mean};
+use exm_measure::{Middle, mean, median};
 use exm_random::{Purpose, Stream};
 use exm_sim::dumbbell::Outcome;
 use exm_sim::network::{NetworkError, Transport};
@@ -27,10 +27,10 @@ const KEPT: usize = 8;
 const AROUND: usize = 4;
 /// How far apart networks are on some axis that are unlike each other.
 const UNLIKE: f64 = 0.25;
-/// How many runs of each of the kept choose the worst, and how many more judge it.
-const RUNS: usize = 10;
+/// How many runs judge each of those that are kept.
+const RUNS: usize = 20;
 
-/// The stream of the seeds of the runs that choose and judge: after those of all rounds.
+/// The stream of the seeds of the runs that judge: after those of all rounds.
 const JUDGING: usize = 1 << 30;
 
 /// What is tested, and how.
@@ -57,17 +57,18 @@ pub struct Falsify {
 pub struct Found {
     /// The network. Class [`TESTED`] is tested.
     pub network: Mixed,
-    /// The seed of the first of the runs that judged it; the others follow it.
+    /// A seed for its scenario: that of the first of the runs that judged it, which the others follow. Each of them had
+    /// its rate, RTT and buffer changed by up to 3 %.
     pub seed: u64,
-    /// How much more the reference scores, over runs that did not choose the network.
-    pub deficit: Estimate,
+    /// How much more the reference scores: the median over runs that did not find the network.
+    pub deficit: Middle,
     /// What the tested senders got.
     pub tested: Got,
     /// What the reference got in their place.
     pub reference: Got,
 }
 
-/// What senders got on average over runs.
+/// What senders got, in the median over runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Got {
     /// The objective in relative units: 0 is the whole share at no queueing delay.
@@ -95,8 +96,9 @@ impl Falsify {
     /// The worst networks found, the worst first, each unlike those before it. `done` is called after each
     /// simulation. The result is the same on any number of threads.
     ///
-    /// Half of the tries cover the space evenly, one run each. The others look around the worst, ever closer.
-    /// Runs of their own choose among what is left, and others judge it, so that luck flatters nothing.
+    /// Half of the tries cover the space evenly, one run each. The others look around the worst, ever closer. What is left
+    /// is judged, and put in order, by the median of further runs. These vary the network a little and draw when senders
+    /// start, so that neither luck nor how packets happen to meet makes a network look bad.
     ///
     /// # Errors
     /// [`NetworkError`] where the event engine refuses a network, as it does where a sender's packets have no
@@ -112,14 +114,14 @@ impl Falsify {
         }
         keep_worst(&mut pool, self.kept());
         let points: Vec<Point> = pool.into_iter().map(|(point, _)| point).collect();
-        let mut judged = self.judge(&points, done)?;
-        judged.sort_by(|a, b| b.0.total_cmp(&a.0));
-        Ok(judged.into_iter().map(|(_, found)| found).collect())
+        let mut found = self.judge(&points, done)?;
+        found.sort_by(|a, b| b.deficit.median.total_cmp(&a.deficit.median));
+        Ok(found)
     }
 
     /// How many simulations a search takes at most, of the tested controller and the reference together.
     pub fn simulations(&self) -> usize {
-        2 * (self.explored() + self.rounds() * self.kept() * AROUND + self.kept() * 2 * RUNS)
+        2 * (self.explored() + self.rounds() * self.kept() * AROUND + self.kept() * RUNS)
     }
 
     fn explored(&self) -> usize {
@@ -164,33 +166,29 @@ impl Falsify {
         points.into_par_iter().map(one).collect()
     }
 
-    /// What each of `points` is, by how much it was behind in the runs that choose, and in those that judge.
+    /// What each of `points` is, and by how much the tested controller is behind there.
     fn judge(
         &self,
         points: &[Point],
         done: &(impl Fn() + Sync),
-    ) -> Result<Vec<(f64, Found)>, NetworkError> {
-        let mut seeds = Stream::new(self.seed, Purpose::Specimen, JUDGING);
+    ) -> Result<Vec<Found>, NetworkError> {
         // Short enough to type.
-        let mut first = || seeds.below(1_000_000) as u64;
-        let (choosing, judging) = (first(), 1_000_000 + first());
-        let runs = |network: &Mixed, first: u64| -> Result<Vec<Run>, NetworkError> {
-            let run = |i| self.run(network, first + i as u64, done);
-            (0..RUNS).into_par_iter().map(run).collect()
-        };
+        let seed = Stream::new(self.seed, Purpose::Specimen, JUDGING).below(1_000_000) as u64;
         let one = |point: &Point| {
             let network = self.space.network(point);
-            let chosen: Vec<f64> = runs(&network, choosing)?.iter().map(Run::deficit).collect();
-            let judged = runs(&network, judging)?;
-            let deficits: Vec<f64> = judged.iter().map(Run::deficit).collect();
-            let found = Found {
-                network,
-                seed: judging,
-                deficit: Estimate::of(&deficits),
-                tested: Got::mean(&judged, |run| run.tested),
-                reference: Got::mean(&judged, |run| run.reference),
+            let run = |index: usize| {
+                let varied = space::varied(&network, self.stream(JUDGING + index));
+                self.run(&varied, seed + index as u64, done)
             };
-            Ok((chosen.iter().sum::<f64>() / RUNS as f64, found))
+            let runs = (0..RUNS).into_par_iter().map(run).collect::<Result<Vec<Run>, _>>()?;
+            let deficits: Vec<f64> = runs.iter().map(Run::deficit).collect();
+            Ok(Found {
+                seed,
+                deficit: Middle::of(&deficits).expect("there are runs"),
+                tested: Got::median(&runs, |run| run.tested),
+                reference: Got::median(&runs, |run| run.reference),
+                network,
+            })
         };
         points.iter().map(one).collect()
     }
@@ -225,13 +223,16 @@ impl Falsify {
 }
 
 impl Got {
-    /// The mean of `of` over `runs`.
-    fn mean(runs: &[Run], of: impl Fn(&Run) -> Got) -> Got {
-        let all = || runs.iter().map(&of);
+    /// The median of each of the quantities of `of` over `runs`.
+    fn median(runs: &[Run], of: impl Fn(&Run) -> Got) -> Got {
+        let all: Vec<Got> = runs.iter().map(of).collect();
+        let middle = |quantity: &dyn Fn(&Got) -> Option<f64>| {
+            median(&all.iter().filter_map(quantity).collect::<Vec<_>>())
+        };
         Got {
-            score: mean(all().map(|got| got.score)).unwrap_or(0.0),
-            share: mean(all().map(|got| got.share)).unwrap_or(0.0),
-            rtt_ratio: mean(all().filter_map(|got| got.rtt_ratio)),
+            score: middle(&|got| Some(got.score)).unwrap_or(0.0),
+            share: middle(&|got| Some(got.share)).unwrap_or(0.0),
+            rtt_ratio: middle(&|got| got.rtt_ratio),
         }
     }
 }

@@ -14,7 +14,9 @@ use std::fmt::Write;
 pub fn part(network: &Mixed, weight: Probability, table: &str, competitor: &str) -> String {
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let rtt = network.senders.first().map_or(Span::ZERO, |sender| sender.rtt);
-    let each = rtt / network.links.len().max(1) as u64;
+    let has_back = network.senders.iter().any(|sender| !sender.back.is_empty());
+    // Of links that lead back, half of their round trip counts, as of those there.
+    let each = if has_back { rtt } else { rtt / network.links.len().max(1) as u64 };
     let mut text = format!(
         "[[part]]\nweight = {}\nduration = \"{}\"\n\n[part.network]\npacket_size = \"{}\"\n",
         weight.get(),
@@ -22,7 +24,7 @@ pub fn part(network: &Mixed, weight: Probability, table: &str, competitor: &str)
         network.packet
     );
     for each_link in &network.links {
-        link(&mut text, each_link, each);
+        link(&mut text, each_link, each, has_back);
     }
     for alike in network.senders.chunk_by(|a, b| a == b) {
         let runs = match alike[0].class {
@@ -34,13 +36,16 @@ pub fn part(network: &Mixed, weight: Probability, table: &str, competitor: &str)
     text
 }
 
-fn link(text: &mut String, link: &DrawnLink, rtt: Span) {
+fn link(text: &mut String, link: &DrawnLink, rtt: Span, has_ends: bool) {
     let DrawnLink { rate, queue, jitter, reordering, .. } = link;
     let buffer = link.buffer.map_or("unlimited".to_owned(), |buffer| buffer.to_string());
     let loss = link.loss.get();
+    let (from, to) = link.ends;
+    let ends = format!("from = \"node {from}\"\nto = \"node {to}\"\n");
+    let ends = if has_ends { &ends } else { "" };
     write!(
         text,
-        "\n[[part.link]]\nrate = \"{rate}\"\nrtt = \"{rtt}\"\nbuffer = \"{buffer}\"\nloss = {loss}\n\
+        "\n[[part.link]]\n{ends}rate = \"{rate}\"\nrtt = \"{rtt}\"\nbuffer = \"{buffer}\"\nloss = {loss}\n\
          queue = \"{queue}\"\n"
     )
     .expect("memory takes it");
@@ -55,11 +60,17 @@ fn link(text: &mut String, link: &DrawnLink, rtt: Span) {
 }
 
 fn sender(text: &mut String, sender: &DrawnSender, count: usize, runs: &str) {
-    let path: Vec<String> = sender.path.iter().map(|link| (link + 1).to_string()).collect();
-    let path = path.join(", ");
+    let links = |links: &[usize]| {
+        links.iter().map(|link| (link + 1).to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let back = match &sender.back[..] {
+        [] => String::new(),
+        back => format!("back = [{}]\n", links(back)),
+    };
     write!(
         text,
-        "\n[[part.sender]]\ncount = {count}\npath = [{path}]\nrtt = \"{}\"\n{}\n{runs}\n",
+        "\n[[part.sender]]\ncount = {count}\npath = [{}]\n{back}rtt = \"{}\"\n{}\n{runs}\n",
+        links(&sender.path),
         sender.rtt,
         traffic(&sender.traffic).join("\n")
     )

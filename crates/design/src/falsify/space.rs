@@ -4,13 +4,13 @@ use crate::conditions::Conditions;
 use crate::model::Model;
 use crate::specimen::{DrawnLink, DrawnSender, Mixed};
 use exm_link::{QueueKind, Reordering};
-use exm_random::Distribution;
+use exm_random::{Distribution, Stream};
 use exm_sim::network::LinkSpec;
 use exm_sim::traffic::{OnFor, OnOff, Traffic};
-use exm_units::{Bytes, Packets, Probability, Rate, Span};
+use exm_units::{Bytes, Instant, Packets, Probability, Rate, Span};
 
 /// How many numbers from 0 to 1 describe a network.
-pub(super) const AXES: usize = 13;
+pub(super) const AXES: usize = 14;
 /// A network, each number from 0 to 1.
 pub(super) type Point = [f64; AXES];
 
@@ -27,6 +27,9 @@ const MOST_RTT: Span = Span::from_secs(10);
 const MOST_SENDERS: u64 = 1000;
 /// In packets: less is rare, and the reason of what is then found.
 const LEAST_BUFFER: u64 = 8;
+
+/// By which part quantities vary between the runs that judge a network.
+const VARIED: f64 = 0.03;
 
 /// A simulation takes as long as its link carries this many packets, within limits.
 const PACKETS: f64 = 40_000.0;
@@ -105,8 +108,9 @@ impl Space {
 
     /// The network at `point`.
     pub(super) fn network(&self, point: &Point) -> Mixed {
-        let [rate, rtt, senders, buffer, loss, flow, length, off, competitors, second, varied @ ..] =
+        let [rate, rtt, senders, buffer, loss, flow, length, off, competitors, second, rest @ ..] =
             *point;
+        let [reverse, varied @ ..] = rest;
         let packet = Bytes::PACKET;
         let number = |(low, high): (Rate, Rate)| (low.as_bps() as f64, high.as_bps() as f64);
         let rate = Rate::from_bps(digits(log(rate, number(self.rate)), 2) as u64);
@@ -121,10 +125,11 @@ impl Space {
         // The second link is up to four times as fast.
         let faster = Rate::from_bps(digits(rate.as_bps() as f64 * ratio(second), 2) as u64);
         let (jitter, reordering) = self.variation(varied, rtt);
-        let links = [rate, faster].into_iter().take(hops).enumerate().map(|(index, rate)| {
+        let two_way = self.competitors > 0 && hops == 1 && reverse >= 2.0 / 3.0;
+        let link = |(index, (ends, rate)): (usize, ((usize, usize), Rate))| {
             let room = rate.bandwidth_delay(rtt, log(buffer, self.buffer), packet).get();
             DrawnLink {
-                ends: (index, index + 1),
+                ends,
                 rate,
                 trace: None,
                 delay: Span::ZERO,
@@ -134,7 +139,12 @@ impl Space {
                 jitter: if index == 0 { jitter } else { Span::ZERO },
                 reordering: if index == 0 { reordering } else { LinkSpec::NO_REORDERING },
             }
-        });
+        };
+        let links: Vec<((usize, usize), Rate)> = match (hops, two_way) {
+            (1, false) => vec![((0, 1), rate)],
+            (1, true) => vec![((0, 1), rate), ((1, 0), rate)],
+            _ => vec![((0, 1), rate), ((1, 2), faster)],
+        };
         let traffic: Traffic = traffic(flow, length, off, rate).into();
         let tested = |index: usize| match (hops, index % 4) {
             (1, _) => vec![0],
@@ -142,19 +152,20 @@ impl Space {
             (_, 2) => vec![0],
             _ => vec![1],
         };
-        let sender = |class, path, traffic: &Traffic| DrawnSender {
-            class,
-            path,
-            back: Vec::new(),
-            rtt,
-            traffic: traffic.clone(),
+        let sender = |class, path: Vec<usize>, traffic: &Traffic| {
+            let back = if two_way { vec![1 - path[0]] } else { Vec::new() };
+            DrawnSender { class, path, back, rtt, traffic: traffic.clone() }
         };
-        let own = (0..senders).map(|index| sender(TESTED, tested(index), &traffic));
+        let mut paths: Vec<Vec<usize>> = (0..senders).map(tested).collect();
+        // Equal senders stand together.
+        paths.sort();
+        let own = paths.into_iter().map(|path| sender(TESTED, path, &traffic));
         let always = OnOff::always().into();
         let others = (0..competitors as usize).map(|_| sender(COMPETITOR, vec![0], &always));
+        let reverse = two_way.then(|| sender(COMPETITOR, vec![1], &always));
         Mixed {
-            links: links.collect(),
-            senders: own.chain(others).collect(),
+            links: links.into_iter().enumerate().map(link).collect(),
+            senders: own.chain(others).chain(reverse).collect(),
             packet,
             duration: duration(rate, rtt),
         }
@@ -197,6 +208,28 @@ fn duration(rate: Rate, rtt: Span) -> Span {
     time.clamp(SHORTEST, LONGEST).max(Span::from_secs_f64((rtt.as_secs_f64() * 100.0).ceil()))
 }
 
+/// `network` a little changed, so that what is found of it does not depend on how its packets happen to meet: the rates, the
+/// RTT and the buffers by up to [`VARIED`] each, and senders that are always on start within an RTT of each other.
+pub(super) fn varied(network: &Mixed, mut random: Stream) -> Mixed {
+    let mut network = network.clone();
+    let mut scale = || 1.0 + VARIED * (2.0 * random.uniform() - 1.0);
+    let (rates, rtts, buffers) = (scale(), scale(), scale());
+    let times = |span: Span, by: f64| Span::from_secs_f64(span.as_secs_f64() * by);
+    for link in &mut network.links {
+        link.rate = Rate::from_bps((link.rate.as_bps() as f64 * rates) as u64);
+        let room = |room: Packets| Packets::new((room.get() as f64 * buffers).round() as u64);
+        link.buffer = link.buffer.map(room);
+    }
+    for sender in &mut network.senders {
+        sender.rtt = times(sender.rtt, rtts);
+        if *sender.traffic.on() == OnFor::Always {
+            let start = Instant::ZERO + times(sender.rtt, random.uniform());
+            sender.traffic = Traffic::Schedule { visits: vec![(start, None)], on: OnFor::Always };
+        }
+    }
+    network
+}
+
 /// The second link's rate over the first's.
 fn ratio(second: f64) -> f64 {
     log(((second - 2.0 / 3.0) * 3.0).clamp(0.0, 1.0), (1.0, 4.0))
@@ -231,9 +264,9 @@ mod tests {
     proptest! {
         /// The engine takes every network of the space, and all lie within its ranges.
         #[test]
-        fn every_point_is_a_network(point in prop::array::uniform13(0.0_f64..1.0)) {
+        fn every_point_is_a_network(point in prop::collection::vec(0.0_f64..1.0, AXES)) {
             let space = Space::default();
-            let network = space.network(&point);
+            let network = space.network(&point.try_into().expect("it has as many axes"));
             let transport = |_| exm_sim::network::Transport::Bare {
                 controller: exm_cc::Reno::new().into(),
                 timer: true,

@@ -3,6 +3,7 @@ use exm_cc::{Cubic, Reno};
 use exm_sim::controllers::AnyController;
 use exm_sim::network::Host;
 use exm_sim::scenario::Scenario;
+use exm_sim::traffic::OnFor;
 use exm_units::{Rate, Span};
 use std::path::Path;
 
@@ -45,7 +46,7 @@ fn a_search_finds_worse_than_it_meets_on_average_and_does_so_again() {
         tried.iter().map(|(_, deficit)| deficit).sum::<f64>() / tried.len() as f64
     };
     let usual = average(latin(40, falsify.stream(77)));
-    assert!(found[0].deficit.mean > usual + 0.2, "{} beside {usual}", found[0].deficit.mean);
+    assert!(found[0].deficit.median > usual + 0.2, "{:?}, usually {usual}", found[0].deficit);
     let (worst, last) = (&found[0], &found[found.len() - 1]);
     assert!(worst.network != last.network);
 }
@@ -76,11 +77,38 @@ fn what_is_found_goes_into_a_model() {
             }
             assert_eq!(drawn.senders.len(), network.senders.len());
             for (a, b) in drawn.senders.iter().zip(&network.senders) {
-                assert_eq!((&a.path, a.rtt), (&b.path, b.rtt));
+                assert_eq!((&a.path, &a.back, a.rtt), (&b.path, &b.back, b.rtt));
                 let is_designed = model.classes()[a.class].is_designed();
                 assert_eq!(is_designed, b.class == TESTED);
             }
         }
+    }
+}
+
+/// What a single network shows by the way in which its packets happen to meet is not found: the runs that judge vary it.
+#[test]
+fn runs_that_judge_differ_even_where_nothing_is_random() {
+    let falsify = Falsify { space: Space { competitors: 0, ..small().space }, ..small() };
+    let always = |point: &Point| {
+        let network = falsify.space.network(point);
+        network.senders.iter().all(|sender| *sender.traffic.on() == OnFor::Always)
+    };
+    let point = latin(64, falsify.stream(3)).into_iter().find(always).unwrap();
+    let found = &falsify.judge(&[point], &|| ()).unwrap()[0];
+    assert!(found.deficit.low < found.deficit.high, "{:?}", found.deficit);
+}
+
+/// A third of the networks with one bottleneck have traffic in the other direction, and equal senders stand together.
+#[test]
+fn acks_wait_behind_others_in_some_networks() {
+    let falsify = small();
+    let networks: Vec<Mixed> =
+        latin(90, falsify.stream(5)).iter().map(|point| falsify.space.network(point)).collect();
+    let reverse = networks.iter().filter(|network| !network.senders[0].back.is_empty()).count();
+    assert!((10..=30).contains(&reverse), "{reverse}");
+    for network in &networks {
+        let blocks = network.senders.chunk_by(|a, b| a == b).count();
+        assert!(blocks <= 3 + 2, "{network:?}");
     }
 }
 

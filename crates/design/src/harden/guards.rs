@@ -5,8 +5,7 @@ use std::fmt;
 
 /// How much longer the time between ACKs is at the upper end of a rung than at its lower end.
 const RUNG: f64 = 2.0;
-/// The brake's rungs, in ms between ACKs.
-const FIRST_RUNG_MS: f64 = 1.0 / 64.0;
+/// The brake's last rung begins here, in ms between ACKs.
 const LAST_RUNG_MS: f64 = 2048.0;
 /// The largest multiple of a window that is to reach its limit soon.
 const SLOWEST_APPROACH: f64 = 0.9;
@@ -46,19 +45,26 @@ pub struct Guards {
     /// rise from 0.
     pub youth: f64,
     /// The RTT ratios from which senders brake, the lower one first.
-    pub brakes: [Brake; 2],
+    pub brakes: [Brake; 3],
 }
 
-/// What senders do above an RTT ratio.
+/// What senders do above an RTT ratio, whose queue may be theirs or that of others.
+///
+/// Only windows brake: a sender that keeps its window sends as its ACKs come, however slowly. A pace taken from the time
+/// between ACKs would feed itself where the delay is foreign: slower sending makes slower ACKs, and these slower sending.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Brake {
     /// The RTT ratio.
     pub ratio: f64,
-    /// A braking sender keeps what its ACKs bring in this time in flight, ms.
+    /// Only senders brake whose ACKs are at least so far apart, ms: those that get no less than on the model's networks do
+    /// there what the table does.
+    pub from_ms: f64,
+    /// A braking sender keeps in flight what its ACKs bring in this time, ms, and [`Brake::window`].
     pub horizon_ms: f64,
-    /// As [`Guards::equality`]; paces are the shorter by the same.
-    pub equality: f64,
-    /// It paces at the longest time between ACKs of its rung, times this.
+    /// So many packets are in flight beyond that. They keep a sender alive where the RTT is long through others, and give
+    /// equal senders equal shares: where a queue stands, it holds as many of each.
+    pub window: f64,
+    /// It paces at the shortest time between ACKs of its rung, times this: at most 1.
     pub pace: f64,
 }
 
@@ -77,7 +83,8 @@ impl fmt::Display for Guards {
         if *youth < 1.0 {
             write!(f, ", {youth:.2} of it for young flows")?;
         }
-        write!(f, ", brakes at RTT ratios {:.2} and {:.2}", brakes[0].ratio, brakes[1].ratio)
+        let [a, b, c] = brakes.map(|brake| brake.ratio);
+        write!(f, ", brakes at RTT ratios {a:.2}, {b:.2} and {c:.2}")
     }
 }
 
@@ -207,45 +214,41 @@ impl Guards {
         }
     }
 
-    /// The table below the brake's ratio, and above it rules that only brake, whatever the table did there: they let
-    /// what waits drain.
+    /// The table below the brake's ratio and where ACKs come fast, and elsewhere rules that only brake, whatever the table
+    /// did there.
     fn braked(&self, table: &RuleTable, brake: &Brake) -> Result<RuleTable, TableError> {
-        let (mut rules, Some(calm)) = below(table, Signal::RttRatio, brake.ratio) else {
-            return Ok(table.clone());
-        };
+        let Some(signal) = delivery_signal(table) else { return Ok(table.clone()) };
         let domain = *table.domain();
-        let [_, mut rest] = cut(&domain, Signal::RttRatio, brake.ratio);
-        if rest.is_empty(table.signals()) {
+        let [calm, high] = cut(&domain, Signal::RttRatio, brake.ratio);
+        let [fast, slow] = cut(&high, signal, brake.from_ms);
+        if slow.is_empty(table.signals()) {
             return Ok(table.clone());
         }
-        let braking = rest;
+        let mut rules = Vec::new();
+        let kept = [calm, fast].map(|part| node_within(table, table.root(), &part, &mut rules));
         let mut children = Vec::new();
-        let mut add = |domain: Cuboid, from_ms: f64, children: &mut Vec<Node>| {
-            rules.push(Rule { domain, action: self.brake_action(brake, from_ms) });
+        let (mut rest, mut start) = (slow, brake.from_ms);
+        while !rest.is_empty(table.signals()) {
+            let end = if start < LAST_RUNG_MS { RUNG * start } else { f64::INFINITY };
+            let [rung, next] = cut(&rest, signal, end);
+            rules.push(Rule { domain: rung, action: brake_action(brake, start) });
             children.push(Node::Leaf(rules.len() - 1));
-        };
-        let mut end = FIRST_RUNG_MS;
-        if let Some(signal) = delivery_signal(table) {
-            while end < LAST_RUNG_MS {
-                let [rung, next] = cut(&rest, signal, end);
-                add(rung, end / RUNG, &mut children);
-                (rest, end) = (next, end * RUNG);
-            }
+            (rest, start) = (next, end);
         }
-        add(rest, end / RUNG, &mut children);
-        let brake = Node::Split { domain: braking, children };
-        let root = Node::Split { domain, children: vec![calm, brake] };
+        let braking = Node::Split { domain: slow, children };
+        let [calm, fast] = kept;
+        let children = fast.into_iter().chain([braking]).collect();
+        let high = Node::Split { domain: high, children };
+        let root = Node::Split { domain, children: calm.into_iter().chain([high]).collect() };
         RuleTable::new(table.signals(), rules, root)
     }
+}
 
-    /// What a sender does whose ACKs are `from_ms` to twice as much apart.
-    fn brake_action(&self, brake: &Brake, from_ms: f64) -> Action {
-        let most_ms = RUNG * from_ms;
-        let window = self.limit(brake.horizon_ms, brake.equality, most_ms);
-        let increment = window.min(f64::from(MAX_WINDOW)) as i32;
-        let intersend_ms = brake.pace * most_ms / self.longer(brake.equality, most_ms);
-        Action { multiple: 0.0, increment, intersend_ms }
-    }
+/// What a sender does whose ACKs are `from_ms` to twice as much apart.
+fn brake_action(brake: &Brake, from_ms: f64) -> Action {
+    let window = brake.window + brake.horizon_ms / (RUNG * from_ms);
+    let increment = window.clamp(1.0, f64::from(MAX_WINDOW)) as i32;
+    Action { multiple: 0.0, increment, intersend_ms: brake.pace * from_ms }
 }
 
 /// The rule of a flow that knows nothing.
@@ -282,20 +285,14 @@ fn limited(action: Action, limit: f64) -> Action {
     Action { multiple, increment: increment as i32, ..action }
 }
 
-/// The rules for memories whose `signal` is below `at`, and their tree; rules of which nothing is left are gone.
-fn below(table: &RuleTable, signal: Signal, at: f64) -> (Vec<Rule>, Option<Node>) {
-    let mut rules = Vec::new();
-    let root = node_below(table, table.root(), (signal, at), &mut rules);
-    (rules, root)
-}
-
-fn node_below(
+/// The tree of `node` for memories in `part`, its rules added to `rules`; those of which nothing is left are gone.
+fn node_within(
     table: &RuleTable,
     node: &Node,
-    (signal, at): (Signal, f64),
+    part: &Cuboid,
     rules: &mut Vec<Rule>,
 ) -> Option<Node> {
-    let [domain, _] = cut(table.domain_of(node), signal, at);
+    let domain = table.domain_of(node).intersection(part);
     if domain.is_empty(table.signals()) {
         return None;
     }
@@ -306,7 +303,7 @@ fn node_below(
         }
         Node::Split { children, .. } => {
             let parts = children.iter();
-            let parts = parts.filter_map(|child| node_below(table, child, (signal, at), rules));
+            let parts = parts.filter_map(|child| node_within(table, child, part, rules));
             Node::Split { domain, children: parts.collect() }
         }
     })

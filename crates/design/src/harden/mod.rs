@@ -17,7 +17,9 @@ use crate::model::Model;
 use crate::score::{self, Contender, HeldOut, Scheme, ScoreError};
 use crate::search::{JUDGING_BLOCK, Strategy};
 use crate::specimen::Specimen;
-use crate::stress::{self, HELD_OUT_SEED, Set, StressNetwork, Summary, Trial};
+use crate::stress::{
+    self, ForeignNetwork, ForeignTrial, HELD_OUT_SEED, Set, StressNetwork, Summary, Trial,
+};
 use exm_measure::{Estimate, mean};
 use exm_random::{Purpose, Stream};
 use exm_remy::RuleTable;
@@ -25,8 +27,9 @@ use exm_sim::network::Host;
 use exm_units::Rate;
 use place::Scale;
 use rayon::prelude::*;
+use std::ops::ControlFlow;
 
-/// How many generations of guards are tried for a table.
+/// How many generations of guards are tried for a table, unless told otherwise.
 pub const GENERATIONS: usize = 20;
 /// How many guards a generation has.
 const CANDIDATES: usize = 14;
@@ -45,14 +48,48 @@ const ABOVE_LIMIT: f64 = 20.0;
 /// How much a point lost on the model's own links counts where flows are short. People run tables with such flows
 /// more than with any others, and guards hold back the start of a flow before all.
 const BRIEF_LOSS: f64 = 0.2;
+/// How much an octave of RTT above this ratio to the least possible counts near the model, where it is soon a collapse.
+const COLLAPSING: f64 = 0.1;
+const NEARLY_COLLAPSED: f64 = 3.5;
+/// How much an octave lost on networks with foreign delay counts.
+const FOREIGN_LOSS: f64 = 0.7;
 /// What guards must gain at least, in the mean over the networks, to be worth their rules.
 const LEAST_GAIN: f64 = 0.05;
 /// How much a lack of fairness counts beside throughput and RTT: an index of 0.5 as much as half the throughput.
 const UNFAIRNESS: f64 = 2.0;
 
+/// How tables are hardened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hardening {
+    /// The most points that it may cost inside the model.
+    pub limit: f64,
+    /// What the networks inside the model are drawn from.
+    pub seed: u64,
+    /// How many generations of guards are tried for each table, if nothing ends it before.
+    pub generations: usize,
+}
+
+impl Hardening {
+    /// That of [`GENERATIONS`], with the first seed.
+    pub fn new(limit: f64) -> Hardening {
+        Hardening { limit, seed: 1, generations: GENERATIONS }
+    }
+}
+
+/// How far the hardening of several tables is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// The table, by number.
+    pub table: usize,
+    /// How many generations have been tried for it.
+    pub generations: usize,
+}
+
 /// A table before and after.
 #[derive(Clone, Debug)]
 pub struct Hardened {
+    /// How many generations of guards were tried.
+    pub generations: usize,
     /// The table with its guards; as it was, where none made it better.
     pub table: RuleTable,
     /// Its guards; none where the table was better without.
@@ -61,26 +98,43 @@ pub struct Hardened {
     pub after: Summary,
     /// What the table did there before.
     pub before: Summary,
+    /// The throughput with the guards over that without, on held-out networks with foreign delay, in the geometric mean.
+    pub kept: f64,
 }
 
 /// Hardens `tables`, those that `model` designs, one after the other: of all guards tried, each table gets those
-/// with which it does best on the stress networks around the model, of those that cost at most `limit`
-/// points inside it. The result follows from the arguments alone, on any number of threads.
+/// with which it does best on the stress networks around the model, of those that cost at most the limit
+/// inside it. The result follows from the tables and the number of generations alone, on any number of threads.
 ///
-/// `tried` is called after each of the [`GENERATIONS`] of each table.
+/// `tried` is called after each generation of each table; where it breaks, the table gets the best guards so far.
+///
+/// ```
+/// use exm_design::harden::{Hardening, harden};
+/// use exm_design::{Model, shipped};
+/// use std::ops::ControlFlow;
+///
+/// let model = "[network]\nrate = \"10 Mbps\"\nrtt = \"50 ms\"\nsenders = 2\n[traffic]\non = \"exp 1 s\"\n\
+///              off = \"exp 1 s\"\n[design]\nduration = \"2 s\"\nspecimens = 2\n";
+/// let model = Model::parse(model, "model")?;
+/// let table = shipped::table("1x").unwrap().table;
+/// let hardening = Hardening { generations: 2, ..Hardening::new(0.05) };
+/// let hardened = harden(&model, &[table], &hardening, &|_| ControlFlow::Continue(()));
+/// assert_eq!(hardened[0].generations, 2);
+/// # Ok::<(), exm_grammar::FileError>(())
+/// ```
 pub fn harden(
     model: &Model,
     tables: &[RuleTable],
-    limit: f64,
-    seed: u64,
-    tried: &dyn Fn(),
+    hardening: &Hardening,
+    tried: &dyn Fn(Tried) -> ControlFlow<()>,
 ) -> Vec<Hardened> {
-    let specimens = model.specimens(seed, COST_BLOCK, cost_specimens(model));
+    let specimens = model.specimens(hardening.seed, COST_BLOCK, cost_specimens(model));
     let mut tables = tables.to_vec();
     (0..tables.len())
         .map(|index| {
-            let pass = Pass::new(model, &specimens, &tables, index, limit);
-            let hardened = pass.run(tried);
+            let pass = Pass::new(model, &specimens, &tables, index, hardening.limit);
+            let tried = |generations| tried(Tried { table: index, generations });
+            let hardened = pass.run(hardening.generations, &tried);
             tables[index] = hardened.table.clone();
             hardened
         })
@@ -128,13 +182,20 @@ struct Pass<'a> {
     tables: &'a [RuleTable],
     index: usize,
     limit: f64,
+    /// Networks of [`Set::Near`], and then those of [`Set::Practice`].
     networks: Vec<StressNetwork>,
+    /// How many are near.
+    near: usize,
     /// Networks of [`Set::Brief`].
     brief: Vec<StressNetwork>,
+    /// Networks whose delay the table's senders do not cause.
+    foreign: Vec<ForeignNetwork>,
     /// What the tables as they are score on each specimen.
     plain: Vec<f64>,
     /// What the table as it is scores on the brief networks, in the mean.
     plain_brief: f64,
+    /// What its senders get on the foreign ones.
+    plain_foreign: Vec<ForeignTrial>,
 }
 
 /// Guards, and how bad a table is with them.
@@ -149,32 +210,50 @@ impl<'a> Pass<'a> {
         limit: f64,
     ) -> Pass<'a> {
         let mut networks = stress::networks(model, index, Set::Near);
+        let near = networks.len();
         networks.extend(stress::networks(model, index, Set::Practice));
         let brief = stress::networks(model, index, Set::Brief);
         let plain = scores(model, specimens, tables);
         let plain_brief = score_on(&brief, model.objective_of(index).delta, &tables[index]);
-        Pass { model, specimens, tables, index, limit, networks, brief, plain, plain_brief }
+        let foreign = stress::foreign(model, index, None);
+        let plain_foreign =
+            stress::run_foreign(&foreign, model.objective_of(index), &tables[index]);
+        Pass {
+            model,
+            specimens,
+            tables,
+            index,
+            limit,
+            networks,
+            near,
+            brief,
+            foreign,
+            plain,
+            plain_brief,
+            plain_foreign,
+        }
     }
 
-    fn run(&self, tried: &dyn Fn()) -> Hardened {
+    fn run(&self, most: usize, tried: &dyn Fn(usize) -> ControlFlow<()>) -> Hardened {
         let table = &self.tables[self.index];
-        let (guards, misfit) = self.best(tried);
+        let ((guards, misfit), generations) = self.best(most, tried);
         let is_worth_it = misfit < self.misfit(table) - LEAST_GAIN;
         let guarded = guards.apply(table).ok().filter(|_| is_worth_it);
         let held_out = stress::networks(self.model, self.index, Set::HeldOut(HELD_OUT_SEED));
         let on = |table| Summary::of(&stress::run_all(&held_out, &Prepared::new(table)));
         let guards = guarded.is_some().then_some(guards);
         let after = guarded.unwrap_or_else(|| table.clone());
-        Hardened { before: on(table), after: on(&after), table: after, guards }
+        let kept = self.kept(&after);
+        Hardened { generations, before: on(table), after: on(&after), table: after, guards, kept }
     }
 
-    /// The best of all guards that are tried, the earlier of equals.
-    fn best(&self, tried: &dyn Fn()) -> Judged {
+    /// The best of all guards of up to so many generations, the earlier of equals, and how many generations that took.
+    fn best(&self, most: usize, tried: &dyn Fn(usize) -> ControlFlow<()>) -> (Judged, usize) {
         let scale = Scale::of(self.model);
         let mut strategy = Strategy::new(vec![0.0; place::COORDINATES], 1.0);
         let mut random = Stream::new(0, Purpose::Search, 0);
         let mut best = (scale.guards(&strategy.mean), f64::INFINITY);
-        for _ in 0..GENERATIONS {
+        for generation in 1..=most {
             let draws = strategy.draw(CANDIDATES, &mut random);
             let guards = draws.iter().map(|draw| scale.guards(&strategy.place(draw)));
             let judged = self.judge(guards.collect());
@@ -185,9 +264,11 @@ impl<'a> Pass<'a> {
                 best = first;
             }
             strategy.learn(&order.iter().map(|&rank| &draws[rank]).collect::<Vec<_>>());
-            tried();
+            if tried(generation).is_break() {
+                return (best, generation);
+            }
         }
-        best
+        (best, most)
     }
 
     fn judge(&self, guards: Vec<Guards>) -> Vec<Judged> {
@@ -212,15 +293,47 @@ impl<'a> Pass<'a> {
         let cost = Estimate::of(&lost).interval().1;
         let delta = self.model.objective_of(self.index).delta;
         let lost = self.plain_brief - score_on(&self.brief, delta, table);
-        around + ABOVE_LIMIT * (cost - self.limit).max(0.0) + BRIEF_LOSS * lost.max(0.0)
+        let near = trials[..self.near].iter().map(|trial| trial.rtt_over_least / NEARLY_COLLAPSED);
+        around
+            + COLLAPSING * near.map(|ratio| libm::log2(ratio.max(1.0))).sum::<f64>()
+            + ABOVE_LIMIT * (cost - self.limit).max(0.0)
+            + BRIEF_LOSS * lost.max(0.0)
+            + FOREIGN_LOSS * self.lost_beside_others(table)
     }
 
-    /// How far a network is from the best possible. Delay weighs with the fourth root of its weight in the objective: a
-    /// table must not fill queues that its objective cares little for, nor starve senders for a little delay. The
-    /// logarithm keeps networks that leave no choice from outweighing those that do.
+    /// What the guards of `table` lose where the delay is foreign, in octaves, in the mean over the networks.
+    fn lost_beside_others(&self, table: &RuleTable) -> f64 {
+        let objective = self.model.objective_of(self.index);
+        let trials = stress::run_foreign(&self.foreign, objective, table);
+        let worth = |trial: &ForeignTrial| {
+            libm::log2(trial.share) - self.delay_weight() * libm::log2(trial.rtt_ratio)
+        };
+        let lost =
+            |(plain, trial): (&ForeignTrial, &ForeignTrial)| (worth(plain) - worth(trial)).max(0.0);
+        mean(self.plain_foreign.iter().zip(&trials).map(lost)).unwrap_or(0.0)
+    }
+
+    /// The throughput of `table` over that of the one before, on held-out networks with foreign delay.
+    fn kept(&self, table: &RuleTable) -> f64 {
+        let networks = stress::foreign(self.model, self.index, Some(HELD_OUT_SEED));
+        let objective = self.model.objective_of(self.index);
+        let on = |table| stress::run_foreign(&networks, objective, table);
+        let (before, after) = (on(&self.tables[self.index]), on(table));
+        let pairs = before.iter().zip(&after);
+        let ratios = pairs.map(|(before, after)| libm::log2(after.share / before.share));
+        libm::exp2(mean(ratios).unwrap_or(0.0))
+    }
+
+    /// Delay weighs with the fourth root of its weight in the objective: a table must not fill queues that its objective
+    /// cares little for, nor starve senders for a little delay.
+    fn delay_weight(&self) -> f64 {
+        self.model.objective_of(self.index).delta.sqrt().sqrt()
+    }
+
+    /// How far a network is from the best possible. The logarithm keeps networks that leave no choice from outweighing
+    /// those that do.
     fn misfit_of(&self, trial: &Trial) -> f64 {
-        let weight = self.model.objective_of(self.index).delta.sqrt().sqrt();
-        let delay = weight * libm::log2(trial.rtt_over_least.max(1.0));
+        let delay = self.delay_weight() * libm::log2(trial.rtt_over_least.max(1.0));
         let octaves = trial.throughput_gap + delay + UNFAIRNESS * (1.0 - trial.jain);
         libm::log2(1.0 + octaves.max(0.0))
     }

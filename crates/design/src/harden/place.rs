@@ -7,11 +7,15 @@ use crate::model::Model;
 /// How many numbers a place has.
 pub(super) const COORDINATES: usize = 13;
 /// No coordinate leads further than so many steps.
-const FURTHEST: f64 = 4.0;
+const FURTHEST: f64 = 2.5;
 /// A step of the exponents of equality.
 const EQUALITY: f64 = 0.1;
 /// They stay within these: an exponent of 1 would give every sender the same window whatever it gets.
-const EQUALITIES: std::ops::RangeInclusive<f64> = -0.5..=0.8;
+const EQUALITIES: std::ops::RangeInclusive<f64> = -0.1..=0.5;
+
+/// No horizon is shorter than so many of the model's longest RTTs: a sender whose RTT exceeds the horizon sends ever less,
+/// and an RTT may be long through others.
+const SHORTEST_HORIZON: f64 = 1.5;
 
 /// The middling window of a flow that knows nothing, in packets: this many, or as much of the largest
 /// bandwidth-delay product of the model.
@@ -20,6 +24,12 @@ const START_OF_BDP: f64 = 0.04;
 /// What an ACK adds to a window at most, likewise.
 const GROWTH: f64 = 8.0;
 const GROWTH_OF_BDP: f64 = 0.02;
+
+/// The first brake leaves at least so many packets in flight beyond what comes back in its horizon, each further one this
+/// part of the last one's: a long RTT may be through others. Equal senders that fill a link alone then have an RTT of at
+/// most so many times the least possible.
+const LEAST_BRAKED: f64 = 5.0;
+const NARROWER: f64 = 0.7;
 
 /// What the guards of a model are measured by.
 pub(super) struct Scale {
@@ -51,28 +61,30 @@ impl Scale {
         let power = |coordinate: usize| {
             (EQUALITY * place[coordinate]).clamp(*EQUALITIES.start(), *EQUALITIES.end())
         };
-        let first_ratio = 1.0 + times(0.5, 0.4, 5);
-        let brake = |ratio: f64, horizon: f64, pace: f64| Brake {
+        let horizon_ms = times(0.3, 0.4, 7) * self.shortest_rtt_ms;
+        let pace = times(0.8, 0.2, 12).min(1.0);
+        let brake = |ratio: f64, shares: f64, window: f64| Brake {
             ratio,
-            horizon_ms: horizon * self.shortest_rtt_ms,
-            equality: power(11),
+            from_ms: shares * self.share_ms,
+            horizon_ms,
+            window,
             pace,
         };
+        let (ratio, steeper) = (1.0 + times(0.5, 0.4, 5).max(0.3), 1.0 + times(0.5, 0.2, 8));
+        let (shares, faster) = (times(1.5, 0.3, 6).max(1.0), times(0.5, 0.3, 9).clamp(0.25, 1.0));
+        let window = times(7.0, 0.2, 10).max(LEAST_BRAKED);
         Guards {
             start_window: times(START.max(START_OF_BDP * self.largest_bdp), 0.5, 0),
             growth: times(GROWTH.max(GROWTH_OF_BDP * self.largest_bdp), 0.5, 1),
-            horizon_ms: times(1.5, 0.3, 2) * self.longest_rtt_ms,
+            horizon_ms: times(2.0, 0.2, 2).max(SHORTEST_HORIZON) * self.longest_rtt_ms,
             reference_ms: self.share_ms,
             equality: power(3),
-            least_window: times(2.0, 0.3, 4),
-            youth: times(0.8, 0.3, 12).min(1.0),
+            least_window: times(2.0, 0.2, 4),
+            youth: times(0.8, 0.3, 11).min(1.0),
             brakes: [
-                brake(first_ratio, times(0.5, 0.4, 6), times(0.6, 0.25, 7)),
-                brake(
-                    first_ratio * (1.0 + times(0.5, 0.4, 8)),
-                    times(0.3, 0.4, 9),
-                    times(0.7, 0.25, 10),
-                ),
+                brake(ratio, shares, window),
+                brake(ratio * steeper, shares, window * NARROWER),
+                brake(ratio * steeper * steeper, shares * faster, window * NARROWER * NARROWER),
             ],
         }
     }

@@ -17,7 +17,8 @@ fn greedy() -> RuleTable {
 
 #[test]
 fn a_table_that_collapses_does_not_when_it_is_hardened() {
-    let hardened = &harden(&model(), &[greedy()], 0.05, 1, &|| ())[0];
+    let hardened =
+        &harden(&model(), &[greedy()], &Hardening::new(0.05), &|_| ControlFlow::Continue(()))[0];
     let (before, after) = (hardened.before, hardened.after);
     assert!(after.shortfall < 0.75 * before.shortfall, "{before:?} became {after:?}");
     assert!(after.collapses < before.collapses, "{before:?} became {after:?}");
@@ -28,7 +29,11 @@ fn a_table_that_collapses_does_not_when_it_is_hardened() {
 fn hardening_is_the_same_on_any_number_of_threads() {
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| harden(&model(), &[greedy()], 0.05, 1, &|| ())[0].table.clone())
+        pool.install(|| {
+            harden(&model(), &[greedy()], &Hardening::new(0.05), &|_| ControlFlow::Continue(()))[0]
+                .table
+                .clone()
+        })
     };
     assert_eq!(on(1), on(4));
 }
@@ -38,7 +43,9 @@ fn what_nothing_makes_better_stays_as_it_is() {
     // One packet at a time is as safe as can be.
     let action = Action { multiple: 0.0, increment: 1, intersend_ms: 0.0 };
     let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
-    let hardened = &harden(&model(), std::slice::from_ref(&table), 0.05, 1, &|| ())[0];
+    let hardened = &harden(&model(), std::slice::from_ref(&table), &Hardening::new(0.05), &|_| {
+        ControlFlow::Continue(())
+    })[0];
     assert_eq!((hardened.guards, &hardened.table), (None, &table));
     assert_eq!(hardened.before, hardened.after);
 }

@@ -16,10 +16,12 @@
 //! assert!(rivalries.iter().all(|rivalry| rivalry.lead.mean.is_finite()));
 //! ```
 
+mod foreign;
 mod networks;
 mod rival;
 mod trial;
 
+pub use foreign::{Cause, FOREIGN, ForeignNetwork, ForeignTrial, foreign, run_foreign};
 pub use networks::{HELD_OUT_SEED, Set, StressNetwork, networks};
 pub use rival::{Rivalry, compare};
 pub use trial::{Summary, Trial, run, run_observed};

@@ -15,7 +15,7 @@ const MAX_PRACTICE_PACKETS: f64 = 60_000.0;
 /// The fewest round trips that a stress network is simulated for, unless that is too many packets.
 const MIN_ROUND_TRIPS: u64 = 100;
 /// The seed of the networks for practice, and of all traffic: one for all tables, so that they compare.
-const SEED: u64 = 1;
+pub(super) const SEED: u64 = 1;
 /// A flow of which a sender sees little more than the start.
 const SHORT_FLOW_BYTES: f64 = 100_000.0;
 /// The mean time between short flows, in propagation delays.
@@ -74,27 +74,27 @@ pub fn networks(model: &Model, table: usize, set: Set) -> Vec<StressNetwork> {
 }
 
 /// What stress networks surround.
-struct Around<'a> {
-    conditions: Conditions,
-    class: &'a Class,
-    packet: Bytes,
+pub(super) struct Around<'a> {
+    pub(super) conditions: Conditions,
+    pub(super) class: &'a Class,
+    pub(super) packet: Bytes,
     duration: Span,
     max_packets: f64,
 }
 
 /// What a stress network consists of.
 #[derive(Clone)]
-struct Draft {
-    rate: f64,
-    rtt: f64,
-    senders: u64,
+pub(super) struct Draft {
+    pub(super) rate: f64,
+    pub(super) rtt: f64,
+    pub(super) senders: u64,
     /// In bandwidth-delay products; none for no limit.
-    buffer: Option<f64>,
-    traffic: OnOff,
+    pub(super) buffer: Option<f64>,
+    pub(super) traffic: OnOff,
 }
 
 impl<'a> Around<'a> {
-    fn of(model: &'a Model, table: usize, set: Set) -> Around<'a> {
+    pub(super) fn of(model: &'a Model, table: usize, set: Set) -> Around<'a> {
         let class = model.classes().iter().find(|class| class.runs(table));
         Around {
             conditions: Conditions::of_model(model),
@@ -109,7 +109,7 @@ impl<'a> Around<'a> {
     }
 
     /// The geometric middle of the model, with the most senders.
-    fn middle(&self) -> Draft {
+    pub(super) fn middle(&self) -> Draft {
         let Conditions { rate, rtt, senders, .. } = self.conditions;
         let middle = |low: f64, high: f64| (low * high).sqrt();
         Draft {
@@ -251,7 +251,7 @@ impl<'a> Around<'a> {
         format!("{senders} {noun}, {:.2} Mbps, {:.1} ms{buffer}, {traffic}", rate / 1e6, rtt / 1e6)
     }
 
-    fn network(&self, name: String, draft: &Draft, index: u64) -> StressNetwork {
+    pub(super) fn network(&self, name: String, draft: &Draft, index: u64) -> StressNetwork {
         let (rate, rtt) = (Rate::from_bps(draft.rate as u64), Span::from_nanos(draft.rtt as u64));
         let round_trips = Span::from_nanos(rtt.as_nanos().saturating_mul(MIN_ROUND_TRIPS));
         let affordable =

@@ -6,6 +6,7 @@ mod ellipse;
 mod estimate;
 mod fairness;
 mod frontier;
+mod middle;
 mod order;
 
 pub use bootstrap::{Bootstrap, Resampled};
@@ -13,4 +14,5 @@ pub use ellipse::Ellipse;
 pub use estimate::Estimate;
 pub use fairness::{convergence_time, jain_index, rtt_exponent, shares, shortest_over_longest};
 pub use frontier::efficient_frontier;
+pub use middle::Middle;
 pub use order::{empirical_cdf, mean, median, median_in_place, quantile};

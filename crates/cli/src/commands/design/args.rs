@@ -47,10 +47,16 @@ pub(super) struct DesignArgs {
     #[arg(conflicts_with_all = ["seeds", "checkpoint", "log"])]
     #[arg(allow_negative_numbers = true, value_parser = options::delta)]
     pub(super) delta: Vec<f64>,
-    /// Score the finished table on this many held-out networks; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Search")]
+    /// How many generations of guards to try when the table is hardened [default: 20, or as many as --cpu leaves
+    /// time for]
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) hardening: Option<u32>,
+    /// Score the finished table on this many held-out networks; 0 for none [default: 256, or as many as --cpu
+    /// leaves time for, but at least 32]
+    #[arg(long, value_name = "N", help_heading = "Search")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-    pub(super) specimens: u32,
+    pub(super) specimens: Option<u32>,
     /// Where the design is kept at every step [default: the output's name and .checkpoint]
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub(super) checkpoint: Option<PathBuf>,

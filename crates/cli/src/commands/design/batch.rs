@@ -25,7 +25,7 @@ pub(super) fn run(
     mut members: Vec<Member>,
     check: impl FnOnce(Option<&Designer>) -> Result<(), Failure>,
 ) -> Result<Vec<Finished>, Failure> {
-    if args.specimens == 0 {
+    if args.specimens == Some(0) {
         let problem = "several designs are compared by held-out networks: --specimens cannot be 0";
         return Err(Failure::usage(problem).with_tip("leave --specimens out for 256 networks"));
     }
@@ -73,13 +73,18 @@ impl Row {
         Row {
             steps: finished.designer().steps(),
             rules: finished.rules(),
-            cpu_seconds: finished.designer().cpu_seconds(),
+            cpu_seconds: finished.phases.sum(),
             end: end.to_string(),
             table: finished.outputs[0].clone(),
             log: files.log.clone(),
             checkpoint: (!args.clean).then(|| files.checkpoint.clone()),
         }
     }
+}
+
+/// On how many networks all of them are scored.
+pub(super) fn specimens(finished: &[Finished]) -> usize {
+    finished.iter().map(|one| one.specimens).min().expect("there are designs")
 }
 
 /// Why designs ended, where that is the same for all.

@@ -1,5 +1,6 @@
 //! [`Finished`]: a design whose budget is spent.
 
+use super::finishing::Phases;
 use super::log::HeldOutLine;
 use super::{End, Files, Run, score_of};
 use crate::interrupt;
@@ -18,6 +19,9 @@ pub(super) struct Finished {
     pub(super) made: Vec<TableFile>,
     pub(super) outputs: Vec<PathBuf>,
     pub(super) end: End,
+    /// On how many held-out networks it is scored.
+    pub(super) specimens: usize,
+    pub(super) phases: Phases,
 }
 
 impl Finished {

@@ -6,6 +6,7 @@ mod budget;
 mod display;
 mod files;
 mod finished;
+mod finishing;
 mod log;
 mod orders;
 mod picture;
@@ -40,8 +41,10 @@ The same model, seed, search, start and number of steps make the same table, on 
 threads and however often the design was interrupted. An interrupt (Ctrl-C) ends the design after
 the present step with nothing lost: go on with --resume, also to spend more on a finished one.
 
-A design ends by hardening its tables, so that they fill no queues on networks around the model, and
-by checking them there (exm help robust-tables). [robust] in the model sets what that may cost.
+A design ends by hardening its tables, so that they neither fill queues nor starve on networks around
+the model, and by checking and scoring them (exm help robust-tables). [robust] in the model sets what
+hardening may cost. --cpu covers all of it: up to a third, but no more than 5 minutes for a table, is
+kept for what follows the search.
 
 With --seeds N, -o cc.json: a design with each of N seeds, each with the whole budget and files of
 its own, cc.seed1.json and so on. Two sets of held-out networks score all tables: the seed after the
@@ -112,12 +115,12 @@ fn draw(path: &Path, svg: String) -> Result<(), Failure> {
 fn held_out(
     model: &Model,
     seed: u64,
-    specimens: u32,
+    specimens: usize,
     tables: Vec<Vec<RuleTable>>,
 ) -> Result<Scores, Failure> {
     let contender = |tables| Contender { name: "table".into(), scheme: Scheme::Tables(tables) };
     let contenders: Vec<Contender> = tables.into_iter().map(contender).collect();
-    let on = HeldOut { seed, specimens: specimens as usize, host: model.design().host };
+    let on = HeldOut { seed, specimens, host: model.design().host };
     score::held_out(model, &on, &contenders)
 }
 

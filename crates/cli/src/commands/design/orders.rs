@@ -68,7 +68,7 @@ fn one(seed: u64, member: &Member, quiet: bool) -> Result<CarriedOut, Failure> {
         shell::tell(&format!("{name}: {}\n", args.output.display()));
     }
     let mut finished = args.search(designer)?;
-    let scores = held_out(model, seed, args.specimens, vec![finished.tables()])?;
+    let scores = held_out(model, seed, finished.specimens, vec![finished.tables()])?;
     finished.keep_score(&scores, 0)?;
     let held_out = scores.contenders[0].score;
     Ok(CarriedOut { seed, row: batch::Row::new(args, &finished), held_out })

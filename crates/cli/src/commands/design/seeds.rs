@@ -32,8 +32,9 @@ pub(super) fn run(args: &DesignArgs, model: &Model, count: u64) -> Result<ExitCo
     let check = |resumed: Option<&_>| args.check_common(Some(model), resumed);
     let mut finished = batch::run(args, members, check)?;
     let tables: Vec<_> = finished.iter().map(Finished::tables).collect();
-    let choice = held_out(model, choice_seed, args.specimens, tables.clone())?;
-    let scores = held_out(model, first, args.specimens, tables)?;
+    let specimens = batch::specimens(&finished);
+    let choice = held_out(model, choice_seed, specimens, tables.clone())?;
+    let scores = held_out(model, first, specimens, tables)?;
     for (index, one) in finished.iter_mut().enumerate() {
         one.keep_score(&scores, index)?;
     }
@@ -159,7 +160,7 @@ impl Summary {
             model: args.model.clone(),
             objective: designer.model().objectives(),
             search: designer.search().name(),
-            cpu_seconds: finished.iter().map(|one| one.designer().cpu_seconds()).sum(),
+            cpu_seconds: finished.iter().map(|one| one.phases.sum()).sum(),
             designs: finished.iter().enumerate().map(row).collect(),
             choice: Networks::of(choice),
             held_out: HeldOut::of(scores),

@@ -1,19 +1,20 @@
 //! One design, from its beginning or its checkpoint to its tables and scores.
 
 use super::args::{DEFAULT_SEED, DesignArgs};
+use super::budget::{Budget, CpuClock};
 use super::finished::{Finished, save_all};
+use super::finishing::Phases;
 use super::picture::{self, Design, Several};
 use super::summary::Summary;
 use super::{End, Files, Run, draw, files, held_out, provenance};
 use crate::codes::INTERRUPTED;
-use crate::progress::Progress;
 use crate::shell::{self, Failure};
 use crate::tables;
-use exm_design::harden::GENERATIONS;
-use exm_design::{Designer, Finishing, Model, SearchKind, SeveralTables, StartError};
+use exm_design::{Designer, Model, SearchKind, SeveralTables, StartError};
 use exm_remy::RuleTable;
 use exm_store::counted;
-use exm_table::TableFile;
+use exm_table::{Pending, TableFile};
+use exm_units::Span;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,13 +24,15 @@ impl DesignArgs {
         let designer = self.designer(model)?;
         let mut finished = self.search(designer)?;
         let designer = finished.designer();
-        let scores = match self.specimens {
+        let clock = CpuClock::from(0.0);
+        let scores = match finished.specimens {
             0 => None,
             count => {
                 let (model, seed) = (designer.model(), designer.seed());
                 Some(held_out(model, seed, count, vec![finished.tables()])?)
             }
         };
+        finished.phases.scoring += clock.seconds();
         if let Some(scores) = &scores {
             finished.keep_score(scores, 0)?;
         }
@@ -46,46 +49,53 @@ impl DesignArgs {
     /// Goes on with `designer` until the budget is spent.
     pub(super) fn search(&self, designer: Designer) -> Result<Finished, Failure> {
         let files = self.files();
-        let mut run = Run::new(designer, self.budget.clone().or_default(), &files, self.quiet)?;
+        let cpu = self.searching(&designer).map(Span::from_secs_f64);
+        let budget = Budget { cpu, ..self.budget.clone() };
+        let mut run = Run::new(designer, budget, &files, self.quiet)?;
         let end = run.go()?;
         let designer = run.designer();
         let outputs = self.outputs(designer.model());
-        let made = (0..).zip(designer.finish()).map(|(i, table)| self.file(designer, i, table));
-        let made: Vec<TableFile> = made.collect();
-        save_all(&made, &outputs)?;
+        let pending = self.hardening(designer).map(|_| Pending::Hardening);
+        let tables = designer.finish();
+        let file = |(index, table): (usize, &RuleTable)| {
+            let mut file = self.file(designer, index, table.clone());
+            file.provenance.pending = pending;
+            file
+        };
+        save_all(&tables.iter().enumerate().map(file).collect::<Vec<_>>(), &outputs)?;
         if end == End::Interrupted {
-            let tip = format!("go on with: {}", self.resume_command());
-            let text = format!(
-                "interrupted after {}; {} and its checkpoint are written",
-                counted(designer.steps(), "step", "steps"),
-                named(&outputs)
-            );
-            return Err(Failure::new(text).with_tip(tip).with_code(INTERRUPTED));
+            return Err(self.interrupted(designer, &outputs, "its checkpoint"));
         }
-        let made = self.hardened(designer, &made)?;
-        save_all(&made, &outputs)?;
-        Ok(Finished { run, files, made, outputs, end })
-    }
-
-    /// The files of the tables as the model wants them in the end: hardened, unless the search is the papers', and
-    /// checked.
-    fn hardened(&self, designer: &Designer, made: &[TableFile]) -> Result<Vec<TableFile>, Failure> {
-        let (model, is_ours) = (designer.model(), designer.search() == SearchKind::Evolve);
-        let limit = model.hardening_limit().filter(|_| is_ours);
-        let tables: Vec<RuleTable> = made.iter().map(|file| file.table.clone()).collect();
-        let (specimens, seed) = (self.specimens as usize, designer.seed());
-        let finishing = Finishing { limit, specimens, seed };
-        let tried = (GENERATIONS * tables.len()) as u64;
-        let progress = (limit.is_some() && !self.quiet).then(|| Progress::new(tried));
-        let advance = || progress.iter().for_each(|progress| progress.advance(1));
-        let finished = exm_design::finish(model, &tables, finishing, &advance)?;
-        progress.iter().for_each(Progress::finish);
+        let specimens = self.scored_on(designer, &tables);
+        let clock = CpuClock::from(0.0);
+        let Some(made) = self.finished(designer, &tables, specimens)? else {
+            let what = "its checkpoint, not hardened yet,";
+            return Err(self.interrupted(designer, &outputs, what));
+        };
+        let search = designer.cpu_seconds();
+        let phases = Phases { search, hardening: clock.seconds(), scoring: 0.0 };
         let file = |(index, one): (usize, exm_design::Finished)| {
             let mut file = self.file(designer, index, one.table);
             file.provenance.robustness = Some(one.robustness);
+            if let (Some(notes), true) = (&mut file.provenance.notes, one.generations > 0) {
+                notes.push_str(&format!("; --hardening {} repeats its guards", one.generations));
+            }
             file
         };
-        Ok(finished.into_iter().enumerate().map(file).collect())
+        let made: Vec<TableFile> = made.into_iter().enumerate().map(file).collect();
+        save_all(&made, &outputs)?;
+        Ok(Finished { run, files, made, outputs, end, specimens, phases })
+    }
+
+    /// What an interrupted design leaves, and how to go on with it.
+    fn interrupted(&self, designer: &Designer, outputs: &[PathBuf], what: &str) -> Failure {
+        let text = format!(
+            "interrupted after {}; {} and {what} are written",
+            counted(designer.steps(), "step", "steps"),
+            named(outputs)
+        );
+        let tip = format!("go on with: {}", self.resume_command());
+        Failure::new(text).with_tip(tip).with_code(INTERRUPTED)
     }
 
     /// The file of table number `index` that `designer` made.

@@ -2,6 +2,7 @@
 
 use super::args::DesignArgs;
 use super::finished::Finished;
+use super::finishing::Phases;
 use super::spoken;
 use crate::commands::score::{reach, signed};
 use exm_design::Model;
@@ -22,7 +23,9 @@ pub(super) struct Summary {
     steps: u64,
     /// Of all tables together.
     rules: usize,
+    /// Of all phases.
     cpu_seconds: f64,
+    phases: Phases,
     end: String,
     held_out: Option<HeldOut>,
     /// The first, which is the only one unless the model designs several.
@@ -81,7 +84,8 @@ impl Summary {
             seed: designer.seed(),
             steps: designer.steps(),
             rules: finished.rules(),
-            cpu_seconds: designer.cpu_seconds(),
+            cpu_seconds: finished.phases.sum(),
+            phases: finished.phases,
             end: finished.end.to_string(),
             held_out: scores.map(|scores| HeldOut::new(model, scores)),
             table: finished.outputs[0].clone(),
@@ -164,6 +168,7 @@ impl fmt::Display for Summary {
             spoken(self.cpu_seconds),
             self.end
         )?;
+        writeln!(f, "CPU time        {}", self.phases)?;
         if let Some(held_out) = &self.held_out {
             writeln!(f, "objective       {}", self.objective)?;
             write!(f, "{held_out}")?;

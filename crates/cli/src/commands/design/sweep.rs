@@ -29,11 +29,12 @@ pub(super) fn run(args: &DesignArgs, model: &Model) -> Result<ExitCode, Failure>
     let members: Vec<Member> = members.collect::<Result<_, Failure>>()?;
     let check = |resumed: Option<&_>| args.check_common(None, resumed);
     let mut finished = batch::run(args, members, check)?;
+    let specimens = batch::specimens(&finished);
     let mut scores = Vec::new();
     for one in &mut finished {
         // The networks are the same: delta changes none of them.
         let (model, seed) = (one.designer().model(), one.designer().seed());
-        let own = held_out(model, seed, args.specimens, vec![one.tables()])?;
+        let own = held_out(model, seed, specimens, vec![one.tables()])?;
         one.keep_score(&own, 0)?;
         scores.push(own);
     }
@@ -144,7 +145,7 @@ impl Summary {
             model: args.model.clone(),
             search: designer.search().name(),
             seed: designer.seed(),
-            cpu_seconds: finished.iter().map(|one| one.designer().cpu_seconds()).sum(),
+            cpu_seconds: finished.iter().map(|one| one.phases.sum()).sum(),
             specimens: first.specimens,
             host: first.host.name(),
             designs: designs

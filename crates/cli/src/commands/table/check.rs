@@ -9,7 +9,7 @@ use crate::{complete, tables};
 use exm_design::check::{Check, Finding, FluidBound, Proven, check};
 use exm_design::stress::{self, HELD_OUT_SEED, Set};
 use exm_design::{Conditions, Model, Prepared};
-use exm_table::{Around, Robustness, TableFile, Verdict};
+use exm_table::{Around, Foreign, Robustness, TableFile, Verdict};
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,9 @@ const EXAMPLES: &str = "\
 Near the model are networks with two to three times its senders, a twentieth of its rate to four times,
 shorter and longer RTTs, short flows, flows that never end and a shallow buffer. Further out are 48
 networks at random, with up to 16 times its senders and a fiftieth of its rate. A table collapses where
-its mean RTT is more than four times the least possible.
+its mean RTT is more than four times the minimum possible. On 12 others the delay is foreign: Cubic
+flows beside the senders or on the ACKs' path, jitter, ACKs in bunches, two-way traffic. A table
+starves where its senders send less than a packet in four propagation RTTs.
 
 With --against both tables run on all of these networks, eight times each with the same traffic, and are
 scored by the model's objective: log2(throughput) - delta log2(RTT) in general. A table is behind where the
@@ -28,7 +30,7 @@ scored by the model's objective: log2(throughput) - delta log2(RTT) in general. 
 What is proven holds for equal senders on a link that they keep busy, whatever they take for the least
 RTT, without any simulation.
 
-Exit codes: 0 where the table holds near its model; 3 where it collapses.
+Exit codes: 0 where the table holds near its model; 3 where it collapses or starves.
 
 Examples:
   exm table check general-delta1
@@ -67,6 +69,8 @@ struct Report<'a> {
     verdict: Verdict,
     near: Around,
     far: Around,
+    foreign: Foreign,
+    starvations: Vec<String>,
     collapses: Vec<Collapse>,
     proven: Vec<Bound>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,8 +85,10 @@ struct Collapse {
     senders: usize,
     rtt_ratio: f64,
     rtt_over_least: f64,
-    /// The rule that fired most.
+    /// The rule at fault.
     rule: usize,
+    /// The same ratio where that rule has a window of one packet.
+    without_it: f64,
     resting_window: f64,
     intersend_ms: f64,
     holds: f64,
@@ -111,6 +117,7 @@ impl Collapse {
             rtt_ratio: finding.trial.rtt_ratio,
             rtt_over_least: finding.trial.rtt_over_least,
             rule: finding.rule,
+            without_it: finding.without,
             resting_window: finding.resting_window,
             intersend_ms: finding.intersend_ms,
             holds: finding.holds,
@@ -137,7 +144,11 @@ impl fmt::Display for Report<'_> {
         for collapse in &self.collapses {
             writeln!(f, "  {}", collapse.text)?;
         }
-        writeln!(f, "further out     {}", self.far)?;
+        writeln!(f, "far from it     {}", self.far.held())?;
+        writeln!(f, "foreign delay   {}", self.foreign)?;
+        for starvation in &self.starvations {
+            writeln!(f, "  {starvation}")?;
+        }
         writeln!(f, "proven          of equal senders that keep a link busy:")?;
         for bound in &self.proven {
             writeln!(f, "  {}", bound.text)?;
@@ -162,13 +173,15 @@ impl Args {
             verdict,
             near,
             far,
+            foreign: check.foreign,
+            starvations: check.starvations.iter().map(ToString::to_string).collect(),
             collapses: check.findings.iter().map(Collapse::of).collect(),
             proven: check.proven.iter().map(Bound::of).collect(),
             beside,
         })?;
         Ok(match verdict {
             Verdict::Holds => ExitCode::SUCCESS,
-            Verdict::Collapses => ExitCode::from(COLLAPSES),
+            Verdict::Collapses | Verdict::Starves => ExitCode::from(COLLAPSES),
         })
     }
 

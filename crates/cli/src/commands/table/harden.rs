@@ -7,12 +7,13 @@ use crate::outputs::check_output;
 use crate::progress::Progress;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
-use exm_design::harden::GENERATIONS;
+use exm_design::harden::{GENERATIONS, Hardening, Tried};
 use exm_design::{Finished, Finishing, Model, finish};
 use exm_store::counted;
 use exm_table::{Robustness, TableFile};
 use serde::Serialize;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -45,6 +46,10 @@ pub(crate) struct Args {
     /// How many points of its score the table may lose inside the model [default: what the model says]
     #[arg(long, value_name = "POINTS", value_parser = points, allow_negative_numbers = true)]
     cost: Option<f64>,
+    /// How many generations of guards to try
+    #[arg(long, value_name = "N", default_value_t = GENERATIONS as u32)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    generations: u32,
     /// Measure that loss on this many held-out networks
     #[arg(long, value_name = "N", default_value_t = 256)]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
@@ -99,8 +104,9 @@ impl Args {
             return Err(Failure::usage(problem).with_tip("exm design does so"));
         }
         check_output(&self.output, &[&self.table], self.force)?;
-        let Finished { table, robustness } = self.hardened(&model, &file)?;
+        let Finished { table, robustness, .. } = self.hardened(&model, &file)?;
         file.table = table;
+        file.provenance.pending = None;
         file.provenance.robustness = Some(robustness.clone());
         let hardened = format!("hardened by: {}", shell::command_line());
         file.provenance.notes = Some(match file.provenance.notes {
@@ -123,15 +129,22 @@ impl Args {
     }
 
     fn hardened(&self, model: &Model, file: &TableFile) -> Result<Finished, Failure> {
-        let tables = std::slice::from_ref(&file.table);
-        let specimens = self.specimens as usize;
-        let progress = Progress::new(GENERATIONS as u64);
-        let tried = || progress.advance(1);
-        let limit = Some(self.cost.unwrap_or_else(|| model.hardening_cost()));
-        let finishing = Finishing { limit, specimens, seed: self.seed };
-        let finished = finish(model, tables, finishing, &tried);
+        let limit = self.cost.unwrap_or_else(|| model.hardening_cost());
+        let generations = self.generations as usize;
+        let label = |done: usize| format!("hardening, generation {} of {generations}", done + 1);
+        let progress = Progress::labelled(generations as u64, &label(0));
+        let tried = |tried: Tried| {
+            progress.advance(1);
+            progress.relabel(&label(tried.generations));
+            ControlFlow::Continue(())
+        };
+        let finishing = Finishing {
+            hardening: Some(Hardening { limit, seed: self.seed, generations }),
+            specimens: self.specimens as usize,
+            seed: self.seed,
+        };
+        let finished = finish(model, std::slice::from_ref(&file.table), finishing, &tried);
         progress.finish();
-        let finished = finished?;
-        Ok(finished.into_iter().next().expect("one table was given"))
+        Ok(finished?.into_iter().next().expect("one table was given"))
     }
 }

@@ -5,6 +5,7 @@ use crate::shell::{Failure, Printing};
 use crate::tables;
 use exm_design::Conditions;
 use exm_store::Columns;
+use exm_table::Verdict;
 use serde::Serialize;
 use std::fmt;
 use std::path::Path;
@@ -34,6 +35,8 @@ struct List {
 #[derive(Serialize)]
 struct Entry {
     name: &'static str,
+    /// Whether it is hardened, and was found to hold around its model. The others are for experiments.
+    for_use: bool,
     /// The networks of its model.
     designed_for: Option<String>,
     objective: Option<String>,
@@ -42,25 +45,38 @@ struct Entry {
 impl Entry {
     fn new(name: &'static str) -> Result<Entry, Failure> {
         let file = tables::load(Path::new(name))?;
+        let for_use = file.robustness().is_some_and(|known| known.verdict == Verdict::Holds);
         let model = model_of(&file);
         let networks = model.as_ref().map(|model| Conditions::of_model(model).to_string());
         let objective = model.map(|model| model.objective().to_string());
         let objective = objective.or(file.provenance.objective);
-        Ok(Entry { name, designed_for: networks, objective })
+        Ok(Entry { name, for_use, designed_for: networks, objective })
     }
 }
 
 impl fmt::Display for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut columns = Columns::new(3);
-        columns.line(["name", "designed for", "objective"].map(str::to_owned));
-        for entry in &self.tables {
-            let text = |text: &Option<String>| text.clone().unwrap_or("unknown".to_owned());
-            let (networks, objective) = (text(&entry.designed_for), text(&entry.objective));
-            columns.line([entry.name.to_owned(), networks, objective]);
-        }
-        write!(f, "{columns}")
+        let (good, others): (Vec<&Entry>, Vec<&Entry>) =
+            self.tables.iter().partition(|entry| entry.for_use);
+        writeln!(f, "For use: hardened, and they hold on networks around their models.\n")?;
+        group(f, &good)?;
+        writeln!(
+            f,
+            "\nFor experiments only: outside the networks of their models they may fill queues.\n"
+        )?;
+        group(f, &others)
     }
+}
+
+fn group(f: &mut fmt::Formatter<'_>, entries: &[&Entry]) -> fmt::Result {
+    let mut columns = Columns::new(3);
+    columns.line(["name", "designed for", "objective"].map(str::to_owned));
+    for entry in entries {
+        let text = |text: &Option<String>| text.clone().unwrap_or("unknown".to_owned());
+        let (networks, objective) = (text(&entry.designed_for), text(&entry.objective));
+        columns.line([entry.name.to_owned(), networks, objective]);
+    }
+    write!(f, "{columns}")
 }
 
 impl Args {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::sync::OnceLock;
 
 fn guards() -> Guards {
-    let brake = Brake { ratio: 1.5, horizon_ms: 50.0, equality: 0.0, pace: 1.0 };
+    let brake = Brake { ratio: 1.5, from_ms: 2.0, horizon_ms: 50.0, window: 6.0, pace: 0.8 };
     Guards {
         start_window: 16.0,
         growth: 8.0,
@@ -13,7 +13,11 @@ fn guards() -> Guards {
         equality: 0.0,
         least_window: 3.0,
         youth: 0.5,
-        brakes: [brake, Brake { ratio: 2.0, horizon_ms: 20.0, ..brake }],
+        brakes: [
+            brake,
+            Brake { ratio: 2.0, window: 4.0, ..brake },
+            Brake { ratio: 3.0, window: 3.0, from_ms: 1.0, ..brake },
+        ],
     }
 }
 
@@ -31,14 +35,38 @@ fn windows_rest_where_their_rule_leads() {
 
 #[test]
 fn a_braking_sender_keeps_what_its_horizon_brings_in_flight() {
-    let table = shipped::table("general-delta1").unwrap().table;
-    let table = guards().apply(&table).unwrap();
-    let at = |ack: f64| table.rules()[table.find(&[ack, ack, 1.6, ack, 0.0, 0.0])].action;
-    // 3 ms lie on the rung from 2 to 4 ms: 50 ms / 4 ms.
-    assert_eq!(at(3.0), action(0.0, 12, 4.0));
-    assert_eq!(at(100.0), action(0.0, 3, 128.0));
-    let harder = table.rules()[table.find(&[3.0, 3.0, 2.5, 3.0, 0.0, 0.0])].action;
-    assert_eq!(harder, action(0.0, 5, 4.0));
+    let before = shipped::table("general-delta1").unwrap().table;
+    let table = guards().apply(&before).unwrap();
+    let at = |table: &RuleTable, ack: f64, ratio: f64| {
+        table.rules()[table.find(&[ack, ack, ratio, ack, 0.0, 0.0])].action
+    };
+    // 3 ms lie on the rung from 2 to 4 ms: 50 ms / 4 ms, and 6 packets more.
+    assert_eq!(at(&table, 3.0, 1.6), action(0.0, 18, 0.8 * 2.0));
+    assert_eq!(at(&table, 100.0, 1.6), action(0.0, 6, 0.8 * 64.0));
+    assert_eq!(at(&table, 3.0, 2.5), action(0.0, 16, 0.8 * 2.0));
+    assert_eq!(at(&table, 1.5, 3.5), action(0.0, 28, 0.8));
+    // Where ACKs come faster than on the slowest share of the model, only the last brake is on.
+    let rests = |table: &RuleTable| resting_window(&at(table, 1.5, 1.6));
+    assert!(rests(&table) > 100.0, "{}", rests(&table));
+}
+
+/// A brake does not feed itself. A sender whose RTT is long through others has an ACK for each packet of its window in an
+/// RTT: it sends as many again, and keeps at least its window's packets however long that lasts.
+#[test]
+fn a_brake_does_not_feed_itself() {
+    let greedy = RuleTable::single(exm_remy::SignalSet::FIRST_FOUR, 16384.0, action(1.0, 1, 0.0));
+    let table = guards().apply(&greedy).unwrap();
+    for (rtt, min_rtt) in [(60.0, 20.0), (300.0, 150.0), (2000.0, 200.0)] {
+        let (mut ack, mut window) = (2.0, 0.0);
+        for _ in 0..200 {
+            let memory = [ack, ack, rtt / min_rtt, ack, 0.0, 0.0];
+            let action = table.rules()[table.find(&memory)].action;
+            window = resting_window(&action);
+            ack = f64::max(rtt / window, action.intersend_ms);
+        }
+        assert!(window >= 3.0, "{window} packets at {rtt} ms");
+        assert!(ack <= rtt / 3.0, "a packet every {ack} ms at an RTT of {rtt} ms");
+    }
 }
 
 /// With a power above 0, who gets half as much keeps more than half as much in flight.

@@ -1,0 +1,236 @@
+//! Networks with delay that the table's senders did not cause.
+//!
+//! On the stress networks of [`Set`](super::Set) all senders run the table, so that every queue is theirs and slowing
+//! down shortens it. Here the RTT rises through others: a Cubic upload on the ACKs' path, a Cubic download through the same
+//! queue, jitter, ACKs that arrive in bunches, traffic of the same kind in the other direction. A sender that slows down
+//! until the RTT falls starves.
+
+use super::networks::{Around, Draft};
+use crate::model::Model;
+use crate::objective::{Objective, Path, Units};
+use exm_link::{Limit, Service};
+use exm_measure::mean;
+use exm_random::{Distribution, Purpose, Stream};
+use exm_remy::{RemyCc, RuleTable};
+use exm_sim::controllers::AnyController;
+use exm_sim::dumbbell::Outcome;
+use exm_sim::engine;
+use exm_sim::network::{FlowSpec, Host, LinkSpec, Network, Transport};
+use exm_sim::traffic::OnOff;
+use exm_trace::Trace;
+use exm_units::{Bytes, Instant, Packets, Rate, Span};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// How many such networks are held out: each cause twice, one of two of the time with flows that never end.
+pub const FOREIGN: usize = 12;
+/// How many a table is hardened on.
+const PRACTICE: usize = 24;
+/// The most of a table's senders on one of them.
+const MAX_SENDERS: f64 = 6.0;
+/// The buffers of the links, in bandwidth-delay products.
+const BUFFERS: (f64, f64) = (1.0, 8.0);
+/// Times between two bunches of ACKs, in seconds.
+const BUNCHES: (f64, f64) = (4e-3, 10e-3);
+/// Mean jitter, in propagation delays.
+const JITTERS: (f64, f64) = (0.02, 0.2);
+/// The shortest RTT, as a part of the model's shortest: where a few milliseconds of delay are much.
+const SHORTEST: f64 = 0.25;
+
+/// The most packets that a link carries, and of one for practice: hundreds of candidates are tried there.
+const MAX_PACKETS: u64 = 60_000;
+const MAX_PRACTICE_PACKETS: u64 = 10_000;
+
+/// Senders that send fewer packets in a propagation RTT starve.
+const STARVING: f64 = 0.25;
+
+/// What delays packets besides the senders of the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cause {
+    /// A Cubic flow in the other direction, whose queue the ACKs cross.
+    Reverse,
+    /// A Cubic flow in the same direction, which fills the queue.
+    Beside,
+    /// Jitter with this mean.
+    Jitter(Span),
+    /// ACKs that arrive in bunches, so far apart.
+    Bunches(Span),
+    /// As many senders of the table in the other direction.
+    BothWays,
+}
+
+/// A network with foreign delay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignNetwork {
+    /// What it is, such as "beside Cubic, 15.0 Mbps, 150 ms, 2 senders, 1.0 BDP, always on".
+    pub name: String,
+    cause: Cause,
+    rate: Rate,
+    rtt: Span,
+    senders: usize,
+    buffer: Packets,
+    traffic: OnOff,
+    packet: Bytes,
+    duration: Span,
+    seed: u64,
+}
+
+/// What the table's senders got on a [`ForeignNetwork`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ForeignTrial {
+    /// What they score, in relative units.
+    pub score: f64,
+    /// Their throughput over the rate of the link, in the geometric mean over senders.
+    pub share: f64,
+    /// How many packets each sends in a propagation RTT, in the geometric mean.
+    pub packets_per_rtt: f64,
+    /// Their mean RTT over the propagation delay.
+    pub rtt_ratio: f64,
+}
+
+impl ForeignTrial {
+    /// Whether the table's senders send less than one packet in four propagation RTTs.
+    pub fn starves(&self) -> bool {
+        self.packets_per_rtt < STARVING
+    }
+}
+
+/// The networks with foreign delay around those of table number `table` of `model`. Those of `None` are for hardening;
+/// each seed draws others.
+pub fn foreign(model: &Model, table: usize, seed: Option<u64>) -> Vec<ForeignNetwork> {
+    let around = Around::of(model, table, super::Set::Practice);
+    let count = if seed.is_some() { FOREIGN } else { PRACTICE };
+    (0..count).map(|index| around.foreign(seed, index)).collect()
+}
+
+/// What senders of `table` get on each of `networks`, scored by `objective`.
+pub fn run_foreign(
+    networks: &[ForeignNetwork],
+    objective: &Objective,
+    table: &RuleTable,
+) -> Vec<ForeignTrial> {
+    let controller = AnyController::from(RemyCc::new(table));
+    networks.par_iter().map(|network| network.run(objective, &controller)).collect()
+}
+
+impl Around<'_> {
+    fn foreign(&self, seed: Option<u64>, index: usize) -> ForeignNetwork {
+        let purpose = if seed.is_some() { Purpose::Specimen } else { Purpose::Search };
+        let mut stream = Stream::new(seed.unwrap_or(super::networks::SEED), purpose, 1000 + index);
+        let mut log = |(low, high): (f64, f64)| {
+            libm::exp(libm::log(low) + stream.uniform() * libm::log(high / low))
+        };
+        let (rate, rtt) = (self.conditions.rate, self.conditions.rtt);
+        let rate = log((rate.0.as_bps() as f64, rate.1.as_bps() as f64));
+        let shortest = if index.is_multiple_of(2) { 1.0 } else { SHORTEST };
+        let rtt = log((shortest * rtt.0.as_nanos() as f64, rtt.1.as_nanos() as f64));
+        let senders = log((1.0, MAX_SENDERS.min(self.conditions.senders.1 as f64) + 0.99)) as u64;
+        let bdp = log(BUFFERS);
+        let (cause, what) = match index % 6 {
+            0 => (Cause::Reverse, "Cubic on the ACKs' path"),
+            1 | 2 => (Cause::Beside, "beside Cubic"),
+            3 => (Cause::Jitter(Span::from_nanos((log(JITTERS) * rtt) as u64)), "jitter"),
+            4 => (Cause::Bunches(Span::from_secs_f64(log(BUNCHES))), "ACKs in bunches"),
+            _ => (Cause::BothWays, "the same both ways"),
+        };
+        let always = index % FOREIGN < FOREIGN / 2;
+        let traffic = if always { OnOff::always() } else { self.class.traffic.clone() };
+        let draft = Draft { rate, rtt, senders, buffer: Some(bdp), traffic };
+        let packets = if seed.is_some() { MAX_PACKETS } else { MAX_PRACTICE_PACKETS };
+        let network = self.network(String::new(), &draft, index as u64).network;
+        let service = network.rate.service_time(self.packet);
+        let on = if always { "always on" } else { "the model's traffic" };
+        ForeignNetwork {
+            name: format!(
+                "{what}, {:.1} Mbps, {:.0} ms, {senders} of the table's, {bdp:.1} BDP, {on}",
+                rate / 1e6,
+                rtt / 1e6
+            ),
+            cause,
+            rate: network.rate,
+            rtt: network.delays[0],
+            senders: senders as usize,
+            buffer: network.buffer.expect("it has a buffer"),
+            traffic: network.traffic,
+            packet: self.packet,
+            duration: network.duration.min(service * packets),
+            seed: Stream::new(super::networks::SEED, Purpose::Traffic, 1000 + index).seed(),
+        }
+    }
+}
+
+impl ForeignNetwork {
+    fn run(&self, objective: &Objective, controller: &AnyController) -> ForeignTrial {
+        let report = engine::run(&self.network(controller), self.seed);
+        let path = Path {
+            packets_per_ms: self.rate.as_packets_per_ms(self.packet),
+            delay_ms: self.rtt.as_millis_f64(),
+            service_ms: self.rate.service_time(self.packet).as_millis_f64(),
+            duration: self.duration,
+        };
+        let objective = Objective { units: Units::Relative, ..objective.clone() };
+        let outcomes: Vec<Outcome> =
+            report.flows[..self.senders].iter().map(crate::evaluate::outcome).collect();
+        let of = |quantity: &dyn Fn(&Outcome) -> f64| {
+            mean(outcomes.iter().filter(|one| !one.on_time.is_zero()).map(quantity)).unwrap_or(0.0)
+        };
+        let share = |one: &Outcome| {
+            let packets = (one.delivered as f64).max(0.5);
+            libm::log2(packets / one.on_time.as_millis_f64() / path.packets_per_ms)
+        };
+        let share = libm::exp2(of(&share));
+        ForeignTrial {
+            score: of(&|one| objective.value(path, objective.got(path, one))),
+            share,
+            packets_per_rtt: share * path.packets_per_ms * path.delay_ms,
+            rtt_ratio: of(&|one| path.rtt_ratio(one).unwrap_or(f64::NAN)),
+        }
+    }
+
+    fn network(&self, controller: &AnyController) -> Network {
+        let half = self.rtt / 2;
+        let link = |ends: (usize, usize), service: Service| LinkSpec {
+            ends,
+            delay: half,
+            ..LinkSpec::bottleneck(service, Limit::Packets(self.buffer))
+        };
+        let mut forward = link((0, 1), Service::Fixed(self.rate));
+        let mut back = link((1, 0), Service::Fixed(self.rate));
+        let flow = |path: [usize; 2], transport: Transport, traffic: OnOff| FlowSpec {
+            name: String::new(),
+            path: vec![path[0]],
+            back: vec![path[1]],
+            extra_delay: Span::ZERO,
+            packet_size: self.packet,
+            traffic: traffic.into(),
+            transport,
+        };
+        let own = || Host::Bare.transport(controller.clone());
+        let cubic = || Host::Tcp.transport(AnyController::named("cubic").expect("it is there"));
+        let there = flow([0, 1], own(), self.traffic.clone());
+        let mut flows = vec![there; self.senders];
+        match self.cause {
+            Cause::Reverse => flows.push(flow([1, 0], cubic(), OnOff::always())),
+            Cause::Beside => flows.push(flow([0, 1], cubic(), OnOff::always())),
+            Cause::Jitter(mean) => {
+                forward.jitter = Distribution::Exponential { mean: mean.as_secs_f64() };
+            }
+            Cause::Bunches(apart) => {
+                back.service = Service::Trace(Arc::new(self.bunches(apart)));
+                back.buffer = Limit::Unlimited;
+            }
+            Cause::BothWays => {
+                let back = flow([1, 0], own(), self.traffic.clone());
+                flows.extend(vec![back; self.senders]);
+            }
+        }
+        Network::new(vec![forward, back], flows, self.duration).expect("its parameters are sound")
+    }
+
+    /// A link that delivers every `apart`, but then as much as the other direction carries in that time.
+    fn bunches(&self, apart: Span) -> Trace {
+        let bytes = self.rate.as_bps() as f64 / 8.0 * apart.as_secs_f64();
+        let opportunities = (bytes / exm_trace::OPPORTUNITY.get() as f64) as usize + 1;
+        Trace::new(vec![Instant::ZERO + apart; opportunities]).expect("its times are sound")
+    }
+}
