@@ -138,6 +138,8 @@ fn outcome(flow: &FlowReport) -> Outcome {
         rtt_sum: Span::from_nanos(rtt_nanos),
         on_time: flow.on_time,
         share_time: flow.share_time,
+        active_time: flow.active_time,
+        active_share_time: flow.active_share_time,
     }
 }
 

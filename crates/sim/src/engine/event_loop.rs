@@ -4,8 +4,8 @@ use super::agenda::{Agenda, Due, Turn};
 use super::host::{Host, HostPath, propagation};
 use super::observer::{Event, EventKind, Observer, Pace, PacketId};
 use super::pipe::Pipe;
-use super::share::Sharing;
 use super::transmitter::{Transmitter, Work};
+use crate::active::{MeasuredOver, times};
 use crate::metrics::Report;
 use crate::network::{FlowSpec, Network};
 use exm_link::{Packet, QueueActions, Service};
@@ -29,7 +29,6 @@ pub(super) struct Engine<O, const LIVE: bool> {
     /// All paths one after the other, each ended by [`RECEIVER`], and the return path, if there is one,
     /// by [`SENDER`].
     hops: Vec<u32>,
-    sharing: Sharing,
     pub(super) actions: QueueActions,
     /// The packets that one opportunity of a trace carried, and whether each is lost.
     departed: Vec<Packet>,
@@ -70,7 +69,6 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
             links: links.iter().enumerate().map(transmitter).collect(),
             hosts,
             hops,
-            sharing: Sharing::default(),
             actions: QueueActions::default(),
             departed: Vec::new(),
             events: 0,
@@ -417,18 +415,14 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         if self.hosts[flow].is_on() {
             self.switch_off(flow);
         } else {
-            let share = self.sharing.until(self.now);
-            self.sharing.join();
-            self.hosts[flow].switch_on(self.now, share);
+            self.hosts[flow].switch_on(self.now);
             self.report_flow(flow, EventKind::Started);
         }
         self.plan(flow);
     }
 
     pub(super) fn switch_off(&mut self, flow: usize) {
-        let share = self.sharing.until(self.now);
-        self.sharing.leave();
-        self.hosts[flow].switch_off(self.now, share);
+        self.hosts[flow].switch_off(self.now);
         self.report_flow(flow, EventKind::Stopped);
     }
 
@@ -502,19 +496,26 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
 
     /// The measurements of `network` so far.
     pub(super) fn report(&self, network: &Network, seed: u64) -> Report {
-        let share = self.sharing.clone().until(self.now);
+        let over = |over| times(self.hosts.iter().map(Host::periods), self.now, over);
+        let (on, active) = (over(MeasuredOver::Papers), over(MeasuredOver::Arrivals));
+        let times = on.into_iter().zip(active);
         let held: u64 = self.links.iter().map(Transmitter::holds).sum();
         let coming: usize =
             self.hosts.iter().map(|host| host.arriving.len() + host.acks_arriving.len()).sum();
-        let flows = self.hosts.iter().zip(network.flows()).map(|(host, spec)| {
-            let mut report = host.report(self.now, share);
-            let rates = spec.path.iter().map(|&link| network.links()[link].service.rate());
-            report.bottleneck = rates.min().unwrap_or(Rate::from_bps(0));
-            if report.end_to_end.is_some() {
-                report.omniscient = omniscient_until(network, spec, self.now);
-            }
-            report
-        });
+        let flows =
+            self.hosts.iter().zip(network.flows()).zip(times).map(|(flow, (on, active))| {
+                let (host, spec) = flow;
+                let mut report = host.report(self.now);
+                (report.on_time, report.share_time) = (on.time, on.share);
+                (report.active_time, report.active_share_time) = (active.time, active.share);
+                report.over = network.over();
+                let rates = spec.path.iter().map(|&link| network.links()[link].service.rate());
+                report.bottleneck = rates.min().unwrap_or(Rate::from_bps(0));
+                if report.end_to_end.is_some() {
+                    report.omniscient = omniscient_until(network, spec, self.now);
+                }
+                report
+            });
         let links = self.links.iter().zip(network.links());
         Report {
             duration: self.now - Instant::ZERO,

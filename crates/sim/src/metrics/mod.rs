@@ -4,6 +4,7 @@ mod histogram;
 
 pub use histogram::Histogram;
 
+use crate::active::MeasuredOver;
 use exm_link::Packet;
 use exm_measure::mean;
 use exm_trace::delay::Scores;
@@ -51,6 +52,13 @@ pub struct FlowReport {
     /// The integral of 1 / (senders on) over its on-time, in seconds: its on-time scaled by its equal
     /// share of the network.
     pub share_time: f64,
+    /// From the start of each of its on-periods until its end or its last packet's arrival, whichever is
+    /// later: see [`MeasuredOver::Arrivals`].
+    pub active_time: Span,
+    /// The integral of 1 / (senders active) over that time, in seconds.
+    pub active_share_time: f64,
+    /// Over which of these times its throughput is measured.
+    pub over: MeasuredOver,
     /// Round-trip times, as measured by each ACK.
     pub rtt: Histogram,
     /// How long each packet that arrived at the receiver had waited in queues.
@@ -129,9 +137,18 @@ impl LinkReport {
 }
 
 impl FlowReport {
-    /// Throughput over the time the sender was on; none if it never was.
+    /// The time that its throughput is measured over, and the integral of its equal share over that
+    /// time, in seconds.
+    pub fn measured(&self) -> (Span, f64) {
+        match self.over {
+            MeasuredOver::Arrivals => (self.active_time, self.active_share_time),
+            MeasuredOver::Papers => (self.on_time, self.share_time),
+        }
+    }
+
+    /// Throughput over that time; none if the sender was never on.
     pub fn throughput(&self) -> Option<Rate> {
-        let nanos = u128::from(self.on_time.as_nanos());
+        let nanos = u128::from(self.measured().0.as_nanos());
         let bits = u128::from(self.bytes.get()) * 8_000_000_000;
         Some(Rate::from_bps(u64::try_from(bits.checked_div(nanos)?).unwrap_or(u64::MAX)))
     }
@@ -139,7 +156,7 @@ impl FlowReport {
     /// Throughput divided by the equal share of the path's slowest link: 1 is the whole share. None if
     /// the sender was never on.
     pub fn normalised_throughput(&self) -> Option<f64> {
-        let share_bits = self.share_time * self.bottleneck.as_bps() as f64;
+        let share_bits = self.measured().1 * self.bottleneck.as_bps() as f64;
         (share_bits > 0.0).then(|| self.bytes.get() as f64 * 8.0 / share_bits)
     }
 

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::engine::host::{Host, HostPath};
-use crate::engine::share::Share;
 use exm_trace::Trace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -233,12 +232,11 @@ fn acks_belong_to_the_flow_of_their_packet() {
     let network = network(links, vec![spec], Span::from_secs(1));
     let path = HostPath { first_hop: 0, first_back: Some(1), propagation: Span::ZERO };
     let mut host = Host::new(&network, 1, 0, path);
-    let share = Share::default();
-    host.switch_on(Instant::ZERO, share);
+    host.switch_on(Instant::ZERO);
     let packet = host.send(Instant::ZERO, 0);
     let later = Instant::ZERO + Span::from_millis(1);
-    host.switch_off(later, share);
-    host.switch_on(later, share);
+    host.switch_off(later);
+    host.switch_on(later);
     host.arrive(later, &packet);
     let ack = host.send_ack(later, 0).expect("an ACK");
     assert_eq!((packet.epoch, ack.epoch), (1, 1));
