@@ -145,7 +145,7 @@ impl Path {
 
     /// As [`Path::share`], with throughput measured `over` another time.
     pub(crate) fn share_over(&self, got: &Outcome, over: MeasuredOver) -> f64 {
-        got.delivered as f64 / (got.measured(over).1 * 1e3 * self.packets_per_ms)
+        goodput(got) / (got.measured(over).1 * 1e3 * self.packets_per_ms)
     }
 
     /// The mean round-trip time over the propagation delay; none where nothing was delivered.
@@ -157,6 +157,11 @@ impl Path {
     pub(crate) fn queueing_ms(&self, got: &Outcome) -> Option<f64> {
         rtt_ms(got).map(|rtt_ms| (rtt_ms - self.delay_ms - self.service_ms).max(0.0))
     }
+}
+
+/// The data that was delivered, without headers, in packets.
+fn goodput(got: &Outcome) -> f64 {
+    got.delivered as f64 * (1.0 - got.headers)
 }
 
 /// The mean round-trip time; none where nothing was delivered.
@@ -222,9 +227,8 @@ impl Objective {
             let rtt_ms = path.duration.as_millis_f64();
             return Got { packets_per_ms: NOTHING / time_ms, rtt_ms, loss };
         }
-        let delivered = outcome.delivered as f64;
-        let rtt_ms = outcome.rtt_sum.as_millis_f64() / delivered;
-        Got { packets_per_ms: delivered / time_ms, rtt_ms, loss }
+        let rtt_ms = outcome.rtt_sum.as_millis_f64() / outcome.delivered as f64;
+        Got { packets_per_ms: goodput(outcome) / time_ms, rtt_ms, loss }
     }
 
     /// What a sender on `path` adds to the score.

@@ -97,6 +97,19 @@ pub(crate) fn times<'a>(
     now: Instant,
     over: MeasuredOver,
 ) -> Vec<Times> {
+    let passed = |at: Instant| at.as_nanos();
+    let seconds = |(time, share): (Span, f64)| Times { time, share: share * 1e-9 };
+    shares(senders, now, over, passed).into_iter().map(seconds).collect()
+}
+
+/// Of each of `senders` until `now` the time, and the integral over it of what `passed`, divided among the
+/// senders active.
+pub(crate) fn shares<'a>(
+    senders: impl Iterator<Item = &'a Periods> + Clone,
+    now: Instant,
+    over: MeasuredOver,
+    passed: impl Fn(Instant) -> u64,
+) -> Vec<(Span, f64)> {
     let end_of = |period: &Period| match over {
         MeasuredOver::Arrivals => period.until.min(now).max(period.last),
         MeasuredOver::Papers => period.until.min(now),
@@ -110,27 +123,24 @@ pub(crate) fn times<'a>(
     }
     // Of one sender a period may end as the next starts, or have no length: its turns stay in order.
     turns.sort_by_key(|&(at, index, _)| (at, index));
-    let mut all = vec![Times::default(); senders.count()];
-    let mut shares = vec![0; all.len()];
+    let mut all = vec![(Span::ZERO, 0u128); senders.count()];
     let mut began = vec![(Instant::ZERO, 0u128); all.len()];
-    let (mut last, mut active, mut total) = (Instant::ZERO, 0u128, 0u128);
+    let (mut before, mut active, mut total) = (0, 0u128, 0u128);
     for (at, index, starts) in turns {
-        let elapsed = u128::from((at - last).as_nanos());
-        total += (elapsed << FRACTION).checked_div(active).unwrap_or(0);
-        last = at;
+        let until = passed(at);
+        total += (u128::from(until - before) << FRACTION).checked_div(active).unwrap_or(0);
+        before = until;
         if starts {
             active += 1;
             began[index] = (at, total);
         } else {
             active -= 1;
-            all[index].time += at - began[index].0;
-            shares[index] += total - began[index].1;
+            all[index].0 += at - began[index].0;
+            all[index].1 += total - began[index].1;
         }
     }
-    for (times, share) in all.iter_mut().zip(shares) {
-        times.share = share as f64 * (1e-9 / (1u64 << FRACTION) as f64);
-    }
-    all
+    let whole = |(time, share)| (time, share as f64 / (1u64 << FRACTION) as f64);
+    all.into_iter().map(whole).collect()
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ fn outcome(lost: u64, delivered: u64, rtt_ms: u64, on: u64, share: f64) -> Outco
         sent: lost + delivered + 3,
         delivered,
         lost,
+        headers: 0.0,
         rtt_sum: Span::from_millis(rtt_ms) * delivered,
         on_time: Span::from_secs(on),
         share_time: share,

@@ -141,6 +141,24 @@ fn scores_are_the_same_on_any_number_of_threads() {
     assert_eq!(on(1), on(3));
 }
 
+/// Over TCP the headers of a packet are no throughput, in scores as in simulations.
+#[test]
+fn scores_over_tcp_are_of_goodput() {
+    let model = model(MODEL);
+    let cubic = AnyController::named("cubic").unwrap();
+    let transport = || Host::Tcp.transport(cubic.clone());
+    let specimen = &model.specimens(1, HELD_OUT_BLOCK, 1)[0];
+    let network = specimen.network.network(|_| transport()).unwrap();
+    let simulated = exm_sim::engine::run(&network, specimen.seed);
+    let outcomes = simulate_events(&model, specimen, |_| transport(), &mut ()).unwrap();
+    for (sender, (flow, got)) in simulated.flows.iter().zip(&outcomes).enumerate() {
+        let (_, path) = specimen.network.path_of(sender);
+        let simulated = flow.normalised_throughput().unwrap();
+        let share = path.share(got);
+        assert!((share - simulated).abs() < 1e-4, "{share} is not {simulated}");
+    }
+}
+
 #[test]
 fn differences_are_of_the_same_specimens() {
     let scores = scores(MODEL, 30, &three());

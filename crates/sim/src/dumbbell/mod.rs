@@ -61,6 +61,8 @@ pub struct Outcome {
     pub sent: u64,
     /// Packets that were acknowledged.
     pub delivered: u64,
+    /// The part of each packet that is headers: 0 on the bare host, where a packet is entirely data.
+    pub headers: f64,
     /// Packets that the queue dropped or that were lost at random. Those sent and neither delivered
     /// nor lost are in flight at the end.
     pub lost: u64,

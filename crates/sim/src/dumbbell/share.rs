@@ -14,6 +14,7 @@ pub(super) fn outcomes(senders: &[Sender], end: Instant) -> Vec<Outcome> {
     each.map(|(sender, (on, active))| Outcome {
         sent: sender.sent(),
         delivered: sender.delivered(),
+        headers: 0.0,
         lost: sender.lost(),
         rtt_sum: sender.rtt_sum(),
         on_time: on.time,

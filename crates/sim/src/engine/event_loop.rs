@@ -5,12 +5,14 @@ use super::host::{Host, HostPath, propagation};
 use super::observer::{Event, EventKind, Observer, Pace, PacketId};
 use super::pipe::Pipe;
 use super::transmitter::{Transmitter, Work};
-use crate::active::{MeasuredOver, times};
+use crate::active::{MeasuredOver, shares, times};
 use crate::metrics::Report;
 use crate::network::{FlowSpec, Network};
 use exm_link::{Packet, QueueActions, Service};
+use exm_trace::Trace;
 use exm_trace::delay::Scores;
 use exm_units::{Bytes, Instant, Rate, Span};
+use std::collections::BTreeMap;
 
 /// The markers, in the list of hops, of the end of a path and of the end of a return path.
 const RECEIVER: u32 = u32::MAX;
@@ -494,6 +496,13 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.agenda.set(source, Due::new(next, Turn::Observer));
     }
 
+    /// The equal share of each sender of what `trace` could carry so far while it was active, bits.
+    fn offered(&self, trace: &Trace, over: MeasuredOver) -> Vec<f64> {
+        let carried = |at| trace.capacity(Instant::ZERO, at).get() * 8;
+        let all = shares(self.hosts.iter().map(Host::periods), self.now, over, carried);
+        all.into_iter().map(|(_, bits)| bits).collect()
+    }
+
     /// The measurements of `network` so far.
     pub(super) fn report(&self, network: &Network, seed: u64) -> Report {
         let over = |over| times(self.hosts.iter().map(Host::periods), self.now, over);
@@ -502,20 +511,26 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         let held: u64 = self.links.iter().map(Transmitter::holds).sum();
         let coming: usize =
             self.hosts.iter().map(|host| host.arriving.len() + host.acks_arriving.len()).sum();
-        let flows =
-            self.hosts.iter().zip(network.flows()).zip(times).map(|(flow, (on, active))| {
-                let (host, spec) = flow;
-                let mut report = host.report(self.now);
-                (report.on_time, report.share_time) = (on.time, on.share);
-                (report.active_time, report.active_share_time) = (active.time, active.share);
-                report.over = network.over();
-                let rates = spec.path.iter().map(|&link| network.links()[link].service.rate());
-                report.bottleneck = rates.min().unwrap_or(Rate::from_bps(0));
-                if report.end_to_end.is_some() {
-                    report.omniscient = omniscient_until(network, spec, self.now);
-                }
-                report
+        let mut offered: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        let flows = self.hosts.iter().zip(network.flows()).zip(times).enumerate();
+        let flows = flows.map(|(index, ((host, spec), (on, active)))| {
+            let mut report = host.report(self.now);
+            (report.on_time, report.share_time) = (on.time, on.share);
+            (report.active_time, report.active_share_time) = (active.time, active.share);
+            report.over = network.over();
+            let rate_of = |link: usize| network.links()[link].service.rate();
+            let slowest = spec.path.iter().copied().min_by_key(|&link| rate_of(link));
+            report.bottleneck = slowest.map_or(Rate::from_bps(0), rate_of);
+            report.offered = slowest.and_then(|link| {
+                let Service::Trace(trace) = &network.links()[link].service else { return None };
+                let all = || self.offered(trace, network.over());
+                Some(offered.entry(link).or_insert_with(all)[index])
             });
+            if report.end_to_end.is_some() {
+                report.omniscient = omniscient_until(network, spec, self.now);
+            }
+            report
+        });
         let links = self.links.iter().zip(network.links());
         Report {
             duration: self.now - Instant::ZERO,

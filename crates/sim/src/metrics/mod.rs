@@ -68,6 +68,9 @@ pub struct FlowReport {
     pub completion: Histogram,
     /// The least rate of the links on the path.
     pub bottleneck: Rate,
+    /// Where that link follows a trace: its equal share of what the trace could carry in the time that its
+    /// throughput is measured over, bits.
+    pub offered: Option<f64>,
     /// Counts of its receiver's ACKs, if links lead back.
     pub acks: AckCounts,
     /// Throughput and end-to-end delay at the receiver, if links lead back.
@@ -153,10 +156,11 @@ impl FlowReport {
         Some(Rate::from_bps(u64::try_from(bits.checked_div(nanos)?).unwrap_or(u64::MAX)))
     }
 
-    /// Throughput divided by the equal share of the path's slowest link: 1 is the whole share. None if
-    /// the sender was never on.
+    /// Throughput divided by the equal share of the path's slowest link, of a trace by that of what it could
+    /// carry in that time: 1 is the whole share. None if the sender was never on.
     pub fn normalised_throughput(&self) -> Option<f64> {
-        let share_bits = self.measured().1 * self.bottleneck.as_bps() as f64;
+        let of_rate = || self.measured().1 * self.bottleneck.as_bps() as f64;
+        let share_bits = self.offered.unwrap_or_else(of_rate);
         (share_bits > 0.0).then(|| self.bytes.get() as f64 * 8.0 / share_bits)
     }
 

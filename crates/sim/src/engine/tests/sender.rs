@@ -261,3 +261,18 @@ fn traces_lose_before_the_queue() {
         assert_eq!(report.flows[0].lost, link.lost);
     }
 }
+
+/// The share of a trace is that of what it carried in that time, which may be more than its mean.
+#[test]
+fn the_share_of_a_trace_is_of_what_it_carried() {
+    // A packet a millisecond for a second, and then nothing for three.
+    let times = (1..=1000).chain([4000]).map(|ms| Instant::ZERO + Span::from_millis(ms)).collect();
+    let trace = Service::Trace(Arc::new(Trace::new(times).expect("a sound trace")));
+    let link = LinkSpec { service: trace, ..packet_a_ms(Limit::Unlimited, 0.0) };
+    let flow = flow(10, window(50), ever());
+    let report = run(&network(vec![link], vec![flow; 2], ms(900)), 1);
+    let shares: Vec<f64> =
+        report.flows.iter().filter_map(FlowReport::normalised_throughput).collect();
+    assert!(shares.iter().all(|share| (0.9..=1.1).contains(share)), "{shares:?}");
+    assert!((0.97..=1.0).contains(&(shares.iter().sum::<f64>() / 2.0)), "{shares:?}");
+}
