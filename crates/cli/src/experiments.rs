@@ -1,5 +1,6 @@
 //! Experiments, by the path of a file or by the name of one shipped in the program.
 
+use crate::queues;
 use crate::ranges::DesignRanges;
 use crate::shell::Failure;
 use exm_experiment::{Experiment, Options, Plan, PlanError, SHIPPED};
@@ -40,7 +41,9 @@ pub(crate) fn plan(experiment: Experiment, options: &Options) -> Result<Plan, Pl
     let mut plan = Plan::new(experiment, options, &mut |name, path| {
         known.entry(path.to_owned()).or_insert_with(|| ranges.controller(name, path)).clone()
     })?;
-    plan.warnings = ranges.warnings(plan.cases.iter().map(|c| (&c.scenario, &c.network)));
+    let networks = || plan.cases.iter().map(|c| (&c.scenario, &c.network));
+    let warnings = [ranges.warnings(networks()), queues::warnings(networks())].concat();
+    plan.warnings = warnings;
     Ok(plan)
 }
 

@@ -15,6 +15,7 @@ mod options;
 mod outputs;
 mod pictures;
 mod progress;
+mod queues;
 mod ranges;
 #[cfg(target_os = "linux")]
 mod sessions;

@@ -24,6 +24,8 @@ pub(crate) const DEFAULT_LOSS: &str = "0";
 pub(crate) const DEFAULT_ON: &str = "always";
 /// The default simulated time, as in the papers.
 pub(crate) const DEFAULT_DURATION: Span = Span::from_secs(100);
+/// The default initial window of TCP connections, in packets (RFC 6928).
+pub(crate) const INITIAL_WINDOW: u64 = 10;
 /// The default seed.
 pub(crate) const DEFAULT_SEED: u64 = 1;
 

@@ -27,6 +27,8 @@ use std::fmt;
 /// How far a value may lie beyond the end of a range and still count as in it: what is written with
 /// two or three digits is rounded.
 const ROUNDING: f64 = 0.01;
+/// Rates of designs below this are told in kbps.
+const MEGABIT: Rate = Rate::from_bps(1_000_000);
 /// Flows so many times as long as the longest of a design meet a table that has never seen what comes
 /// after the beginning. Shorter flows than those of the design do not: every flow has a beginning.
 const MUCH_LONGER: f64 = 100.0;
@@ -205,7 +207,11 @@ impl Conditions {
         let nanos = |(low, high): (Span, Span)| (low.as_nanos() as f64, high.as_nanos() as f64);
         let counts = |(low, high): (u64, u64)| (low as f64, high as f64);
         let is_rate = leaves(bps(self.rate), bps(design.rate));
-        add("rate", is_rate, range(self.rate), range(design.rate));
+        // In one unit, so that they compare at a glance.
+        let (unit, bps) = if design.rate.1 < MEGABIT { ("kbps", 1e3) } else { ("Mbps", 1e6) };
+        let text = |rate: Rate| format!("{} {unit}", digits(rate.as_bps() as f64 / bps));
+        let rates = |(low, high): (Rate, Rate)| range((text(low), text(high)));
+        add("rate", is_rate, rates(self.rate), rates(design.rate));
         let is_rtt = leaves(nanos(self.rtt), nanos(design.rtt));
         add("RTT", is_rtt, range(self.rtt), range(design.rtt));
         let is_senders = leaves(counts(self.senders), counts(design.senders));
@@ -328,6 +334,15 @@ fn range<T: fmt::Display>((low, high): (T, T)) -> String {
         (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}..{high}"),
         _ => format!("{low}..{high}"),
     }
+}
+
+/// To four digits.
+fn digits(value: f64) -> f64 {
+    if value == 0.0 {
+        return 0.0;
+    }
+    let unit = libm::pow(10.0, 3.0 - libm::floor(libm::log10(value)));
+    (value * unit).round() / unit
 }
 
 fn percent((low, high): (f64, f64)) -> String {

@@ -6,7 +6,7 @@ use exm_remy::{CompiledAction, Grid, RemyCc, RuleTable, Signal};
 use exm_sim::dumbbell::{self, Dumbbell, Observer, Outcome, Rules};
 use exm_sim::engine::{self, FlowSample, Pace};
 use exm_sim::metrics::FlowReport;
-use exm_sim::network::{Host, Network, NetworkError, Transport};
+use exm_sim::network::{FlowSpec, Host, Network, NetworkError, Transport};
 use exm_units::Span;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -122,11 +122,13 @@ pub(crate) fn events(
     seed: u64,
     observer: &mut impl engine::Observer,
 ) -> Vec<Outcome> {
-    engine::run_observed(network, seed, observer).flows.iter().map(outcome).collect()
+    let report = engine::run_observed(network, seed, observer);
+    report.flows.iter().zip(network.flows()).map(|(flow, spec)| outcome(flow, spec)).collect()
 }
 
-/// What a flow of the event engine got.
-pub(crate) fn outcome(flow: &FlowReport) -> Outcome {
+/// What the flow of `spec` got in the event engine.
+fn outcome(flow: &FlowReport, spec: &FlowSpec) -> Outcome {
+    let payload = spec.transport.payload(spec.packet_size).get() as f64;
     // A retransmitted packet is delivered without telling its round trip: the mean stands for it.
     let (sum, samples) = (flow.rtt.sum_nanos(), u128::from(flow.rtt.count()));
     let of_all = (sum * u128::from(flow.delivered)).checked_div(samples).unwrap_or(0);
@@ -134,10 +136,13 @@ pub(crate) fn outcome(flow: &FlowReport) -> Outcome {
     Outcome {
         sent: flow.sent,
         delivered: flow.delivered,
+        headers: 1.0 - payload / spec.packet_size.get() as f64,
         lost: flow.lost + flow.dropped_in_all(),
         rtt_sum: Span::from_nanos(rtt_nanos),
         on_time: flow.on_time,
         share_time: flow.share_time,
+        active_time: flow.active_time,
+        active_share_time: flow.active_share_time,
     }
 }
 

@@ -2,9 +2,11 @@
 
 use crate::model::{Class, Model};
 use crate::objective::{self, Objective};
-use crate::specimen::{Layout, Specimen};
+use crate::specimen::{Layout, Mixed, Specimen};
 use exm_measure::mean;
+use exm_sim::MeasuredOver;
 use exm_sim::dumbbell::Outcome;
+use exm_sim::traffic::OnFor;
 
 impl Model {
     /// The score of `outcomes`, those of the senders of `network` in order: finite, and larger is better.
@@ -29,25 +31,34 @@ impl Model {
     }
 
     /// The score of senders that know all: each sends at its proportionally fair rate, and none waits in a
-    /// queue. On a dumbbell it is an expectation ([`Objective::omniscient`]), on other networks that of the
-    /// specimen's own traffic. It bounds what senders that share fairly can score; where senders run
-    /// controllers that are not designed, they share as fairly as the others.
+    /// queue but for what pays as an on-period ends: since they know when, they may leave packets behind that
+    /// arrive after it. It is that of the specimen's own traffic; on a dumbbell with flows of an amount of data,
+    /// an expectation ([`Objective::omniscient`]). It bounds what senders that share fairly can score; where
+    /// senders run controllers that are not designed, they share as fairly as the others.
     pub fn omniscient(&self, specimen: &Specimen) -> f64 {
         match &specimen.network {
             Layout::Dumbbell { class, network } => {
-                self.classes()[*class].objective.omniscient(network)
+                let objective = &self.classes()[*class].objective;
+                let lasts = matches!(network.traffic.on, OnFor::Time(_) | OnFor::Always);
+                if lasts && objective.over == MeasuredOver::Arrivals {
+                    self.bound(&Mixed::of(network, *class), specimen.seed)
+                } else {
+                    objective.omniscient(network)
+                }
             }
-            Layout::Mixed(mixed) => {
-                let bounds = objective::bounds(mixed, specimen.seed);
-                let scores = mixed.senders.iter().zip(&bounds).filter_map(|(sender, bound)| {
-                    let class = &self.classes()[sender.class];
-                    let counts = class.is_designed() && bound.was_on();
-                    let value = |o: &Objective| o.value(mixed.path(sender), bound.got(o));
-                    counts.then(|| value(&class.objective))
-                });
-                mean(scores).unwrap_or(0.0)
-            }
+            Layout::Mixed(mixed) => self.bound(mixed, specimen.seed),
         }
+    }
+
+    /// The score of senders that know all, with the traffic that `seed` gives; 0 where none was ever on.
+    fn bound(&self, mixed: &Mixed, seed: u64) -> f64 {
+        let bounds = objective::bounds(mixed, seed);
+        let scores = mixed.senders.iter().zip(&bounds).filter_map(|(sender, bound)| {
+            let class = &self.classes()[sender.class];
+            let counts = class.is_designed() && bound.was_on();
+            counts.then(|| bound.value(&class.objective, mixed.path(sender)))
+        });
+        mean(scores).unwrap_or(0.0)
     }
 
     /// The mean over the senders that were on and whose class has an `objective`.

@@ -7,6 +7,7 @@ mod omniscient;
 pub(crate) use fluid::bounds;
 
 use exm_measure::mean;
+use exm_sim::MeasuredOver;
 use exm_sim::dumbbell::{Dumbbell, Outcome};
 use exm_units::Span;
 use std::fmt;
@@ -40,6 +41,8 @@ pub struct Objective {
     pub loss_penalty: f64,
     /// Over what time throughput is measured.
     pub throughput: Throughput,
+    /// Which time of flows that last a time counts.
+    pub over: MeasuredOver,
     /// What throughput and round-trip times are measured in.
     pub units: Units,
 }
@@ -47,10 +50,10 @@ pub struct Objective {
 /// Over what time throughput is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throughput {
-    /// Over the integral of 1 / (senders on) while the sender is on: as if it had the link to
+    /// Over the integral of 1 / (senders active) while the sender is active: as if it had the link to
     /// itself. The whole equal share of a link is the link's rate. The original program's way.
     Share,
-    /// Over the time it is on: as the papers write.
+    /// Over the time it is active: as the papers write.
     On,
 }
 
@@ -99,6 +102,7 @@ impl Default for Objective {
             delta: 1.0,
             loss_penalty: 0.0,
             throughput: Throughput::Share,
+            over: MeasuredOver::Arrivals,
             units: Units::Absolute,
         }
     }
@@ -136,7 +140,12 @@ impl Path {
 
     /// Throughput over the equal share of the slowest link.
     pub(crate) fn share(&self, got: &Outcome) -> f64 {
-        got.delivered as f64 / (got.share_time * 1e3 * self.packets_per_ms)
+        self.share_over(got, MeasuredOver::default())
+    }
+
+    /// As [`Path::share`], with throughput measured `over` another time.
+    pub(crate) fn share_over(&self, got: &Outcome, over: MeasuredOver) -> f64 {
+        goodput(got) / (got.measured(over).1 * 1e3 * self.packets_per_ms)
     }
 
     /// The mean round-trip time over the propagation delay; none where nothing was delivered.
@@ -148,6 +157,11 @@ impl Path {
     pub(crate) fn queueing_ms(&self, got: &Outcome) -> Option<f64> {
         rtt_ms(got).map(|rtt_ms| (rtt_ms - self.delay_ms - self.service_ms).max(0.0))
     }
+}
+
+/// The data that was delivered, without headers, in packets.
+fn goodput(got: &Outcome) -> f64 {
+    got.delivered as f64 * (1.0 - got.headers)
 }
 
 /// The mean round-trip time; none where nothing was delivered.
@@ -183,8 +197,10 @@ impl Objective {
     /// acknowledged, a propagation delay after it was transmitted, in which time others have the
     /// link; and what is sent in a run's last propagation delay is not delivered in it.
     ///
-    /// It is an expectation: over many runs no sender that shares equally does better, in a single
-    /// one luck may.
+    /// A flow that lasts a time, too, is measured until its last packet has arrived.
+    ///
+    /// It is an expectation: over many runs no sender that shares equally and leaves no queue does better, in
+    /// a single one luck may. [`Model::omniscient`](crate::Model::omniscient) bounds one run.
     pub fn omniscient(&self, network: &Dumbbell) -> f64 {
         mean(network.delays.iter().map(|delay| {
             let path = Path::of(network, delay);
@@ -200,9 +216,10 @@ impl Objective {
     }
 
     pub(crate) fn got(&self, path: Path, outcome: &Outcome) -> Got {
+        let (time, share_time) = outcome.measured(self.over);
         let time_ms = match self.throughput {
-            Throughput::Share => outcome.share_time * 1e3,
-            Throughput::On => outcome.on_time.as_millis_f64(),
+            Throughput::Share => share_time * 1e3,
+            Throughput::On => time.as_millis_f64(),
         };
         let ended = outcome.delivered + outcome.lost;
         let loss = outcome.lost as f64 / ended.max(1) as f64;
@@ -210,9 +227,8 @@ impl Objective {
             let rtt_ms = path.duration.as_millis_f64();
             return Got { packets_per_ms: NOTHING / time_ms, rtt_ms, loss };
         }
-        let delivered = outcome.delivered as f64;
-        let rtt_ms = outcome.rtt_sum.as_millis_f64() / delivered;
-        Got { packets_per_ms: delivered / time_ms, rtt_ms, loss }
+        let rtt_ms = outcome.rtt_sum.as_millis_f64() / outcome.delivered as f64;
+        Got { packets_per_ms: goodput(outcome) / time_ms, rtt_ms, loss }
     }
 
     /// What a sender on `path` adds to the score.

@@ -254,7 +254,9 @@ fn measured(model: &Model, network: &Layout, outcomes: &[Outcome], omniscient: f
     let senders = || {
         let all = outcomes.iter().enumerate().map(|(sender, got)| (network.path_of(sender), got));
         let of_designed = all.filter(move |((class, _), _)| designed(*class));
-        of_designed.filter(|(_, got)| !got.on_time.is_zero()).map(|((_, path), got)| (path, got))
+        of_designed
+            .filter(|(_, got)| !got.on_time.is_zero())
+            .map(|((class, path), got)| (path, got, model.classes()[class].objective.over))
     };
     let classes = 0..model.classes().len();
     Trial {
@@ -262,9 +264,9 @@ fn measured(model: &Model, network: &Layout, outcomes: &[Outcome], omniscient: f
         normalised: model.normalised(network, outcomes),
         omniscient,
         classes: classes.map(|class| model.class_score(class, network, outcomes)).collect(),
-        share: mean(senders().map(|(path, got)| path.share(got))).unwrap_or(0.0),
-        rtt_ratio: mean(senders().filter_map(|(path, got)| path.rtt_ratio(got))),
-        queueing_ms: mean(senders().filter_map(|(path, got)| path.queueing_ms(got))),
+        share: mean(senders().map(|(path, got, over)| path.share_over(got, over))).unwrap_or(0.0),
+        rtt_ratio: mean(senders().filter_map(|(path, got, _)| path.rtt_ratio(got))),
+        queueing_ms: mean(senders().filter_map(|(path, got, _)| path.queueing_ms(got))),
     }
 }
 

@@ -194,7 +194,7 @@ impl Layout {
 
 impl Mixed {
     /// For the event engine, with senders of `class`.
-    fn of(dumbbell: &Dumbbell, class: usize) -> Mixed {
+    pub(crate) fn of(dumbbell: &Dumbbell, class: usize) -> Mixed {
         let link = DrawnLink {
             ends: (0, 1),
             rate: dumbbell.rate,

@@ -73,13 +73,23 @@ pub const METRICS: [Metric; 32] = [
     metric(CLAIM, ["claim", "RTTs"], "time to use what another flow has freed, RTTs", 1),
     metric("utilisation", ["link", "%"], "utilisation of the busiest link, %", 1),
     metric("objective", ["objective", ""], "log2(throughput/share) - log2(RTT/propagation RTT)", 3),
-    metric("received", ["received", "Mbps"], "throughput at the receiver, Mbps", 3),
+    metric(
+        "received",
+        ["received", "Mbps"],
+        "throughput at the receiver, headers included, Mbps",
+        3,
+    ),
     metric("capacity_used", ["capacity", "used %"], "utilisation of the link's capacity, %", 1),
     metric("delay_95", ["delay", "95 % ms"], "95 % end-to-end delay, ms", 1),
     metric("omniscient", ["omniscient", "ms"], "95 % delay of the omniscient protocol, ms", 1),
     metric("self_inflicted", ["self-inflicted", "ms"], "self-inflicted delay, ms", 1),
-    metric("queued_95", ["queued", "95 % ms"], "95 % end-to-end delay without propagation, ms", 1),
-    metric("queued_within", ["queued", "<= 100 ms %"], "packets queued at most 100 ms, %", 1),
+    metric(
+        "queued_95",
+        ["delay - prop.", "95 % ms"],
+        "95 % end-to-end delay beyond propagation, ms",
+        1,
+    ),
+    metric("queued_within", ["in queues", "<= 100 ms %"], "packets queued at most 100 ms, %", 1),
 ];
 
 /// The columns of tables, unless an experiment sets others.

@@ -168,13 +168,13 @@ impl RunRow {
 
 impl FlowRow {
     fn new(group: usize, base_ms: f64, flow: &FlowReport) -> FlowRow {
-        let on_s = flow.on_time.as_secs_f64();
+        let measured_s = flow.measured().0.as_secs_f64();
         let megabits = flow.bytes.get() as f64 * 8e-6;
         let rtt_ms = mean_ms(&flow.rtt);
         FlowRow {
             group,
-            on_s,
-            throughput_mbps: (on_s > 0.0).then(|| megabits / on_s),
+            on_s: flow.on_time.as_secs_f64(),
+            throughput_mbps: (measured_s > 0.0).then(|| megabits / measured_s),
             share: flow.normalised_throughput(),
             queueing_ms: mean_ms(&flow.queueing_delay),
             rtt_ms,

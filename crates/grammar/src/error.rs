@@ -118,7 +118,7 @@ pub fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// How many names a list has at most: longer ones are no help.
-const MOST_LISTED: usize = 32;
+const MOST_LISTED: usize = 12;
 
 /// "did you mean ...?" if one of `known` is similar to `unknown`, otherwise the list of them.
 pub fn suggest(unknown: &str, known: &[&str]) -> String {

@@ -10,6 +10,7 @@
 //! [`metrics`] are the results, and [`series`] record them over time. Both simulators draw
 //! [`traffic`] and losses from random streams of their own.
 
+mod active;
 pub mod controllers;
 pub mod dumbbell;
 pub mod engine;
@@ -18,3 +19,5 @@ pub mod network;
 pub mod scenario;
 pub mod series;
 pub mod traffic;
+
+pub use active::MeasuredOver;

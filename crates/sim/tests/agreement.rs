@@ -102,7 +102,21 @@ proptest! {
             prop_assert_eq!(flow.lost + flow.dropped_in_all(), outcome.lost);
             prop_assert_eq!(flow.rtt.sum_nanos(), u128::from(outcome.rtt_sum.as_nanos()));
             prop_assert_eq!(flow.on_time, outcome.on_time);
-            prop_assert!((flow.share_time - outcome.share_time).abs() < 1e-7);
+            prop_assert_eq!(flow.active_time, outcome.active_time);
+            prop_assert_eq!(flow.share_time, outcome.share_time);
+            prop_assert_eq!(flow.active_share_time, outcome.active_share_time);
+            // No sender has more than the link, and all together no more than it could carry; the time
+            // of a packet is rounded to a nanosecond.
+            let packet_s = dumbbell.rate.service_time(dumbbell.packet).as_secs_f64() - 1e-9;
+            let carried_s = outcome.delivered as f64 * packet_s;
+            prop_assert!(carried_s <= outcome.active_time.as_secs_f64() * (1.0 + 1e-12));
+        }
+        let all_s: f64 = outcomes.iter().map(|o| o.active_share_time).sum();
+        let carried: u64 = outcomes.iter().map(|o| o.delivered).sum();
+        let packet_s = dumbbell.rate.service_time(dumbbell.packet).as_secs_f64() - 1e-9;
+        prop_assert!(carried as f64 * packet_s <= all_s * (1.0 + 1e-9));
+        if let [alone] = report.flows.as_slice() {
+            prop_assert!(alone.normalised_throughput().unwrap_or(0.0) <= 1.0 + 1e-4);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::complete;
 use crate::experiments;
 use crate::options::{
     self, DEFAULT_BUFFER, DEFAULT_DURATION, DEFAULT_LOSS, DEFAULT_ON, DEFAULT_QUEUE, DEFAULT_SEED,
-    Setup, Text, short_name,
+    INITIAL_WINDOW, Setup, Text, short_name,
 };
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
@@ -20,8 +20,6 @@ use std::process::ExitCode;
 
 /// The default number of runs.
 const RUNS: u64 = 16;
-/// The default initial window of TCP connections, in packets (RFC 6928).
-const INITIAL_WINDOW: u64 = 10;
 
 const EXAMPLES: &str = "\
 All senders of a run are of one scheme, and all schemes meet the same traffic. The picture is the

@@ -80,9 +80,17 @@ fn load(folder: &Path) -> Result<Option<Shown>, Failure> {
             note(&format!("left out: {error}"));
             Ok(None)
         }
+        Err(ShowError::Results(error @ ResultsError::Read { .. })) if is_empty(folder) => {
+            note(&format!("left out: {}, which is empty ({error})", folder.display()));
+            Ok(None)
+        }
         Err(error) => Err(Failure::from(error)
             .with_tip("give folders that exm experiment run or exm compare has written")),
     }
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Writes the figures of a Markdown page into the folder `beside` it.

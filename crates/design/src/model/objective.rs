@@ -3,6 +3,7 @@
 use super::error::Problem;
 use super::section::{Section, parsed, word};
 use crate::objective::{Objective, Throughput, Units};
+use exm_sim::MeasuredOver;
 use std::fmt;
 
 /// Reads the section; keys that are not given are as in `defaults`.
@@ -31,6 +32,12 @@ pub(super) fn read(section: Section<'_>, defaults: &Objective) -> Result<Objecti
             "a time to measure throughput over",
             &Throughput::ALL.map(Throughput::name),
         )?],
+        over: MeasuredOver::ALL[choice(
+            "measured_over",
+            defaults.over as usize,
+            "a time to measure throughput over",
+            &MeasuredOver::NAMES,
+        )?],
         units: Units::ALL[choice(
             "units",
             defaults.units as usize,
@@ -42,8 +49,9 @@ pub(super) fn read(section: Section<'_>, defaults: &Objective) -> Result<Objecti
 
 /// Writes the keys of the section as they are read.
 pub(super) fn write(f: &mut fmt::Formatter<'_>, objective: &Objective) -> fmt::Result {
-    let Objective { alpha, beta, delta, loss_penalty, throughput, units } = objective;
+    let Objective { alpha, beta, delta, loss_penalty, throughput, over, units } = objective;
     writeln!(f, "alpha = {alpha}\nbeta = {beta}\ndelta = {delta}")?;
     writeln!(f, "loss_penalty = {loss_penalty}")?;
+    writeln!(f, "measured_over = \"{}\"", over.name())?;
     writeln!(f, "throughput = \"{}\"\nunits = \"{}\"", throughput.name(), units.name())
 }

@@ -20,7 +20,10 @@ const SECTIONS: [(&str, &[&str]); 9] = [
     ("link", &LINK),
     ("traffic", &["on", "off", "every", "spread"]),
     ("sender", &SENDER),
-    ("objective", &["alpha", "beta", "delta", "loss_penalty", "throughput", "units"]),
+    (
+        "objective",
+        &["alpha", "beta", "delta", "loss_penalty", "measured_over", "throughput", "units"],
+    ),
     ("design", &["signals", "action", "duration", "specimens", "host"]),
     ("robust", &["enabled", "cost"]),
     // Last: a key that is also another section's belongs there.

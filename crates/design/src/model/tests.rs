@@ -54,6 +54,7 @@ alpha = 1
 beta = 1
 delta = 1
 loss_penalty = 0
+measured_over = \"arrivals\"
 throughput = \"share\"
 units = \"absolute\"
 
@@ -69,7 +70,7 @@ specimens = 16
     assert_eq!(*model.objective(), Objective::default());
     assert_eq!(model.design().specimens, 16);
     assert_eq!(parse(expected).fingerprint(), model.fingerprint());
-    assert_eq!(model.fingerprint(), 0x6543_6625_3f2d_3e94);
+    assert_eq!(model.fingerprint(), 0xe0ed_0f6c_8d9f_16cc);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! What senders that know all would get on any network: a simulation of fluid instead of packets.
 
 use super::fair::Routes;
-use super::{Got, NOTHING, Objective, Throughput};
+use super::{Got, NOTHING, Objective, Path, Throughput};
 use crate::specimen::Mixed;
 use exm_random::{Purpose, Stream};
+use exm_sim::MeasuredOver;
 use exm_sim::traffic::{FlowDemand, TrafficSource};
 use exm_units::Instant;
 use std::collections::BTreeMap;
@@ -11,16 +12,27 @@ use std::collections::BTreeMap;
 /// Time passes in steps of this at least, so that flows without length come to an end.
 const LEAST_MS: f64 = 1e-6;
 
+/// How many lengths of queues are tried, each shorter by a fifth.
+const QUEUES: usize = 60;
+
 /// What one sender would get.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Bound {
     /// Packets that arrive and are acknowledged before the end.
     delivered: f64,
     on_ms: f64,
     /// The integral of 1 / (senders on) over that time.
     share_ms: f64,
+    /// How long it is on or its packets still arrive.
+    active_ms: f64,
+    /// The integral of 1 / (senders active) over that time.
+    active_share_ms: f64,
     rtt_ms: f64,
     loss: f64,
+    /// How long a packet may wait at its slowest link.
+    room_ms: f64,
+    /// Of each on-period that ends: how long its sender is then inactive.
+    pauses_ms: Vec<f64>,
 }
 
 /// What a sender does.
@@ -39,6 +51,12 @@ enum State {
 struct Sender {
     source: TrafficSource,
     state: State,
+    /// From when its last packet is transmitted until it is acknowledged.
+    after_ms: f64,
+    /// Its propagation delay.
+    delay_ms: f64,
+    /// When its last packet of an on-period that has ended arrives.
+    arrived_ms: f64,
     got: Bound,
 }
 
@@ -56,14 +74,39 @@ impl Bound {
         self.on_ms > 0.0
     }
 
-    /// As the objective counts it.
-    pub(crate) fn got(&self, objective: &Objective) -> Got {
-        let time_ms = match objective.throughput {
-            Throughput::Share => self.share_ms,
-            Throughput::On => self.on_ms,
+    /// What it adds to the score by `objective`, on `path`: the most that it can by leaving a queue behind as
+    /// its on-periods end, of which the packets arrive after them. That is worth something because a flow's last
+    /// propagation delay, in which the link carries nothing of it, counts less in a longer flow.
+    pub(crate) fn value(&self, objective: &Objective, path: Path) -> f64 {
+        let with_queue = |queue_ms| objective.value(path, self.got(objective, path, queue_ms));
+        if objective.over == MeasuredOver::Papers || self.pauses_ms.is_empty() {
+            return with_queue(0.0);
+        }
+        let most_ms = self.room_ms.min(path.duration.as_millis_f64());
+        let queues = std::iter::successors(Some(most_ms), |queue_ms| Some(queue_ms * 0.8));
+        queues.take(QUEUES).map(with_queue).fold(with_queue(0.0), f64::max)
+    }
+
+    /// As the objective counts it, if so much waits as each on-period ends.
+    fn got(&self, objective: &Objective, path: Path, queue_ms: f64) -> Got {
+        let time_ms = match (objective.throughput, objective.over) {
+            (Throughput::Share, MeasuredOver::Papers) => self.share_ms,
+            (Throughput::On, MeasuredOver::Papers) => self.on_ms,
+            (Throughput::Share, MeasuredOver::Arrivals) => self.active_share_ms,
+            (Throughput::On, MeasuredOver::Arrivals) => self.active_ms,
         };
-        let packets_per_ms = self.delivered.max(NOTHING) / time_ms;
-        Got { packets_per_ms, rtt_ms: self.rtt_ms, loss: self.loss }
+        if queue_ms == 0.0 {
+            let packets_per_ms = self.delivered.max(NOTHING) / time_ms;
+            return Got { packets_per_ms, rtt_ms: self.rtt_ms, loss: self.loss };
+        }
+        let link = path.packets_per_ms * (1.0 - self.loss);
+        let queued = link * queue_ms * self.pauses_ms.len() as f64;
+        let delivered = self.delivered + queued;
+        let longer_ms: f64 = self.pauses_ms.iter().map(|pause_ms| pause_ms.min(queue_ms)).sum();
+        let packets_per_ms = (delivered / (time_ms + longer_ms)).min(link);
+        // The packets of a queue wait from nothing to all of it.
+        let wait_ms = queued * queue_ms / 2.0 / delivered;
+        Got { packets_per_ms, rtt_ms: self.rtt_ms + wait_ms, loss: self.loss }
     }
 }
 
@@ -85,8 +128,23 @@ impl Fluid {
             let path = network.path(sender);
             let losses = sender.path.iter().map(|&link| network.links[link].loss.get());
             let loss = 1.0 - losses.map(|loss| 1.0 - loss).product::<f64>();
-            let got = Bound { rtt_ms: path.delay_ms + path.service_ms, loss, ..Bound::default() };
-            Sender { source, state, got }
+            let slowest = &network.links[network.slowest(sender)];
+            let room = slowest.buffer.map_or(f64::INFINITY, |buffer| buffer.get() as f64 + 1.0);
+            let got = Bound {
+                rtt_ms: path.delay_ms + path.service_ms,
+                loss,
+                room_ms: room / path.packets_per_ms,
+                ..Bound::default()
+            };
+            let after_ms = (got.rtt_ms - 1.0 / path.packets_per_ms).max(path.delay_ms);
+            Sender {
+                source,
+                state,
+                after_ms,
+                delay_ms: path.delay_ms,
+                arrived_ms: f64::NEG_INFINITY,
+                got,
+            }
         });
         Fluid {
             routes: Routes::of(network),
@@ -104,7 +162,7 @@ impl Fluid {
             let next_ms = self.next_change(&rates).min(self.end_ms);
             self.advance(next_ms, &rates);
         }
-        self.senders.into_iter().map(|sender| sender.got).collect()
+        self.senders.into_iter().map(|sender| sender.ended(self.end_ms)).collect()
     }
 
     /// Starts and ends the flows that do so now.
@@ -115,15 +173,21 @@ impl Fluid {
             // Flows may be so short that one ends as it starts; each takes some time off.
             loop {
                 sender.state = match sender.state {
-                    State::Off(start) if start <= now_ms => match sender.source.next_flow(now) {
-                        FlowDemand::Until(end) => State::Until(ms(end)),
-                        FlowDemand::Deliver(packets) => State::Deliver(packets.get() as f64),
-                    },
+                    State::Off(start) if start <= now_ms => {
+                        sender.pause_until(now_ms);
+                        match sender.source.next_flow(now) {
+                            FlowDemand::Until(end) => State::Until(ms(end)),
+                            FlowDemand::Deliver(packets) => State::Deliver(packets.get() as f64),
+                        }
+                    }
                     State::Until(end) | State::Acknowledged(end) if end <= now_ms => {
+                        if let State::Until(_) = sender.state {
+                            sender.arrived_ms = now_ms + sender.delay_ms;
+                        }
                         State::Off(ms(sender.source.next_start(now)).max(now_ms + LEAST_MS))
                     }
                     State::Deliver(rest) if rest <= 0.0 => {
-                        State::Acknowledged(now_ms + sender.got.rtt_ms)
+                        State::Acknowledged(now_ms + sender.after_ms)
                     }
                     _ => break,
                 }
@@ -153,6 +217,7 @@ impl Fluid {
     /// When a flow next starts or ends, if each sends at its rate until then.
     fn next_change(&self, rates: &[f64]) -> f64 {
         let change = |(sender, rate): (&Sender, &f64)| match sender.state {
+            State::Off(at) if sender.arrived_ms > self.now_ms => at.min(sender.arrived_ms),
             State::Off(at) | State::Until(at) | State::Acknowledged(at) => at,
             State::Deliver(rest) => self.now_ms + (rest / rate).max(LEAST_MS),
         };
@@ -162,20 +227,26 @@ impl Fluid {
     fn advance(&mut self, next_ms: f64, rates: &[f64]) {
         let elapsed = next_ms - self.now_ms;
         let on = self.senders.iter().filter(|sender| sender.is_on()).count();
+        let now_ms = self.now_ms;
+        let active = self.senders.iter().filter(|sender| sender.is_active(now_ms)).count();
         for (sender, rate) in self.senders.iter_mut().zip(rates) {
             if let State::Deliver(rest) = &mut sender.state {
                 *rest -= rate * elapsed;
                 // What rounding has left is less than the least part of a packet that matters.
                 *rest = if *rest < 1e-6 { 0.0 } else { *rest };
             }
-            let is_on = sender.is_on();
+            let (is_on, is_active) = (sender.is_on(), sender.is_active(now_ms));
             let got = &mut sender.got;
-            // What is sent in the last round trip is not acknowledged before the end.
-            let counted = next_ms.min(self.end_ms - got.rtt_ms) - self.now_ms;
+            // What is transmitted after that is not acknowledged before the end.
+            let counted = next_ms.min(self.end_ms - sender.after_ms) - now_ms;
             got.delivered += rate * counted.max(0.0);
             if is_on {
                 got.on_ms += elapsed;
                 got.share_ms += elapsed / on as f64;
+            }
+            if is_active {
+                got.active_ms += elapsed;
+                got.active_share_ms += elapsed / active as f64;
             }
         }
         self.now_ms = next_ms;
@@ -183,6 +254,26 @@ impl Fluid {
 }
 
 impl Sender {
+    /// Whether it is on, or its packets still arrive.
+    fn is_active(&self, now_ms: f64) -> bool {
+        self.is_on() || now_ms < self.arrived_ms
+    }
+
+    /// If it has been inactive since an on-period that lasted a time, that ends now.
+    fn pause_until(&mut self, now_ms: f64) {
+        if self.arrived_ms.is_finite() {
+            self.got.pauses_ms.push((now_ms - self.arrived_ms).max(0.0));
+        }
+    }
+
+    /// What it got, at the end of the run.
+    fn ended(mut self, end_ms: f64) -> Bound {
+        if !self.is_on() {
+            self.pause_until(end_ms);
+        }
+        self.got
+    }
+
     fn is_on(&self) -> bool {
         !matches!(self.state, State::Off(_))
     }

@@ -1,9 +1,13 @@
 //! What senders that know all would get: the bound that tables are measured by.
 
 use super::{Objective, Throughput};
-use exm_random::Distribution;
+use exm_random::{Distribution, Purpose, Stream};
+use exm_sim::MeasuredOver;
 use exm_sim::dumbbell::Dumbbell;
 use exm_sim::traffic::OnFor;
+
+/// How many draws stand for a distribution.
+const DRAWS: usize = 10_000;
 
 /// The throughput, in packets a millisecond, of a sender of `network` whose round-trip propagation
 /// delay is `delay_ms`, if all senders share the link equally from their first moment and never
@@ -14,9 +18,13 @@ pub(super) fn throughput(objective: &Objective, network: &Dumbbell, delay_ms: f6
         OnFor::Packets(amount) => packets(amount, 1.0),
         OnFor::Bytes(amount) => packets(amount, network.packet.get() as f64),
         OnFor::Time(_) | OnFor::Always => {
-            let share = match objective.throughput {
-                Throughput::Share => 1.0,
-                Throughput::On => time_share(network),
+            let share = match (objective.throughput, objective.over) {
+                (Throughput::Share, MeasuredOver::Papers) => 1.0,
+                (Throughput::Share, MeasuredOver::Arrivals) => equal_share(network, delay_ms),
+                (Throughput::On, MeasuredOver::Papers) => time_share(network),
+                (Throughput::On, MeasuredOver::Arrivals) => {
+                    time_share(network) * Fractions::of(network, delay_ms).on_of_active()
+                }
             };
             return share * link * delivered_by_the_end(network, delay_ms);
         }
@@ -44,6 +52,57 @@ fn time_share(network: &Dumbbell) -> f64 {
     let (on, off) = (time.mean(), network.traffic.off.mean());
     let p = on / (on + off);
     (1.0 - libm::pow(1.0 - p, senders)) / (senders * p)
+}
+
+/// Of a sender whose flows last a time, the fractions of the time that it is on, and that it is on or its
+/// packets still arrive.
+struct Fractions {
+    on: f64,
+    active: f64,
+}
+
+impl Fractions {
+    fn of(network: &Dumbbell, delay_ms: f64) -> Fractions {
+        let OnFor::Time(time) = &network.traffic.on else {
+            return Fractions { on: 1.0, active: 1.0 };
+        };
+        let (on, off) = (time.mean(), &network.traffic.off);
+        let cycle = on + off.mean();
+        Fractions { on: on / cycle, active: 1.0 - mean_beyond(off, delay_ms / 1e3) / cycle }
+    }
+
+    fn on_of_active(&self) -> f64 {
+        self.on / self.active
+    }
+}
+
+/// The part of its equal share that a sender whose flows last a time has, among senders with its delay: the
+/// link carries something while any is on, and their shares add up to the time in which any is active.
+fn equal_share(network: &Dumbbell, delay_ms: f64) -> f64 {
+    let Fractions { on, active } = Fractions::of(network, delay_ms);
+    let senders = network.delays.len() as f64;
+    let any = |fraction: f64| 1.0 - libm::pow(1.0 - fraction, senders);
+    any(on) / any(active)
+}
+
+/// The mean of what a draw has beyond `least`, and of nothing where it is less.
+fn mean_beyond(distribution: &Distribution, least: f64) -> f64 {
+    let beyond = |value: f64| (value - least).max(0.0);
+    let mean =
+        |values: &[f64]| values.iter().map(|&v| beyond(v)).sum::<f64>() / values.len() as f64;
+    match distribution {
+        Distribution::Fixed(value) => beyond(*value),
+        Distribution::Exponential { mean } => mean * libm::exp(-least / mean),
+        Distribution::Uniform { low, high } if low < high => {
+            (beyond(*high).powi(2) - beyond(*low).powi(2)) / (2.0 * (high - low))
+        }
+        Distribution::Empirical(values) => mean(values),
+        Distribution::Uniform { .. } | Distribution::Pareto { .. } | Distribution::Cdf(_) => {
+            let mut stream = Stream::new(1, Purpose::Traffic, 0);
+            let draws: Vec<f64> = (0..DRAWS).map(|_| distribution.draw(&mut stream)).collect();
+            mean(&draws)
+        }
+    }
 }
 
 /// The mean number of packets of a flow whose length is `amount`, in units of which a packet holds
@@ -136,7 +195,37 @@ mod tests {
         near(time_share(&network(1, 150, five.clone(), 5.0)), 1.0);
         near(time_share(&network(4, 150, OnFor::Always, 0.0)), 0.25);
         // Of 100 s, what is sent in the last 0.15 does not arrive.
-        near(throughput(&Objective::default(), &network(2, 150, five, 5.0), 150.0), 0.9985);
+        let papers = Objective { over: MeasuredOver::Papers, ..Objective::default() };
+        near(throughput(&papers, &network(2, 150, five, 5.0), 150.0), 0.9985);
+    }
+
+    #[test]
+    fn a_flow_that_lasts_a_time_lasts_until_its_last_packet_has_arrived() {
+        let one = OnFor::Time(Distribution::Fixed(1.0));
+        // On for 1 s of each 4, and active for 0.25 s more.
+        let by = |throughput, senders| {
+            let objective = Objective { throughput, ..Objective::default() };
+            super::throughput(&objective, &network(senders, 250, one.clone(), 3.0), 250.0) / 0.9975
+        };
+        near(by(Throughput::Share, 1), 1.0 / 1.25);
+        near(by(Throughput::On, 1), 1.0 / 1.25);
+        // Any of two is on for 7/16 of the time, and any active for 135/256.
+        near(by(Throughput::Share, 2), 112.0 / 135.0);
+        near(by(Throughput::On, 2), 7.0 / 8.0 / 1.25);
+        // What arrives in the next on-period counts no time twice.
+        let always = network(1, 250, one, 0.1);
+        near(throughput(&Objective::default(), &always, 250.0), 0.9975 / 1.1);
+    }
+
+    #[test]
+    fn the_mean_beyond_a_value() {
+        near(mean_beyond(&Distribution::Fixed(3.0), 1.0), 2.0);
+        near(mean_beyond(&Distribution::Exponential { mean: 2.0 }, 2.0), 2.0 / std::f64::consts::E);
+        near(mean_beyond(&Distribution::Uniform { low: 0.0, high: 4.0 }, 2.0), 0.5);
+        near(mean_beyond(&Distribution::Uniform { low: 1.0, high: 3.0 }, 0.5), 1.5);
+        near(mean_beyond(&Distribution::Empirical(vec![1.0, 4.0]), 2.0), 1.0);
+        let cdf = Distribution::Cdf(vec![(0.0, 0.0), (4.0, 1.0)]);
+        assert!((mean_beyond(&cdf, 2.0) - 0.5).abs() < 0.02);
     }
 
     #[test]

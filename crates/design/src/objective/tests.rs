@@ -27,10 +27,18 @@ fn outcome(lost: u64, delivered: u64, rtt_ms: u64, on: u64, share: f64) -> Outco
         sent: lost + delivered + 3,
         delivered,
         lost,
+        headers: 0.0,
         rtt_sum: Span::from_millis(rtt_ms) * delivered,
         on_time: Span::from_secs(on),
         share_time: share,
+        active_time: Span::from_secs(on),
+        active_share_time: share,
     }
+}
+
+/// The original program's way, by which these numbers were computed.
+fn papers() -> Objective {
+    Objective { over: MeasuredOver::Papers, ..Objective::default() }
 }
 
 fn near(actual: f64, expected: f64) {
@@ -80,7 +88,7 @@ fn nothing_delivered_is_half_a_packet_after_the_whole_run() {
 
 #[test]
 fn the_whole_share_without_a_queue_is_the_omniscient_score() {
-    let (network, default) = (network(2), Objective::default());
+    let (network, default) = (network(2), papers());
     // The service of a packet takes one millisecond here. Of 100 s, what is sent in the last 0.15
     // is still under way.
     let all = [outcome(0, 29_955, 151, 50, 30.0), outcome(0, 59_910, 151, 60, 60.0)];
@@ -96,11 +104,29 @@ fn the_whole_share_without_a_queue_is_the_omniscient_score() {
 }
 
 #[test]
+fn what_arrives_after_an_on_period_takes_time() {
+    // On for 50 s, and 10 more until the last packet has arrived.
+    let got = Outcome {
+        active_time: Span::from_secs(60),
+        active_share_time: 48.0,
+        ..outcome(0, 24_000, 400, 50, 40.0)
+    };
+    let score = |over, throughput| {
+        let objective = Objective { over, throughput, delta: 0.0, ..Objective::default() };
+        objective.score(&network(1), &[got])
+    };
+    near(score(MeasuredOver::Arrivals, Throughput::Share), -1.0);
+    near(score(MeasuredOver::Arrivals, Throughput::On), libm::log2(0.4));
+    near(score(MeasuredOver::Papers, Throughput::Share), libm::log2(0.6));
+    near(score(MeasuredOver::Papers, Throughput::On), libm::log2(0.48));
+}
+
+#[test]
 fn omniscient_senders_on_the_sixteen_networks_score_as_the_facts_say() {
     let text = include_str!("../../models/general16.toml");
     let model = Model::parse(text, "general16").expect("a model");
     let specimens = model.specimens(1, 0, 16);
-    let scores = specimens.iter().map(|s| model.objective().omniscient(s.dumbbell()));
+    let scores = specimens.iter().map(|s| papers().omniscient(s.dumbbell()));
     // What is under way at the end is not delivered: 0.1 or 0.2 s of 100.
     let under_way = 8.0 * (libm::log2(0.999) + libm::log2(0.998));
     let sum: f64 = scores.sum::<f64>() - under_way;

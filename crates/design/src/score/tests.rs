@@ -2,6 +2,7 @@ use super::*;
 use crate::Designer;
 use exm_cc::Aimd;
 use exm_remy::{Action, RemyCc, Signal, SignalSet};
+use proptest::prelude::*;
 
 const MODEL: &str = r#"
 [network]
@@ -140,6 +141,24 @@ fn scores_are_the_same_on_any_number_of_threads() {
     assert_eq!(on(1), on(3));
 }
 
+/// Over TCP the headers of a packet are no throughput, in scores as in simulations.
+#[test]
+fn scores_over_tcp_are_of_goodput() {
+    let model = model(MODEL);
+    let cubic = AnyController::named("cubic").unwrap();
+    let transport = || Host::Tcp.transport(cubic.clone());
+    let specimen = &model.specimens(1, HELD_OUT_BLOCK, 1)[0];
+    let network = specimen.network.network(|_| transport()).unwrap();
+    let simulated = exm_sim::engine::run(&network, specimen.seed);
+    let outcomes = simulate_events(&model, specimen, |_| transport(), &mut ()).unwrap();
+    for (sender, (flow, got)) in simulated.flows.iter().zip(&outcomes).enumerate() {
+        let (_, path) = specimen.network.path_of(sender);
+        let simulated = flow.normalised_throughput().unwrap();
+        let share = path.share(got);
+        assert!((share - simulated).abs() < 1e-4, "{share} is not {simulated}");
+    }
+}
+
 #[test]
 fn differences_are_of_the_same_specimens() {
     let scores = scores(MODEL, 30, &three());
@@ -156,7 +175,7 @@ fn the_omniscient_column_is_that_of_the_specimens() {
     let model = model(MODEL);
     let scores = scores(MODEL, 30, &three());
     let specimens = model.specimens(1, HELD_OUT_BLOCK, 30);
-    let all: f64 = specimens.iter().map(|s| model.objective().omniscient(s.dumbbell())).sum();
+    let all: f64 = specimens.iter().map(|s| model.omniscient(s)).sum();
     assert!((scores.omniscient - all / 30.0).abs() < 1e-12);
     for score in &scores.contenders {
         let left = scores.omniscient - score.score.mean;
@@ -254,4 +273,62 @@ fn a_design_scores_better_than_where_it_began() {
     let scores = scores(MODEL, 100, &contenders);
     let gain = scores.contenders[1].difference.unwrap();
     assert!(gain.mean > 0.0 && gain.excludes_zero(), "{gain:?}");
+}
+
+fn dumbbells() -> impl Strategy<Value = String> {
+    let length = || proptest::sample::select(vec!["exponential 1 s", "0.3 s", "exponential 0.1 s"]);
+    let on = prop_oneof![3 => length(), 1 => Just("always")];
+    let buffer = proptest::sample::select(vec!["unlimited", "1 BDP", "5 BDP", "10 packets"]);
+    let delta = proptest::sample::select(vec![0.0, 0.01, 0.1, 1.0, 10.0]);
+    let over = proptest::sample::select(vec!["share", "on"]);
+    (1u32..50, 1u32..300, 1u32..6, (on, length(), buffer), (delta, over)).prop_map(
+        |(mbps, rtt_ms, senders, (on, off, buffer), (delta, over))| {
+            let off = if on == "always" { String::new() } else { format!("off = \"{off}\"") };
+            format!(
+                "[network]\nrate = \"{mbps} Mbps\"\nrtt = \"{rtt_ms} ms\"\nsenders = {senders}\n\
+                 buffer = \"{buffer}\"\n[traffic]\non = \"{on}\"\n{off}\n[objective]\n\
+                 delta = {delta}\nthroughput = \"{over}\"\n[design]\nduration = \"10 s\"\n"
+            )
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Nobody has more than the link. What a sender alone gets is never better than the best possible, nor
+    /// is its share above 1; senders together never have more than there is.
+    #[test]
+    fn nobody_has_more_than_the_link(
+        text in dumbbells(),
+        intersend_ms in proptest::sample::select(vec![0.01, 0.1, 0.5, 2.0, 20.0]),
+        multiple in proptest::sample::select(vec![0.5, 0.95, 1.0, 1.02]),
+        increment in 0i32..8,
+        seed in 1u64..1000,
+    ) {
+        let model = model(&text);
+        let action = Action { multiple, increment, intersend_ms };
+        let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
+        let prepared = Prepared::new(&table);
+        let specimen = &model.specimens(seed, HELD_OUT_BLOCK, 1)[0];
+        let network = specimen.dumbbell();
+        let outcomes = exm_sim::dumbbell::run(network, prepared.rules(), specimen.seed);
+        let omniscient = model.omniscient(specimen);
+        let trial = measured(&model, &specimen.network, &outcomes, omniscient);
+        // The time of a packet is rounded to a nanosecond.
+        let rounding = 1e-4;
+        if network.delays.len() == 1 && trial.share > 0.0 {
+            let gap = trial.omniscient - trial.score;
+            prop_assert!(trial.share <= 1.0 + rounding, "a share of {}", trial.share);
+            prop_assert!(gap >= -rounding, "a gap of {gap}");
+        }
+        let link = network.rate.as_packets_per_ms(network.packet) * 1e3;
+        let delivered: u64 = outcomes.iter().map(|got| got.delivered).sum();
+        let time_s: f64 = outcomes.iter().map(|got| got.active_share_time).sum();
+        prop_assert!(delivered as f64 <= time_s * link * (1.0 + rounding));
+        for got in &outcomes {
+            let most = got.active_time.as_secs_f64() * link * (1.0 + rounding);
+            prop_assert!(got.delivered as f64 <= most, "{got:?} has more than the link");
+        }
+    }
 }

@@ -6,6 +6,7 @@
 //! until the RTT falls starves.
 
 use super::networks::{Around, Draft};
+use crate::evaluate::events;
 use crate::model::Model;
 use crate::objective::{Objective, Path, Units};
 use exm_link::{Limit, Service};
@@ -14,7 +15,6 @@ use exm_random::{Distribution, Purpose, Stream};
 use exm_remy::{RemyCc, RuleTable};
 use exm_sim::controllers::AnyController;
 use exm_sim::dumbbell::Outcome;
-use exm_sim::engine;
 use exm_sim::network::{FlowSpec, Host, LinkSpec, Network, Transport};
 use exm_sim::traffic::OnOff;
 use exm_trace::Trace;
@@ -161,7 +161,7 @@ impl Around<'_> {
 
 impl ForeignNetwork {
     fn run(&self, objective: &Objective, controller: &AnyController) -> ForeignTrial {
-        let report = engine::run(&self.network(controller), self.seed);
+        let all = events(&self.network(controller), self.seed, &mut ());
         let path = Path {
             packets_per_ms: self.rate.as_packets_per_ms(self.packet),
             delay_ms: self.rtt.as_millis_f64(),
@@ -169,8 +169,7 @@ impl ForeignNetwork {
             duration: self.duration,
         };
         let objective = Objective { units: Units::Relative, ..objective.clone() };
-        let outcomes: Vec<Outcome> =
-            report.flows[..self.senders].iter().map(crate::evaluate::outcome).collect();
+        let outcomes = &all[..self.senders];
         let of = |quantity: &dyn Fn(&Outcome) -> f64| {
             mean(outcomes.iter().filter(|one| !one.on_time.is_zero()).map(quantity)).unwrap_or(0.0)
         };

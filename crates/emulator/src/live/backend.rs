@@ -144,6 +144,8 @@ fn flow_report(
         dropped: vec![meter.dropped],
         on_time: duration,
         share_time: duration.as_secs_f64(),
+        active_time: duration,
+        active_share_time: duration.as_secs_f64(),
         queueing_delay: meter.queueing,
         bottleneck: run.there.service.rate(),
         end_to_end: Some(meter.end_to_end.finish()),

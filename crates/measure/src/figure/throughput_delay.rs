@@ -128,7 +128,7 @@ impl Mark<'_> {
             }
             Spread::Quartiles | Spread::None => Vec::new(),
         };
-        let outline = outline.into_iter().map(|(log_ms, mbps)| (libm::exp(log_ms), mbps));
+        let outline = outline.into_iter().map(|(log_ms, mbps)| (libm::exp(log_ms), mbps.max(0.0)));
         Some(Mark { scheme, delay, throughput, outline: outline.collect() })
     }
 

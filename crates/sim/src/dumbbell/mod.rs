@@ -16,6 +16,7 @@ mod merge;
 mod sender;
 mod share;
 
+use crate::active::MeasuredOver;
 use crate::traffic::{OnOff, TrafficSource};
 use exm_random::{Losses, Purpose, Stream};
 use exm_remy::{CompiledAction, Grid, Lookup, Work};
@@ -60,6 +61,8 @@ pub struct Outcome {
     pub sent: u64,
     /// Packets that were acknowledged.
     pub delivered: u64,
+    /// The part of each packet that is headers: 0 on the bare host, where a packet is entirely data.
+    pub headers: f64,
     /// Packets that the queue dropped or that were lost at random. Those sent and neither delivered
     /// nor lost are in flight at the end.
     pub lost: u64,
@@ -69,6 +72,22 @@ pub struct Outcome {
     pub on_time: Span,
     /// The integral of 1 / (senders on) over its on-time, in seconds.
     pub share_time: f64,
+    /// From the start of each of its on-periods until its end or its last packet's arrival, whichever is
+    /// later: see [`MeasuredOver::Arrivals`].
+    pub active_time: Span,
+    /// The integral of 1 / (senders active) over that time, in seconds.
+    pub active_share_time: f64,
+}
+
+impl Outcome {
+    /// The time that its throughput is measured `over`, and the integral of its equal share over that
+    /// time, in seconds.
+    pub fn measured(&self, over: MeasuredOver) -> (Span, f64) {
+        match over {
+            MeasuredOver::Arrivals => (self.active_time, self.active_share_time),
+            MeasuredOver::Papers => (self.on_time, self.share_time),
+        }
+    }
 }
 
 /// Is notified of every rule that fires.

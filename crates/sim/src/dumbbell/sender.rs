@@ -2,6 +2,7 @@
 
 use super::merge::Run;
 use super::{Observer, Ready};
+use crate::active::Periods;
 use crate::traffic::{FlowDemand, TrafficSource};
 use exm_remy::{Lookup, Memory};
 use exm_units::{Instant, Span};
@@ -35,13 +36,6 @@ struct Gap {
     missing: u64,
 }
 
-/// When a sender switched on or off.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Toggle {
-    pub(super) at: i64,
-    pub(super) on: bool,
-}
-
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) delay: i64,
@@ -62,7 +56,9 @@ pub(super) struct Sender {
     next_own_event: i64,
     delivered: u64,
     rtt_sum: i64,
-    pub(super) toggles: Vec<Toggle>,
+    periods: Periods,
+    /// The number of the first packet of each on-period.
+    starts: Vec<u64>,
     /// The number of the next packet given to the link.
     enqueued: u64,
     /// How many packets before that the link dropped or lost in the current gap.
@@ -207,7 +203,8 @@ impl Sender {
             next_own_event: start,
             delivered: 0,
             rtt_sum: 0,
-            toggles: Vec::new(),
+            periods: Periods::default(),
+            starts: Vec::new(),
             enqueued: 0,
             missing: 0,
             lost: 0,
@@ -231,6 +228,11 @@ impl Sender {
 
     pub(super) fn rtt_sum(&self) -> Span {
         Span::from_nanos(self.rtt_sum as u64)
+    }
+
+    /// When it was on, and until when what it sent arrived.
+    pub(super) fn periods(&self) -> &Periods {
+        &self.periods
     }
 
     /// Packets that the link has dropped or lost.
@@ -334,6 +336,7 @@ impl Sender {
         let mut rtt_sum = 0;
         let mut number = self.number;
         let mut gap_at = self.gaps.front().map_or(u64::MAX, |gap| gap.at);
+        let first = self.first_number();
         for ack in &self.arrivals[self.head..self.head + stretch.acks] {
             if number == gap_at {
                 number += self.gaps.pop_front().map_or(0, |gap| gap.missing);
@@ -356,14 +359,30 @@ impl Sender {
         self.rtt_sum += rtt_sum;
         self.head += stretch.acks;
         self.delivered += stretch.acks as u64;
+        if stretch.acks > 0 && (!self.on || first < flow.start) {
+            self.note_late(first, now);
+        }
         now
+    }
+
+    /// The number of the packet at `head`.
+    fn first_number(&self) -> u64 {
+        let gap = self.gaps.front().filter(|gap| gap.at == self.number);
+        self.number + gap.map_or(0, |gap| gap.missing)
+    }
+
+    /// Packets from number `first` on arrived after their on-period, the last of them at `now`.
+    #[cold]
+    fn note_late(&mut self, first: u64, now: i64) {
+        let period = self.starts.partition_point(|&start| start <= first) - 1;
+        self.periods.late(period, at(now));
     }
 
     /// Switches on or off at `now`.
     fn toggle(&mut self, now: i64, rules: Ready<'_, impl Lookup>, observer: &mut impl Observer) {
         self.on = !self.on;
-        self.toggles.push(Toggle { at: now, on: self.on });
         if !self.on {
+            self.periods.end(at(now));
             self.switch_at = to_nanos(self.source.next_start(at(now)));
             return;
         }
@@ -374,6 +393,8 @@ impl Sender {
         self.switch_at = switch_at;
         self.memory = Memory::new();
         self.flow = self.flow.next(to_deliver);
+        self.periods.start(at(now));
+        self.starts.push(self.flow.start);
         self.flow.apply(&self.memory, rules, observer);
     }
 

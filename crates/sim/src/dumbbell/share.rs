@@ -1,58 +1,26 @@
-//! Equal shares: how much of the link each sender was entitled to.
+//! What each sender got, and how much of the link it was entitled to.
 
 use super::Outcome;
-use super::sender::{Sender, Toggle};
-use exm_units::{Instant, Span};
+use super::sender::Sender;
+use crate::active::{MeasuredOver, times};
+use exm_units::Instant;
 
-/// Credits the equal shares of `senders` at `end`. With C(t) the integral of 1 / (senders on), a
-/// sender's share of its on-period from a to b is C(b) - C(a).
+/// The outcomes of `senders` at `end`.
 pub(super) fn outcomes(senders: &[Sender], end: Instant) -> Vec<Outcome> {
-    let end = end.as_nanos() as i64;
-    let mut toggles: Vec<(usize, Toggle)> = senders
-        .iter()
-        .enumerate()
-        .flat_map(|(i, sender)| sender.toggles.iter().map(move |&toggle| (i, toggle)))
-        .collect();
-    toggles.sort_by_key(|&(i, toggle)| (toggle.at, i));
-    let mut outcomes: Vec<Outcome> = senders
-        .iter()
-        .map(|sender| Outcome {
-            sent: sender.sent(),
-            delivered: sender.delivered(),
-            lost: sender.lost(),
-            rtt_sum: sender.rtt_sum(),
-            ..Outcome::default()
-        })
-        .collect();
-    let mut began: Vec<Option<(i64, f64)>> = vec![None; senders.len()];
-    let (mut now, mut on, mut share) = (0, 0u32, 0.0);
-    for (i, toggle) in toggles {
-        share += elapsed_share(now, toggle.at, on);
-        now = toggle.at;
-        if toggle.on {
-            on += 1;
-            began[i] = Some((now, share));
-        } else if let Some(start) = began[i].take() {
-            on -= 1;
-            outcomes[i].was_on(start, (now, share));
-        }
-    }
-    share += elapsed_share(now, end, on);
-    for (outcome, start) in outcomes.iter_mut().zip(began) {
-        if let Some(start) = start {
-            outcome.was_on(start, (end, share));
-        }
-    }
-    outcomes
-}
-
-fn elapsed_share(from: i64, to: i64, on: u32) -> f64 {
-    if on == 0 { 0.0 } else { (to - from) as f64 * 1e-9 / f64::from(on) }
-}
-
-impl Outcome {
-    fn was_on(&mut self, from: (i64, f64), to: (i64, f64)) {
-        self.on_time += Span::from_nanos((to.0 - from.0) as u64);
-        self.share_time += to.1 - from.1;
-    }
+    let over = |over| times(senders.iter().map(Sender::periods), end, over);
+    let active = over(MeasuredOver::Arrivals);
+    let on = over(MeasuredOver::Papers);
+    let each = senders.iter().zip(on.iter().zip(&active));
+    each.map(|(sender, (on, active))| Outcome {
+        sent: sender.sent(),
+        delivered: sender.delivered(),
+        headers: 0.0,
+        lost: sender.lost(),
+        rtt_sum: sender.rtt_sum(),
+        on_time: on.time,
+        share_time: on.share,
+        active_time: active.time,
+        active_share_time: active.share,
+    })
+    .collect()
 }

@@ -4,13 +4,15 @@ use super::agenda::{Agenda, Due, Turn};
 use super::host::{Host, HostPath, propagation};
 use super::observer::{Event, EventKind, Observer, Pace, PacketId};
 use super::pipe::Pipe;
-use super::share::Sharing;
 use super::transmitter::{Transmitter, Work};
+use crate::active::{MeasuredOver, shares, times};
 use crate::metrics::Report;
 use crate::network::{FlowSpec, Network};
 use exm_link::{Packet, QueueActions, Service};
+use exm_trace::Trace;
 use exm_trace::delay::Scores;
 use exm_units::{Bytes, Instant, Rate, Span};
+use std::collections::BTreeMap;
 
 /// The markers, in the list of hops, of the end of a path and of the end of a return path.
 const RECEIVER: u32 = u32::MAX;
@@ -29,7 +31,6 @@ pub(super) struct Engine<O, const LIVE: bool> {
     /// All paths one after the other, each ended by [`RECEIVER`], and the return path, if there is one,
     /// by [`SENDER`].
     hops: Vec<u32>,
-    sharing: Sharing,
     pub(super) actions: QueueActions,
     /// The packets that one opportunity of a trace carried, and whether each is lost.
     departed: Vec<Packet>,
@@ -70,7 +71,6 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
             links: links.iter().enumerate().map(transmitter).collect(),
             hosts,
             hops,
-            sharing: Sharing::default(),
             actions: QueueActions::default(),
             departed: Vec::new(),
             events: 0,
@@ -417,18 +417,14 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         if self.hosts[flow].is_on() {
             self.switch_off(flow);
         } else {
-            let share = self.sharing.until(self.now);
-            self.sharing.join();
-            self.hosts[flow].switch_on(self.now, share);
+            self.hosts[flow].switch_on(self.now);
             self.report_flow(flow, EventKind::Started);
         }
         self.plan(flow);
     }
 
     pub(super) fn switch_off(&mut self, flow: usize) {
-        let share = self.sharing.until(self.now);
-        self.sharing.leave();
-        self.hosts[flow].switch_off(self.now, share);
+        self.hosts[flow].switch_off(self.now);
         self.report_flow(flow, EventKind::Stopped);
     }
 
@@ -500,16 +496,36 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.agenda.set(source, Due::new(next, Turn::Observer));
     }
 
+    /// The equal share of each sender of what `trace` could carry so far while it was active, bits.
+    fn offered(&self, trace: &Trace, over: MeasuredOver) -> Vec<f64> {
+        let carried = |at| trace.capacity(Instant::ZERO, at).get() * 8;
+        let all = shares(self.hosts.iter().map(Host::periods), self.now, over, carried);
+        all.into_iter().map(|(_, bits)| bits).collect()
+    }
+
     /// The measurements of `network` so far.
     pub(super) fn report(&self, network: &Network, seed: u64) -> Report {
-        let share = self.sharing.clone().until(self.now);
+        let over = |over| times(self.hosts.iter().map(Host::periods), self.now, over);
+        let (on, active) = (over(MeasuredOver::Papers), over(MeasuredOver::Arrivals));
+        let times = on.into_iter().zip(active);
         let held: u64 = self.links.iter().map(Transmitter::holds).sum();
         let coming: usize =
             self.hosts.iter().map(|host| host.arriving.len() + host.acks_arriving.len()).sum();
-        let flows = self.hosts.iter().zip(network.flows()).map(|(host, spec)| {
-            let mut report = host.report(self.now, share);
-            let rates = spec.path.iter().map(|&link| network.links()[link].service.rate());
-            report.bottleneck = rates.min().unwrap_or(Rate::from_bps(0));
+        let mut offered: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        let flows = self.hosts.iter().zip(network.flows()).zip(times).enumerate();
+        let flows = flows.map(|(index, ((host, spec), (on, active)))| {
+            let mut report = host.report(self.now);
+            (report.on_time, report.share_time) = (on.time, on.share);
+            (report.active_time, report.active_share_time) = (active.time, active.share);
+            report.over = network.over();
+            let rate_of = |link: usize| network.links()[link].service.rate();
+            let slowest = spec.path.iter().copied().min_by_key(|&link| rate_of(link));
+            report.bottleneck = slowest.map_or(Rate::from_bps(0), rate_of);
+            report.offered = slowest.and_then(|link| {
+                let Service::Trace(trace) = &network.links()[link].service else { return None };
+                let all = || self.offered(trace, network.over());
+                Some(offered.entry(link).or_insert_with(all)[index])
+            });
             if report.end_to_end.is_some() {
                 report.omniscient = omniscient_until(network, spec, self.now);
             }

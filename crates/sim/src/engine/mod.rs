@@ -16,8 +16,8 @@
 //! senders send, each all it may at that instant (by flow); last, the observer takes its samples. A
 //! sender that switches off at an instant sends nothing at it.
 //!
-//! Results depend only on the network and the seed. Memory grows with the packets in flight, never
-//! with the simulated time.
+//! Results depend only on the network and the seed. Memory grows with the packets in flight
+//! and, by a few bytes each, with the on-periods.
 
 mod agenda;
 mod ahead;
@@ -25,7 +25,6 @@ mod event_loop;
 mod host;
 mod observer;
 mod pipe;
-mod share;
 mod simulation;
 mod transmitter;
 mod variation;

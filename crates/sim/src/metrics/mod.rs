@@ -4,6 +4,7 @@ mod histogram;
 
 pub use histogram::Histogram;
 
+use crate::active::MeasuredOver;
 use exm_link::Packet;
 use exm_measure::mean;
 use exm_trace::delay::Scores;
@@ -51,6 +52,13 @@ pub struct FlowReport {
     /// The integral of 1 / (senders on) over its on-time, in seconds: its on-time scaled by its equal
     /// share of the network.
     pub share_time: f64,
+    /// From the start of each of its on-periods until its end or its last packet's arrival, whichever is
+    /// later: see [`MeasuredOver::Arrivals`].
+    pub active_time: Span,
+    /// The integral of 1 / (senders active) over that time, in seconds.
+    pub active_share_time: f64,
+    /// Over which of these times its throughput is measured.
+    pub over: MeasuredOver,
     /// Round-trip times, as measured by each ACK.
     pub rtt: Histogram,
     /// How long each packet that arrived at the receiver had waited in queues.
@@ -60,6 +68,9 @@ pub struct FlowReport {
     pub completion: Histogram,
     /// The least rate of the links on the path.
     pub bottleneck: Rate,
+    /// Where that link follows a trace: its equal share of what the trace could carry in the time that its
+    /// throughput is measured over, bits.
+    pub offered: Option<f64>,
     /// Counts of its receiver's ACKs, if links lead back.
     pub acks: AckCounts,
     /// Throughput and end-to-end delay at the receiver, if links lead back.
@@ -129,17 +140,27 @@ impl LinkReport {
 }
 
 impl FlowReport {
-    /// Throughput over the time the sender was on; none if it never was.
+    /// The time that its throughput is measured over, and the integral of its equal share over that
+    /// time, in seconds.
+    pub fn measured(&self) -> (Span, f64) {
+        match self.over {
+            MeasuredOver::Arrivals => (self.active_time, self.active_share_time),
+            MeasuredOver::Papers => (self.on_time, self.share_time),
+        }
+    }
+
+    /// Throughput over that time; none if the sender was never on.
     pub fn throughput(&self) -> Option<Rate> {
-        let nanos = u128::from(self.on_time.as_nanos());
+        let nanos = u128::from(self.measured().0.as_nanos());
         let bits = u128::from(self.bytes.get()) * 8_000_000_000;
         Some(Rate::from_bps(u64::try_from(bits.checked_div(nanos)?).unwrap_or(u64::MAX)))
     }
 
-    /// Throughput divided by the equal share of the path's slowest link: 1 is the whole share. None if
-    /// the sender was never on.
+    /// Throughput divided by the equal share of the path's slowest link, of a trace by that of what it could
+    /// carry in that time: 1 is the whole share. None if the sender was never on.
     pub fn normalised_throughput(&self) -> Option<f64> {
-        let share_bits = self.share_time * self.bottleneck.as_bps() as f64;
+        let of_rate = || self.measured().1 * self.bottleneck.as_bps() as f64;
+        let share_bits = self.offered.unwrap_or_else(of_rate);
         (share_bits > 0.0).then(|| self.bytes.get() as f64 * 8.0 / share_bits)
     }
 

@@ -4,6 +4,7 @@ mod host;
 
 pub use host::{Host, hosts};
 
+use crate::active::MeasuredOver;
 use crate::controllers::AnyController;
 use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_link::{Limit, QueueKind, Reordering, Service};
@@ -190,6 +191,7 @@ pub struct Network {
     flows: Vec<FlowSpec>,
     duration: Span,
     warm_up: Span,
+    over: MeasuredOver,
 }
 
 /// Why links and flows do not make a network. Links and flows are identified by number.
@@ -382,7 +384,8 @@ impl Network {
         flows: Vec<FlowSpec>,
         duration: Span,
     ) -> Result<Network, NetworkError> {
-        let network = Network { links, flows, duration, warm_up: Span::ZERO };
+        let network =
+            Network { links, flows, duration, warm_up: Span::ZERO, over: MeasuredOver::default() };
         network.check()?;
         Ok(network)
     }
@@ -412,6 +415,16 @@ impl Network {
             return Err(NetworkError::WarmUp { warm_up, duration: self.duration });
         }
         Ok(Network { warm_up, ..self })
+    }
+
+    /// The same network, with throughput measured `over` another time.
+    pub fn measured_over(self, over: MeasuredOver) -> Network {
+        Network { over, ..self }
+    }
+
+    /// Over what time throughput is measured.
+    pub fn over(&self) -> MeasuredOver {
+        self.over
     }
 
     /// The same network with its links and flows changed by `change`.

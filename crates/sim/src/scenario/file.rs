@@ -14,6 +14,8 @@ pub(super) struct File {
     pub(super) duration: Spanned<Span>,
     pub(super) packet_size: Option<Spanned<Bytes>>,
     pub(super) warm_up: Option<Spanned<Span>>,
+    #[serde(default)]
+    pub(super) measure: MeasureTable,
     pub(super) dumbbell: Option<Spanned<DumbbellTable>>,
     #[serde(default)]
     pub(super) link: Vec<Spanned<LinkTable>>,
@@ -27,6 +29,13 @@ pub(super) struct File {
     /// The keys of an experiment, which are not read here.
     #[serde(rename = "experiment")]
     pub(super) _experiment: Option<serde::de::IgnoredAny>,
+}
+
+/// How results are measured.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MeasureTable {
+    pub(super) throughput: Option<Spanned<String>>,
 }
 
 /// Settings of TCP hosts.

@@ -9,6 +9,7 @@
 //! | `duration` | how much time to simulate | required |
 //! | `packet_size` | of all packets | `"1500 B"` |
 //! | `warm_up` | how much to skip before end-to-end delays are measured | none |
+//! | `measure.throughput` | over what time throughput is measured: `"arrivals"`, from the start of each on-period until its last packet has arrived, or `"papers"`, the on-period alone, while what arrives later counts | `"arrivals"` |
 //!
 //! A single bottleneck shared by equal senders is a `[dumbbell]`:
 //!
@@ -85,6 +86,7 @@ pub use shipped::SHIPPED;
 pub use synthetic::{is_synthetic, load_synthetic, parse_synthetic};
 pub use traces::Traces;
 
+use crate::active::MeasuredOver;
 use crate::controllers::AnyController;
 use crate::engine::Pace;
 use crate::network::{FlowSpec, Host, LinkSpec, Network, NetworkError, Transport};
@@ -110,6 +112,8 @@ pub struct Scenario {
     pub duration: Span,
     /// How much of it to skip before end-to-end delays are measured.
     pub warm_up: Span,
+    /// Over what time throughput is measured.
+    pub over: MeasuredOver,
     /// The links.
     pub links: Vec<LinkSpec>,
     /// The groups of flows.
@@ -300,6 +304,7 @@ impl Scenario {
             seed: 1,
             duration,
             warm_up: Span::ZERO,
+            over: MeasuredOver::default(),
             links: vec![link],
             flows: vec![flow],
             series: None,
@@ -326,6 +331,7 @@ impl Scenario {
         }
         Network::new(self.links.clone(), flows, self.duration)
             .and_then(|network| network.scored_after(self.warm_up))
+            .map(|network| network.measured_over(self.over))
             .map_err(|error| self.source.error(self.place_of(&error), error.to_string()))
     }
 

@@ -7,6 +7,7 @@ use super::file::{
 use super::times::{parse_off, parse_on, parse_visit};
 use super::traces::Traces;
 use super::{DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, LinkPlaces, Places, Scenario, SeriesSpec};
+use crate::active::MeasuredOver;
 use crate::network::{Host, LinkSpec, MAX_FLOWS};
 use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_grammar::{Amounts, Buffer, FileError, Place, Source, Unit, queue_error, suggest};
@@ -64,17 +65,33 @@ pub(super) fn scenario(
         places.flows.push(flow_places);
     }
     size_buffers(&mut specs, &groups, &buffers, packet);
+    let over = measured_over(&source, file.measure.throughput.as_ref())?;
     Ok(Scenario {
         title: file.title,
         seed: file.seed.unwrap_or(1),
         duration: file.duration.into_inner(),
         warm_up: file.warm_up.map_or(Span::ZERO, Spanned::into_inner),
+        over,
         links: specs,
         flows: groups,
         series: file.series.as_ref().map(series),
         dir: dir.to_owned(),
         source,
         places,
+    })
+}
+
+/// Over what time throughput is measured.
+fn measured_over(
+    source: &Source,
+    name: Option<&Spanned<String>>,
+) -> Result<MeasuredOver, FileError> {
+    let Some(name) = name else { return Ok(MeasuredOver::default()) };
+    let text = name.as_ref();
+    MeasuredOver::named(text).ok_or_else(|| {
+        let hint = suggest(text, &MeasuredOver::NAMES);
+        let problem = format!("throughput cannot be measured over \"{text}\": {hint}");
+        source.error(place(name), problem)
     })
 }
 

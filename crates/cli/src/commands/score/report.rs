@@ -251,6 +251,9 @@ impl fmt::Display for Report {
         }
         writeln!(f, ", seed {}, host {}", self.seed, self.host)?;
         writeln!(f, "objective: {}, in {}", self.objective, self.units)?;
+        if self.host != "bare" {
+            writeln!(f, "throughput and share: user data, without headers")?;
+        }
         writeln!(f, "relative: the same in each network's own rate and propagation RTT")?;
         writeln!(f, "gap: how much higher an omniscient sender would score\n")?;
         let mut columns = Columns::new(1);

@@ -6,13 +6,14 @@ mod results;
 mod text;
 
 use crate::complete;
-use crate::options::{DEFAULT_DURATION, DEFAULT_SEED, Setup};
+use crate::options::{DEFAULT_DURATION, DEFAULT_SEED, INITIAL_WINDOW, Setup};
 use crate::progress::Progress;
+use crate::queues;
 use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
 use crate::shipped;
 use crate::threads::Threads;
-use exm_sim::network::{MAX_TIME, Network};
+use exm_sim::network::{MAX_TIME, Network, Transport};
 use exm_sim::scenario::Scenario;
 use exm_units::Span;
 use flags::NetworkFlags;
@@ -97,7 +98,9 @@ impl Args {
         let runs = simulate(&scenario, &network, &seeds, recording.as_ref())?;
         let setup = self.scenario.is_none().then(|| self.setup(&network, seeds[0]));
         let results = Results::new(&scenario, &network, runs, setup);
-        self.printing.print_warned(&results, &ranges.warnings([(&scenario, &network)]))?;
+        let networks = [(&scenario, &network)];
+        let warnings = [ranges.warnings(networks), queues::warnings(networks)].concat();
+        self.printing.print_warned(&results, &warnings)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -117,6 +120,11 @@ impl Args {
     /// The options, including defaults.
     fn setup(&self, network: &Network, seed: u64) -> Setup {
         let mut setup = self.network.setup();
+        let mut transports = network.flows().iter().map(|flow| &flow.transport);
+        if let Some(Transport::Tcp { settings, .. }) = transports.next() {
+            setup.usually("initial-window", settings.initial_window.get(), INITIAL_WINDOW);
+            setup.usually("persistent", settings.persistent, false);
+        }
         setup.usually("duration", network.duration(), DEFAULT_DURATION);
         setup.usually("runs", self.runs, 1);
         setup.usually("seed", seed, DEFAULT_SEED);

@@ -12,7 +12,7 @@ mod tcp;
 use super::agenda::{Due, Turn};
 use super::observer::{FlowSample, Limited};
 use super::pipe::Pipe;
-use super::share::Share;
+use crate::active::Periods;
 use crate::controllers::AnyController;
 use crate::metrics::FlowReport;
 use crate::network::{FlowSpec, LinkSpec, Network, SPROUT_EMPTY, TCP_HEADER, Transport as Kind};
@@ -41,8 +41,7 @@ pub(super) struct Host {
     pub(super) limited: Limited,
     last_rtt: Option<Span>,
     began_at: Instant,
-    share_at_start: Share,
-    share: Share,
+    periods: Periods,
     source: TrafficSource,
     payload: Bytes,
     path: HostPath,
@@ -159,8 +158,7 @@ impl Host {
             limited: Limited::Off,
             last_rtt: None,
             began_at: Instant::ZERO,
-            share_at_start: Share::default(),
-            share: Share::default(),
+            periods: Periods::default(),
             source,
             payload,
             path,
@@ -229,11 +227,11 @@ impl Host {
     }
 
     /// A flow starts; its end is planned if it is known.
-    pub(super) fn switch_on(&mut self, now: Instant, share: Share) {
+    pub(super) fn switch_on(&mut self, now: Instant) {
         self.on = true;
         self.epoch += 1;
         self.began_at = now;
-        self.share_at_start = share;
+        self.periods.start(now);
         let (end, data) = match self.source.next_flow(now) {
             FlowDemand::Until(end) => (end, None),
             FlowDemand::Deliver(packets) => (Instant::MAX, Some(packets)),
@@ -247,8 +245,8 @@ impl Host {
     }
 
     /// The flow ends, and the start of the next one is planned.
-    pub(super) fn switch_off(&mut self, now: Instant, share: Share) {
-        (self.report.on_time, self.share) = self.on_until(now, share);
+    pub(super) fn switch_off(&mut self, now: Instant) {
+        self.periods.end(now);
         self.on = false;
         match &mut self.transport {
             Transport::Bare(bare) => bare.stop(),
@@ -258,20 +256,14 @@ impl Host {
         self.plan.switch = Due::new(self.source.next_start(now), Turn::Switch);
     }
 
-    /// How long it was on until `now`, and the integral of its share over that time.
-    fn on_until(&self, now: Instant, share: Share) -> (Span, Share) {
-        if !self.on {
-            return (self.report.on_time, self.share);
-        }
-        let on_time = self.report.on_time + (now - self.began_at);
-        (on_time, self.share.plus(share.since(self.share_at_start)))
+    /// When it was on, and until when what it sent arrived.
+    pub(super) fn periods(&self) -> &Periods {
+        &self.periods
     }
 
-    /// The measurements until `now`.
-    pub(super) fn report(&self, now: Instant, share: Share) -> FlowReport {
+    /// The measurements until `now`, but for the times that depend on the other senders.
+    pub(super) fn report(&self, now: Instant) -> FlowReport {
         let mut report = self.report.clone();
-        let (on_time, share) = self.on_until(now, share);
-        (report.on_time, report.share_time) = (on_time, share.as_secs());
         report.bytes = Bytes::new(report.delivered * self.payload.get());
         if let Transport::Tcp(tcp) = &self.transport {
             (report.retransmitted, report.timeouts) = (tcp.retransmitted, tcp.timeouts);
@@ -335,7 +327,7 @@ impl Host {
                 let ack = AckInfo { sequence, sent_at, received_at: now };
                 if self.path.first_back.is_none() {
                     let arrived = bare.receive_ack(now, &ack, current);
-                    return self.take(now, arrived);
+                    return self.take(now, arrived, packet.epoch);
                 }
                 Some(AckContents::Bare(ack))
             }
@@ -343,13 +335,13 @@ impl Host {
                 let Some(ack) = tcp.receive(now, packet) else { return false };
                 if self.path.first_back.is_none() {
                     let arrived = tcp.receive_ack(now, &ack);
-                    return self.take(now, arrived);
+                    return self.take(now, arrived, packet.epoch);
                 }
                 Some(AckContents::Tcp(ack))
             }
             Transport::Sprout(sprout) if current => {
                 let arrived = sprout.receive(now, packet);
-                let complete = self.take(now, arrived);
+                let complete = self.take(now, arrived, packet.epoch);
                 return self.send_sprout_header(now) || complete;
             }
             // Arrivals after their on-period still count, as with the bare sender.
@@ -357,7 +349,7 @@ impl Host {
             Transport::Sprout(_) => {
                 let data = Bytes::new(u64::from(packet.size)) > SPROUT_EMPTY;
                 let late = Arrived { delivered: u64::from(data), ..Arrived::default() };
-                return self.take(now, late);
+                return self.take(now, late, packet.epoch);
             }
         };
         ack.is_some_and(|ack| self.queue_ack(now, ack, packet.epoch))
@@ -422,12 +414,15 @@ impl Host {
             }
             _ => return false,
         };
-        self.take(now, arrived)
+        self.take(now, arrived, epoch)
     }
 
-    /// Counts the result of an arrival.
+    /// Counts the result of the arrival of a packet of on-period `epoch`, or of its ACK.
     #[inline(always)]
-    fn take(&mut self, now: Instant, arrived: Arrived) -> bool {
+    fn take(&mut self, now: Instant, arrived: Arrived, epoch: u32) -> bool {
+        if (!self.on || epoch < self.epoch) && (arrived.delivered > 0 || arrived.rtt.is_some()) {
+            self.periods.late((epoch as usize).saturating_sub(1), now);
+        }
         self.report.delivered += arrived.delivered;
         if let Some(rtt) = arrived.rtt {
             self.report.rtt.record(rtt);

@@ -16,7 +16,8 @@ fn the_default_rule_agrees_with_the_original_program() {
     let rate = Rate::from_packets_per_ms(1.25, PACKET);
     let sender = flow(150, one_rule(1.0, 1, 3.0), exponential(5.0));
     let links = vec![link(rate, Limit::Unlimited, 0.0)];
-    let network = network(links, vec![sender; 8], Span::from_secs(10_000));
+    let network = network(links, vec![sender; 8], Span::from_secs(10_000))
+        .measured_over(crate::MeasuredOver::Papers);
     let runs = 12;
     let (mut throughput, mut rtt) = (0.0, 0.0);
     for seed in 1..=runs {

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::engine::host::{Host, HostPath};
-use crate::engine::share::Share;
 use exm_trace::Trace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -233,12 +232,11 @@ fn acks_belong_to_the_flow_of_their_packet() {
     let network = network(links, vec![spec], Span::from_secs(1));
     let path = HostPath { first_hop: 0, first_back: Some(1), propagation: Span::ZERO };
     let mut host = Host::new(&network, 1, 0, path);
-    let share = Share::default();
-    host.switch_on(Instant::ZERO, share);
+    host.switch_on(Instant::ZERO);
     let packet = host.send(Instant::ZERO, 0);
     let later = Instant::ZERO + Span::from_millis(1);
-    host.switch_off(later, share);
-    host.switch_on(later, share);
+    host.switch_off(later);
+    host.switch_on(later);
     host.arrive(later, &packet);
     let ack = host.send_ack(later, 0).expect("an ACK");
     assert_eq!((packet.epoch, ack.epoch), (1, 1));
@@ -262,4 +260,19 @@ fn traces_lose_before_the_queue() {
         assert!(transmitted.abs_diff(link.transmitted) <= 1 + link.max_queue);
         assert_eq!(report.flows[0].lost, link.lost);
     }
+}
+
+/// The share of a trace is that of what it carried in that time, which may be more than its mean.
+#[test]
+fn the_share_of_a_trace_is_of_what_it_carried() {
+    // A packet a millisecond for a second, and then nothing for three.
+    let times = (1..=1000).chain([4000]).map(|ms| Instant::ZERO + Span::from_millis(ms)).collect();
+    let trace = Service::Trace(Arc::new(Trace::new(times).expect("a sound trace")));
+    let link = LinkSpec { service: trace, ..packet_a_ms(Limit::Unlimited, 0.0) };
+    let flow = flow(10, window(50), ever());
+    let report = run(&network(vec![link], vec![flow; 2], ms(900)), 1);
+    let shares: Vec<f64> =
+        report.flows.iter().filter_map(FlowReport::normalised_throughput).collect();
+    assert!(shares.iter().all(|share| (0.9..=1.1).contains(share)), "{shares:?}");
+    assert!((0.97..=1.0).contains(&(shares.iter().sum::<f64>() / 2.0)), "{shares:?}");
 }
