@@ -93,8 +93,15 @@ impl Restore {
     /// The file cannot be read or written, another process has changed it, or there is no `/bin/sh`; the error
     /// names the file.
     pub fn file(file: &Path, content: &str) -> io::Result<Restore> {
-        let restore = Restore::hold(file, content, Sharing::Exclusive)?;
+        // Where a symbolic link leads now is what must be restored, wherever it leads later.
+        let target = fs::canonicalize(file).map_err(|error| named(file, &error))?;
+        let restore = Restore::hold(&target, content, Sharing::Exclusive)?;
         restore.ok_or_else(|| named(file, &io::Error::from(io::ErrorKind::AlreadyExists)))
+    }
+
+    /// The changed file, to which no symbolic links lead any more.
+    pub fn target(&self) -> &Path {
+        &self.file
     }
 
     fn hold(file: &Path, content: &str, sharing: Sharing) -> io::Result<Option<Restore>> {

@@ -190,7 +190,7 @@ impl Client {
             joined.keep_out(session, peer.ip())?;
         }
         self.guard_routes()?;
-        if let Some(dns) = self.joined.as_ref().and_then(|joined| joined.dns.as_ref()) {
+        if let Some(dns) = self.joined.as_mut().and_then(|joined| joined.dns.as_mut()) {
             dns.renew();
         }
         if self.asking && stats.state == State::Established {
