@@ -1,5 +1,6 @@
 # make demo   designs a small RemyCC in about a minute and compares it with simpler senders
 # make test   runs every check of the project
+# make nightly runs the long form of tests that search for coincidences, which takes tens of minutes
 # make docs   builds the manual as a site
 # make dist   packs a static program, as an archive and for Debian
 # The first two need cargo (https://rustup.rs) and nothing else; the first build fetches and compiles what
@@ -29,7 +30,7 @@ MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 TARGET ?= x86_64-unknown-linux-musl
 DIST = target/dist
 
-.PHONY: all build demo test format lint wasm peers tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist clean
+.PHONY: all build demo test nightly format lint wasm peers tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist clean
 
 all: build
 
@@ -48,6 +49,11 @@ test: format lint wasm deny-if-installed tests instructions apidocs smoke
 	else \
 		echo "== All checks passed, none was skipped"; \
 	fi
+
+# A relay's attack on roaming needs coincidences: `make test` runs 10^5 cases of it, this 10^7.
+nightly:
+	@echo "== Fuzzing roaming"
+	$(CARGO) run --release --locked -p exm-fuzz --bin roaming -- 10000000 $(SEED)
 
 format:
 	@echo "== Checking the format of the code"

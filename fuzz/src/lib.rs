@@ -100,7 +100,8 @@ mod tests {
         for (name, target) in targets {
             // What a panic is of is told by the name that was printed last.
             println!("{name}");
-            drive(target, 300, 1);
+            // An attack on roaming needs coincidences, which a few hundred inputs do not have.
+            drive(target, if name == "roaming" { 100_000 } else { 300 }, 2);
         }
         let programs = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz_targets"));
         assert_eq!(programs.expect("they are there").count(), targets.len(), "each has a program");

@@ -138,6 +138,11 @@ pub struct Opened<'a> {
 }
 
 impl Opened<'_> {
+    /// Whether what it echoes could be a timestamp with a mark. Others are RTT samples.
+    pub(crate) fn echoes_a_mark(&self) -> bool {
+        self.echoed.is_some() && self.rtt.is_none()
+    }
+
     /// Whether it echoes, at `now`, a timestamp with `mark` that was sent no longer than `within` ago.
     pub(crate) fn echoes(&self, now: Instant, mark: Mark, within: Span) -> bool {
         self.echoed.is_some_and(|echoed| {
@@ -163,6 +168,8 @@ impl Mark {
 
     const LEAST: u16 = 10_000;
     const MOST: u16 = 55_000;
+    /// The range that marks are drawn from.
+    pub(crate) const RANGE: Span = Span::from_millis((Mark::MOST - Mark::LEAST) as u64);
 
     /// An unpredictable mark; `None` if the system has no randomness.
     pub(crate) fn random() -> Option<Mark> {

@@ -17,7 +17,7 @@
 //! | a network namespace with its devices | the file descriptor of [`Namespace`], and the processes in it |
 //! | a program in a namespace and its children | its PID namespace, whose init process dies with ours ([`Confined`]) |
 //! | its `/etc/resolv.conf` | its mount namespace |
-//! | masquerading and forwarding rules | the netlink socket that owns the table ([`Masquerade`], [`Forwarding`]) |
+//! | masquerading and forwarding rules | the netlink socket that owns the table ([`Masquerade`], [`Forwarding`], [`AddressGuard`]) |
 //! | promiscuous mode | the [`PacketSocket`] |
 //! | a ban on CPU idle states | the file descriptor of [`IdleInhibitor`] |
 //!
@@ -28,6 +28,7 @@
 //! of the thread that opens them. [`Namespace::run`] opens them in another.
 #![cfg(target_os = "linux")]
 
+mod address_guard;
 mod clock;
 mod host;
 mod idle_inhibitor;
@@ -47,6 +48,7 @@ mod uplink;
 mod vnet;
 mod wait;
 
+pub use address_guard::AddressGuard;
 pub use clock::Clock;
 pub use host::{is_installed, nameservers, take_variable};
 pub use idle_inhibitor::IdleInhibitor;

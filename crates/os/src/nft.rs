@@ -81,6 +81,8 @@ impl Family {
 pub(crate) struct Hook(&'static str, i32, i32);
 
 impl Hook {
+    /// Before connection tracking, and so before destination addresses are translated.
+    pub(crate) const RAW: Hook = Hook("filter", libc::NF_INET_PRE_ROUTING, libc::NF_IP_PRI_RAW);
     pub(crate) const INPUT: Hook = Hook::filter(libc::NF_INET_LOCAL_IN);
     pub(crate) const FORWARD: Hook = Hook::filter(libc::NF_INET_FORWARD);
     pub(crate) const OUTPUT: Hook = Hook::filter(libc::NF_INET_LOCAL_OUT);
@@ -117,13 +119,14 @@ pub(crate) struct Table {
     family: Family,
     batch: Request,
     acknowledged: usize,
+    rules: usize,
 }
 
 impl Table {
     fn begin(name: &str, family: Family) -> Table {
         let batch = Request::new(libc::NFNL_MSG_BATCH_BEGIN as u16, 0, &BATCH_BODY);
         // Neither the beginning nor the end of a batch is acknowledged.
-        Table { name: name.to_owned(), family, batch, acknowledged: 0 }
+        Table { name: name.to_owned(), family, batch, acknowledged: 0, rules: 0 }
     }
 
     fn add(&mut self, kind: i32, flags: i32) -> &mut Request {
@@ -161,10 +164,16 @@ impl Table {
 
     /// Appends a rule to a chain.
     pub(crate) fn rule(&mut self, chain: &str, fill: impl FnOnce(&mut Rule)) {
+        self.rules += 1;
         let name = self.name.clone();
         let request = self.add(libc::NFT_MSG_NEWRULE, libc::NLM_F_CREATE | libc::NLM_F_APPEND);
         request.text(NFTA_RULE_TABLE, &name).text(NFTA_RULE_CHAIN, chain);
         request.nested(NFTA_RULE_EXPRESSIONS, |rule| fill(&mut Rule(rule)));
+    }
+
+    /// The number of its rules.
+    pub(crate) fn rules(&self) -> usize {
+        self.rules
     }
 
     /// Has the kernel apply all of it in one transaction.
@@ -191,6 +200,25 @@ pub(crate) fn exists(name: &str, family: Family) -> io::Result<bool> {
     match asked {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The number of rules of the table called `name`; 0 if there is none.
+///
+/// # Errors
+/// This process lacks the privileges.
+pub(crate) fn count_rules(name: &str, family: Family) -> io::Result<usize> {
+    let mut request =
+        Request::new(message(libc::NFT_MSG_GETRULE), libc::NLM_F_DUMP, &family.body());
+    request.text(NFTA_RULE_TABLE, name);
+    let mut rules = 0;
+    let counted = Socket::open(Some(netlink::NETFILTER))?.ask(request, 1, |kind, _| {
+        rules += usize::from(kind == message(libc::NFT_MSG_NEWRULE));
+    });
+    match counted {
+        Ok(()) => Ok(rules),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
         Err(error) => Err(error),
     }
 }
@@ -229,6 +257,27 @@ impl Rule<'_> {
         let mut padded = [0; libc::IFNAMSIZ];
         padded[..name.len()].copy_from_slice(name.as_bytes());
         self.meta(device as i32).compare(Relation::Equal, &padded)
+    }
+
+    /// Matches packets that do not arrive by the device called `name`.
+    pub(crate) fn not_from_device(&mut self, name: &str) -> &mut Self {
+        let mut padded = [0; libc::IFNAMSIZ];
+        padded[..name.len()].copy_from_slice(name.as_bytes());
+        self.meta(Device::In as i32).compare(Relation::Unequal, &padded)
+    }
+
+    /// Matches packets that do not arrive by a device of the group `group`.
+    pub(crate) fn not_from_group(&mut self, group: u32) -> &mut Self {
+        self.meta(libc::NFT_META_IIFGROUP).compare(Relation::Unequal, &group.to_ne_bytes())
+    }
+
+    /// Matches TCP segments that do not ask for a connection (SYN without ACK; RFC 9293, section 3.1).
+    pub(crate) fn tcp_of_connection(&mut self) -> &mut Self {
+        const SYN: u8 = 0x02;
+        const ACK: u8 = 0x10;
+        self.meta(libc::NFT_META_L4PROTO).compare(Relation::Equal, &[libc::IPPROTO_TCP as u8]);
+        self.payload(libc::NFT_PAYLOAD_TRANSPORT_HEADER, 13, 1).mask(&[SYN | ACK]);
+        self.compare(Relation::Unequal, &[SYN])
     }
 
     /// Matches packets one of whose addresses is in `network`. `family` is that of the table.

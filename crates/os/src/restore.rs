@@ -93,8 +93,15 @@ impl Restore {
     /// The file cannot be read or written, another process has changed it, or there is no `/bin/sh`; the error
     /// names the file.
     pub fn file(file: &Path, content: &str) -> io::Result<Restore> {
-        let restore = Restore::hold(file, content, Sharing::Exclusive)?;
+        // Where a symbolic link leads now is what must be restored, wherever it leads later.
+        let target = fs::canonicalize(file).map_err(|error| named(file, &error))?;
+        let restore = Restore::hold(&target, content, Sharing::Exclusive)?;
         restore.ok_or_else(|| named(file, &io::Error::from(io::ErrorKind::AlreadyExists)))
+    }
+
+    /// The changed file, to which no symbolic links lead any more.
+    pub fn target(&self) -> &Path {
+        &self.file
     }
 
     fn hold(file: &Path, content: &str, sharing: Sharing) -> io::Result<Option<Restore>> {
@@ -152,6 +159,7 @@ impl Restore {
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
+    path: PathBuf,
 }
 
 impl Lock {
@@ -162,12 +170,32 @@ impl Lock {
     pub(crate) fn acquire(name: &str) -> io::Result<Option<Lock>> {
         let path = PathBuf::from(format!("{FOLDER}/{}-{name}", namespace("net")?));
         let failed = |error: io::Error| named(&path, &error);
-        let file = folder().and_then(|()| open(&path)).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Lock { file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(failed(error)),
+        loop {
+            let file = folder().and_then(|()| open(&path)).map_err(failed)?;
+            match file.try_lock() {
+                // The previous holder may have removed it meanwhile.
+                Ok(()) if is_at(&file, &path) => return Ok(Some(Lock { file, path })),
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
         }
+    }
+
+    /// What a holder has written to the file.
+    ///
+    /// # Errors
+    /// It cannot be read; the error names it.
+    pub(crate) fn read(&self) -> io::Result<String> {
+        fs::read_to_string(&self.path).map_err(|error| named(&self.path, &error))
+    }
+
+    /// Writes `content` to the file, which then remains after this is dropped, unless it is empty.
+    ///
+    /// # Errors
+    /// It cannot be written; the error names it.
+    pub(crate) fn write(&self, content: &str) -> io::Result<()> {
+        fs::write(&self.path, content).map_err(|error| named(&self.path, &error))
     }
 }
 
@@ -175,6 +203,9 @@ impl Drop for Lock {
     /// Closing the file would not be enough: a program that another thread is starting has a copy of the
     /// descriptor for a moment, and with it the lock.
     fn drop(&mut self) {
+        if self.file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+            let _ = fs::remove_file(&self.path);
+        }
         let _ = self.file.unlock();
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::sys;
 use rustix::process::{getegid, geteuid, setpriority_process};
-use rustix::thread::{CapabilitySet, UnshareFlags, capabilities};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, UnshareFlags, capabilities, set_capabilities, set_no_new_privs,
+};
 use std::fs;
 use std::io;
 
@@ -70,6 +72,22 @@ impl Rights {
         Ok(Rights::OwnNamespace(identity))
     }
 
+    /// Gives up all capabilities but those to administer networks and to open raw sockets (`CAP_NET_ADMIN` and
+    /// `CAP_NET_RAW`), for the calling thread and all threads and programs that it starts; those cannot regain
+    /// any, not even as root (`PR_SET_NO_NEW_PRIVS`).
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn keep_network_only() -> io::Result<()> {
+        let kept = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW;
+        let held = capabilities(None)?;
+        set_no_new_privs(true)?;
+        let (effective, permitted) = (held.effective & kept, held.permitted & kept);
+        let inheritable = CapabilitySet::empty();
+        set_capabilities(None, CapabilitySets { effective, permitted, inheritable })?;
+        Ok(())
+    }
+
     /// Whether the process is privileged already, so that [`Rights::acquire`] changes nothing.
     pub fn already_held() -> bool {
         has_capabilities()
@@ -104,4 +122,28 @@ pub fn set_realtime_priority() -> bool {
     }
     let _ = setpriority_process(None, -20);
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn programs_started_later_have_network_rights_only() {
+        if !exm_testing::is_root() {
+            return exm_testing::skip("without root privileges");
+        }
+        // The rights of a thread: other tests need theirs.
+        let status = std::thread::spawn(|| {
+            Rights::keep_network_only()?;
+            Command::new("cat").arg("/proc/self/status").output()
+        });
+        let output = status.join().unwrap().unwrap();
+        let status = String::from_utf8(output.stdout).unwrap();
+        // The bits 12 and 13 (`capability.h`).
+        for line in ["CapPrm:\t0000000000003000", "CapEff:\t0000000000003000", "NoNewPrivs:\t1"] {
+            assert!(status.lines().any(|found| found == line), "{line}: {status}");
+        }
+    }
 }

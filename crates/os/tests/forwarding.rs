@@ -4,6 +4,7 @@
 
 use exm_os::{Egress, Forwarding, IpNet, KillSwitch, Namespace, read_net_sysctl, set_net_sysctl};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 #[track_caller]
@@ -117,7 +118,7 @@ fn a_kill_switch_stays_until_it_is_lifted() {
     let ended = router().run(|| {
         let everything = || vec![network("0.0.0.0", 1), network("8000::", 1)];
         assert!(!KillSwitch::is_engaged());
-        let engaged = KillSwitch::engage(everything())?.expect("it is unused");
+        let mut engaged = KillSwitch::engage(everything())?.expect("it is unused");
         assert!(KillSwitch::engage(everything())?.is_none(), "it is in use");
         assert!(KillSwitch::adopt()?.is_none(), "it is in use");
         engaged.allow("a0")?;
@@ -125,9 +126,10 @@ fn a_kill_switch_stays_until_it_is_lifted() {
         for part in [
             "oifname \"a0\" accept",
             "meta mark 0x0065786d accept",
-            "ct direction reply accept",
-            "udp dport 67",
-            "icmpv6 type",
+            "ct direction reply tcp flags",
+            "ip daddr 255.255.255.255 udp dport 67-67 accept",
+            "ip daddr 169.254.0.0/16 udp dport 67-67 accept",
+            "ct direction reply icmp type 0-0 accept",
             "ip6 daddr fe80::/10 accept",
             "ip daddr 0.0.0.0/1 reject with icmpx admin-prohibited",
             "ip6 daddr 8000::/1 reject with icmpx admin-prohibited",
@@ -135,10 +137,26 @@ fn a_kill_switch_stays_until_it_is_lifted() {
             let count = listed.iter().filter(|rule| rule.contains(part)).count();
             assert_eq!(count, 2, "{part}: {listed:#?}");
         }
+        assert!(!engaged.renew()?, "all rules are there");
+        for damage in ["nft flush ruleset", "nft flush chain inet exm-kill-switch output"] {
+            shell(damage);
+            assert!(engaged.renew()?, "{damage}");
+            assert_eq!(rules(), listed);
+        }
         drop(engaged);
         assert!(KillSwitch::is_engaged(), "the process ended");
+        let narrow = vec![network("192.0.2.0", 24), network("0.0.0.0", 1)];
+        let next = KillSwitch::engage(narrow)?.expect("it is unused");
+        let all = [network("0.0.0.0", 1), network("192.0.2.0", 24), network("8000::", 1)];
+        assert_eq!(next.networks(), all, "the union");
+        drop(next);
         KillSwitch::adopt()?.expect("it is unused").lift()?;
         assert!(!KillSwitch::is_engaged() && rules().is_empty());
+        let inode = std::fs::metadata("/proc/thread-self/ns/net")?.ino();
+        let lock = format!("/run/exm/net-{inode}-kill-switch");
+        assert!(!std::fs::exists(lock)?, "an empty lock file is removed");
+        let alone = KillSwitch::engage(vec![network("192.0.2.0", 24)])?.expect("it is unused");
+        assert_eq!(alone.networks(), [network("192.0.2.0", 24)], "the lifted one is forgotten");
         io::Result::Ok(())
     });
     ended.unwrap();

@@ -130,6 +130,11 @@ impl Endpoint {
             self.counters.unauthenticated += 1;
             return;
         };
+        // A copy of a genuine reply, sent from elsewhere, must not become the server's address.
+        if !client.servers.contains(&path.remote) {
+            self.counters.unauthenticated += 1;
+            return;
+        }
         // It belongs to a handshake that has ended.
         let Some(initiator) = &mut client.initiator else { return };
         if kind == COOKIE_REPLY {

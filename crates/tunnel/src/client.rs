@@ -1,5 +1,6 @@
 //! [`Client`]: the end whose traffic the tunnel carries.
 
+use crate::bypass::{Bypass, bypasses};
 use crate::device::{Device, End};
 use crate::dns::DnsOverride;
 use crate::error::TunnelError;
@@ -8,7 +9,7 @@ use crate::pipe::Pipe;
 use crate::underlay_route::UnderlayRoute;
 use crate::unreachable::Unreachable;
 use crate::wire::{DecodeError, Message, VERSION};
-use exm_os::{AnyOf, KillSwitch, Netlink};
+use exm_os::{AddressGuard, AnyOf, KillSwitch, Netlink};
 use exm_packet::Packet;
 use exm_session::{Application, Session, Sink, Source, State};
 use exm_units::{Instant, Span};
@@ -24,6 +25,8 @@ const HELLO_INTERVAL: Span = Span::from_millis(200);
 const PATIENCE: Span = Span::from_secs(10);
 /// How often the client checks whether the machine has moved to another network or the server was restarted.
 const CHECK_INTERVAL: Span = Span::from_secs(1);
+/// The most notices that are kept.
+const MAX_NOTICES: usize = 1000;
 
 /// The configuration of a client.
 #[derive(Clone, Debug)]
@@ -89,6 +92,7 @@ pub struct Client {
     session: u64,
     check_at: Instant,
     failed: Option<TunnelError>,
+    notices: Vec<String>,
 }
 
 /// What exists once a server has responded.
@@ -99,6 +103,11 @@ struct Joined {
     underlay: UnderlayRoute,
     dns: Option<DnsOverride>,
     unreachable: Option<Unreachable>,
+    /// How often the addresses have been set, and what keeps neighbours from sending to them.
+    generation: u64,
+    _guard: AddressGuard,
+    /// The routes past the tunnel that were noticed.
+    bypasses: Vec<Bypass>,
     /// Readable if any of the devices is.
     ready: AnyOf,
 }
@@ -130,6 +139,7 @@ impl Client {
             session: 0,
             check_at: Instant::ZERO,
             failed: None,
+            notices: Vec::new(),
         })
     }
 
@@ -156,6 +166,12 @@ impl Client {
         self.kill_switch.take().map_or(Ok(()), KillSwitch::lift)
     }
 
+    /// What the user should know about the machine's network since the start, in sentences without a full stop:
+    /// a kill switch that others removed, traffic that leaves past the tunnel.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
     /// Whether the plan's IPv6 routes are unreachable because the tunnel's MTU is smaller than IPv6 requires
     /// (RFC 8200, section 5).
     pub fn is_v6_unreachable(&self) -> bool {
@@ -173,7 +189,8 @@ impl Client {
         if let (Some(joined), Some(peer)) = (&mut self.joined, stats.peer) {
             joined.keep_out(session, peer.ip())?;
         }
-        if let Some(dns) = self.joined.as_ref().and_then(|joined| joined.dns.as_ref()) {
+        self.guard_routes()?;
+        if let Some(dns) = self.joined.as_mut().and_then(|joined| joined.dns.as_mut()) {
             dns.renew();
         }
         if self.asking && stats.state == State::Established {
@@ -184,6 +201,27 @@ impl Client {
             self.hello = Some(Message::Hello { mtu: self.largest }.encode());
         }
         self.check_at = now + if self.asking { HELLO_INTERVAL } else { CHECK_INTERVAL };
+        Ok(())
+    }
+
+    /// Restores the kill switch and the routes if others have removed them, and looks for routes past the tunnel.
+    fn guard_routes(&mut self) -> Result<(), TunnelError> {
+        let mut notices = Vec::new();
+        if let Some(kill_switch) = &self.kill_switch
+            && kill_switch.renew().map_err(TunnelError::KillSwitch)?
+        {
+            notices.push(
+                "another program removed rules of the kill switch: they are restored; traffic may have left \
+                 outside the tunnel for a second"
+                    .to_owned(),
+            );
+        }
+        if let Some(joined) = &mut self.joined {
+            let is_blocked = self.kill_switch.is_some();
+            joined.watch(&self.plan.routes, is_blocked, &mut notices)?;
+        }
+        notices.truncate(MAX_NOTICES - self.notices.len());
+        self.notices.append(&mut notices);
         Ok(())
     }
 
@@ -199,12 +237,10 @@ impl Client {
         if let Some(joined) = &mut self.joined {
             return joined.change(mtu, network, &self.plan.routes);
         }
-        let used = Netlink::open()?.all_addresses()?;
-        if let Some(used) = used.iter().find(|address| network.contains(address.addr())) {
-            return Err(TunnelError::Conflict { network, used: used.addr() });
-        }
+        refuse_conflict(&Netlink::open()?, network, &[])?;
         let mut device = Device::new(&self.plan.device, mtu)?;
         device.set_addresses(network.addresses(End::Client))?;
+        let guard = guard(&device, network, 0)?;
         let unreachable = Unreachable::new(&self.plan.routes)?;
         let underlay = UnderlayRoute::new(self.plan.routes.clone());
         let pipe = Pipe::new(device, usize::from(self.largest));
@@ -213,17 +249,25 @@ impl Client {
             .flatten()
             .collect();
         let ready = AnyOf::new(&files).map_err(TunnelError::Gone)?;
-        let mut joined = Joined { pipe, network, underlay, dns: None, unreachable, ready };
+        let mut joined = Joined {
+            pipe,
+            network,
+            underlay,
+            dns: None,
+            unreachable,
+            generation: 0,
+            _guard: guard,
+            bypasses: Vec::new(),
+            ready,
+        };
         if let Some(peer) = session.stats().peer {
             joined.keep_out(session, peer.ip())?;
         }
-        if let Some(kill_switch) = &self.kill_switch {
+        if let Some(kill_switch) = &mut self.kill_switch {
             let allowed = kill_switch.allow(joined.pipe.device_name());
             allowed.map_err(TunnelError::KillSwitch)?;
         }
-        for route in &self.plan.routes {
-            joined.pipe.device().add_route(*route)?;
-        }
+        joined.add_routes(&self.plan.routes)?;
         let device = joined.pipe.device_name();
         joined.dns = DnsOverride::new(&self.plan.dns, device, &self.plan.resolv_conf)?;
         self.joined = Some(joined);
@@ -242,15 +286,63 @@ impl Joined {
 
     /// Applies a further response of the server; `routes` are the plan's.
     fn change(&mut self, mtu: u16, network: Network, routes: &[IpNet]) -> Result<(), TunnelError> {
+        if network != self.network {
+            let device = self.pipe.device();
+            let own = device.netlink().addresses(device.index())?;
+            refuse_conflict(device.netlink(), network, &own)?;
+            self.generation += 1;
+            self._guard = guard(device, network, self.generation)?;
+        }
         let device = self.pipe.device_mut();
-        let has_v6_again = device.set_mtu(mtu)?;
+        device.set_mtu(mtu)?;
         device.set_addresses(network.addresses(End::Client))?;
         self.network = network;
-        if has_v6_again {
-            for route in routes.iter().filter(|route| route.addr().is_ipv6()) {
-                self.pipe.device().add_route(*route)?;
-            }
+        self.add_routes(routes)
+    }
+
+    /// Adds those of the plan's routes that are missing, and one to each address of the server.
+    fn add_routes(&self, routes: &[IpNet]) -> Result<(), TunnelError> {
+        let server = [self.network.server().into(), self.network.server6().into()];
+        let server = server.map(|ip: IpAddr| IpNet::from(ip));
+        self.pipe.device().add_missing_routes(server.iter().chain(routes).copied())
+    }
+
+    /// Restores the device and its routes if others have taken them down, and adds a notice of that, and of each
+    /// route past the tunnel, to `notices`. With a kill switch, `is_blocked`, nothing leaves by these.
+    fn watch(
+        &mut self,
+        routes: &[IpNet],
+        is_blocked: bool,
+        notices: &mut Vec<String>,
+    ) -> Result<(), TunnelError> {
+        let device = self.pipe.device_mut();
+        if device.revive()? {
+            device.set_addresses(self.network.addresses(End::Client))?;
+            notices.push(
+                "another program took the tunnel's device down: it is up again; without a kill switch, \
+                 traffic left outside the tunnel"
+                    .to_owned(),
+            );
         }
+        self.add_routes(routes)?;
+        let device = self.pipe.device();
+        let mut own = vec![device.index()];
+        own.extend(self.unreachable.as_ref().map(Unreachable::index));
+        let found = bypasses(device.netlink(), routes, &own)?;
+        for Bypass { destination, device } in
+            found.iter().filter(|bypass| !self.bypasses.contains(bypass))
+        {
+            notices.push(match is_blocked {
+                true => format!(
+                    "a route leads to {destination} through {device}, past the tunnel: the kill switch blocks it"
+                ),
+                false => format!(
+                    "traffic to {destination} leaves outside the tunnel, by a more specific route through \
+                     {device}: --kill-switch blocks it, and --route {destination} carries it"
+                ),
+            });
+        }
+        self.bypasses = found;
         Ok(())
     }
 
@@ -260,8 +352,29 @@ impl Joined {
         let (from, to) = (packet.flow.from.0, packet.flow.to.0);
         let is_to_us = self.network.addresses(End::Client).iter().any(|own| own.addr() == to);
         let is_routed = || routes.iter().any(|route| route.contains(&from));
-        is_to_us && (self.network.contains(from) || is_routed())
+        let is_server = from == self.network.server() || from == self.network.server6();
+        is_to_us && (is_server || is_routed())
     }
+}
+
+/// Keeps packets to the client's addresses in `network` out that do not come through `device`.
+fn guard(device: &Device, network: Network, generation: u64) -> Result<AddressGuard, TunnelError> {
+    let addresses = network.addresses(End::Client).map(|address| address.addr());
+    AddressGuard::new(device.tun().name(), &addresses, generation).map_err(TunnelError::Guard)
+}
+
+/// Refuses the addresses of `network` if one of them is in a network of this machine, `own` excepted, or if this
+/// machine has an address in `network`.
+fn refuse_conflict(netlink: &Netlink, network: Network, own: &[IpNet]) -> Result<(), TunnelError> {
+    let hosts = [network.server().into(), network.client().into()];
+    let hosts6 = [network.server6().into(), network.client6().into()];
+    let hosts: [IpAddr; 4] = [hosts[0], hosts[1], hosts6[0], hosts6[1]];
+    let used = netlink.all_addresses()?;
+    let conflict = used.iter().find(|used| {
+        !own.contains(used)
+            && (network.contains(used.addr()) || hosts.iter().any(|host| used.contains(host)))
+    });
+    conflict.map_or(Ok(()), |&used| Err(TunnelError::Conflict { network, used }))
 }
 
 impl Application for Client {

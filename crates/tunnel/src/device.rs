@@ -4,7 +4,7 @@ use crate::error::TunnelError;
 use crate::network::Network;
 use exm_os::{Netlink, Tun, TunInterface, TunOptions};
 use ipnet::IpNet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The minimum MTU of IPv6 (RFC 8200, section 5).
 pub(crate) const MIN_IPV6_MTU: u16 = 1280;
@@ -17,13 +17,17 @@ pub(crate) enum End {
 }
 
 impl Network {
-    /// The IPv4 and the IPv6 address of one end.
+    /// The IPv4 and the IPv6 address of one end. The server's have the prefixes of their networks; the client
+    /// takes nothing but host addresses from the server, so that its own routes and networks stay as they are.
     pub(crate) fn addresses(&self, end: End) -> [IpNet; 2] {
         let (ipv4, ipv6): (IpAddr, IpAddr) = match end {
             End::Server => (self.server().into(), self.server6().into()),
             End::Client => (self.client().into(), self.client6().into()),
         };
-        let prefixes = [self.ipv4(), self.ipv6()].map(|net| net.prefix_len());
+        let prefixes = match end {
+            End::Server => [self.ipv4(), self.ipv6()].map(|net| net.prefix_len()),
+            End::Client => [32, 128],
+        };
         [IpNet::new_assert(ipv4, prefixes[0]), IpNet::new_assert(ipv6, prefixes[1])]
     }
 }
@@ -109,6 +113,18 @@ impl Device {
         ips.into_iter().find(|ip| ip.is_ipv4() == like.is_ipv4())
     }
 
+    /// Sets it up again if others have taken it down, which removes its routes and IPv6 addresses. Returns
+    /// whether that was so.
+    pub(crate) fn revive(&mut self) -> Result<bool, TunnelError> {
+        if self.netlink().link(self.index())?.is_up {
+            return Ok(false);
+        }
+        self.netlink().set_up(self.index())?;
+        let present = self.netlink().addresses(self.index())?;
+        self.addresses.retain(|address| present.contains(address));
+        Ok(true)
+    }
+
     /// Routes `destination` through it. Does nothing if it has no address of that IP version: see
     /// [`Unreachable`](crate::unreachable::Unreachable).
     pub(crate) fn add_route(&self, destination: IpNet) -> Result<(), TunnelError> {
@@ -116,5 +132,24 @@ impl Device {
             return Ok(());
         }
         Ok(self.interface.add_route(destination, 0)?)
+    }
+
+    /// Adds those of the routes to `destinations` that it does not have.
+    pub(crate) fn add_missing_routes(
+        &self,
+        destinations: impl Iterator<Item = IpNet>,
+    ) -> Result<(), TunnelError> {
+        let like: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+        let mut present = Vec::new();
+        for like in like {
+            let routes = self.netlink().routes(like)?.into_iter();
+            present.extend(routes.filter(|route| route.device == self.index()));
+        }
+        for destination in destinations {
+            if !present.iter().any(|route| route.destination == destination) {
+                self.add_route(destination)?;
+            }
+        }
+        Ok(())
     }
 }

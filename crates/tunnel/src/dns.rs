@@ -2,6 +2,7 @@
 
 use crate::error::TunnelError;
 use exm_os::{AtExit, Restore, is_installed, nameservers};
+use std::fs;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -26,7 +27,11 @@ pub(crate) enum DnsOverride {
     Resolvconf {
         _delete: AtExit,
     },
-    File(Restore),
+    File {
+        restore: Restore,
+        file: PathBuf,
+        content: String,
+    },
 }
 
 impl DnsOverride {
@@ -51,15 +56,24 @@ impl DnsOverride {
             let _delete = configure_resolvconf(servers, device).map_err(failed)?;
             return Ok(Some(DnsOverride::Resolvconf { _delete }));
         }
-        let restore = Restore::file(file, &format!("{HEADER}\n{}", content(servers)));
-        Ok(Some(DnsOverride::File(restore.map_err(failed)?)))
+        let content = format!("{HEADER}\n{}", content(servers));
+        let restore = Restore::file(file, &content).map_err(failed)?;
+        Ok(Some(DnsOverride::File { restore, file: file.to_owned(), content }))
     }
 
-    /// Writes the file again if others have rewritten it.
-    pub(crate) fn renew(&self) {
-        if let DnsOverride::File(restore) = self {
-            // A file that is just being replaced exists again the next time.
-            let _ = restore.renew();
+    /// Writes the file again if others have rewritten it. If it has become a link to another file, the former
+    /// gets its content back.
+    pub(crate) fn renew(&mut self) {
+        let DnsOverride::File { restore, file, content } = self else { return };
+        // A file that is just being replaced exists again the next time.
+        match fs::canonicalize(&*file) {
+            Ok(target) if target != restore.target() => {
+                if let Ok(there) = Restore::file(file, content) {
+                    *restore = there;
+                }
+            }
+            Ok(_) => drop(restore.renew()),
+            Err(_) => {}
         }
     }
 
@@ -117,7 +131,35 @@ fn run(command: &mut Command, input: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+
+    #[test]
+    fn each_file_that_a_link_led_to_gets_its_content_back() {
+        if !exm_testing::is_root() {
+            return exm_testing::skip("without root's rights");
+        }
+        let folder = std::env::temp_dir().join(format!("exm-dns-link-{}", std::process::id()));
+        fs::create_dir(&folder).expect("a temporary folder");
+        let [link, first, second] = ["link", "first", "second"].map(|name| folder.join(name));
+        let point_to = |file: &Path| {
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(file, &link).expect("it can be linked");
+        };
+        let read = |file: &Path| fs::read_to_string(file).expect("it is there");
+        fs::write(&first, "nameserver 192.0.2.1\n").expect("a temporary file");
+        fs::write(&second, "nameserver 192.0.2.2\n").expect("a temporary file");
+        point_to(&first);
+        let servers = [IpAddr::from([9, 9, 9, 9])];
+        let dns = DnsOverride::new(&servers, "exm0", &link).expect("it can be written");
+        let mut dns = dns.expect("there is a resolver");
+        assert!(read(&first).starts_with(HEADER));
+        point_to(&second);
+        dns.renew();
+        assert!(read(&second).starts_with(HEADER));
+        assert_eq!(read(&first), "nameserver 192.0.2.1\n");
+        drop(dns);
+        assert_eq!(read(&second), "nameserver 192.0.2.2\n");
+        fs::remove_dir_all(&folder).expect("it is there");
+    }
 
     #[test]
     fn the_file_names_the_resolvers_until_the_end() {

@@ -2,6 +2,7 @@
 
 use crate::network::Network;
 use exm_os::{ForwardingError, NetlinkError, TunInterfaceError};
+use ipnet::IpNet;
 use std::io;
 use std::net::IpAddr;
 
@@ -39,17 +40,23 @@ pub enum TunnelError {
         /// The machine's address.
         used: IpAddr,
     },
-    /// The client has an address in the network that the server chose.
+    /// The addresses that the server chose are in a network of the client.
     #[error(
-        "this machine already has the address {used} of the network {}, which the server \
-         chose: start that with another --network", network.ipv4()
+        "the server chose {} and {} for the tunnel, which conflict with {used}, a network of this machine: \
+         start the server with another --network", network.server(), network.client()
     )]
     Conflict {
-        /// The network.
+        /// The network that the server chose.
         network: Network,
-        /// The machine's address.
-        used: IpAddr,
+        /// The machine's address with its network.
+        used: IpNet,
     },
+    /// Packets to the tunnel's addresses cannot be filtered.
+    #[error(
+        "packets to the tunnel's addresses from outside it cannot be dropped: {0}; load the module of \
+         nftables (modprobe nf_tables)"
+    )]
+    Guard(io::Error),
     /// The other end is not a tunnel.
     #[error("the server responds, but not as a tunnel: was it started by \"exm tunnel serve\"?")]
     NoTunnel,

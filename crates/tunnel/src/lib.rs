@@ -14,6 +14,8 @@
 //! [`Session`](exm_session::Session); they start no threads.
 
 #[cfg(target_os = "linux")]
+mod bypass;
+#[cfg(target_os = "linux")]
 mod client;
 #[cfg(target_os = "linux")]
 mod device;

@@ -3,6 +3,7 @@
 use crate::shell::{Failure, note, quoted};
 use exm_datagram::Key;
 use exm_endpoint::PortRange;
+use exm_os::Identity;
 use exm_session::Settings;
 use exm_sprout::{Method, Model};
 use exm_units::Probability;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// The default environment variable of the key.
-const KEY: &str = "EXM_KEY";
+pub(crate) const KEY: &str = "EXM_KEY";
 
 /// The environment variable that may hold the key, and its value. It is removed from the environment while
 /// the command line is parsed, before there are threads, so that no child process inherits it.
@@ -76,9 +77,16 @@ impl KeyFlags {
     }
 }
 
-/// Warns if others can read the key in `file`, as wg(8) does.
+/// Warns if others can read the key in `file`, as wg(8) does, or if it belongs to another user, who can replace it.
 fn warn_of_readers(file: &Path) {
     let Ok(metadata) = file.metadata() else { return };
+    let (owner, user) = (metadata.uid(), Identity::current().user);
+    if metadata.is_file() && owner != user && owner != 0 {
+        let name = file.display();
+        note(&format!(
+            "the key in {name} belongs to the user {owner}, who can read and replace it"
+        ));
+    }
     if metadata.is_file() && metadata.mode() & 0o077 != 0 {
         let (name, mode) = (file.display(), metadata.mode() & 0o777);
         note(&format!(

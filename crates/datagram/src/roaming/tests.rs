@@ -61,13 +61,29 @@ impl Pair {
         self.roaming.challenge(now, OVERHEAD)
     }
 
+    /// From `now` on, the client at `port` echoes challenges until it is validated, each `rtt` milliseconds
+    /// after it is sent. Returns how many that takes.
+    fn validate(&mut self, now: u64, port: u16, rtt: u64) -> u64 {
+        assert!(!self.client_sends(at(now), port), "nothing has been echoed");
+        for echoes in 0..10 {
+            let sent_at = now + echoes * rtt;
+            let (to, mark) = self.challenge(at(sent_at)).expect("one is due");
+            assert_eq!(to, address(port));
+            self.server_sends(at(sent_at + rtt - (rtt / 2).min(500)), Some(mark));
+            if self.client_sends(at(sent_at + rtt), port) {
+                return echoes + 1;
+            }
+        }
+        panic!("it is not validated")
+    }
+
     fn peer(&self) -> (Option<SocketAddr>, u64) {
         (self.roaming.peer(), self.roaming.moves())
     }
 }
 
 #[test]
-fn a_server_follows_once_its_challenge_is_echoed() {
+fn a_server_follows_once_its_challenges_are_echoed() {
     let mut pair = Pair::new();
     assert!(!pair.client_sends(at(0), HOME));
     assert_eq!(pair.challenge(at(0)), None, "it is validated");
@@ -76,13 +92,25 @@ fn a_server_follows_once_its_challenge_is_echoed() {
     let (to, mark) = pair.challenge(at(100)).expect("one is due");
     assert_eq!((to, pair.challenge(at(100))), (address(AWAY), None), "once");
     pair.server_sends(at(160), Some(mark));
-    assert!(pair.client_sends(at(220), AWAY));
+    assert!(!pair.client_sends(at(220), AWAY), "one echo could fit by chance");
+    let (_, next) = pair.challenge(at(220)).expect("the next is due at once");
+    assert_ne!(mark, next, "the echo has spent the first mark");
+    pair.server_sends(at(240), Some(next));
+    pair.client_sends(at(260), AWAY);
+    assert_eq!(pair.validate(261, AWAY, 40), 1, "three in all");
     assert_eq!(pair.peer(), (Some(address(AWAY)), 1));
-    assert_eq!(pair.challenge(at(220)), None);
+    assert_eq!(pair.challenge(at(320)), None);
     assert_eq!(pair.server.rtt().srtt(), None, "an echo of a mark is no RTT sample");
-    pair.server_sends(at(240), None);
-    assert!(!pair.client_sends(at(250), AWAY));
+    pair.server_sends(at(340), None);
+    assert!(!pair.client_sends(at(350), AWAY));
     assert_eq!(pair.server.rtt().srtt(), Some(Span::ZERO), "datagrams arrive at once");
+}
+
+#[test]
+fn longer_rtts_take_more_echoes() {
+    for (rtt, echoes) in [(2, 2), (12, 2), (20, 3), (200, 3), (220, 4), (790, 4), (3000, 6)] {
+        assert_eq!(Pair::new().validate(0, AWAY, rtt), echoes, "RTT {rtt} ms");
+    }
 }
 
 #[test]
@@ -93,10 +121,35 @@ fn the_first_address_must_be_validated_too() {
     let (_, mark) = pair.challenge(at(0)).expect("one is due");
     pair.server_sends(at(65_000), Some(mark));
     assert!(!pair.client_sends(at(65_000), HOME), "far too late, although the 16 bits agree");
-    let (_, mark) = pair.challenge(at(65_000)).expect("one is due");
-    pair.server_sends(at(65_030), Some(mark));
-    assert!(pair.client_sends(at(65_060), HOME));
+    assert_eq!(pair.validate(65_010, HOME, 60), 3);
     assert_eq!(pair.peer(), (Some(address(HOME)), 0), "the first address is not a move");
+}
+
+/// A relay without the key lets the client echo challenges to an address of its own, and has these echoes
+/// arrive from a third party's. It also withholds echoes of other datagrams until they look like those of
+/// challenges.
+#[test]
+fn echoes_from_elsewhere_validate_no_third_party() {
+    const VICTIM: u16 = 3;
+    let mut pair = Pair::new();
+    let mut withheld = std::collections::VecDeque::new();
+    for round in 0..200_000 {
+        let now = at(round * 97);
+        if let Some((to, mark)) = pair.challenge(now)
+            && to == address(AWAY)
+        {
+            pair.server_sends(now, Some(mark));
+        } else {
+            pair.server_sends(now, None);
+        }
+        withheld.push_back(pair.of_client(now, 40));
+        if withheld.len() > (round / 1000 % 600) as usize {
+            let datagram = withheld.pop_front().expect("there is one");
+            let from = if round % 2 == 0 { AWAY } else { VICTIM };
+            pair.receive(now, datagram, from);
+            assert_ne!(pair.roaming.peer(), Some(address(VICTIM)), "round {round}");
+        }
+    }
 }
 
 /// An attacker copies everything that the client sends and overtakes it, each time from an address
@@ -135,7 +188,7 @@ fn copies_from_elsewhere_do_not_displace_an_honest_client() {
             pair.server_sends(now, Some(mark));
         }
         if pair.client_sends(now, port) {
-            assert_eq!((port, round), (AWAY, 4));
+            assert_eq!((port, round), (AWAY, 12));
             return;
         }
         if let Some((to, mark)) = pair.challenge(now)
@@ -154,8 +207,13 @@ fn an_echo_validates_only_the_challenged_address() {
     let (_, mark) = pair.challenge(at(0)).expect("one is due");
     pair.server_sends(at(10), Some(mark));
     assert!(!pair.client_sends(at(20), AWAY + 1), "the echo comes from elsewhere");
+    let doubts = |pair: &Pair| -> Vec<f64> {
+        pair.roaming.candidates.iter().map(|candidate| candidate.doubt).collect()
+    };
+    assert_eq!(doubts(&pair), [1.0, 1.0]);
     pair.server_sends(at(30), Some(mark));
-    assert!(pair.client_sends(at(40), AWAY), "the echo comes from there");
+    assert!(!pair.client_sends(at(40), AWAY));
+    assert!(doubts(&pair)[1] < 1e-3, "the echo comes from there");
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub use rows::RowLog;
 
 use crate::{Cause, Delivery, Direction, Flow, Observer, PacketInfo};
 use exm_units::Instant;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -148,6 +148,10 @@ impl Log {
         let left_out = left_out.load(Ordering::Relaxed);
         let failed = |source| LogError::Write { file: files[0].clone(), source };
         log.finish(end, &Rest { left_out, ..*rest }).map_err(failed)?;
+        for file in files.iter().filter(|file| partial(file).exists()) {
+            let failed = |source| LogError::Write { file: file.clone(), source };
+            fs::rename(partial(file), file).map_err(failed)?;
+        }
         Ok(left_out)
     }
 }
@@ -170,11 +174,24 @@ fn write_all(
     }
 }
 
-/// Creates a file for writing.
+/// Creates a file for writing. It gets its name when it is finished: until then it is called FILE.partial, so that
+/// a killed process leaves no log that looks complete.
 fn create(file: &Path) -> Result<BufWriter<File>, LogError> {
-    let created = File::create(file);
+    let created = File::create(if is_special(file) { file.to_owned() } else { partial(file) });
     let failed = |source| LogError::Create { file: file.to_owned(), source };
     Ok(BufWriter::with_capacity(1 << 18, created.map_err(failed)?))
+}
+
+/// The name of an unfinished log.
+fn partial(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".partial");
+    name.into()
+}
+
+/// Whether `file` is a device or a pipe, which no other file can replace.
+fn is_special(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|metadata| !metadata.is_file())
 }
 
 /// Passes the events of one direction to the writing thread.

@@ -54,6 +54,18 @@ fn file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("exm-{name}-{}", std::process::id()))
 }
 
+/// A killed process leaves no file that looks like a whole log.
+#[test]
+fn a_log_gets_its_name_once_it_is_complete() {
+    let file = std::env::temp_dir().join(format!("exm-partial-{}", std::process::id()));
+    let unfinished = std::path::PathBuf::from(format!("{}.partial", file.display()));
+    let log = RowLog::create(&file, &origin()).unwrap();
+    assert!(unfinished.exists() && !file.exists());
+    log.finish(at(0), &Rest::default()).unwrap();
+    assert!(!unfinished.exists() && file.exists());
+    std::fs::remove_file(file).unwrap();
+}
+
 #[test]
 fn rows_have_the_measurements() {
     let file = file("rows");

@@ -165,6 +165,15 @@ impl Netlink {
         self.done(request, || format!("cannot set network device {index} up"))
     }
 
+    /// Puts the device with the interface index `index` into the group `group`, which rules can refer to.
+    ///
+    /// # Errors
+    /// This process lacks the privileges, or there is no such device.
+    pub fn set_group(&self, index: u32, group: u32) -> Result<(), NetlinkError> {
+        let what = || format!("cannot put network device {index} into the group {group}");
+        self.set_number(index, libc::IFLA_GROUP, group, what)
+    }
+
     /// Sets the MTU of the device with the interface index `index`, in bytes.
     ///
     /// # Errors

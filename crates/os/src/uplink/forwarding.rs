@@ -45,7 +45,8 @@ pub enum ForwardingError {
 /// (masquerading).
 ///
 /// If forwarding had to be enabled for a device, hosts behind that device gain no access: connections that
-/// they open are dropped, as before. The rules are an nftables table that the kernel removes when this is
+/// they open are dropped, as before. Where the kernel can only enable it for all devices (IPv6 before Linux
+/// 6.17), that holds for all of them but the tunnels'. The rules are an nftables table that the kernel removes when this is
 /// dropped or the process ends; the last process that needs forwarding disables it again ([`Restore`]).
 #[derive(Debug)]
 pub struct Forwarding {
@@ -95,6 +96,10 @@ impl Forwarding {
         let mut settings = Settings::default();
         let forwards = !devices.is_empty() || *egress == Egress::Anywhere;
         if forwards {
+            let index = netlink.index(device);
+            index
+                .and_then(|index| netlink.set_group(index, GROUP))
+                .map_err(|error| ForwardingError::Setting(io::Error::other(error)))?;
             let enabled = settings.enable(device, &devices, is_v4);
             enabled.map_err(ForwardingError::Setting)?;
         }
@@ -129,7 +134,21 @@ struct Settings {
     own: Vec<(String, &'static str)>,
     changed: Vec<Restore>,
     /// The devices for which forwarding was disabled before.
-    opened: Vec<String>,
+    opened: Opened,
+}
+
+/// Where this machine forwards packets from, and did not before.
+#[derive(Debug, PartialEq, Eq)]
+enum Opened {
+    Devices(Vec<String>),
+    /// All devices. Those of the tunnels are in [`GROUP`].
+    All,
+}
+
+impl Default for Opened {
+    fn default() -> Opened {
+        Opened::Devices(Vec::new())
+    }
 }
 
 impl Settings {
@@ -145,11 +164,13 @@ impl Settings {
         }
         set_net_sysctl(&setting(device), "1")?;
         self.own.push((setting(device), "1"));
+        let mut opened = Vec::new();
         for other in others {
             if self.change(&setting(other), "1")? {
-                self.opened.push(other.clone());
+                opened.push(other.clone());
             }
         }
+        self.opened = Opened::Devices(opened);
         Ok(())
     }
 
@@ -162,7 +183,7 @@ impl Settings {
             }
         }
         if self.change("ipv6/conf/all/forwarding", "1")? {
-            self.opened = others.to_vec();
+            self.opened = Opened::All;
         }
         Ok(())
     }
@@ -186,12 +207,14 @@ struct Plan<'a> {
     allowed: &'a [IpNet],
 }
 
+/// The group of the devices of tunnels whose packets are forwarded.
+const GROUP: u32 = 0x0065_786d;
 /// The name of the chain.
 const FORWARD: &str = "forward";
 
 impl Plan<'_> {
-    /// The rules; `opened` are the devices for which forwarding was disabled before.
-    fn table(&self, forwards: bool, opened: &[String]) -> Table {
+    /// The rules.
+    fn table(&self, forwards: bool, opened: &Opened) -> Table {
         let family = Family::of(self.network.addr());
         let mut table = Table::owned(&format!("exm-{}", self.device), family);
         if forwards {
@@ -217,13 +240,19 @@ impl Plan<'_> {
             Egress::Nowhere | Egress::Uplink(_) => Verdict::Drop,
         };
         table.rule(FORWARD, |rule| rule.device(Device::In, device).verdict(otherwise));
-        for guarded in [(Device::Out, device)]
-            .into_iter()
-            .chain(opened.iter().map(|opened| (Device::In, opened.as_str())))
-        {
+        let mut guarded = vec![(Device::Out, device)];
+        match opened {
+            Opened::Devices(opened) => {
+                guarded.extend(opened.iter().map(|opened| (Device::In, opened.as_str())));
+            }
+            Opened::All => table.rule(FORWARD, |rule| {
+                rule.not_from_group(GROUP).not_in_state(ConnectionState::ESTABLISHED_OR_RELATED);
+                rule.verdict(Verdict::Drop);
+            }),
+        }
+        for (side, device) in guarded {
             table.rule(FORWARD, |rule| {
-                rule.device(guarded.0, guarded.1)
-                    .not_in_state(ConnectionState::ESTABLISHED_OR_RELATED);
+                rule.device(side, device).not_in_state(ConnectionState::ESTABLISHED_OR_RELATED);
                 rule.verdict(Verdict::Drop);
             });
         }
@@ -233,4 +262,65 @@ impl Plan<'_> {
 
 fn is_v4(network: IpNet) -> bool {
     network.addr().is_ipv4()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Namespace, Tun, TunOptions};
+    use std::process::Command;
+
+    fn shell(network: &Namespace, script: &str) -> bool {
+        let status = network.run(|| Command::new("sh").args(["-ec", script]).status());
+        status.expect("there is a shell").success()
+    }
+
+    /// As before Linux 6.17, where IPv6 is forwarded for all devices or none.
+    #[test]
+    fn forwarding_for_all_makes_no_router_for_others() {
+        if !exm_testing::can_make_networks(&["ip", "ping"]) {
+            return;
+        }
+        let [router, lan, host] = [(); 3].map(|()| Namespace::new().expect("it is possible"));
+        for (other, name, net) in [(&lan, "l0", "2001:db8:5"), (&host, "h0", "2001:db8:1")] {
+            assert!(shell(
+                &router,
+                &format!(
+                    "ip link add {name} type veth peer name {name} netns {}
+                     ip address add {net}::1/64 dev {name} nodad; ip link set {name} up",
+                    other.path().display()
+                )
+            ));
+            assert!(shell(
+                other,
+                &format!(
+                    "ip address add {net}::2/64 dev {name} nodad; ip link set {name} up
+                     ip -6 route add default via {net}::1"
+                )
+            ));
+        }
+        let reaches = |from: &Namespace, to: &str| shell(from, &format!("ping -c 1 -W 1 {to} >&2"));
+        // A second tunnel's device is a veth pair here, so that something can send through it.
+        let (egress, network) = (Egress::Anywhere, "fd65::/64".parse().expect("a network"));
+        let forwarding = router.run(|| {
+            let tun = Tun::new(&TunOptions::default())?;
+            let mut settings = Settings::default();
+            settings.enable_for_all(&["h0".to_owned()])?;
+            assert_eq!(settings.opened, Opened::All);
+            let plan =
+                Plan { device: tun.name(), network, egress: &egress, uplink: None, allowed: &[] };
+            let rules = plan.table(true, &settings.opened).commit()?;
+            io::Result::Ok((tun, settings, rules))
+        });
+        let _forwarding = forwarding.expect("it is possible");
+        assert!(reaches(&lan, "2001:db8:5::1"), "the router itself");
+        assert!(!reaches(&lan, "2001:db8:1::2") && !reaches(&host, "2001:db8:5::2"));
+        let group = router.run(|| {
+            let netlink = Netlink::open()?;
+            netlink.set_group(netlink.index("l0")?, GROUP)
+        });
+        group.expect("it is there");
+        assert!(reaches(&lan, "2001:db8:1::2"), "from a tunnel's device");
+        assert!(!reaches(&host, "2001:db8:5::2"));
+    }
 }

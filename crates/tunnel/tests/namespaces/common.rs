@@ -219,6 +219,8 @@ pub(crate) struct View {
     pub(crate) has_ipv6: bool,
     /// How many packets could not be sent because there was no route.
     pub(crate) unreachable: u64,
+    /// What the user is told.
+    pub(crate) notices: Vec<String>,
 }
 
 /// A client in its network.
@@ -235,6 +237,7 @@ pub(crate) fn client(network: &Namespace, plan: ClientPlan, settings: Settings) 
         let device = pipe.device_name().to_owned();
         let unreachable = session.counters().socket_errors.unreachable;
         let (mtu, has_ipv6) = (pipe.mtu(), pipe.has_ipv6());
-        let _ = sender.send(View { device, mtu, has_ipv6, unreachable });
+        let notices = client.notices().to_vec();
+        let _ = sender.send(View { device, mtu, has_ipv6, unreachable, notices });
     })
 }

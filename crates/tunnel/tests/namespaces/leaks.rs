@@ -6,11 +6,11 @@ use exm_session::Settings;
 use exm_tunnel::{ClientPlan, ServerPlan};
 use std::io;
 
-const HOST4: &str = "203.0.113.2";
+pub(crate) const HOST4: &str = "203.0.113.2";
 const HOST6: &str = "2001:db8:1::2";
 
 /// The client's own IPv6 access, outside the tunnel, with a counter of its packets.
-fn watch(networks: &Networks) {
+pub(crate) fn watch(networks: &Networks) {
     shell(
         &networks.client,
         "ip address add 2001:db8:2::2/64 dev w0 nodad; ip -6 route add default via 2001:db8:2::1
@@ -23,7 +23,7 @@ fn watch(networks: &Networks) {
 }
 
 /// How many packets went outside the tunnel.
-fn leaked(networks: &Networks) -> u64 {
+pub(crate) fn leaked(networks: &Networks) -> u64 {
     let counters = "nft list table inet seen | sed -n 's/.*counter packets \\([0-9]*\\).*/\\1/p'";
     shell(&networks.client, counters)
         .lines()
@@ -32,17 +32,17 @@ fn leaked(networks: &Networks) -> u64 {
 }
 
 /// Whether a ping succeeded, and its output.
-fn ping(from: &Namespace, to: &str) -> (bool, String) {
+pub(crate) fn ping(from: &Namespace, to: &str) -> (bool, String) {
     let output = shell(from, &format!("ping -n -c 1 -W 2 {to} 2>&1 || echo no answer"));
     (!output.contains("no answer"), output)
 }
 
-fn assert_replies(from: &Namespace, to: &str) {
+pub(crate) fn assert_replies(from: &Namespace, to: &str) {
     let (replied, output) = ping(from, to);
     assert!(replied, "{output}");
 }
 
-fn wide() -> Settings {
+pub(crate) fn wide() -> Settings {
     Settings::default()
 }
 

@@ -32,7 +32,8 @@ impl Inside {
     pub(super) fn command(&self) -> Command {
         let (program, arguments) = self.words.split_first().expect("it has a program");
         let mut command = Command::new(program);
-        command.args(arguments);
+        // A key is for the program that it was given to.
+        command.args(arguments).env_remove(crate::sessions::KEY);
         if let (true, Some((name, value))) = (self.is_interactive, prompt(program)) {
             command.env(name, value);
         }

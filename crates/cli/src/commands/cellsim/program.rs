@@ -136,7 +136,10 @@ fn start(args: &Args, ends: &Ends, outside: &Uplink, meters: &Meters) -> Result<
 /// Starts the peer at the other end.
 fn start_peer(args: &Args, ends: &Ends, peer: &str, meters: &Meters) -> Result<Running, Failure> {
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", peer]).env("EXM_PEER", ends.inside.ip.to_string());
+    command
+        .args(["-c", peer])
+        .env_remove(crate::sessions::KEY)
+        .env("EXM_PEER", ends.inside.ip.to_string());
     command.env("EXM_ADDRESS", ends.outside.ip.to_string());
     command.stdin(std::process::Stdio::null());
     if args.show.quiet || args.show.json {

@@ -15,11 +15,13 @@ Networks that this machine is in itself are reached as before. It may move from 
 meanwhile: connections go on. Nothing is changed here before the server has answered, unless there is a
 kill switch.
 
-What the tunnel should carry and cannot is unreachable, and never sent past it: IPv6 takes --mtu 1428 or
-more at both ends. When this command ends, its routes are gone, and traffic goes past the tunnel again.
---kill-switch prevents that: from the start on, other traffic to the carried addresses is blocked, on
-local networks too, and stays so if this command fails or is killed. Ctrl-C and SIGTERM lift it, and so
-does \"exm tunnel unblock\". While it blocks, give the server's address instead of its name.
+IPv6 takes --mtu 1428 or more at both ends; with less it is unreachable. Other programs can send traffic
+past the tunnel: a DHCP server by a more specific route, an administrator by taking the device down. Both
+are noticed within a second and reported, and the device and its routes are restored; a more specific
+route stays. When this command ends, its routes are gone, and traffic goes past the tunnel again.
+--kill-switch prevents all of that: from the start on, other traffic to the carried addresses is blocked,
+on local networks too, and stays so if this command fails or is killed. What an earlier client blocked
+stays blocked as well. Ctrl-C and SIGTERM lift it, and so does \"exm tunnel unblock\". While it blocks, give the server's address instead of its name.
 
 Examples:
   EXM_KEY=... exm tunnel connect example.org

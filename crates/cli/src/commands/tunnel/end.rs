@@ -14,6 +14,10 @@ pub(super) trait Tunnel: Application {
     fn is_v6_unreachable(&self) -> bool {
         false
     }
+    /// What the user should know about the machine's network since the start.
+    fn notices(&self) -> &[String] {
+        &[]
+    }
     /// Whether traffic outside the tunnel stays blocked when the process ends.
     fn has_kill_switch(&self) -> bool {
         false
@@ -31,6 +35,10 @@ impl Tunnel for Client {
 
     fn network(&self) -> Option<Network> {
         Client::network(self)
+    }
+
+    fn notices(&self) -> &[String] {
+        Client::notices(self)
     }
 
     fn is_v6_unreachable(&self) -> bool {

@@ -61,6 +61,7 @@ pub(super) fn run<T: Tunnel>(
     if flags.realtime {
         set_realtime_priority();
     }
+    Rights::keep_network_only()?;
     let carried = carry(&mut session, &mut tunnel, display);
     let ended = carried.map_err(|failure| match tunnel.has_kill_switch() {
         true => {

@@ -25,10 +25,16 @@ pub(super) struct TunnelView {
     is_up: bool,
     /// Whether the user was last notified that IPv6 is unreachable.
     is_v6_unreachable: bool,
+    /// How many of the tunnel's notices were shown.
+    shown: usize,
 }
 
 impl<T: Tunnel> View<T> for TunnelView {
     fn look(&mut self, moment: &Moment<'_, T>) -> Option<String> {
+        if let Some(notice) = moment.application.notices().get(self.shown) {
+            self.shown += 1;
+            return Some(notice.clone());
+        }
         let pipe = moment.application.pipe()?;
         self.flows.update(moment.now, pipe);
         let network = moment.application.network()?;
