@@ -175,7 +175,7 @@ fn links_and_classes_are_drawn_as_the_model_says() {
         }
     }
     let conditions = Conditions::of_model(&model(PARKING_LOT)).to_string();
-    assert_eq!(conditions, "10..100 Mbps, RTT 40..150 ms, 3 senders, buffer unlimited");
+    assert_eq!(conditions, "10..100 Mbps, RTT 40..150 ms, 2 senders, buffer unlimited");
 }
 
 /// Several tables evolve together, go on from a checkpoint as if nothing had happened, and get better, each

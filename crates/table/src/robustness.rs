@@ -40,7 +40,7 @@ pub enum Verdict {
     Holds,
     /// Somewhere: a mean RTT is more than four times the least possible.
     Collapses,
-    /// It fills no queues, but where others delay its packets a sender sends less than one in four RTTs.
+    /// It fills no queues, but where others delay its packets a sender sends less than one in three RTTs.
     Starves,
 }
 
@@ -51,7 +51,7 @@ pub enum Verdict {
 pub struct Foreign {
     /// How many networks there were.
     pub networks: u64,
-    /// On how many its senders starved: they sent less than one packet in four propagation RTTs.
+    /// On how many its senders starved: they sent less than one packet in three propagation RTTs.
     pub starved: u64,
     /// The throughput with the guards over that without them, in the geometric mean over networks. None of a table that
     /// was not hardened.

@@ -51,7 +51,7 @@ pub struct Finding {
     pub senders: usize,
     /// What they got.
     pub trial: Trial,
-    /// The rule at fault: of those that fire most, the one without whose window the queue is shortest.
+    /// The rule at fault, of those that fire most: without its window the network would not collapse.
     pub rule: usize,
     /// The mean RTT over the least possible where that rule keeps one packet in flight.
     pub without: f64,
@@ -207,16 +207,24 @@ fn suspects(network: &StressNetwork, table: &RuleTable) -> Vec<usize> {
     rules
 }
 
-/// The rule of `table` at fault on `network`, and the mean RTT over the least possible without its window.
+/// The rule of `table` at fault on `network`, and the mean RTT over the least possible where it keeps one packet in flight.
+///
+/// Of the suspects without which the network would not collapse, it is the one with the largest window; where none is
+/// enough, the one without which the RTT is shortest.
 fn culprit(network: &StressNetwork, table: &RuleTable) -> (usize, f64) {
     let without = |rule: usize| {
         let mut table = table.clone();
         let action = table.rules()[rule].action;
         table.set_action(rule, Action { multiple: 0.0, increment: 1, ..action });
-        (rule, stress::run(network, &Prepared::new(&table)).rtt_over_least)
+        (rule, stress::run(network, &Prepared::new(&table)))
     };
-    let tried = suspects(network, table).into_iter().map(without);
-    tried.min_by(|a, b| a.1.total_cmp(&b.1)).expect("some rule fires")
+    let tried: Vec<(usize, Trial)> = suspects(network, table).into_iter().map(without).collect();
+    let window = |rule: usize| resting_window(&table.rules()[rule].action);
+    let enough = tried.iter().filter(|(_, trial)| !trial.collapses());
+    let largest = enough.max_by(|a, b| window(a.0).total_cmp(&window(b.0)));
+    let shortest = || tried.iter().min_by(|a, b| a.1.rtt_over_least.total_cmp(&b.1.rtt_over_least));
+    let &(rule, trial) = largest.or_else(shortest).expect("some rule fires");
+    (rule, trial.rtt_over_least)
 }
 
 fn finding(network: &StressNetwork, trial: Trial, table: &RuleTable) -> Finding {

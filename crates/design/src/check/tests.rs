@@ -19,19 +19,55 @@ fn a_collapse_names_the_rule_and_why() {
     assert_eq!(check.verdict(), Verdict::Collapses);
     let words = check.findings[0].to_string();
     assert!(words.starts_with("three times the senders, always on: RTT "), "{words}");
-    let why =
-        "rule 0 rests at 1000000 packets, 15.3 ms apart; holds 18 active senders at 14.142 Mbps";
-    assert!(words.contains(why) && words.ends_with(", not 48"), "{words}");
+    let why = "Rule 0 is at fault: its window grows to 1000000 packets, 15.3 ms apart; with a window of 1 packet \
+               instead the RTT would be 1.0 times the minimum. At 14.142 Mbps the link has room for 18 active senders \
+               of this pace";
+    assert!(words.contains(why) && words.ends_with(", not for 48"), "{words}");
+}
+
+/// Two rules fire as often, but the window of one of them alone fills the queue.
+#[test]
+fn the_rule_at_fault_is_not_the_one_that_fires_most() {
+    let mut table = single(0.0, 2, 0.0);
+    assert!(table.split(0, Signal::RttRatio, 1.5));
+    let above = table.find(&[1.0, 1.0, 2.0, 1.0, 0.0, 0.0]);
+    table.set_action(above, Action { multiple: 0.0, increment: 60, intersend_ms: 0.0 });
+    let findings = check(&model(), 0, &table, 1).findings;
+    assert!(!findings.is_empty());
+    for finding in findings {
+        assert_eq!((finding.rule, finding.without < 4.0), (above, true), "{finding}");
+        assert!(finding.without < finding.trial.rtt_over_least, "{finding}");
+    }
 }
 
 #[test]
-fn a_table_of_one_packet_holds_everywhere() {
-    let table = single(0.0, 1, 0.0);
+fn a_table_of_three_packets_holds_everywhere() {
+    let table = single(0.0, 3, 0.0);
     let check = check(&model(), 0, &table, 1);
     assert_eq!((check.verdict(), check.findings.len()), (Verdict::Holds, 0));
+    assert!(check.starvations.is_empty(), "{:?}", check.starvations);
     let robustness = check.robustness(&table);
     assert_eq!(robustness.rules_hash, TableFile::rules_hash(&table));
     assert_eq!(robustness.near.collapses, 0);
+}
+
+/// The brake of former versions: it paces by the time between ACKs, and so slows down ever more where the RTT is long
+/// through others.
+#[test]
+fn a_brake_that_feeds_itself_is_found() {
+    let mut table = single(0.0, 20, 0.0);
+    let slow = table.rules().len();
+    assert!(table.split(0, Signal::RttRatio, 1.2));
+    let mut rung = slow;
+    for end in (0..12).map(|power| f64::from(1 << power)) {
+        table.set_action(rung, Action { multiple: 0.0, increment: 3, intersend_ms: 1.2 * end });
+        assert!(table.split(rung, Signal::AckEwma, end));
+        rung = table.rules().len() - 1;
+    }
+    table.set_action(rung, Action { multiple: 0.0, increment: 1, intersend_ms: 4000.0 });
+    let check = check(&model(), 0, &table, 1);
+    assert!(check.foreign.starved > 0, "{:?}", check.near);
+    assert_ne!(check.verdict(), Verdict::Holds);
 }
 
 /// By hand: windows of 20 packets, one ACK every 5 ms.

@@ -32,6 +32,13 @@ fn nothing_is_outside_within_the_ranges() {
     assert_eq!(design.to_string(), "10..20 Mbps, RTT 100..200 ms, 1..16 senders, buffer unlimited");
 }
 
+/// Each of the two links of the parking lot has two senders, though there are three.
+#[test]
+fn senders_are_those_of_a_link() {
+    let parking = Conditions::of_model(&Model::shipped("parking-two").unwrap());
+    assert_eq!(parking.senders, (2, 2));
+}
+
 #[test]
 fn each_quantity_outside_is_named_with_its_range() {
     let design = model(&[]);

@@ -49,7 +49,7 @@ const ABOVE_LIMIT: f64 = 20.0;
 /// more than with any others, and guards hold back the start of a flow before all.
 const BRIEF_LOSS: f64 = 0.2;
 /// How much an octave of RTT above this ratio to the least possible counts near the model, where it is soon a collapse.
-const COLLAPSING: f64 = 0.1;
+const COLLAPSING: f64 = 0.15;
 const NEARLY_COLLAPSED: f64 = 3.5;
 /// How much an octave lost on networks with foreign delay counts.
 const FOREIGN_LOSS: f64 = 0.7;

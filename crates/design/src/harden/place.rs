@@ -28,7 +28,7 @@ const GROWTH_OF_BDP: f64 = 0.02;
 /// The first brake leaves at least so many packets in flight beyond what comes back in its horizon, each further one this
 /// part of the last one's: a long RTT may be through others. Equal senders that fill a link alone then have an RTT of at
 /// most so many times the least possible.
-const LEAST_BRAKED: f64 = 5.0;
+const LEAST_BRAKED: f64 = 5.5;
 const NARROWER: f64 = 0.7;
 
 /// What the guards of a model are measured by.
@@ -71,7 +71,7 @@ impl Scale {
             pace,
         };
         let (ratio, steeper) = (1.0 + times(0.5, 0.4, 5).max(0.3), 1.0 + times(0.5, 0.2, 8));
-        let (shares, faster) = (times(1.5, 0.3, 6).max(1.0), times(0.5, 0.3, 9).clamp(0.25, 1.0));
+        let (shares, faster) = (times(2.0, 0.2, 6).max(1.5), times(0.5, 0.2, 9).clamp(0.4, 1.0));
         let window = times(7.0, 0.2, 10).max(LEAST_BRAKED);
         Guards {
             start_window: times(START.max(START_OF_BDP * self.largest_bdp), 0.5, 0),

@@ -6,7 +6,7 @@ use exm_grammar::{FileError, Source};
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
     place: Option<usize>,
-    what: String,
+    pub(super) what: String,
 }
 
 impl Problem {

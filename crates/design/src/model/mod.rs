@@ -4,6 +4,7 @@ mod bounds;
 mod choice;
 mod classes;
 mod error;
+mod halo;
 mod links;
 mod networks;
 mod objective;
@@ -89,6 +90,8 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `weight` | the share of the specimens | required |
 /// | `duration` | as in `[design]` | as there |
 /// | `network`, `link`, `traffic`, `sender` | as the sections of these names, under this one: `[part.network]` | |
+/// | **`[halo]`** | networks around the model, short for two parts | |
+/// | `share` | the share of the specimens | `0` |
 /// | **`[objective]`** | see [`Objective`] | |
 /// | `alpha` | fairness in throughput | `1` |
 /// | `beta` | fairness in delay | `1` |
@@ -371,6 +374,7 @@ fn read(text: &str, dir: &Path) -> Result<Model, Problem> {
         Model { name, networks, classes, own, parts, tables, objective, design, robust, text, dir };
     model.check_networks()?;
     parts::read(top, &mut model)?;
+    halo::read(top, &mut model)?;
     match model.grid_size() {
         Some(size) if size > MAX_SPECIMENS => Err(Problem::nowhere(format!(
             "the grid has {size} combinations: list fewer values, at most {MAX_SPECIMENS} in all"

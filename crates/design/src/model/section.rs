@@ -11,10 +11,21 @@ use toml::de::{DeTable, DeValue};
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// Every section of a model and its keys; the first is the top of the file.
-const SECTIONS: [(&str, &[&str]); 9] = [
+const SECTIONS: [(&str, &[&str]); 10] = [
     (
         "",
-        &["name", "network", "link", "traffic", "sender", "part", "objective", "design", "robust"],
+        &[
+            "name",
+            "network",
+            "link",
+            "traffic",
+            "sender",
+            "part",
+            "halo",
+            "objective",
+            "design",
+            "robust",
+        ],
     ),
     ("network", &NETWORK),
     ("link", &LINK),
@@ -26,6 +37,7 @@ const SECTIONS: [(&str, &[&str]); 9] = [
     ),
     ("design", &["signals", "action", "duration", "specimens", "host"]),
     ("robust", &["enabled", "cost"]),
+    ("halo", &["share"]),
     // Last: a key that is also another section's belongs there.
     ("part", &["weight", "duration", "network", "link", "traffic", "sender"]),
 ];

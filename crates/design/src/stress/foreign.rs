@@ -42,7 +42,7 @@ const MAX_PACKETS: u64 = 60_000;
 const MAX_PRACTICE_PACKETS: u64 = 10_000;
 
 /// Senders that send fewer packets in a propagation RTT starve.
-const STARVING: f64 = 0.25;
+const STARVING: f64 = 1.0 / 3.0;
 
 /// What delays packets besides the senders of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,7 +89,7 @@ pub struct ForeignTrial {
 }
 
 impl ForeignTrial {
-    /// Whether the table's senders send less than one packet in four propagation RTTs.
+    /// Whether the table's senders send less than one packet in three propagation RTTs.
     pub fn starves(&self) -> bool {
         self.packets_per_rtt < STARVING
     }

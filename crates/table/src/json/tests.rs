@@ -1,6 +1,6 @@
 use super::*;
 use crate::dna::Layout;
-use crate::provenance::{ArrivalTimes, Score};
+use crate::provenance::{ArrivalTimes, Pending, Score};
 use exm_remy::Action;
 
 fn table() -> RuleTable {
@@ -59,6 +59,7 @@ fn all_of_the_provenance_is_kept() {
         arrival_times: Some(ArrivalTimes::Ack),
         held_out_score: Some(score),
         robustness: None,
+        pending: Some(Pending::Hardening),
         notes: Some("line\nline".to_owned()),
         model_hash: Some(0x2a),
         model: Some("[link]\nrate = \"10..20 Mbps\"\n".to_owned()),

@@ -112,7 +112,7 @@ fn draw(path: &Path, svg: String) -> Result<(), Failure> {
 
 /// Scores finished `tables`, those of a design in each element, where no search has ever looked: on
 /// networks drawn by `seed`.
-fn held_out(
+pub(crate) fn held_out(
     model: &Model,
     seed: u64,
     specimens: usize,

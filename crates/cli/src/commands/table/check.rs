@@ -21,7 +21,7 @@ shorter and longer RTTs, short flows, flows that never end and a shallow buffer.
 networks at random, with up to 16 times its senders and a fiftieth of its rate. A table collapses where
 its mean RTT is more than four times the minimum possible. On 12 others the delay is foreign: Cubic
 flows beside the senders or on the ACKs' path, jitter, ACKs in bunches, two-way traffic. A table
-starves where its senders send less than a packet in four propagation RTTs.
+starves where its senders send less than a packet in three propagation RTTs.
 
 With --against both tables run on all of these networks, eight times each with the same traffic, and are
 scored by the model's objective: log2(throughput) - delta log2(RTT) in general. A table is behind where the

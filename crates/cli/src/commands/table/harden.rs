@@ -1,6 +1,7 @@
 //! `exm table harden`: a table that fills no queues around its model.
 
 use super::subject::Subject;
+use crate::commands::design;
 use crate::complete;
 use crate::interrupt;
 use crate::outputs::check_output;
@@ -9,8 +10,9 @@ use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use exm_design::harden::{GENERATIONS, Hardening, Tried};
 use exm_design::{Finished, Finishing, Model, finish};
+use exm_remy::RuleTable;
 use exm_store::counted;
-use exm_table::{Robustness, TableFile};
+use exm_table::{Robustness, Score, TableFile};
 use serde::Serialize;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -113,8 +115,8 @@ impl Args {
             Some(notes) => format!("{notes}; {hardened}"),
             None => hardened,
         });
-        // It is that of the rules before.
-        file.provenance.held_out_score = None;
+        // That in the file is of the rules before.
+        file.provenance.held_out_score = Some(self.score(&model, &file.table)?);
         // A .dna file as it was read is that of other rules.
         file.provenance.remy_file = None;
         if file.provenance.model.is_none() {
@@ -126,6 +128,13 @@ impl Args {
         let (input, output) = (&self.table, &self.output);
         self.printing.print(&Written { input, output, rules, robustness: &robustness })?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The score of `table` on networks that neither search nor hardening met.
+    fn score(&self, model: &Model, table: &RuleTable) -> Result<Score, Failure> {
+        let tables = vec![vec![table.clone()]];
+        let scores = design::held_out(model, self.seed, self.specimens as usize, tables)?;
+        Ok(design::score_of(&scores, 0))
     }
 
     fn hardened(&self, model: &Model, file: &TableFile) -> Result<Finished, Failure> {

@@ -46,8 +46,9 @@ fn a_braking_sender_keeps_what_its_horizon_brings_in_flight() {
     assert_eq!(at(&table, 3.0, 2.5), action(0.0, 16, 0.8 * 2.0));
     assert_eq!(at(&table, 1.5, 3.5), action(0.0, 28, 0.8));
     // Where ACKs come faster than on the slowest share of the model, only the last brake is on.
-    let rests = |table: &RuleTable| resting_window(&at(table, 1.5, 1.6));
-    assert!(rests(&table) > 100.0, "{}", rests(&table));
+    let greedy = RuleTable::single(exm_remy::SignalSet::FIRST_FOUR, 16384.0, action(1.0, 1, 0.0));
+    let window = resting_window(&at(&guards().apply(&greedy).unwrap(), 1.5, 1.6));
+    assert!(window > 100.0, "{window}");
 }
 
 /// A brake does not feed itself. A sender whose RTT is long through others has an ACK for each packet of its window in an
@@ -110,7 +111,7 @@ fn tables() -> &'static [[RuleTable; 2]] {
 
 proptest! {
     /// What guards are for: however many senders there are, none keeps more in flight than was delivered to it in
-    /// twice the horizon (a rung's width), or the least window.
+    /// twice the horizon (a rung's width), or the least window, which is larger for a braking sender.
     #[test]
     fn no_window_rests_above_what_is_delivered_in_the_horizon(
         memory in memories(),
@@ -120,7 +121,7 @@ proptest! {
         let window = resting_window(&rule.action);
         let ack = memory[Signal::AckEwma.index()];
         let delivered = RUNG * 300.0 / ack.max(1e-3);
-        prop_assert!(window <= delivered.max(3.0) + 1.0, "{window} packets at {ack} ms, {rule:?}");
+        prop_assert!(window <= delivered.max(6.0) + 1.0, "{window} packets at {ack} ms, {rule:?}");
     }
 
     /// Below the brake a guarded table paces as the table does.
