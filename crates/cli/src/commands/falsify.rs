@@ -26,11 +26,12 @@ const REFERENCES: [&str; 2] = ["cubic", "bbr"];
 
 const EXAMPLES: &str = "\
 Networks are tried at random, then around the worst, ever closer: rate, round-trip time, senders, buffer, loss, \
-jitter, reordering, traffic, competitors at the bottleneck, a second bottleneck. On each the reference takes the place of the \
-controller, with the same traffic. What counts is by how many points the reference is ahead: log2(throughput) - \
-delta log2(RTT), in rates and propagation RTTs of the network, so that a point is twice the throughput.
+jitter, reordering, traffic, competitors at the bottleneck and in the other direction, a second bottleneck. On each the \
+reference takes the place of the controller, with the same traffic. What counts is by how many points the reference is ahead: \
+log2(throughput) - delta log2(RTT), in rates and propagation RTTs of the network, so that a point is twice the throughput.
 
-The networks found are judged by runs that did not choose them, so their figures are not flattered by luck. \
+The networks found are judged by the median of 20 further runs, in which rates, RTT and buffers vary by up to 3 % and senders \
+start at other times, so that neither luck nor how packets happen to meet decides. \
 Without --model, networks have 0.2..500 Mbps, RTTs of 2..400 ms, 1..64 senders, buffers of 0.25..16 BDP but \
 8 packets at least, losses of 0..3 %, a mean jitter of up to half an RTT, and up to 10 % of packets held back by up \
 to an RTT. The same seed and number of tries find the same networks, on any number of threads.
@@ -43,7 +44,7 @@ Examples:
   exm falsify cc.json --model office.toml --into harder.toml --weight '20 %'
   exm design harder.toml --start cc.json -o harder.json";
 
-/// Find the networks on which a controller does worst beside another
+/// Find the networks on which a controller performs worst relative to another
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -324,7 +325,7 @@ impl fmt::Display for Report {
         let Report { tested, reference, .. } = self;
         writeln!(
             f,
-            "{tested} beside {reference}: {} networks tried, seed {}, host {}\nobjective: {}, relative\n",
+            "{tested} against {reference}: {} networks tried, seed {}, host {}\nobjective: {}, relative\n",
             self.tries, self.seed, self.host, self.objective
         )?;
         let mut columns = Columns::new(0);

@@ -24,13 +24,13 @@ fn the_worst_network_is_written_as_a_scenario_that_shows_it() {
     let folder = folder("worst");
     let words = "falsify 1x --model m.toml --around 2 --tries 16 --seed 3";
     let text = folder.text(&format!("{words} -o worst.toml --threads 1"));
-    for part in ["1x beside cubic: 16 networks tried, seed 3, host tcp", "RTT ratio", "\n1. "] {
+    for part in ["1x against cubic: 16 networks tried, seed 3, host tcp", "RTT ratio", "\n1. "] {
         assert!(text.contains(part), "{part} is missing: {text}");
     }
     let found = folder.json(&format!("{words} --json --threads 2"))["found"].take();
     // The same on any number of threads.
     assert_eq!(found[0]["scenario"], fs::read_to_string(folder.0.join("worst.toml")).unwrap());
-    // The scenario is the first of the runs whose means are shown.
+    // The scenario is the network that the runs vary.
     let run = folder.json("simulate worst.toml --json");
     let groups = run["means"]["groups"].as_array().expect("groups");
     let tested = groups.iter().find(|group| group["controller"] == "1x").expect("it is there");

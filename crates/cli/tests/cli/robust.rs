@@ -28,7 +28,7 @@ fn a_check_names_the_rule_and_ends_with_its_code() {
     let output = folder.run("table check greedy.json --model model.toml");
     assert_eq!(output.status.code(), Some(3));
     let text = String::from_utf8(output.stdout).unwrap();
-    let why = "rule 0 rests at 1000000 packets, 2.0 ms apart; holds ";
+    let why = "Rule 0 is at fault: its window grows to 1000000 packets, 2.0 ms apart; ";
     assert!(text.contains("near its model  collapses on ") && text.contains(why), "{text}");
     assert!(text.contains("4 senders at 10 Mbps: nothing bounds the queue (rule 0"), "{text}");
     let unknown = folder.run("table check greedy.json");
@@ -105,7 +105,50 @@ fn a_design_ends_by_hardening_unless_its_model_says_otherwise() {
     assert_eq!(design("plain.toml", "plain.json").far_before, None);
     let hard = design("model.toml", "hard.json");
     assert!(hard.far_before.is_some() && hard.cost.is_some());
+    assert!(hard.foreign.is_some_and(|foreign| foreign.kept.is_some()));
     folder.write("bad.toml", format!("{MODEL}[robust]\ncost = -1\n"));
     let bad = folder.run("design bad.toml -o bad.json --steps 1");
     assert_fails(&bad, 2, &["bad.toml:12", "\"-1\" is no cost"]);
+}
+
+/// Search, hardening and scores together take about the CPU time that was asked for, and the file says how to repeat them.
+#[test]
+fn a_budget_of_cpu_time_covers_hardening_and_scores() {
+    let folder = folder("budget");
+    let result = folder.json("design model.toml -o cc.json --cpu 4s -q --threads 1 --json");
+    let phases = &result["phases"];
+    let [search, hardening, scoring] =
+        ["search", "hardening", "scoring"].map(|phase| phases[phase].as_f64().expect(phase));
+    assert!(search >= 2.6 && hardening > 0.0 && scoring > 0.0, "{phases}");
+    let sum = search + hardening + scoring;
+    assert!((result["cpu_seconds"].as_f64().unwrap() - sum).abs() < 1e-9);
+    // Even a slow machine does not take several times as long, as when hardening was not counted.
+    assert!(sum < 12.0, "{phases}");
+    let made = read(&folder, "cc.json");
+    let notes = made.provenance.notes.clone().unwrap();
+    let number = |after: &str| {
+        let (_, rest) = notes.split_once(after).unwrap_or_else(|| panic!("{after}: {notes}"));
+        rest.split(' ').next().unwrap().to_owned()
+    };
+    let (steps, generations) = (number("--steps "), number("--hardening "));
+    folder.text(&format!(
+        "design model.toml -o again.json --steps {steps} --hardening {generations} --specimens 8 -q"
+    ));
+    assert_eq!(read(&folder, "again.json").table, made.table, "{notes}");
+}
+
+/// What an interrupted design leaves is marked, and whoever runs it is warned.
+#[test]
+fn a_table_that_is_not_hardened_yet_is_marked() {
+    let folder = folder("pending");
+    folder.text("design model.toml -o cc.json --steps 2 --specimens 8 -q");
+    let mut file = read(&folder, "cc.json");
+    assert_eq!(file.provenance.pending, None);
+    file.provenance.pending = Some(exm_table::Pending::Hardening);
+    folder.write("cc.json", file.to_json());
+    let run = folder.run("simulate --cc cc.json --link 10Mbps --rtt 50ms --duration 2s");
+    let warning = String::from_utf8(run.stderr).unwrap();
+    assert!(warning.contains("the design of cc was interrupted"), "{warning}");
+    folder.text("table harden cc.json -o hard.json --generations 1 --specimens 2");
+    assert_eq!(read(&folder, "hard.json").provenance.pending, None);
 }

@@ -48,9 +48,11 @@ const ABOVE_LIMIT: f64 = 20.0;
 /// How much a point lost on the model's own links counts where flows are short. People run tables with such flows
 /// more than with any others, and guards hold back the start of a flow before all.
 const BRIEF_LOSS: f64 = 0.2;
-/// How much an octave of RTT above this ratio to the least possible counts near the model, where it is soon a collapse.
+/// How much an octave of RTT above this ratio to the least possible counts near the model, where it is soon a collapse, and
+/// how much a collapse.
 const COLLAPSING: f64 = 0.15;
 const NEARLY_COLLAPSED: f64 = 3.5;
+const COLLAPSED: f64 = 0.2;
 /// How much an octave lost on networks with foreign delay counts.
 const FOREIGN_LOSS: f64 = 0.7;
 /// What guards must gain at least, in the mean over the networks, to be worth their rules.
@@ -293,9 +295,12 @@ impl<'a> Pass<'a> {
         let cost = Estimate::of(&lost).interval().1;
         let delta = self.model.objective_of(self.index).delta;
         let lost = self.plain_brief - score_on(&self.brief, delta, table);
-        let near = trials[..self.near].iter().map(|trial| trial.rtt_over_least / NEARLY_COLLAPSED);
+        let collapsing = |trial: &Trial| {
+            let above = libm::log2((trial.rtt_over_least / NEARLY_COLLAPSED).max(1.0));
+            COLLAPSING * above + if trial.collapses() { COLLAPSED } else { 0.0 }
+        };
         around
-            + COLLAPSING * near.map(|ratio| libm::log2(ratio.max(1.0))).sum::<f64>()
+            + trials[..self.near].iter().map(collapsing).sum::<f64>()
             + ABOVE_LIMIT * (cost - self.limit).max(0.0)
             + BRIEF_LOSS * lost.max(0.0)
             + FOREIGN_LOSS * self.lost_beside_others(table)
