@@ -168,10 +168,10 @@ dist:
 	@test -d "$$(rustc --print target-libdir --target $(TARGET))" || rustup target add $(TARGET)
 	CARGO_INCREMENTAL=0 RUSTFLAGS="--remap-path-prefix=$(CURDIR)=. \
 		--remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo --remap-path-prefix=$$(rustc --print sysroot)=rust" \
-		$(CARGO) build --profile dist --locked -p exm --target $(TARGET)
+		$(CARGO) build --release --locked -p exm --target $(TARGET)
 	@mkdir -p $(DIST)
 	$(CARGO) run --quiet --locked -p exm --example third_party $(TARGET) > $(DIST)/third-party-licences
-	packaging/package $${CARGO_TARGET_DIR:-target}/$(TARGET)/dist/exm $(DIST)/third-party-licences \
+	packaging/package $${CARGO_TARGET_DIR:-target}/$(TARGET)/release/exm $(DIST)/third-party-licences \
 		$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1) $(TARGET) $(DIST)
 
 clean:
