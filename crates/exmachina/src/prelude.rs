@@ -2,6 +2,7 @@
 
 pub use crate::bottleneck::{Bottleneck, Error, Flow};
 pub use exm_cc::{Ack, Congestion, Controller, Decision, Start};
+pub use exm_grammar::Buffer;
 pub use exm_link::{Limit, QueueKind, Reordering};
 pub use exm_random::Distribution;
 pub use exm_remy::RemyCc;
