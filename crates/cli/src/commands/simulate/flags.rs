@@ -10,7 +10,7 @@ use crate::shell::Failure;
 use exm_grammar::{Buffer, GrammarError};
 use exm_link::{QueueKind, Service};
 use exm_sim::network::{Host, LinkSpec, MAX_FLOWS, Network};
-use exm_sim::scenario::{FlowGroup, Scenario, Traces, parse_traffic};
+use exm_sim::scenario::{FlowGroup, Scenario, ScenarioBuilder, Traces, parse_traffic};
 use exm_sim::traffic::Traffic;
 use exm_store::counted;
 use exm_units::{Probability, Rate, Span};
@@ -128,7 +128,7 @@ impl NetworkFlags {
             let group = FlowGroup::new(cc, rtt).name(short_name(cc)).count(count);
             group.host(self.host).traffic(traffic.clone())
         });
-        Ok(groups.fold(builder, |builder, group| builder.flow(group)).build())
+        Ok(groups.fold(builder, ScenarioBuilder::flow).build())
     }
 
     fn service(&self) -> Result<Service, Failure> {
