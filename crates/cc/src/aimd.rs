@@ -3,6 +3,7 @@
 use crate::controller::{
     Ack, Congestion, CongestionKind, Controller, Decision, INITIAL_WINDOW, Start,
 };
+use crate::metrics::Metrics;
 use exm_units::{Instant, Packets, Span};
 
 /// Slow start, one packet more each round trip, half the window at a loss (RFC 5681 without its
@@ -64,6 +65,11 @@ impl Controller for Aimd {
         self.cwnd = self.ssthresh.min(floor);
         self.recovered_at = Some(congestion.now);
         self.decision()
+    }
+
+    fn metrics(&self) -> Metrics {
+        let state = if self.cwnd < self.ssthresh { "slow start" } else { "congestion avoidance" };
+        Metrics::new(self.cwnd).ssthresh(self.ssthresh).state(state)
     }
 
     fn on_tick(&mut self, _now: Instant) -> Decision {

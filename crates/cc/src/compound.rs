@@ -1,6 +1,7 @@
 //! [`Compound`]: Reno's window plus a delay window that grows fast while there is no queue.
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
+use crate::metrics::Metrics;
 use crate::reno;
 use crate::window::{MAX_WINDOW, Response, RoundTrip, Window, acked, decide};
 use exm_units::{Instant, Span};
@@ -132,6 +133,10 @@ impl Controller for Compound {
             Response::None => {}
         }
         self.decision()
+    }
+
+    fn metrics(&self) -> Metrics {
+        Metrics { cwnd: Some(self.window.cwnd + self.dwnd), ..self.window.metrics() }
     }
 
     fn on_tick(&mut self, _now: Instant) -> Decision {

@@ -1,5 +1,6 @@
 //! The [`Controller`] trait and its events.
 
+use crate::metrics::Metrics;
 use exm_units::{Bytes, Instant, Packets, Span};
 
 /// The start of a flow.
@@ -269,6 +270,12 @@ pub trait Controller: Clone {
     /// The path's MTU has become `mtu` (RFC 8899): from now on a full packet is of this size. A controller
     /// that counts in packets can ignore it.
     fn on_mtu(&mut self, _mtu: Bytes) {}
+
+    /// What it shows of its state. Hosts ask only where somebody observes them, so it may take time to
+    /// compute. By default it shows nothing.
+    fn metrics(&self) -> Metrics {
+        Metrics::NONE
+    }
 
     /// What it asks of its host, the same throughout its life.
     fn needs(&self) -> Needs {

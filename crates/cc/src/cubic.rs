@@ -2,6 +2,7 @@
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
 use crate::hystart::{self, Beginning, SlowStart};
+use crate::metrics::Metrics;
 use crate::window::{MAX_WINDOW, Response, Window, acked};
 use exm_units::Instant;
 
@@ -189,6 +190,10 @@ impl Controller for Cubic {
             Response::None => {}
         }
         self.window.decision()
+    }
+
+    fn metrics(&self) -> Metrics {
+        self.window.metrics()
     }
 
     fn on_tick(&mut self, _now: Instant) -> Decision {

@@ -1,6 +1,7 @@
 //! [`Dctcp`]: a window cut by the part of its packets that were marked (RFC 8257).
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Needs, Start};
+use crate::metrics::Metrics;
 use crate::reno;
 use crate::window::{Response, RoundTrip, Window, acked};
 use exm_units::Instant;
@@ -77,6 +78,10 @@ impl Controller for Dctcp {
             self.window.reduce(congestion, self.window.cwnd * (1.0 - self.alpha / 2.0));
         }
         self.window.decision()
+    }
+
+    fn metrics(&self) -> Metrics {
+        self.window.metrics()
     }
 
     fn on_tick(&mut self, _now: Instant) -> Decision {

@@ -1,6 +1,6 @@
 //! [`DynController`]: controllers whose kind is known only when the program runs.
 
-use crate::{Ack, Congestion, Controller, Decision, Needs, Sent, Start};
+use crate::{Ack, Congestion, Controller, Decision, Metrics, Needs, Sent, Start};
 use alloc::boxed::Box;
 use core::fmt;
 use exm_units::{Bytes, Instant};
@@ -42,6 +42,9 @@ pub trait DynController: Send + Sync {
     /// [`Controller::on_mtu`].
     fn dyn_on_mtu(&mut self, mtu: Bytes);
 
+    /// [`Controller::metrics`].
+    fn dyn_metrics(&self) -> Metrics;
+
     /// [`Controller::needs`].
     fn dyn_needs(&self) -> Needs;
 
@@ -75,6 +78,10 @@ impl<C: Controller + Send + Sync + 'static> DynController for C {
 
     fn dyn_on_mtu(&mut self, mtu: Bytes) {
         Controller::on_mtu(self, mtu);
+    }
+
+    fn dyn_metrics(&self) -> Metrics {
+        Controller::metrics(self)
     }
 
     fn dyn_needs(&self) -> Needs {
@@ -125,6 +132,10 @@ impl Controller for Box<dyn DynController> {
 
     fn on_mtu(&mut self, mtu: Bytes) {
         (**self).dyn_on_mtu(mtu);
+    }
+
+    fn metrics(&self) -> Metrics {
+        (**self).dyn_metrics()
     }
 
     fn needs(&self) -> Needs {

@@ -1,6 +1,7 @@
 //! [`Ledbat`]: a window that keeps the queueing delay it causes at a target (RFC 6817).
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
+use crate::metrics::Metrics;
 use crate::window::{Response, Window, acked};
 use exm_units::{Instant, Packets, Span};
 
@@ -169,6 +170,10 @@ impl Controller for Ledbat {
             }
         }
         self.window.decision()
+    }
+
+    fn metrics(&self) -> Metrics {
+        self.window.metrics()
     }
 
     fn on_tick(&mut self, _now: Instant) -> Decision {

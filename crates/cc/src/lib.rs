@@ -44,6 +44,7 @@ mod dynamic;
 mod gate;
 mod hystart;
 mod ledbat;
+mod metrics;
 #[cfg(test)]
 mod pipe;
 mod reno;
@@ -68,6 +69,7 @@ pub use dynamic::DynController;
 pub use gate::{Gate, MAX_WINDOW};
 pub use hystart::SlowStart;
 pub use ledbat::Ledbat;
+pub use metrics::Metrics;
 pub use reno::Reno;
 pub use vegas::Vegas;
 pub use wakeup::Wakeup;

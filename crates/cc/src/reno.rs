@@ -2,6 +2,7 @@
 
 use crate::controller::{Ack, Congestion, Controller, Decision, Start};
 use crate::hystart::{self, Beginning, SlowStart};
+use crate::metrics::Metrics;
 use crate::window::{Response, Window, acked};
 use exm_units::Instant;
 
@@ -50,6 +51,10 @@ impl Controller for Reno {
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
         on_congestion(&mut self.window, congestion);
         self.window.decision()
+    }
+
+    fn metrics(&self) -> Metrics {
+        self.window.metrics()
     }
 
     fn on_tick(&mut self, _now: Instant) -> Decision {

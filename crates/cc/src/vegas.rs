@@ -1,6 +1,7 @@
 //! [`Vegas`]: a window that keeps a few packets of its own in the queue (Brakmo & Peterson).
 
 use crate::controller::{Ack, Congestion, Controller, Decision, Start};
+use crate::metrics::Metrics;
 use crate::reno;
 use crate::window::{Response, Window, acked};
 use exm_units::{Instant, Span};
@@ -150,6 +151,10 @@ impl Controller for Vegas {
             self.round = Round::default();
         }
         self.window.decision()
+    }
+
+    fn metrics(&self) -> Metrics {
+        self.window.metrics()
     }
 
     fn on_tick(&mut self, _now: Instant) -> Decision {

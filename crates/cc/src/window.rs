@@ -1,6 +1,7 @@
 //! [`Window`]: the state shared by all controllers of the Reno family.
 
 use crate::controller::{Ack, Congestion, CongestionKind, Decision, INITIAL_WINDOW, Start};
+use crate::metrics::Metrics;
 use exm_units::{Instant, Packets, Span};
 
 /// No window is larger: enough for a terabit a second to the moon and back, and small enough that
@@ -80,6 +81,12 @@ impl Window {
     /// Whether there has been no congestion event yet.
     pub(crate) fn in_first_slow_start(&self) -> bool {
         self.ssthresh == f64::INFINITY
+    }
+
+    /// What it shows: its threshold, and whether it is below that.
+    pub(crate) fn metrics(&self) -> Metrics {
+        let state = if self.in_slow_start() { "slow start" } else { "congestion avoidance" };
+        Metrics::new(self.cwnd).ssthresh(self.ssthresh).state(state)
     }
 
     /// From here on the window is in congestion avoidance.

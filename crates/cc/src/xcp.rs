@@ -1,6 +1,7 @@
 //! [`Xcp`]: a window that the routers set (Katabi, Handley & Rohrs).
 
 use crate::controller::{Ack, Congestion, Controller, Decision, Needs, Start};
+use crate::metrics::Metrics;
 use crate::reno;
 use crate::window::Window;
 use exm_units::Instant;
@@ -38,6 +39,10 @@ impl Controller for Xcp {
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
         reno::on_congestion(&mut self.window, congestion);
         self.window.decision()
+    }
+
+    fn metrics(&self) -> Metrics {
+        self.window.metrics()
     }
 
     fn on_tick(&mut self, _now: Instant) -> Decision {

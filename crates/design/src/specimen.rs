@@ -228,31 +228,28 @@ impl Mixed {
                 None => Service::Fixed(link.rate),
                 Some(trace) => Service::Trace(Arc::clone(trace)),
             };
-            LinkSpec {
-                ends: link.ends,
-                delay: link.delay,
-                loss: link.loss,
-                queue: link.queue.clone(),
-                jitter: match link.jitter {
-                    Span::ZERO => LinkSpec::NO_JITTER,
-                    mean => Distribution::Exponential { mean: mean.as_secs_f64() },
-                },
-                reordering: link.reordering,
-                ..LinkSpec::bottleneck(service, limit)
-            }
+            let jitter = match link.jitter {
+                Span::ZERO => LinkSpec::NO_JITTER,
+                mean => Distribution::Exponential { mean: mean.as_secs_f64() },
+            };
+            LinkSpec::bottleneck(service, limit)
+                .ends(link.ends.0, link.ends.1)
+                .delay(link.delay)
+                .loss(link.loss)
+                .queue(link.queue.clone())
+                .jitter(jitter)
+                .reordering(link.reordering)
         });
         let flows = self.senders.iter().map(|sender| {
             let links = sender.path.iter().chain(&sender.back);
             let crossing: Span = links.map(|&link| self.links[link].delay).sum();
-            FlowSpec {
-                name: "sender".to_owned(),
-                path: sender.path.clone(),
-                back: sender.back.clone(),
-                extra_delay: sender.rtt.saturating_sub(crossing),
-                packet_size: self.packet,
-                traffic: sender.traffic.clone(),
-                transport: transport(sender.class),
-            }
+            FlowSpec::new(transport(sender.class))
+                .name("sender")
+                .path(sender.path.clone())
+                .back(sender.back.clone())
+                .extra_delay(sender.rtt.saturating_sub(crossing))
+                .packet_size(self.packet)
+                .traffic(sender.traffic.clone())
         });
         Network::new(links.collect(), flows.collect(), self.duration)
     }

@@ -1,13 +1,13 @@
 //! [`Bottleneck`]: the network that most questions are about, in a few calls.
 
-use exm_grammar::suggest;
+use exm_grammar::{Buffer, suggest};
 use exm_link::{Limit, QueueKind, Reordering, Service};
 use exm_random::Distribution;
 use exm_sim::controllers::AnyController;
 use exm_sim::engine;
 use exm_sim::metrics::Report;
-use exm_sim::network::{FlowSpec, Host, LinkSpec, Network, NetworkError, Transport};
-use exm_sim::scenario::{DEFAULT_PACKET_SIZE, SPROUT_NAMES};
+use exm_sim::network::{Host, LinkSpec, Network, NetworkError, Transport};
+use exm_sim::scenario::{FlowGroup, SPROUT_NAMES, Scenario, ScenarioBuilder};
 use exm_sim::traffic::{OnOff, Traffic};
 use exm_units::{Packets, Probability, Rate, Span};
 
@@ -17,11 +17,12 @@ const DEFAULT_BUFFER: Limit = Limit::Packets(Packets::new(1000));
 /// One link that all flows share: a drop-tail queue of 1000 packets, and no random loss, unless set
 /// otherwise. ACKs return unhindered.
 ///
-/// For any other graph of links see [`Network`] and [`Scenario`](exm_sim::scenario::Scenario).
+/// For any other graph of links see [`Network`] and [`Scenario::builder`].
 #[derive(Clone, Debug)]
 #[must_use = "it describes a network: simulate it"]
 pub struct Bottleneck {
     link: LinkSpec,
+    buffer: Buffer,
     rtt: Span,
     flows: Vec<Flow>,
     seed: u64,
@@ -77,8 +78,8 @@ impl Bottleneck {
     /// A link of `rate` without flows; those that are added have a round-trip propagation delay of
     /// `rtt`.
     pub fn new(rate: Rate, rtt: Span) -> Bottleneck {
-        let link = LinkSpec::bottleneck(Service::Fixed(rate), DEFAULT_BUFFER);
-        Bottleneck { link, rtt, flows: Vec::new(), seed: 1 }
+        let link = LinkSpec::new(Service::Fixed(rate));
+        Bottleneck { link, buffer: DEFAULT_BUFFER.into(), rtt, flows: Vec::new(), seed: 1 }
     }
 
     /// Adds a flow: the name of a controller, a controller, or a whole [`Flow`].
@@ -87,9 +88,9 @@ impl Bottleneck {
         self
     }
 
-    /// Sets how much may wait at the link.
-    pub fn buffer(mut self, buffer: Limit) -> Bottleneck {
-        self.link.buffer = buffer;
+    /// Sets how much may wait at the link: a [`Limit`], or a multiple of the BDP of the longest round trip.
+    pub fn buffer(mut self, buffer: impl Into<Buffer>) -> Bottleneck {
+        self.buffer = buffer.into();
         self
     }
 
@@ -129,9 +130,9 @@ impl Bottleneck {
     /// # Errors
     /// [`Error`] where there is no flow, a controller is not known, or a number is impossible.
     pub fn network(&self, duration: Span) -> Result<Network, Error> {
-        let flows = self.flows.iter().map(|flow| self.spec(flow));
-        let flows = flows.collect::<Result<Vec<FlowSpec>, Error>>()?;
-        Ok(Network::new(vec![self.link.clone()], flows, duration)?)
+        let transports = self.flows.iter().map(Flow::transport);
+        let transports = transports.collect::<Result<Vec<Transport>, Error>>()?;
+        Ok(self.scenario(duration).network_of(transports)?)
     }
 
     /// Simulates `duration`, and returns what was measured: of flows in the order in which they were
@@ -143,16 +144,14 @@ impl Bottleneck {
         Ok(engine::run(&self.network(duration)?, self.seed))
     }
 
-    fn spec(&self, flow: &Flow) -> Result<FlowSpec, Error> {
-        Ok(FlowSpec {
-            name: flow.name().to_owned(),
-            path: vec![0],
-            back: Vec::new(),
-            extra_delay: flow.rtt.unwrap_or(self.rtt),
-            packet_size: DEFAULT_PACKET_SIZE,
-            traffic: flow.traffic.clone(),
-            transport: flow.transport()?,
-        })
+    /// The link and a group for each flow.
+    fn scenario(&self, duration: Span) -> Scenario {
+        let builder = Scenario::builder(duration).link(self.link.clone(), self.buffer);
+        let flows = self.flows.iter().map(|flow| {
+            let rtt = flow.rtt.unwrap_or(self.rtt);
+            FlowGroup::new(flow.name(), rtt).name(flow.name()).traffic(flow.traffic.clone())
+        });
+        flows.fold(builder, ScenarioBuilder::flow).build()
     }
 }
 
@@ -280,6 +279,9 @@ mod tests {
         let usual = link().flow("cubic").simulate(TIME).unwrap();
         let small = link().buffer(Limit::Packets(Packets::new(20))).flow("cubic");
         assert!(small.simulate(TIME).unwrap().links[0].dropped > 0);
+        let bdp = |times| link().buffer(Buffer::Bdp(times)).flow("cubic").simulate(TIME).unwrap();
+        let [shallow, deep] = [0.5, 4.0].map(|times| bdp(times).flows[0].rtt.mean().unwrap());
+        assert!(shallow < deep, "{shallow} {deep}");
         let queue = QueueKind::named("codel").unwrap();
         let codel = link().queue(queue).flow("cubic").simulate(TIME).unwrap();
         assert!(codel.flows[0].rtt.mean() < usual.flows[0].rtt.mean());

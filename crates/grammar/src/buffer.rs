@@ -34,6 +34,12 @@ impl Buffer {
     }
 }
 
+impl From<Limit> for Buffer {
+    fn from(limit: Limit) -> Buffer {
+        Buffer::Limit(limit)
+    }
+}
+
 impl FromStr for Buffer {
     type Err = GrammarError;
 

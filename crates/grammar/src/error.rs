@@ -27,10 +27,23 @@ pub struct FileError {
     file: String,
     /// The number of the line, counted from 1, and its text.
     line: Option<(usize, String)>,
+    /// The key whose value is wrong.
+    key: Option<&'static str>,
     problem: String,
 }
 
 impl FileError {
+    /// The same error, about the value of `key`.
+    #[must_use]
+    pub fn with_key(self, key: &'static str) -> FileError {
+        FileError { key: Some(key), ..self }
+    }
+
+    /// The key whose value is wrong, if the problem has one: for values that stand in no file.
+    pub fn key(&self) -> Option<&'static str> {
+        self.key
+    }
+
     /// What is wrong, and how to fix it.
     pub fn problem(&self) -> &str {
         &self.problem
@@ -44,11 +57,12 @@ impl FileError {
 
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.line {
-            Some((number, text)) => {
+        match (&self.line, self.key) {
+            (Some((number, text)), _) => {
                 write!(f, "{}:{number}: {}\n  {number} | {text}", self.file, self.problem)
             }
-            None => write!(f, "{}: {}", self.file, self.problem),
+            (None, Some(key)) => write!(f, "{}, {key}: {}", self.file, self.problem),
+            (None, None) => write!(f, "{}: {}", self.file, self.problem),
         }
     }
 }
@@ -75,7 +89,7 @@ impl Source {
             let text = self.text.lines().nth(number)?.trim();
             (!text.is_empty()).then(|| (number + 1, text.chars().take(120).collect()))
         });
-        FileError { file: self.file.clone(), line, problem: problem.into() }
+        FileError { file: self.file.clone(), line, key: None, problem: problem.into() }
     }
 
     /// The parser's error, reworded: see [`explain`].
@@ -164,7 +178,9 @@ mod tests {
         let source = Source { file: "a.toml".to_owned(), text: "x = 1\n  y = 2\n".to_owned() };
         let error = source.error(Some(8), "y is wrong");
         assert_eq!(error.to_string(), "a.toml:2: y is wrong\n  2 | y = 2");
-        assert_eq!(source.error(None, "all is wrong").to_string(), "a.toml: all is wrong");
+        let whole = source.error(None, "all is wrong");
+        assert_eq!(whole.to_string(), "a.toml: all is wrong");
+        assert_eq!(whole.with_key("rtt").to_string(), "a.toml, rtt: all is wrong");
         assert_eq!(source.error(Some(999), "off").line(), None);
     }
 }

@@ -6,10 +6,8 @@
 use exm_link::{Limit, Service};
 use exm_sim::controllers::AnyController;
 use exm_sim::engine::{Event, EventKind, Observer, Simulation};
-use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
-use exm_sim::traffic::OnOff;
-use exm_tcp::Settings;
-use exm_units::{Bytes, Instant, Packets, Rate, Span};
+use exm_sim::network::{FlowSpec, Host, LinkSpec, Network};
+use exm_units::{Instant, Packets, Rate, Span};
 
 /// Counts drops.
 #[derive(Default)]
@@ -29,15 +27,7 @@ fn network(controller: &str) -> Result<Network, Box<dyn std::error::Error>> {
     let rate = Service::Fixed(Rate::from_mbps(20.0));
     let link = LinkSpec::bottleneck(rate, Limit::Packets(Packets::new(200)));
     let controller = AnyController::named(controller).ok_or("no such controller")?;
-    let flow = FlowSpec {
-        name: "download".to_owned(),
-        path: vec![0],
-        back: Vec::new(),
-        extra_delay: Span::from_millis(50),
-        packet_size: Bytes::new(1500),
-        traffic: OnOff::always().into(),
-        transport: Transport::Tcp { controller, settings: Settings::default() },
-    };
+    let flow = FlowSpec::new(Host::Tcp.transport(controller)).extra_delay(Span::from_millis(50));
     Ok(Network::new(vec![link], vec![flow], Span::from_secs(12))?)
 }
 

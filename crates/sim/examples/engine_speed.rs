@@ -5,29 +5,27 @@
 //! `cargo run --release -p exm-sim --example engine_speed [FILE]`
 
 use exm_grammar::FileError;
-use exm_link::Limit;
+use exm_link::{Limit, Service};
 use exm_random::Distribution;
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_sim::engine;
-use exm_sim::network::Host;
-use exm_sim::scenario::{DEFAULT_PACKET_SIZE, Dumbbell, Scenario};
+use exm_sim::network::{Host, LinkSpec};
+use exm_sim::scenario::{DEFAULT_PACKET_SIZE, FlowGroup, Scenario};
 use exm_sim::traffic::{OnFor, OnOff};
-use exm_units::{Probability, Rate, Span};
+use exm_units::{Rate, Span};
 use std::path::Path;
 
 fn stated() -> Scenario {
     let mean = Distribution::Exponential { mean: 5.0 };
-    let dumbbell = Dumbbell {
-        rate: Rate::from_packets_per_ms(1.25, DEFAULT_PACKET_SIZE),
-        rtt: Span::from_millis(150),
-        senders: 8,
-        controller: "./default".to_owned(),
-        host: Host::Bare,
-        traffic: OnOff { on: OnFor::Time(mean.clone()), off: mean },
-        buffer: Limit::Unlimited,
-        loss: Probability::ZERO,
-    };
-    Scenario::dumbbell(dumbbell, Span::from_secs(30_000))
+    let rate = Rate::from_packets_per_ms(1.25, DEFAULT_PACKET_SIZE);
+    let senders = FlowGroup::new("./default", Span::from_millis(150))
+        .count(8)
+        .host(Host::Bare)
+        .traffic(OnOff { on: OnFor::Time(mean.clone()), off: mean });
+    Scenario::builder(Span::from_secs(30_000))
+        .link(LinkSpec::new(Service::Fixed(rate)), Limit::Unlimited)
+        .flow(senders)
+        .build()
 }
 
 fn main() {

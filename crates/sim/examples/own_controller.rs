@@ -7,10 +7,8 @@ use exm_cc::{Ack, Congestion, Controller, Cubic, Decision, Start};
 use exm_link::{Limit, Service};
 use exm_sim::controllers::AnyController;
 use exm_sim::engine;
-use exm_sim::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
-use exm_sim::traffic::OnOff;
-use exm_tcp::Settings;
-use exm_units::{Bytes, Instant, Packets, Rate, Span};
+use exm_sim::network::{FlowSpec, Host, LinkSpec, Network, NetworkError};
+use exm_units::{Instant, Packets, Rate, Span};
 
 /// The target queueing delay.
 const TARGET: Span = Span::from_millis(25);
@@ -53,15 +51,7 @@ impl Controller for Patient {
 }
 
 fn flow(name: &str, controller: AnyController) -> FlowSpec {
-    FlowSpec {
-        name: name.to_owned(),
-        path: vec![0],
-        back: Vec::new(),
-        extra_delay: Span::from_millis(50),
-        packet_size: Bytes::new(1500),
-        traffic: OnOff::always().into(),
-        transport: Transport::Tcp { controller, settings: Settings::default() },
-    }
+    FlowSpec::new(Host::Tcp.transport(controller)).name(name).extra_delay(Span::from_millis(50))
 }
 
 fn main() -> Result<(), NetworkError> {

@@ -2,7 +2,7 @@
 
 use exm_cc::{
     Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Cubic, Dctcp, Decision, DynController,
-    Ledbat, Needs, Reno, Sent, SlowStart, Start, Vegas, Xcp,
+    Ledbat, Metrics, Needs, Reno, Sent, SlowStart, Start, Vegas, Xcp,
 };
 use exm_remy::RemyCc;
 use exm_units::{Bytes, Instant};
@@ -65,6 +65,10 @@ macro_rules! controllers {
 
             fn on_mtu(&mut self, mtu: Bytes) {
                 match self { $(AnyController::$variant(controller) => controller.on_mtu(mtu),)* }
+            }
+
+            fn metrics(&self) -> Metrics {
+                match self { $(AnyController::$variant(controller) => controller.metrics(),)* }
             }
 
             fn needs(&self) -> Needs {

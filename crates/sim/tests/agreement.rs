@@ -5,7 +5,7 @@ use exm_random::Distribution;
 use exm_remy::{Action, CompiledAction, Grid, RemyCc, RuleTable, Signal, SignalSet};
 use exm_sim::dumbbell::{self, Rules};
 use exm_sim::engine;
-use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
+use exm_sim::network::{FlowSpec, Host, LinkSpec, Network};
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_units::{Bytes, Packets, Probability, Rate, Span};
 use proptest::prelude::*;
@@ -14,19 +14,13 @@ use proptest::sample::select;
 /// The fast path's network as one of the engine.
 fn as_network(dumbbell: &dumbbell::Dumbbell, table: &RuleTable) -> Network {
     let limit = dumbbell.buffer.map_or(Limit::Unlimited, Limit::Packets);
-    let link = LinkSpec {
-        loss: dumbbell.loss,
-        ..LinkSpec::bottleneck(Service::Fixed(dumbbell.rate), limit)
-    };
+    let link = LinkSpec::bottleneck(Service::Fixed(dumbbell.rate), limit).loss(dumbbell.loss);
     let controller = RemyCc::new(table);
-    let flows = dumbbell.delays.iter().map(|&delay| FlowSpec {
-        name: "sender".to_owned(),
-        path: vec![0],
-        back: Vec::new(),
-        extra_delay: delay,
-        packet_size: dumbbell.packet,
-        traffic: dumbbell.traffic.clone().into(),
-        transport: Transport::Bare { controller: controller.clone().into(), timer: false },
+    let flows = dumbbell.delays.iter().map(|&delay| {
+        FlowSpec::new(Host::Bare.transport(controller.clone().into()))
+            .extra_delay(delay)
+            .packet_size(dumbbell.packet)
+            .traffic(dumbbell.traffic.clone())
     });
     Network::new(vec![link], flows.collect(), dumbbell.duration).expect("a sound network")
 }

@@ -1,13 +1,13 @@
 //! Packets at the ends and beginnings of on-periods, on every host.
 
-use exm_link::{Limit, Service};
+use exm_link::Service;
 use exm_random::Distribution;
 use exm_sim::controllers::AnyController;
 use exm_sim::engine;
 use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_tcp::{DelayedAcks, Settings};
-use exm_units::{Bytes, Rate, Span};
+use exm_units::{Rate, Span};
 
 fn ms(millis: u64) -> Span {
     Span::from_millis(millis)
@@ -16,26 +16,17 @@ fn ms(millis: u64) -> Span {
 /// One flow over links of 25 ms there and, if ACKs cross a link, back. Returns the packets sent and
 /// delivered.
 fn timed(transport: Transport, crosses: bool) -> (u64, u64) {
-    let links = [(0, 1), (1, 0)].map(|ends| LinkSpec {
-        ends,
-        delay: ms(25),
-        ..LinkSpec::bottleneck(Service::Fixed(Rate::from_mbps(12.0)), Limit::Unlimited)
+    let links = [(0, 1), (1, 0)].map(|(from, to)| {
+        let link = LinkSpec::new(Service::Fixed(Rate::from_mbps(12.0)));
+        link.ends(from, to).delay(ms(25))
     });
-    let flow = FlowSpec {
-        name: "timed".to_owned(),
-        path: vec![0],
-        back: if crosses { vec![1] } else { Vec::new() },
-        extra_delay: ms(if crosses { 0 } else { 25 }),
-        packet_size: Bytes::new(1500),
-        transport,
-        // On-periods of 120 ms every 150: the last round trip of each is in flight when it ends, and
-        // arrives during the next. The last ends at 900 ms, and everything has arrived by 1000 ms.
-        traffic: OnOff {
-            on: OnFor::Time(Distribution::Fixed(0.120)),
-            off: Distribution::Fixed(0.030),
-        }
-        .into(),
-    };
+    // On-periods of 120 ms every 150: the last round trip of each is in flight when it ends, and
+    // arrives during the next. The last ends at 900 ms, and everything has arrived by 1000 ms.
+    let on = OnFor::Time(Distribution::Fixed(0.120));
+    let flow = FlowSpec::new(transport)
+        .back(if crosses { vec![1] } else { Vec::new() })
+        .extra_delay(ms(if crosses { 0 } else { 25 }))
+        .traffic(OnOff { on, off: Distribution::Fixed(0.030) });
     let network = Network::new(links.to_vec(), vec![flow], ms(929)).expect("a sound network");
     let report = engine::run(&network, 1);
     (report.flows[0].sent, report.flows[0].delivered)

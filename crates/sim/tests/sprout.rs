@@ -2,16 +2,14 @@
 //!
 //! The recordings are not part of the project: without them the tests are skipped.
 
-use exm_link::{Limit, QueueKind, Service};
-use exm_random::Distribution;
+use exm_link::{QueueKind, Service};
 use exm_sim::controllers::AnyController;
 use exm_sim::engine;
 use exm_sim::metrics::FlowReport;
 use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
-use exm_sim::traffic::{OnFor, OnOff};
 use exm_sprout::{Method, Model, Settings};
 use exm_trace::Trace;
-use exm_units::{Bytes, Probability, Span};
+use exm_units::{Probability, Span};
 use std::sync::Arc;
 
 /// A recording, the one of the opposite direction, and the original's results: kbit/s, and ms of
@@ -44,23 +42,15 @@ fn run_over(
     queue: &str,
     loss: f64,
 ) -> FlowReport {
-    let link = |name: &str, way: usize| LinkSpec {
-        name: name.to_owned(),
-        ends: (way, 1 - way),
-        queue: QueueKind::named(queue).expect("a known discipline"),
-        delay,
-        loss: Probability::new(loss).expect("a probability"),
-        ..LinkSpec::bottleneck(Service::Trace(Arc::clone(ways[way])), Limit::Unlimited)
+    let link = |name: &str, way: usize| {
+        LinkSpec::new(Service::Trace(Arc::clone(ways[way])))
+            .name(name)
+            .ends(way, 1 - way)
+            .queue(QueueKind::named(queue).expect("a known discipline"))
+            .delay(delay)
+            .loss(Probability::new(loss).expect("a probability"))
     };
-    let flow = FlowSpec {
-        name: "flow".to_owned(),
-        path: vec![0],
-        back: vec![1],
-        extra_delay: Span::ZERO,
-        packet_size: Bytes::new(1500),
-        traffic: OnOff { on: OnFor::Always, off: Distribution::Fixed(0.0) }.into(),
-        transport,
-    };
+    let flow = FlowSpec::new(transport).back([1]);
     let links = vec![link("there", 0), link("back", 1)];
     let network = Network::new(links, vec![flow], Span::from_secs(180)).expect("a network");
     let network = network.scored_after(Span::from_secs(60)).expect("a warm-up");

@@ -15,6 +15,7 @@ mod state;
 mod tests;
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Needs, Start};
+use crate::metrics::Metrics;
 use crate::window::MAX_WINDOW;
 pub(crate) use aggregation::{Aggregation, Path};
 use cycle::Cycle;
@@ -240,6 +241,10 @@ impl Controller for Bbr {
             CongestionKind::Idle => {}
         }
         self.decision()
+    }
+
+    fn metrics(&self) -> Metrics {
+        Metrics::new(self.cwnd).pacing_rate(self.pacing_rate).state(self.cycle.state.name())
     }
 
     fn on_tick(&mut self, _now: Instant) -> Decision {

@@ -13,6 +13,19 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// Its name in section 5.1.1.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            State::Startup => "Startup",
+            State::Drain => "Drain",
+            State::Down => "ProbeBW_DOWN",
+            State::Cruise => "ProbeBW_CRUISE",
+            State::Refill => "ProbeBW_REFILL",
+            State::Up => "ProbeBW_UP",
+            State::ProbeRtt => "ProbeRTT",
+        }
+    }
+
     /// Section 5.6.1.
     pub(super) const fn pacing_gain(self) -> f64 {
         match self {

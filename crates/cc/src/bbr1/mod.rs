@@ -12,6 +12,7 @@ mod tests;
 
 use crate::bbr::Random;
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Needs, Start};
+use crate::metrics::Metrics;
 use crate::window::MAX_WINDOW;
 use exm_units::{Instant, Packets, Span};
 use model::{Model, Sample};
@@ -57,6 +58,16 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// Its name in section 4.3.
+    fn name(self) -> &'static str {
+        match self {
+            State::Startup => "Startup",
+            State::Drain => "Drain",
+            State::ProbeBw(_) => "ProbeBW",
+            State::ProbeRtt => "ProbeRTT",
+        }
+    }
+
     fn pacing_gain(self) -> f64 {
         match self {
             State::Startup => HIGH_GAIN,
@@ -434,6 +445,10 @@ impl Controller for Bbr1 {
             CongestionKind::Marked | CongestionKind::Idle => {}
         }
         self.decision()
+    }
+
+    fn metrics(&self) -> Metrics {
+        Metrics::new(self.cwnd).pacing_rate(self.pacing_rate).state(self.state.name())
     }
 
     fn on_tick(&mut self, _now: Instant) -> Decision {

@@ -10,6 +10,7 @@ use plus_plus::PlusPlus;
 
 /// The first slow start of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SlowStart {
     /// Until something is lost (RFC 5681, section 3.1).
     #[default]

@@ -188,21 +188,14 @@ impl ForeignNetwork {
 
     fn network(&self, controller: &AnyController) -> Network {
         let half = self.rtt / 2;
-        let link = |ends: (usize, usize), service: Service| LinkSpec {
-            ends,
-            delay: half,
-            ..LinkSpec::bottleneck(service, Limit::Packets(self.buffer))
+        let link = |(from, to): (usize, usize), service: Service| {
+            LinkSpec::bottleneck(service, Limit::Packets(self.buffer)).ends(from, to).delay(half)
         };
         let mut forward = link((0, 1), Service::Fixed(self.rate));
         let mut back = link((1, 0), Service::Fixed(self.rate));
-        let flow = |path: [usize; 2], transport: Transport, traffic: OnOff| FlowSpec {
-            name: String::new(),
-            path: vec![path[0]],
-            back: vec![path[1]],
-            extra_delay: Span::ZERO,
-            packet_size: self.packet,
-            traffic: traffic.into(),
-            transport,
+        let flow = |[there, back]: [usize; 2], transport: Transport, traffic: OnOff| {
+            let flow = FlowSpec::new(transport).path([there]).back([back]);
+            flow.packet_size(self.packet).traffic(traffic)
         };
         let own = || Host::Bare.transport(controller.clone());
         let cubic = || Host::Tcp.transport(AnyController::named("cubic").expect("it is there"));

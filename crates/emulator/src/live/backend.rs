@@ -113,17 +113,13 @@ fn measure(
     }
     let mut meter = meter.into_inner().unwrap_or_else(PoisonError::into_inner);
     let timelines = vec![meter.timeline()];
-    let report = Report {
-        duration: case.network.duration(),
-        seed,
-        flows: vec![flow_report(case, run, (meter, Bytes::new(bytes)), &emulated)],
-        links: vec![
-            link_report(run.there, &emulated.stats[0], emulated.end),
-            link_report(run.back, &emulated.stats[1], emulated.end),
-        ],
-        in_network: emulated.inside.iter().sum(),
-        events: 0,
-    };
+    let flows = vec![flow_report(case, run, (meter, Bytes::new(bytes)), &emulated)];
+    let links = vec![
+        link_report(run.there, &emulated.stats[0], emulated.end),
+        link_report(run.back, &emulated.stats[1], emulated.end),
+    ];
+    let mut report = Report::new(case.network.duration(), seed, flows, links);
+    report.in_network = emulated.inside.iter().sum();
     Ok(Some(Measured { report, timelines }))
 }
 
@@ -135,23 +131,22 @@ fn flow_report(
     emulated: &Emulated,
 ) -> FlowReport {
     let duration = case.network.duration();
-    FlowReport {
-        sent: emulated.stats[0].arrived.packets,
-        arrived: meter.delivered,
-        delivered: meter.delivered,
-        bytes,
-        lost: meter.lost,
-        dropped: vec![meter.dropped],
-        on_time: duration,
-        share_time: duration.as_secs_f64(),
-        active_time: duration,
-        active_share_time: duration.as_secs_f64(),
-        queueing_delay: meter.queueing,
-        bottleneck: run.there.service.rate(),
-        end_to_end: Some(meter.end_to_end.finish()),
-        omniscient: omniscient(&case.network, run.flow),
-        ..FlowReport::default()
-    }
+    let mut report = FlowReport::default();
+    report.sent = emulated.stats[0].arrived.packets;
+    report.arrived = meter.delivered;
+    report.delivered = meter.delivered;
+    report.bytes = bytes;
+    report.lost = meter.lost;
+    report.dropped = vec![meter.dropped];
+    report.on_time = duration;
+    report.share_time = duration.as_secs_f64();
+    report.active_time = duration;
+    report.active_share_time = duration.as_secs_f64();
+    report.queueing_delay = meter.queueing;
+    report.bottleneck = run.there.service.rate();
+    report.end_to_end = Some(meter.end_to_end.finish());
+    report.omniscient = omniscient(&case.network, run.flow);
+    report
 }
 
 fn link_report(spec: &LinkSpec, stats: &DirectionStats, end: Instant) -> LinkReport {
@@ -160,17 +155,17 @@ fn link_report(spec: &LinkSpec, stats: &DirectionStats, end: Instant) -> LinkRep
     let offered = spec.service.rate().as_bps() as f64 * secs;
     let lost = [Cause::Loss, Cause::Burst].map(|cause| stats.lost(cause).packets);
     let queueing = stats.queueing.mean().unwrap_or(Span::ZERO).as_secs_f64();
-    LinkReport {
-        name: spec.name.clone(),
-        arrived: stats.arrived.packets,
-        transmitted: stats.delivered.packets,
-        bytes: Bytes::new(stats.delivered.bytes),
-        dropped: stats.total_lost().packets - lost.iter().sum::<u64>(),
-        marked: stats.marked,
-        lost: lost.iter().sum(),
-        utilisation: stats.delivered.bytes as f64 * 8.0 / offered,
-        // Little's law.
-        mean_queue: queueing * stats.delivered.packets as f64 / secs,
-        max_queue: stats.max_queue.packets,
-    }
+    let mut report = LinkReport::default();
+    report.name = spec.name.clone();
+    report.arrived = stats.arrived.packets;
+    report.transmitted = stats.delivered.packets;
+    report.bytes = Bytes::new(stats.delivered.bytes);
+    report.dropped = stats.total_lost().packets - lost.iter().sum::<u64>();
+    report.marked = stats.marked;
+    report.lost = lost.iter().sum();
+    report.utilisation = stats.delivered.bytes as f64 * 8.0 / offered;
+    // Little's law.
+    report.mean_queue = queueing * stats.delivered.packets as f64 / secs;
+    report.max_queue = stats.max_queue.packets;
+    report
 }

@@ -76,9 +76,7 @@ fn sender(group: &FlowGroup, flow: &FlowSpec, controls: &[String]) -> Result<Sen
                 )),
             }
         }
-        Transport::Bare { .. } => {
-            Err("a sender without TCP exists only in the simulator".to_owned())
-        }
+        _ => Err("a sender without TCP exists only in the simulator".to_owned()),
     }
 }
 

@@ -3,12 +3,9 @@
 
 use exm_emulator::{Cause, Outcome, Path, PathSpec};
 use exm_link::{Limit, Packet, QueueKind, Service};
-use exm_random::Distribution;
 use exm_sim::controllers::AnyController;
 use exm_sim::engine::{FlowSample, LinkSample, Observer, Pace, run_observed};
-use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
-use exm_sim::traffic::{OnFor, OnOff};
-use exm_tcp::Settings;
+use exm_sim::network::{FlowSpec, Host, LinkSpec, Network};
 use exm_trace::Synthetic;
 use exm_units::{Bytes, Instant, Packets, Rate, Span};
 use std::sync::Arc;
@@ -35,17 +32,11 @@ impl Observer for Changes {
 /// changed, how many packets it transmitted, and how many it dropped.
 fn simulated(spec: &PathSpec, size: u32) -> (Vec<LinkSample>, [u64; 2]) {
     let bottleneck = LinkSpec::bottleneck(spec.service.clone(), spec.limit);
-    let link = LinkSpec { queue: spec.queue.clone(), ..bottleneck };
+    let link = bottleneck.queue(spec.queue.clone());
     let controller = AnyController::named("cubic").expect("there is Cubic");
-    let flow = FlowSpec {
-        name: "flow".to_owned(),
-        path: vec![0],
-        back: Vec::new(),
-        extra_delay: Span::from_millis(40),
-        packet_size: Bytes::new(u64::from(size)),
-        traffic: OnOff { on: OnFor::Always, off: Distribution::Fixed(0.0) }.into(),
-        transport: Transport::Tcp { controller, settings: Settings::default() },
-    };
+    let flow = FlowSpec::new(Host::Tcp.transport(controller))
+        .extra_delay(Span::from_millis(40))
+        .packet_size(Bytes::new(u64::from(size)));
     let network = Network::new(vec![link], vec![flow], Span::from_secs(30)).expect("a network");
     let mut changes = Changes::default();
     let report = run_observed(&network, SEED, &mut changes);

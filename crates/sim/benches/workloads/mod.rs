@@ -5,9 +5,8 @@ use exm_random::Distribution;
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_sim::controllers::AnyController;
 use exm_sim::dumbbell::Dumbbell;
-use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
+use exm_sim::network::{FlowSpec, Host, LinkSpec, Network};
 use exm_sim::traffic::{OnFor, OnOff};
-use exm_tcp::Settings;
 use exm_units::{Bytes, Packets, Probability, Rate, Span};
 
 const PACKET: Bytes = Bytes::new(1500);
@@ -49,15 +48,9 @@ impl Senders {
     /// Their network, for the event engine.
     pub(crate) fn network(&self, table: &RuleTable, duration: Span) -> Network {
         let link = LinkSpec::bottleneck(Service::Fixed(self.rate()), Limit::Unlimited);
-        let flow = FlowSpec {
-            name: "remy".to_owned(),
-            path: vec![0],
-            back: Vec::new(),
-            extra_delay: RTT,
-            packet_size: PACKET,
-            traffic: self.traffic().into(),
-            transport: Transport::Bare { controller: RemyCc::new(table).into(), timer: false },
-        };
+        let flow = FlowSpec::new(Host::Bare.transport(RemyCc::new(table).into()))
+            .extra_delay(RTT)
+            .traffic(self.traffic());
         Network::new(vec![link], vec![flow; self.count], duration).expect("the network is sound")
     }
 }
@@ -71,22 +64,12 @@ pub(crate) fn one_rule() -> RuleTable {
 /// Eight TCP senders of 100 kB flows: the papers' standard network of 15 Mbps and 1000 packets.
 pub(crate) fn tcp(controller: &str, queue: &str, duration: Span) -> Network {
     let limit = Limit::Packets(Packets::new(1000));
-    let link = LinkSpec {
-        queue: QueueKind::named(queue).expect("a known discipline"),
-        ..LinkSpec::bottleneck(Service::Fixed(Rate::from_mbps(15.0)), limit)
-    };
+    let link = LinkSpec::bottleneck(Service::Fixed(Rate::from_mbps(15.0)), limit)
+        .queue(QueueKind::named(queue).expect("a known discipline"));
     let on = OnFor::Bytes(Distribution::Exponential { mean: 100_000.0 });
-    let flow = FlowSpec {
-        name: controller.to_owned(),
-        path: vec![0],
-        back: Vec::new(),
-        extra_delay: RTT,
-        packet_size: PACKET,
-        traffic: OnOff { on, off: Distribution::Exponential { mean: 0.5 } }.into(),
-        transport: Transport::Tcp {
-            controller: AnyController::named(controller).expect("a known controller"),
-            settings: Settings::default(),
-        },
-    };
+    let controller = AnyController::named(controller).expect("a known controller");
+    let flow = FlowSpec::new(Host::Tcp.transport(controller))
+        .extra_delay(RTT)
+        .traffic(OnOff { on, off: Distribution::Exponential { mean: 0.5 } });
     Network::new(vec![link], vec![flow; 8], duration).expect("the network is sound")
 }

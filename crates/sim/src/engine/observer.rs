@@ -1,5 +1,6 @@
 //! [`Observer`]: watches a simulation as it runs.
 
+use exm_cc::Metrics;
 use exm_units::{Bytes, Instant, Packets, Span};
 
 /// How often an [`Observer`] wants samples.
@@ -16,6 +17,7 @@ pub enum Pace {
 
 /// The state of a sender at one instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct FlowSample {
     /// The time.
     pub at: Instant,
@@ -38,6 +40,8 @@ pub struct FlowSample {
     /// Bytes received since the measurement of end-to-end delays began, and the present end-to-end
     /// delay, if links lead back.
     pub received: Option<(Bytes, Option<Span>)>,
+    /// What its controller shows of itself; nothing for Sprout, which has none.
+    pub metrics: Metrics,
     /// A RemyCC's memory, indexed as [`exm_remy::Signal::ALL`].
     pub signals: Option<[f64; 6]>,
     /// The number of the rule that a RemyCC applied last.
@@ -46,6 +50,7 @@ pub struct FlowSample {
 
 /// The state of a link at one instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LinkSample {
     /// The time.
     pub at: Instant,
@@ -76,6 +81,7 @@ pub enum Limited {
 
 /// Something that happened to a flow or to one of its packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Event {
     /// The time.
     pub at: Instant,
@@ -87,6 +93,7 @@ pub struct Event {
 
 /// The packet that an [`Event`] is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PacketId {
     /// Its number, counted from its sender's first packet. For TCP, the number of its segment in the
     /// connection (a SYN has [`u64::MAX`]).

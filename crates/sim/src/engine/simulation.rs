@@ -24,25 +24,13 @@ use exm_units::{Instant, Probability, Rate, Span};
 /// use exm_link::{Limit, Service};
 /// use exm_sim::controllers::AnyController;
 /// use exm_sim::engine::Simulation;
-/// use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
-/// use exm_sim::traffic::OnOff;
-/// use exm_tcp::Settings;
-/// use exm_units::{Bytes, Instant, Packets, Rate, Span};
+/// use exm_sim::network::{FlowSpec, Host, LinkSpec, Network};
+/// use exm_units::{Instant, Packets, Rate, Span};
 ///
 /// let rate = Service::Fixed(Rate::from_mbps(10.0));
 /// let link = LinkSpec::bottleneck(rate, Limit::Packets(Packets::new(100)));
-/// let flow = FlowSpec {
-///     name: "cubic".to_owned(),
-///     path: vec![0],
-///     back: Vec::new(),
-///     extra_delay: Span::from_millis(100),
-///     packet_size: Bytes::new(1500),
-///     traffic: OnOff::always().into(),
-///     transport: Transport::Tcp {
-///         controller: AnyController::named("cubic").unwrap(),
-///         settings: Settings::default(),
-///     },
-/// };
+/// let cubic = Host::Tcp.transport(AnyController::named("cubic").unwrap());
+/// let flow = FlowSpec::new(cubic).extra_delay(Span::from_millis(100));
 /// let network = Network::new(vec![link], vec![flow], Span::from_secs(60))?;
 ///
 /// let mut simulation = Simulation::new(network, 1);

@@ -12,6 +12,7 @@ use exm_units::{Bytes, Rate, Span};
 
 /// The results of a simulation.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Report {
     /// The simulated time.
     pub duration: Span,
@@ -29,6 +30,7 @@ pub struct Report {
 
 /// The results of one sender.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct FlowReport {
     /// Packets sent, including retransmissions.
     pub sent: u64,
@@ -81,6 +83,7 @@ pub struct FlowReport {
 
 /// Counts of a receiver's ACKs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AckCounts {
     /// Sent.
     pub sent: u64,
@@ -92,6 +95,7 @@ pub struct AckCounts {
 
 /// The results of one link.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct LinkReport {
     /// The link's name.
     pub name: String,
@@ -117,6 +121,16 @@ pub struct LinkReport {
 }
 
 impl Report {
+    /// The results of `flows` and `links` over `duration`, with random seed `seed`.
+    pub fn new(
+        duration: Span,
+        seed: u64,
+        flows: Vec<FlowReport>,
+        links: Vec<LinkReport>,
+    ) -> Report {
+        Report { duration, seed, flows, links, in_network: 0, events: 0 }
+    }
+
     /// The mean over senders of [`FlowReport::normalised_throughput`]; senders that were never on do
     /// not count. None if none was on.
     pub fn mean_normalised_throughput(&self) -> Option<f64> {

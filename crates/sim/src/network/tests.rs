@@ -2,6 +2,7 @@
 
 use super::*;
 use exm_cc::Aimd;
+use exm_link::Service;
 use exm_units::{Packets, Rate};
 
 fn link(name: &str, ends: (usize, usize)) -> LinkSpec {

@@ -74,6 +74,7 @@
 //!
 //! Unknown keys are rejected, with the nearest known one as a suggestion.
 
+mod builder;
 mod file;
 mod read;
 mod shipped;
@@ -82,19 +83,20 @@ mod times;
 mod traces;
 mod transports;
 
+pub use builder::ScenarioBuilder;
 pub use shipped::SHIPPED;
 pub use synthetic::{is_synthetic, load_synthetic, parse_synthetic};
+pub use times::{ValueError, parse_off, parse_on, parse_traffic};
 pub use traces::Traces;
 
 use crate::active::MeasuredOver;
 use crate::controllers::AnyController;
 use crate::engine::Pace;
 use crate::network::{FlowSpec, Host, LinkSpec, Network, NetworkError, Transport};
-use crate::traffic::{OnOff, Traffic};
+use crate::traffic::Traffic;
 use exm_grammar::{FileError, Place, Source};
-use exm_link::{Limit, Service};
 use exm_tcp::Settings;
-use exm_units::{Bytes, Probability, Rate, Span};
+use exm_units::{Bytes, Span};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -128,6 +130,7 @@ pub struct Scenario {
 
 /// A group of equal flows.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct FlowGroup {
     /// The group's name in reports.
     pub name: String,
@@ -190,27 +193,6 @@ pub struct SeriesSpec {
     pub flows: bool,
     /// Whether to record links.
     pub links: bool,
-}
-
-/// One bottleneck shared by equal senders, for [`Scenario::dumbbell`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct Dumbbell {
-    /// The link's rate.
-    pub rate: Rate,
-    /// The round-trip propagation delay.
-    pub rtt: Span,
-    /// How many senders there are.
-    pub senders: usize,
-    /// Their controller: a name of [`AnyController::NAMES`] or the path of a rule table.
-    pub controller: String,
-    /// Their host.
-    pub host: Host,
-    /// When they are on, and how much they send.
-    pub traffic: OnOff,
-    /// The buffer of the link.
-    pub buffer: Limit,
-    /// The probability of random loss after the link.
-    pub loss: Probability,
 }
 
 /// Loads the controller of a name in a scenario, which is also given as a path from the scenario's directory;
@@ -279,41 +261,6 @@ impl Scenario {
         read::scenario(Source { file: name.to_owned(), text: text.to_owned() }, dir, traces)
     }
 
-    /// The scenario of `dumbbell`, for `duration`, with seed 1 and packets of the default size.
-    pub fn dumbbell(dumbbell: Dumbbell, duration: Span) -> Scenario {
-        let link = LinkSpec {
-            loss: dumbbell.loss,
-            ..LinkSpec::bottleneck(Service::Fixed(dumbbell.rate), dumbbell.buffer)
-        };
-        let flow = FlowGroup {
-            name: "sender".to_owned(),
-            path: vec![0],
-            back: Vec::new(),
-            rtt: dumbbell.rtt,
-            count: dumbbell.senders,
-            controller: dumbbell.controller,
-            traffic: dumbbell.traffic.into(),
-            packet_size: DEFAULT_PACKET_SIZE,
-            host: dumbbell.host,
-            timer: None,
-            tcp: Settings::default(),
-            sprout: exm_sprout::Settings::default(),
-        };
-        Scenario {
-            title: None,
-            seed: 1,
-            duration,
-            warm_up: Span::ZERO,
-            over: MeasuredOver::default(),
-            links: vec![link],
-            flows: vec![flow],
-            series: None,
-            dir: PathBuf::new(),
-            source: Source { file: "the dumbbell".to_owned(), text: String::new() },
-            places: Places::default(),
-        }
-    }
-
     /// The network it describes. A controller that is not one of [`AnyController::NAMES`] is loaded by `load`,
     /// once per name: it is given the name and a path from the scenario's directory, and returns a controller,
     /// or what is wrong.
@@ -321,18 +268,37 @@ impl Scenario {
     /// # Errors
     /// [`FileError`] if a controller, a number or a path is impossible.
     pub fn network(&self, load: &mut Load<'_>) -> Result<Network, FileError> {
-        self.check_count()?;
         let mut controllers = BTreeMap::new();
-        let mut flows = Vec::new();
+        let mut transports = Vec::new();
         for (index, group) in self.flows.iter().enumerate() {
-            let transport = self.transport(index, group, &mut controllers, load)?;
-            let flow = self.flow(index, group, transport)?;
+            transports.push(self.transport(index, group, &mut controllers, load)?);
+        }
+        self.network_of(transports).map_err(|error| {
+            let place = self.place_of(&error);
+            self.source.error(place, error.to_string()).with_key(error.key())
+        })
+    }
+
+    /// The network it describes, with `transports` in place of the controllers that it names: one for each
+    /// group of flows, in order.
+    ///
+    /// # Errors
+    /// [`NetworkError`] if a number or a path is impossible.
+    pub fn network_of(
+        &self,
+        transports: impl IntoIterator<Item = Transport>,
+    ) -> Result<Network, NetworkError> {
+        let count = self.flows.iter().fold(0, |sum: usize, group| sum.saturating_add(group.count));
+        if count > crate::network::MAX_FLOWS {
+            return Err(NetworkError::TooManyFlows(count));
+        }
+        let mut flows = Vec::new();
+        for (group, transport) in self.flows.iter().zip(transports) {
+            let flow = self.flow(flows.len(), group, transport)?;
             flows.extend(std::iter::repeat_n(flow, group.count));
         }
-        Network::new(self.links.clone(), flows, self.duration)
-            .and_then(|network| network.scored_after(self.warm_up))
-            .map(|network| network.measured_over(self.over))
-            .map_err(|error| self.source.error(self.place_of(&error), error.to_string()))
+        let network = Network::new(self.links.clone(), flows, self.duration)?;
+        Ok(network.scored_after(self.warm_up)?.measured_over(self.over))
     }
 
     /// The transport of flow group `index`. Its controller is looked up in `controllers`, or loaded and added
@@ -351,51 +317,36 @@ impl Scenario {
         if !controllers.contains_key(name) {
             let place = self.places.flow(index).controller;
             let controller = self.controller(name, load);
-            controllers.insert(name, controller.map_err(|e| self.source.error(place, e))?);
+            let blame = |problem| self.source.error(place, problem).with_key("controller");
+            controllers.insert(name, controller.map_err(blame)?);
         }
         Ok(group.transport(controllers[name].clone()))
-    }
-
-    fn check_count(&self) -> Result<(), FileError> {
-        let count = self.flows.iter().fold(0, |sum: usize, group| sum.saturating_add(group.count));
-        if count <= crate::network::MAX_FLOWS {
-            return Ok(());
-        }
-        Err(self.source.error(None, NetworkError::TooManyFlows(count).to_string()))
     }
 
     fn controller(&self, name: &str, load: &mut Load<'_>) -> Result<AnyController, String> {
         AnyController::named(name).map_or_else(|| load(name, &self.dir.join(name)), Ok)
     }
 
+    /// The flows of `group`, of which the first has this `number`.
     fn flow(
         &self,
-        index: usize,
+        number: usize,
         group: &FlowGroup,
         transport: Transport,
-    ) -> Result<FlowSpec, FileError> {
-        let delays = group
-            .path
-            .iter()
-            .chain(&group.back)
-            .filter_map(|&link| Some(self.links.get(link)?.delay));
+    ) -> Result<FlowSpec, NetworkError> {
+        let delays = group.crossed().filter_map(|link| Some(self.links.get(link)?.delay));
         let along = delays.fold(Span::ZERO, Span::saturating_add);
         if along > group.rtt {
-            let problem = format!(
-                "a round trip of {} is less than the {along} of propagation delay along the path: \
-                 lengthen it, or shorten the links' delays",
-                group.rtt
-            );
-            return Err(self.source.error(self.places.flow(index).rtt, problem));
+            return Err(NetworkError::ShortRoundTrip { flow: number, rtt: group.rtt, along });
         }
         Ok(FlowSpec {
             name: group.name.clone(),
             path: group.path.clone(),
+            back: group.back.clone(),
             extra_delay: group.rtt - along,
             packet_size: group.packet_size,
-            back: group.back.clone(),
-            transport,
             traffic: group.traffic.clone(),
+            transport,
         })
     }
 
@@ -418,7 +369,7 @@ impl Scenario {
             | E::BrokenPath { flow, .. }
             | E::NoReturn { flow, .. }
             | E::Loop { flow, .. } => of_flow(flow).path,
-            E::FlowDelay { flow, .. } => of_flow(flow).rtt,
+            E::FlowDelay { flow, .. } | E::ShortRoundTrip { flow, .. } => of_flow(flow).rtt,
             E::PacketSize { flow, .. } | E::NoPayload { flow, .. } => of_flow(flow).packet_size,
             E::BadTraffic { flow, .. } | E::NoTimePasses { flow } => of_flow(flow).traffic,
         }

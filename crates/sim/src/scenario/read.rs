@@ -4,12 +4,12 @@ use super::file::{
     DumbbellTable, File, FlowTable, LinkTable, QueueTable, SeriesTable, SproutTable, TcpTable,
     TrafficTable,
 };
-use super::times::{parse_off, parse_on, parse_visit};
+use super::times::{parse_on, parse_traffic, parse_visit};
 use super::traces::Traces;
 use super::{DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, LinkPlaces, Places, Scenario, SeriesSpec};
 use crate::active::MeasuredOver;
 use crate::network::{Host, LinkSpec, MAX_FLOWS};
-use crate::traffic::{OnFor, OnOff, Traffic};
+use crate::traffic::{OnFor, Traffic};
 use exm_grammar::{Amounts, Buffer, FileError, Place, Source, Unit, queue_error, suggest};
 use exm_link::{Limit, QueueKind, Reordering, Service};
 use exm_random::Distribution;
@@ -51,6 +51,7 @@ pub(super) fn scenario(
         warm_up: file.warm_up.as_ref().and_then(place),
         ..Places::default()
     };
+    let mut builder = Scenario::builder(file.duration.into_inner()).packet_size(packet);
     let mut specs = Vec::new();
     let count = links.len();
     for link in links {
@@ -58,27 +59,25 @@ pub(super) fn scenario(
         specs.push(spec);
         places.links.push(link_places);
     }
-    let mut groups = Vec::new();
-    for flow in flows {
-        let (group, flow_places) = reader.flow(flow, &specs, groups.len())?;
-        groups.push(group);
+    for (index, flow) in flows.into_iter().enumerate() {
+        let (group, flow_places) = reader.flow(flow, &specs, index)?;
+        builder = builder.flow(group);
         places.flows.push(flow_places);
     }
-    size_buffers(&mut specs, &groups, &buffers, packet);
-    let over = measured_over(&source, file.measure.throughput.as_ref())?;
-    Ok(Scenario {
-        title: file.title,
-        seed: file.seed.unwrap_or(1),
-        duration: file.duration.into_inner(),
-        warm_up: file.warm_up.map_or(Span::ZERO, Spanned::into_inner),
-        over,
-        links: specs,
-        flows: groups,
-        series: file.series.as_ref().map(series),
-        dir: dir.to_owned(),
-        source,
-        places,
-    })
+    for (spec, buffer) in specs.into_iter().zip(buffers) {
+        builder = builder.link(spec, buffer);
+    }
+    builder = builder
+        .seed(file.seed.unwrap_or(1))
+        .warm_up(file.warm_up.map_or(Span::ZERO, Spanned::into_inner))
+        .measured_over(measured_over(&source, file.measure.throughput.as_ref())?);
+    if let Some(title) = file.title {
+        builder = builder.title(title);
+    }
+    if let Some(table) = &file.series {
+        builder = builder.series(series(table));
+    }
+    Ok(builder.read_from(source, dir, places))
 }
 
 /// Over what time throughput is measured.
@@ -403,30 +402,22 @@ impl Reader<'_> {
                 "flows do not start together: add \"every\", the time between their starts";
             return fail(place(spread), problem);
         }
-        let off = match (&on, &table.off, &table.every, &table.at) {
-            (_, None, Some(period), None) => {
-                return self.every(period, table.spread.as_ref(), on);
-            }
-            (_, None, None, Some(at)) => return self.schedule(at, on),
-            (OnFor::Always, None, None, None) => Distribution::Fixed(0.0),
-            (OnFor::Always, Some(off), ..) => {
-                let problem = "a sender that is always on is never off: take \"off\" out";
-                return fail(place(off), problem);
-            }
-            (_, Some(off), None, None) => parse_off(off.as_ref(), self.dir)
-                .map_err(|problem| self.source.error(place(off), problem))?,
-            (_, None, None, None) => {
-                let problem = "the traffic has no \"off\": give the time between flows, such as \
-                               \"exp 5 s\"";
-                return fail(place(&table.on), problem);
-            }
+        match (&table.off, &table.every, &table.at) {
+            (None, Some(period), None) => return self.every(period, table.spread.as_ref(), on),
+            (None, None, Some(at)) => return self.schedule(at, on),
+            (_, None, None) => {}
             _ => {
                 let problem = "flows start after \"off\", \"every\" so often or \"at\" set times: \
                                give one of the three";
                 return fail(place(&table.on), problem);
             }
-        };
-        Ok(OnOff { on, off }.into())
+        }
+        let off = table.off.as_ref().map(Spanned::as_ref).map(String::as_str);
+        parse_traffic(table.on.as_ref(), off, self.dir).map_err(|error| {
+            let off = table.off.as_ref().filter(|_| error.key() == "traffic.off");
+            let place = off.map_or(place(&table.on), place);
+            self.source.error(place, error.to_string()).with_key(error.key())
+        })
     }
 
     fn every(
@@ -456,18 +447,6 @@ impl Reader<'_> {
         };
         let visits = at.as_ref().iter().map(visit).collect::<Result<Vec<_>, _>>()?;
         Ok(Traffic::Schedule { visits, on })
-    }
-}
-
-/// Gives each queue its limit, once the RTTs of the flows across it are known.
-fn size_buffers(links: &mut [LinkSpec], flows: &[FlowGroup], buffers: &[Buffer], packet: Bytes) {
-    for (index, (link, buffer)) in links.iter_mut().zip(buffers).enumerate() {
-        let across = flows
-            .iter()
-            .filter(|flow| flow.path.iter().chain(&flow.back).any(|&link| link == index));
-        let rtt = across.map(|flow| flow.rtt).max().unwrap_or(Span::ZERO);
-        let limit = buffer.limit(link.service.rate(), rtt, packet);
-        link.buffer = limit;
     }
 }
 

@@ -1,10 +1,12 @@
 //! Valid scenarios, and the errors of invalid ones.
 
 use super::*;
-use crate::traffic::OnFor;
+use crate::traffic::{OnFor, OnOff};
+use exm_grammar::Buffer;
+use exm_link::{Limit, Service};
 use exm_random::Distribution;
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
-use exm_units::Packets;
+use exm_units::{Packets, Rate};
 use proptest::prelude::*;
 
 fn parse(text: &str) -> Result<Scenario, FileError> {
@@ -83,25 +85,38 @@ fn a_queue_is_written_as_text_or_as_a_table() {
     assert_eq!(queue("{ name = \"pie\", alpha = 0.25 }"), "pie alpha=0.25");
 }
 
+const LIMIT: Limit = Limit::Packets(Packets::new(1000));
+
+#[test]
+fn errors_of_a_built_scenario_name_the_key() {
+    let link = |mbps| LinkSpec::new(Service::Fixed(Rate::from_mbps(mbps)));
+    let error = |link: LinkSpec, group: FlowGroup| {
+        let scenario = Scenario::builder(Span::from_secs(1)).link(link, LIMIT).flow(group).build();
+        let error = scenario.network(&mut no_tables).expect_err("it is impossible");
+        (error.key(), error.to_string())
+    };
+    let group = |controller: &str| FlowGroup::new(controller, Span::from_millis(10));
+    let (key, text) = error(link(1.0), group("amid"));
+    assert_eq!(key, Some("controller"));
+    assert_eq!(text, "the scenario, controller: cannot load amid");
+    assert_eq!(error(link(0.0), group("cubic")).0, Some("rate"));
+    assert_eq!(error(link(1.0).delay(Span::from_secs(1)), group("cubic")).0, Some("rtt"));
+    assert_eq!(error(link(1.0), group("cubic").path([1])).0, Some("path"));
+    assert_eq!(error(link(1.0), group("cubic").count(0)).0, Some("count"));
+}
+
 #[test]
 fn a_dumbbell_is_read_as_by_numbers() {
     let read = parse(DUMBBELL).expect("a valid scenario");
-    let made = Scenario::dumbbell(
-        Dumbbell {
-            rate: Rate::from_mbps(15.0),
-            rtt: Span::from_millis(150),
-            senders: 3,
-            controller: "aimd".to_owned(),
-            host: Host::Tcp,
-            traffic: OnOff {
-                on: OnFor::Bytes(Distribution::Exponential { mean: 100_000.0 }),
-                off: Distribution::Exponential { mean: 0.5 },
-            },
-            buffer: Limit::Packets(Packets::new(1000)),
-            loss: Probability::ZERO,
-        },
-        Span::from_secs(10),
-    );
+    let traffic = OnOff {
+        on: OnFor::Bytes(Distribution::Exponential { mean: 100_000.0 }),
+        off: Distribution::Exponential { mean: 0.5 },
+    };
+    let group = FlowGroup::new("aimd", Span::from_millis(150)).count(3).traffic(traffic);
+    let made = Scenario::builder(Span::from_secs(10))
+        .link(LinkSpec::new(Service::Fixed(Rate::from_mbps(15.0))), Buffer::Limit(LIMIT))
+        .flow(group)
+        .build();
     assert_eq!(read.flows, made.flows);
     assert_eq!((read.seed, read.duration), (made.seed, made.duration));
     let [read, made] = [read, made].map(|s| s.network(&mut no_tables).expect("a valid network"));

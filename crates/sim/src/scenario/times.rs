@@ -1,7 +1,7 @@
 //! Times in scenarios: flows, set times, timers and sampling intervals.
 
 use crate::engine::Pace;
-use crate::traffic::OnFor;
+use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_grammar::{Amounts, GrammarError, Unit};
 use exm_random::Distribution;
 use exm_tcp::Floor;
@@ -11,7 +11,10 @@ use std::path::Path;
 
 /// How long a sender is on: "always" (formerly "ever") or a distribution of times or amounts; files of numbers
 /// are relative to `dir`.
-pub(super) fn parse_on(text: &str, dir: &Path) -> Result<OnFor, GrammarError> {
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn parse_on(text: &str, dir: &Path) -> Result<OnFor, GrammarError> {
     if matches!(text.trim(), "always" | "ever") {
         return Ok(OnFor::Always);
     }
@@ -24,7 +27,10 @@ pub(super) fn parse_on(text: &str, dir: &Path) -> Result<OnFor, GrammarError> {
 }
 
 /// How long a sender is off: a distribution of times, in seconds.
-pub(super) fn parse_off(text: &str, dir: &Path) -> Result<Distribution, GrammarError> {
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn parse_off(text: &str, dir: &Path) -> Result<Distribution, GrammarError> {
     match Amounts::parse(text, dir)? {
         Amounts { distribution, unit: Unit::Seconds } => Ok(distribution),
         _ => Err(GrammarError::new(format!(
@@ -32,6 +38,59 @@ pub(super) fn parse_off(text: &str, dir: &Path) -> Result<Distribution, GrammarE
             Span::UNITS.join(", ")
         ))),
     }
+}
+
+/// A value that a key of a scenario cannot have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct ValueError {
+    key: &'static str,
+    problem: String,
+}
+
+impl ValueError {
+    /// The error `problem` in the value of `key`.
+    pub fn new(key: &'static str, problem: impl Into<String>) -> ValueError {
+        ValueError { key, problem: problem.into() }
+    }
+
+    /// The key, such as `"traffic.on"`.
+    pub fn key(&self) -> &'static str {
+        self.key
+    }
+}
+
+/// An on/off process as a scenario writes it: `traffic.on`, and `traffic.off` unless a sender is always on;
+/// files of numbers are relative to `dir`.
+///
+/// ```
+/// use exm_sim::scenario::parse_traffic;
+///
+/// assert!(parse_traffic("exp 100 kB", Some("exp 0.5 s"), "".as_ref()).is_ok());
+/// let error = parse_traffic("exp 100 kB", Some("soon"), "".as_ref()).unwrap_err();
+/// assert_eq!(error.key(), "traffic.off");
+/// ```
+///
+/// # Errors
+/// [`ValueError`] of the key whose value is wrong.
+pub fn parse_traffic(on: &str, off: Option<&str>, dir: &Path) -> Result<Traffic, ValueError> {
+    const KEYS: [&str; 2] = ["traffic.on", "traffic.off"];
+    let on = parse_on(on, dir).map_err(|problem| ValueError::new(KEYS[0], problem))?;
+    let off = match (&on, off) {
+        (OnFor::Always, None) => return Ok(OnOff::always().into()),
+        (OnFor::Always, Some(_)) => {
+            let problem = "a sender that is always on is never off: take \"off\" out";
+            return Err(ValueError::new(KEYS[1], problem));
+        }
+        (_, None) => {
+            let problem =
+                "the traffic has no \"off\": give the time between flows, such as \"exp 5 s\"";
+            return Err(ValueError::new(KEYS[0], problem));
+        }
+        (_, Some(off)) => parse_off(off, dir),
+    };
+    let off = off.map_err(|problem| ValueError::new(KEYS[1], problem))?;
+    Ok(OnOff { on, off }.into())
 }
 
 /// A flow at a fixed time, "10 s", or between two, "10 s..20 s".

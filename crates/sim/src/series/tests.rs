@@ -24,6 +24,7 @@ fn flow_sample() -> FlowSample {
         delivered: 42,
         rtt: None,
         received: None,
+        metrics: exm_cc::Metrics::NONE,
         signals: Some([1.0, 2.0, 1.5, 3.0, 4.0, 5.0]),
         rule: Some(17),
     }

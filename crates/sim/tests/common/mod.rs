@@ -10,7 +10,7 @@ use exm_sim::metrics::Report;
 use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
 use exm_sim::traffic::Traffic;
 use exm_tcp::Settings;
-use exm_units::{Bytes, Packets, Probability, Rate, Span};
+use exm_units::{Packets, Probability, Rate, Span};
 
 /// Senders of 1500-byte packets, of which 1448 bytes are payload, on one link.
 #[derive(Clone, Debug)]
@@ -57,20 +57,13 @@ impl Bottleneck {
 
     pub fn network(&self) -> Network {
         let limit = Limit::Packets(Packets::new(self.packets));
-        let link = LinkSpec {
-            queue: self.queue.clone(),
-            loss: self.loss,
-            ..LinkSpec::bottleneck(Service::Fixed(self.rate), limit)
-        };
+        let link = LinkSpec::bottleneck(Service::Fixed(self.rate), limit)
+            .queue(self.queue.clone())
+            .loss(self.loss);
         let controller = AnyController::named(self.controller).expect("a known controller");
-        let flows = self.rtts.iter().zip(&self.traffic).map(|(&rtt, traffic)| FlowSpec {
-            name: self.controller.to_owned(),
-            path: vec![0],
-            back: Vec::new(),
-            extra_delay: rtt,
-            packet_size: Bytes::new(1500),
-            traffic: traffic.clone(),
-            transport: Transport::Tcp { controller: controller.clone(), settings: self.settings },
+        let transport = Transport::Tcp { controller, settings: self.settings };
+        let flows = self.rtts.iter().zip(&self.traffic).map(|(&rtt, traffic)| {
+            FlowSpec::new(transport.clone()).extra_delay(rtt).traffic(traffic.clone())
         });
         Network::new(vec![link], flows.collect(), self.duration).expect("a sound network")
     }

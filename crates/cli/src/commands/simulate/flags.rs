@@ -1,16 +1,17 @@
-//! A network of one link, described by options. They are parsed as the equivalent scenario, so that
-//! a quantity is written in the same way everywhere.
+//! A network of one link, described by options.
 
 use crate::complete;
 use crate::options::{
-    self, DEFAULT_BUFFER, DEFAULT_DURATION, DEFAULT_LOSS, DEFAULT_ON, DEFAULT_QUEUE, Setup, Text,
+    self, DEFAULT_BUFFER, DEFAULT_DURATION, DEFAULT_LOSS, DEFAULT_ON, DEFAULT_QUEUE, Setup,
     short_name,
 };
 use crate::ranges::DesignRanges;
 use crate::shell::Failure;
-use exm_link::QueueKind;
-use exm_sim::network::{Host, MAX_FLOWS, Network};
-use exm_sim::scenario::Scenario;
+use exm_grammar::{Buffer, GrammarError};
+use exm_link::{QueueKind, Service};
+use exm_sim::network::{Host, LinkSpec, MAX_FLOWS, Network};
+use exm_sim::scenario::{FlowGroup, Scenario, ScenarioBuilder, Traces, parse_traffic};
+use exm_sim::traffic::Traffic;
 use exm_store::counted;
 use exm_units::{Probability, Rate, Span};
 use std::path::Path;
@@ -69,12 +70,20 @@ impl NetworkFlags {
         duration: Option<Span>,
         ranges: &mut DesignRanges,
     ) -> Result<(Scenario, Network), Failure> {
-        let text = self.text(duration.unwrap_or(DEFAULT_DURATION))?;
-        let scenario = Scenario::parse(text.as_str(), "the options", Path::new(""))
-            .map_err(|error| text.failure(error.line(), error.problem()))?;
-        let network = scenario
-            .network(&mut |name, path| ranges.controller(name, path))
-            .map_err(|error| text.failure(error.line(), error.problem()))?;
+        let scenario = self.scenario(duration.unwrap_or(DEFAULT_DURATION))?;
+        let mut unknown = None;
+        let network = scenario.network(&mut |name, path| {
+            let controller = ranges.controller(name, path);
+            unknown = controller.is_err().then(|| name.to_owned());
+            controller
+        });
+        let network = network.map_err(|error| {
+            let (flag, value) = match error.key().unwrap_or_default() {
+                "duration" => ("--duration", scenario.duration.to_string()),
+                key => self.flag(key),
+            };
+            Failure::invalid_value(&unknown.unwrap_or(value), flag, error.problem())
+        })?;
         Ok((scenario, network))
     }
 
@@ -103,48 +112,66 @@ impl NetworkFlags {
         setup
     }
 
-    fn text(&self, duration: Span) -> Result<Text, Failure> {
-        let service = match (self.link, &self.trace) {
-            (Some(link), _) => Some(("--link", "rate", link.to_string())),
-            (None, Some(trace)) => Some(("--trace", "trace", trace.clone())),
-            (None, None) => None,
-        };
-        let (Some((option, key, link)), Some(rtt)) = (service, self.rtt) else {
-            return Err(Failure::usage("a network needs --link or --trace, --rtt and --cc"));
-        };
+    fn scenario(&self, duration: Span) -> Result<Scenario, Failure> {
+        let service = self.service()?;
+        let rtt = self.rtt.ok_or_else(incomplete)?;
+        let traffic = self.traffic()?;
+        let buffer: Buffer = self.buffer.parse().map_err(|problem: GrammarError| {
+            Failure::invalid_value(&self.buffer, "--buffer", &problem.to_string())
+        })?;
+        let counts = self.counts()?;
+        let senders = counted(counts.iter().sum::<usize>() as u64, "sender", "senders");
+        let link = LinkSpec::new(service).queue(self.queue.clone()).loss(self.loss);
+        let title = format!("{}, {rtt}, {senders}", self.flag("rate").1);
+        let builder = Scenario::builder(duration).title(title).link(link, buffer);
+        let groups = self.cc.iter().zip(counts).map(|(cc, count)| {
+            let group = FlowGroup::new(cc, rtt).name(short_name(cc)).count(count);
+            group.host(self.host).traffic(traffic.clone())
+        });
+        Ok(groups.fold(builder, ScenarioBuilder::flow).build())
+    }
+
+    fn service(&self) -> Result<Service, Failure> {
+        match (self.link, &self.trace) {
+            (Some(rate), _) => Ok(Service::Fixed(rate)),
+            (None, Some(name)) => {
+                let trace = Traces::default().named(name, Path::new(""));
+                trace
+                    .map(Service::Trace)
+                    .map_err(|problem| Failure::invalid_value(name, "--trace", &problem))
+            }
+            (None, None) => Err(incomplete()),
+        }
+    }
+
+    fn traffic(&self) -> Result<Traffic, Failure> {
         if self.on != DEFAULT_ON && self.off.is_none() {
             let problem = "flows end, and the time between them is missing: give --off as well";
             return Err(Failure::invalid_value(&self.on, "--on", problem));
         }
-        let counts = self.counts()?;
-        let senders: u64 = counts.iter().sum();
-        let mut text = Text::default();
-        let title = format!("{link}, {rtt}, {}", counted(senders, "sender", "senders"));
-        text.option("", "title", &title);
-        text.option("--duration", "duration", &duration.to_string());
-        text.line("[[link]]");
-        text.line("name = \"bottleneck\"");
-        text.option(option, key, &link);
-        text.option("--buffer", "buffer", &self.buffer);
-        text.option("--queue", "queue", &self.queue.to_string());
-        text.option("--loss", "loss", &self.loss.to_string());
-        for (cc, count) in self.cc.iter().zip(counts) {
-            text.line("[[flow]]");
-            text.option("--cc", "name", &short_name(cc));
-            text.line(&format!("count = {count}"));
-            text.option("--rtt", "rtt", &rtt.to_string());
-            text.option("--cc", "controller", cc);
-            text.option("--host", "host", self.host.name());
-            text.option("--on", "traffic.on", &self.on);
-            if let Some(off) = &self.off {
-                text.option("--off", "traffic.off", off);
-            }
+        parse_traffic(&self.on, self.off.as_deref(), Path::new("")).map_err(|error| {
+            let (flag, value) = self.flag(error.key());
+            Failure::invalid_value(&value, flag, &error.to_string())
+        })
+    }
+
+    /// The flag that sets what a scenario's `key` sets, and its value.
+    fn flag(&self, key: &str) -> (&'static str, String) {
+        let shown = |value: Option<String>| value.unwrap_or_default();
+        match (key, self.link) {
+            ("rate", Some(link)) => ("--link", link.to_string()),
+            ("rate", None) => ("--trace", shown(self.trace.clone())),
+            ("rtt", _) => ("--rtt", shown(self.rtt.map(|rtt| rtt.to_string()))),
+            ("buffer", _) => ("--buffer", self.buffer.clone()),
+            ("traffic.on", _) => ("--on", self.on.clone()),
+            ("traffic.off", _) => ("--off", shown(self.off.clone())),
+            ("count", _) => ("--senders", shown(self.senders.map(|count| count.to_string()))),
+            _ => ("--cc", self.cc.join(",")),
         }
-        Ok(text)
     }
 
     /// How many senders each of the controllers runs.
-    fn counts(&self) -> Result<Vec<u64>, Failure> {
+    fn counts(&self) -> Result<Vec<usize>, Failure> {
         let controllers = self.cc.len() as u64;
         let senders = self.senders.unwrap_or(controllers);
         if senders < controllers {
@@ -152,8 +179,12 @@ impl NetworkFlags {
             return Err(Failure::invalid_value(&senders.to_string(), "--senders", &problem));
         }
         let (each, more) = (senders / controllers, senders % controllers);
-        Ok((0..controllers).map(|index| each + u64::from(index < more)).collect())
+        Ok((0..controllers).map(|index| (each + u64::from(index < more)) as usize).collect())
     }
+}
+
+fn incomplete() -> Failure {
+    Failure::usage("a network needs --link or --trace, --rtt and --cc")
 }
 
 #[cfg(test)]
@@ -185,10 +216,23 @@ mod tests {
 
     #[test]
     fn errors_name_the_option() {
-        let described = |flags: &NetworkFlags| flags.described(None, &mut DesignRanges::default());
-        let failure = described(&flags(&["aimd"], None)).unwrap_err().into_text();
-        assert!(failure.starts_with("invalid value 'exp \"5\" s' for '--off': "), "{failure}");
-        let failure = described(&flags(&["a/b.json"], None)).unwrap_err().into_text();
-        assert!(failure.contains("for '--off'"), "{failure}");
+        let failure = |change: fn(&mut NetworkFlags)| {
+            let mut flags = flags(&["aimd"], None);
+            flags.off = Some("exp 5 s".to_owned());
+            change(&mut flags);
+            let described = flags.described(Some(Span::from_secs(1)), &mut DesignRanges::default());
+            described.expect_err("it is impossible").into_text()
+        };
+        let off = failure(|flags| flags.off = Some("exp \"5\" s".to_owned()));
+        assert!(off.starts_with("invalid value 'exp \"5\" s' for '--off': "), "{off}");
+        let buffer = failure(|flags| flags.buffer = "0 packets".to_owned());
+        assert!(buffer.starts_with("invalid value '0 packets' for '--buffer': a buffer of no"));
+        let rate = failure(|flags| flags.link = Some(Rate::from_bps(0)));
+        assert!(rate.starts_with("invalid value '0 bps' for '--link': a rate of zero"), "{rate}");
+        let cc = failure(|flags| flags.cc = vec!["cubic".to_owned(), "cubci".to_owned()]);
+        assert!(cc.starts_with("invalid value 'cubci' for '--cc': "), "{cc}");
+        let trace =
+            failure(|flags| (flags.link, flags.trace) = (None, Some("none.pps".to_owned())));
+        assert!(trace.starts_with("invalid value 'none.pps' for '--trace': "), "{trace}");
     }
 }

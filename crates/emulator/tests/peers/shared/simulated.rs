@@ -61,24 +61,16 @@ pub(crate) fn transfer(
 
 fn bottleneck(scenario: &Scenario) -> LinkSpec {
     let service = Service::Fixed(scenario.rate);
-    LinkSpec {
-        delay: scenario.rtt / 2,
-        ..LinkSpec::bottleneck(service, Limit::Packets(scenario.buffer))
-    }
+    LinkSpec::bottleneck(service, Limit::Packets(scenario.buffer)).delay(scenario.rtt / 2)
 }
 
 /// A flow that starts at `start`, and does not end.
 fn flow(scenario: &Scenario, transport: Transport, start: Span) -> FlowSpec {
     let visits = vec![(Instant::ZERO + start, None)];
-    FlowSpec {
-        name: "flow".to_owned(),
-        path: vec![0],
-        back: Vec::new(),
-        extra_delay: scenario.rtt - scenario.rtt / 2,
-        packet_size: Bytes::new(u64::from(MTU)),
-        traffic: Traffic::Schedule { visits, on: OnFor::Always },
-        transport,
-    }
+    FlowSpec::new(transport)
+        .extra_delay(scenario.rtt - scenario.rtt / 2)
+        .packet_size(Bytes::new(u64::from(MTU)))
+        .traffic(Traffic::Schedule { visits, on: OnFor::Always })
 }
 
 struct Recorder {

@@ -19,6 +19,7 @@ use crate::network::{FlowSpec, LinkSpec, Network, SPROUT_EMPTY, TCP_HEADER, Tran
 use crate::traffic::{FlowDemand, Traffic, TrafficSource};
 use bare::Bare;
 use carried::Carried;
+use exm_cc::Controller;
 use exm_link::Packet;
 use exm_random::{Purpose, Stream};
 use exm_sprout::Header;
@@ -531,11 +532,12 @@ impl Host {
     /// The state of the sender at `now`.
     pub(super) fn sample(&self, now: Instant, flow: usize) -> FlowSample {
         let (cwnd, intersend, in_flight) = self.window();
-        let remy = match &self.transport {
-            Transport::Bare(bare) => bare.controller().as_remy(),
-            Transport::Tcp(tcp) => tcp.controller().as_remy(),
+        let controller = match &self.transport {
+            Transport::Bare(bare) => Some(bare.controller()),
+            Transport::Tcp(tcp) => Some(tcp.controller()),
             Transport::Sprout(_) => None,
         };
+        let remy = controller.and_then(AnyController::as_remy);
         FlowSample {
             at: now,
             flow,
@@ -547,6 +549,7 @@ impl Host {
             delivered: self.report.delivered,
             rtt: self.last_rtt,
             received: self.end_to_end.as_ref().map(|scored| (scored.bytes(), scored.delay_at(now))),
+            metrics: controller.map(AnyController::metrics).unwrap_or_default(),
             signals: remy.map(|remy| remy.memory().signals()),
             rule: remy.map(exm_remy::RemyCc::rule),
         }

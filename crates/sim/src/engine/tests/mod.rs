@@ -4,6 +4,7 @@
 mod figures;
 mod hostile;
 mod laws;
+mod metrics;
 mod notified;
 mod sender;
 mod simulation;
