@@ -31,7 +31,7 @@ fn table() -> TableFile {
 fn tables(name: &str) -> Folder {
     let folder = Folder::new(name);
     let json = table().to_json();
-    let dna = dna::write(&table().table);
+    let dna = dna::write(&table().table).expect("Remy's signals");
     let files: [(&str, &[u8]); 6] = [
         ("a.json", json.as_bytes()),
         ("a.dna", &dna),

@@ -38,8 +38,8 @@ pub struct FlowSample {
     /// Bytes received since the measurement of end-to-end delays began, and the present end-to-end
     /// delay, if links lead back.
     pub received: Option<(Bytes, Option<Span>)>,
-    /// A RemyCC's memory, indexed as [`exm_remy::Signal::ALL`].
-    pub signals: Option<[f64; 6]>,
+    /// A RemyCC's memory; the extended signals are zero where its table uses none of them.
+    pub signals: Option<exm_remy::Point>,
     /// The number of the rule that a RemyCC applied last.
     pub rule: Option<usize>,
 }

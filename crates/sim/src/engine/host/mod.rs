@@ -19,7 +19,7 @@ use crate::network::{FlowSpec, LinkSpec, Network, SPROUT_EMPTY, TCP_HEADER, Tran
 use crate::traffic::{FlowDemand, Traffic, TrafficSource};
 use bare::Bare;
 use carried::Carried;
-use exm_link::Packet;
+use exm_link::{Ecn, Packet};
 use exm_random::{Purpose, Stream};
 use exm_sprout::Header;
 use exm_tcp::Acknowledgement;
@@ -95,6 +95,8 @@ struct AckInfo {
     sequence: u64,
     sent_at: Instant,
     received_at: Instant,
+    /// Whether the packet arrived marked.
+    marked: bool,
 }
 
 // The bare host is kept inline: it is the one whose speed matters most, in training.
@@ -324,7 +326,8 @@ impl Host {
         let ack = match &mut self.transport {
             Transport::Bare(bare) => {
                 let (sequence, sent_at) = (packet.sequence, packet.sent_at);
-                let ack = AckInfo { sequence, sent_at, received_at: now };
+                let marked = packet.ecn == Ecn::Marked;
+                let ack = AckInfo { sequence, sent_at, received_at: now, marked };
                 if self.path.first_back.is_none() {
                     let arrived = bare.receive_ack(now, &ack, current);
                     return self.take(now, arrived, packet.epoch);
@@ -547,7 +550,7 @@ impl Host {
             delivered: self.report.delivered,
             rtt: self.last_rtt,
             received: self.end_to_end.as_ref().map(|scored| (scored.bytes(), scored.delay_at(now))),
-            signals: remy.map(|remy| remy.memory().signals()),
+            signals: remy.map(exm_remy::RemyCc::signals),
             rule: remy.map(exm_remy::RemyCc::rule),
         }
     }

@@ -6,6 +6,7 @@ mod hostile;
 mod laws;
 mod notified;
 mod sender;
+mod signals;
 mod simulation;
 mod variation;
 
