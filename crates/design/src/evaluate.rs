@@ -2,7 +2,7 @@
 
 use crate::model::{Model, Role};
 use crate::specimen::{Layout, Specimen};
-use exm_remy::{CompiledAction, Grid, RemyCc, RuleTable, Signal};
+use exm_remy::{CompiledAction, Grid, Point, RemyCc, RuleTable, Signal};
 use exm_sim::dumbbell::{self, Dumbbell, Observer, Outcome, Rules};
 use exm_sim::engine::{self, FlowSample, Pace};
 use exm_sim::metrics::FlowReport;
@@ -23,10 +23,13 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Makes `table` ready for the fast path.
+    /// Makes `table` ready for dumbbells on the bare host: for the fast path, unless the table uses an
+    /// extended signal, which only the event engine has.
     pub fn new(table: &RuleTable) -> Prepared {
         let actions = table.rules().iter().map(|rule| rule.action.compile()).collect();
-        Prepared { grid: Arc::new(Grid::new(table)), actions, is_fast: true, transport: None }
+        let is_fast = !table.signals().is_extended();
+        let transport = (!is_fast).then(|| Host::Bare.transport(RemyCc::new(table).into()));
+        Prepared { grid: Arc::new(Grid::new(table)), actions, is_fast, transport }
     }
 
     /// Makes `table` ready for the networks of `model` on its host.
@@ -37,17 +40,34 @@ impl Prepared {
     /// Makes `table` ready for the networks of `model` on `host`.
     pub fn on(host: Host, model: &Model, table: &RuleTable) -> Prepared {
         let transport = || host.transport(RemyCc::new(table).into());
-        let is_fast = host == Host::Bare;
+        let is_fast = host == Host::Bare && !table.signals().is_extended();
         let needs_engine = !(is_fast && model.has_only_dumbbells());
         Prepared { is_fast, transport: needs_engine.then(transport), ..Prepared::new(table) }
     }
 
-    /// The same table with other actions, for the fast path.
+    /// The same table with other actions, for the fast path; the table uses none but Remy's signals.
     pub fn with_actions(&self, actions: Vec<CompiledAction>) -> Prepared {
         Prepared { grid: self.grid.clone(), actions, is_fast: true, transport: None }
     }
 
-    /// What the simulator wants.
+    /// What the senders of `network` get with the table on the bare host; `observer` is told of every rule
+    /// that fires.
+    pub(crate) fn on_dumbbell(
+        &self,
+        network: &Dumbbell,
+        seed: u64,
+        observer: &mut impl Observer,
+    ) -> Vec<Outcome> {
+        if self.is_fast {
+            return dumbbell::run_observed(network, self.rules(), seed, observer);
+        }
+        let transport = self.transport.clone().expect("what is not for the fast path has one");
+        let layout = Layout::Dumbbell { class: 0, network: network.clone() };
+        let network = layout.network(|_| transport.clone()).expect("the engine takes dumbbells");
+        events(&network, seed, &mut Fired(observer))
+    }
+
+    /// What the fast path wants.
     pub fn rules(&self) -> Rules<'_> {
         Rules { grid: &self.grid, actions: &self.actions }
     }
@@ -160,19 +180,19 @@ struct RuleSamples {
     /// Keep one firing of this many; doubles whenever there are too many.
     stride: u32,
     skipped: u32,
-    memories: Vec<[f64; 6]>,
+    memories: Vec<Point>,
     fired: u64,
 }
 
 impl Observer for Samples {
     #[inline]
-    fn fired(&mut self, rule: usize, signals: &[f64; 6]) {
+    fn fired(&mut self, rule: usize, signals: &Point) {
         self.rules[rule].add(signals);
     }
 }
 
 impl RuleSamples {
-    fn add(&mut self, signals: &[f64; 6]) {
+    fn add(&mut self, signals: &Point) {
         self.fired += 1;
         self.skipped += 1;
         if self.skipped <= self.stride {
@@ -248,6 +268,21 @@ impl Samples {
             self.rules[index].memories.iter().map(|memory| memory[signal.index()]).collect();
         values.sort_by(f64::total_cmp);
         values
+    }
+}
+
+/// Tells an observer of the fast path of the rules that fire in the event engine.
+struct Fired<'a, O>(&'a mut O);
+
+impl<O: Observer> engine::Observer for Fired<'_, O> {
+    fn pace(&self) -> Pace {
+        Pace::EachEvent
+    }
+
+    fn flow(&mut self, sample: &FlowSample) {
+        if let (Some(signals), Some(rule)) = (&sample.signals, sample.rule) {
+            self.0.fired(rule, signals);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::evaluate::{self, Prepared, Samples};
 use crate::score::{Contender, HeldOut, Scheme, held_out};
 use crate::specimen::{Layout, Mixed, Specimen};
 use crate::{Conditions, Designer, Model, SearchKind};
-use exm_remy::{Action, RuleTable, SignalSet};
+use exm_remy::{Action, RuleTable, Signal, SignalSet};
 use exm_sim::network::Host;
 use exm_units::Span;
 
@@ -437,4 +437,58 @@ fn what_makes_no_sense_is_refused() {
     assert!(problem(&nobody).contains("no sender runs a table to design"));
     let grid = DIVERSE.replace("buffer", "draw = \"grid\"\nbuffer");
     assert!(problem(&grid).contains("a grid is of one kind of senders"));
+}
+
+/// A table on more signals whose rules do not differ by them gets the same in the event engine as on the
+/// fast path.
+#[test]
+fn tables_on_extended_signals_are_simulated_by_events() {
+    let model = model(PLAIN);
+    let mut table = one_rule(0.9, 3, 1.0);
+    assert!(table.split(0, Signal::RttRatio, 1.5));
+    let all = SignalSet::new(Signal::ALL).expect("all signals");
+    let extended = table.with_signals(all, 16384.0).expect("signals are added only");
+    for specimen in model.specimens(1, 0, 8) {
+        let got = [&table, &extended]
+            .map(|table| evaluate::simulate(&model, &specimen, &[Prepared::of(&model, table)]));
+        assert!(got[0][0].sent > 0);
+        for (a, b) in got[0].iter().zip(&got[1]) {
+            assert_eq!((a.sent, a.delivered, a.lost), (b.sent, b.delivered, b.lost));
+        }
+        let fired = [&table, &extended].map(|table| {
+            let candidate = [Prepared::of(&model, table)];
+            let samples = Samples::collect(&model, &[specimen.clone()], &candidate, 0);
+            samples.fired(0) + samples.fired(1)
+        });
+        // Only the fast path tells of the rule that fires when a flow starts.
+        assert!(fired[0].abs_diff(fired[1]) * 50 < fired[0], "{fired:?}");
+    }
+}
+
+/// Checks of a table on extended signals give the same as those of the table without them.
+#[test]
+fn stress_networks_take_extended_signals() {
+    let table = one_rule(0.9, 3, 1.0);
+    let all = SignalSet::new(Signal::ALL).expect("all signals");
+    let extended = table.with_signals(all, 16384.0).expect("signals are added only");
+    let model = Model::shipped("general-delta1").expect("is shipped");
+    let network = &crate::stress::networks(&model, 0, crate::stress::Set::Near)[0];
+    let [plain, extended] =
+        [&table, &extended].map(|table| crate::stress::run(network, &Prepared::new(table)));
+    assert!((plain.rtt_ratio - extended.rtt_ratio).abs() < 1e-6);
+    assert_eq!(plain.used, extended.used);
+}
+
+#[test]
+fn the_state_of_a_search_by_extended_signals_is_kept() {
+    let text = PLAIN.replace("[design]", "[design]\nsignals = [\"rtt_ratio\", \"ecn\", \"loss\"]");
+    let model = model(&text);
+    assert!(model.is_dumbbell() && !model.is_fast());
+    for search in [SearchKind::Evolve, SearchKind::Paper] {
+        let mut designer = Designer::new(model.clone(), search, 1).unwrap();
+        (0..3).for_each(|_| drop(designer.step()));
+        let mut resumed = Designer::resume(&designer.checkpoint()).unwrap();
+        assert_eq!(resumed.step(), designer.step());
+        assert_eq!(resumed.checkpoint(), designer.checkpoint());
+    }
 }

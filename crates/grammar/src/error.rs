@@ -131,8 +131,8 @@ pub fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, name)| name)
 }
 
-/// How many names a list has at most: longer ones are no help.
-const MOST_LISTED: usize = 12;
+/// How many names a list has at most: longer ones are no help. The keys of every section of our files are fewer.
+const MOST_LISTED: usize = 20;
 
 /// "did you mean ...?" if one of `known` is similar to `unknown`, otherwise the list of them.
 pub fn suggest(unknown: &str, known: &[&str]) -> String {

@@ -1,7 +1,7 @@
 //! The time to find a memory's rule.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use exm_remy::{Action, Grid, Lookup, RuleTable, Signal, SignalSet};
+use exm_remy::{Action, Grid, Lookup, Point, RuleTable, Signal, SignalSet};
 use std::hint::black_box;
 
 /// A table of 129 rules on the first four signals, with cuts spread out.
@@ -20,8 +20,8 @@ fn table() -> RuleTable {
 }
 
 /// Memories as in a flow: each near the previous one.
-fn memories() -> Vec<[f64; 6]> {
-    let mut memory = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0];
+fn memories() -> Vec<Point> {
+    let mut memory = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
     let mut state = 1_u64;
     let step = |i: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,6 +1,7 @@
 //! [`Cuts`]: a rule table compiled to a balanced tree of comparisons.
 
 use crate::lookup::{Bounds, Lookup};
+use crate::signal::Point;
 use crate::table::RuleTable;
 use alloc::vec::Vec;
 
@@ -11,13 +12,13 @@ const MAX_CUTS_A_RULE: usize = 8;
 const MAX_DEPTH: usize = 64;
 
 /// Finds the rule of a memory by comparing one of its values with a bound, and so on with the half
-/// where it lies.
+/// where it lies. Only the first `N` signals are compared.
 #[derive(Clone, Debug)]
-pub(crate) struct Cuts {
+pub(crate) struct Cuts<const N: usize> {
     cuts: Vec<Cut>,
     root: Next,
     /// The box of each rule.
-    boxes: Vec<Bounds<6>>,
+    boxes: Vec<Bounds<N>>,
 }
 
 /// One comparison: `bound` with the value of signal `axis`.
@@ -33,11 +34,11 @@ struct Cut {
 type Next = i32;
 
 /// A rule and the part of its box that is left of it.
-type Part = (Bounds<6>, usize);
+type Part<const N: usize> = (Bounds<N>, usize);
 
-impl Cuts {
+impl<const N: usize> Cuts<N> {
     /// Compiles `table`; none if it would take too many cuts.
-    pub(crate) fn new(table: &RuleTable) -> Option<Cuts> {
+    pub(crate) fn new(table: &RuleTable) -> Option<Cuts<N>> {
         let boxes: Vec<_> = table.rules().iter().map(|rule| Bounds::new(table, rule)).collect();
         let held = |&index: &usize| !table.rules()[index].domain.is_empty(table.signals());
         let parts = (0..boxes.len()).filter(held).map(|index| (boxes[index], index)).collect();
@@ -47,7 +48,7 @@ impl Cuts {
     }
 
     #[inline(never)]
-    fn find_rule(&self, memory: [f64; 6]) -> usize {
+    fn find_rule(&self, memory: [f64; N]) -> usize {
         let mut next = self.root;
         while next >= 0 {
             let cut = &self.cuts[next as usize];
@@ -58,20 +59,25 @@ impl Cuts {
     }
 }
 
-impl Lookup for Cuts {
+impl<const N: usize> Lookup for Cuts<N> {
     #[inline]
-    fn find(&self, memory: &[f64; 6], guess: usize) -> usize {
+    fn find(&self, memory: &Point, guess: usize) -> usize {
         if self.boxes[guess].hold(memory) {
             return guess;
         }
         // By value: the caller's memory can then stay in registers.
-        self.find_rule(*memory)
+        self.find_rule(core::array::from_fn(|i| memory[i]))
     }
 }
 
 /// Adds the cuts that tell `parts` apart; none if that would make more than `most` cuts, or more than
 /// `depth` one after another.
-fn add(cuts: &mut Vec<Cut>, parts: Vec<Part>, most: usize, depth: usize) -> Option<Next> {
+fn add<const N: usize>(
+    cuts: &mut Vec<Cut>,
+    parts: Vec<Part<N>>,
+    most: usize,
+    depth: usize,
+) -> Option<Next> {
     if let [(_, rule)] = parts[..] {
         return Some(!(rule as Next));
     }
@@ -95,10 +101,10 @@ fn add(cuts: &mut Vec<Cut>, parts: Vec<Part>, most: usize, depth: usize) -> Opti
 
 /// The axis and the bound that cut the fewest parts in two, and of such the one with the fewest parts on
 /// the side that has more of them; none if there is nothing to cut.
-fn best_cut(parts: &[Part]) -> Option<(usize, f64)> {
+fn best_cut<const N: usize>(parts: &[Part<N>]) -> Option<(usize, f64)> {
     let mut best: Option<((usize, usize), usize, f64)> = None;
-    for axis in 0..6 {
-        let sorted = |bound: fn(&Bounds<6>) -> &[f64; 6]| {
+    for axis in 0..N {
+        let sorted = |bound: fn(&Bounds<N>) -> &[f64; N]| {
             let mut bounds: Vec<f64> = parts.iter().map(|(part, _)| bound(part)[axis]).collect();
             bounds.sort_by(f64::total_cmp);
             bounds
@@ -140,7 +146,7 @@ mod tests {
     fn cuts_find_what_the_tables_own_tree_finds() {
         for rules in [1, 2, 3, 20, 600] {
             let table = table(rules);
-            let cuts = Cuts::new(&table).unwrap();
+            let cuts = Cuts::<6>::new(&table).unwrap();
             for step in 0..4096 {
                 let digit = |i: usize| f64::from(step >> (3 * i) & 7) / 6.0 - 0.05;
                 let memory = core::array::from_fn(|i| if i < 4 { digit(i) } else { 0.0 });
@@ -155,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_cuts_are_few_and_balanced() {
-        let cuts = Cuts::new(&table(600)).unwrap().cuts;
+        let cuts = Cuts::<6>::new(&table(600)).unwrap().cuts;
         assert!(cuts.len() < 1200, "{} cuts", cuts.len());
         let mut depth = vec![1; cuts.len()];
         for (index, cut) in cuts.iter().enumerate() {
@@ -170,7 +176,7 @@ mod tests {
     fn tables_that_would_take_too_many_cuts_have_none() {
         let boxes: Vec<_> =
             table(20).rules().iter().map(|rule| Bounds::new(&table(20), rule)).collect();
-        let parts: Vec<Part> = boxes.into_iter().zip(0..).collect();
+        let parts: Vec<Part<6>> = boxes.into_iter().zip(0..).collect();
         assert!(add(&mut Vec::new(), parts.clone(), 10, MAX_DEPTH).is_none());
         assert!(add(&mut Vec::new(), parts, 100, 3).is_none());
     }

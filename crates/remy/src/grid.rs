@@ -2,7 +2,7 @@
 
 use crate::cuts::Cuts;
 use crate::lookup::{Bounds, Lookup};
-use crate::signal::Signal;
+use crate::signal::{Point, Signal};
 use crate::table::{Cuboid, RuleTable};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -38,7 +38,9 @@ enum Kind {
     Four(Cells<4>),
     Six(Cells<6>),
     /// Those with too many bounds for a grid, such as hardened ones.
-    Cuts(Cuts),
+    Cuts(Cuts<6>),
+    /// Those with extended signals, whose speed matters less: no fast path simulates them.
+    Extended(Cuts<{ Signal::COUNT }>),
     /// Rules that lie so oddly that they cannot be told apart by few cuts.
     Tree(Box<RuleTable>),
 }
@@ -96,10 +98,20 @@ impl Grid {
         let kind = match used {
             0..=3 => Cells::new(table).map(Kind::Three),
             4 => Cells::new(table).map(Kind::Four),
-            _ => Cells::new(table).map(Kind::Six),
+            5..=6 => Cells::new(table).map(Kind::Six),
+            _ => Cuts::new(table).map(Kind::Extended),
         };
-        let cuts = || Cuts::new(table).map(Kind::Cuts);
+        let cuts = || (used <= Signal::REMYS).then(|| Cuts::new(table).map(Kind::Cuts)).flatten();
         Grid(kind.or_else(cuts).unwrap_or_else(|| Kind::Tree(Box::new(table.clone()))))
+    }
+
+    /// Whether the table uses an extended signal.
+    pub fn is_extended(&self) -> bool {
+        match &self.0 {
+            Kind::Extended(_) => true,
+            Kind::Tree(table) => table.signals().is_extended(),
+            Kind::Three(_) | Kind::Four(_) | Kind::Six(_) | Kind::Cuts(_) => false,
+        }
     }
 
     /// Does `work` with the lookup of this table.
@@ -109,18 +121,20 @@ impl Grid {
             Kind::Four(cells) => work.with(cells),
             Kind::Six(cells) => work.with(cells),
             Kind::Cuts(cuts) => work.with(cuts),
+            Kind::Extended(cuts) => work.with(cuts),
             Kind::Tree(table) => work.with(&**table),
         }
     }
 }
 
 impl Lookup for Grid {
-    fn find(&self, memory: &[f64; 6], guess: usize) -> usize {
+    fn find(&self, memory: &Point, guess: usize) -> usize {
         match &self.0 {
             Kind::Three(cells) => cells.find(memory, guess),
             Kind::Four(cells) => cells.find(memory, guess),
             Kind::Six(cells) => cells.find(memory, guess),
             Kind::Cuts(cuts) => cuts.find(memory, guess),
+            Kind::Extended(cuts) => cuts.find(memory, guess),
             Kind::Tree(table) => Lookup::find(&**table, memory, guess),
         }
     }
@@ -128,12 +142,12 @@ impl Lookup for Grid {
 
 impl<const N: usize> Lookup for Cells<N> {
     #[inline]
-    fn find(&self, memory: &[f64; 6], guess: usize) -> usize {
+    fn find(&self, memory: &Point, guess: usize) -> usize {
         if self.boxes[guess].hold(memory) {
             return guess;
         }
         // By value: the caller's memory can then stay in registers.
-        self.find_cell(*memory)
+        self.find_cell(core::array::from_fn(|i| memory[i]))
     }
 }
 
@@ -165,7 +179,7 @@ impl<const N: usize> Cells<N> {
     }
 
     #[inline(never)]
-    fn find_cell(&self, memory: [f64; 6]) -> usize {
+    fn find_cell(&self, memory: [f64; N]) -> usize {
         let mut cell = 0;
         for (axis, value) in self.axes.iter().zip(memory) {
             let bits = value.to_bits() as i64;

@@ -1,13 +1,13 @@
 //! [`Lookup`]: finding the rule of a memory, and the boxes that tell whether a guess is right.
 
-use crate::signal::Signal;
+use crate::signal::{Point, Signal};
 use crate::table::{Rule, RuleTable};
 
 /// Something that finds rules.
 pub trait Lookup {
     /// The number of the rule that holds `memory`. `guess`, any rule's number, makes it cheaper if
     /// it is right.
-    fn find(&self, memory: &[f64; 6], guess: usize) -> usize;
+    fn find(&self, memory: &Point, guess: usize) -> usize;
 }
 
 /// A box with its outer bounds moved to infinity, so that memories outside the table match the
@@ -19,7 +19,7 @@ pub(crate) struct Bounds<const N: usize> {
 }
 
 impl Lookup for RuleTable {
-    fn find(&self, memory: &[f64; 6], _guess: usize) -> usize {
+    fn find(&self, memory: &Point, _guess: usize) -> usize {
         RuleTable::find(self, memory)
     }
 }
@@ -45,7 +45,7 @@ impl<const N: usize> Bounds<N> {
     }
 
     #[inline]
-    pub(crate) fn hold(&self, memory: &[f64; 6]) -> bool {
+    pub(crate) fn hold(&self, memory: &Point) -> bool {
         (0..N)
             .fold(true, |held, i| held & (self.lower[i] <= memory[i]) & (memory[i] < self.upper[i]))
     }

@@ -1,6 +1,6 @@
-//! [`Memory`]: what a RemyCC remembers of its flow.
+//! [`Memory`]: what a RemyCC remembers of its flow by Remy's six signals.
 
-use crate::signal::Signal;
+use crate::signal::{Point, Signal};
 use exm_units::{Instant, Span};
 
 /// Weight of the newest sample in the fast averages (SIGCOMM 2013, section 4.1).
@@ -9,7 +9,8 @@ const FAST: f64 = 1.0 / 8.0;
 const SLOW: f64 = 1.0 / 256.0;
 const MILLIS_PER_NANO: f64 = 1e-6;
 
-/// The six signals of a flow, and the state needed to update them.
+/// Remy's six signals of a flow, and the state needed to update them; the extended ones are kept by
+/// [`ExtendedMemory`](crate::ExtendedMemory).
 ///
 /// At the start of a flow all signals are zero; the first ACK only sets the baselines, and each
 /// further one updates the signals.
@@ -44,10 +45,10 @@ impl Memory {
         }
     }
 
-    /// The signals, indexed as [`Signal::ALL`].
+    /// The signals; the extended ones are zero.
     #[inline]
-    pub fn signals(&self) -> [f64; 6] {
-        [self.send, self.ack, self.ratio, self.slow, self.diff, self.queueing]
+    pub fn signals(&self) -> Point {
+        [self.send, self.ack, self.ratio, self.slow, self.diff, self.queueing, 0.0, 0.0, 0.0]
     }
 
     /// One signal.
@@ -103,9 +104,11 @@ mod tests {
     fn the_first_acknowledgement_only_sets_baselines() {
         let mut memory = Memory::new();
         memory.on_ack(at(0), at(150), ms(150), 1);
-        assert_eq!(memory.signals(), [0.0; 6]);
+        assert_eq!(memory.signals(), [0.0; Signal::COUNT]);
         memory.on_ack(at(8), at(166), ms(158), 2);
-        assert_eq!(memory.signals(), [1.0, 2.0, 158.0 / 150.0, 16.0 / 256.0, 8.0, 4.0]);
+        let remys = [1.0, 2.0, 158.0 / 150.0, 16.0 / 256.0, 8.0, 4.0];
+        assert_eq!(memory.signals()[..Signal::REMYS], remys);
+        assert_eq!(memory.signals()[Signal::REMYS..], [0.0; 3]);
     }
 
     #[test]

@@ -75,7 +75,7 @@ mod tests {
         Action { multiple: 1.0, increment, intersend_ms: 1.0 }
     }
 
-    /// Of all six signals, split by one.
+    /// Of all signals, split by one.
     fn table() -> RuleTable {
         let all = SignalSet::new(Signal::ALL).unwrap();
         let mut table = RuleTable::single(all, 100.0, action(1));
@@ -95,7 +95,8 @@ mod tests {
         assert_eq!(larger.domain().upper[Signal::AckEwma.index()], 50.0);
         for ratio in [0.0, 1.9, 2.0, 99.0, 1e9] {
             for other in [0.0, 60.0, 1e9] {
-                let memory = [other, other, ratio, other, other, other];
+                let mut memory = [other; Signal::COUNT];
+                memory[Signal::RttRatio.index()] = ratio;
                 let rule = table().find(&memory);
                 assert_eq!((small.find(&memory), larger.find(&memory)), (rule, rule));
             }

@@ -1,10 +1,13 @@
 //! [`RemyCc`]: a rule table as a congestion controller.
 
 use crate::action::CompiledAction;
+use crate::extended::ExtendedMemory;
 use crate::grid::Grid;
 use crate::lookup::Lookup;
 use crate::memory::Memory;
+use crate::signal::{Point, Signal};
 use crate::table::RuleTable;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use exm_cc::{Ack, Congestion, Controller, Decision, Needs, Start};
@@ -14,11 +17,13 @@ use exm_units::{Instant, Packets};
 ///
 /// The time between arrivals is taken from [`Ack::received_at`] if given, otherwise from the arrival
 /// of the ACKs; the RTT is measured by the sender. So the receiver's clock may differ from the
-/// sender's.
+/// sender's. A table that uses [`Signal::Ecn`] asks its host for marks.
 #[derive(Clone, Debug)]
 pub struct RemyCc {
     rules: Arc<Rules>,
     memory: Memory,
+    /// Only where the table uses an extended signal.
+    extended: Option<Box<ExtendedMemory>>,
     window: u32,
     rule: usize,
 }
@@ -35,7 +40,8 @@ impl RemyCc {
     pub fn new(table: &RuleTable) -> RemyCc {
         let actions = table.rules().iter().map(|rule| rule.action.compile()).collect();
         let rules = Arc::new(Rules { table: table.clone(), grid: Grid::new(table), actions });
-        RemyCc { rules, memory: Memory::new(), window: 0, rule: 0 }
+        let extended = table.signals().is_extended().then(Box::default);
+        RemyCc { rules, memory: Memory::new(), extended, window: 0, rule: 0 }
     }
 
     /// The table that it follows.
@@ -43,7 +49,17 @@ impl RemyCc {
         &self.rules.table
     }
 
-    /// The memory of the present flow.
+    /// The signals of the present flow; the extended ones are zero where the table uses none of them.
+    #[inline]
+    pub fn signals(&self) -> Point {
+        let mut signals = self.memory.signals();
+        if let Some(extended) = &self.extended {
+            extended.fill(&mut signals);
+        }
+        signals
+    }
+
+    /// The memory of the present flow by Remy's six signals.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -55,7 +71,7 @@ impl RemyCc {
 
     /// Applies the rule of the present memory to the window.
     fn apply(&mut self) -> Decision {
-        self.rule = self.rules.grid.find(&self.memory.signals(), self.rule);
+        self.rule = self.rules.grid.find(&self.signals(), self.rule);
         let action = &self.rules.actions[self.rule];
         self.window = action.window(self.window);
         self.decision()
@@ -73,6 +89,7 @@ impl RemyCc {
 impl Controller for RemyCc {
     fn on_start(&mut self, _start: &Start) -> Decision {
         self.memory = Memory::new();
+        self.extended.iter_mut().for_each(|extended| **extended = ExtendedMemory::new());
         self.window = 0;
         self.apply()
     }
@@ -84,12 +101,18 @@ impl Controller for RemyCc {
             let gap = ack.largest_acked.map_or(1, |largest| ack.sequence.saturating_sub(largest));
             let received = ack.received_at.unwrap_or(ack.now);
             self.memory.on_ack(ack.sent_at, received, ack.rtt(), gap);
+            if let Some(extended) = &mut self.extended {
+                extended.on_ack(ack);
+            }
         }
         self.apply()
     }
 
-    /// A RemyCC sees losses only through its signals.
-    fn on_congestion(&mut self, _congestion: &Congestion) -> Decision {
+    /// A RemyCC sees losses only through its signals, and applies a rule only at ACKs.
+    fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
+        if let Some(extended) = &mut self.extended {
+            extended.on_congestion(congestion);
+        }
         self.decision()
     }
 
@@ -97,10 +120,14 @@ impl Controller for RemyCc {
         self.decision()
     }
 
-    /// Its memory lasts for one on-period, even if the connection outlives it.
+    /// Its memory lasts for one on-period, even if the connection outlives it. It asks for marks and
+    /// counts of losses only where its table looks at them.
     fn needs(&self) -> Needs {
         let mut needs = Needs::default();
         needs.restart = true;
+        let signals = self.rules.table.signals();
+        needs.marks = signals.contains(Signal::Ecn);
+        needs.delivery = signals.contains(Signal::Loss);
         needs
     }
 }

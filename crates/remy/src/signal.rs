@@ -1,11 +1,16 @@
-//! [`Signal`]: the axes of a RemyCC's memory, and [`SignalSet`]: the set that a table uses.
+//! [`Signal`]: the axes of a RemyCC's memory, [`Point`]: a value on each, and [`SignalSet`]: the set that a
+//! table uses.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-/// One of the six signals in a RemyCC's memory. The order is that of the axes in `.dna` files.
+/// A value of each signal, indexed as [`Signal::ALL`].
+pub type Point = [f64; Signal::COUNT];
+
+/// One of the signals in a RemyCC's memory. The first six are Remy's, in the order of the axes in its `.dna`
+/// files; the others are *extended*: those files have no place for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Signal {
     /// Moving average of the time between sends of acknowledged packets, ms, weight 1/8.
@@ -20,18 +25,34 @@ pub enum Signal {
     RttDiff,
     /// [`Signal::AckEwma`] times the gap in sequence numbers, ms.
     QueueingDelay,
+    /// Share of delivered packets that arrived marked congestion experienced (RFC 3168): moving average,
+    /// weight 1/16 a packet, 0 to 1.
+    Ecn,
+    /// Share of packets that were lost: moving average, weight 1/16 a packet, 0 to 1.
+    Loss,
+    /// The rate at which packets reached the receiver in the last full round trip, packets per ms.
+    ReceiveRate,
 }
 
 impl Signal {
+    /// How many there are.
+    pub const COUNT: usize = 9;
+
     /// All of them, in order.
-    pub const ALL: [Signal; 6] = [
+    pub const ALL: [Signal; Signal::COUNT] = [
         Signal::SendEwma,
         Signal::AckEwma,
         Signal::RttRatio,
         Signal::SlowAckEwma,
         Signal::RttDiff,
         Signal::QueueingDelay,
+        Signal::Ecn,
+        Signal::Loss,
+        Signal::ReceiveRate,
     ];
+
+    /// How many of them Remy has: the first.
+    pub const REMYS: usize = 6;
 
     /// Its index in [`Signal::ALL`].
     pub const fn index(self) -> usize {
@@ -47,7 +68,24 @@ impl Signal {
             Signal::SlowAckEwma => "slow_ack_ewma",
             Signal::RttDiff => "rtt_diff",
             Signal::QueueingDelay => "queueing_delay",
+            Signal::Ecn => "ecn",
+            Signal::Loss => "loss",
+            Signal::ReceiveRate => "receive_rate",
         }
+    }
+
+    /// Its unit; empty where it has none.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Signal::RttRatio | Signal::Ecn | Signal::Loss => "",
+            Signal::ReceiveRate => "packets/ms",
+            _ => "ms",
+        }
+    }
+
+    /// Whether it is none of Remy's six.
+    pub const fn is_extended(self) -> bool {
+        self.index() >= Signal::REMYS
     }
 }
 
@@ -86,13 +124,13 @@ impl<'de> serde::Deserialize<'de> for Signal {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{0}\" is not a signal; the signals are send_ewma, ack_ewma, rtt_ratio, slow_ack_ewma, \
-     rtt_diff and queueing_delay"
+     rtt_diff, queueing_delay, ecn, loss and receive_rate"
 )]
 pub struct UnknownSignal(String);
 
 /// The signals a table uses, in order; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SignalSet(u8);
+pub struct SignalSet(u16);
 
 impl SignalSet {
     /// The set of `signals`; none if it would be empty.
@@ -115,7 +153,12 @@ impl SignalSet {
         Signal::ALL.into_iter().filter(move |&signal| self.contains(signal))
     }
 
-    /// How many there are: 1 to 6.
+    /// Whether any of them is extended: see [`Signal::is_extended`].
+    pub const fn is_extended(self) -> bool {
+        self.0 >> Signal::REMYS != 0
+    }
+
+    /// How many there are: 1 to [`Signal::COUNT`].
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }

@@ -1,7 +1,7 @@
 //! [`RuleTable`]: a partition of memory into boxes, each with its [`Action`].
 
 use crate::action::Action;
-use crate::signal::{Signal, SignalSet};
+use crate::signal::{Point, Signal, SignalSet};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,10 +18,10 @@ const HOLE_SEARCH: u32 = 100_000;
 /// minus to plus infinity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cuboid {
-    /// Lower bounds, indexed as [`Signal::ALL`].
-    pub lower: [f64; 6],
+    /// Lower bounds.
+    pub lower: Point,
     /// Upper bounds, exclusive.
-    pub upper: [f64; 6],
+    pub upper: Point,
 }
 
 /// A box and its action.
@@ -132,7 +132,7 @@ pub enum TableError {
 impl Cuboid {
     /// All of memory.
     pub const EVERYTHING: Cuboid =
-        Cuboid { lower: [f64::NEG_INFINITY; 6], upper: [f64::INFINITY; 6] };
+        Cuboid { lower: [f64::NEG_INFINITY; Signal::COUNT], upper: [f64::INFINITY; Signal::COUNT] };
 
     /// The whole domain of a table on `signals`, from 0 to `end` on each.
     pub fn whole(signals: SignalSet, end: f64) -> Cuboid {
@@ -145,7 +145,7 @@ impl Cuboid {
     }
 
     /// Whether the box contains `memory` on each of `signals`.
-    pub fn contains(&self, signals: SignalSet, memory: &[f64; 6]) -> bool {
+    pub fn contains(&self, signals: SignalSet, memory: &Point) -> bool {
         signals
             .iter()
             .map(Signal::index)
@@ -264,8 +264,8 @@ impl RuleTable {
         let new = self.rules.len();
         let [below, above] = domain.split(signal, at);
         let parts = Node::Split { domain, children: vec![Node::Leaf(index), Node::Leaf(new)] };
-        replace_leaf(&mut self.root, index, parts)
-            .expect("every rule stands in the tree: checked when the table was made");
+        let is_replaced = replace_leaf(&mut self.root, index, &mut Some(parts));
+        assert!(is_replaced, "every rule stands in the tree: checked when the table was made");
         self.rules[index].domain = below;
         self.rules.push(Rule { domain: above, action: self.rules[index].action });
         true
@@ -273,7 +273,7 @@ impl RuleTable {
 
     /// The number of the rule that holds `memory`: the reference implementation for
     /// [`crate::Grid`].
-    pub fn find(&self, memory: &[f64; 6]) -> usize {
+    pub fn find(&self, memory: &Point) -> usize {
         let memory = self.clamp(memory);
         let mut node = &self.root;
         loop {
@@ -292,7 +292,7 @@ impl RuleTable {
     }
 
     /// The nearest memory within the table's box.
-    fn clamp(&self, memory: &[f64; 6]) -> [f64; 6] {
+    fn clamp(&self, memory: &Point) -> Point {
         let domain = self.domain();
         core::array::from_fn(|i| memory[i].min(domain.upper[i].next_down()).max(domain.lower[i]))
     }
@@ -462,23 +462,16 @@ fn leaf_depth(node: &Node, index: usize) -> Option<usize> {
     }
 }
 
-/// Replaces leaf `index` by `parts`, or returns them if there is no such leaf.
-fn replace_leaf(node: &mut Node, index: usize, parts: Node) -> Result<(), Node> {
+/// Replaces leaf `index` by `parts`, which it takes; returns whether there is such a leaf.
+fn replace_leaf(node: &mut Node, index: usize, parts: &mut Option<Node>) -> bool {
     match node {
         Node::Leaf(i) if *i == index => {
-            *node = parts;
-            Ok(())
+            *node = parts.take().unwrap_or(Node::Leaf(index));
+            true
         }
-        Node::Leaf(_) => Err(parts),
+        Node::Leaf(_) => false,
         Node::Split { children, .. } => {
-            let mut parts = parts;
-            for child in children {
-                match replace_leaf(child, index, parts) {
-                    Ok(()) => return Ok(()),
-                    Err(unplaced) => parts = unplaced,
-                }
-            }
-            Err(parts)
+            children.iter_mut().any(|child| replace_leaf(child, index, parts))
         }
     }
 }

@@ -21,6 +21,7 @@ enum Event {
         sequence: u64,
         largest: Option<u64>,
         stale: bool,
+        marked: u64,
     },
     Congestion(u64, usize),
     Tick(u64),
@@ -34,8 +35,9 @@ fn event() -> impl Strategy<Value = Event> {
     let ack = (time(), time(), prop::option::of(time()), any::<u64>(), any::<Option<u64>>());
     prop_oneof![
         1 => time().prop_map(Event::Start),
-        12 => (ack, any::<bool>()).prop_map(|((now, sent, received, sequence, largest), stale)| {
-            Event::Ack { now, sent, received, sequence, largest, stale }
+        12 => (ack, any::<bool>(), 0..3_u64).prop_map(|(ack, stale, marked)| {
+            let (now, sent, received, sequence, largest) = ack;
+            Event::Ack { now, sent, received, sequence, largest, stale, marked }
         }),
         1 => (time(), 0_usize..4).prop_map(|(now, kind)| Event::Congestion(now, kind)),
         1 => time().prop_map(Event::Tick),
@@ -45,12 +47,13 @@ fn event() -> impl Strategy<Value = Event> {
 fn deliver(cc: &mut RemyCc, event: &Event) -> Decision {
     match *event {
         Event::Start(now) => cc.on_start(&Start::new(Instant::from_nanos(now))),
-        Event::Ack { now, sent, received, sequence, largest, stale } => {
+        Event::Ack { now, sent, received, sequence, largest, stale, marked } => {
             let (sent, now) = (Instant::from_nanos(sent), Instant::from_nanos(now));
             let mut ack = Ack::new(sequence, sent, now);
             ack.received_at = received.map(Instant::from_nanos);
             ack.largest_acked = largest;
             ack.stale = stale;
+            ack.marked = Packets::new(marked);
             cc.on_ack(&ack)
         }
         Event::Congestion(now, kind) => {
@@ -80,7 +83,7 @@ proptest! {
             prop_assert!(decision.cwnd <= Packets::new(u64::from(MAX_WINDOW)));
             prop_assert_eq!(decision.wake_at, None);
             prop_assert!(cc.rule() < table.rules().len());
-            prop_assert!(cc.memory().signals().iter().all(|signal| signal.is_finite()));
+            prop_assert!(cc.signals().iter().all(|signal| signal.is_finite()));
         }
     }
 

@@ -2,14 +2,14 @@
 
 mod common;
 
-use common::{binary_table, memory, table, value};
-use exm_remy::{Action, Grid, Lookup, RuleTable, Signal, SignalSet};
+use common::{binary_table, memory, table, values};
+use exm_remy::{Action, Grid, Lookup, Point, RuleTable, Signal, SignalSet};
 use proptest::prelude::*;
 
 /// The rules of `table` that hold `memory`, with its values clamped to the table's box.
-fn holders(table: &RuleTable, memory: &[f64; 6]) -> Vec<usize> {
+fn holders(table: &RuleTable, memory: &Point) -> Vec<usize> {
     let whole = table.domain();
-    let inside: [f64; 6] =
+    let inside: Point =
         std::array::from_fn(|i| memory[i].min(whole.upper[i].next_down()).max(whole.lower[i]));
     let rules = table.rules().iter().enumerate();
     let holding = rules.filter(|(_, rule)| rule.domain.contains(table.signals(), &inside));
@@ -22,7 +22,7 @@ proptest! {
     #[test]
     fn every_memory_has_exactly_one_rule(
         table in table(),
-        values in prop::collection::vec(prop::array::uniform6(value()), 16),
+        values in prop::collection::vec(values(), 16),
     ) {
         for values in &values {
             let memory = memory(&table, values);
@@ -33,7 +33,7 @@ proptest! {
     #[test]
     fn the_grid_finds_what_the_tree_finds(
         table in table(),
-        values in prop::collection::vec(prop::array::uniform6(value()), 16),
+        values in prop::collection::vec(values(), 16),
     ) {
         let grid = Grid::new(&table);
         let rules = table.rules().iter().enumerate();
@@ -52,9 +52,9 @@ proptest! {
     fn a_split_moves_memories_only_to_the_new_rule(
         table in binary_table(),
         rule in any::<prop::sample::Index>(),
-        signal in 0_usize..6,
+        signal in 0..Signal::COUNT,
         at in 0.0..20.0,
-        values in prop::collection::vec(prop::array::uniform6(value()), 16),
+        values in prop::collection::vec(values(), 16),
     ) {
         let rule = rule.index(table.rules().len());
         let mut finer = table.clone();
@@ -74,12 +74,17 @@ proptest! {
 /// A table with too many cells for a grid, so that cuts are used.
 #[test]
 fn tables_too_large_for_a_grid_are_looked_up_by_cuts() {
-    let signals = SignalSet::new(Signal::ALL).expect("six signals");
+    let remys = SignalSet::new(Signal::ALL.into_iter().take(Signal::REMYS)).expect("six signals");
+    let all = SignalSet::new(Signal::ALL).expect("all signals");
+    [remys, all].into_iter().for_each(look_up_in_a_large_table);
+}
+
+fn look_up_in_a_large_table(signals: SignalSet) {
     let mut table = RuleTable::single(signals, 64.0, Action::INITIAL);
-    for at in 1..11 {
+    for at in 1..=60 / signals.len() {
         for signal in signals.iter() {
             let last = table.rules().len() - 1;
-            assert!(table.split(last, signal, f64::from(at)));
+            assert!(table.split(last, signal, at as f64));
         }
     }
     let grid = Grid::new(&table);

@@ -69,7 +69,7 @@ fn fast_path(senders: &Senders) -> u64 {
 fn look_up() -> u64 {
     const LOOKUPS: u64 = 1_000_000;
     let grid = Grid::new(&many_rules());
-    let mut memory = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0];
+    let mut memory = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
     let (mut state, mut rule) = (1_u64, 0);
     for i in 0..LOOKUPS {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

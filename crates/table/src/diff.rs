@@ -104,7 +104,7 @@ fn present(table: &RuleTable) -> impl Iterator<Item = (usize, &Rule)> {
 }
 
 /// A key by which boxes are compared; zero and minus zero are the same bound.
-fn key(domain: &Cuboid) -> [[u64; 6]; 2] {
+fn key(domain: &Cuboid) -> [[u64; Signal::COUNT]; 2] {
     [domain.lower, domain.upper].map(|side| side.map(|bound| (bound + 0.0).to_bits()))
 }
 

@@ -76,7 +76,7 @@ pub enum DnaError {
         /// What it should be.
         expected: &'static str,
     },
-    /// An axis that is not one of the six signals.
+    /// An axis that is not one of Remy's six signals.
     #[error("byte {offset}, in {place}: there is no signal of number {axis}, only 0 to 5")]
     UnknownAxis {
         /// The offset in the file.
@@ -212,7 +212,8 @@ pub(crate) fn are_settings(settings: &[u8]) -> bool {
 }
 
 fn signals(axes: u8) -> Option<SignalSet> {
-    SignalSet::new(Signal::ALL.into_iter().filter(|signal| axes & 1 << signal.index() != 0))
+    let remys = Signal::ALL.into_iter().take(Signal::REMYS);
+    SignalSet::new(remys.filter(|signal| axes & 1 << signal.index() != 0))
 }
 
 /// Those of `axes` on which some rule has a bound; all of them if there are none.
@@ -251,8 +252,8 @@ struct RuleFields {
 /// A box as the file gives it.
 #[derive(Default)]
 struct Bounds {
-    lower: [Option<f64>; 6],
-    upper: [Option<f64>; 6],
+    lower: [Option<f64>; Signal::REMYS],
+    upper: [Option<f64>; Signal::REMYS],
     axes: u8,
 }
 
@@ -377,7 +378,7 @@ impl Bounds {
     }
 
     fn axis(&mut self, axis: u64, field: &Field, place: &Place) -> Result<(), DnaError> {
-        if axis >= 6 {
+        if axis >= Signal::REMYS as u64 {
             let offset = field.offset;
             return Err(DnaError::UnknownAxis { offset, place: place.to_string(), axis });
         }
@@ -387,7 +388,7 @@ impl Bounds {
 }
 
 fn memory(
-    values: &mut [Option<f64>; 6],
+    values: &mut [Option<f64>; Signal::REMYS],
     mut reader: Reader,
     place: &Place,
 ) -> Result<(), DnaError> {
@@ -418,21 +419,46 @@ impl RuleFields {
     }
 }
 
+/// A table uses signals that Remy's format has no place for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Remy's format has no place for {}, which the table uses", list(.0))]
+pub struct ExtendedSignals(pub Vec<Signal>);
+
+fn list(signals: &[Signal]) -> String {
+    signals.iter().map(|signal| signal.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether Remy's format can hold tables on `signals`.
+///
+/// # Errors
+/// [`ExtendedSignals`] names those that it cannot hold.
+pub fn check_signals(signals: SignalSet) -> Result<(), ExtendedSignals> {
+    let extended: Vec<Signal> = signals.iter().filter(|signal| signal.is_extended()).collect();
+    if extended.is_empty() { Ok(()) } else { Err(ExtendedSignals(extended)) }
+}
+
 /// Encodes `table` as a `.dna` file with its axes named.
-pub fn write(table: &RuleTable) -> Vec<u8> {
+///
+/// # Errors
+/// [`ExtendedSignals`] if the table uses signals that Remy does not have.
+pub fn write(table: &RuleTable) -> Result<Vec<u8>, ExtendedSignals> {
     write_with_layout(table, &Layout { names_axes: true, settings: Vec::new() })
 }
 
 /// Encodes `table` with `layout`: byte for byte as it was read, for files of the original program.
-pub fn write_with_layout(table: &RuleTable, layout: &Layout) -> Vec<u8> {
+///
+/// # Errors
+/// [`ExtendedSignals`] if the table uses signals that Remy does not have.
+pub fn write_with_layout(table: &RuleTable, layout: &Layout) -> Result<Vec<u8>, ExtendedSignals> {
     let signals = table.signals();
+    check_signals(signals)?;
     let untold = SignalSet::FIRST_FOUR;
     let told_by_bounds = bounded(untold, table.rules()) == signals;
     let mut out = Vec::new();
     let writer = Writer { table, names_axes: layout.names_axes || !told_by_bounds };
     writer.node(&mut out, table.root(), &Cuboid::EVERYTHING);
     out.extend_from_slice(&layout.settings);
-    out
+    Ok(out)
 }
 
 struct Writer<'a> {

@@ -1,6 +1,6 @@
 //! Loading and saving a [`TableFile`].
 
-use crate::dna::{self, DnaError};
+use crate::dna::{self, DnaError, ExtendedSignals};
 use crate::json::JsonError;
 use crate::provenance::Provenance;
 use crate::table_file::TableFile;
@@ -60,6 +60,14 @@ pub enum SaveError {
     UnknownFormat {
         /// The file.
         path: PathBuf,
+    },
+    /// Remy's format cannot hold the table.
+    #[error("cannot write {}: {source}: end its name in .json", path.display())]
+    NotRemys {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: ExtendedSignals,
     },
     /// The system could not write it. The old file is unchanged.
     #[error("cannot write {}: {source}", path.display())]
@@ -126,8 +134,8 @@ impl TableFile {
     /// format keeps only [`Provenance::remy_file`] of the provenance.
     ///
     /// # Errors
-    /// [`SaveError`] if the extension is unknown or the system fails; the old file is then
-    /// unchanged.
+    /// [`SaveError`] if the extension is unknown, the format cannot hold the table or the system fails;
+    /// the old file is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
         let path = path.as_ref();
         let bytes = match Format::of_name(path) {
@@ -135,7 +143,8 @@ impl TableFile {
             Some(Format::Dna) => match &self.provenance.remy_file {
                 Some(layout) => dna::write_with_layout(&self.table, layout),
                 None => dna::write(&self.table),
-            },
+            }
+            .map_err(|source| SaveError::NotRemys { path: path.to_owned(), source })?,
             None => return Err(SaveError::UnknownFormat { path: path.to_owned() }),
         };
         write_atomically(path, &bytes)

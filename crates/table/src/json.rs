@@ -109,7 +109,7 @@ enum TreeText {
 }
 
 struct SplitText {
-    domain: Option<BoxText>,
+    domain: Option<Box<BoxText>>,
     parts: Vec<TreeText>,
     /// The number of rules in it, to limit the memory that a file can use.
     leaves: usize,
@@ -163,7 +163,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
         let text = BoxedSplit::deserialize(MapAccessDeserializer::new(map))?;
         match text.parts {
             TreeText::Split(split @ SplitText { domain: None, .. }) => {
-                Ok(TreeText::Split(SplitText { domain: Some(text.r#box), ..split }))
+                Ok(TreeText::Split(SplitText { domain: Some(Box::new(text.r#box)), ..split }))
             }
             _ => Err(A::Error::custom("\"parts\" is not a list of parts")),
         }
@@ -172,7 +172,8 @@ impl<'de> Visitor<'de> for TreeVisitor {
 
 /// The least box that holds all of `parts`.
 fn hull<'a>(parts: impl IntoIterator<Item = &'a Cuboid>) -> Cuboid {
-    let nothing = Cuboid { lower: [f64::INFINITY; 6], upper: [f64::NEG_INFINITY; 6] };
+    let nothing =
+        Cuboid { lower: [f64::INFINITY; Signal::COUNT], upper: [f64::NEG_INFINITY; Signal::COUNT] };
     parts.into_iter().fold(nothing, |hull, part| Cuboid {
         lower: std::array::from_fn(|i| hull.lower[i].min(part.lower[i])),
         upper: std::array::from_fn(|i| hull.upper[i].max(part.upper[i])),
@@ -191,7 +192,7 @@ impl TreeText {
                 let parts: Result<Vec<(Node, Cuboid)>, TableError> =
                     parts.into_iter().map(|part| part.node(rules)).collect();
                 let (children, boxes): (Vec<Node>, Vec<Cuboid>) = parts?.into_iter().unzip();
-                let domain = domain.map_or_else(|| hull(&boxes), |text| Cuboid::from(&text));
+                let domain = domain.map_or_else(|| hull(&boxes), |text| Cuboid::from(&*text));
                 Ok((Node::Split { domain, children }, domain))
             }
         }

@@ -50,7 +50,8 @@ impl fmt::Display for Show<'_> {
         rules.sort_by(|(_, a), (_, b)| {
             let lower =
                 |a: &Rule, b: &Rule, i: usize| a.domain.lower[i].total_cmp(&b.domain.lower[i]);
-            (0..6).fold(std::cmp::Ordering::Equal, |order, i| order.then_with(|| lower(a, b, i)))
+            (0..Signal::COUNT)
+                .fold(std::cmp::Ordering::Equal, |order, i| order.then_with(|| lower(a, b, i)))
         });
         let mut lines = Columns::with_words(1..1 + signals.len());
         lines.line(heading(table));

@@ -1,6 +1,6 @@
 //! The text form of numbers, boxes and rules, for people and in JSON.
 
-use exm_remy::{Action, Cuboid, Rule};
+use exm_remy::{Action, Cuboid, Rule, Signal};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// A double that may be infinite or NaN; JSON cannot represent those, so they are strings.
@@ -85,24 +85,52 @@ pub(crate) struct BoxText {
     rtt_diff: Bounds,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     queueing_delay: Bounds,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ecn: Bounds,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    loss: Bounds,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    receive_rate: Bounds,
 }
+
+/// The bounds of each signal, in order.
+type AllBounds = [Bounds; Signal::COUNT];
 
 impl From<&Cuboid> for BoxText {
     fn from(domain: &Cuboid) -> BoxText {
-        let [send_ewma, ack_ewma, rtt_ratio, slow_ack_ewma, rtt_diff, queueing_delay] =
-            std::array::from_fn(|i| match (domain.lower[i], domain.upper[i]) {
-                (f64::NEG_INFINITY, f64::INFINITY) => None,
-                (lower, upper) => Some([Number(lower), Number(upper)]),
-            });
-        BoxText { send_ewma, ack_ewma, rtt_ratio, slow_ack_ewma, rtt_diff, queueing_delay }
+        let bounds: AllBounds = std::array::from_fn(|i| match (domain.lower[i], domain.upper[i]) {
+            (f64::NEG_INFINITY, f64::INFINITY) => None,
+            (lower, upper) => Some([Number(lower), Number(upper)]),
+        });
+        let [send_ewma, ack_ewma, rtt_ratio, slow_ack_ewma, rtt_diff, queueing_delay, ..] = bounds;
+        let [.., ecn, loss, receive_rate] = bounds;
+        BoxText {
+            send_ewma,
+            ack_ewma,
+            rtt_ratio,
+            slow_ack_ewma,
+            rtt_diff,
+            queueing_delay,
+            ecn,
+            loss,
+            receive_rate,
+        }
     }
 }
 
 impl From<&BoxText> for Cuboid {
     fn from(text: &BoxText) -> Cuboid {
-        let BoxText { send_ewma, ack_ewma, rtt_ratio, slow_ack_ewma, rtt_diff, queueing_delay } =
-            *text;
-        let bounds = [send_ewma, ack_ewma, rtt_ratio, slow_ack_ewma, rtt_diff, queueing_delay];
+        let bounds: AllBounds = [
+            text.send_ewma,
+            text.ack_ewma,
+            text.rtt_ratio,
+            text.slow_ack_ewma,
+            text.rtt_diff,
+            text.queueing_delay,
+            text.ecn,
+            text.loss,
+            text.receive_rate,
+        ];
         let side = |side: usize, open: f64| bounds.map(|b| b.map_or(open, |b| b[side].0));
         Cuboid { lower: side(0, f64::NEG_INFINITY), upper: side(1, f64::INFINITY) }
     }

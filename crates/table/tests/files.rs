@@ -3,7 +3,7 @@
 #[path = "../../remy/tests/common/mod.rs"]
 mod common;
 
-use common::table;
+use common::{remys_table, table};
 use exm_remy::{Node, Rule, RuleTable};
 use exm_table::{ArrivalTimes, Pending, Provenance, Score, TableFile, dna};
 use proptest::prelude::*;
@@ -99,15 +99,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn dna_reads_as_written(table in table(), names_axes in any::<bool>()) {
+    fn dna_reads_as_written(table in remys_table(), names_axes in any::<bool>()) {
         let table = in_order(&table);
-        prop_assert_eq!(&dna::read(&dna::write(&table)).unwrap(), &table);
+        prop_assert_eq!(&dna::read(&dna::write(&table).unwrap()).unwrap(), &table);
         let layout = dna::Layout { names_axes, settings: vec![0x22, 0] };
-        let bytes = dna::write_with_layout(&table, &layout);
+        let bytes = dna::write_with_layout(&table, &layout).unwrap();
         let (read, read_layout) = dna::read_with_layout(&bytes).unwrap();
         prop_assert_eq!(read, table.clone());
         prop_assert_eq!(&read_layout.settings, &layout.settings);
-        prop_assert_eq!(dna::write_with_layout(&table, &read_layout), bytes);
+        prop_assert_eq!(dna::write_with_layout(&table, &read_layout).unwrap(), bytes);
     }
 
     #[test]
@@ -120,10 +120,15 @@ proptest! {
     }
 
     #[test]
-    fn damaged_dna_is_read_or_refused(table in table(), damage in damage()) {
-        let bytes = corrupted(dna::write(&table), &damage);
+    fn dna_is_written_only_for_remys_signals(table in table()) {
+        prop_assert_eq!(dna::write(&table).is_err(), table.signals().is_extended());
+    }
+
+    #[test]
+    fn damaged_dna_is_read_or_refused(table in remys_table(), damage in damage()) {
+        let bytes = corrupted(dna::write(&table).unwrap(), &damage);
         if let Ok((table, layout)) = dna::read_with_layout(&bytes) {
-            let again = dna::read_with_layout(&dna::write_with_layout(&table, &layout));
+            let again = dna::read_with_layout(&dna::write_with_layout(&table, &layout).unwrap());
             prop_assert_eq!(again.unwrap().0, table);
         }
     }

@@ -31,7 +31,7 @@ fn table() -> TableFile {
 fn tables(name: &str) -> Folder {
     let folder = Folder::new(name);
     let json = table().to_json();
-    let dna = dna::write(&table().table);
+    let dna = dna::write(&table().table).expect("Remy's signals");
     let files: [(&str, &[u8]); 6] = [
         ("a.json", json.as_bytes()),
         ("a.dna", &dna),
@@ -156,7 +156,7 @@ fn comparisons_are_over_tcp_with_one_buffer_by_default() {
     assert_ne!(bare["means"], simulated["means"]);
     let text = folder.text(&format!("{SIMULATE} --cc a.json"));
     let setup = "link 15 Mbps, rtt 150 ms, senders 1*, buffer 1000 packets*, queue drop-tail*, loss 0*, host \
-                 tcp*,\non always*, duration 5 s, runs 1*, seed 1* (* default)\n";
+                 tcp*,\non always*, initial-window 10*, persistent false*, duration 5 s, runs 1*, seed 1* (* default)\n";
     assert!(text.replace('\n', " ").contains(&setup.replace('\n', " ")), "{text}");
 }
 

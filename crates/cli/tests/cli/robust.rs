@@ -148,7 +148,7 @@ fn a_table_that_is_not_hardened_yet_is_marked() {
     folder.write("cc.json", file.to_json());
     let run = folder.run("simulate --cc cc.json --link 10Mbps --rtt 50ms --duration 2s");
     let warning = String::from_utf8(run.stderr).unwrap();
-    assert!(warning.contains("the design of cc was interrupted"), "{warning}");
+    assert!(warning.contains("the design of cc.json was interrupted"), "{warning}");
     folder.text("table harden cc.json -o hard.json --generations 1 --specimens 2");
     assert_eq!(read(&folder, "hard.json").provenance.pending, None);
 }

@@ -56,7 +56,9 @@ pub fn fluid_bound(table: &RuleTable, spacing_ms: f64) -> FluidBound {
             && rule.action.intersend_ms < spacing_ms
     };
     // Where no rule fills the queue, one packet of each sender is there.
-    let mut worst = (1.0, table.find(&[spacing_ms, spacing_ms, 1.0, spacing_ms, 0.0, 0.0]));
+    let mut even = [0.0; Signal::COUNT];
+    (even[0], even[1], even[2], even[3]) = (spacing_ms, spacing_ms, 1.0, spacing_ms);
+    let mut worst = (1.0, table.find(&even));
     for (index, rule) in table.rules().iter().enumerate().filter(|(_, rule)| applies(rule)) {
         let window = resting_window(&rule.action);
         if window > worst.0 {

@@ -10,7 +10,7 @@ use crate::evaluate::Prepared;
 use crate::harden::resting_window;
 use crate::model::Model;
 use crate::stress::{self, FOREIGN, ForeignTrial, Set, StressNetwork, Summary, Trial};
-use exm_remy::{Action, RuleTable};
+use exm_remy::{Action, Point, RuleTable};
 use exm_sim::dumbbell::Observer;
 use exm_table::{Around, Foreign, Robustness, TableFile, Verdict};
 use exm_units::Rate;
@@ -192,7 +192,7 @@ fn starvations(model: &Model, index: usize, table: &RuleTable, seed: u64) -> Vec
 struct Fired(Vec<u64>);
 
 impl Observer for Fired {
-    fn fired(&mut self, rule: usize, _: &[f64; 6]) {
+    fn fired(&mut self, rule: usize, _: &Point) {
         self.0[rule] += 1;
     }
 }

@@ -30,7 +30,7 @@ fn a_collapse_names_the_rule_and_why() {
 fn the_rule_at_fault_is_not_the_one_that_fires_most() {
     let mut table = single(0.0, 2, 0.0);
     assert!(table.split(0, Signal::RttRatio, 1.5));
-    let above = table.find(&[1.0, 1.0, 2.0, 1.0, 0.0, 0.0]);
+    let above = table.find(&[1.0, 1.0, 2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     table.set_action(above, Action { multiple: 0.0, increment: 60, intersend_ms: 0.0 });
     let findings = check(&model(), 0, &table, 1).findings;
     assert!(!findings.is_empty());

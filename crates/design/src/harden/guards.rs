@@ -253,7 +253,7 @@ fn brake_action(brake: &Brake, from_ms: f64) -> Action {
 
 /// The rule of a flow that knows nothing.
 fn start_rule(table: &RuleTable) -> usize {
-    table.find(&[0.0; 6])
+    table.find(&[0.0; Signal::COUNT])
 }
 
 /// The signal of the delivery rate, of those that the table looks at.

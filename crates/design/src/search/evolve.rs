@@ -36,13 +36,16 @@ const FIRST_GROWTHS: u64 = 3;
 /// on luck in its first generations, and the best is kept.
 const LINES: usize = 3;
 /// The axes in the order in which rules are split where all have been split as often.
-const AXES: [Signal; 6] = [
+const AXES: [Signal; Signal::COUNT] = [
     Signal::RttRatio,
+    Signal::Ecn,
+    Signal::Loss,
     Signal::SlowAckEwma,
     Signal::AckEwma,
     Signal::SendEwma,
     Signal::RttDiff,
     Signal::QueueingDelay,
+    Signal::ReceiveRate,
 ];
 /// A rule is split only where this many of its memories were seen.
 const ENOUGH_MEMORIES: usize = 16;
@@ -79,7 +82,7 @@ struct Species {
     genome: Genome,
     strategy: Strategy,
     /// How often each rule's ancestors were split along each signal.
-    halvings: Vec<[u8; 6]>,
+    halvings: Vec<[u8; Signal::COUNT]>,
 }
 
 /// What of the state a checkpoint holds beside the tables.
@@ -105,7 +108,9 @@ struct SavedLine {
 struct SavedSpecies {
     cuts: Vec<Cut>,
     strategy: Strategy,
-    halvings: Vec<[u8; 6]>,
+    /// Along the signals of [`Signal::ALL`] as far as the table's signals go: always Remy's, and the others
+    /// only if it uses one.
+    halvings: Vec<Vec<u8>>,
 }
 
 impl Clock {
@@ -187,7 +192,7 @@ fn prepared(model: &Model, tables: &[RuleTable]) -> Candidate {
 impl Species {
     fn new(genome: Genome, step: f64) -> Species {
         let strategy = Strategy::new(genome.first_genes(), step);
-        let halvings = vec![[0; 6]; genome.rules()];
+        let halvings = vec![[0; Signal::COUNT]; genome.rules()];
         Species { genome, strategy, halvings }
     }
 
@@ -227,10 +232,12 @@ impl Species {
     }
 
     fn save(&self) -> SavedSpecies {
+        let is_extended = self.genome.signals().any(Signal::is_extended);
+        let counted = if is_extended { Signal::COUNT } else { Signal::REMYS };
         SavedSpecies {
             cuts: self.genome.cuts().to_vec(),
             strategy: self.strategy.clone(),
-            halvings: self.halvings.clone(),
+            halvings: self.halvings.iter().map(|counts| counts[..counted].to_vec()).collect(),
         }
     }
 
@@ -239,8 +246,13 @@ impl Species {
         let genome = Genome::new(first.clone(), saved.cuts, model.design().action.clone());
         let fits = genome.is_sound()
             && saved.strategy.is_sound(genome.genes())
-            && saved.halvings.len() == genome.rules();
+            && saved.halvings.len() == genome.rules()
+            && saved.halvings.iter().all(|counts| counts.len() <= Signal::COUNT);
         let SavedSpecies { strategy, halvings, .. } = saved;
+        let padded = |counts: Vec<u8>| {
+            std::array::from_fn(|signal| counts.get(signal).copied().unwrap_or_default())
+        };
+        let halvings = halvings.into_iter().map(padded).collect();
         fits.then_some(Species { genome, strategy, halvings })
     }
 }

@@ -163,9 +163,10 @@ impl Model {
         own.is_always() || (before..before + own.probability.get()).contains(&quantile)
     }
 
-    /// Whether the fast path simulates all of a design: dumbbells, on the bare host.
+    /// Whether the fast path simulates all of a design: dumbbells, on the bare host, by Remy's signals.
     pub fn is_fast(&self) -> bool {
-        self.has_only_dumbbells() && self.design().host == Host::Bare
+        let design = self.design();
+        self.has_only_dumbbells() && design.host == Host::Bare && !design.signals.is_extended()
     }
 
     /// Whether all of its networks are dumbbells, those of its parts included.

@@ -5,7 +5,6 @@ use crate::evaluate::Prepared;
 use crate::objective::Objective;
 use exm_measure::{Estimate, mean};
 use exm_random::{Purpose, Stream};
-use exm_sim::dumbbell;
 use rayon::prelude::*;
 
 /// How often each network is simulated, its traffic drawn anew.
@@ -61,7 +60,7 @@ fn scored(
     table: &Prepared,
 ) -> (Trial, f64) {
     let seed = Stream::new(network.seed, Purpose::Specimen, run).seed();
-    let outcomes = dumbbell::run(&network.network, table.rules(), seed);
+    let outcomes = table.on_dumbbell(&network.network, seed, &mut ());
     (Trial::of(&network.network, &outcomes), objective.score(&network.network, &outcomes))
 }
 

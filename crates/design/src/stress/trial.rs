@@ -4,7 +4,7 @@ use super::StressNetwork;
 use crate::evaluate::Prepared;
 use crate::objective::{Objective, Units};
 use exm_measure::{jain_index, mean};
-use exm_sim::dumbbell::{self, Dumbbell, Observer, Outcome};
+use exm_sim::dumbbell::{Dumbbell, Observer, Outcome};
 
 /// How much a lack of fairness counts beside throughput and RTT: an index of 0.5 as much as half the throughput.
 const UNFAIRNESS: f64 = 2.0;
@@ -65,7 +65,7 @@ pub fn run_observed(
     observer: &mut impl Observer,
 ) -> Trial {
     let StressNetwork { network, seed, .. } = network;
-    Trial::of(network, &dumbbell::run_observed(network, table.rules(), *seed, observer))
+    Trial::of(network, &table.on_dumbbell(network, *seed, observer))
 }
 
 impl Trial {

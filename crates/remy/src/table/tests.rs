@@ -26,8 +26,8 @@ fn parts(boxes: &[Cuboid]) -> Result<RuleTable, TableError> {
     RuleTable::new(square(), rules, root)
 }
 
-fn memory(send: f64, ratio: f64) -> [f64; 6] {
-    [send, 7.0, ratio, 0.0, -3.0, f64::INFINITY]
+fn memory(send: f64, ratio: f64) -> Point {
+    [send, 7.0, ratio, 0.0, -3.0, f64::INFINITY, 1.0, 0.0, -1.0]
 }
 
 #[test]

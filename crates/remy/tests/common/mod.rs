@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses its part of this")]
 
-use exm_remy::{Action, Cuboid, Node, Rule, RuleTable, Signal, SignalSet};
+use exm_remy::{Action, Cuboid, Node, Point, Rule, RuleTable, Signal, SignalSet};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::path::PathBuf;
@@ -19,9 +19,9 @@ pub(crate) fn published() -> Option<Vec<PathBuf>> {
     Some(files)
 }
 
-/// One to six signals.
-pub(crate) fn signals() -> impl Strategy<Value = SignalSet> {
-    (1_u8..64).prop_map(|bits| {
+/// One or more of the first `count` signals.
+fn signals_of(count: usize) -> impl Strategy<Value = SignalSet> {
+    (1_u32..1 << count).prop_map(|bits| {
         let wanted = Signal::ALL.into_iter().filter(move |s| bits & 1 << s.index() != 0);
         SignalSet::new(wanted).expect("one bit is set at least")
     })
@@ -41,26 +41,33 @@ fn share() -> impl Strategy<Value = f64> {
     prop_oneof![8 => 0.0..1.0, 2 => 1e-12..1e-6, 1 => Just(0.0), 1 => Just(1.0)]
 }
 
-/// Tables made by splitting rules in two, as the designer does.
+/// Tables on any signals made by splitting rules in two, as the designer does.
 pub(crate) fn binary_table() -> impl Strategy<Value = RuleTable> {
-    let split = (any::<Index>(), any::<Index>(), share(), action());
-    let ends = prop_oneof![Just(16384.0), Just(163_840.0), Just(1.0)];
-    (signals(), ends, prop::collection::vec(split, 0..40)).prop_map(|(signals, end, splits)| {
-        let mut table = RuleTable::single(signals, end, Action::INITIAL);
-        for (rule, signal, share, action) in splits {
-            let rule = rule.index(table.rules().len());
-            let signal = signals.iter().nth(signal.index(signals.len())).expect("an index of it");
-            let Cuboid { lower, upper } = table.rules()[rule].domain;
-            let (lower, upper) = (lower[signal.index()], upper[signal.index()]);
-            table.split(rule, signal, lower + (upper - lower) * share);
-            table.set_action(rule, action);
-        }
-        table
-    })
+    prop_oneof![binary_table_on(Signal::REMYS), binary_table_on(Signal::COUNT)]
 }
 
-/// Tables with nodes split at one point on every axis at once, as Remy makes them: some parts are
-/// empty, some axes unbounded, and some of the memory negative.
+fn binary_table_on(count: usize) -> impl Strategy<Value = RuleTable> {
+    let split = (any::<Index>(), any::<Index>(), share(), action());
+    let ends = prop_oneof![Just(16384.0), Just(163_840.0), Just(1.0)];
+    (signals_of(count), ends, prop::collection::vec(split, 0..40)).prop_map(
+        |(signals, end, splits)| {
+            let mut table = RuleTable::single(signals, end, Action::INITIAL);
+            for (rule, signal, share, action) in splits {
+                let rule = rule.index(table.rules().len());
+                let signal =
+                    signals.iter().nth(signal.index(signals.len())).expect("an index of it");
+                let Cuboid { lower, upper } = table.rules()[rule].domain;
+                let (lower, upper) = (lower[signal.index()], upper[signal.index()]);
+                table.split(rule, signal, lower + (upper - lower) * share);
+                table.set_action(rule, action);
+            }
+            table
+        },
+    )
+}
+
+/// Tables with nodes split at one point on every axis at once, as Remy makes them of its signals: some
+/// parts are empty, some axes unbounded, and some of the memory negative.
 pub(crate) fn remy_table() -> impl Strategy<Value = RuleTable> {
     let split = (any::<Index>(), prop::array::uniform6(share()), action());
     let whole = prop::array::uniform6(prop_oneof![
@@ -69,7 +76,8 @@ pub(crate) fn remy_table() -> impl Strategy<Value = RuleTable> {
         1 => Just((f64::NEG_INFINITY, f64::INFINITY)),
         1 => Just((0.0, f64::INFINITY)),
     ]);
-    (signals(), whole, prop::collection::vec(split, 0..6)).prop_map(|(signals, whole, splits)| {
+    let signals = signals_of(Signal::REMYS);
+    (signals, whole, prop::collection::vec(split, 0..6)).prop_map(|(signals, whole, splits)| {
         let mut domain = Cuboid::EVERYTHING;
         for i in signals.iter().map(Signal::index) {
             (domain.lower[i], domain.upper[i]) = whole[i];
@@ -122,6 +130,11 @@ impl Grower {
     }
 }
 
+/// Tables of both kinds on Remy's signals.
+pub(crate) fn remys_table() -> impl Strategy<Value = RuleTable> {
+    prop_oneof![binary_table_on(Signal::REMYS), remy_table()]
+}
+
 /// Tables of both kinds.
 pub(crate) fn table() -> impl Strategy<Value = RuleTable> {
     prop_oneof![binary_table(), remy_table()]
@@ -147,8 +160,13 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// Such values of all signals.
+pub(crate) fn values() -> impl Strategy<Value = [Value; Signal::COUNT]> {
+    prop::array::uniform9(value())
+}
+
 /// The memory that `values` describe in `table`.
-pub(crate) fn memory(table: &RuleTable, values: &[Value; 6]) -> [f64; 6] {
+pub(crate) fn memory(table: &RuleTable, values: &[Value; Signal::COUNT]) -> Point {
     std::array::from_fn(|i| match &values[i] {
         Value::Number(number) => *number,
         Value::Bound(bound, side) => {

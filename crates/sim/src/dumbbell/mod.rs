@@ -9,7 +9,8 @@
 //! and (4) pushed through the link, which yields the arrivals of later epochs. Each step is a tight
 //! loop over contiguous data.
 //!
-//! The event engine gives bit-identical results, which the tests of both check.
+//! The event engine gives bit-identical results, which the tests of both check. Only it knows the extended
+//! signals: tables that use them are simulated there.
 
 mod link;
 mod merge;
@@ -19,7 +20,7 @@ mod share;
 use crate::active::MeasuredOver;
 use crate::traffic::{OnOff, TrafficSource};
 use exm_random::{Losses, Purpose, Stream};
-use exm_remy::{CompiledAction, Grid, Lookup, Work};
+use exm_remy::{CompiledAction, Grid, Lookup, Point, Work};
 use exm_units::{Bytes, Instant, Packets, Probability, Rate, Span};
 use link::Fifo;
 use merge::Merger;
@@ -93,19 +94,20 @@ impl Outcome {
 /// Is notified of every rule that fires.
 pub trait Observer {
     /// A sender applied rule `rule` to the memory `signals`.
-    fn fired(&mut self, rule: usize, signals: &[f64; 6]);
+    fn fired(&mut self, rule: usize, signals: &Point);
 }
 
 /// Observes nothing, at no cost.
 impl Observer for () {
     #[inline]
-    fn fired(&mut self, _rule: usize, _signals: &[f64; 6]) {}
+    fn fired(&mut self, _rule: usize, _signals: &Point) {}
 }
 
 /// Simulates `network` with every sender run by `rules`; `seed` is the random seed.
 ///
 /// # Panics
-/// If the link's rate is zero: a model refuses such networks when it is read.
+/// If the link's rate is zero: a model refuses such networks when it is read. If the table uses an extended
+/// signal ([`SignalSet::is_extended`](exm_remy::SignalSet::is_extended)): only the event engine has them.
 pub fn run(network: &Dumbbell, rules: Rules<'_>, seed: u64) -> Vec<Outcome> {
     run_observed(network, rules, seed, &mut ())
 }
@@ -117,6 +119,7 @@ pub fn run_observed(
     seed: u64,
     observer: &mut impl Observer,
 ) -> Vec<Outcome> {
+    assert!(!rules.grid.is_extended(), "the fast path has Remy's six signals only");
     rules.grid.work(Run { network, actions: rules.actions, seed, observer })
 }
 

@@ -42,8 +42,8 @@ pub struct FlowSample {
     pub received: Option<(Bytes, Option<Span>)>,
     /// What its controller shows of itself; nothing for Sprout, which has none.
     pub metrics: Metrics,
-    /// A RemyCC's memory, indexed as [`exm_remy::Signal::ALL`].
-    pub signals: Option<[f64; 6]>,
+    /// A RemyCC's memory; the extended signals are zero where its table uses none of them.
+    pub signals: Option<exm_remy::Point>,
     /// The number of the rule that a RemyCC applied last.
     pub rule: Option<usize>,
 }

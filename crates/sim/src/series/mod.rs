@@ -6,7 +6,8 @@
 //! key-value metadata.
 //!
 //! Flows: `time_s`, `flow`, `on` (0 or 1), `cwnd`, `in_flight` and `delivered` (packets), `intersend_ms`,
-//! `rtt_ms` of the last acknowledged packet; for RemyCCs also their six signals (times in ms) and `rule`.
+//! `rtt_ms` of the last acknowledged packet; for RemyCCs also their signals
+//! (times in ms) and `rule`.
 //! Links: `time_s`, `link`, `queue_packets` and `queue_bytes` (waiting), `busy` (0 or 1). Flows and links
 //! are numbered as in the network. Unknown values are empty.
 
@@ -48,7 +49,7 @@ pub struct SeriesError {
     source: io::Error,
 }
 
-const FLOW_COLUMNS: [Column; 15] = [
+const FLOW_COLUMNS: [Column; 18] = [
     Column::real("time_s"),
     Column::whole("flow"),
     Column::whole("on"),
@@ -63,6 +64,9 @@ const FLOW_COLUMNS: [Column; 15] = [
     Column::real("slow_ack_ewma"),
     Column::real("rtt_diff"),
     Column::real("queueing_delay"),
+    Column::real("ecn"),
+    Column::real("loss"),
+    Column::real("receive_rate"),
     Column::whole("rule"),
 ];
 
@@ -195,6 +199,9 @@ impl Observer for Recorder {
             signal(3),
             signal(4),
             signal(5),
+            signal(6),
+            signal(7),
+            signal(8),
             Cell::from(sample.rule.map(|rule| rule as u64)),
         ];
         write_row(&mut self.flows, &mut self.error, &row);

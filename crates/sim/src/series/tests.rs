@@ -25,7 +25,7 @@ fn flow_sample() -> FlowSample {
         rtt: None,
         received: None,
         metrics: exm_cc::Metrics::NONE,
-        signals: Some([1.0, 2.0, 1.5, 3.0, 4.0, 5.0]),
+        signals: Some([1.0, 2.0, 1.5, 3.0, 4.0, 5.0, 0.5, 0.25, 6.0]),
         rule: Some(17),
     }
 }
@@ -53,8 +53,8 @@ fn csv_begins_with_its_origin() {
         read(&paths[0]),
         format!(
             "{origin}time_s,flow,on,cwnd,intersend_ms,in_flight,delivered,rtt_ms,send_ewma,ack_ewma,\
-             rtt_ratio,slow_ack_ewma,rtt_diff,queueing_delay,rule\n\
-             1.5,2,1,10,0.25,9,42,,1,2,1.5,3,4,5,17\n"
+             rtt_ratio,slow_ack_ewma,rtt_diff,queueing_delay,ecn,loss,receive_rate,rule\n\
+             1.5,2,1,10,0.25,9,42,,1,2,1.5,3,4,5,0.5,0.25,6,17\n"
         )
     );
     assert_eq!(

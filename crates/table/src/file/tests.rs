@@ -45,7 +45,7 @@ fn errors_name_the_file_the_place_and_the_problem() {
     assert!(cut.starts_with("cut.json is not a table in JSON: line 6, column "), "{cut}");
     fs::write(path("bytes.json"), b"{\"\xff").unwrap();
     assert_eq!(error("bytes.json"), "bytes.json is not a table in JSON: byte 2 is not UTF-8 text");
-    fs::write(path("cut.dna"), &dna::write(&table_file().table)[..40]).unwrap();
+    fs::write(path("cut.dna"), &dna::write(&table_file().table).unwrap()[..40]).unwrap();
     assert!(error("cut.dna").starts_with("cut.dna is not a table in Remy's format: byte 30, in"));
     fs::write(path("empty"), "").unwrap();
     assert_eq!(error("empty"), "empty is not a table in Remy's format: the file is empty");
@@ -60,4 +60,21 @@ fn errors_name_the_file_the_place_and_the_problem() {
     assert!(unknown.ends_with(remedy), "{unknown}");
     let nowhere = table_file().save(path("none/table.json")).expect_err("no folder").to_string();
     assert!(nowhere.starts_with("cannot write "), "{nowhere}");
+}
+
+#[test]
+fn a_table_on_other_signals_than_remys_is_saved_as_json_only() {
+    let folder = Folder::new("extended");
+    let path = |name: &str| folder.0.join(name);
+    let signals = SignalSet::new([Signal::RttRatio, Signal::Ecn, Signal::ReceiveRate]).unwrap();
+    let mut table = RuleTable::single(signals, 16_384.0, Action::INITIAL);
+    assert!(table.split(0, Signal::Ecn, 0.125));
+    let file = TableFile { table, provenance: Provenance::default() };
+    let error = file.save(path("new.dna")).unwrap_err().to_string();
+    let expected = "new.dna: Remy's format has no place for ecn, receive_rate, which the table uses: end \
+                    its name in .json";
+    assert!(error.ends_with(expected), "{error}");
+    assert!(!path("new.dna").exists());
+    file.save(path("new.json")).unwrap();
+    assert_eq!(TableFile::load(path("new.json")).unwrap(), file);
 }

@@ -94,14 +94,14 @@ fn open_sides_and_boxes_of_nothing_are_kept() {
         .into_iter()
         .collect();
     let nothing = Node::Split {
-        domain: Cuboid { lower: [7.0; 6], upper: [7.0; 6] },
+        domain: Cuboid { lower: [7.0; Signal::COUNT], upper: [7.0; Signal::COUNT] },
         children: vec![Node::Leaf(0)],
     };
     let root = Node::Split {
         domain: Cuboid::EVERYTHING,
         children: vec![nothing, Node::Leaf(1), Node::Leaf(2)],
     };
-    let signals = SignalSet::new(Signal::ALL).expect("six signals");
+    let signals = SignalSet::new(Signal::ALL).expect("all signals");
     let table = RuleTable::new(signals, rules, root).unwrap();
     let file = TableFile { table, provenance: Provenance::default() };
     let text = file.to_json();

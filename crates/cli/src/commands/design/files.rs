@@ -7,6 +7,7 @@ use crate::shell::Failure;
 use exm_design::{Designer, Model};
 use exm_store::remove_regular;
 use exm_table::TableFile;
+use exm_table::dna::check_signals;
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -58,7 +59,7 @@ impl DesignArgs {
         model: &Model,
         resumed: Option<&Designer>,
     ) -> Result<(), Failure> {
-        self.check_name()?;
+        self.check_format(Some(model))?;
         let is_resumed = resumed.is_some();
         let tables = self.outputs(model);
         let mut outputs = vec![(files.checkpoint.as_path(), is_resumed)];
@@ -75,21 +76,26 @@ impl DesignArgs {
         model: Option<&Model>,
         resumed: Option<&Designer>,
     ) -> Result<(), Failure> {
-        self.check_name()?;
+        self.check_format(model)?;
         let tables = model.map_or(Vec::new(), |model| self.outputs(model));
         let mut outputs = owned(&tables, resumed);
         outputs.extend(self.picture(resumed.is_some()));
         self.check_all(&outputs, resumed.is_some())
     }
 
-    fn check_name(&self) -> Result<(), Failure> {
+    /// Refuses a name that is of no format, or of one that cannot hold tables of `model`.
+    fn check_format(&self, model: Option<&Model>) -> Result<(), Failure> {
+        let refused = |problem: &str| {
+            let value = self.output.display().to_string();
+            Err(Failure::invalid_value(&value, "--out", problem))
+        };
         match self.output.extension().and_then(|end| end.to_str()) {
-            Some("json" | "dna") => Ok(()),
-            _ => {
-                let value = self.output.display().to_string();
-                let problem = "end its name in .json, or in .dna for Remy's own format";
-                Err(Failure::invalid_value(&value, "--out", problem))
-            }
+            Some("json") => Ok(()),
+            Some("dna") => match model.map(|model| check_signals(model.design().signals)) {
+                Some(Err(error)) => refused(&format!("{error}: end its name in .json")),
+                _ => Ok(()),
+            },
+            _ => refused("end its name in .json, or in .dna for Remy's own format"),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure};
 use crate::{shipped, tables};
 use exm_measure::figure::{Colours, RuleBox, RuleMap};
-use exm_remy::{Action, Cuboid, RemyCc, Rule, RuleTable, Signal};
+use exm_remy::{Action, Cuboid, Point, RemyCc, Rule, RuleTable, Signal};
 use exm_sim::controllers::AnyController;
 use exm_sim::engine::{self, FlowSample, Observer, Pace};
 use exm_units::Span;
@@ -78,9 +78,9 @@ struct Seen {
     fired: Vec<u64>,
     /// The memory at each ACK of each flow of the first sender, but for the first ACK, which only sets
     /// its baselines.
-    first: Vec<Vec<[f64; 6]>>,
+    first: Vec<Vec<Point>>,
     /// The same of all senders, together.
-    all: Vec<[f64; 6]>,
+    all: Vec<Point>,
     /// The number of ACKs of all senders.
     acks: u64,
     /// The window after each ACK, in packets.
@@ -99,7 +99,8 @@ impl Observer for Seen {
         }
         self.fired[rule] += 1;
         self.acks += 1;
-        let is_new = signals == [0.0; 6];
+        // The first ACK can raise the extended signals.
+        let is_new = signals[..Signal::REMYS] == [0.0; Signal::REMYS];
         if sample.flow == 0 && is_new {
             self.first.push(Vec::new());
         }
@@ -221,12 +222,12 @@ impl Args {
     }
 
     /// The memories of a flow as points of the picture.
-    fn way(&self, flow: &[[f64; 6]]) -> Vec<(f64, f64)> {
+    fn way(&self, flow: &[Point]) -> Vec<(f64, f64)> {
         flow.iter().map(|memory| (memory[self.x.index()], memory[self.y.index()])).collect()
     }
 
     /// Whether the box holds a memory whose signals besides the two of the picture are `held`.
-    fn is_in_slice(&self, domain: &Cuboid, table: &RuleTable, held: &[f64; 6]) -> bool {
+    fn is_in_slice(&self, domain: &Cuboid, table: &RuleTable, held: &Point) -> bool {
         let whole = table.domain();
         table.signals().iter().all(|signal| {
             let index = signal.index();
@@ -282,8 +283,10 @@ fn side(domain: &Cuboid, signal: Signal) -> (f64, f64) {
 }
 
 fn axis_label(signal: Signal) -> String {
-    let unit = if signal == Signal::RttRatio { "" } else { ", ms" };
-    format!("{}{unit}", signal.name())
+    match signal.unit() {
+        "" => signal.name().to_owned(),
+        unit => format!("{}, {unit}", signal.name()),
+    }
 }
 
 fn percent(part: f64) -> String {

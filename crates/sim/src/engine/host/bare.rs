@@ -3,12 +3,13 @@
 //! It sends when its controller's window and pacing allow, and neither retransmits nor reorders: a
 //! lost packet is only a gap in the numbers. A flow that has an amount of data to deliver sends a
 //! new packet for each one lost, and after a second of silence deems everything in flight lost; a
-//! flow with a duration and without a timer waits for its next on-period.
+//! flow with a duration and without a timer waits for its next on-period. If its controller asks for marks,
+//! its packets are ECN-capable and their ACKs tell which were marked.
 
 use super::{AckInfo, Arrived};
 use crate::controllers::AnyController;
 use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Sent, Start, Wakeup};
-use exm_link::Packet;
+use exm_link::{Ecn, Packet};
 use exm_units::{Bytes, Instant, Packets, Span};
 
 /// The minimum timeout: RFC 6298, rule 2.4.
@@ -45,6 +46,8 @@ pub(super) struct Bare {
     packet_size: u32,
     /// Whether the controller is notified of what is sent.
     reports_sent: bool,
+    /// The ECN codepoint of its packets.
+    ecn: Ecn,
 }
 
 impl Bare {
@@ -52,6 +55,7 @@ impl Bare {
         let closed = Decision { cwnd: Packets::ZERO, intersend: Span::ZERO, wake_at: None };
         Bare {
             reports_sent: cc.needs().sent,
+            ecn: codepoint(&cc),
             cc,
             gate: Gate::new(closed),
             wakeup: Wakeup::NONE,
@@ -85,6 +89,7 @@ impl Bare {
     pub(super) fn set_controller(&mut self, now: Instant, cc: AnyController, on: bool) {
         self.cc = cc;
         self.reports_sent = self.cc.needs().sent;
+        self.ecn = codepoint(&self.cc);
         self.wakeup.ask(None);
         if on {
             let decision = self.cc.on_start(&self.start_event(now));
@@ -124,7 +129,8 @@ impl Bare {
 
     #[inline]
     pub(super) fn send(&mut self, now: Instant, flow: usize) -> Packet {
-        let packet = Packet::new(flow as u32, self.sent, self.packet_size, now);
+        let mut packet = Packet::new(flow as u32, self.sent, self.packet_size, now);
+        packet.ecn = self.ecn;
         self.sent += 1;
         self.gate.sent(now);
         self.active_at = now;
@@ -151,12 +157,16 @@ impl Bare {
         let rtt = now - info.sent_at;
         let missing = info.sequence.saturating_sub(self.acked);
         if missing > 0 {
-            self.report_loss(now, info.sent_at, missing);
+            self.report(CongestionKind::Lost, now, info.sent_at, missing);
+        }
+        if info.marked {
+            self.report(CongestionKind::Marked, now, info.sent_at, 1);
         }
         let mut ack = Ack::new(info.sequence, info.sent_at, now);
         ack.received_at = Some(info.received_at);
         ack.largest_acked = self.acked.checked_sub(1);
         ack.stale = !current;
+        ack.marked = Packets::new(u64::from(info.marked));
         self.acked = self.acked.max(info.sequence + 1);
         ack.in_flight = Packets::new(self.in_flight());
         (ack.acked_bytes, ack.in_flight_bytes) = (self.bytes(1), self.bytes(self.in_flight()));
@@ -178,12 +188,12 @@ impl Bare {
     }
 
     #[cold]
-    fn report_loss(&mut self, now: Instant, sent_at: Instant, missing: u64) {
-        let mut lost = Congestion::new(CongestionKind::Lost, sent_at, now);
-        (lost.packets, lost.bytes) = (Packets::new(missing), self.bytes(missing));
-        lost.in_flight = Packets::new(self.in_flight());
-        lost.in_flight_bytes = self.bytes(self.in_flight());
-        let decision = self.cc.on_congestion(&lost);
+    fn report(&mut self, kind: CongestionKind, now: Instant, sent_at: Instant, packets: u64) {
+        let mut congestion = Congestion::new(kind, sent_at, now);
+        (congestion.packets, congestion.bytes) = (Packets::new(packets), self.bytes(packets));
+        congestion.in_flight = Packets::new(self.in_flight());
+        congestion.in_flight_bytes = self.bytes(self.in_flight());
+        let decision = self.cc.on_congestion(&congestion);
         self.gate.decide(decision);
     }
 
@@ -239,4 +249,9 @@ impl Bare {
     pub(super) fn window(&self) -> (Packets, Span, Packets) {
         (self.gate.cwnd(), self.gate.intersend(), Packets::new(self.in_flight()))
     }
+}
+
+/// The ECN codepoint of the packets that `cc` sends.
+fn codepoint(cc: &AnyController) -> Ecn {
+    if cc.needs().marks { Ecn::Capable } else { Ecn::NotCapable }
 }

@@ -20,7 +20,7 @@ use crate::traffic::{FlowDemand, Traffic, TrafficSource};
 use bare::Bare;
 use carried::Carried;
 use exm_cc::Controller;
-use exm_link::Packet;
+use exm_link::{Ecn, Packet};
 use exm_random::{Purpose, Stream};
 use exm_sprout::Header;
 use exm_tcp::Acknowledgement;
@@ -96,6 +96,8 @@ struct AckInfo {
     sequence: u64,
     sent_at: Instant,
     received_at: Instant,
+    /// Whether the packet arrived marked.
+    marked: bool,
 }
 
 // The bare host is kept inline: it is the one whose speed matters most, in training.
@@ -325,7 +327,8 @@ impl Host {
         let ack = match &mut self.transport {
             Transport::Bare(bare) => {
                 let (sequence, sent_at) = (packet.sequence, packet.sent_at);
-                let ack = AckInfo { sequence, sent_at, received_at: now };
+                let marked = packet.ecn == Ecn::Marked;
+                let ack = AckInfo { sequence, sent_at, received_at: now, marked };
                 if self.path.first_back.is_none() {
                     let arrived = bare.receive_ack(now, &ack, current);
                     return self.take(now, arrived, packet.epoch);
@@ -550,7 +553,7 @@ impl Host {
             rtt: self.last_rtt,
             received: self.end_to_end.as_ref().map(|scored| (scored.bytes(), scored.delay_at(now))),
             metrics: controller.map(AnyController::metrics).unwrap_or_default(),
-            signals: remy.map(|remy| remy.memory().signals()),
+            signals: remy.map(exm_remy::RemyCc::signals),
             rule: remy.map(exm_remy::RemyCc::rule),
         }
     }

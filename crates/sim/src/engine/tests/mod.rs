@@ -7,6 +7,7 @@ mod laws;
 mod metrics;
 mod notified;
 mod sender;
+mod signals;
 mod simulation;
 mod variation;
 

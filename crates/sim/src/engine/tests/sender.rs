@@ -213,7 +213,8 @@ impl Observer for Watch {
     fn flow(&mut self, sample: &FlowSample) {
         self.windows.push((sample.at - Instant::ZERO, sample.cwnd.get()));
         self.in_flight.push(sample.in_flight.get());
-        self.signals_zero &= sample.signals.is_none_or(|signals| signals == [0.0; 6]);
+        self.signals_zero &=
+            sample.signals.is_none_or(|signals| signals == [0.0; exm_remy::Signal::COUNT]);
         *self.count.entry("flow").or_default() += 1;
     }
 
