@@ -71,7 +71,7 @@ impl Scale {
             pace,
         };
         let (ratio, steeper) = (1.0 + times(0.5, 0.4, 5).max(0.3), 1.0 + times(0.5, 0.2, 8));
-        let (shares, faster) = (times(2.0, 0.2, 6).max(1.5), times(0.5, 0.2, 9).clamp(0.4, 1.0));
+        let (shares, faster) = (times(2.0, 0.2, 6).max(1.5), times(0.3, 0.4, 9).clamp(0.1, 1.0));
         let window = times(7.0, 0.2, 10).max(LEAST_BRAKED);
         Guards {
             start_window: times(START.max(START_OF_BDP * self.largest_bdp), 0.5, 0),
