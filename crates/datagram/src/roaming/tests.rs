@@ -180,7 +180,7 @@ fn overtaking_copies_redirect_nothing_and_amplify_little() {
 fn copies_from_elsewhere_do_not_displace_an_honest_client() {
     let mut pair = Pair::new();
     let mut echoes = None;
-    for round in 0..100 {
+    for round in 0..600 {
         let now = at(round * 50);
         let is_copied = round % 4 != 0;
         let port = if is_copied { AWAY + 1 + (round % 3) as u16 } else { AWAY };
@@ -188,7 +188,9 @@ fn copies_from_elsewhere_do_not_displace_an_honest_client() {
             pair.server_sends(now, Some(mark));
         }
         if pair.client_sends(now, port) {
-            assert_eq!((port, round), (AWAY, 12));
+            // Mostly in round 12. Marks are random: now and then an echo fits those of two addresses, and counts for
+            // neither until the other address is forgotten, five seconds later.
+            assert!(port == AWAY && round >= 12, "port {port}, round {round}");
             return;
         }
         if let Some((to, mark)) = pair.challenge(now)
