@@ -20,9 +20,9 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 The server runs \"exm sprout serve --bench\" with the same key. Throughput counts whole IP packets.
-Delay is end to end: the time since the most recently sent of the packets that arrived was sent, the
-95th percentile over time. Between two machines, whose clocks differ, it is by how much that exceeds
-the least delay of a packet. CPU is that of each end, of one processor.
+Delay is the 95th percentile over time of the end-to-end delay, which is the age of the most recently
+sent packet that has arrived. Between two machines, whose clocks differ, it is relative to the minimum
+delay of a packet. CPU is the load of each end, as a percentage of one processor.
 
 Examples:
   exm sprout bench example.org:60001 --key-file key
