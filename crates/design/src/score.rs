@@ -141,8 +141,8 @@ pub struct Scores {
     pub contenders: Vec<Score>,
 }
 
-/// How many specimens [`held_out`] takes where `count` are asked for: of a grid, every network as
-/// often, and any at least twice, so that their scatter gives the standard error of a mean.
+/// The number of specimens that [`held_out`] uses if `count` are requested. For a grid, every network is drawn
+/// equally often and at least twice, so that the scatter gives the standard error of the mean.
 pub fn held_out_count(model: &Model, count: usize) -> usize {
     let networks = model.grid_size().unwrap_or(1);
     count.max(2 * networks).next_multiple_of(networks)

@@ -34,8 +34,8 @@ pub(super) struct DesignArgs {
     /// The random seed of the search [default: 1]
     #[arg(long, value_name = "N", help_heading = "Search")]
     pub(super) seed: Option<u64>,
-    /// Start from this table, a file or a shipped one; its rules may use only the model's signals. Cannot be
-    /// used with --resume
+    /// Start from this table, a file or a shipped one; its rules may use only the model's signals. Ignored
+    /// with --resume
     #[arg(long, value_name = "TABLE", help_heading = "Search", add = complete::tables())]
     pub(super) start: Option<PathBuf>,
     /// Design a table with each of N seeds, from --seed on, and keep the best

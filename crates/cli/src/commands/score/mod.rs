@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// The model of networks and objective: a file, or the name of a shipped one
     #[arg(long, value_name = "MODEL", add = complete::models())]
     model: PathBuf,
-    /// How many networks to draw; a grid is repeated as often as needed, and at least twice
+    /// How many networks to draw; for a grid, rounded up so that each is drawn equally often, at least twice
     #[arg(long, value_name = "N", default_value_t = 1000)]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=MAX_SPECIMENS))]
     specimens: u32,
