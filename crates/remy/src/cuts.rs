@@ -10,8 +10,8 @@ const MAX_CUTS_A_RULE: usize = 8;
 /// The maximum number of comparisons that find a rule.
 const MAX_DEPTH: usize = 64;
 
-/// Finds the rule of a memory by comparing one of its values with a bound, and so on with the half
-/// where it lies.
+/// Finds the rule of a memory by bisection: compares one of its values with a bound, and continues in the half
+/// that contains it.
 #[derive(Clone, Debug)]
 pub(crate) struct Cuts {
     cuts: Vec<Cut>,
@@ -25,18 +25,18 @@ pub(crate) struct Cuts {
 struct Cut {
     bound: f64,
     axis: u32,
-    /// What follows below the bound, and from it on.
+    /// The nodes for values below the bound, and from it on.
     next: [Next; 2],
 }
 
 /// The number of a cut, or the complement of that of a rule.
 type Next = i32;
 
-/// A rule and the part of its box that is left of it.
+/// A rule and the remaining part of its box.
 type Part = (Bounds<6>, usize);
 
 impl Cuts {
-    /// Compiles `table`; none if it would take too many cuts.
+    /// Compiles `table`; `None` if it would take too many cuts.
     pub(crate) fn new(table: &RuleTable) -> Option<Cuts> {
         let boxes: Vec<_> = table.rules().iter().map(|rule| Bounds::new(table, rule)).collect();
         let held = |&index: &usize| !table.rules()[index].domain.is_empty(table.signals());
@@ -69,8 +69,8 @@ impl Lookup for Cuts {
     }
 }
 
-/// Adds the cuts that tell `parts` apart; none if that would make more than `most` cuts, or more than
-/// `depth` one after another.
+/// Adds the cuts that separate `parts`; `None` if that would need more than `most` cuts, or more than
+/// `depth` levels.
 fn add(cuts: &mut Vec<Cut>, parts: Vec<Part>, most: usize, depth: usize) -> Option<Next> {
     if let [(_, rule)] = parts[..] {
         return Some(!(rule as Next));
@@ -93,8 +93,8 @@ fn add(cuts: &mut Vec<Cut>, parts: Vec<Part>, most: usize, depth: usize) -> Opti
     Some(index as Next)
 }
 
-/// The axis and the bound that cut the fewest parts in two, and of such the one with the fewest parts on
-/// the side that has more of them; none if there is nothing to cut.
+/// The axis and the bound that cut the fewest parts in two; of these, the one with the fewest parts on
+/// its larger side. `None` if there is nothing to cut.
 fn best_cut(parts: &[Part]) -> Option<(usize, f64)> {
     let mut best: Option<((usize, usize), usize, f64)> = None;
     for axis in 0..6 {

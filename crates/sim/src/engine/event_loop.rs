@@ -200,8 +200,8 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.propagate::<true>(link, packet, at, held_back);
     }
 
-    /// `packet` propagates from `link` from `at` on. Others may overtake it if it is `held_back`, as only a link
-    /// of which the delay is `VARIED` does.
+    /// `packet` propagates from `link` from `at` on. Others may overtake it if it is `held_back`; only links with a
+    /// `VARIED` delay do this.
     #[inline(always)]
     fn propagate<const VARIED: bool>(
         &mut self,
