@@ -329,7 +329,7 @@ impl Reader<'_> {
         Ok((path, back))
     }
 
-    /// The links that `key` lists by number or name; `None` if it is not given.
+    /// The links that `key` lists by number or name; empty if it is not given.
     fn path(&self, section: Section<'_>, key: &str) -> Result<Vec<usize>, Problem> {
         let links = &self.networks.links;
         let link = |element| {

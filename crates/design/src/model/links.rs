@@ -27,7 +27,7 @@ pub(crate) struct Link {
     pub(crate) nodes: Option<[String; 2]>,
     /// Its rate; of a link that follows traces, the mean rate of each.
     pub(crate) rate: Choice<Rate>,
-    /// The traces that it may follow, equally likely; `None` for a fixed rate.
+    /// The traces that it may follow, equally likely; empty for a fixed rate.
     pub(crate) traces: Vec<NamedTrace>,
     /// The round-trip propagation delay that crossing it adds: half of it there, and, unless other links
     /// lead back, half of it on the return.

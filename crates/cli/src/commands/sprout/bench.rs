@@ -162,10 +162,10 @@ fn serve(mut session: Session, stop: &UnixStream) -> std::io::Result<()> {
 #[derive(Serialize)]
 struct Report {
     seconds: f64,
-    /// Whether delays are absolute, or relative to the least.
+    /// Whether delays are absolute, or relative to the minimum.
     delay_is: &'static str,
-    up: Option<Line>,
-    down: Option<Line>,
+    up: Option<DirectionResult>,
+    down: Option<DirectionResult>,
     rtt_median_ms: Option<f64>,
     rtt_95_ms: Option<f64>,
     cpu_here_percent: f64,
@@ -173,7 +173,7 @@ struct Report {
 }
 
 #[derive(Serialize)]
-struct Line {
+struct DirectionResult {
     throughput_mbps: f64,
     delay_median_ms: Option<f64>,
     delay_95_ms: Option<f64>,
@@ -184,7 +184,7 @@ struct Line {
 
 impl Report {
     fn new(outcome: &Outcome) -> Report {
-        let line = |half: &Half| Line {
+        let line = |half: &Half| DirectionResult {
             throughput_mbps: half.throughput.as_mbps(),
             delay_median_ms: half.delay_50.map(Span::as_millis_f64),
             delay_95_ms: half.delay_95.map(Span::as_millis_f64),

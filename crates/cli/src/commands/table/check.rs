@@ -185,7 +185,7 @@ impl Args {
         })
     }
 
-    /// `file`, table number `index` of those that `model` designs, beside the table called `other`.
+    /// Compares `file`, table number `index` of those that `model` designs, with the table called `other`.
     fn beside(
         &self,
         model: &Model,
