@@ -26,7 +26,7 @@ pub(crate) struct PaperSearch {
     saved: Saved,
 }
 
-/// What of the state a checkpoint holds beside the table.
+/// The state in a checkpoint, except the table.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Saved {
@@ -48,7 +48,7 @@ impl PaperSearch {
         PaperSearch { table, saved: Saved { epochs, epoch: 0, draw: 0, improving: None } }
     }
 
-    /// The table as it is now.
+    /// The current table.
     pub(crate) fn current(&self) -> &RuleTable {
         &self.table
     }
