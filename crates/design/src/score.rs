@@ -108,7 +108,7 @@ pub struct Score {
     /// The gap to omniscient senders.
     pub to_omniscient: Estimate,
     /// The mean score of each class of senders by its own objective, in the order of [`Model::classes`];
-    /// none where it was never on.
+    /// `None` if it was never on.
     pub classes: Vec<Option<f64>>,
     /// The difference of its score from that of the first contender on the same specimens; `None` for the
     /// first itself.

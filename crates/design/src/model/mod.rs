@@ -236,7 +236,7 @@ impl Model {
         read(text, dir).map_err(|problem| problem.of(name, text))
     }
 
-    /// The model called `name` of those that come with the crate; none where there is no such one.
+    /// The shipped model called `name`; `None` if there is none.
     ///
     /// # Panics
     /// Never: a test reads all of them.
@@ -296,8 +296,8 @@ impl Model {
         &self.design
     }
 
-    /// The most points that the hardening at the end of a design may cost; none where there is none: the
-    /// model says so, or leaves parts of actions as they are, which guards would change.
+    /// The maximum cost of the final hardening, in points; `None` without hardening, which the model
+    /// may turn off, or rule out because it fixes parts of actions that guards would change.
     pub fn hardening_limit(&self) -> Option<f64> {
         let may_change_all = self.design.action.len() == ActionPart::ALL.len();
         (self.robust.enabled && may_change_all).then(|| self.hardening_cost())
