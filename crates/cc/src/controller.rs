@@ -140,7 +140,7 @@ impl Delivery {
         }
     }
 
-    /// Packets a second; none where the interval is unknown.
+    /// Packets per second; `None` if the interval is unknown.
     pub fn rate(&self) -> Option<f64> {
         let packets = self.total.saturating_sub(self.total_at_send) as f64;
         (!self.interval.is_zero()).then(|| packets / self.interval.as_secs_f64())

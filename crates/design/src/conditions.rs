@@ -1,7 +1,7 @@
-//! [`Conditions`]: what networks are like, as ranges, and which of them a table was not designed for.
+//! [`Conditions`]: the ranges of a set of networks, and how they exceed the design range of a table.
 //!
-//! A table's file holds the model that it was designed for. Whoever runs the table can ask which
-//! quantities of a network lie outside that model:
+//! A table file contains the model that the table was designed for. Programs that run the table can query which
+//! quantities of a network are outside that model:
 //!
 //! ```
 //! use exm_design::{Conditions, Model};
@@ -24,19 +24,19 @@ use exm_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How far a value may lie beyond the end of a range and still count as in it: what is written with
-/// two or three digits is rounded.
+/// The tolerance by which a value may exceed a range: values with
+/// two or three digits are rounded.
 const ROUNDING: f64 = 0.01;
-/// Rates of designs below this are told in kbps.
+/// Rates below this are printed in kbps.
 const MEGABIT: Rate = Rate::from_bps(1_000_000);
-/// Flows so many times as long as the longest of a design meet a table that has never seen what comes
-/// after the beginning. Shorter flows than those of the design do not: every flow has a beginning.
+/// Flows that exceed the longest of a design by this factor are outside its range: the table has never seen
+/// what follows the beginning. Shorter flows are covered, since every flow has a beginning.
 const MUCH_LONGER: f64 = 100.0;
-/// A design with an unlimited buffer covers any that holds at least so many bandwidth-delay products:
-/// what a table keeps in such a queue fits.
+/// A design with an unlimited buffer covers any buffer of at least this many bandwidth-delay products:
+/// the queue of a table fits into it.
 const AS_GOOD_AS_UNLIMITED: f64 = 1.0;
 
-/// What some networks are like: each quantity from its least to its largest value.
+/// The range of each quantity of a set of networks, from minimum to maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conditions {
     /// The rate of the bottleneck; of a trace, the mean.
@@ -47,26 +47,26 @@ pub struct Conditions {
     pub senders: (u64, u64),
     /// The probability of random loss.
     pub loss: (f64, f64),
-    /// The least room in the bottleneck's queue.
+    /// The minimum buffer of the bottleneck.
     pub buffer: Room,
-    /// The mean length of flows, in seconds: of an amount of data, its time alone on the link and a
-    /// round trip.
+    /// The mean length of flows, in seconds. For an amount of data, it is the transmission time on an idle link plus an
+    /// RTT.
     pub flow_s: (f64, f64),
 }
 
-/// How much may wait in a queue.
+/// A queue limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Room {
-    /// As much as comes.
+    /// Unlimited.
     Unlimited,
-    /// At least so many packets.
+    /// At least this many packets.
     Packets {
         /// Whole packets.
         packets: f64,
-        /// The same in bandwidth-delay products, of the networks at hand the least.
+        /// The same in bandwidth-delay products: the minimum over the networks.
         bdp: f64,
     },
-    /// At least so many bandwidth-delay products.
+    /// At least this many bandwidth-delay products.
     Bdp {
         /// Bandwidth-delay products.
         bdp: f64,
@@ -91,8 +91,8 @@ impl fmt::Display for OutOfRange {
 }
 
 impl Conditions {
-    /// Those that the senders of designed tables meet in the networks of `model`: of the links that they
-    /// cross, and with all senders that cross these; those of its parts included.
+    /// The conditions of designed tables in the networks of `model`, including its parts: the links that their senders
+    /// cross, with all other senders on these links.
     pub fn of_model(model: &Model) -> Conditions {
         let designed = model.own_classes().iter().filter(|class| class.is_designed());
         let own = designed.map(|class| Conditions::of_class(model, class));
@@ -138,10 +138,10 @@ impl Conditions {
         }
     }
 
-    /// Those that flow `index` of `network` meets at the slowest link of its path.
+    /// The conditions of flow `index` of `network` at the slowest link of its path.
     ///
     /// # Panics
-    /// Where there is no such flow.
+    /// If there is no such flow.
     pub fn of_flow(network: &Network, index: usize) -> Conditions {
         let flow = &network.flows()[index];
         let links = network.links();
@@ -193,9 +193,9 @@ impl Conditions {
         }
     }
 
-    /// Which quantities lie outside those of `design`, in a fixed order: rate, RTT, senders, loss where
-    /// it is larger, buffer where it is smaller (a deeper one than the design's stays unused), and the
-    /// length of flows where it is a hundred times as long.
+    /// The quantities outside those of `design`, in a fixed order: rate, RTT, senders, loss if
+    /// it is higher, buffer if it is smaller (the rest of a deeper one is never used), and the
+    /// length of flows if it is a hundred times as long.
     pub fn outside(&self, design: &Conditions) -> Vec<OutOfRange> {
         let mut outside = Vec::new();
         let mut add = |quantity, is_outside, value: String, range: String| {
@@ -242,7 +242,7 @@ impl fmt::Display for Conditions {
 }
 
 impl Room {
-    /// The smaller one. Of two in different units, the one with fewer bandwidth-delay products.
+    /// The smaller limit. In different units, it is the one with fewer bandwidth-delay products.
     fn least(self, other: Room) -> Room {
         if other.bdp() < self.bdp() { other } else { self }
     }
@@ -254,7 +254,7 @@ impl Room {
         }
     }
 
-    /// The range of the design, where this is less.
+    /// The range of the design, if this limit is smaller.
     fn falls_short_of(self, design: Room) -> Option<String> {
         let (has, needs) = match (self, design) {
             (_, Room::Unlimited) => (self.bdp(), AS_GOOD_AS_UNLIMITED),
@@ -283,8 +283,8 @@ impl fmt::Display for Room {
     }
 }
 
-/// The least and the largest number of senders of all classes that cross `link`, but at least one. Of classes
-/// that exclude each other the largest counts.
+/// The minimum and maximum number of senders of all classes that cross `link`, but at least one. Of mutually exclusive
+/// classes only the largest counts.
 fn count(classes: &[Class], link: usize) -> (u64, u64) {
     let (mut few, mut many, mut groups) = (0, 0, BTreeMap::new());
     for class in classes.iter().filter(|class| class.path.contains(&link)) {
@@ -350,7 +350,7 @@ fn percent((low, high): (f64, f64)) -> String {
     range((text(low), text(high)))
 }
 
-/// To two digits or so: a length of flows is a rough thing.
+/// To about two digits, since lengths of flows are approximate.
 fn seconds(value: f64) -> Span {
     let unit = if value >= 10.0 { 1.0 } else { 100.0 };
     Span::from_nanos(((value * unit).round() / unit * 1e9) as u64)

@@ -1,4 +1,4 @@
-//! [`Designer`]: a design that can be stopped, kept and gone on with at any step.
+//! [`Designer`]: a design that can be stopped, saved and resumed at any step.
 
 use crate::model::Model;
 use crate::search::{DOMAIN, Evolution, PaperSearch, Progress, SavedEvolution, SavedPaperSearch};
@@ -65,7 +65,7 @@ enum State {
     Paper(Box<PaperSearch>),
 }
 
-/// A checkpoint as it stands in its file.
+/// The contents of a checkpoint file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Checkpoint {
@@ -75,7 +75,7 @@ struct Checkpoint {
     steps: u64,
     cpu_seconds: f64,
     model: String,
-    /// What the model said, the contents of files that it names included.
+    /// The model, including the contents of files that it names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model_hash: Option<u64>,
     tables: Vec<serde_json::Value>,
@@ -111,7 +111,7 @@ const FORMAT: &str = "exmachina-design";
 /// search are those of version 2.
 const VERSION: u32 = 2;
 
-/// Why a checkpoint cannot be gone on with.
+/// Why a checkpoint cannot be resumed.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// It is not JSON, or not a checkpoint.
@@ -128,19 +128,19 @@ pub enum CheckpointError {
         /// And of which version.
         version: u32,
     },
-    /// Its model is none.
+    /// Its model is invalid.
     #[error("its model is broken: {0}")]
     Model(#[from] FileError),
-    /// One of its tables is none.
+    /// One of its tables is invalid.
     #[error("one of its tables is broken: {0}")]
     Table(#[from] JsonError),
     /// Its model designs several tables, and its search one.
     #[error(transparent)]
     Search(#[from] SeveralTables),
-    /// A file that its model names, such as a trace, is not what it was.
+    /// A file that its model names, such as a trace, has changed.
     #[error("a trace or another file that its model names has changed since")]
     FilesChanged,
-    /// Its parts do not belong together.
+    /// Its parts are inconsistent.
     #[error("its parts do not fit together: it was changed by hand or by another program")]
     Mismatch,
 }
@@ -156,30 +156,30 @@ pub struct SeveralTables {
 /// Why a design cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
-    /// The search is not for such models.
+    /// The search does not support the model.
     #[error(transparent)]
     Search(#[from] SeveralTables),
-    /// Rules of the table to start from differ by signals that the model leaves out.
+    /// The initial table has rules that depend on signals which the model excludes.
     #[error(transparent)]
     Signals(#[from] SignalsInUse),
 }
 
 impl Designer {
-    /// A design for `model` that starts from nothing.
+    /// A new design for `model`.
     ///
     /// # Errors
-    /// [`SeveralTables`] where the model designs several, and the search is the papers'.
+    /// [`SeveralTables`] if the model designs several and the search is the papers'.
     pub fn new(model: Model, search: SearchKind, seed: u64) -> Result<Designer, SeveralTables> {
         Designer::begin(model, search, seed, None)
     }
 
-    /// A design for `model` that starts from `table`, of which it uses the signals that the model
-    /// lets tables look at: no more of them, and no fewer. Where the model designs several, all start
+    /// A design for `model` that starts from `table`, reduced or extended to the signals that the model
+    /// allows. If the model designs several tables, all start
     /// from it.
     ///
     /// # Errors
-    /// [`StartError`] where rules of the table differ by other signals, or the search is not for such
-    /// models.
+    /// [`StartError`] if rules of the table depend on other signals, or the search does not support the
+    /// model.
     pub fn starting_from(
         table: &RuleTable,
         model: Model,
@@ -226,8 +226,8 @@ impl Designer {
         }
     }
 
-    /// The tables to keep if the design ends now: the present ones, unless earlier ones are judged
-    /// better.
+    /// The tables to keep if the design ends now: the current ones, unless earlier ones have a better evaluated
+    /// score.
     pub fn finish(&self) -> Vec<RuleTable> {
         match &self.state {
             State::Evolve(search) => search.finish(&self.model, self.seed),
@@ -235,7 +235,7 @@ impl Designer {
         }
     }
 
-    /// What the design is for.
+    /// The model of the design.
     pub fn model(&self) -> &Model {
         &self.model
     }
@@ -263,12 +263,12 @@ impl Designer {
         self.cpu_seconds
     }
 
-    /// The host has spent `seconds` of processor time on the design so far.
+    /// Records that the host has spent `seconds` of processor time on the design so far.
     pub fn set_cpu_seconds(&mut self, seconds: f64) {
         self.cpu_seconds = seconds;
     }
 
-    /// The whole state as text: [`Designer::resume`] goes on from it as if nothing had happened.
+    /// The whole state as text, from which [`Designer::resume`] continues as if the design had never stopped.
     pub fn checkpoint(&self) -> String {
         let (tables, search) = match &self.state {
             State::Evolve(search) => {
@@ -294,23 +294,23 @@ impl Designer {
         serde_json::to_string(&checkpoint).expect("a checkpoint has no key that is not text")
     }
 
-    /// Whether `text` is a checkpoint, of whatever version: not something else that must not be lost.
+    /// Whether `text` is a checkpoint of any version, which may be overwritten.
     pub fn is_checkpoint(text: &str) -> bool {
         serde_json::from_str::<Head>(text).is_ok_and(|head| head.format == FORMAT)
     }
 
-    /// Goes on from a checkpoint.
+    /// Continues from a checkpoint.
     ///
     /// # Errors
-    /// [`CheckpointError`] where the text is no checkpoint of this program's version.
+    /// [`CheckpointError`] if the text is not a checkpoint of this program's version.
     pub fn resume(text: &str) -> Result<Designer, CheckpointError> {
         Designer::resume_in(text, Path::new(""))
     }
 
-    /// As [`Designer::resume`], where the relative paths in the model start from `dir`.
+    /// As [`Designer::resume`], with relative paths in the model resolved against `dir`.
     ///
     /// # Errors
-    /// [`CheckpointError`], also where a file that the model names has changed.
+    /// [`CheckpointError`], also if a file that the model names has changed.
     pub fn resume_in(text: &str, dir: &Path) -> Result<Designer, CheckpointError> {
         let head: Head = serde_json::from_str(text)?;
         if !head.can_be_resumed() {

@@ -11,14 +11,14 @@ use exm_units::Span;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// A table made ready for simulation. Candidates that differ in actions alone share the grid.
+/// A table prepared for simulation. Candidates that differ only in actions share the grid.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     grid: Arc<Grid>,
     actions: Vec<CompiledAction>,
-    /// Whether the fast path simulates its senders where the network is a dumbbell.
+    /// Whether the fast path simulates its senders if the network is a dumbbell.
     is_fast: bool,
-    /// What runs its senders in the event engine; none where the fast path simulates all of them.
+    /// The transport of its senders in the event engine; `None` if the fast path simulates all of them.
     transport: Option<Transport>,
 }
 
@@ -32,12 +32,12 @@ impl Prepared {
         Prepared { grid: Arc::new(Grid::new(table)), actions, is_fast, transport }
     }
 
-    /// Makes `table` ready for the networks of `model` on its host.
+    /// Prepares `table` for the networks of `model` on its host.
     pub fn of(model: &Model, table: &RuleTable) -> Prepared {
         Prepared::on(model.design().host, model, table)
     }
 
-    /// Makes `table` ready for the networks of `model` on `host`.
+    /// Prepares `table` for the networks of `model` on `host`.
     pub fn on(host: Host, model: &Model, table: &RuleTable) -> Prepared {
         let transport = || host.transport(RemyCc::new(table).into());
         let is_fast = host == Host::Bare && !table.signals().is_extended();
@@ -73,7 +73,7 @@ impl Prepared {
     }
 }
 
-/// The tables that are tried together, one for each that the model designs.
+/// The tables that are evaluated together, one for each that the model designs.
 pub type Candidate = Vec<Prepared>;
 
 /// The mean score of each candidate over all specimens.
@@ -92,7 +92,7 @@ pub fn mean_scores(model: &Model, specimens: &[Specimen], candidates: &[Candidat
     scores.chunks(specimens.len()).map(mean).collect()
 }
 
-/// What the senders of `specimen` got with the tables of `candidate`.
+/// The results of the senders of `specimen` with the tables of `candidate`.
 pub fn simulate(model: &Model, specimen: &Specimen, candidate: &[Prepared]) -> Vec<Outcome> {
     match fast_path(model, specimen, candidate) {
         Some((network, rules)) => dumbbell::run(network, rules, specimen.seed),
@@ -100,7 +100,7 @@ pub fn simulate(model: &Model, specimen: &Specimen, candidate: &[Prepared]) -> V
     }
 }
 
-/// What the fast path wants, where it is to simulate `candidate` on `specimen`.
+/// The input of the fast path, if it can simulate `candidate` on `specimen`.
 fn fast_path<'a>(
     model: &Model,
     specimen: &'a Specimen,
@@ -112,7 +112,7 @@ fn fast_path<'a>(
     table.is_fast.then(|| (network, table.rules()))
 }
 
-/// What runs the senders of each table of `candidate` in the event engine.
+/// The transports of the senders of each table of `candidate` in the event engine.
 fn transports(candidate: &[Prepared]) -> impl Fn(usize) -> Transport {
     let ready = "it is made ready for the model's networks";
     move |table| candidate[table].transport.clone().expect(ready)
@@ -121,7 +121,7 @@ fn transports(candidate: &[Prepared]) -> impl Fn(usize) -> Transport {
 /// Why the engine does not refuse a specimen.
 const SOUND: &str = "a model whose networks the engine refuses is refused when it is read";
 
-/// What the senders of `specimen` got in the event engine, where `designed` runs those of each designed
+/// The results of the senders of `specimen` in the event engine, where `designed` runs those of each designed
 /// table.
 pub(crate) fn simulate_events(
     model: &Model,
@@ -136,7 +136,7 @@ pub(crate) fn simulate_events(
     Ok(events(&specimen.network.network(transport)?, specimen.seed, observer))
 }
 
-/// What the senders of `network` got in the event engine.
+/// The results of the senders of `network` in the event engine.
 pub(crate) fn events(
     network: &Network,
     seed: u64,
@@ -146,7 +146,7 @@ pub(crate) fn events(
     report.flows.iter().zip(network.flows()).map(|(flow, spec)| outcome(flow, spec)).collect()
 }
 
-/// What the flow of `spec` got in the event engine.
+/// The results of the flow of `spec` in the event engine.
 fn outcome(flow: &FlowReport, spec: &FlowSpec) -> Outcome {
     let payload = spec.transport.payload(spec.packet_size).get() as f64;
     // A retransmitted packet is delivered without telling its round trip: the mean stands for it.
@@ -166,7 +166,7 @@ fn outcome(flow: &FlowReport, spec: &FlowSpec) -> Outcome {
     }
 }
 
-/// How many memories of a rule are kept of each specimen, at least, where it fires as often.
+/// The minimum number of memories kept per rule and specimen, if the rule fires that often.
 const SAMPLES: usize = 256;
 
 /// Memories that made rules fire.
@@ -212,7 +212,7 @@ impl RuleSamples {
 }
 
 impl Samples {
-    /// Runs `candidate` on `specimens` and keeps memories that the rules of its table `table` met, evenly
+    /// Runs `candidate` on `specimens` and keeps memories for which the rules of its table `table` fired, evenly
     /// over time.
     pub fn collect(
         model: &Model,

@@ -1,4 +1,4 @@
-//! The end of a design: its tables hardened, where the model wants that, and checked.
+//! The end of a design: hardens its tables, if the model requests that, and checks them.
 
 use crate::check::{around, check};
 use crate::harden::{self, Hardened, Hardening, Tried};
@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 pub struct Finished {
     /// Its rules.
     pub table: RuleTable,
-    /// What it does around its model.
+    /// Its behaviour around its model.
     pub robustness: Robustness,
     /// How many generations of guards were tried; 0 without hardening.
     pub generations: usize,
@@ -23,15 +23,15 @@ pub struct Finished {
 /// How tables are finished.
 #[derive(Clone, Copy, Debug)]
 pub struct Finishing {
-    /// How tables are hardened; none for no hardening.
+    /// How tables are hardened; `None` for no hardening.
     pub hardening: Option<Hardening>,
-    /// On how many held-out networks its cost is measured; fewer than two are none.
+    /// The number of held-out networks on which its cost is measured; fewer than two count as none.
     pub specimens: usize,
-    /// What these are drawn from.
+    /// The random seed of these networks.
     pub seed: u64,
 }
 
-/// Hardens `tables`, those that `model` designs, where that is wanted, and checks them. The result is the same on any
+/// Hardens `tables`, those that `model` designs, if requested, and checks them. The result is the same on any
 /// number of threads. `tried` is called as by [`harden::harden`].
 ///
 /// # Errors

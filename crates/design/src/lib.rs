@@ -2,7 +2,7 @@
 //!
 //! # Overview
 //!
-//! The designer of RemyCCs: from a model of networks and an objective to a table of rules.
+//! The designer of RemyCCs: computes a table of rules for a model of networks and an objective.
 
 pub mod check;
 pub mod conditions;

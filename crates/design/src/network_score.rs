@@ -1,4 +1,4 @@
-//! What the senders of a network score together, by the objectives of their classes.
+//! The joint score of a network's senders, by the objectives of their classes.
 
 use crate::model::{Class, Model};
 use crate::objective::{self, Objective};
@@ -10,31 +10,31 @@ use exm_sim::traffic::OnFor;
 
 impl Model {
     /// The score of `outcomes`, those of the senders of `network` in order: finite, and larger is better.
-    /// It is the mean over the senders of designed tables, each by the objective of its class; 0 where
+    /// It is the mean over the senders of designed tables, each by the objective of its class; 0 if
     /// none of them was ever on.
     pub fn score(&self, network: &Layout, outcomes: &[Outcome]) -> f64 {
         let own = |class: &Class| class.is_designed().then(|| class.objective.clone());
         self.mean_value(network, outcomes, own).unwrap_or(0.0)
     }
 
-    /// As [`Model::score`] in relative units, in which networks compare.
+    /// As [`Model::score`], in relative units, in which networks can be compared.
     pub fn normalised(&self, network: &Layout, outcomes: &[Outcome]) -> f64 {
         let relative = |class: &Class| class.is_designed().then(|| class.objective.relative());
         self.mean_value(network, outcomes, relative).unwrap_or(0.0)
     }
 
-    /// The score of the senders of one class, by their own objective; none where none was ever on.
+    /// The score of the senders of one class, by their own objective; `None` if none was ever on.
     pub fn class_score(&self, class: usize, network: &Layout, outcomes: &[Outcome]) -> Option<f64> {
         let only = &self.classes()[class];
         let own = |class: &Class| std::ptr::eq(class, only).then(|| class.objective.clone());
         self.mean_value(network, outcomes, own)
     }
 
-    /// The score of senders that know all: each sends at its proportionally fair rate, and none waits in a
-    /// queue but for what pays as an on-period ends: since they know when, they may leave packets behind that
-    /// arrive after it. It is that of the specimen's own traffic; on a dumbbell with flows of an amount of data,
-    /// an expectation ([`Objective::omniscient`]). It bounds what senders that share fairly can score; where
-    /// senders run controllers that are not designed, they share as fairly as the others.
+    /// The score of omniscient senders. Each sends at its proportionally fair rate and never queues, except at
+    /// the end of an on-period: since they know when it ends, they may leave packets behind that
+    /// arrive after it, if that pays. The score is for the specimen's own traffic; on a dumbbell with flows of an amount of data,
+    /// it is an expectation ([`Objective::omniscient`]). It is an upper bound for senders that share fairly. Senders
+    /// of controllers that are not designed are assumed to share fairly, too.
     pub fn omniscient(&self, specimen: &Specimen) -> f64 {
         match &specimen.network {
             Layout::Dumbbell { class, network } => {
@@ -50,7 +50,7 @@ impl Model {
         }
     }
 
-    /// The score of senders that know all, with the traffic that `seed` gives; 0 where none was ever on.
+    /// The score of omniscient senders, with the traffic drawn from `seed`; 0 if none was ever on.
     fn bound(&self, mixed: &Mixed, seed: u64) -> f64 {
         let bounds = objective::bounds(mixed, seed);
         let scores = mixed.senders.iter().zip(&bounds).filter_map(|(sender, bound)| {

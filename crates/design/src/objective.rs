@@ -1,4 +1,4 @@
-//! [`Objective`]: what a design is to maximise.
+//! [`Objective`]: the function that a design maximises.
 
 mod fair;
 mod fluid;
@@ -12,26 +12,26 @@ use exm_sim::dumbbell::{Dumbbell, Outcome};
 use exm_units::Span;
 use std::fmt;
 
-/// The round-trip time that absolute units measure others by, ms: the original program's.
+/// The unit of RTTs in absolute units, ms: the original program's.
 const RTT_UNIT_MS: f64 = 100.0;
-/// How many packets a sender that delivered none counts as having delivered, so that comparisons
-/// stay finite: fewer than any that delivered something.
+/// The number of packets assumed for a sender that delivered none, so that scores
+/// stay finite: fewer than for any sender that delivered something.
 const NOTHING: f64 = 0.5;
 
-/// What a design is to maximise: the mean over a network's senders of
+/// The function that a design maximises: the mean over a network's senders of
 /// `U_alpha(throughput) - delta U_beta(RTT) - loss_penalty x loss`,
 /// where `U_1(x) = log2(x)` and otherwise `U_a(x) = x^(1-a) / (1-a)` (SIGCOMM 2013, section 3.3).
 ///
-/// The logarithm is of base 2, so with `alpha = 1` a point is twice the throughput. Where an
+/// The logarithm is to base 2, so with `alpha = 1` a point is twice the throughput. If an
 /// exponent is not 1, its units scale that term: see [`Units`].
 ///
-/// What counts is each sender that was ever on. One that delivered nothing counts as having
-/// delivered half a packet, with the whole run for a round-trip time. The loss is what was lost over
-/// what was lost or delivered: packets still under way at the end count as neither.
+/// Each sender that was ever on counts. A sender that delivered nothing counts as having
+/// delivered half a packet with the whole run as its RTT. The loss rate is the packets lost over
+/// those lost or delivered: packets in flight at the end count as neither.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
-    /// The exponent of throughput: 0 is efficiency alone, 1 proportional fairness, 2 the least
-    /// time to transfer, and large ones the fairness of maximal minima.
+    /// The exponent of throughput: 0 is efficiency alone, 1 proportional fairness, 2 minimum
+    /// transfer time, and large values approach max-min fairness.
     pub alpha: f64,
     /// The exponent of round-trip times.
     pub beta: f64,
@@ -60,10 +60,10 @@ pub enum Throughput {
 /// What throughput and round-trip times are measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units {
-    /// Packets per millisecond and 100 ms: the original program's.
+    /// Packets per millisecond and 100 ms, as in the original program.
     Absolute,
     /// The link's rate and the sender's round-trip propagation delay, so that 1 is the best on any
-    /// network, and networks of unlike rates weigh the same where an exponent is not 1.
+    /// network, and networks of different rates have equal weight even if an exponent is not 1.
     Relative,
 }
 
@@ -94,7 +94,7 @@ impl Units {
 }
 
 impl Default for Objective {
-    /// The original program's: all exponents and weights 1, no penalty of losses.
+    /// The original program's: all exponents and weights 1, no penalty for losses.
     fn default() -> Objective {
         Objective {
             alpha: 1.0,
@@ -108,7 +108,7 @@ impl Default for Objective {
     }
 }
 
-/// What one sender got, in plain units.
+/// The results of one sender, in plain units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Got {
     packets_per_ms: f64,
@@ -116,7 +116,7 @@ pub(crate) struct Got {
     loss: f64,
 }
 
-/// What the units of an objective are on the path of a sender, and how long it ran.
+/// The path of a sender, which determines the units of an objective, and the duration of its run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     /// The rate of the slowest link.
@@ -148,12 +148,12 @@ impl Path {
         goodput(got) / (got.measured(over).1 * 1e3 * self.packets_per_ms)
     }
 
-    /// The mean round-trip time over the propagation delay; none where nothing was delivered.
+    /// The mean RTT over the propagation RTT; `None` if nothing was delivered.
     pub(crate) fn rtt_ratio(&self, got: &Outcome) -> Option<f64> {
         rtt_ms(got).map(|rtt_ms| rtt_ms / self.delay_ms)
     }
 
-    /// The mean queueing delay, ms; none where nothing was delivered.
+    /// The mean queueing delay, ms; `None` if nothing was delivered.
     pub(crate) fn queueing_ms(&self, got: &Outcome) -> Option<f64> {
         rtt_ms(got).map(|rtt_ms| (rtt_ms - self.delay_ms - self.service_ms).max(0.0))
     }
@@ -164,17 +164,17 @@ fn goodput(got: &Outcome) -> f64 {
     got.delivered as f64 * (1.0 - got.headers)
 }
 
-/// The mean round-trip time; none where nothing was delivered.
+/// The mean RTT; `None` if nothing was delivered.
 fn rtt_ms(got: &Outcome) -> Option<f64> {
     (got.delivered > 0).then(|| got.rtt_sum.as_millis_f64() / got.delivered as f64)
 }
 
 impl Objective {
-    /// The greatest weight of round-trip times that models may have.
+    /// The maximum weight of RTTs in models.
     pub const MAX_DELTA: f64 = 1e6;
 
     /// The score of `outcomes`, those of the senders of `network` in order: finite, and larger is
-    /// better. It is 0 where no sender was ever on, whatever the table.
+    /// better. It is 0 if no sender was ever on, for any table.
     pub fn score(&self, network: &Dumbbell, outcomes: &[Outcome]) -> f64 {
         let senders = network.delays.iter().zip(outcomes);
         mean(senders.filter(|(_, outcome)| !outcome.on_time.is_zero()).map(|(delay, outcome)| {
@@ -184,23 +184,23 @@ impl Objective {
         .unwrap_or(0.0)
     }
 
-    /// As [`Objective::score`] in relative units, in which networks compare: with exponents of 1, 0
-    /// is the whole share at no queueing delay.
+    /// As [`Objective::score`], in relative units, in which networks can be compared: with exponents of 1, 0
+    /// is the whole share without queueing delay.
     pub fn normalised(&self, network: &Dumbbell, outcomes: &[Outcome]) -> f64 {
         self.relative().score(network, outcomes)
     }
 
-    /// The score of senders that know all: from its first moment each sends at its equal share of
-    /// the link, and none ever waits in a queue, so that a round trip takes the propagation delay
-    /// and one packet's service. It is a bound to measure tables by, and leaves out nothing that the
-    /// simulator counts of any sender: a flow of an amount of data lasts until its last packet is
-    /// acknowledged, a propagation delay after it was transmitted, in which time others have the
-    /// link; and what is sent in a run's last propagation delay is not delivered in it.
+    /// The score of omniscient senders: each sends at its equal share of the link at once and never
+    /// queues, so that its RTT is the propagation delay
+    /// plus one packet's transmission time. It is a reference for tables, and counts everything that the
+    /// simulator counts for any sender: a flow of an amount of data lasts until its last packet is
+    /// acknowledged, one propagation delay after its transmission, in which others use the
+    /// link; and packets sent in a run's last propagation delay are not delivered in it.
     ///
-    /// A flow that lasts a time, too, is measured until its last packet has arrived.
+    /// A flow with a duration is also measured until its last packet has arrived.
     ///
-    /// It is an expectation: over many runs no sender that shares equally and leaves no queue does better, in
-    /// a single one luck may. [`Model::omniscient`](crate::Model::omniscient) bounds one run.
+    /// It is an expectation: over many runs no sender that shares equally and leaves no queue scores higher, but in
+    /// a single run it may by luck. [`Model::omniscient`](crate::Model::omniscient) bounds one run.
     pub fn omniscient(&self, network: &Dumbbell) -> f64 {
         mean(network.delays.iter().map(|delay| {
             let path = Path::of(network, delay);
@@ -231,7 +231,7 @@ impl Objective {
         Got { packets_per_ms: goodput(outcome) / time_ms, rtt_ms, loss }
     }
 
-    /// What a sender on `path` adds to the score.
+    /// The contribution of a sender on `path` to the score.
     pub(crate) fn value(&self, path: Path, got: Got) -> f64 {
         let (rate_unit, rtt_unit) = match self.units {
             Units::Absolute => (1.0, RTT_UNIT_MS),

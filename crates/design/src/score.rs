@@ -1,8 +1,8 @@
-//! Held-out scores: how good contenders are on networks that no search ever met.
+//! Held-out scores: how good contenders are on networks that no search ever saw.
 //!
-//! They are run on the host that the model names, or on another: a RemyCC on the bare host, as the
-//! search saw it, and anything over TCP. All contenders meet the same specimens, with the same traffic and losses, so their scores are
-//! compared specimen by specimen: differences are surer than the scores themselves.
+//! They run on the host that the model selects, or on another: RemyCCs on the bare host, as in the
+//! search, and any controller over TCP. All contenders run on the same specimens, with the same traffic and losses, so their
+//! scores are compared specimen by specimen: differences have smaller intervals than the scores themselves.
 
 use crate::evaluate::{Prepared, simulate, simulate_events};
 use crate::model::Model;
@@ -19,19 +19,19 @@ use rayon::prelude::*;
 /// seed.
 const HELD_OUT_BLOCK: u64 = JUDGING_BLOCK + 1;
 
-/// Who is scored.
+/// A contender to score.
 #[derive(Clone, Debug)]
 pub struct Contender {
-    /// What it is called in the table of scores.
+    /// Its name in the table of scores.
     pub name: String,
-    /// What runs its senders.
+    /// The controller of its senders.
     pub scheme: Scheme,
 }
 
-/// What runs the senders of a contender.
+/// The controller of a contender's senders.
 #[derive(Clone, Debug)]
 pub enum Scheme {
-    /// A rule table, which all senders run whose table the model designs.
+    /// A rule table, run by all senders whose table the model designs.
     Table(RuleTable),
     /// A rule table for each that the model designs, in the order of [`Model::tables`].
     Tables(Vec<RuleTable>),
@@ -40,14 +40,14 @@ pub enum Scheme {
     Controller(AnyController),
 }
 
-/// On what contenders are scored.
+/// The networks and the host for scoring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldOut {
-    /// What the networks, and all randomness in them, are drawn from.
+    /// The random seed of the networks, their traffic and their losses.
     pub seed: u64,
     /// How many specimens there are, see [`held_out_count`].
     pub specimens: usize,
-    /// What all senders run on. Scores on different hosts do not compare.
+    /// The host of all senders. Scores on different hosts cannot be compared.
     pub host: Host,
 }
 
@@ -60,7 +60,7 @@ pub enum ScoreError {
         /// Its name.
         contender: String,
     },
-    /// As many tables as the model does not design.
+    /// The number of tables differs from that which the model designs.
     #[error("{contender} has {tables} tables, and the model designs {designed}")]
     Tables {
         /// Its name.
@@ -75,49 +75,49 @@ pub enum ScoreError {
     Network(#[from] NetworkError),
 }
 
-/// What a contender's senders got on one specimen.
+/// The results of a contender's senders on one specimen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// The objective.
     pub score: f64,
     /// The objective in relative units.
     pub normalised: f64,
-    /// What senders that know all would score, see [`Model::omniscient`].
+    /// The score of omniscient senders, see [`Model::omniscient`].
     pub omniscient: f64,
-    /// The objective of each class of senders; none where it was never on.
+    /// The objective of each class of senders; `None` if it was never on.
     pub classes: Vec<Option<f64>>,
     /// The mean over senders of throughput over equal share: 1 is the whole share.
     pub share: f64,
-    /// The mean over senders of mean round-trip time over propagation delay; nothing where nothing
+    /// The mean over senders of mean RTT over propagation RTT; `None` if nothing
     /// was delivered.
     pub rtt_ratio: Option<f64>,
-    /// The mean over senders of mean queueing delay, ms; nothing where nothing was delivered.
+    /// The mean over senders of mean queueing delay, ms; `None` if nothing was delivered.
     pub queueing_ms: Option<f64>,
 }
 
-/// How good a contender is.
+/// The score of a contender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
     /// The contender's name.
     pub name: String,
     /// The mean of the objective.
     pub score: Estimate,
-    /// The mean of the objective in relative units, in which networks compare: with exponents of 1,
-    /// 0 is the whole share at no queueing delay.
+    /// The mean of the objective in relative units, in which networks can be compared: with exponents of 1,
+    /// 0 is the whole share without queueing delay.
     pub normalised: Estimate,
-    /// How much more senders that know all would score.
+    /// The gap to omniscient senders.
     pub to_omniscient: Estimate,
     /// The mean score of each class of senders by its own objective, in the order of [`Model::classes`];
-    /// none where it was never on.
+    /// `None` if it was never on.
     pub classes: Vec<Option<f64>>,
-    /// How much more it scores than the first contender on the same specimens; nothing for the
+    /// The difference of its score from that of the first contender on the same specimens; `None` for the
     /// first itself.
     pub difference: Option<Estimate>,
     /// The mean of [`Trial::share`].
     pub share: f64,
-    /// The mean of [`Trial::rtt_ratio`]; nothing where nothing was ever delivered.
+    /// The mean of [`Trial::rtt_ratio`]; `None` if nothing was ever delivered.
     pub rtt_ratio: Option<f64>,
-    /// What it got on each specimen, in their order.
+    /// Its results on each specimen, in their order.
     pub trials: Vec<Trial>,
 }
 
@@ -126,14 +126,14 @@ pub struct Score {
 pub struct Scores {
     /// The seed that the specimens were drawn with.
     pub seed: u64,
-    /// What the senders ran on.
+    /// The host of the senders.
     pub host: Host,
     /// How many specimens there were.
     pub specimens: usize,
-    /// How many networks the model stands for, where it is a grid: many times so many specimens
-    /// were drawn, and the sum over the grid is the mean times this.
+    /// The number of networks of the model, if it is a grid. A multiple of this many specimens
+    /// was drawn, and the sum over the grid is the mean times this.
     pub grid: Option<usize>,
-    /// The mean score of senders that know all.
+    /// The mean score of omniscient senders.
     pub omniscient: f64,
     /// The network of each specimen, in their order.
     pub networks: Vec<Layout>,
@@ -141,19 +141,19 @@ pub struct Scores {
     pub contenders: Vec<Score>,
 }
 
-/// How many specimens [`held_out`] takes where `count` are asked for: of a grid, every network as
-/// often, and any at least twice, so that their scatter gives the standard error of a mean.
+/// The number of specimens that [`held_out`] uses if `count` are requested. For a grid, every network is drawn
+/// equally often and at least twice, so that the scatter gives the standard error of the mean.
 pub fn held_out_count(model: &Model, count: usize) -> usize {
     let networks = model.grid_size().unwrap_or(1);
     count.max(2 * networks).next_multiple_of(networks)
 }
 
-/// Scores `contenders` on the same specimens, `on.specimens` or as many as [`held_out_count`] makes of
-/// them, drawn from those that no search draws; calls `done` after each simulation, of which there are
-/// as many for each contender. The result is the same on any number of threads.
+/// Scores `contenders` on the same specimens, `on.specimens` rounded up by [`held_out_count`],
+/// which no search draws. Calls `done` after each simulation; each contender has one per
+/// specimen. The result is the same on any number of threads.
 ///
 /// # Errors
-/// [`ScoreError`] where a contender cannot run on the host, or the event engine refuses a network of
+/// [`ScoreError`] if a contender cannot run on the host, or the event engine refuses a network of
 /// the model.
 pub fn held_out(
     model: &Model,
@@ -195,7 +195,7 @@ pub fn held_out(
     })
 }
 
-/// A contender made ready for simulation.
+/// A contender prepared for simulation.
 enum Ready {
     /// Tables on the bare host.
     Tables(Vec<Prepared>),

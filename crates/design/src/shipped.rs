@@ -44,8 +44,8 @@ pub const TABLES: &[(&str, &str)] = texts![
     "tcp-aware", "tcp-naive", "together",
 ];
 
-/// The rule table called `name` of those in [`TABLES`], with its provenance; none where there is no such
-/// one.
+/// The rule table called `name` in [`TABLES`], with its provenance; `None` if there is
+/// none.
 ///
 /// # Panics
 /// Never: a test reads all of them.
@@ -54,7 +54,7 @@ pub fn table(name: &str) -> Option<TableFile> {
     Some(TableFile::from_json(text).expect("shipped tables are valid"))
 }
 
-/// The text of the model called `name` of those in [`MODELS`]; none where there is no such one.
+/// The text of the model called `name` in [`MODELS`]; `None` if there is none.
 pub fn model(name: &str) -> Option<&'static str> {
     find(MODELS, name)
 }

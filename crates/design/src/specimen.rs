@@ -1,4 +1,4 @@
-//! [`Specimen`]: one network drawn from a model, and the seed of what its senders meet.
+//! [`Specimen`]: one network drawn from a model, and the random seed of its traffic and losses.
 
 mod draw;
 
@@ -18,19 +18,19 @@ use std::sync::Arc;
 /// reordering and its delay.
 pub(crate) const LINK_AXES: usize = 7;
 
-/// A network to try tables on.
+/// A network for evaluating tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Specimen {
     /// The network.
     pub network: Layout,
-    /// What its traffic and losses are drawn from: the same for every candidate.
+    /// The random seed of its traffic and losses: the same for every candidate.
     pub seed: u64,
 }
 
-/// A network and its senders, whatever runs them.
+/// A network and its senders, without their controllers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Layout {
-    /// One link and senders of one kind that all run the table that is designed: the fast path simulates
+    /// One link, and senders of one kind that all run the designed table: the fast path simulates
     /// it.
     Dumbbell {
         /// The class of all senders.
@@ -42,7 +42,7 @@ pub enum Layout {
     Mixed(Mixed),
 }
 
-/// What a network is like where it is slowest.
+/// The properties of a network at its slowest link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bottleneck {
     /// The link's rate.
@@ -71,11 +71,11 @@ pub struct Mixed {
 /// A link of a [`Mixed`] network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrawnLink {
-    /// The nodes that it leaves from and leads to.
+    /// The nodes where it starts and ends.
     pub ends: (usize, usize),
-    /// Its rate; of one that follows a trace, the mean over the time that is simulated.
+    /// Its rate; for a trace, the mean over the simulated time.
     pub rate: Rate,
-    /// The trace that it follows; none for a fixed rate.
+    /// The trace that it follows; `None` for a fixed rate.
     pub trace: Option<Arc<Trace>>,
     /// Its propagation delay, one way.
     pub delay: Span,
@@ -85,9 +85,9 @@ pub struct DrawnLink {
     pub loss: Probability,
     /// Its queue.
     pub queue: QueueKind,
-    /// The mean of what is added to the delay of each packet, drawn exponentially.
+    /// The mean of the additional, exponentially distributed delay of each packet.
     pub jitter: Span,
-    /// Which packets are held back, so that others overtake them.
+    /// Which packets are delayed further, so that others overtake them.
     pub reordering: Reordering,
 }
 
@@ -98,7 +98,7 @@ pub struct DrawnSender {
     pub class: usize,
     /// The links that it crosses.
     pub path: Vec<usize>,
-    /// The links that its ACKs cross; empty where they return unhindered.
+    /// The links that its ACKs cross; empty if they return without queueing.
     pub back: Vec<usize>,
     /// Its round-trip propagation delay.
     pub rtt: Span,
@@ -151,7 +151,7 @@ impl Layout {
         }
     }
 
-    /// The slowest link, as the first sender has it; of a network without senders, the first link.
+    /// The slowest link on the path of the first sender; in a network without senders, the first link.
     pub fn bottleneck(&self) -> Bottleneck {
         match self {
             Layout::Dumbbell { network: Dumbbell { rate, buffer, loss, delays, .. }, .. } => {
@@ -167,7 +167,7 @@ impl Layout {
         }
     }
 
-    /// The same for the event engine: `transport` gives what runs the senders of a class.
+    /// The same for the event engine: `transport` returns the transport of a class of senders.
     ///
     /// # Errors
     /// [`NetworkError`] where the engine refuses it.

@@ -32,7 +32,7 @@ struct Header {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct StoredRun {
     case: String,
     hash: String,
     run: u64,
@@ -169,7 +169,8 @@ fn header(plan: &Plan) -> String {
 }
 
 fn line_of(case: &Case, run: u64, row: &RunRow) -> String {
-    let line = Line { case: case.name.clone(), hash: case.hash.to_string(), run, row: row.clone() };
+    let line =
+        StoredRun { case: case.name.clone(), hash: case.hash.to_string(), run, row: row.clone() };
     sealed(&serde_json::to_string(&line).expect("finite numbers are JSON"))
 }
 
@@ -191,7 +192,7 @@ fn read(
     check(path, first, plan)?;
     let (mut rows, mut others, mut kept) = (Rows::new(), Vec::new(), vec![ours]);
     for line in lines {
-        let parsed = unsealed(line).and_then(|json| serde_json::from_str::<Line>(json).ok());
+        let parsed = unsealed(line).and_then(|json| serde_json::from_str::<StoredRun>(json).ok());
         let Some(parsed) = parsed else { continue };
         let whole = format!("{line}\n");
         kept.push(whole.clone());

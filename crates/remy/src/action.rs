@@ -13,7 +13,7 @@ pub struct Action {
     pub multiple: f64,
     /// b, packets added to the window.
     pub increment: i32,
-    /// r, the least time between sends, ms.
+    /// r, the minimum time between sends, ms.
     pub intersend_ms: f64,
 }
 
@@ -49,7 +49,7 @@ impl CompiledAction {
         (next as u32).min(MAX_WINDOW)
     }
 
-    /// The least time between sends.
+    /// The minimum time between sends.
     #[inline]
     pub fn intersend(&self) -> Span {
         self.intersend

@@ -26,7 +26,7 @@ pub(crate) struct Cuts<const N: usize> {
 struct Cut {
     bound: f64,
     axis: u32,
-    /// What follows below the bound, and from it on.
+    /// The nodes for values below the bound, and from it on.
     next: [Next; 2],
 }
 

@@ -25,7 +25,7 @@ const PROBES: usize = 3;
 /// which number buckets with at most three bounds each, and a comparison with those. (Non-negative
 /// doubles are ordered as the integers of the same bits, and negative ones below them.) Tables that
 /// do not fit this scheme, because the grid is too large or bounds are too close together, use a
-/// balanced tree of comparisons, and such that would make a large one use their own tree.
+/// balanced tree of comparisons, or, if that would be too large, their own tree.
 #[derive(Clone, Debug)]
 pub struct Grid(Kind);
 

@@ -1,4 +1,4 @@
-//! [`Lookup`]: finding the rule of a memory, and the boxes that tell whether a guess is right.
+//! [`Lookup`]: finds the rule of a memory, with boxes that test whether a guess is right.
 
 use crate::signal::{Point, Signal};
 use crate::table::{Rule, RuleTable};

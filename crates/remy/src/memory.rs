@@ -59,7 +59,7 @@ impl Memory {
     /// Updates the signals with the ACK of a packet of this flow, sent at `sent`, received at
     /// `received` and acknowledged `rtt` after it was sent, whose number is `gap` above the largest
     /// acknowledged before it (1 when nothing was lost or reordered; smaller values count as 1). Only
-    /// differences of `sent` and of `received` matter: each may be by a clock of its own.
+    /// differences of `sent` and of `received` matter: the two may come from different clocks.
     #[inline]
     pub fn on_ack(&mut self, sent: Instant, received: Instant, rtt: Span, gap: u64) {
         let (sent, received) = (sent.as_nanos() as i64, received.as_nanos() as i64);

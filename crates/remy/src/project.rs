@@ -5,7 +5,7 @@ use crate::table::{Cuboid, Node, RuleTable};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// A table needs signals by which its rules differ.
+/// The rules of a table depend on signals that would be removed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its rules differ by {}", names(.0))]
 pub struct SignalsInUse(pub Vec<Signal>);

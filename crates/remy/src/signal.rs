@@ -17,11 +17,11 @@ pub enum Signal {
     SendEwma,
     /// Moving average of the time between their arrivals, ms, weight 1/8.
     AckEwma,
-    /// The last round-trip time over the least of the flow.
+    /// The latest RTT over the minimum RTT of the flow.
     RttRatio,
     /// As [`Signal::AckEwma`] with weight 1/256.
     SlowAckEwma,
-    /// The last round-trip time less the least of the flow, ms.
+    /// The latest RTT minus the minimum RTT of the flow, ms.
     RttDiff,
     /// [`Signal::AckEwma`] times the gap in sequence numbers, ms.
     QueueingDelay,
@@ -128,12 +128,12 @@ impl<'de> serde::Deserialize<'de> for Signal {
 )]
 pub struct UnknownSignal(String);
 
-/// The signals a table uses, in order; never empty.
+/// The signals that a table uses, in order; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalSet(u16);
 
 impl SignalSet {
-    /// The set of `signals`; none if it would be empty.
+    /// The set of `signals`; `None` if it would be empty.
     pub fn new(signals: impl IntoIterator<Item = Signal>) -> Option<SignalSet> {
         let bits = signals.into_iter().fold(0, |bits, signal| bits | 1 << signal.index());
         (bits != 0).then_some(SignalSet(bits))

@@ -1,19 +1,19 @@
-//! When senders were on, and until when what they sent arrived: over what time throughput is measured.
+//! When senders were on, and when their last packets arrived: the time over which throughput is measured.
 
 use exm_units::{Instant, Span};
 
 /// Bits after the binary point of a time divided among senders.
 const FRACTION: u32 = 32;
 
-/// Over what time the throughput of a sender is measured that is on for a time.
+/// The time over which throughput is measured, for senders whose flows have a duration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MeasuredOver {
     /// From the start of each on-period until its last packet has arrived, or until its end if that is
-    /// later; a time that belongs to two such periods counts once. So no sender has more than the link.
+    /// later; overlaps of such periods count once. So no sender exceeds the rate of the link.
     #[default]
     Arrivals,
-    /// Over the on-periods alone, while what arrives after them counts, as the papers and the original
-    /// program do. A sender that leaves a queue behind may have more than the link.
+    /// Over the on-periods alone, although packets that arrive later count, as in the papers and the original
+    /// program. A sender that leaves a queue behind may exceed the rate of the link.
     Papers,
 }
 
@@ -102,8 +102,8 @@ pub(crate) fn times<'a>(
     shares(senders, now, over, passed).into_iter().map(seconds).collect()
 }
 
-/// Of each of `senders` until `now` the time, and the integral over it of what `passed`, divided among the
-/// senders active.
+/// For each of `senders`, the time until `now`, and the integral over it of what `passed`, divided among the
+/// active senders.
 pub(crate) fn shares<'a>(
     senders: impl Iterator<Item = &'a Periods> + Clone,
     now: Instant,

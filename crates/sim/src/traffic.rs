@@ -58,7 +58,7 @@ pub enum Traffic {
     Every {
         /// The period.
         period: Span,
-        /// Each flow starts up to so much later than the multiple, uniformly; less than the period.
+        /// Each flow starts up to this much later than the multiple, uniformly; less than the period.
         spread: Span,
         /// How long a flow lasts.
         on: OnFor,

@@ -121,22 +121,22 @@ pub enum DnaError {
 
 /// A node's position in the tree, for messages.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct NodePath<'a> {
     child: usize,
-    parent: Option<&'a Place<'a>>,
+    parent: Option<&'a NodePath<'a>>,
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for NodePath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.parent {
             None => f.write_str("the root"),
-            Some(Place { parent: None, .. }) => write!(f, "child {}", self.child),
+            Some(NodePath { parent: None, .. }) => write!(f, "child {}", self.child),
             Some(parent) => write!(f, "child {} of {parent}", self.child),
         }
     }
 }
 
-impl Place<'_> {
+impl NodePath<'_> {
     fn malformed(&self, Malformed { offset, problem }: Malformed) -> DnaError {
         DnaError::Malformed { offset, place: self.to_string(), problem }
     }
@@ -189,7 +189,7 @@ pub fn read_with_layout(bytes: &[u8]) -> Result<(RuleTable, Layout), DnaError> {
         return Err(DnaError::TooLarge(bytes.len()));
     }
     let mut tree = Tree { rules: Vec::new(), axes: SignalSet::FIRST_FOUR, settings: Vec::new() };
-    let place = Place { child: 0, parent: None };
+    let place = NodePath { child: 0, parent: None };
     let node = tree.fields(Reader::new(bytes), &place, 1)?;
     let named = node.domain.as_ref().map_or(0, |domain| domain.axes);
     tree.axes = signals(named).unwrap_or(SignalSet::FIRST_FOUR);
@@ -261,7 +261,7 @@ impl Tree {
     fn fields<'a>(
         &mut self,
         mut reader: Reader<'a>,
-        place: &Place,
+        place: &NodePath,
         depth: usize,
     ) -> Result<NodeFields<'a>, DnaError> {
         let mut node = NodeFields::default();
@@ -290,7 +290,7 @@ impl Tree {
     fn node(
         &mut self,
         node: NodeFields,
-        place: &Place,
+        place: &NodePath,
         parent: &Cuboid,
         depth: usize,
     ) -> Result<Node, DnaError> {
@@ -306,7 +306,7 @@ impl Tree {
                 let domain = domain.unwrap_or(*parent);
                 let mut children = Vec::new();
                 for (i, reader) in node.children.into_iter().enumerate() {
-                    let place = Place { child: i + 1, parent: Some(place) };
+                    let place = NodePath { child: i + 1, parent: Some(place) };
                     let fields = self.fields(reader, &place, depth + 1)?;
                     children.push(self.node(fields, &place, &domain, depth + 1)?);
                 }
@@ -319,7 +319,7 @@ impl Tree {
         &mut self,
         rule: &RuleFields,
         domain: Option<Cuboid>,
-        place: &Place,
+        place: &NodePath,
         parent: &Cuboid,
     ) -> Result<Node, DnaError> {
         if self.rules.len() == MAX_RULES {
@@ -342,7 +342,7 @@ impl Tree {
     fn cuboid(
         &self,
         bounds: Option<&Bounds>,
-        place: &Place,
+        place: &NodePath,
         parent: &Cuboid,
     ) -> Result<Option<Cuboid>, DnaError> {
         let Some(bounds) = bounds else { return Ok(None) };
@@ -359,7 +359,7 @@ impl Tree {
 }
 
 impl Bounds {
-    fn read(&mut self, mut reader: Reader, place: &Place) -> Result<(), DnaError> {
+    fn read(&mut self, mut reader: Reader, place: &NodePath) -> Result<(), DnaError> {
         while let Some(field) = reader.next().map_err(|e| place.malformed(e))? {
             match (field.number, field.value) {
                 (LOWER, _) => memory(&mut self.lower, place.message(&field)?, place)?,
@@ -377,7 +377,7 @@ impl Bounds {
         Ok(())
     }
 
-    fn axis(&mut self, axis: u64, field: &Field, place: &Place) -> Result<(), DnaError> {
+    fn axis(&mut self, axis: u64, field: &Field, place: &NodePath) -> Result<(), DnaError> {
         if axis >= Signal::REMYS as u64 {
             let offset = field.offset;
             return Err(DnaError::UnknownAxis { offset, place: place.to_string(), axis });
@@ -390,7 +390,7 @@ impl Bounds {
 fn memory(
     values: &mut [Option<f64>; Signal::REMYS],
     mut reader: Reader,
-    place: &Place,
+    place: &NodePath,
 ) -> Result<(), DnaError> {
     while let Some(field) = reader.next().map_err(|e| place.malformed(e))? {
         let signal = field.number.wrapping_sub(FIRST_SIGNAL) as usize;
@@ -402,7 +402,7 @@ fn memory(
 }
 
 impl RuleFields {
-    fn read(&mut self, mut reader: Reader, place: &Place) -> Result<(), DnaError> {
+    fn read(&mut self, mut reader: Reader, place: &NodePath) -> Result<(), DnaError> {
         while let Some(field) = reader.next().map_err(|e| place.malformed(e))? {
             match field.number {
                 INCREMENT => self.increment = wire::unzigzag(place.varint(&field)?),

@@ -24,7 +24,7 @@ impl TableFile {
         Fnv1a::of(file.to_json()).get()
     }
 
-    /// What is known of the table around its model; none where nothing is, or it was found of other rules.
+    /// The table's behaviour around its model; `None` if absent or computed for different rules.
     pub fn robustness(&self) -> Option<&Robustness> {
         let known = self.provenance.robustness.as_ref()?;
         (known.rules_hash == TableFile::rules_hash(&self.table)).then_some(known)

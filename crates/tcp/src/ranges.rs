@@ -114,7 +114,7 @@ impl Ranges {
         count
     }
 
-    /// The `rank`-th largest number of the set, counted from 1; none where it holds fewer.
+    /// The `rank`-th largest number of the set, counted from 1; `None` if it has fewer.
     pub(crate) fn largest(&self, mut rank: u64) -> Option<u64> {
         for &(start, end) in self.0.iter().rev() {
             if end - start >= rank {

@@ -73,7 +73,7 @@ impl Model {
         }
     }
 
-    /// The sample that `ack` carries; none where its host took no delivery sample.
+    /// The sample that `ack` carries; `None` if its host took no delivery sample.
     pub(super) fn sample(&mut self, ack: &Ack) -> Option<Sample> {
         let delivery = ack.delivery?;
         let (acked, inflight) = (acked(ack), ack.in_flight.get() as f64);

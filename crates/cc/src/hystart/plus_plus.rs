@@ -52,7 +52,7 @@ impl PlusPlus {
         }
     }
 
-    /// The packets by which `ack` lets the window grow; none where slow start is over.
+    /// The number of packets by which `ack` increases the window; `None` if slow start is over.
     pub(super) fn grow(&mut self, ack: &Ack) -> Option<f64> {
         if self.round.ends(ack) {
             self.end_round()?;
@@ -62,7 +62,7 @@ impl PlusPlus {
         Some(if self.conservative.is_some() { packets / CSS_GROWTH_DIVISOR } else { packets })
     }
 
-    /// RFC 9406, section 4.2; none where it was the last round of slow start.
+    /// RFC 9406, section 4.2; `None` if it was the last round of slow start.
     fn end_round(&mut self) -> Option<()> {
         (self.last_min, self.current_min, self.samples) = (self.current_min, Span::MAX, 0);
         if let Some(conservative) = &mut self.conservative {

@@ -22,9 +22,9 @@ use std::process::ExitCode;
 const RUNS: u64 = 16;
 
 const EXAMPLES: &str = "\
-All senders of a run are of one scheme, and all schemes meet the same traffic. The picture is the
-papers': throughput against queueing delay. It does what exm experiment does, for which a file can
-describe more: several links, several kinds of flows, sweeps.
+All senders of a run use the same scheme, and all schemes get the same traffic. As in the papers, the
+picture shows throughput against queueing delay. For several links, several kinds of flows or sweeps,
+write a file for exm experiment.
 
 Examples:
   exm compare --cc cubic,vegas,cc.json --link 15Mbps --rtt 150ms --senders 8 \\
@@ -54,11 +54,11 @@ pub(crate) struct Args {
     trace: Option<String>,
     /// The return link that ACKs cross: its rate, or its trace as for --trace
     ///
-    /// Throughput and delay are then those at the receiver, after the warm-up; on a trace the delay
-    /// is the self-inflicted one.
+    /// Throughput and delay are then measured at the receiver, after the warm-up; on a trace the delay
+    /// is the self-inflicted delay.
     #[arg(long, value_name = "RATE|FILE", help_heading = "Network", add = complete::traces())]
     back: Option<String>,
-    /// The time to skip before throughput and delay at the receiver are measured
+    /// Exclude this much time at the start from throughput and delay at the receiver
     #[arg(long, value_name = "DURATION", requires = "back", default_value = "0 s")]
     #[arg(help_heading = "Network")]
     warm_up: Span,
@@ -100,8 +100,8 @@ pub(crate) struct Args {
     handshake: bool,
     /// Carry all on-periods of a sender over one TCP connection, which keeps its window
     ///
-    /// RemyCCs start anew at each on-period, as in the papers. Scenario files set more, such as what
-    /// idle times do to the window.
+    /// RemyCCs restart at each on-period, as in the papers. Scenario files have more settings, such as
+    /// the effect of idle times on the window.
     #[arg(long, help_heading = "Hosts")]
     persistent: bool,
     /// The scheme that all others are compared with

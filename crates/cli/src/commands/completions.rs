@@ -14,8 +14,8 @@ Examples:
 
 /// Print the completions of this command line for a shell
 ///
-/// The script completes options, and names of tables, controllers, queues, traces and experiments: it calls
-/// exm, which must be in PATH, and fits the version that printed it.
+/// The script completes options, and names of tables, controllers, queues, traces and experiments. It calls
+/// exm, which must be in PATH and of the version that printed the script.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

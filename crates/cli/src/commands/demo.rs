@@ -25,7 +25,7 @@ const FILES: [&str; 5] =
 /// The number of networks for the comparison, and its host: all three schemes are made for the bare
 /// host.
 const HELD_OUT: HeldOut = HeldOut { seed: SEED, specimens: 400, host: Host::Bare };
-/// How many times, and for how many steps at most, the search improves a single rule for
+/// How many times, and for at most how many steps, the search improves a single rule for
 /// comparison.
 const SINGLE_ROUNDS: u64 = 3;
 const SINGLE_STEPS: u64 = 100;

@@ -25,15 +25,15 @@ use std::process::ExitCode;
 const REFERENCES: [&str; 2] = ["cubic", "bbr"];
 
 const EXAMPLES: &str = "\
-Networks are tried at random, then around the worst, ever closer: rate, round-trip time, senders, buffer, loss, \
-jitter, reordering, traffic, competitors at the bottleneck and in the other direction, a second bottleneck. On each the \
-reference takes the place of the controller, with the same traffic. What counts is by how many points the reference is ahead: \
-log2(throughput) - delta log2(RTT), in rates and propagation RTTs of the network, so that a point is twice the throughput.
+The search first draws networks at random, and then ever closer to the worst ones. It varies rate, RTT, senders, buffer, loss, \
+jitter, reordering, traffic, competitors at the bottleneck and in the other direction, and a second bottleneck. On each network \
+the controller and the reference run with the same traffic. The search maximises the reference's lead in points: \
+log2(throughput) - delta log2(RTT), relative to the network's rate and propagation RTT. A point is twice the throughput.
 
-The networks found are judged by the median of 20 further runs, in which rates, RTT and buffers vary by up to 3 % and senders \
-start at other times, so that neither luck nor how packets happen to meet decides. \
+Each network found is evaluated by the median of 20 further runs, in which rates, RTT and buffers vary by up to 3 % and senders \
+start at other times, so that neither luck nor phase effects decide. \
 Without --model, networks have 0.2..500 Mbps, RTTs of 2..400 ms, 1..64 senders, buffers of 0.25..16 BDP but \
-8 packets at least, losses of 0..3 %, a mean jitter of up to half an RTT, and up to 10 % of packets held back by up \
+at least 8 packets, losses of 0..3 %, a mean jitter of up to half an RTT, and up to 10 % of packets delayed by up \
 to an RTT. The same seed and number of tries find the same networks, on any number of threads.
 
 Examples:
@@ -48,26 +48,26 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to test: a table's file, the name of a shipped table, or of a controller such as bbr
+    /// The controller to test: a table's file, the name of a shipped table, or of a controller such as bbr
     #[arg(value_name = "CC", add = complete::controllers())]
     cc: String,
-    /// What to compare it with [default: cubic; bbr for cubic itself]
+    /// The controller to compare it with [default: cubic; bbr for cubic itself]
     #[arg(long, value_name = "CC", add = complete::controllers())]
     against: Option<String>,
-    /// Search the networks around those of this model, a file or a shipped one, by its objective
+    /// Search networks around this model, a file or a shipped one, with its objective
     #[arg(long, value_name = "MODEL", add = complete::models())]
     model: Option<PathBuf>,
-    /// How far around the model: ranges are widened by this factor on both sides; 1 searches inside
+    /// Widen the model's ranges by this factor on both sides; 1 searches inside the model
     #[arg(long, value_name = "FACTOR", default_value_t = 10.0, requires = "model")]
     #[arg(value_parser = factor)]
     around: f64,
     /// The weight of delay [default: the model's, or 1]
     #[arg(long, value_name = "DELTA", value_parser = options::delta, allow_negative_numbers = true)]
     delta: Option<f64>,
-    /// What competes with the senders at the bottleneck, in a third of the networks; or none
+    /// The controller that competes with the senders at the bottleneck, in a third of the networks; or none
     #[arg(long, value_name = "CC", default_value = "cubic", add = complete::controllers())]
     competitor: String,
-    /// What the tested senders run on: TCP, or the bare host that RemyCCs are trained on
+    /// The host of the tested senders: TCP, or the bare host that RemyCCs are trained on
     #[arg(long, value_name = "HOST", default_value = "tcp", value_parser = options::host())]
     host: Host,
     /// How many networks to try
@@ -80,13 +80,13 @@ pub(crate) struct Args {
     /// Where to write the worst network, as a scenario
     #[arg(short, long = "out", value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Where to write the model with the worst network as a further part, to design again
+    /// Where to write the model with the worst network as a new part, for another design
     #[arg(long, value_name = "FILE", requires = "model")]
     into: Option<PathBuf>,
     /// The share of that part in the networks of the model
     #[arg(long, value_name = "PROBABILITY", default_value = "0.2", requires = "into")]
     weight: Probability,
-    /// Overwrite files that exist
+    /// Overwrite existing files
     #[arg(long, short)]
     force: bool,
     #[command(flatten)]
@@ -243,7 +243,7 @@ struct Report {
 
 #[derive(Serialize)]
 struct FoundRow {
-    /// By how many points the reference is ahead in the median, and its 95 % interval.
+    /// The median lead of the reference in points, and its 95 % interval.
     deficit: f64,
     interval: (f64, f64),
     tested: Got,

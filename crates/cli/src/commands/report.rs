@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-An HTML page holds its pictures and needs nothing else. The pictures of a page in Markdown lie in a
-folder beside it that is named like it. Folders whose runs are unfinished are left out, with a note.
+An HTML page contains its pictures and needs no other files. The pictures of a Markdown page are in a
+folder next to it with the same name. Folders whose runs are unfinished are left out, with a note.
 
 Examples:
   exm report results/thesis-3-4 -o report.html

@@ -1,26 +1,26 @@
-//! What can be proven of a table without simulating: the largest RTT at which a queue can stand.
+//! A bound that is proven for a table without simulation: the largest RTT with a standing queue.
 //!
-//! Equal senders keep a fluid link busy. Each has an ACK every `spacing` ms, so that is where its averages of the time
-//! between ACKs settle; of the other signals nothing is assumed, not even that the sender has ever seen the link without
-//! a queue. A rule whose pace is slower than that drains the queue. Any other keeps at most its resting
-//! window in flight, which takes as many times the spacing to be delivered: that is the RTT, and the largest of all
-//! such rules bounds it.
+//! Equal senders keep a fluid link busy. Each receives an ACK every `spacing` ms, to which its averages of the time
+//! between ACKs converge. Nothing is assumed about the other signals, not even that the sender has ever seen the link
+//! without a queue. A rule that paces more slowly than that drains the queue. Any other rule keeps at most its resting
+//! window in flight. Delivering that window takes one `spacing` per packet, which is the RTT; the maximum over
+//! these rules is the bound.
 
 use crate::harden::resting_window;
 use exm_remy::{MAX_WINDOW, Rule, RuleTable, Signal};
 use std::fmt;
 
-/// An RTT that no standing queue exceeds.
+/// An upper bound on the RTT with a standing queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FluidBound {
-    /// So many ms, or the propagation delay, where that is longer.
+    /// This many ms, or the propagation delay, if that is longer.
     Ms {
         /// The RTT.
         rtt: f64,
-        /// The rule that rests there.
+        /// The rule with this bound.
         rule: usize,
     },
-    /// Some rule's window grows without end, and its pace is faster than ACKs come.
+    /// Unbounded: the window of a rule grows without limit, and the rule paces faster than ACKs arrive.
     Unbounded {
         /// The rule.
         rule: usize,

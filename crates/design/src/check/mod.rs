@@ -1,5 +1,5 @@
-//! What a table does around its model, in words: where it collapses, which rule is at fault, and what can be proven
-//! without simulating.
+//! Describes the behaviour of a table around its model: where it collapses, which rule is at fault, and the bounds that
+//! are proven without simulation.
 
 mod fluid;
 
@@ -17,27 +17,27 @@ use exm_units::Rate;
 use rayon::prelude::*;
 use std::fmt;
 
-/// The multiples of the model's most senders for which the fluid bound is given.
+/// The multiples of the model's maximum number of senders for which the fluid bound is computed.
 const CROWDS: [u64; 4] = [1, 2, 4, 16];
 
-/// What a table does around its model.
+/// The behaviour of a table around its model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// On the networks of [`Set::Near`].
     pub near: Summary,
     /// On those of [`Set::HeldOut`].
     pub far: Summary,
-    /// On networks whose delay is foreign.
+    /// On networks with foreign delay.
     pub foreign: Foreign,
     /// Where it starves there, in the order of the networks.
     pub starvations: Vec<Starvation>,
     /// Where it collapses near its model, in the order of the networks.
     pub findings: Vec<Finding>,
-    /// What no state exceeds: for as many senders as the model has at most, and for more.
+    /// Bounds for the model's maximum number of senders, and for more.
     pub proven: Vec<Proven>,
 }
 
-/// How many of the rules that fire most are tried for the one at fault.
+/// How many of the most frequent rules are tested as the one at fault.
 const SUSPECTS: usize = 8;
 
 /// A collapse, and the rule at fault.
@@ -49,17 +49,17 @@ pub struct Finding {
     pub rate: Rate,
     /// Its senders.
     pub senders: usize,
-    /// What they got.
+    /// Their results.
     pub trial: Trial,
-    /// The rule at fault, of those that fire most: without its window the network would not collapse.
+    /// The rule at fault, among the most frequent ones: without its window the network would not collapse.
     pub rule: usize,
-    /// The mean RTT over the least possible where that rule keeps one packet in flight.
+    /// The mean RTT over the minimum possible if that rule keeps one packet in flight.
     pub without: f64,
-    /// Where the rule's window rests, in packets.
+    /// The rule's resting window, in packets.
     pub resting_window: f64,
-    /// Its pace, ms between packets.
+    /// Its pacing interval, ms.
     pub intersend_ms: f64,
-    /// How many active senders of this pace the link holds.
+    /// How many active senders at this pacing rate the link can carry.
     pub holds: f64,
 }
 
@@ -68,7 +68,7 @@ pub struct Finding {
 pub struct Starvation {
     /// The network, such as "beside Cubic, 15.0 Mbps, 150 ms, 2 of the table's, 1.0 BDP, always on".
     pub network: String,
-    /// What the senders got.
+    /// The results of the senders.
     pub trial: ForeignTrial,
 }
 
@@ -79,7 +79,7 @@ pub struct Proven {
     pub senders: u64,
     /// The rate of the link.
     pub rate: Rate,
-    /// The largest RTT at which a queue can stand.
+    /// The upper bound on the RTT with a standing queue.
     pub bound: FluidBound,
 }
 
@@ -119,7 +119,7 @@ impl fmt::Display for Proven {
 }
 
 impl Check {
-    /// Whether the table collapses nowhere near its model, and starves nowhere where delay is foreign.
+    /// Whether the table never collapses near its model, and never starves with foreign delay.
     pub fn verdict(&self) -> Verdict {
         match (self.near.collapses, self.foreign.starved) {
             (0, 0) => Verdict::Holds,
@@ -128,7 +128,7 @@ impl Check {
         }
     }
 
-    /// The verdict as the file of `table` holds it.
+    /// The verdict for the file of `table`.
     pub fn robustness(&self, table: &RuleTable) -> Robustness {
         Robustness {
             rules_hash: TableFile::rules_hash(table),
@@ -143,7 +143,7 @@ impl Check {
     }
 }
 
-/// A summary as files hold it, rounded to its precision.
+/// The summary for files, rounded to its precision.
 pub fn around(summary: &Summary) -> Around {
     let rounded = |value: f64| (value * 1e3).round() / 1e3;
     Around {
@@ -154,8 +154,8 @@ pub fn around(summary: &Summary) -> Around {
     }
 }
 
-/// Checks `table`, number `index` of those that `model` designs; `seed` draws the networks further out, and
-/// files tell of those of [`stress::HELD_OUT_SEED`]. The result is the same on any number of threads.
+/// Checks `table`, number `index` of those that `model` designs. `seed` draws the networks further out;
+/// files record the results for [`stress::HELD_OUT_SEED`]. The result is the same on any number of threads.
 pub fn check(model: &Model, index: usize, table: &RuleTable, seed: u64) -> Check {
     let prepared = Prepared::new(table);
     let near = stress::networks(model, index, Set::Near);
@@ -197,7 +197,7 @@ impl Observer for Fired {
     }
 }
 
-/// The rules that fire most on `network`, the most frequent first.
+/// The most frequent rules on `network`, in descending order.
 fn suspects(network: &StressNetwork, table: &RuleTable) -> Vec<usize> {
     let mut fired = Fired(vec![0; table.rules().len()]);
     stress::run_observed(network, &Prepared::new(table), &mut fired);
@@ -207,10 +207,10 @@ fn suspects(network: &StressNetwork, table: &RuleTable) -> Vec<usize> {
     rules
 }
 
-/// The rule of `table` at fault on `network`, and the mean RTT over the least possible where it keeps one packet in flight.
+/// The rule of `table` at fault on `network`, and the mean RTT over the minimum possible if it keeps one packet in flight.
 ///
-/// Of the suspects without which the network would not collapse, it is the one with the largest window; where none is
-/// enough, the one without which the RTT is shortest.
+/// It is the rule with the largest window of those without which the network would not collapse. If there is none, it is
+/// the rule without which the RTT is shortest.
 fn culprit(network: &StressNetwork, table: &RuleTable) -> (usize, f64) {
     let without = |rule: usize| {
         let mut table = table.clone();

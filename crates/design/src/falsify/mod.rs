@@ -19,34 +19,34 @@ use rayon::prelude::*;
 use serde::Serialize;
 use space::{AXES, Point};
 
-/// What share of the tries explores the space evenly, before the worst networks are looked at more closely.
+/// The share of the tries that covers the space evenly, before the search concentrates on the worst networks.
 const EXPLORED: f64 = 0.5;
-/// How many of the worst networks are looked at more closely.
+/// The number of worst networks on which the search concentrates.
 const KEPT: usize = 8;
-/// How many networks around each are tried at a time.
+/// The number of networks tried around each at a time.
 const AROUND: usize = 4;
-/// How far apart networks are on some axis that are unlike each other.
+/// The minimum distance on some axis between networks that count as different.
 const UNLIKE: f64 = 0.25;
-/// How many runs judge each of those that are kept.
+/// The number of runs that evaluate each network that is kept.
 const RUNS: usize = 20;
 
-/// The stream of the seeds of the runs that judge: after those of all rounds.
+/// The stream of the seeds of the evaluation runs: after those of all rounds.
 const JUDGING: usize = 1 << 30;
 
-/// What is tested, and how.
+/// The controllers to compare, and the parameters of the search.
 #[derive(Clone, Debug)]
 pub struct Falsify {
     /// The networks that are searched.
     pub space: Space,
-    /// What runs the senders that are tested.
+    /// The tested controller.
     pub tested: Transport,
-    /// What runs them for comparison.
+    /// The reference controller.
     pub reference: Transport,
-    /// What runs their competitors.
+    /// The competitors' controller.
     pub competitor: Transport,
-    /// What senders are to achieve, in relative units.
+    /// The objective, in relative units.
     pub objective: Objective,
-    /// About how many networks are tried.
+    /// The approximate number of networks to try.
     pub tries: usize,
     /// The random seed of the search.
     pub seed: u64,
@@ -57,25 +57,25 @@ pub struct Falsify {
 pub struct Found {
     /// The network. Class [`TESTED`] is tested.
     pub network: Mixed,
-    /// A seed for its scenario: that of the first of the runs that judged it, which the others follow. Each of them had
-    /// its rate, RTT and buffer changed by up to 3 %.
+    /// A seed for its scenario: that of the first evaluation run; the others have the following seeds. In each of them
+    /// rate, RTT and buffer were changed by up to 3 %.
     pub seed: u64,
-    /// How much more the reference scores: the median over runs that did not find the network.
+    /// The lead of the reference: the median over evaluation runs, which were not used to find the network.
     pub deficit: Middle,
-    /// What the tested senders got.
+    /// The results of the tested senders.
     pub tested: Got,
-    /// What the reference got in their place.
+    /// The results of the reference in their place.
     pub reference: Got,
 }
 
-/// What senders got, in the median over runs.
+/// The results of senders: medians over runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Got {
-    /// The objective in relative units: 0 is the whole share at no queueing delay.
+    /// The objective in relative units: 0 is the whole share without queueing delay.
     pub score: f64,
     /// Throughput over the equal share of the slowest link.
     pub share: f64,
-    /// The mean round-trip time over propagation; none where nothing was delivered.
+    /// The mean RTT over the propagation RTT; `None` if nothing was delivered.
     pub rtt_ratio: Option<f64>,
 }
 
@@ -93,15 +93,15 @@ impl Run {
 }
 
 impl Falsify {
-    /// The worst networks found, the worst first, each unlike those before it. `done` is called after each
+    /// The worst networks found, the worst first, each different from those before it. `done` is called after each
     /// simulation. The result is the same on any number of threads.
     ///
-    /// Half of the tries cover the space evenly, one run each. The others look around the worst, ever closer. What is left
-    /// is judged, and put in order, by the median of further runs. These vary the network a little and draw when senders
-    /// start, so that neither luck nor how packets happen to meet makes a network look bad.
+    /// Half of the tries cover the space evenly, one run each. The others search around the worst networks, ever closer. The
+    /// final networks are ranked by the median of further runs. These vary the network slightly and draw the start times of
+    /// senders, so that neither luck nor phase effects make a network look bad.
     ///
     /// # Errors
-    /// [`NetworkError`] where the event engine refuses a network, as it does where a sender's packets have no
+    /// [`NetworkError`] if the event engine refuses a network, for example because a sender's packets have no
     /// room for data.
     pub fn search(&self, done: &(impl Fn() + Sync)) -> Result<Vec<Found>, NetworkError> {
         let explored = self.explored();
@@ -119,7 +119,7 @@ impl Falsify {
         Ok(found)
     }
 
-    /// How many simulations a search takes at most, of the tested controller and the reference together.
+    /// The maximum number of simulations of a search, of the tested controller and the reference together.
     pub fn simulations(&self) -> usize {
         2 * (self.explored() + self.rounds() * self.kept() * AROUND + self.kept() * RUNS)
     }
@@ -128,7 +128,7 @@ impl Falsify {
         ((self.tries as f64 * EXPLORED) as usize).max(1)
     }
 
-    /// At most so many of the worst networks are kept.
+    /// The maximum number of worst networks that are kept.
     fn kept(&self) -> usize {
         (self.tries / 4).clamp(1, KEPT)
     }
@@ -166,7 +166,7 @@ impl Falsify {
         points.into_par_iter().map(one).collect()
     }
 
-    /// What each of `points` is, and by how much the tested controller is behind there.
+    /// Each of `points`, with the deficit of the tested controller there.
     fn judge(
         &self,
         points: &[Point],
@@ -202,7 +202,7 @@ impl Falsify {
         Ok(Run { tested: got(&self.tested)?, reference: got(&self.reference)? })
     }
 
-    /// What the tested senders get where `transport` runs them.
+    /// The results of the tested senders with `transport`.
     fn got(&self, network: &Mixed, seed: u64, transport: &Transport) -> Result<Got, NetworkError> {
         let layout = Layout::Mixed(network.clone());
         let of_class = |class| if class == TESTED { transport } else { &self.competitor }.clone();
@@ -243,7 +243,7 @@ fn latin(count: usize, mut random: Stream) -> Vec<Point> {
     (0..count).map(|point| axes.each_ref().map(|axis| axis[point])).collect()
 }
 
-/// Leaves the `count` worst points that are unlike each other, or fewer where there are not as many.
+/// Keeps the `count` worst points that differ from each other, or fewer if there are not enough.
 fn keep_worst(pool: &mut Vec<(Point, f64)>, count: usize) {
     pool.sort_by(|a, b| b.1.total_cmp(&a.1));
     let mut kept: Vec<(Point, f64)> = Vec::new();

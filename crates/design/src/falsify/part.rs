@@ -1,4 +1,4 @@
-//! A network as a further part of a model.
+//! Converts a network to a new part of a model.
 
 use super::TESTED;
 use super::scenario::traffic;
@@ -9,8 +9,8 @@ use std::fmt::Write;
 /// The section `[[part]]` of a model that makes `network` the share `weight` of its specimens: its tested senders
 /// run the designed table `table`, the others `competitor`.
 ///
-/// In a model the delay of a path lies on its links. So of two bottlenecks each gets half of the round trip,
-/// whereas in the network that was searched all of it follows the last link.
+/// In a model the delay of a path is on its links. So each of two bottlenecks gets half of the RTT,
+/// whereas in the searched network all of it is after the last link.
 pub fn part(network: &Mixed, weight: Probability, table: &str, competitor: &str) -> String {
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let rtt = network.senders.first().map_or(Span::ZERO, |sender| sender.rtt);

@@ -1,4 +1,4 @@
-//! [`Space`]: the networks among which the worst is looked for.
+//! [`Space`]: the networks that are searched for the worst.
 
 use crate::conditions::Conditions;
 use crate::model::Model;
@@ -9,7 +9,7 @@ use exm_sim::network::LinkSpec;
 use exm_sim::traffic::{OnFor, OnOff, Traffic};
 use exm_units::{Bytes, Instant, Packets, Probability, Rate, Span};
 
-/// How many numbers from 0 to 1 describe a network.
+/// The number of coordinates, from 0 to 1, that describe a network.
 pub(super) const AXES: usize = 14;
 /// A network, each number from 0 to 1.
 pub(super) type Point = [f64; AXES];
@@ -19,7 +19,7 @@ pub const TESTED: usize = 0;
 /// The class of the competitors.
 pub const COMPETITOR: usize = 1;
 
-/// What is simulated in a sensible time, however wide the ranges.
+/// Limits that keep the simulation time reasonable, however wide the ranges are.
 const LEAST_RATE: Rate = Rate::from_bps(50_000);
 const MOST_RATE: Rate = Rate::from_bps(10_000_000_000);
 const LEAST_RTT: Span = Span::from_micros(10);
@@ -28,7 +28,7 @@ const MOST_SENDERS: u64 = 1000;
 /// In packets: less is rare, and the reason of what is then found.
 const LEAST_BUFFER: u64 = 8;
 
-/// By which part quantities vary between the runs that judge a network.
+/// The fraction by which quantities vary between the evaluation runs of a network.
 const VARIED: f64 = 0.03;
 
 /// A simulation takes as long as its link carries this many packets, within limits.
@@ -51,13 +51,13 @@ pub struct Space {
     pub senders: (u64, u64),
     /// Buffers, in bandwidth-delay products.
     pub buffer: (f64, f64),
-    /// The probability of random loss, which half of the networks have none of.
+    /// The probability of random loss; half of the networks have none.
     pub loss: (f64, f64),
-    /// Up to how many competitors there are; 0 for none anywhere.
+    /// The maximum number of competitors; 0 for none.
     pub competitors: u64,
     /// The mean jitter over the propagation RTT; two thirds of the networks have none.
     pub jitter: (f64, f64),
-    /// The probability that a packet is held back by up to an RTT; two thirds of the networks have none.
+    /// The probability that a packet is delayed by up to an RTT; two thirds of the networks have none.
     pub reorder: (f64, f64),
     /// Whether there are networks with two bottlenecks.
     pub two_bottlenecks: bool,
@@ -81,8 +81,8 @@ impl Default for Space {
 }
 
 impl Space {
-    /// Networks with the ranges that the designed senders of `model` meet, each widened by `factor` on both
-    /// sides; with a factor of 1 they are the model's, but for traffic and competitors. Losses go up to that
+    /// Networks with the ranges of the designed senders of `model`, each widened by `factor` on both
+    /// sides; with a factor of 1 they are the model's, except for traffic and competitors. Losses go up to that
     /// factor in percent, beyond a factor of 1; with it, delays are constant.
     pub fn around(model: &Model, factor: f64) -> Space {
         let Conditions { rate, rtt, senders, loss, .. } = Conditions::of_model(model);
@@ -208,8 +208,8 @@ fn duration(rate: Rate, rtt: Span) -> Span {
     time.clamp(SHORTEST, LONGEST).max(Span::from_secs_f64((rtt.as_secs_f64() * 100.0).ceil()))
 }
 
-/// `network` a little changed, so that what is found of it does not depend on how its packets happen to meet: the rates, the
-/// RTT and the buffers by up to [`VARIED`] each, and senders that are always on start within an RTT of each other.
+/// `network` with small changes, so that results do not depend on phase effects: the rates, the
+/// RTT and the buffers change by up to [`VARIED`] each, and senders that are always on start within an RTT of each other.
 pub(super) fn varied(network: &Mixed, mut random: Stream) -> Mixed {
     let mut network = network.clone();
     let mut scale = || 1.0 + VARIED * (2.0 * random.uniform() - 1.0);

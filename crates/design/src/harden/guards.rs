@@ -1,4 +1,4 @@
-//! [`Guards`]: changes to a table that bound what its senders keep in flight, whatever network they meet.
+//! [`Guards`]: changes to a table that bound its senders' packets in flight on any network.
 
 use exm_remy::{Action, Cuboid, MAX_WINDOW, Node, Rule, RuleTable, Signal, TableError};
 use std::fmt;
@@ -7,64 +7,64 @@ use std::fmt;
 const RUNG: f64 = 2.0;
 /// The brake's last rung begins here, in ms between ACKs.
 const LAST_RUNG_MS: f64 = 2048.0;
-/// The largest multiple of a window that is to reach its limit soon.
+/// The largest multiple of a window that should reach its limit quickly.
 const SLOWEST_APPROACH: f64 = 0.9;
-/// The least increment of such a window: windows are whole packets, so one of b stops growing at (b - 1) / b of
-/// the limit.
+/// The minimum increment of such a window: windows are whole packets, so a window with increment b stops growing at
+/// (b - 1) / b of the limit.
 const LEAST_INCREMENT: f64 = 4.0;
-/// A flow is young while its slow average of times between ACKs is less than this part of the fast one: it rises
-/// from 0 in 256 ACKs.
+/// A flow is new while its slow average of times between ACKs is less than this fraction of the fast one: the slow
+/// average rises from 0 in 256 ACKs.
 const YOUNG: f64 = 0.1;
 /// An RTT ratio that no flow has.
 const KNOWS_NOTHING: f64 = 0.5;
-/// The shortest pace that a window is compared with, ms.
+/// The shortest pacing interval with which a window is compared, ms.
 const LEAST_PACE_MS: f64 = 1e-6;
 
-/// What bounds the packets that senders of a table keep in flight.
+/// Bounds on the packets that senders of a table keep in flight.
 ///
-/// A window is safe in every network if it holds no more than what is delivered in a bounded time: then no
-/// number of senders keeps more than that time's worth of the link's packets in the queue, whatever RTT they
-/// take for the least. The published tables have small windows throughout; these guards allow large ones
-/// where ACKs come fast.
+/// A window is safe on every network if it is at most what is delivered in a bounded time. Then any number of senders
+/// together queue at most that time's worth of the link's capacity, even if they overestimate the minimum RTT.
+/// The published tables have small windows throughout; these guards allow large ones
+/// if ACKs arrive fast.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guards {
-    /// The most packets before anything is known of the network.
+    /// The maximum window of a flow before its first measurements, in packets.
     pub start_window: f64,
-    /// The most packets that one ACK adds to a window.
+    /// The maximum number of packets that one ACK adds to a window.
     pub growth: f64,
-    /// A window rests at no more than what the rule's pace sends, or the rule's ACKs bring, in this time, ms.
+    /// A resting window is at most what the rule's pacing sends, or its ACKs deliver, in this time, ms.
     pub horizon_ms: f64,
-    /// The time between ACKs at which that is the horizon, ms.
+    /// The time between ACKs at which the horizon has that value, ms.
     pub reference_ms: f64,
-    /// The horizon grows with this power of the time between ACKs. Above 0, senders that get less keep more of it in
-    /// flight, and so come to equal shares.
+    /// The horizon grows with this power of the time between ACKs. Above 0, slower senders have a longer horizon, so that
+    /// shares become equal.
     pub equality: f64,
-    /// What the horizon leaves of a window at least, in packets.
+    /// The minimum to which the horizon limits a window, in packets.
     pub least_window: f64,
-    /// The part of the horizon that counts for a young flow, whose ACKs seem to come faster than they do: its averages
-    /// rise from 0.
+    /// The fraction of the horizon that a new flow may use. Its averages rise from 0, so its ACKs seem to arrive faster than
+    /// they do.
     pub youth: f64,
-    /// The RTT ratios from which senders brake, the lower one first.
+    /// The brakes, in ascending order of their RTT ratios.
     pub brakes: [Brake; 3],
 }
 
-/// What senders do above an RTT ratio, whose queue may be theirs or that of others.
+/// The behaviour of senders above an RTT ratio, whether the queue is theirs or that of others.
 ///
-/// Only windows brake: a sender that keeps its window sends as its ACKs come, however slowly. A pace taken from the time
-/// between ACKs would feed itself where the delay is foreign: slower sending makes slower ACKs, and these slower sending.
+/// Only windows brake: a sender with a constant window sends as its ACKs arrive, however slowly. If pacing followed the
+/// time between ACKs, foreign delay would start a vicious circle: slower sending slows down ACKs, which slow down sending.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Brake {
     /// The RTT ratio.
     pub ratio: f64,
-    /// Only senders brake whose ACKs are at least so far apart, ms: those that get no less than on the model's networks do
-    /// there what the table does.
+    /// Only senders whose ACKs are at least this far apart brake, ms. Senders with at least the share that they would have on
+    /// the model's networks use the table's own rules.
     pub from_ms: f64,
-    /// A braking sender keeps in flight what its ACKs bring in this time, ms, and [`Brake::window`].
+    /// A braking sender keeps in flight what its ACKs deliver in this time, ms, plus [`Brake::window`].
     pub horizon_ms: f64,
-    /// So many packets are in flight beyond that. They keep a sender alive where the RTT is long through others, and give
-    /// equal senders equal shares: where a queue stands, it holds as many of each.
+    /// Additional packets in flight. They keep a sender from starving if others cause a long RTT, and give
+    /// equal senders equal shares: a standing queue holds equally many packets of each.
     pub window: f64,
-    /// It paces at the shortest time between ACKs of its rung, times this: at most 1.
+    /// It paces at the shortest time between ACKs of its rung, multiplied by this factor, which is at most 1.
     pub pace: f64,
 }
 
@@ -88,8 +88,8 @@ impl fmt::Display for Guards {
     }
 }
 
-/// The window that `action` leads to when its rule fires again and again: b / (1 - m) packets, and the
-/// largest there is where it grows without end.
+/// The window to which repeated use of `action` converges: b / (1 - m) packets, or the
+/// maximum if it grows without limit.
 pub fn resting_window(action: &Action) -> f64 {
     let (multiple, increment) = (action.multiple, f64::from(action.increment));
     let limit = f64::from(MAX_WINDOW);
@@ -106,7 +106,7 @@ impl Guards {
     /// `table` with these guards.
     ///
     /// # Errors
-    /// [`TableError`] where the table would have more rules or a deeper tree than a table may have.
+    /// [`TableError`] if the table would have too many rules or too deep a tree.
     pub fn apply(&self, table: &RuleTable) -> Result<RuleTable, TableError> {
         let mut table = table.clone();
         self.guard_start(&mut table);
@@ -121,25 +121,25 @@ impl Guards {
         Ok(table)
     }
 
-    /// The most packets in flight of a sender that gets one every `interval_ms`.
+    /// The maximum packets in flight of a sender that receives an ACK every `interval_ms`.
     fn limit(&self, horizon_ms: f64, equality: f64, interval_ms: f64) -> f64 {
         let interval_ms = interval_ms.max(LEAST_PACE_MS);
         let most = horizon_ms / interval_ms * self.longer(equality, interval_ms);
         most.max(self.least_window).max(1.0)
     }
 
-    /// How much longer a horizon is for a sender that gets a packet every `interval_ms`.
+    /// The factor by which the horizon is longer for a sender that receives an ACK every `interval_ms`.
     fn longer(&self, equality: f64, interval_ms: f64) -> f64 {
         libm::pow(interval_ms / self.reference_ms, equality)
     }
 
-    /// The time between ACKs at which a window of `packets` is all that the horizon allows.
+    /// The time between ACKs at which the horizon allows exactly a window of `packets`.
     fn interval_of(&self, packets: f64) -> f64 {
         let proportion = self.horizon_ms / packets / self.reference_ms;
         self.reference_ms * libm::pow(proportion, 1.0 / (1.0 - self.equality))
     }
 
-    /// A flow that knows nothing gets a rule of its own, with a limited window.
+    /// A flow without measurements gets its own rule, with a limited window.
     fn guard_start(&self, table: &mut RuleTable) {
         let start = start_rule(table);
         // The ratio is 0 until the second ACK, and 1 or more from then on.
@@ -149,8 +149,8 @@ impl Guards {
         table.set_action(start, Action { multiple: 0.0, increment, ..action });
     }
 
-    /// Windows rest where they did, but get there by steps of at most the limit. Since windows are whole
-    /// packets, a step below one is none: hence the 1 less.
+    /// Resting windows do not change, but windows approach them by steps of at most the limit. Since windows are whole
+    /// packets, a step below one has no effect: hence the subtraction of 1.
     fn slow_growth(&self, table: &mut RuleTable) {
         let growth = self.growth.floor().max(1.0);
         let start = start_rule(table);
@@ -173,7 +173,7 @@ impl Guards {
         }
     }
 
-    /// Cuts the rules whose window is more than their ACKs bring in the horizon into rungs, each of which has a window
+    /// Cuts the rules whose window exceeds what their ACKs deliver in the horizon into rungs, each with a window
     /// for its own time between ACKs.
     fn tie_to_delivery(&self, table: &mut RuleTable) {
         let Some(signal) = delivery_signal(table) else { return };
@@ -202,7 +202,7 @@ impl Guards {
         }
     }
 
-    /// Cuts the part of young flows off a rung of the fast average.
+    /// Cuts the part for new flows off a rung of the fast average.
     fn guard_young(&self, table: &mut RuleTable, rung: usize) {
         let Rule { domain, action } = table.rules()[rung];
         let grown = YOUNG * domain.lower[Signal::AckEwma.index()];
@@ -214,8 +214,7 @@ impl Guards {
         }
     }
 
-    /// The table below the brake's ratio and where ACKs come fast, and elsewhere rules that only brake, whatever the table
-    /// did there.
+    /// Keeps the table below the brake's ratio and where ACKs arrive fast, and replaces the rest by rules that only brake.
     fn braked(&self, table: &RuleTable, brake: &Brake) -> Result<RuleTable, TableError> {
         let Some(signal) = delivery_signal(table) else { return Ok(table.clone()) };
         let domain = *table.domain();
@@ -244,25 +243,25 @@ impl Guards {
     }
 }
 
-/// What a sender does whose ACKs are `from_ms` to twice as much apart.
+/// The action of a sender whose ACKs are between `from_ms` and twice that apart.
 fn brake_action(brake: &Brake, from_ms: f64) -> Action {
     let window = brake.window + brake.horizon_ms / (RUNG * from_ms);
     let increment = window.clamp(1.0, f64::from(MAX_WINDOW)) as i32;
     Action { multiple: 0.0, increment, intersend_ms: brake.pace * from_ms }
 }
 
-/// The rule of a flow that knows nothing.
+/// The rule of a flow without measurements.
 fn start_rule(table: &RuleTable) -> usize {
     table.find(&[0.0; Signal::COUNT])
 }
 
-/// The signal of the delivery rate, of those that the table looks at.
+/// The table's signal of the delivery rate.
 fn delivery_signal(table: &RuleTable) -> Option<Signal> {
     [Signal::AckEwma, Signal::SlowAckEwma].into_iter().find(|&s| table.signals().contains(s))
 }
 
-/// `action`, its resting window at most `limit` packets: the increment stays where it can, so that windows grow
-/// as fast. One of 1 cannot: a window of whole packets would never grow.
+/// `action` with a resting window of at most `limit` packets. The increment is kept if possible, so that windows grow
+/// as fast. An increment of 1 cannot be kept: a window of whole packets would never grow.
 fn gently_limited(action: Action, limit: f64) -> Action {
     let increment = f64::from(action.increment);
     if resting_window(&action) <= limit {
@@ -274,7 +273,7 @@ fn gently_limited(action: Action, limit: f64) -> Action {
     }
 }
 
-/// `action`, its resting window at most `limit` packets, and soon there.
+/// `action` with a resting window of at most `limit` packets, which is reached quickly.
 fn limited(action: Action, limit: f64) -> Action {
     if resting_window(&action) <= limit {
         return action;
@@ -285,7 +284,7 @@ fn limited(action: Action, limit: f64) -> Action {
     Action { multiple, increment: increment as i32, ..action }
 }
 
-/// The tree of `node` for memories in `part`, its rules added to `rules`; those of which nothing is left are gone.
+/// The tree of `node` restricted to memories in `part`. Its rules are added to `rules`, except those that become empty.
 fn node_within(
     table: &RuleTable,
     node: &Node,

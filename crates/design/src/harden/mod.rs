@@ -1,10 +1,10 @@
-//! Hardening: a finishing pass that keeps a table from filling queues on networks that its model left out.
+//! Hardening: a final pass that keeps a table from filling queues on networks outside its model.
 //!
-//! A designed table collapses around its model because its window does not bind: with more senders or a slower
-//! link than it was designed for, rules rest at windows that no queue can hold. [`Guards`] bound the window
-//! of each rule by what is delivered in a bounded time. How tight they are is searched on the networks of
-//! [`stress::Set::Near`] and [`stress::Set::Practice`], as far as the score inside the model allows; those of
-//! [`stress::Set::HeldOut`] measure afterwards what it was worth.
+//! Inside its model a designed table is limited by pacing, not by its windows. With more senders or a slower
+//! link it collapses, because its resting windows are larger than any queue. [`Guards`] limit the window
+//! of each rule to what is delivered in a bounded time. Their parameters are optimised on the networks of
+//! [`stress::Set::Near`] and [`stress::Set::Practice`], with a limit on the loss of score inside the model; the networks
+//! of [`stress::Set::HeldOut`] then measure the benefit.
 
 mod guards;
 mod place;
@@ -29,56 +29,56 @@ use place::Scale;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 
-/// How many generations of guards are tried for a table, unless told otherwise.
+/// The default number of generations of guards for a table.
 pub const GENERATIONS: usize = 20;
-/// How many guards a generation has.
+/// The number of guards in a generation.
 const CANDIDATES: usize = 14;
-/// The block of specimens that measure what guards cost inside the model; no search draws it, and held-out scores
-/// draw the one before.
+/// The block of specimens that measure the cost of guards inside the model. No search draws it; held-out scores
+/// use the previous block.
 const COST_BLOCK: u64 = JUDGING_BLOCK + 2;
-/// How many specimens that is at least, as a multiple of the model's; short ones are as many as carry
-/// [`COST_PACKETS`], since few of them would leave the cost so uncertain that hardly any guards pass.
+/// The minimum number of these specimens, as a multiple of the model's. Of short specimens there are as many as carry
+/// [`COST_PACKETS`]: with few of them the cost would be so uncertain that hardly any guards would pass.
 const COST_SPECIMENS: usize = 2;
 const COST_PACKETS: f64 = 3.5e6;
-/// But no more than this.
+/// The maximum number of these specimens.
 const MAX_COST_SPECIMENS: usize = 256;
-/// How much a point of cost above the limit weighs beside what is gained around the model: the limit is kept unless no
-/// guards keep it.
+/// The weight of a point of cost above the limit, relative to the gain around the model. It is so large that the limit is
+/// met if any guards meet it.
 const ABOVE_LIMIT: f64 = 20.0;
-/// How much a point lost on the model's own links counts where flows are short. People run tables with such flows
-/// more than with any others, and guards hold back the start of a flow before all.
+/// The weight of a point lost with short flows on the model's own links. Such flows are the most common use of
+/// tables, and guards slow down mainly the start of a flow.
 const BRIEF_LOSS: f64 = 0.2;
-/// How much an octave of RTT above this ratio to the least possible counts near the model, where it is soon a collapse, and
-/// how much a collapse.
+/// Near the model, each octave of RTT above this ratio to the minimum possible has a weight, since it is close to a
+/// collapse, and so has a collapse.
 const COLLAPSING: f64 = 0.15;
 const NEARLY_COLLAPSED: f64 = 3.5;
 const COLLAPSED: f64 = 0.2;
-/// How much an octave lost on networks with foreign delay counts.
+/// The weight of an octave of throughput lost on networks with foreign delay.
 const FOREIGN_LOSS: f64 = 0.7;
-/// What guards must gain at least, in the mean over the networks, to be worth their rules.
+/// The minimum gain of guards, in the mean over the networks, that justifies their rules.
 const LEAST_GAIN: f64 = 0.05;
-/// How much a lack of fairness counts beside throughput and RTT: an index of 0.5 as much as half the throughput.
+/// The weight of unfairness relative to throughput and RTT: a Jain's index of 0.5 counts as much as half the throughput.
 const UNFAIRNESS: f64 = 2.0;
 
 /// How tables are hardened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hardening {
-    /// The most points that it may cost inside the model.
+    /// The maximum cost inside the model, in points.
     pub limit: f64,
-    /// What the networks inside the model are drawn from.
+    /// The random seed of the networks inside the model.
     pub seed: u64,
-    /// How many generations of guards are tried for each table, if nothing ends it before.
+    /// The maximum number of generations of guards for each table.
     pub generations: usize,
 }
 
 impl Hardening {
-    /// That of [`GENERATIONS`], with the first seed.
+    /// The default: [`GENERATIONS`], and the first seed.
     pub fn new(limit: f64) -> Hardening {
         Hardening { limit, seed: 1, generations: GENERATIONS }
     }
 }
 
-/// How far the hardening of several tables is.
+/// The progress of hardening several tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tried {
     /// The table, by number.
@@ -92,23 +92,23 @@ pub struct Tried {
 pub struct Hardened {
     /// How many generations of guards were tried.
     pub generations: usize,
-    /// The table with its guards; as it was, where none made it better.
+    /// The table with its guards, or the original table if no guards improve it.
     pub table: RuleTable,
-    /// Its guards; none where the table was better without.
+    /// Its guards; `None` if the table is better without.
     pub guards: Option<Guards>,
-    /// What it does on the held-out stress networks.
+    /// Its behaviour on the held-out stress networks.
     pub after: Summary,
-    /// What the table did there before.
+    /// The behaviour of the original table there.
     pub before: Summary,
-    /// The throughput with the guards over that without, on held-out networks with foreign delay, in the geometric mean.
+    /// The throughput with guards over that without, on held-out networks with foreign delay: the geometric mean.
     pub kept: f64,
 }
 
-/// Hardens `tables`, those that `model` designs, one after the other: of all guards tried, each table gets those
-/// with which it does best on the stress networks around the model, of those that cost at most the limit
-/// inside it. The result follows from the tables and the number of generations alone, on any number of threads.
+/// Hardens `tables`, those that `model` designs, one after the other. Of all guards tried that cost at most the limit
+/// inside the model, each table gets those with which it performs best on the stress networks around the model.
+/// The result depends only on the tables and the number of generations, not on the number of threads.
 ///
-/// `tried` is called after each generation of each table; where it breaks, the table gets the best guards so far.
+/// `tried` is called after each generation of each table; if it breaks, the table gets the best guards so far.
 ///
 /// ```
 /// use exm_design::harden::{Hardening, harden};
@@ -143,7 +143,7 @@ pub fn harden(
         .collect()
 }
 
-/// On how many specimens of `model` the cost is measured.
+/// The number of specimens of `model` on which the cost is measured.
 fn cost_specimens(model: &Model) -> usize {
     let (slowest, fastest) = Conditions::of_model(model).rate;
     let per_ms = |rate: Rate| rate.as_packets_per_ms(model.networks.packet);
@@ -153,8 +153,8 @@ fn cost_specimens(model: &Model) -> usize {
     (COST_SPECIMENS * model.design().specimens).max(enough.min(MAX_COST_SPECIMENS))
 }
 
-/// What `after` scores more than `before` inside `model`, tables in the order of [`Model::tables`]: on
-/// specimens that no search and no hardening draws.
+/// The difference of the scores of `after` and `before` inside `model`, with tables in the order of [`Model::tables`], on
+/// specimens that neither search nor hardening draws.
 ///
 /// # Errors
 /// As [`score::held_out`].
@@ -190,17 +190,17 @@ struct Pass<'a> {
     near: usize,
     /// Networks of [`Set::Brief`].
     brief: Vec<StressNetwork>,
-    /// Networks whose delay the table's senders do not cause.
+    /// Networks with delay that the table's senders do not cause.
     foreign: Vec<ForeignNetwork>,
-    /// What the tables as they are score on each specimen.
+    /// The scores of the original tables on each specimen.
     plain: Vec<f64>,
-    /// What the table as it is scores on the brief networks, in the mean.
+    /// The mean score of the original table on the brief networks.
     plain_brief: f64,
-    /// What its senders get on the foreign ones.
+    /// The results of its senders on the foreign networks.
     plain_foreign: Vec<ForeignTrial>,
 }
 
-/// Guards, and how bad a table is with them.
+/// Guards, and the misfit of the table with them.
 type Judged = (Guards, f64);
 
 impl<'a> Pass<'a> {
@@ -249,7 +249,7 @@ impl<'a> Pass<'a> {
         Hardened { generations, before: on(table), after: on(&after), table: after, guards, kept }
     }
 
-    /// The best of all guards of up to so many generations, the earlier of equals, and how many generations that took.
+    /// The best of all guards in up to this many generations, the earliest of equals, and the number of generations run.
     fn best(&self, most: usize, tried: &dyn Fn(usize) -> ControlFlow<()>) -> (Judged, usize) {
         let scale = Scale::of(self.model);
         let mut strategy = Strategy::new(vec![0.0; place::COORDINATES], 1.0);
@@ -281,8 +281,8 @@ impl<'a> Pass<'a> {
         guards.into_par_iter().map(misfit).collect()
     }
 
-    /// How bad `table` is on the stress networks, what it costs inside the model above the limit, and what it costs
-    /// with short flows.
+    /// The misfit of `table`: its distance from the best possible on the stress networks, its cost above the limit inside the
+    /// model, and its cost with short flows.
     fn misfit(&self, table: &RuleTable) -> f64 {
         let trials = stress::run_all(&self.networks, &Prepared::new(table));
         let around = mean(trials.iter().map(|trial| self.misfit_of(trial))).unwrap_or(0.0);
@@ -306,7 +306,7 @@ impl<'a> Pass<'a> {
             + FOREIGN_LOSS * self.lost_beside_others(table)
     }
 
-    /// What the guards of `table` lose where the delay is foreign, in octaves, in the mean over the networks.
+    /// The mean throughput that the guards of `table` lose with foreign delay, in octaves.
     fn lost_beside_others(&self, table: &RuleTable) -> f64 {
         let objective = self.model.objective_of(self.index);
         let trials = stress::run_foreign(&self.foreign, objective, table);
@@ -329,14 +329,14 @@ impl<'a> Pass<'a> {
         libm::exp2(mean(ratios).unwrap_or(0.0))
     }
 
-    /// Delay weighs with the fourth root of its weight in the objective: a table must not fill queues that its objective
-    /// cares little for, nor starve senders for a little delay.
+    /// The weight of delay is the fourth root of its weight in the objective: with a small weight of delay a table must still not
+    /// fill queues, and with a large one it must not starve senders.
     fn delay_weight(&self) -> f64 {
         self.model.objective_of(self.index).delta.sqrt().sqrt()
     }
 
-    /// How far a network is from the best possible. The logarithm keeps networks that leave no choice from outweighing
-    /// those that do.
+    /// The distance from the best possible on a network. The logarithm keeps networks on which every table is bad from
+    /// outweighing the others.
     fn misfit_of(&self, trial: &Trial) -> f64 {
         let delay = self.delay_weight() * libm::log2(trial.rtt_over_least.max(1.0));
         let octaves = trial.throughput_gap + delay + UNFAIRNESS * (1.0 - trial.jain);
@@ -344,14 +344,14 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// What `table` scores on `networks` by log2(throughput) - delta log2(RTT), in the mean, but for a constant.
+/// The mean of log2(throughput) - delta log2(RTT) of `table` on `networks`, up to a constant.
 fn score_on(networks: &[StressNetwork], delta: f64, table: &RuleTable) -> f64 {
     let trials = stress::run_all(networks, &Prepared::new(table));
     let score = |trial: &Trial| -trial.throughput_gap - delta * libm::log2(trial.rtt_ratio);
     mean(trials.iter().map(score)).unwrap_or(0.0)
 }
 
-/// What `tables` score on each of `specimens`.
+/// The scores of `tables` on each of `specimens`.
 fn scores(model: &Model, specimens: &[Specimen], tables: &[RuleTable]) -> Vec<f64> {
     let candidate: Vec<Prepared> = tables.iter().map(|table| Prepared::of(model, table)).collect();
     let score = |specimen: &Specimen| {

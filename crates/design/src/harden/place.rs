@@ -1,27 +1,27 @@
-//! Where guards are searched: in a space of numbers around 0, where a step of one is a middling change.
+//! The search space of guards: coordinates around 0, in which a step of one is a moderate change.
 
 use super::guards::{Brake, Guards};
 use crate::conditions::{Conditions, bandwidth_delay};
 use crate::model::Model;
 
-/// How many numbers a place has.
+/// The number of coordinates.
 pub(super) const COORDINATES: usize = 13;
-/// No coordinate leads further than so many steps.
+/// The maximum of each coordinate, in steps.
 const FURTHEST: f64 = 2.5;
 /// A step of the exponents of equality.
 const EQUALITY: f64 = 0.1;
-/// They stay within these: an exponent of 1 would give every sender the same window whatever it gets.
+/// Their bounds: an exponent of 1 would give every sender the same window, regardless of its throughput.
 const EQUALITIES: std::ops::RangeInclusive<f64> = -0.1..=0.5;
 
-/// No horizon is shorter than so many of the model's longest RTTs: a sender whose RTT exceeds the horizon sends ever less,
-/// and an RTT may be long through others.
+/// The minimum horizon, in multiples of the model's longest RTT: a sender whose RTT exceeds the horizon keeps slowing down,
+/// and other flows may cause a long RTT.
 const SHORTEST_HORIZON: f64 = 1.5;
 
-/// The middling window of a flow that knows nothing, in packets: this many, or as much of the largest
+/// The typical window of a flow without measurements: this many packets, or this fraction of the largest
 /// bandwidth-delay product of the model.
 const START: f64 = 16.0;
 const START_OF_BDP: f64 = 0.04;
-/// What an ACK adds to a window at most, likewise.
+/// The maximum that an ACK adds to a window, likewise.
 const GROWTH: f64 = 8.0;
 const GROWTH_OF_BDP: f64 = 0.02;
 
@@ -31,7 +31,7 @@ const GROWTH_OF_BDP: f64 = 0.02;
 const LEAST_BRAKED: f64 = 5.5;
 const NARROWER: f64 = 0.7;
 
-/// What the guards of a model are measured by.
+/// The quantities of a model that scale its guards.
 pub(super) struct Scale {
     shortest_rtt_ms: f64,
     longest_rtt_ms: f64,

@@ -1,4 +1,4 @@
-//! Models whose specimens could not be simulated in any sensible time are refused.
+//! Refuses models whose specimens would take too long to simulate.
 
 use super::classes::Class;
 use super::error::Problem;
@@ -10,10 +10,10 @@ use exm_random::Distribution;
 use exm_sim::traffic::OnFor;
 use exm_units::Span;
 
-/// The most flows of one specimen, as expected: a hundred times those of the busiest model we keep,
-/// and simulated in about a second.
+/// The maximum expected number of flows in one specimen: a hundred times that of our busiest model,
+/// simulated in about a second.
 const MAX_FLOWS: f64 = 1e6;
-/// The most packets that one specimen's link may carry: some minutes of simulation.
+/// The maximum number of packets that one specimen's link may carry: some minutes of simulation.
 const MAX_PACKETS: u64 = 1_000_000_000;
 
 /// Refuses a model that has a specimen with more flows or packets than that; `top` is its file.

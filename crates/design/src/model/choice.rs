@@ -1,4 +1,4 @@
-//! [`Choice`]: what a quantity of a model's networks may be.
+//! [`Choice`]: the possible values of a quantity of a model's networks.
 //!
 //! ```text
 //! 15 Mbps                    exactly this
@@ -15,19 +15,19 @@ use exm_grammar::suggest;
 use exm_units::{Rate, Span};
 use std::fmt;
 
-/// The most steps of a range.
+/// The maximum number of steps of a range.
 const MAX_STEPS: usize = 1_000_000;
 
-/// What a quantity may be.
+/// The possible values of a quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Choice<T> {
-    /// One of these, each as likely; never empty, and a single one is exact.
+    /// One of these, equally likely; never empty, and a single one is exact.
     List(Vec<T>),
     /// Anything between the two, uniform.
     Uniform(T, T),
     /// Anything between the two, uniform in its logarithm.
     LogUniform(T, T),
-    /// One of so many evenly spaced values, each as likely.
+    /// One of evenly spaced, equally likely values.
     Steps(Steps<T>),
 }
 
@@ -51,7 +51,7 @@ impl<T: Quantity> Steps<T> {
     }
 }
 
-/// A quantity that a range can be made of.
+/// A quantity that can have a range.
 pub(crate) trait Quantity: Copy + PartialEq + fmt::Display {
     /// As a number.
     fn number(self) -> f64;
@@ -109,7 +109,7 @@ impl<T: Quantity> Choice<T> {
         }
     }
 
-    /// How many values it may have, or none where that is a range without steps.
+    /// The number of possible values; `None` for a range without steps.
     pub(crate) fn count(&self) -> Option<usize> {
         match self {
             Choice::List(values) => Some(values.len()),
@@ -118,7 +118,7 @@ impl<T: Quantity> Choice<T> {
         }
     }
 
-    /// The least and the largest that it may be.
+    /// The minimum and maximum possible values.
     pub(crate) fn ends(&self) -> (T, T) {
         let all = self.extremes().into_iter();
         let less = |a: &T, b: &T| a.number().total_cmp(&b.number());
@@ -150,16 +150,16 @@ pub(super) struct Grammar<'a, T> {
     pub(super) example: &'static str,
     /// Such as "10..20 Mbps".
     pub(super) range: &'static str,
-    /// The units that a number may have; none where it has none.
+    /// The units that a number may have; empty if it has none.
     pub(super) units: Vec<&'static str>,
-    /// Reads a single one, already trimmed; nothing where it has not the form.
+    /// Parses a single value, already trimmed; `None` if it does not have the form.
     pub(super) parse: &'a dyn Fn(&str) -> Option<T>,
-    /// Says what is wrong with one, if anything.
+    /// Describes what is wrong with a value, if anything.
     pub(super) check: &'a dyn Fn(T) -> Result<(), String>,
 }
 
 impl<T: Quantity> Grammar<'_, T> {
-    /// Reads what may stand for the quantity in a file.
+    /// Parses the quantity's value in a file.
     pub(super) fn read(&self, value: &Value<'_>) -> Result<Choice<T>, Problem> {
         let wanted = format!("{}: {}", self.what, self.help());
         let place = value.span().start;

@@ -17,34 +17,34 @@ use exm_sim::traffic::{OnOff, Traffic};
 use exm_units::{Probability, Span};
 use std::fmt;
 
-/// What a class without a name of its own is called, and the table that it designs.
+/// The default name of a class, and of the table that it designs.
 const ONLY: &str = "senders";
-/// The most classes: a specimen draws two quantities for each.
+/// The maximum number of classes: a specimen draws two quantities for each.
 const MAX_CLASSES: usize = 64;
 
-/// Senders of one kind: what runs them, where they send, when, and what they are to achieve.
+/// Senders of one kind: their controller, path, traffic and objective.
 #[derive(Clone, Debug)]
 pub struct Class {
     /// What it is called.
     pub name: String,
     /// What runs its senders.
     pub role: Role,
-    /// What its senders are to achieve; it counts for what is designed only where a table is.
+    /// The objective of its senders; it affects a design only if their table is designed.
     pub objective: Objective,
     pub(crate) count: Choice<Senders>,
     pub(crate) presence: Presence,
     /// The links that it crosses, in order, counted from 0.
     pub(crate) path: Vec<usize>,
-    /// The links that its ACKs cross; empty where they return unhindered.
+    /// The links that its ACKs cross; empty if they return without queueing.
     pub(crate) back: Vec<usize>,
-    /// Its round-trip propagation delay, where that is not the sum of its links'.
+    /// Its round-trip propagation delay, if that is not the sum of its links'.
     pub(crate) rtt: Option<Choice<Span>>,
     pub(crate) traffic: OnOff,
-    /// Set where its flows start together.
+    /// Set if its flows start together.
     pub(crate) bursts: Option<Bursts>,
 }
 
-/// How often the senders of a class are there.
+/// How often the senders of a class are present.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Presence {
     /// The probability that they are in a network.
@@ -61,7 +61,7 @@ impl Presence {
     }
 }
 
-/// What runs the senders of a [`Class`].
+/// The controller of the senders of a [`Class`].
 #[derive(Clone, Debug)]
 pub enum Role {
     /// The table of this number among those designed, on the bare host.
@@ -118,7 +118,7 @@ impl Class {
         matches!(self.role, Role::Designed(own) if own == table)
     }
 
-    /// The least and the largest round-trip propagation delay of its senders.
+    /// The minimum and maximum round-trip propagation delay of its senders.
     pub(crate) fn rtt_extremes(&self, networks: &Networks) -> (Span, Span) {
         let of_path = || {
             let ends = |link: usize| networks.links[link].rtt.ends();
@@ -300,7 +300,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The links there, and those back.
+    /// The links of the path, and those of the return path.
     fn paths(&self, section: Section<'_>) -> Result<(Vec<usize>, Vec<usize>), Problem> {
         let links = self.networks.links.len();
         let path = match section.get("path") {
@@ -329,7 +329,7 @@ impl Reader<'_> {
         Ok((path, back))
     }
 
-    /// The links that `key` lists by number or name; none where it is not given.
+    /// The links that `key` lists by number or name; empty if it is not given.
     fn path(&self, section: Section<'_>, key: &str) -> Result<Vec<usize>, Problem> {
         let links = &self.networks.links;
         let link = |element| {
@@ -352,7 +352,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether each of `links` leads to the next, and none comes twice.
+    /// Whether each of `links` leads to the next, and none is crossed twice.
     fn check_way(&self, links: &[usize]) -> Result<(), String> {
         let name = |link: usize| match &self.networks.links[link].name {
             Some(name) => format!("\"{name}\""),

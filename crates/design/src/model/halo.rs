@@ -1,6 +1,6 @@
 //! `[halo]`: a share of the specimens on networks around the model's own.
 //!
-//! It is short for two `[[part]]` sections, which a model with a halo is printed with.
+//! It is shorthand for two `[[part]]` sections, which appear when the model is printed.
 
 use super::classes::Class;
 use super::error::Problem;
@@ -43,7 +43,7 @@ pub(super) fn read(top: Section<'_>, whole: &mut Model) -> Result<(), Problem> {
     read.map_err(|problem| section.problem("share", problem.what))
 }
 
-/// The halo of a model, as the sections that it is short for.
+/// The halo of a model, as the sections for which it is shorthand.
 struct Halo<'a> {
     around: Conditions,
     class: &'a Class,

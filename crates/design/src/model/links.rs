@@ -1,4 +1,4 @@
-//! [`Link`]: what a link of a model may be, and which nodes it joins.
+//! [`Link`]: the possible properties of a link of a model, and the nodes that it joins.
 
 use super::choice::{Choice, Grammar, Quantity};
 use super::error::Problem;
@@ -12,22 +12,22 @@ use std::fmt;
 /// The longest round trip: longer than to the Moon and back, and sums of times stay far from
 /// overflow.
 const MAX_RTT: Span = Span::from_secs(1_000);
-/// The most packets a buffer holds, or bandwidth-delay products.
+/// The maximum buffer, in packets or bandwidth-delay products.
 const MAX_BUFFER: f64 = 1e12;
-/// The least time to transmit a packet: the simulator's clock counts whole nanoseconds, so that
-/// below this its link would be off by more than 5 %.
+/// The minimum time to transmit a packet: the simulator's clock counts whole nanoseconds, so that
+/// below this the link's rate would be off by more than 5 %.
 pub(super) const LEAST_SERVICE: Span = Span::from_nanos(10);
 
-/// What a link may be.
+/// The possible properties of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Link {
     /// Its name, by which paths may call it; its number where it has none.
     pub(crate) name: Option<String>,
-    /// The nodes that it leaves from and leads to; none for a link that follows the one before it.
+    /// The nodes where it starts and ends; `None` for a link that follows the previous one.
     pub(crate) nodes: Option<[String; 2]>,
     /// Its rate; of a link that follows traces, the mean rate of each.
     pub(crate) rate: Choice<Rate>,
-    /// The traces that it may follow, each as likely; none for a fixed rate.
+    /// The traces that it may follow, equally likely; empty for a fixed rate.
     pub(crate) traces: Vec<NamedTrace>,
     /// The round-trip propagation delay that crossing it adds: half of it there, and, unless other links
     /// lead back, half of it on the return.
@@ -35,9 +35,9 @@ pub(crate) struct Link {
     pub(crate) buffer: Choice<Buffer>,
     pub(crate) loss: Choice<Probability>,
     pub(crate) queue: QueueKind,
-    /// The mean of what is added to the propagation delay of each packet, drawn exponentially.
+    /// The mean of the additional, exponentially distributed propagation delay of each packet.
     pub(crate) jitter: Choice<Span>,
-    /// The probability that a packet is held back, so that others overtake it.
+    /// The probability that a packet is delayed further, so that others overtake it.
     pub(crate) reorder: Choice<Probability>,
     /// For how long.
     pub(crate) reorder_delay: Choice<Span>,
@@ -294,7 +294,7 @@ fn read_probability(
     .map_err(|problem| out_of_unit(key, value, problem))
 }
 
-/// A clearer word for a number that is no probability.
+/// A clearer error for a number that is not a probability.
 fn out_of_unit(key: &str, value: &Value<'_>, problem: Problem) -> Problem {
     let number = scalar(value).and_then(|text| {
         let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok()?;

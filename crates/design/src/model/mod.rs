@@ -1,4 +1,4 @@
-//! [`Model`]: what is assumed of networks and asked of their senders; what a design is made for.
+//! [`Model`]: the assumed networks and the objective of their senders, for which a table is designed.
 
 mod bounds;
 mod choice;
@@ -40,10 +40,10 @@ use toml::de::DeTable;
 
 /// The longest time simulated: a day and more, and the simulator's clocks stay far from overflow.
 const MAX_DURATION: Span = Span::from_secs(100_000);
-/// The most specimens of one trial, and the most combinations of a grid.
+/// The maximum number of specimens of one trial, and of combinations of a grid.
 const MAX_SPECIMENS: usize = 1_000_000;
 
-/// What is assumed of networks and asked of their senders, as read from a file.
+/// The assumed networks and the objective of their senders, as read from a file.
 ///
 /// It prints as TOML with all settings, defaults included; that text parses to the same model.
 ///
@@ -109,8 +109,8 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `enabled` | whether there is one | `true` |
 /// | `cost` | how many points the tables may lose inside the model | `0.02`, and 0.01 (1 + `delta`) where that is more |
 ///
-/// Where kinds of senders design several tables, these are designed together, and what is maximised is the
-/// mean over all of their senders, each by its own objective:
+/// If several tables are designed, they are designed together, and the objective is the
+/// mean over all of their senders, each with its own objective:
 ///
 /// ```
 /// let text = r#"
@@ -236,7 +236,7 @@ impl Model {
         read(text, dir).map_err(|problem| problem.of(name, text))
     }
 
-    /// The model called `name` of those that come with the crate; none where there is no such one.
+    /// The shipped model called `name`; `None` if there is none.
     ///
     /// # Panics
     /// Never: a test reads all of them.
@@ -296,8 +296,8 @@ impl Model {
         &self.design
     }
 
-    /// The most points that the hardening at the end of a design may cost; none where there is none: the
-    /// model says so, or leaves parts of actions as they are, which guards would change.
+    /// The maximum cost of the final hardening, in points; `None` without hardening, which the model
+    /// may turn off, or rule out because it fixes parts of actions that guards would change.
     pub fn hardening_limit(&self) -> Option<f64> {
         let may_change_all = self.design.action.len() == ActionPart::ALL.len();
         (self.robust.enabled && may_change_all).then(|| self.hardening_cost())

@@ -43,7 +43,7 @@ impl NamedTrace {
     }
 }
 
-/// The traces of `section`, none where it has none.
+/// The traces of `section`; empty if it has none.
 pub(super) fn read(section: Section<'_>) -> Result<Vec<NamedTrace>, Problem> {
     let Some(value) = section.get("trace") else { return Ok(Vec::new()) };
     if section.get("rate").is_some() {

@@ -1,18 +1,18 @@
-//! Proportionally fair rates: how senders that know all would share a network of links.
+//! Proportionally fair rates: how omniscient senders would share a network of links.
 
 use crate::specimen::Mixed;
 
-/// Sweeps over the links at most; a network of one link needs one.
+/// The maximum number of sweeps over the links; a network of one link needs one.
 const SWEEPS: usize = 500;
-/// How exactly links are filled.
+/// The tolerance in filling links.
 const PRECISION: f64 = 1e-9;
 
-/// The distinct ways that senders take through a network, and what they use of its links.
+/// The distinct routes of senders through a network, and their use of its links.
 pub(super) struct Routes {
-    /// What each link can transmit, in packets a millisecond.
+    /// The capacity of each link, in packets per millisecond.
     capacities: Vec<f64>,
-    /// Of each route, the links that it crosses, each with how many packets it transmits for one that
-    /// arrives at the receiver: more than one where packets are lost after it.
+    /// For each route, the links that it crosses, each with the number of packets that it transmits per packet that
+    /// arrives at the receiver: more than one if packets are lost after it.
     crossed: Vec<Vec<(usize, f64)>>,
     /// The route of each sender.
     of_sender: Vec<usize>,
@@ -57,12 +57,12 @@ impl Routes {
         self.of_sender[sender]
     }
 
-    /// The packets a millisecond that arrive from each of the senders of a route, where `active[route]` of
+    /// The packets per millisecond that arrive from each sender of a route, if `active[route]` of
     /// them send: the rates with the largest sum of logarithms that the links can carry (Kelly, Maulloo &
-    /// Tan, J. Oper. Res. Soc. 1998). 0 for a route without any.
+    /// Tan, J. Oper. Res. Soc. 1998). 0 for a route without active senders.
     ///
-    /// Each link has a price for transmitting a packet, and a sender's rate is the inverse of what its route
-    /// costs. In turn, each link's price is set so that it is full, or to 0 where it cannot be.
+    /// Each link has a price for transmitting a packet, and a sender's rate is the inverse of the price of its
+    /// route. In turn, each link's price is set so that the link is full, or to 0 if it cannot be filled.
     pub(super) fn fair_rates(&self, active: &[u32]) -> Vec<f64> {
         let mut prices = vec![0.0; self.capacities.len()];
         for _ in 0..SWEEPS {
@@ -86,7 +86,7 @@ impl Routes {
         self.crossed[route].iter().map(|&(link, sent)| sent * prices[link]).sum()
     }
 
-    /// The price of `link` at which what crosses it fills it, given those of the others.
+    /// The price of `link` at which its senders fill it, given the other prices.
     fn filling_price(&self, active: &[u32], prices: &[f64], link: usize) -> f64 {
         // Of each route across the link: its senders, what a packet uses here, and costs elsewhere.
         let crossing: Vec<(f64, f64, f64)> = self

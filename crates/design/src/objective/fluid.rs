@@ -1,4 +1,4 @@
-//! What senders that know all would get on any network: a simulation of fluid instead of packets.
+//! The results of omniscient senders on any network: a simulation of a fluid instead of packets.
 
 use super::fair::Routes;
 use super::{Got, NOTHING, Objective, Path, Throughput};
@@ -9,13 +9,13 @@ use exm_sim::traffic::{FlowDemand, TrafficSource};
 use exm_units::Instant;
 use std::collections::BTreeMap;
 
-/// Time passes in steps of this at least, so that flows without length come to an end.
+/// The minimum time step, so that flows of length zero end.
 const LEAST_MS: f64 = 1e-6;
 
-/// How many lengths of queues are tried, each shorter by a fifth.
+/// The number of queue lengths to try, each shorter by a fifth.
 const QUEUES: usize = 60;
 
-/// What one sender would get.
+/// The results of one sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bound {
     /// Packets that arrive and are acknowledged before the end.
@@ -31,27 +31,27 @@ pub(crate) struct Bound {
     loss: f64,
     /// How long a packet may wait at its slowest link.
     room_ms: f64,
-    /// Of each on-period that ends: how long its sender is then inactive.
+    /// For each on-period that ends: how long its sender is inactive afterwards.
     pauses_ms: Vec<f64>,
 }
 
-/// What a sender does.
+/// The state of a sender.
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// Its next flow starts then.
+    /// It is off until its next flow starts at this time.
     Off(f64),
-    /// It sends until then.
+    /// It sends until this time.
     Until(f64),
-    /// So many packets of its flow are to be sent.
+    /// It sends; this many packets of its flow remain.
     Deliver(f64),
-    /// All of its flow is sent, and acknowledged then.
+    /// All of its flow is sent, and will be acknowledged at this time.
     Acknowledged(f64),
 }
 
 struct Sender {
     source: TrafficSource,
     state: State,
-    /// From when its last packet is transmitted until it is acknowledged.
+    /// The time from the transmission of its last packet to the ACK.
     after_ms: f64,
     /// Its propagation delay.
     delay_ms: f64,
@@ -60,10 +60,10 @@ struct Sender {
     got: Bound,
 }
 
-/// What each sender of `network` would get, its traffic drawn from `seed` as the simulator draws it: from its
-/// first moment on each sends at its proportionally fair rate, and none ever waits in a queue. A flow of an
-/// amount of data lasts until its last packet is acknowledged, a round trip after it was sent, in which time
-/// others have the links.
+/// The results of each omniscient sender of `network`, with traffic drawn from `seed` as in the simulator. Each
+/// sends at its proportionally fair rate at once, and never queues. A flow of an
+/// amount of data lasts until its last packet is acknowledged, an RTT after it was sent, in which
+/// others use the links.
 pub(crate) fn bounds(network: &Mixed, seed: u64) -> Vec<Bound> {
     Fluid::new(network, seed).run()
 }
@@ -74,9 +74,9 @@ impl Bound {
         self.on_ms > 0.0
     }
 
-    /// What it adds to the score by `objective`, on `path`: the most that it can by leaving a queue behind as
-    /// its on-periods end, of which the packets arrive after them. That is worth something because a flow's last
-    /// propagation delay, in which the link carries nothing of it, counts less in a longer flow.
+    /// Its contribution to the score by `objective`, on `path`: the maximum over queues that it may leave behind at
+    /// the end of its on-periods, whose packets arrive later. That can pay because a flow's last
+    /// propagation delay, in which the link carries nothing of it, has less weight in a longer flow.
     pub(crate) fn value(&self, objective: &Objective, path: Path) -> f64 {
         let with_queue = |queue_ms| objective.value(path, self.got(objective, path, queue_ms));
         if objective.over == MeasuredOver::Papers || self.pauses_ms.is_empty() {
@@ -87,7 +87,7 @@ impl Bound {
         queues.take(QUEUES).map(with_queue).fold(with_queue(0.0), f64::max)
     }
 
-    /// As the objective counts it, if so much waits as each on-period ends.
+    /// Its results for the objective, if this much is queued at the end of each on-period.
     fn got(&self, objective: &Objective, path: Path, queue_ms: f64) -> Got {
         let time_ms = match (objective.throughput, objective.over) {
             (Throughput::Share, MeasuredOver::Papers) => self.share_ms,
@@ -113,7 +113,7 @@ impl Bound {
 struct Fluid {
     routes: Routes,
     senders: Vec<Sender>,
-    /// The rates of each route for the numbers of senders that send, which recur.
+    /// A cache of the rates of each route by the numbers of active senders, which recur.
     rates: BTreeMap<Vec<u32>, Vec<f64>>,
     now_ms: f64,
     end_ms: f64,
@@ -195,7 +195,7 @@ impl Fluid {
         }
     }
 
-    /// The packets a millisecond that arrive from each sender.
+    /// The packets per millisecond that arrive from each sender.
     fn rates(&mut self) -> Vec<f64> {
         let mut active = vec![0; self.routes.count()];
         for (index, sender) in self.senders.iter().enumerate() {
@@ -259,14 +259,14 @@ impl Sender {
         self.is_on() || now_ms < self.arrived_ms
     }
 
-    /// If it has been inactive since an on-period that lasted a time, that ends now.
+    /// If it has been inactive since an on-period with a duration, that ends now.
     fn pause_until(&mut self, now_ms: f64) {
         if self.arrived_ms.is_finite() {
             self.got.pauses_ms.push((now_ms - self.arrived_ms).max(0.0));
         }
     }
 
-    /// What it got, at the end of the run.
+    /// Its results at the end of the run.
     fn ended(mut self, end_ms: f64) -> Bound {
         if !self.is_on() {
             self.pause_until(end_ms);

@@ -1,4 +1,4 @@
-//! What senders that know all would get: the bound that tables are measured by.
+//! The results of omniscient senders: the bound with which tables are compared.
 
 use super::{Objective, Throughput};
 use exm_random::{Distribution, Purpose, Stream};
@@ -6,12 +6,12 @@ use exm_sim::MeasuredOver;
 use exm_sim::dumbbell::Dumbbell;
 use exm_sim::traffic::OnFor;
 
-/// How many draws stand for a distribution.
+/// The number of draws that represent a distribution.
 const DRAWS: usize = 10_000;
 
 /// The throughput, in packets a millisecond, of a sender of `network` whose round-trip propagation
 /// delay is `delay_ms`, if all senders share the link equally from their first moment and never
-/// queue. It is what the simulator would count of them on average over many runs.
+/// queue. It is what the simulator would measure on average over many runs.
 pub(super) fn throughput(objective: &Objective, network: &Dumbbell, delay_ms: f64) -> f64 {
     let link = network.rate.as_packets_per_ms(network.packet) * (1.0 - network.loss.get());
     let amount = match &network.traffic.on {
@@ -36,15 +36,15 @@ pub(super) fn throughput(objective: &Objective, network: &Dumbbell, delay_ms: f6
     }
 }
 
-/// The part of what is sent that is delivered before the run ends: a packet that leaves in the last
-/// propagation delay is never counted, while the time that its sender is on is.
+/// The fraction of sent packets that is delivered before the run ends: packets sent in the last
+/// propagation delay are not counted, although the time of their sender is.
 fn delivered_by_the_end(network: &Dumbbell, delay_ms: f64) -> f64 {
     let run_ms = network.duration.as_millis_f64();
     // A run shorter than a round trip delivers nothing, with any sender.
     if delay_ms < run_ms { (run_ms - delay_ms) / run_ms } else { 1.0 }
 }
 
-/// The part of the link that a sender whose flows last a time has on average while it is on.
+/// The mean share of the link of a sender whose flows have a duration, while it is on.
 fn time_share(network: &Dumbbell) -> f64 {
     let senders = network.delays.len() as f64;
     let OnFor::Time(time) = &network.traffic.on else { return 1.0 / senders };
@@ -85,7 +85,7 @@ fn equal_share(network: &Dumbbell, delay_ms: f64) -> f64 {
     any(on) / any(active)
 }
 
-/// The mean of what a draw has beyond `least`, and of nothing where it is less.
+/// The mean excess of a draw over `least`, where smaller draws count as 0.
 fn mean_beyond(distribution: &Distribution, least: f64) -> f64 {
     let beyond = |value: f64| (value - least).max(0.0);
     let mean =
@@ -131,13 +131,13 @@ struct Cycle {
 }
 
 impl Cycle {
-    /// Senders whose flows take `work_ms` of the whole link, and then `delay_ms` until the last
-    /// packet is acknowledged, which is part of the flow, but needs no link.
+    /// Senders whose flows take `work_ms` of the whole link, plus `delay_ms` until the last
+    /// packet is acknowledged, which is part of the flow but does not use the link.
     ///
     /// It is a closed queueing network of one shared server and two delays, off times and
-    /// propagation, solved by mean-value analysis (Reiser & Lavenberg, J. ACM 1980): a flow finds the
-    /// senders that transmit as they are with one sender fewer. How times are distributed does not
-    /// matter, but for their means (Baskett, Chandy, Muntz & Palacios, J. ACM 1975).
+    /// propagation, solved by mean-value analysis (Reiser & Lavenberg, J. ACM 1980): a new flow sees the
+    /// distribution of active senders in a network with one sender fewer. Only the means of the
+    /// distributions matter (Baskett, Chandy, Muntz & Palacios, J. ACM 1975).
     fn of(network: &Dumbbell, work_ms: f64, delay_ms: f64) -> Cycle {
         let senders = network.delays.len() as f64;
         let off_ms = network.traffic.off.mean() * 1e3;

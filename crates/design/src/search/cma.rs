@@ -8,7 +8,7 @@
 use exm_random::Stream;
 use std::ops::Range;
 
-/// The state of a strategy, all that a checkpoint needs.
+/// The state of a strategy, as needed in a checkpoint.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Strategy {
     /// The centre of the search.
@@ -106,7 +106,7 @@ impl Strategy {
         self.deviation_path.extend(std::iter::repeat_n(0.0, added));
     }
 
-    /// Whether a strategy read from a file is one of `coordinates` that can go on.
+    /// Whether a strategy read from a file has `coordinates` coordinates and can continue.
     pub(crate) fn is_sound(&self, coordinates: usize) -> bool {
         let vectors = [&self.mean, &self.deviation, &self.step_path, &self.deviation_path];
         vectors.iter().all(|v| v.len() == coordinates && v.iter().all(|x| x.is_finite()))
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use exm_random::Purpose;
 
-    /// Minimises `cost` from all ones for some generations; returns what the mean costs.
+    /// Minimises `cost` from all ones for some generations; returns the cost of the mean.
     fn minimise(n: usize, generations: usize, cost: impl Fn(&[f64]) -> f64) -> f64 {
         let mut strategy = Strategy::new(vec![1.0; n], 0.5);
         let mut random = Stream::new(1, Purpose::Search, 0);

@@ -1,15 +1,15 @@
 //! The default search: the actions of all rules evolve together, and the table grows.
 //!
 //! Rules depend on each other: what one should do while queues build depends on what another does
-//! when they drain. A search that improves one rule at a time, as the papers' does, soon stands
-//! where no single change helps. Here an evolution strategy moves all actions at once; when it has
-//! had its time, the rules that fire most are split in two, and it starts again with more of them.
-//! What counts of candidates is their order on the same specimens with the same traffic, new ones
-//! in every generation, so that no table can fit itself to a few.
+//! when they drain. A search that improves one rule at a time, such as the papers', soon reaches a point
+//! where no single change helps. Here an evolution strategy moves all actions together. At the end of a
+//! stage, the rules that fire most are split in two, and the next stage starts with more rules.
+//! Only the order of candidates counts. They run on the same specimens with the same traffic; every generation has new
+//! ones, so that no table can overfit to a few.
 //!
-//! Where a model designs several tables, each has a genome of its own, and they take turns in each
-//! generation: the candidates of one meet the others as these are, and what counts is the score of the
-//! senders of all.
+//! If a model designs several tables, each has its own genome, and they take turns in each
+//! generation: the candidates of one run with the current tables of the others, and are ranked by the score of
+//! all senders.
 
 use super::cma::Strategy;
 use super::genome::{Cut, Genome};
@@ -22,18 +22,18 @@ use exm_remy::{Action, RuleTable, Signal};
 use exm_store::counted;
 use rayon::prelude::*;
 
-/// The step of a strategy that knows nothing.
+/// The initial step of a strategy.
 const FIRST_STEP: f64 = 1.0;
-/// The step after growth: children start where their parent was.
+/// The step after growth: children start at their parent's position.
 const GROWN_STEP: f64 = 0.4;
-/// Generations of a stage: these, and so many for each rule.
+/// Generations of a stage: this many, plus this many per rule.
 const STAGE: u64 = 10;
 const STAGE_PER_RULE: u64 = 3;
-/// How often a table from nothing is split before anything evolves. One rule alone learns to make
-/// do with its window, and its descendants never unlearn it; eight learn to pace.
+/// How often a new table is split before it evolves. A single rule learns to rely
+/// on its window, and its descendants never unlearn it; eight rules learn to pace.
 const FIRST_GROWTHS: u64 = 3;
-/// How many times the first stage is gone through, side by side: how good a table becomes depends
-/// on luck in its first generations, and the best is kept.
+/// The number of parallel runs of the first stage, of which the best is kept: the quality of a table depends
+/// on luck in its first generations.
 const LINES: usize = 3;
 /// The axes in the order in which rules are split where all have been split as often.
 const AXES: [Signal; Signal::COUNT] = [
@@ -47,9 +47,9 @@ const AXES: [Signal; Signal::COUNT] = [
     Signal::QueueingDelay,
     Signal::ReceiveRate,
 ];
-/// A rule is split only where this many of its memories were seen.
+/// A rule is split only if this many of its memories were seen.
 const ENOUGH_MEMORIES: usize = 16;
-/// How many times the specimens of a generation judge the table a stage ends with.
+/// The number of specimens that evaluate the final table of a stage, as a multiple of a generation's.
 const JUDGES: usize = 4;
 
 /// The state of the search.
@@ -58,7 +58,7 @@ pub(crate) struct Evolution {
     /// One line; in the first stage several, which differ in their random streams.
     lines: Vec<Line>,
     clock: Clock,
-    /// The best tables that a stage ended with, and their judges' score.
+    /// The best final tables of a stage, and their score on the evaluation specimens.
     best: Option<(Vec<RuleTable>, f64)>,
 }
 
@@ -70,7 +70,7 @@ struct Clock {
     stage_ends: u64,
 }
 
-/// What evolves together: a species for each table that is designed.
+/// Species that evolve together: one for each designed table.
 #[derive(Clone, Debug)]
 struct Line {
     species: Vec<Species>,
@@ -85,7 +85,7 @@ struct Species {
     halvings: Vec<[u8; Signal::COUNT]>,
 }
 
-/// What of the state a checkpoint holds beside the tables.
+/// The state in a checkpoint, except the tables.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Saved {
@@ -99,7 +99,7 @@ pub(crate) struct Saved {
 struct SavedLine {
     #[serde(flatten)]
     first: SavedSpecies,
-    /// Those of the other tables, where several are designed.
+    /// Those of the other tables, if several are designed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     others: Vec<SavedSpecies>,
 }
@@ -172,7 +172,7 @@ impl Line {
         }
     }
 
-    /// A line as a checkpoint has it, or none where its parts do not fit together.
+    /// A line from a checkpoint; `None` if its parts are inconsistent.
     fn restore(model: &Model, first: &[RuleTable], saved: SavedLine) -> Option<Line> {
         let SavedLine { first: saved, others } = saved;
         if others.len() + 1 != first.len() {
@@ -184,7 +184,7 @@ impl Line {
     }
 }
 
-/// `tables` made ready for the networks of `model`.
+/// `tables` prepared for the networks of `model`.
 fn prepared(model: &Model, tables: &[RuleTable]) -> Candidate {
     tables.iter().map(|table| Prepared::of(model, table)).collect()
 }
@@ -241,7 +241,7 @@ impl Species {
         }
     }
 
-    /// A species as a checkpoint has it, or none where its parts do not fit together.
+    /// A species from a checkpoint; `None` if its parts are inconsistent.
     fn restore(model: &Model, first: &RuleTable, saved: SavedSpecies) -> Option<Species> {
         let genome = Genome::new(first.clone(), saved.cuts, model.design().action.clone());
         let fits = genome.is_sound()
@@ -258,7 +258,7 @@ impl Species {
 }
 
 impl Evolution {
-    /// A search that starts from `table`, or from nothing.
+    /// A search that starts from `table`, if given.
     pub(crate) fn new(model: &Model, seed: u64, tables: Option<Vec<RuleTable>>) -> Evolution {
         let parts = &model.design().action;
         let line = tables.map_or_else(
@@ -277,13 +277,13 @@ impl Evolution {
         Evolution { lines: vec![line; LINES], clock, best: None }
     }
 
-    /// The tables as they are now: those of the first line.
+    /// The current tables: those of the first line.
     pub(crate) fn current(&self) -> Vec<RuleTable> {
         self.lines[0].tables()
     }
 
-    /// The best tables so far: what the last stages ended with, or the present ones where they are
-    /// judged better.
+    /// The best tables so far: the final ones of earlier stages, or the current ones if they have a better
+    /// evaluated score.
     pub(crate) fn finish(&self, model: &Model, seed: u64) -> Vec<RuleTable> {
         let current = self.current();
         match &self.best {
@@ -323,7 +323,7 @@ impl Evolution {
         progress
     }
 
-    /// Keeps the line that is judged best and lets it grow; returns its score.
+    /// Keeps the line with the best evaluated score and lets it grow; returns the score.
     fn end_stage(&mut self, model: &Model, seed: u64) -> f64 {
         let tables: Vec<Vec<RuleTable>> = self.lines.iter().map(Line::tables).collect();
         let scores: Vec<f64> = tables.iter().map(|tables| judge(model, seed, tables)).collect();
@@ -359,7 +359,7 @@ impl Evolution {
         (tables, saved)
     }
 
-    /// The state of a checkpoint, or nothing where its parts do not fit together.
+    /// The state of a checkpoint; `None` if its parts are inconsistent.
     pub(crate) fn restore(model: &Model, tables: &[RuleTable], saved: Saved) -> Option<Evolution> {
         let designed = model.tables().len();
         let (first, best) = tables.split_at_checked(designed)?;
@@ -383,8 +383,8 @@ fn stream(seed: u64, generation: u64, line: usize) -> Stream {
     Stream::new(seed, Purpose::Search, generation as usize * LINES + line)
 }
 
-/// The specimens of a generation, half as long as the model's: what more length reveals about a
-/// candidate is worth less than more candidates.
+/// The specimens of a generation, half as long as the model's: more candidates are worth more than
+/// longer specimens.
 fn rehearsal(model: &Model, seed: u64, generation: u64) -> Vec<Specimen> {
     let mut specimens = model.specimens(seed, generation, model.design().specimens);
     for specimen in &mut specimens {
@@ -399,9 +399,9 @@ fn judge(model: &Model, seed: u64, tables: &[RuleTable]) -> f64 {
     evaluate::mean_scores(model, &specimens, &[prepared(model, tables)])[0]
 }
 
-/// One rule that sends at a sender's share of a typical network; its window, of four times the
-/// packets that are in flight then, only limits the harm on others. Where the search may not set paces, there are
-/// none.
+/// One rule that paces at a sender's share of a typical network. Its window of four times the
+/// packets then in flight only limits the damage on other networks. If the search may not set the pacing interval,
+/// there is no pacing.
 fn from_nothing(model: &Model, seed: u64, table: usize) -> RuleTable {
     let typical: Vec<Typical> =
         rehearsal(model, seed, 0).iter().filter_map(|s| Typical::of(model, s, table)).collect();
@@ -422,7 +422,7 @@ fn from_nothing(model: &Model, seed: u64, table: usize) -> RuleTable {
     RuleTable::single(model.design().signals, DOMAIN, action)
 }
 
-/// What a specimen is like for the senders of a table.
+/// The properties of a specimen for the senders of a table.
 struct Typical {
     rtt_ms: f64,
     /// The rate of the slowest link.
@@ -432,7 +432,7 @@ struct Typical {
 }
 
 impl Typical {
-    /// None where no sender runs the table.
+    /// `None` if no sender runs the table.
     fn of(model: &Model, specimen: &Specimen, table: usize) -> Option<Typical> {
         match &specimen.network {
             Layout::Dumbbell { network, .. } => Some(Typical {

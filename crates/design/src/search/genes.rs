@@ -1,4 +1,4 @@
-//! Actions as points in a space where a step of one is a middling change.
+//! Actions as points in a space in which a step of one is a moderate change.
 
 use crate::model::ActionPart;
 use exm_remy::{Action, Signal};
@@ -46,7 +46,7 @@ pub(crate) fn of_action(
     parts.iter().map(move |&part| encode(action, part))
 }
 
-/// What a signal is a step of: where cuts move, values are measured in logarithms from here.
+/// The unit of a signal: cuts move on a logarithmic axis relative to it.
 fn origin(signal: Signal) -> f64 {
     // The ratio of round-trip times starts from 1; a hundredth keeps the logarithm finite.
     if signal == Signal::RttRatio { 0.99 } else { -0.01 }

@@ -1,4 +1,4 @@
-//! [`Genome`]: how a point of the search becomes a table.
+//! [`Genome`]: maps a point of the search space to a table.
 
 use super::genes;
 use crate::model::ActionPart;
@@ -11,9 +11,9 @@ pub(crate) struct Cut {
     signal: Signal,
 }
 
-/// A first table and the cuts made since. Where the cuts are and what the rules do is up to genes:
-/// one for each part of each action of the first table, then for each cut one for its place and
-/// those of the rule it made.
+/// An initial table and the cuts made since. Genes determine the positions of cuts and the actions of rules:
+/// one for each part of each action of the initial table, then for each cut one for its position and
+/// those of the rule that it created.
 #[derive(Clone, Debug)]
 pub(crate) struct Genome {
     first: RuleTable,
@@ -35,7 +35,7 @@ impl Genome {
         &self.cuts
     }
 
-    /// The signals it may look at.
+    /// The signals that it may use.
     pub(crate) fn signals(&self) -> impl Iterator<Item = Signal> {
         self.first.signals().iter()
     }
@@ -69,8 +69,8 @@ impl Genome {
         self.cuts.push(Cut { rule, signal });
     }
 
-    /// The table of `genes`. A cut that has moved out of its rule stands at the rule's edge, so
-    /// that one part of the rule is next to nothing.
+    /// The table of `genes`. A cut that has moved out of its rule is placed at the rule's edge, so
+    /// that one part of the rule is almost empty.
     pub(crate) fn express(&self, genes: &[f64]) -> RuleTable {
         let mut table = self.first.clone();
         for (made, cut) in (self.first.rules().len()..).zip(&self.cuts) {
@@ -96,14 +96,14 @@ impl Genome {
         self.rules() < MAX_RULES && self.depths().is_some_and(|depths| depths[rule] < MAX_DEPTH)
     }
 
-    /// Whether a genome read from a file can be expressed: each cut is of a rule that is there, and
+    /// Whether a genome read from a file is valid: each cut is of an existing rule
     /// along a signal of the table, and there are not too many.
     pub(crate) fn is_sound(&self) -> bool {
         let used = |cut: &Cut| self.first.signals().contains(cut.signal);
         self.rules() <= MAX_RULES && self.cuts.iter().all(used) && self.depths().is_some()
     }
 
-    /// How deep in the tree each rule is, at most; nothing where a cut is of no rule or too deep.
+    /// The maximum depth of each rule in the tree; `None` if a cut has no rule or is too deep.
     fn depths(&self) -> Option<Vec<usize>> {
         let mut depths = vec![self.first.depth(); self.first.rules().len()];
         for cut in &self.cuts {

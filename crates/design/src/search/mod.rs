@@ -14,21 +14,21 @@ pub(crate) use paper::{PaperSearch, Saved as SavedPaperSearch};
 /// larger values count as this.
 pub(crate) const DOMAIN: f64 = 16_384.0;
 
-/// The blocks of specimens from this number on are never drawn for candidates: one judges tables
-/// at the end of a stage, the next scores finished ones.
+/// Blocks of specimens from this number on are never drawn for candidates: the first evaluates tables
+/// at the end of a stage, the next one scores finished tables.
 pub(crate) const JUDGING_BLOCK: u64 = 1 << 40;
 
-/// What a step of a search did.
+/// The result of a step of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// The mean score of what was tried, or of the table it led to, on specimens of the search.
+    /// The mean score of the candidates, or of the resulting table, on specimens of the search.
     pub score: f64,
-    /// The table's score on specimens that no candidate was chosen by, where it was judged.
+    /// The table's score on separate specimens that selected no candidate, if it was evaluated.
     pub judged: Option<f64>,
     /// How many rules the table had.
     pub rules: usize,
     /// What was done.
     pub what: String,
-    /// Steps until the table is judged and grows.
+    /// Steps until the table is evaluated and grows.
     pub left_in_stage: u64,
 }

@@ -1,9 +1,10 @@
 //! The search the papers describe (SIGCOMM 2013, section 4.3), for comparison with the default.
 //!
-//! Every rule has an epoch. The rule of the present epoch that fires most is improved until
-//! nothing better is found, with every candidate in all senders, and on the same specimens with the
-//! same seeds until then (thesis, section 3.5.3); then its epoch is over, and others are drawn. When no rule of the present epoch fires any more, the next one begins, and at
-//! every fourth the rule that fires most is split at the median of its memories on every axis.
+//! Every rule has an epoch. The most used rule of the current epoch is improved until
+//! no better action is found. All senders run the candidate, and the specimens and their
+//! seeds stay the same meanwhile (thesis, section 3.5.3). Then the rule's epoch ends, and new specimens are drawn. When no rule
+//! of the current epoch fires any more, the next one begins; at
+//! every fourth the most used rule is split at the median of its memories on every axis.
 
 use super::Progress;
 use crate::evaluate::{self, Candidate, Prepared, Samples};
@@ -11,7 +12,7 @@ use crate::model::{ActionPart, Model};
 use crate::specimen::Specimen;
 use exm_remy::{Action, RuleTable, Signal};
 
-/// A split follows every so many epochs: the papers' K.
+/// The number of epochs between splits: the papers' K.
 const EPOCHS_PER_SPLIT: u32 = 4;
 /// Steps of each part of an action; all combinations make "about a hundred" candidates.
 const MULTIPLES: [f64; 5] = [0.0, 0.01, -0.01, 0.08, -0.08];
@@ -25,7 +26,7 @@ pub(crate) struct PaperSearch {
     saved: Saved,
 }
 
-/// What of the state a checkpoint holds beside the table.
+/// The state in a checkpoint, except the table.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Saved {
@@ -47,7 +48,7 @@ impl PaperSearch {
         PaperSearch { table, saved: Saved { epochs, epoch: 0, draw: 0, improving: None } }
     }
 
-    /// The table as it is now.
+    /// The current table.
     pub(crate) fn current(&self) -> &RuleTable {
         &self.table
     }
@@ -89,7 +90,7 @@ impl PaperSearch {
         Progress { score, judged: None, rules: self.table.rules().len(), what, left_in_stage: 0 }
     }
 
-    /// Puts the best candidate around `rule` in its place, or ends its epoch where none is better.
+    /// Replaces `rule` by the best candidate around it, or ends its epoch if none is better.
     fn improve(&mut self, model: &Model, specimens: &[Specimen], rule: usize) -> Progress {
         let action = self.table.rules()[rule].action;
         let candidates = around(action, &model.design().action);
@@ -144,7 +145,7 @@ impl PaperSearch {
         (vec![self.table.clone()], self.saved.clone())
     }
 
-    /// The state of a checkpoint, or nothing where its parts do not fit together.
+    /// The state of a checkpoint, or `None` if its parts are inconsistent.
     pub(crate) fn restore(tables: Vec<RuleTable>, saved: Saved) -> Option<PaperSearch> {
         let table = tables.into_iter().next()?;
         let rules = table.rules().len();

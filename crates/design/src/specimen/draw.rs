@@ -9,8 +9,8 @@ use exm_sim::network::{Host, Transport};
 use exm_units::Span;
 use std::sync::Arc;
 
-/// What the streams of a draw are for. Each has its own, so that one quantity's range may change
-/// without another being drawn differently; a new one takes the next number.
+/// The purposes of the random streams of a draw. Each quantity has its own stream, so that a change of one range
+/// does not affect the others; a new purpose takes the next number.
 #[derive(Clone, Copy, Debug)]
 enum Axis {
     Rate,
@@ -29,7 +29,7 @@ enum Axis {
     Kind,
     /// The seed of a part's own streams.
     Part(usize),
-    /// Which senders are there of a class, or of a group of them, by its first.
+    /// Which senders of a class, or of a group identified by its first class, are present.
     Presence(usize),
 }
 
@@ -55,7 +55,7 @@ impl Axis {
 }
 
 impl Model {
-    /// How many networks a model of `draw = "grid"` stands for; nothing for one drawn at random.
+    /// The number of networks of a model with `draw = "grid"`; `None` for one drawn at random.
     pub fn grid_size(&self) -> Option<usize> {
         let grid = self.networks.grid()?;
         Some(grid.iter().fold(1, |product, &length| product.saturating_mul(length)))
@@ -143,7 +143,7 @@ impl Model {
         (0..count).map(one).collect()
     }
 
-    /// The first class of the group that `class` is of; itself, if it is of none.
+    /// The first class of the group of `class`; `class` itself if it has no group.
     fn group_of(&self, class: usize) -> usize {
         let group = |class: usize| self.own_classes()[class].presence.group.as_deref();
         match group(class) {
@@ -282,7 +282,7 @@ impl Model {
         Layout::Mixed(Mixed { links, senders, packet, duration })
     }
 
-    /// What runs the senders of `class`, where `designed` is the controller of a designed table.
+    /// The transport of the senders of `class`, where `designed` is the controller of a designed table.
     pub(crate) fn transport(class: &Class, designed: impl FnOnce(usize) -> Transport) -> Transport {
         match &class.role {
             Role::Designed(table) => designed(*table),
@@ -296,7 +296,7 @@ impl Model {
 }
 
 impl Networks {
-    /// How many values each quantity has, where all combinations are taken in turn.
+    /// The number of values of each quantity, if all combinations are taken in turn.
     fn grid(&self) -> Option<[usize; 5]> {
         if self.draw != Draw::Grid {
             return None;

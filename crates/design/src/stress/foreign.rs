@@ -1,7 +1,7 @@
 //! Networks with delay that the table's senders did not cause.
 //!
-//! On the stress networks of [`Set`](super::Set) all senders run the table, so that every queue is theirs and slowing
-//! down shortens it. Here the RTT rises through others: a Cubic upload on the ACKs' path, a Cubic download through the same
+//! On the stress networks of [`Set`](super::Set) all senders run the table, so that they cause every queue and can
+//! shorten it. Here others increase the RTT: a Cubic upload on the ACKs' path, a Cubic download through the same
 //! queue, jitter, ACKs that arrive in bunches, traffic of the same kind in the other direction. A sender that slows down
 //! until the RTT falls starves.
 
@@ -22,11 +22,11 @@ use exm_units::{Bytes, Instant, Packets, Rate, Span};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// How many such networks are held out: each cause twice, one of two of the time with flows that never end.
+/// The number of held-out networks of this kind: each cause twice, once with flows that never end.
 pub const FOREIGN: usize = 12;
-/// How many a table is hardened on.
+/// The number of networks used for hardening.
 const PRACTICE: usize = 24;
-/// The most of a table's senders on one of them.
+/// The maximum number of the table's senders on one of them.
 const MAX_SENDERS: f64 = 6.0;
 /// The buffers of the links, in bandwidth-delay products.
 const BUFFERS: (f64, f64) = (1.0, 8.0);
@@ -34,17 +34,17 @@ const BUFFERS: (f64, f64) = (1.0, 8.0);
 const BUNCHES: (f64, f64) = (4e-3, 10e-3);
 /// Mean jitter, in propagation delays.
 const JITTERS: (f64, f64) = (0.02, 0.2);
-/// The shortest RTT, as a part of the model's shortest: where a few milliseconds of delay are much.
+/// The shortest RTT, as a fraction of the model's shortest: there a few milliseconds of delay matter most.
 const SHORTEST: f64 = 0.25;
 
-/// The most packets that a link carries, and of one for practice: hundreds of candidates are tried there.
+/// The maximum number of packets that a link carries, and the same for hardening, which simulates hundreds of candidates.
 const MAX_PACKETS: u64 = 60_000;
 const MAX_PRACTICE_PACKETS: u64 = 10_000;
 
 /// Senders that send fewer packets in a propagation RTT starve.
 const STARVING: f64 = 1.0 / 3.0;
 
-/// What delays packets besides the senders of the table.
+/// A cause of delay other than the table's senders.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cause {
     /// A Cubic flow in the other direction, whose queue the ACKs cross.
@@ -53,16 +53,16 @@ pub enum Cause {
     Beside,
     /// Jitter with this mean.
     Jitter(Span),
-    /// ACKs that arrive in bunches, so far apart.
+    /// ACKs that arrive in bunches, this far apart.
     Bunches(Span),
-    /// As many senders of the table in the other direction.
+    /// An equal number of the table's senders in the other direction.
     BothWays,
 }
 
 /// A network with foreign delay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForeignNetwork {
-    /// What it is, such as "beside Cubic, 15.0 Mbps, 150 ms, 2 senders, 1.0 BDP, always on".
+    /// Its description, such as "beside Cubic, 15.0 Mbps, 150 ms, 2 senders, 1.0 BDP, always on".
     pub name: String,
     cause: Cause,
     rate: Rate,
@@ -75,10 +75,10 @@ pub struct ForeignNetwork {
     seed: u64,
 }
 
-/// What the table's senders got on a [`ForeignNetwork`].
+/// The results of the table's senders on a [`ForeignNetwork`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ForeignTrial {
-    /// What they score, in relative units.
+    /// Their score, in relative units.
     pub score: f64,
     /// Their throughput over the rate of the link, in the geometric mean over senders.
     pub share: f64,
@@ -95,7 +95,7 @@ impl ForeignTrial {
     }
 }
 
-/// The networks with foreign delay around those of table number `table` of `model`. Those of `None` are for hardening;
+/// The networks with foreign delay around those of table number `table` of `model`. `None` gives those for hardening;
 /// each seed draws others.
 pub fn foreign(model: &Model, table: usize, seed: Option<u64>) -> Vec<ForeignNetwork> {
     let around = Around::of(model, table, super::Set::Practice);
@@ -103,7 +103,7 @@ pub fn foreign(model: &Model, table: usize, seed: Option<u64>) -> Vec<ForeignNet
     (0..count).map(|index| around.foreign(seed, index)).collect()
 }
 
-/// What senders of `table` get on each of `networks`, scored by `objective`.
+/// The results of senders of `table` on each of `networks`, scored by `objective`.
 pub fn run_foreign(
     networks: &[ForeignNetwork],
     objective: &Objective,
@@ -219,7 +219,7 @@ impl ForeignNetwork {
         Network::new(vec![forward, back], flows, self.duration).expect("its parameters are sound")
     }
 
-    /// A link that delivers every `apart`, but then as much as the other direction carries in that time.
+    /// A link that delivers once every `apart`, as much as the other direction carries in that time.
     fn bunches(&self, apart: Span) -> Trace {
         let bytes = self.rate.as_bps() as f64 / 8.0 * apart.as_secs_f64();
         let opportunities = (bytes / exm_trace::OPPORTUNITY.get() as f64) as usize + 1;

@@ -1,9 +1,9 @@
-//! Stress networks: those around a model, on which a table shows what it does where its designer's
+//! Stress networks: networks around a model, which show how a table behaves if its designer's
 //! assumptions are wrong.
 //!
-//! The sets never share a network. [`Set::Near`] and [`Set::Practice`] are what hardening chooses by;
-//! [`Set::HeldOut`] is drawn otherwise, and nothing is chosen by it: what is reported of a table's robustness is
-//! measured there. [`compare`] runs a table beside another one:
+//! The sets never share a network. Hardening optimises on [`Set::Near`] and [`Set::Practice`].
+//! [`Set::HeldOut`] is drawn separately and never used for optimisation: the reported robustness of a table is
+//! measured there. [`compare`] compares two tables:
 //!
 //! ```
 //! use exm_design::stress::{Set, compare, networks};
@@ -29,7 +29,7 @@ pub use trial::{Summary, Trial, run, run_observed};
 use crate::evaluate::Prepared;
 use rayon::prelude::*;
 
-/// What `table` does on each of `networks`, in their order.
+/// The behaviour of `table` on each of `networks`, in their order.
 pub fn run_all(networks: &[StressNetwork], table: &Prepared) -> Vec<Trial> {
     networks.par_iter().map(|network| run(network, table)).collect()
 }

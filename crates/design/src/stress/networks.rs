@@ -7,42 +7,42 @@ use exm_sim::dumbbell::Dumbbell;
 use exm_sim::traffic::{OnFor, OnOff};
 use exm_units::{Bytes, Packets, Probability, Rate, Span};
 
-/// The most packets that the link of a stress network carries, so that a fast link costs as much as a slow
-/// one.
+/// The maximum number of packets that the link of a stress network carries, so that a fast link costs as much time as a
+/// slow one.
 const MAX_PACKETS: f64 = 400_000.0;
-/// As many of a network for practice: hundreds of candidates are tried there.
+/// The same for networks for practice, on which hundreds of candidates are tried.
 const MAX_PRACTICE_PACKETS: f64 = 60_000.0;
-/// The fewest round trips that a stress network is simulated for, unless that is too many packets.
+/// The minimum duration of a stress network in RTTs, unless that is too many packets.
 const MIN_ROUND_TRIPS: u64 = 100;
-/// The seed of the networks for practice, and of all traffic: one for all tables, so that they compare.
+/// The seed of the networks for practice, and of all traffic: the same for all tables, so that they can be compared.
 pub(super) const SEED: u64 = 1;
-/// A flow of which a sender sees little more than the start.
+/// The length of a flow that ends soon after its start.
 const SHORT_FLOW_BYTES: f64 = 100_000.0;
 /// The mean time between short flows, in propagation delays.
 const SHORT_FLOW_GAP: f64 = 3.0;
 /// How many networks are held out.
 const HELD_OUT: usize = 48;
-/// How many there are for practice.
+/// The number of networks for practice.
 const PRACTICE: usize = 36;
-/// How many crowds are added to these, and of up to how many times the model's senders.
+/// The number of crowds added to these, and their maximum number of senders as a multiple of the model's.
 const CROWDS: usize = 8;
 const CROWDED: f64 = 4.0;
 /// How many networks have the model's links and senders, and short flows.
 const BRIEF: usize = 16;
 
-/// The held-out networks that every table's file tells of.
+/// The seed of the held-out networks whose results table files record.
 pub const HELD_OUT_SEED: u64 = 1;
 
 /// Which networks around a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// One or two in every direction: hardening chooses by them.
+    /// One or two in every direction: hardening optimises on them.
     Near,
-    /// Drawn at random further out: hardening chooses by them as well.
+    /// Drawn at random further out: hardening optimises on them as well.
     Practice,
-    /// The model's links and senders, with flows of 100 kB: hardening is to cost little there.
+    /// The model's links and senders, with flows of 100 kB: hardening should cost little there.
     Brief,
-    /// Drawn from this seed as those for practice are: nothing is chosen by them.
+    /// Drawn from this seed in the same way as those for practice, but never used for optimisation.
     HeldOut(u64),
 }
 
@@ -53,7 +53,7 @@ pub struct StressNetwork {
     pub name: String,
     /// The network. All of its senders run the table.
     pub network: Dumbbell,
-    /// What its traffic is drawn from.
+    /// The random seed of its traffic.
     pub seed: u64,
 }
 
@@ -73,7 +73,7 @@ pub fn networks(model: &Model, table: usize, set: Set) -> Vec<StressNetwork> {
     }
 }
 
-/// What stress networks surround.
+/// The centre of the stress networks.
 pub(super) struct Around<'a> {
     pub(super) conditions: Conditions,
     pub(super) class: &'a Class,
@@ -82,13 +82,13 @@ pub(super) struct Around<'a> {
     max_packets: f64,
 }
 
-/// What a stress network consists of.
+/// The parts of a stress network.
 #[derive(Clone)]
 pub(super) struct Draft {
     pub(super) rate: f64,
     pub(super) rtt: f64,
     pub(super) senders: u64,
-    /// In bandwidth-delay products; none for no limit.
+    /// In bandwidth-delay products; `None` if unlimited.
     pub(super) buffer: Option<f64>,
     pub(super) traffic: OnOff,
 }
@@ -206,8 +206,8 @@ impl<'a> Around<'a> {
         (0..count).map(drawn).collect()
     }
 
-    /// Flows that never end on the links of the model, from one to several times its senders: equal shares are
-    /// learnt on them.
+    /// Flows that never end on the links of the model, with one to several times its senders. They train equal
+    /// shares.
     fn crowds(&self) -> Vec<StressNetwork> {
         let drawn = |index: usize| {
             let mut draft = self.inside(PRACTICE + index, CROWDED);

@@ -1,4 +1,4 @@
-//! A table beside another one on stress networks.
+//! Compares two tables on stress networks.
 
 use super::{StressNetwork, Trial};
 use crate::evaluate::Prepared;
@@ -7,31 +7,31 @@ use exm_measure::{Estimate, mean};
 use exm_random::{Purpose, Stream};
 use rayon::prelude::*;
 
-/// How often each network is simulated, its traffic drawn anew.
+/// How often each network is simulated, with new traffic each time.
 const RUNS: usize = 8;
 
-/// What a table and its rival do on a network.
+/// The results of a table and its rival on a network.
 #[derive(Clone, Debug)]
 pub struct Rivalry {
     /// The network.
     pub network: StressNetwork,
-    /// What senders of the table get, in the mean over the runs.
+    /// The results of the table's senders: means over the runs.
     pub table: Trial,
-    /// What senders of the rival get.
+    /// The results of the rival's senders.
     pub rival: Trial,
-    /// How much higher the table scores, run by run.
+    /// The table's score minus the rival's, paired by run.
     pub lead: Estimate,
 }
 
 impl Rivalry {
-    /// Whether the table scores lower than its rival, beyond the 95 % confidence interval.
+    /// Whether the table scores significantly lower than its rival (95 % confidence interval).
     pub fn is_behind(&self) -> bool {
         self.lead.interval().1 < 0.0
     }
 }
 
-/// What senders of `table` and those of `rival` do on each of `networks`, in their order, scored by
-/// `objective`; both meet the same traffic. The result is the same on any number of threads.
+/// The results of senders of `table` and of `rival` on each of `networks`, in their order, scored by
+/// `objective`. Both have the same traffic. The result is the same on any number of threads.
 pub fn compare(
     networks: &[StressNetwork],
     objective: &Objective,
@@ -52,7 +52,7 @@ pub fn compare(
     networks.par_iter().map(on).collect()
 }
 
-/// What senders of `table` get in run number `run`, and their score.
+/// The results of senders of `table` in run number `run`, and their score.
 fn scored(
     network: &StressNetwork,
     run: usize,

@@ -1,4 +1,4 @@
-//! What a table does on a stress network.
+//! The behaviour of a table on a stress network.
 
 use super::StressNetwork;
 use crate::evaluate::Prepared;
@@ -6,59 +6,59 @@ use crate::objective::{Objective, Units};
 use exm_measure::{jain_index, mean};
 use exm_sim::dumbbell::{Dumbbell, Observer, Outcome};
 
-/// How much a lack of fairness counts beside throughput and RTT: an index of 0.5 as much as half the throughput.
+/// The weight of unfairness relative to throughput and RTT: a Jain's index of 0.5 counts as much as half the throughput.
 const UNFAIRNESS: f64 = 2.0;
-/// A mean RTT of more than so many times the least possible is a collapse.
+/// A mean RTT of more than this multiple of the minimum possible is a collapse.
 const COLLAPSE: f64 = 4.0;
 
-/// What the senders of a stress network got.
+/// The results of the senders of a stress network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
-    /// log2 of the throughput of senders that know all over that of these, in the mean over senders.
+    /// log2 of the throughput of omniscient senders over that of these: the mean over senders.
     pub throughput_gap: f64,
     /// The mean RTT over the propagation RTT.
     pub rtt_ratio: f64,
-    /// The mean RTT over the least that is possible: the propagation delay, or, where one packet of each
-    /// sender fills the link, the time that these take.
+    /// The mean RTT over the minimum possible: the propagation delay, or, where one packet of each
+    /// sender fills the link, the transmission time of these packets.
     pub rtt_over_least: f64,
-    /// The part of the link's time that carried packets which were delivered.
+    /// The fraction of the link's time that carried delivered packets.
     pub used: f64,
     /// Jain's index of the senders' packets delivered; 1 is an equal share for all.
     pub jain: f64,
 }
 
 impl Trial {
-    /// How far it is from the best possible, in octaves: half the throughput and twice the RTT count one each.
+    /// The distance from the best possible, in octaves: half the throughput and twice the RTT count one each.
     pub fn shortfall(&self) -> f64 {
         let rtt = libm::log2(self.rtt_over_least.max(1.0));
         (self.throughput_gap + rtt + UNFAIRNESS * (1.0 - self.jain)).max(0.0)
     }
 
-    /// Whether senders fill the queue without need: the mean RTT is more than four times the least possible.
+    /// Whether senders fill the queue needlessly: the mean RTT is more than four times the minimum possible.
     pub fn collapses(&self) -> bool {
         self.rtt_over_least > COLLAPSE
     }
 }
 
-/// What a table does on several stress networks.
+/// The behaviour of a table on several stress networks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// The root of the mean of squared shortfalls: what hardening makes small.
+    /// The root mean square of the shortfalls.
     pub shortfall: f64,
-    /// The largest mean RTT over the least possible.
+    /// The largest ratio of the mean RTT to the minimum possible.
     pub worst_rtt: f64,
-    /// On how many networks it collapses.
+    /// The number of networks on which it collapses.
     pub collapses: usize,
-    /// How many networks there were.
+    /// The number of networks.
     pub networks: usize,
 }
 
-/// What the senders of `network` get with `table`.
+/// The results of the senders of `network` with `table`.
 pub fn run(network: &StressNetwork, table: &Prepared) -> Trial {
     run_observed(network, table, &mut ())
 }
 
-/// As [`run`], telling `observer` of every rule that fires.
+/// As [`run`], and notifies `observer` of every rule that fires.
 pub fn run_observed(
     network: &StressNetwork,
     table: &Prepared,
@@ -69,7 +69,7 @@ pub fn run_observed(
 }
 
 impl Trial {
-    /// What the senders of `network` got, where these were their `outcomes`.
+    /// The results of the senders of `network` with these `outcomes`.
     pub(super) fn of(network: &Dumbbell, outcomes: &[Outcome]) -> Trial {
         let throughput = Objective { delta: 0.0, units: Units::Relative, ..Objective::default() };
         let delivered: u64 = outcomes.iter().map(|outcome| outcome.delivered).sum();
@@ -91,13 +91,13 @@ impl Trial {
     }
 }
 
-/// How many senders are on in the mean.
+/// The mean number of active senders.
 fn mean_senders(outcomes: &[Outcome], run_ms: f64) -> f64 {
     outcomes.iter().map(|outcome| outcome.on_time.as_millis_f64()).sum::<f64>() / run_ms
 }
 
 impl Summary {
-    /// Of `trials`; all zero where there are none.
+    /// The summary of `trials`; all zero if there are none.
     pub fn of(trials: &[Trial]) -> Summary {
         let squares = trials.iter().map(|trial| trial.shortfall() * trial.shortfall());
         let worst = trials.iter().map(|trial| trial.rtt_over_least);

@@ -112,7 +112,7 @@ pub struct Path {
     losses: Losses,
     bursts: Option<Channel>,
     queue: Queue,
-    work: Work,
+    work: ServiceState,
     actions: QueueActions,
     marked: u64,
     /// The largest numbers of packets and bytes in the queue.
@@ -121,7 +121,7 @@ pub struct Path {
 
 /// The state of the service.
 #[derive(Debug)]
-enum Work {
+enum ServiceState {
     /// A fixed rate: the packet in transmission and the end of its transmission.
     Fixed { server: Server, serving: Option<(Instant, Packet)> },
     /// A trace: the next delivery opportunity, if packets wait for it.
@@ -145,9 +145,11 @@ impl Path {
             bursts: spec.bursts.map(|bursts| Channel::new(bursts, stream(Purpose::Bursts))),
             queue: spec.queue.build(config),
             work: match &spec.service {
-                Service::Fixed(rate) => Work::Fixed { server: Server::new(*rate), serving: None },
+                Service::Fixed(rate) => {
+                    ServiceState::Fixed { server: Server::new(*rate), serving: None }
+                }
                 Service::Trace(trace) => {
-                    Work::Trace { server: TraceServer::new(trace.clone()), next: None }
+                    ServiceState::Trace { server: TraceServer::new(trace.clone()), next: None }
                 }
             },
             actions: QueueActions::default(),
@@ -175,8 +177,8 @@ impl Path {
     #[inline]
     fn next_departure(&self) -> Instant {
         match &self.work {
-            Work::Fixed { serving, .. } => serving.map_or(Instant::MAX, |(end, _)| end),
-            Work::Trace { next, .. } => next.unwrap_or(Instant::MAX),
+            ServiceState::Fixed { serving, .. } => serving.map_or(Instant::MAX, |(end, _)| end),
+            ServiceState::Trace { next, .. } => next.unwrap_or(Instant::MAX),
         }
     }
 
@@ -213,7 +215,7 @@ impl Path {
             self.arrive(now, packet, outcome);
         }
         match &mut self.work {
-            Work::Trace { server, next: next @ None } if self.queue.packets() > 0 => {
+            ServiceState::Trace { server, next: next @ None } if self.queue.packets() > 0 => {
                 *next = Some(server.next(now));
             }
             _ => {}
@@ -231,7 +233,7 @@ impl Path {
         }
         outcome.queued(&packet);
         self.queue.enqueue(now, packet, &mut self.actions);
-        if let Work::Fixed { serving: None, .. } = &self.work {
+        if let ServiceState::Fixed { serving: None, .. } = &self.work {
             self.transmit(now);
         }
         let (packets, bytes) = self.most;
@@ -243,13 +245,13 @@ impl Path {
     #[inline]
     fn depart(&mut self, now: Instant, outcome: &mut impl Outcome) {
         match &mut self.work {
-            Work::Fixed { serving, .. } => {
+            ServiceState::Fixed { serving, .. } => {
                 if let Some((_, packet)) = serving.take() {
                     outcome.departed(now, packet);
                 }
                 self.transmit(now);
             }
-            Work::Trace { server, next } => {
+            ServiceState::Trace { server, next } => {
                 let left = |packet| outcome.departed(now, packet);
                 server.serve(now, &mut self.queue, &mut self.actions, left);
                 let waits = self.queue.packets() > 0 || server.partly_carried().is_some();
@@ -262,7 +264,7 @@ impl Path {
     /// At a fixed rate, starts the transmission of the next packet at `now`, if one waits.
     #[inline]
     fn transmit(&mut self, now: Instant) {
-        let Work::Fixed { server, serving } = &mut self.work else { return };
+        let ServiceState::Fixed { server, serving } = &mut self.work else { return };
         if let Some(packet) = self.queue.dequeue(now, &mut self.actions) {
             *serving = Some((server.finish(now, packet.size), packet));
         }
@@ -297,8 +299,8 @@ impl Path {
     /// The number of packets in propagation, in the queue, and in transmission.
     pub fn holds(&self) -> usize {
         let transmitted = match &self.work {
-            Work::Fixed { serving, .. } => serving.is_some(),
-            Work::Trace { server, .. } => server.partly_carried().is_some(),
+            ServiceState::Fixed { serving, .. } => serving.is_some(),
+            ServiceState::Trace { server, .. } => server.partly_carried().is_some(),
         };
         self.line.packets() + self.queue.packets() + usize::from(transmitted)
     }

@@ -33,9 +33,9 @@ impl Results {
             is_computed: plan.cases.iter().any(|case| case.scheme == index && case.is_computed()),
         });
         let references = experiment.references.iter();
-        let finder = Finder { plan, rows };
+        let aggregator = Aggregator { plan, rows };
         let cases: Vec<CaseResult> =
-            (0..plan.cases.len()).into_par_iter().map(|case| finder.case(case)).collect();
+            (0..plan.cases.len()).into_par_iter().map(|case| aggregator.case(case)).collect();
         let pairs: Vec<(usize, usize)> = experiment
             .references
             .iter()
@@ -43,25 +43,25 @@ impl Results {
             .collect();
         let compared: Vec<Option<Comparison>> = pairs
             .into_par_iter()
-            .map(|(reference, case)| finder.comparison(reference, case))
+            .map(|(reference, case)| aggregator.comparison(reference, case))
             .collect();
-        let found = Found { cases, comparisons: compared.into_iter().flatten().collect() };
+        let found = PartialResults { cases, comparisons: compared.into_iter().flatten().collect() };
         let mut variants: Vec<String> =
             experiment.variants.iter().map(|variant| variant.name.clone()).collect();
         let mean = experiment.mean.clone().filter(|_| variants.len() > 1);
         let (found, beside) = match &mean {
             Some(name) => {
                 variants.insert(0, name.clone());
-                let means = finder.means(name, &found);
-                let beside = finder.beside(&means.cases);
+                let means = aggregator.means(name, &found);
+                let beside = aggregator.beside(&means.cases);
                 (means.followed_by(found), beside)
             }
             None => {
-                let beside = finder.beside(&found.cases);
+                let beside = aggregator.beside(&found.cases);
                 (found, beside)
             }
         };
-        let simulated = if plan.is_live { finder.simulated(&found.cases) } else { Vec::new() };
+        let simulated = if plan.is_live { aggregator.simulated(&found.cases) } else { Vec::new() };
         Results {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -108,13 +108,13 @@ impl Case {
 }
 
 /// The results of variants or of their mean.
-struct Found {
+struct PartialResults {
     cases: Vec<CaseResult>,
     comparisons: Vec<Comparison>,
 }
 
-impl Found {
-    fn followed_by(mut self, next: Found) -> Found {
+impl PartialResults {
+    fn followed_by(mut self, next: PartialResults) -> PartialResults {
         self.cases.extend(next.cases);
         self.comparisons.extend(next.comparisons);
         self
@@ -122,12 +122,12 @@ impl Found {
 }
 
 /// Computes results from rows.
-struct Finder<'a> {
+struct Aggregator<'a> {
     plan: &'a Plan,
     rows: &'a Rows,
 }
 
-impl Finder<'_> {
+impl Aggregator<'_> {
     fn sample(&self, case: usize, groups: Vec<bool>) -> Sample<'_> {
         Sample::new(rows_of(self.rows, case), self.plan, case, groups)
     }
@@ -191,7 +191,7 @@ impl Finder<'_> {
     }
 
     /// The means over all variants of the results in `found`, under this `name`.
-    fn means(&self, name: &str, found: &Found) -> Found {
+    fn means(&self, name: &str, found: &PartialResults) -> PartialResults {
         let first = |case: &&Case| case.variant == 0;
         let cases: Vec<CaseResult> = self
             .plan
@@ -206,7 +206,7 @@ impl Finder<'_> {
             comparisons.filter(|one| one.variant == self.plan.experiment.variants[0].name);
         let comparisons = of_first.map(|one| self.mean_comparison(name, one, found, &cases));
         let comparisons = comparisons.collect();
-        Found { cases, comparisons }
+        PartialResults { cases, comparisons }
     }
 
     /// The comparison `one` over all variants, whose means are `means`.
@@ -214,7 +214,7 @@ impl Finder<'_> {
         &self,
         name: &str,
         one: &Comparison,
-        found: &Found,
+        found: &PartialResults,
         means: &[CaseResult],
     ) -> Comparison {
         let experiment = &self.plan.experiment;
@@ -249,7 +249,7 @@ impl Finder<'_> {
 
     /// The live measurements in `results`, beside the same measurements in the simulator.
     fn simulated(&self, results: &[CaseResult]) -> Vec<Simulated> {
-        let Finder { plan, .. } = self;
+        let Aggregator { plan, .. } = self;
         let runs = plan.runs.max(SIMULATED);
         let jobs: Vec<(usize, u64)> =
             (0..plan.cases.len()).flat_map(|case| (0..runs).map(move |run| (case, run))).collect();
@@ -258,11 +258,11 @@ impl Finder<'_> {
             ((case, run), RunRow::made(&plan.cases[case].simulated(seed), seed, plan.asked))
         });
         let rows: Rows = made.collect();
-        let finder = Finder { plan, rows: &rows };
+        let aggregator = Aggregator { plan, rows: &rows };
         // The cases come first, followed by their means.
         let live = &results[results.len() - plan.cases.len()..];
         let cases = live.iter().enumerate();
-        cases.flat_map(|(index, live)| finder.beside_live(index, live)).collect()
+        cases.flat_map(|(index, live)| aggregator.beside_live(index, live)).collect()
     }
 
     /// The simulator's results for the case of this number, from its rows, beside the `live` ones.

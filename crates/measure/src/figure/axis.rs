@@ -26,7 +26,7 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
-/// The least and the greatest of `values`, of those that are finite; nothing where there are none.
+/// The minimum and maximum of the finite `values`; `None` if there are none.
 pub(super) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.filter(|value| value.is_finite()).fold(None, |extent, value| match extent {
         None => Some((value, value)),

@@ -53,7 +53,7 @@ pub struct Reference {
 pub struct BarGroup {
     /// What stands below them.
     pub name: String,
-    /// One for each scheme, in the order of [`Bars::schemes`]; nothing where there is no value.
+    /// One for each scheme, in the order of [`Bars::schemes`]; `None` if there is no value.
     pub bars: Vec<Option<Bar>>,
 }
 

@@ -76,7 +76,7 @@ pub struct Scheme {
 /// What was got in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
-    /// The delay, ms; nothing where nothing was delivered.
+    /// The delay, ms; `None` if nothing was delivered.
     pub delay_ms: Option<f64>,
     /// The throughput, in the unit of the axis.
     pub throughput: f64,

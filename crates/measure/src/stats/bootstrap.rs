@@ -54,7 +54,7 @@ impl Bootstrap {
     }
 
     /// The interval of a `statistic` of two samples that are independent of each other, such as
-    /// the ratio of their medians; nothing where either is empty.
+    /// the ratio of their medians; `None` if either is empty.
     pub fn interval_of_two<T: Clone>(
         &self,
         first: &[T],

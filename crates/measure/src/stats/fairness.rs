@@ -51,7 +51,7 @@ pub fn rtt_exponent(flows: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// The first time from which on `series`, of times and values, stays within `tolerance` (a part)
-/// of `target` to its end; nothing where it ends outside, or is empty. The target of a flow's
+/// of `target` to its end; `None` if it ends outside, or is empty. The target of a flow's
 /// throughput is its final or its fair share.
 ///
 /// ```

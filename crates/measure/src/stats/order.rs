@@ -1,6 +1,6 @@
 //! The mean, and what depends on the order of values alone: quantiles and the empirical distribution.
 
-/// The arithmetic mean of `values`; none where there are no values.
+/// The arithmetic mean of `values`; `None` if there are no values.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let add = |(sum, count), value| (sum + value, count + 1);
     let (sum, count) = values.into_iter().fold((0.0, 0u64), add);
@@ -23,7 +23,7 @@ pub(super) fn quantile_of_sorted(sorted: &[f64], part: f64) -> Option<f64> {
     Some(if low == high { low } else { low + (high - low) * place.fract() })
 }
 
-/// The middle of `values`, or the mean of the middle two; none where there are no values.
+/// The middle of `values`, or the mean of the middle two; `None` if there are no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     median_in_place(&mut values.to_vec())
 }

@@ -230,7 +230,7 @@ impl Sender {
         Span::from_nanos(self.rtt_sum as u64)
     }
 
-    /// When it was on, and until when what it sent arrived.
+    /// When it was on, and when its last packets arrived.
     pub(super) fn periods(&self) -> &Periods {
         &self.periods
     }

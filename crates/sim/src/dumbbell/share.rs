@@ -1,4 +1,4 @@
-//! What each sender got, and how much of the link it was entitled to.
+//! The results of each sender, and its equal share of the link.
 
 use super::Outcome;
 use super::sender::Sender;

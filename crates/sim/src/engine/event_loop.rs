@@ -4,7 +4,7 @@ use super::agenda::{Agenda, Due, Turn};
 use super::host::{Host, HostPath, propagation};
 use super::observer::{Event, EventKind, Observer, Pace, PacketId};
 use super::pipe::Pipe;
-use super::transmitter::{Transmitter, Work};
+use super::transmitter::{ServiceState, Transmitter};
 use crate::active::{MeasuredOver, shares, times};
 use crate::metrics::Report;
 use crate::network::{FlowSpec, Network};
@@ -126,7 +126,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// A transmission ends, and the next packet is taken.
     #[inline]
     fn depart(&mut self, link: usize) {
-        if let Work::Trace { .. } = self.links[link].work {
+        if let ServiceState::Trace { .. } = self.links[link].work {
             return self.use_opportunity(link);
         }
         self.serve(link);
@@ -200,8 +200,8 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.propagate::<true>(link, packet, at, held_back);
     }
 
-    /// `packet` propagates from `link` from `at` on. Others may overtake it if it is `held_back`, as only a link
-    /// of which the delay is `VARIED` does.
+    /// `packet` propagates from `link` from `at` on. Others may overtake it if it is `held_back`; only links with a
+    /// `VARIED` delay do this.
     #[inline(always)]
     fn propagate<const VARIED: bool>(
         &mut self,
@@ -250,7 +250,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     fn arrive(&mut self, packet: Packet) {
         let link = self.hops[packet.tag as usize] as usize;
         let transmitter = &mut self.links[link];
-        if let Work::Ahead(_) = transmitter.work {
+        if let ServiceState::Ahead(_) = transmitter.work {
             return self.look_ahead(link, packet);
         }
         if transmitter.loses() {
@@ -276,7 +276,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     #[inline]
     fn look_ahead(&mut self, link: usize, mut packet: Packet) {
         let transmitter = &mut self.links[link];
-        let Work::Ahead(ahead) = &mut transmitter.work else { return };
+        let ServiceState::Ahead(ahead) = &mut transmitter.work else { return };
         transmitter.report.arrived += 1;
         let Some(finish) = ahead.take_in(self.now, &mut packet) else {
             transmitter.report.dropped += 1;

@@ -25,9 +25,9 @@ pub struct FlowSample {
     pub flow: usize,
     /// Whether it is on.
     pub on: bool,
-    /// The window in force.
+    /// The current window.
     pub cwnd: Packets,
-    /// The least time between sends in force.
+    /// The current minimum time between sends.
     pub intersend: Span,
     /// Packets in flight, as the sender counts them.
     pub in_flight: Packets,
@@ -40,7 +40,7 @@ pub struct FlowSample {
     /// Bytes received since the measurement of end-to-end delays began, and the present end-to-end
     /// delay, if links lead back.
     pub received: Option<(Bytes, Option<Span>)>,
-    /// What its controller shows of itself; nothing for Sprout, which has none.
+    /// The metrics of its controller; empty for Sprout, which has none.
     pub metrics: Metrics,
     /// A RemyCC's memory; the extended signals are zero where its table uses none of them.
     pub signals: Option<exm_remy::Point>,

@@ -16,7 +16,7 @@ use exm_units::{Bytes, Instant, Probability, Rate, Span};
 #[derive(Clone, Debug)]
 pub(super) struct Transmitter {
     queue: Queue,
-    pub(super) work: Work,
+    pub(super) work: ServiceState,
     losses: Losses,
     pub(super) delay: Span,
     /// When the transmission in progress ends, or the next opportunity of the trace.
@@ -35,7 +35,7 @@ pub(super) struct Transmitter {
 
 /// The state of the service.
 #[derive(Clone, Debug)]
-pub(super) enum Work {
+pub(super) enum ServiceState {
     /// At a fixed rate from a drop-tail queue, when it may look ahead: the queue stays empty.
     Ahead(Ahead),
     /// At a fixed rate: when the packets taken from the queue have been transmitted, and the time that
@@ -59,13 +59,13 @@ impl Transmitter {
         let config = QueueConfig { limit: spec.buffer, rate: spec.service.rate(), stream };
         let work = match &spec.service {
             Service::Fixed(rate) if matches!(spec.queue, QueueKind::DropTail(_)) && !evented => {
-                Work::Ahead(Ahead::new(*rate, spec.buffer, end))
+                ServiceState::Ahead(Ahead::new(*rate, spec.buffer, end))
             }
             Service::Fixed(rate) => {
-                Work::Fixed { server: Server::new(*rate), free_at: Instant::ZERO, busy: 0 }
+                ServiceState::Fixed { server: Server::new(*rate), free_at: Instant::ZERO, busy: 0 }
             }
             Service::Trace(trace) => {
-                Work::Trace { server: TraceServer::new(trace.clone()), waits: false }
+                ServiceState::Trace { server: TraceServer::new(trace.clone()), waits: false }
             }
         };
         Transmitter {
@@ -94,7 +94,7 @@ impl Transmitter {
     /// lost packets use none of its opportunities. The loss is counted.
     #[inline]
     pub(super) fn loses(&mut self) -> bool {
-        let lost = matches!(self.work, Work::Trace { .. }) && self.next_is_lost();
+        let lost = matches!(self.work, ServiceState::Trace { .. }) && self.next_is_lost();
         self.report.arrived += u64::from(lost);
         lost
     }
@@ -118,7 +118,8 @@ impl Transmitter {
         self.count_queue(now);
         self.queue.enqueue(now, packet, actions);
         self.waiting = self.queue.packets();
-        let free = self.transmission_at == Due::NEVER && matches!(self.work, Work::Fixed { .. });
+        let free =
+            self.transmission_at == Due::NEVER && matches!(self.work, ServiceState::Fixed { .. });
         if !free {
             self.report.max_queue = self.report.max_queue.max(self.waiting as u64);
         }
@@ -129,7 +130,7 @@ impl Transmitter {
     #[inline]
     pub(super) fn first_opportunity(&mut self, now: Instant) -> Option<Instant> {
         match &mut self.work {
-            Work::Trace { server, waits } if !*waits && self.waiting > 0 => {
+            ServiceState::Trace { server, waits } if !*waits && self.waiting > 0 => {
                 *waits = true;
                 Some(server.next(now))
             }
@@ -146,7 +147,7 @@ impl Transmitter {
         actions: &mut QueueActions,
     ) -> Option<(Packet, Instant)> {
         self.count_queue(now);
-        let Work::Fixed { server, free_at, busy } = &mut self.work else { return None };
+        let ServiceState::Fixed { server, free_at, busy } = &mut self.work else { return None };
         let dequeued = self.queue.dequeue(now, actions);
         self.waiting = self.queue.packets();
         let mut packet = dequeued?;
@@ -172,7 +173,7 @@ impl Transmitter {
         departed: &mut Vec<Packet>,
     ) -> Option<Instant> {
         self.count_queue(now);
-        let Work::Trace { server, waits } = &mut self.work else { return None };
+        let ServiceState::Trace { server, waits } = &mut self.work else { return None };
         server.serve(now, &mut self.queue, actions, |mut packet| {
             packet.waited += now - packet.at;
             self.report.count_transmission(&packet);
@@ -199,9 +200,9 @@ impl Transmitter {
     /// Whether a packet is in transmission at `now`, wholly or partly.
     fn is_busy(&self, now: Instant) -> bool {
         match &self.work {
-            Work::Ahead(ahead) => ahead.is_busy(now),
-            Work::Fixed { free_at, .. } => *free_at > now,
-            Work::Trace { server, .. } => server.partly_carried().is_some(),
+            ServiceState::Ahead(ahead) => ahead.is_busy(now),
+            ServiceState::Fixed { free_at, .. } => *free_at > now,
+            ServiceState::Trace { server, .. } => server.partly_carried().is_some(),
         }
     }
 
@@ -209,8 +210,8 @@ impl Transmitter {
     /// packet in transmission at a fixed rate counts as propagating.
     pub(super) fn holds(&self) -> u64 {
         let partly = match &self.work {
-            Work::Trace { server, .. } => server.partly_carried().is_some(),
-            Work::Ahead(_) | Work::Fixed { .. } => false,
+            ServiceState::Trace { server, .. } => server.partly_carried().is_some(),
+            ServiceState::Ahead(_) | ServiceState::Fixed { .. } => false,
         };
         (self.waiting + self.wire.len()) as u64 + u64::from(partly)
     }
@@ -218,7 +219,7 @@ impl Transmitter {
     /// The state of the link at `now`.
     pub(super) fn sample(&self, now: Instant, link: usize) -> LinkSample {
         let (packets, bytes) = match &self.work {
-            Work::Ahead(ahead) => ahead.waiting(now),
+            ServiceState::Ahead(ahead) => ahead.waiting(now),
             _ => (self.waiting as u64, Bytes::new(self.queue.bytes())),
         };
         LinkSample { at: now, link, packets, bytes: bytes.get(), busy: self.is_busy(now) }
@@ -227,7 +228,7 @@ impl Transmitter {
     /// Sets the rate to `rate`, if it is fixed. A transmission in progress ends at its previously
     /// computed time.
     pub(super) fn set_rate(&mut self, rate: Rate) {
-        if let Work::Fixed { server, .. } = &mut self.work {
+        if let ServiceState::Fixed { server, .. } = &mut self.work {
             *server = Server::new(rate);
         }
         self.queue.set_rate(rate);
@@ -258,20 +259,20 @@ impl Transmitter {
         let mut report = self.report.clone();
         let nanos = now.as_nanos().max(1) as f64;
         let mut queued = self.queued_until(now);
-        if let Work::Ahead(ahead) = &self.work {
+        if let ServiceState::Ahead(ahead) = &self.work {
             queued = ahead.waited;
             report.max_queue = ahead.longest;
         }
         report.utilisation = match (&self.work, &spec.service) {
-            (Work::Ahead(ahead), _) => ahead.busy as f64 / nanos,
-            (Work::Fixed { free_at, busy, .. }, _) => {
+            (ServiceState::Ahead(ahead), _) => ahead.busy as f64 / nanos,
+            (ServiceState::Fixed { free_at, busy, .. }, _) => {
                 (busy - u128::from(free_at.saturating_since(now).as_nanos())) as f64 / nanos
             }
             (_, Service::Trace(trace)) => {
                 let capacity = trace.capacity(Instant::ZERO, now).get().max(1);
                 report.bytes.get() as f64 / capacity as f64
             }
-            (Work::Trace { .. }, Service::Fixed(_)) => 0.0,
+            (ServiceState::Trace { .. }, Service::Fixed(_)) => 0.0,
         };
         report.mean_queue = queued as f64 / nanos;
         report

@@ -1,4 +1,4 @@
-//! [`Variation`]: what a link adds to the propagation delay of each packet.
+//! [`Variation`]: the additional propagation delay that a link gives each packet.
 
 use crate::network::{LinkSpec, MAX_VARIATION};
 use exm_link::Reordering;
@@ -18,7 +18,7 @@ pub(super) struct Variation {
 }
 
 impl Variation {
-    /// That of link number `index`; none where its delay is constant.
+    /// The variation of link number `index`; `None` if its delay is constant.
     pub(super) fn new(spec: &LinkSpec, seed: u64, index: usize) -> Option<Box<Variation>> {
         if spec.has_constant_delay() {
             return None;

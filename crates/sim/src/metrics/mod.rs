@@ -59,7 +59,7 @@ pub struct FlowReport {
     pub active_time: Span,
     /// The integral of 1 / (senders active) over that time, in seconds.
     pub active_share_time: f64,
-    /// Over which of these times its throughput is measured.
+    /// Which of these times its throughput is measured over.
     pub over: MeasuredOver,
     /// Round-trip times, as measured by each ACK.
     pub rtt: Histogram,
@@ -68,7 +68,7 @@ pub struct FlowReport {
     /// The time from start to last ACK of each completed flow that had an amount of data to deliver;
     /// its count is the number of flows completed.
     pub completion: Histogram,
-    /// The least rate of the links on the path.
+    /// The minimum rate of the links on the path.
     pub bottleneck: Rate,
     /// Where that link follows a trace: its equal share of what the trace could carry in the time that its
     /// throughput is measured over, bits.

@@ -14,18 +14,18 @@ use exm_link::Limit;
 use exm_random::Distribution;
 use exm_units::{Bytes, Instant, Packets, Span};
 
-/// The most senders a network may have.
+/// The maximum number of senders of a network.
 pub const MAX_FLOWS: usize = 100_000;
-/// The most links.
+/// The maximum number of links.
 pub const MAX_LINKS: usize = 100_000;
-/// The most links on one path.
+/// The maximum number of links on one path.
 pub const MAX_HOPS: usize = 64;
 /// The largest packet: well above IP's 65 535 bytes, and small enough to avoid overflow.
 pub const MAX_PACKET: Bytes = Bytes::new(1_000_000);
 /// The longest simulation and the longest delay: 31 years, a ninth of the range of 64 bits.
 pub const MAX_TIME: Span = Span::from_secs(1_000_000_000);
 
-/// The most that jitter, and the most that reordering adds to a packet's delay.
+/// The maximum delay that jitter, and that reordering, adds to a packet.
 pub const MAX_VARIATION: Span = Span::from_secs(1000);
 
 /// The longest duration that can be simulated with `links` links and `flows` senders: the engine packs the

@@ -19,14 +19,14 @@ pub struct LinkSpec {
     pub service: Service,
     /// Its queue discipline.
     pub queue: QueueKind,
-    /// Its buffer: how much may wait.
+    /// Its buffer: the queue limit.
     pub buffer: Limit,
     /// Its propagation delay, one way.
     pub delay: Span,
     /// The probability that a packet is lost: on a link of fixed rate after transmission, as in Remy's
     /// networks; on one with a trace before the queue, as in Cellsim.
     pub loss: Probability,
-    /// What jitter adds to the propagation delay of each packet, in seconds, at most [`MAX_VARIATION`](super::MAX_VARIATION).
+    /// The jitter: the additional propagation delay of each packet, in seconds, at most [`MAX_VARIATION`](super::MAX_VARIATION).
     /// Packets keep their order: one that would arrive before another sent earlier arrives with it.
     pub jitter: Distribution,
     /// Which packets are held back beyond that, so that others overtake them.
@@ -119,7 +119,7 @@ impl LinkSpec {
         LinkSpec { loss, ..self }
     }
 
-    /// Sets what is added to the propagation delay of each packet, in seconds.
+    /// Sets the jitter: the additional propagation delay of each packet, in seconds.
     #[must_use]
     pub fn jitter(self, jitter: Distribution) -> LinkSpec {
         LinkSpec { jitter, ..self }

@@ -1,4 +1,4 @@
-//! [`ScenarioBuilder`]: puts together a [`Scenario`], for files, for options of commands and for programs.
+//! [`ScenarioBuilder`]: builds a [`Scenario`], for files, command options and programs.
 
 use super::{DEFAULT_PACKET_SIZE, FlowGroup, Places, Scenario, SeriesSpec};
 use crate::active::MeasuredOver;
@@ -8,7 +8,7 @@ use exm_grammar::{Buffer, Source};
 use exm_units::{Bytes, Span};
 use std::path::{Path, PathBuf};
 
-/// Puts together a [`Scenario`]. Links and groups of flows are numbered in the order in which they are
+/// Builds a [`Scenario`]. Links and groups of flows are numbered in the order in which they are
 /// added.
 ///
 /// ```
@@ -125,7 +125,7 @@ impl ScenarioBuilder {
         scenario
     }
 
-    /// As [`ScenarioBuilder::build`], for what was read from `source` in `dir`, with the `places` of its
+    /// As [`ScenarioBuilder::build`], for a scenario read from `source` in `dir`, with the `places` of its
     /// values.
     pub(super) fn read_from(self, source: Source, dir: &Path, places: Places) -> Scenario {
         Scenario { source, places, dir: dir.to_owned(), ..self.build() }

@@ -202,7 +202,7 @@ impl PacketDelays {
     }
 
     /// The delay that `percent` of the packets did not exceed, as exact as [`Scores::percentile`];
-    /// nothing where no packet was counted.
+    /// `None` if no packet was counted.
     pub fn percentile(&self, percent: f64) -> Option<Span> {
         Some(self.counts.percentile(percent)?.min(self.longest))
     }

@@ -17,11 +17,11 @@ use std::sync::Arc;
 pub(crate) struct LinkFlags {
     /// From COMMAND to the outside: a rate such as 10Mbps, a trace's file, or a synthetic link's name
     ///
-    /// A trace has a line for each opportunity to deliver 1500 bytes, its time in milliseconds with
-    /// up to six decimals, and is repeated. `exm trace generate --help` names the synthetic links.
+    /// A trace has a line for each opportunity to deliver 1500 bytes: its time in milliseconds, with
+    /// up to six decimals. The trace repeats. `exm trace generate --help` lists the synthetic links.
     #[arg(long, value_name = "RATE|TRACE", add = complete::traces())]
     up: String,
-    /// The other way
+    /// The link from the outside to COMMAND, in the same format
     #[arg(long, value_name = "RATE|TRACE", add = complete::traces())]
     down: String,
     /// The propagation delay each way, or a file of delays: lines of a time and a delay, in ms
@@ -60,7 +60,7 @@ pub(crate) struct LinkFlags {
     #[arg(long, value_name = "DURATION", help_heading = "Precision")]
     #[arg(default_value_t = Timing::default().spin)]
     spin: Span,
-    /// The least time between two releases of packets
+    /// The minimum time between two releases of packets
     #[arg(long, value_name = "DURATION", help_heading = "Precision")]
     #[arg(default_value_t = Timing::default().gather)]
     gather: Span,

@@ -24,7 +24,7 @@ pub(super) struct Show {
     /// COMMAND then has no terminal; its output and that of --peer are printed again at the end.
     #[arg(long, conflicts_with_all = ["plain", "quiet"])]
     pub(super) meters: bool,
-    /// Print a line of meters each second, beside the output of COMMAND
+    /// Print a line of meters each second, along with the output of COMMAND
     #[arg(long, conflicts_with = "quiet")]
     plain: bool,
     /// Do not print the summary either

@@ -23,15 +23,15 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Packets travel for the propagation delay, arrive at the queue, where some may be lost, and leave as
-the trace or the rate allows: an opportunity of a trace carries 1500 bytes, and is lost if nothing
-waits. Options that take one value for both directions also take two, UP,DOWN.
+the trace or the rate allows. An opportunity of a trace carries 1500 bytes; it is lost if the queue is
+empty. Options that take one value for both directions also take two, UP,DOWN.
 
 COMMAND runs in a network namespace whose only connection is the link. As root, the outside end of
 the link is this machine, at the address in EXM_PEER, and packets of COMMAND to other hosts are
 forwarded with this machine's address. Without root both ends are in namespaces of the user, and
 pasta or slirp4netns, if installed, connects the outside end to the Internet; the machine is then at
-EXM_HOST. A --peer runs at the outside end. Nothing of this outlives the program, however it ends.
-Without a COMMAND it is the shell in SHELL, or /bin/sh, whose prompt then begins with [cellsim].
+EXM_HOST. A --peer runs at the outside end. All of this is removed when the program ends, even if it is
+killed. Without a COMMAND it runs the shell in SHELL, or /bin/sh, with a prompt that begins with [cellsim].
 
 Examples:
   exm cellsim --up 10Mbps --down 50Mbps -- curl -o /dev/null https://example.org/file

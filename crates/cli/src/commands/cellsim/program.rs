@@ -24,7 +24,7 @@ pub(super) fn run(args: &Args, setup: &Setup, described: [String; 2]) -> Result<
     let world = args.outside()?;
     let ends = Ends::new(world)?;
     let outside = Uplink::connect(&ends, world)?;
-    tell_of_world(args, world, &outside);
+    print_outside_network(args, world, &outside);
     let logs = args.logs.begin(setup, described)?;
     let signals = Signals::catch()?;
     interrupt::hand_over();
@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, setup: &Setup, described: [String; 2]) -> Result<
 }
 
 /// Reports what the program cannot reach.
-fn tell_of_world(args: &Args, world: OutsideNetwork, outside: &Uplink) {
+fn print_outside_network(args: &Args, world: OutsideNetwork, outside: &Uplink) {
     if let (Reach::Nothing(why), false) = (&outside.reach, args.show.quiet) {
         let what = match world {
             OutsideNetwork::Host => "only this machine is reachable from inside the link",

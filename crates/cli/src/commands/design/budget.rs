@@ -9,19 +9,19 @@ use std::fmt;
 /// The default budget.
 const DEFAULT_CPU: Span = Span::from_secs(600);
 
-/// What ends a design; the first that is reached does.
+/// The limits of a design; it ends at the first that it reaches.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct Budget {
     /// End after this much CPU time, summed over threads [default: 10min without other limits]
     ///
-    /// What a design had spent before it was interrupted counts.
+    /// Time spent before an interruption counts.
     #[arg(long, value_name = "DURATION", value_parser = cpu_time)]
     pub(crate) cpu: Option<Span>,
-    /// End when a table of this many rules or more has been judged
+    /// End when a table with at least this many rules has been evaluated
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rules: Option<u32>,
-    /// End when the judged score of a table reaches this
+    /// End when the score of an evaluated table reaches this
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = score)]
     pub(crate) score: Option<f64>,
     /// End after this many steps of the search
@@ -66,12 +66,12 @@ impl fmt::Display for End {
 }
 
 impl Budget {
-    /// Of CPU time alone.
+    /// A budget of CPU time alone.
     pub(crate) fn of_cpu(cpu: Span) -> Budget {
         Budget { cpu: Some(cpu), rules: None, score: None, steps: None }
     }
 
-    /// With the default where nothing else would end a design.
+    /// The budget, with the default if there is no other limit.
     pub(crate) fn or_default(self) -> Budget {
         let endless = self.rules.is_none() && self.score.is_none() && self.steps.is_none();
         Budget { cpu: self.cpu.or(endless.then_some(DEFAULT_CPU)), ..self }
@@ -96,7 +96,7 @@ impl Budget {
         }
     }
 
-    /// The part of the budget that is spent, from 0 to 1; none where that is unknown.
+    /// The fraction of the budget that is spent, from 0 to 1; `None` if unknown.
     pub(crate) fn part_spent(&self, cpu_seconds: f64, steps: u64) -> Option<f64> {
         let cpu = self.cpu.map(|cpu| cpu_seconds / cpu.as_secs_f64());
         let steps = self.steps.map(|all| steps as f64 / all as f64);
@@ -112,12 +112,12 @@ pub(crate) struct CpuClock {
 }
 
 impl CpuClock {
-    /// A clock that stands at `before` seconds now.
+    /// A clock that starts at `before` seconds.
     pub(crate) fn from(before: f64) -> CpuClock {
         CpuClock { start: ProcessTime::now(), before }
     }
 
-    /// What it shows now, in seconds.
+    /// The current reading, in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.before + self.start.elapsed().as_secs_f64()
     }

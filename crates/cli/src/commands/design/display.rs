@@ -15,7 +15,7 @@ const WIDTH: usize = 56;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// A bar's parts.
 const PARTS: u64 = 1000;
-/// Between two lines, where there is no terminal, so much CPU time passes at least, in seconds.
+/// The minimum CPU time between two lines if there is no terminal, in seconds.
 const LINE_EVERY: f64 = 10.0;
 
 /// Shows a design on the standard error.

@@ -52,7 +52,7 @@ impl DesignArgs {
 
     /// Refuses a name without a known format, and files that may not be written, before the work and
     /// before any of them is touched. What exists is overwritten by --force, and by --resume what
-    /// `resumed`, the design to be gone on with, wrote itself.
+    /// `resumed`, the design to be continued, wrote itself.
     pub(super) fn check_files(
         &self,
         files: &Files,

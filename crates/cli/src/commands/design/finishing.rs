@@ -19,7 +19,7 @@ const KEPT_WITHOUT_HARDENING: f64 = 0.15;
 const MOST_KEPT: f64 = 300.0;
 /// The part of what is kept that hardening may take; the rest is for scores.
 const HARDENING: f64 = 0.6;
-/// On how many networks tables are scored, where there is time, and at least.
+/// The number of networks on which tables are scored if there is time, and the minimum.
 const SPECIMENS: usize = 256;
 const LEAST_SPECIMENS: usize = 32;
 /// How many networks tell what one takes.
@@ -58,7 +58,7 @@ pub(super) fn kept(cpu: f64, tables: usize, is_hardened: bool) -> f64 {
 }
 
 impl DesignArgs {
-    /// How the tables of `designer` are hardened; none where the model or the papers' search has it so.
+    /// How the tables of `designer` are hardened; `None` if the model or the papers' search disables hardening.
     pub(super) fn hardening(&self, designer: &Designer) -> Option<Hardening> {
         let is_ours = designer.search() == SearchKind::Evolve;
         let limit = designer.model().hardening_limit().filter(|_| is_ours)?;

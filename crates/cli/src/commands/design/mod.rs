@@ -37,24 +37,24 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-The same model, seed, search, start and number of steps make the same table, on any number of
+The same model, seed, search, start and number of steps give the same table, on any number of
 threads and however often the design was interrupted. An interrupt (Ctrl-C) ends the design after
-the present step with nothing lost: go on with --resume, also to spend more on a finished one.
+the current step and loses nothing: continue with --resume, which can also extend a finished design.
 
 A design ends by hardening its tables, so that they neither fill queues nor starve on networks around
-the model, and by checking and scoring them (exm help robust-tables). [robust] in the model sets what
-hardening may cost. --cpu covers all of it: up to a third, but no more than 5 minutes for a table, is
-kept for what follows the search.
+the model, and by checking and scoring them (exm help robust-tables). [robust] in the model limits the
+cost of hardening. --cpu covers all of it: up to a third, but at most 5 minutes per table, is
+reserved for the work after the search.
 
-With --seeds N, -o cc.json: a design with each of N seeds, each with the whole budget and files of
-its own, cc.seed1.json and so on. Two sets of held-out networks score all tables: the seed after the
-last draws the networks that the best is chosen by, the first seed those that are reported, so that
-its score is not flattered by the choice. The best becomes cc.json. --plot draws the median of all
-designs in the range from the lowest to the highest.
+--seeds N runs a design with each of N seeds. Each has the whole budget and its own files: with
+-o cc.json, cc.seed1.json and so on. The best table, which becomes cc.json, is selected on one set of
+held-out networks, drawn with the seed after the last. Reported scores are from another set, drawn
+with the first seed, so that the selection does not bias them. --plot draws the median of all
+designs, and the range from the lowest to the highest.
 
-With --delta X,Y: a design for each weight of delay, each with the whole budget and files of its own,
-cc.delta0.1.json and so on. All tables are scored on the same held-out networks, by their own
-objectives; --plot draws throughput against queueing delay, and the efficient frontier.
+--delta X,Y runs a design for each weight of delay. Each has the whole budget and its own files,
+cc.delta0.1.json and so on. All tables are scored on the same held-out networks, each with its own
+objective; --plot draws throughput against queueing delay, and the efficient frontier.
 
 Examples:
   exm design general-delta1 -o cc.json --cpu 10min
@@ -91,7 +91,7 @@ impl Args {
     }
 }
 
-/// Designs what `args` ask for: one table, or several.
+/// Designs one table, or several, as `args` request.
 fn design(args: &DesignArgs) -> Result<ExitCode, Failure> {
     args.threads.start()?;
     let model = shipped::model(&args.model)?;
@@ -110,8 +110,8 @@ fn draw(path: &Path, svg: String) -> Result<(), Failure> {
     write_file(path, &Format::of(path, "--plot")?.encode(svg)?)
 }
 
-/// Scores finished `tables`, those of a design in each element, where no search has ever looked: on
-/// networks drawn by `seed`.
+/// Scores finished `tables`, those of one design in each element, on held-out networks drawn with
+/// `seed`.
 pub(crate) fn held_out(
     model: &Model,
     seed: u64,
@@ -135,7 +135,7 @@ pub(crate) fn score_of(scores: &Scores, index: usize) -> Score {
     }
 }
 
-/// Where `table`, number `index` of those that `designer` made, comes from.
+/// The provenance of `table`, number `index` of those that `designer` made.
 pub(crate) fn provenance(
     designer: &Designer,
     index: usize,

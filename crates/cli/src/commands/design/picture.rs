@@ -242,7 +242,7 @@ fn level(name: &str, style: Style, ends: [f64; 2], (y, low, high): (f64, f64, f6
     Band { name: name.to_owned(), style, points: points.to_vec() }
 }
 
-/// The median, the least and the greatest; none where there are no values.
+/// The median, the minimum and the maximum; `None` if there are no values.
 pub(super) fn spread(values: &[f64]) -> Option<(f64, f64, f64)> {
     let low = values.iter().copied().reduce(f64::min)?;
     let high = values.iter().copied().reduce(f64::max)?;

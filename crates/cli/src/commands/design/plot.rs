@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-Of one log, the picture shows the score of each step, the best so far, and, if the design has ended,
-the held-out score with its 95 % interval and the omniscient bound. Several logs are a line each, so
-that searches, budgets or models are compared; scores by different objectives do not compare.
+For one log, the picture shows the score of each step, the best so far, and, if the design has ended,
+the held-out score with its 95 % interval and the omniscient bound. Each of several logs becomes a
+line, to compare searches, budgets or models; scores for different objectives cannot be compared.
 
-The best so far is that of the tables which the search judged on networks by which no candidate was
-chosen. Where a log has none yet, or comes from the papers' search, it is the best score of a step,
-which is higher by chance.
+The best so far is the best table that the search evaluated on separate networks, which selected no
+candidate. If a log has none yet, or comes from the papers' search, it is the best score of a step,
+which is biased upwards.
 
 A design that is still running can be drawn as well.
 
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Draw the median of all logs, and a band from the lowest to the highest
     #[arg(long)]
     median: bool,
-    /// Overwrite the picture where it exists
+    /// Overwrite an existing picture
     #[arg(long, short)]
     force: bool,
 }

@@ -34,7 +34,7 @@ pub(super) struct Summary {
     output: PathBuf,
     tables: Vec<Table>,
     log: PathBuf,
-    /// Where it is kept, to be gone on with.
+    /// The checkpoint from which it can be continued.
     checkpoint: Option<PathBuf>,
     picture: Option<PathBuf>,
 }

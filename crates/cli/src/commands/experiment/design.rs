@@ -22,12 +22,12 @@ const KEY: &str = "controller";
 const SCHEME: &str = "scheme";
 
 const EXAMPLES: &str = "\
-A table's file records the model that it was designed for, the search, its seed and the CPU time: a
-table is designed again from these, into the folder, with its model beside it. There the
-experiment is written as well, with these tables in place of its own, to be run. The same command
-goes on with designs that were interrupted, or, with a larger --cpu, that are to be better.
+A table file records the model, the search, its seed and the CPU time. The command designs each table
+again from these, and writes it and its model into the folder, together with a copy of the experiment
+that uses the new tables. Repeat the command to resume interrupted designs, or to extend them with a
+larger --cpu.
 
-Tables that others designed record no model, and stay as they are.
+Tables without a recorded model are left unchanged.
 
 Examples:
   exm experiment design thesis-4-1 --out again
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// The folder of the tables
     #[arg(short, long, value_name = "FOLDER")]
     out: PathBuf,
-    /// Spend this much CPU time on each design [default: what its table took]
+    /// Spend this much CPU time on each design [default: the time recorded in its table]
     #[arg(long, value_name = "DURATION", value_parser = cpu_time)]
     cpu: Option<Span>,
     /// Show no progress
@@ -58,7 +58,7 @@ pub(crate) struct Args {
 
 /// A table that is designed again.
 struct Wanted {
-    /// What schemes call it.
+    /// Its name in schemes.
     controller: String,
     /// The name of its file in the folder, without its ending.
     table: String,
@@ -68,7 +68,7 @@ struct Wanted {
 struct Designed {
     experiment: PathBuf,
     designs: Vec<CarriedOut>,
-    /// The tables that stayed as they are.
+    /// The tables left unchanged.
     kept: Vec<String>,
 }
 
@@ -134,8 +134,8 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The design that `file`, called `controller`, comes from, and what that calls the table; none where the file
-    /// does not tell.
+    /// The design that made `file`, called `controller`, and its name for the table; `None` if the file does not
+    /// record them.
     fn order(
         &self,
         controller: &str,

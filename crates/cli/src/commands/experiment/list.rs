@@ -9,9 +9,9 @@ use std::fmt;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-'runs' is how many there are in all, 'packets' how many millions all links together could carry in
-them: a core simulates some three millions a second. 'files' are tables and traces of others, which
-take part where they are at hand.
+'runs' is the total number of runs, 'packets' the number of packets, in millions, that all links could
+carry in them; a core simulates about three million per second. 'files' are external tables and traces,
+which are used if present.
 
 Examples:
   exm experiment list

@@ -14,9 +14,9 @@ use crate::shell::Failure;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-An experiment puts several schemes, each a controller and perhaps a queue discipline, into one
-network, many times, and draws what became of them. It is given by the path of its file, or by the
-name of one shipped with the program.
+An experiment runs several schemes, each a controller and optionally a queue discipline, repeatedly on
+one network, and draws the results. Give the path of its file, or the name of one shipped with the
+program.
 
 Examples:
   exm experiment list

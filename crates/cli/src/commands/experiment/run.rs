@@ -22,15 +22,15 @@ const QUICK: u64 = 4;
 
 const EXAMPLES: &str = "\
 The folder of results holds results.csv (each flow of each run), links.csv, the same as Parquet,
-results.json (the numbers of the tables), pictures as SVG, PNG and PDF, and runs.jsonl, from which a run
-that was interrupted goes on: give the same command again. The same experiment and seed give the
-same bytes, on any number of threads and however often it was interrupted. Of several
-experiments, the CPU time that each took is shown at the end.
+results.json (the numbers of the tables), pictures as SVG, PNG and PDF, and runs.jsonl, the stored
+runs. To continue an interrupted experiment, give the same command again. The same experiment and seed
+give the same bytes, on any number of threads and however often it was interrupted. With several
+experiments, the CPU time of each is shown at the end.
 
-Live runs take as long as they simulate, one after the other unless --at-once is given, and a
-process that may make network namespaces: root's, or a user's where the system lets users. Schemes
+Live runs take place in real time, one after the other unless --at-once is given. They need root, or
+a system where users may create network namespaces. Schemes
 that neither Sprout nor this kernel can run are left out. Over links with outages,
-single runs differ widely: make several. Their medians are shown beside the median and the middle
+single runs differ widely: make several. Their medians are compared with the median and the middle
 80 % of at least 24 simulated runs, which draw the start and the delays of the hosts at random.
 
 Examples:
@@ -66,15 +66,15 @@ pub(crate) struct Args {
     /// Run only these schemes
     #[arg(long, value_name = "SCHEME,...", value_delimiter = ',')]
     only: Vec<String>,
-    /// A file of delivery opportunities in place of the experiment's traces
+    /// A file of delivery opportunities to use instead of the experiment's traces
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Recorded traces in place of the experiment's links, each in both directions: a folder of files
+    /// Recorded traces to use instead of the experiment's links, each in both directions: a folder of files
     /// NAME.down and NAME.up, or two files
     #[arg(long, value_name = "FOLDER|DOWN,UP", conflicts_with = "trace")]
     traces: Option<String>,
     /// Make the runs in real time, on emulated links with Sprout over UDP and the kernel's TCP, and
-    /// show them beside the simulated ones
+    /// compare them with simulated ones
     #[cfg(target_os = "linux")]
     #[arg(long)]
     live: bool,

@@ -23,7 +23,7 @@ Examples:
 
 /// Write a model to start from: the assumed networks, and the objective of their senders
 ///
-/// It explains each key and its default. Change it, and give it to exm design.
+/// Its comments explain each key and its default. Edit it, and give it to exm design.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -9,10 +9,10 @@ use crate::shell::Failure;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-A link's trace is recorded by keeping it full, both ways at once: then all that arrives is all that
-it could deliver. The acknowledgements take another, unloaded way, so that a full queue delays none
-of them. The server stands where its own connection is never the slowest part. Beware: a recording
-uses all that the link can carry, and all the data volume that comes with it.
+A recording saturates the link in both directions, so that packets arrive exactly when the link can
+deliver them. Acknowledgements take another, unloaded path, so that the full queue does not delay
+them. Run the server where its own connection is never the bottleneck. Beware: a recording
+uses the full capacity of the link, and a corresponding amount of data volume.
 
 A key is read from a file, from the environment or from the standard input, never from the command
 line, where all users of the machine could see it.

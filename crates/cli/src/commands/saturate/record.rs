@@ -27,9 +27,9 @@ const LINE: Span = Span::from_secs(1);
 const SILENCE: Span = Span::from_secs(5);
 
 const EXAMPLES: &str = "\
-It writes NAME.down and NAME.up, the traces, second by second, so that an interruption loses nothing,
-and NAME.csv, which has the saturation of each second: the part of it in which the packets
-that arrived had surely been waiting. Only what was saturated is what the link could deliver.
+It writes the traces NAME.down and NAME.up every second, so that an interruption loses nothing,
+and NAME.csv, the saturation of each second: the fraction of it in which arriving packets had
+certainly been queued. The trace shows the capacity of the link only in saturated seconds.
 
 Examples:
   exm saturate record example.org:60001 --device wwan0 --control eth0 -o walk

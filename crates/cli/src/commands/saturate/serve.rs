@@ -15,7 +15,7 @@ use std::process::ExitCode;
 const LOOK: Span = Span::from_millis(500);
 
 const EXAMPLES: &str = "\
-It serves one recording at a time, for any client that has the key; a new recording replaces the last.
+It serves one recording at a time, for any client with the key; a new recording replaces the last.
 Clients without the key get no reply.
 
 Examples:

@@ -22,20 +22,20 @@ use std::process::ExitCode;
 const MAX_SPECIMENS: i64 = 1_000_000;
 
 const EXAMPLES: &str = "\
-All contenders meet the same networks and the same traffic, drawn where no search draws. After ± \
-stands half the 95 % confidence interval.
+All contenders run on the same networks with the same traffic, which no search uses. The number after ± \
+is half the width of the 95 % confidence interval.
 
-relative: the score where throughput counts in rates of the link and RTT in propagation RTTs, so \
-that networks compare. With alpha = beta = 1, 0 is the whole share without any queueing delay, and \
+relative: the score with throughput relative to the link rate and RTT relative to the propagation RTT, so \
+that networks can be compared. With alpha = beta = 1, 0 is the whole share without any queueing delay, and \
 a point is twice the throughput.
-gap: how much more an omniscient sender would score, which has its share of the link from its \
-first moment and no queue; 0 is the best possible.
-score: the model's objective in its own units, packets/ms and 100 ms unless the model selects them.
+gap: how much more an omniscient sender would score, which gets its share of the link at once and \
+never queues; 0 is the best possible.
+score: the model's objective in its own units, packets/ms and 100 ms unless the model selects others.
 share: throughput over the equal share of the link. RTT ratio: mean RTT over propagation RTT.
-difference: to the first contender, network by network.
+difference: from the first contender, paired by network.
 
-Rule tables and aimd run on the bare host by default, as the search had it; controllers designed \
-by people need --host tcp, which runs all over TCP. exm help scores explains it all.
+Rule tables and aimd run on the bare host by default, as in the search; other human-designed controllers \
+need --host tcp, which runs all contenders over TCP. exm help scores explains the details.
 
 Examples:
   exm score cc.json --model general-delta1
@@ -52,14 +52,14 @@ pub(crate) struct Args {
     /// The model of networks and objective: a file, or the name of a shipped one
     #[arg(long, value_name = "MODEL", add = complete::models())]
     model: PathBuf,
-    /// How many networks to draw; of a grid, each as often, and twice at least
+    /// How many networks to draw; for a grid, rounded up so that each is drawn equally often, at least twice
     #[arg(long, value_name = "N", default_value_t = 1000)]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=MAX_SPECIMENS))]
     specimens: u32,
     /// The random seed of the networks and their traffic
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// What all senders run on: tcp, or bare, where only rule tables and aimd can run [default: as the
+    /// The host of all senders: tcp, or bare, where only rule tables and aimd can run [default: the
     /// model's, or bare]
     #[arg(long, value_name = "HOST", value_parser = options::host())]
     host: Option<Host>,

@@ -9,7 +9,7 @@ use exm_units::Packets;
 use serde::Serialize;
 use std::fmt;
 
-/// Scores, one contender beside another.
+/// Scores of several contenders.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     model: Option<String>,

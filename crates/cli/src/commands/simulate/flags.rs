@@ -30,8 +30,8 @@ pub(super) struct NetworkFlags {
     rtt: Option<Span>,
     /// The senders' controller: a name such as cubic, a table's file, or the name of a shipped table
     ///
-    /// Several, separated by commas, share the senders out between them in blocks as equal as can
-    /// be: of 8 senders, "a,b,c" runs 1 to 3 by a, 4 to 6 by b, 7 and 8 by c.
+    /// Several, separated by commas, divide the senders into blocks that are as equal as
+    /// possible: with 8 senders, "a,b,c" runs 1 to 3 with a, 4 to 6 with b, 7 and 8 with c.
     #[arg(long, value_name = "CC,...", value_delimiter = ',', add = complete::controllers())]
     #[arg(required_unless_present = "scenario")]
     cc: Vec<String>,
@@ -55,7 +55,7 @@ pub(super) struct NetworkFlags {
     /// How long a flow lasts: a time or an amount, such as exp 5 s or 100 kB, or always
     ///
     /// Distributions are "5 s", "fixed 20 packets", "exp 100 kB", "uniform 1..2 s", "pareto xm=147
-    /// alpha=0.5 shift=-40 cap=3.3e9 B", and "empirical FILE B", a file of one number a line.
+    /// alpha=0.5 shift=-40 cap=3.3e9 B", and "empirical FILE B", a file with one number per line.
     #[arg(long, value_name = "DISTRIBUTION", default_value = DEFAULT_ON)]
     on: String,
     /// The time between flows, and before the first, such as exp 5 s

@@ -30,10 +30,10 @@ const NO_SCENARIO: &str = "give the path of a scenario, the name of a shipped on
      --cc";
 
 const EXAMPLES: &str = "\
-Throughput is what was delivered over the time a sender was on; share is that over an equal share
-of the link, so 1 is the whole share. tp is the mean share, del the mean RTT over the propagation
-RTT: what the original Remy prints. Loss counts random losses and drops alike. Of flows whose
-ACKs cross links, what arrives after the warm-up and its end-to-end delay are shown as well.
+Throughput is the data delivered divided by the time a sender was on; share is throughput over the
+equal share of the link, so 1 is the whole share. tp is the mean share, del the mean RTT over the
+propagation RTT, as the original Remy prints them. Loss includes random losses and drops. For flows whose
+ACKs cross links, throughput and end-to-end delay at the receiver after the warm-up are shown as well.
 
 Examples:
   exm simulate dumbbell

@@ -20,9 +20,9 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 The server runs \"exm sprout serve --bench\" with the same key. Throughput counts whole IP packets.
-Delay is end to end: the time since the most recently sent of the packets that arrived was sent, the
-95th percentile over time. Between two machines, whose clocks differ, it is by how much that exceeds
-the least delay of a packet. CPU is that of each end, of one processor.
+Delay is the 95th percentile over time of the end-to-end delay, which is the age of the most recently
+sent packet that has arrived. Between two machines, whose clocks differ, it is relative to the minimum
+delay of a packet. CPU is the load of each end, as a percentage of one processor.
 
 Examples:
   exm sprout bench example.org:60001 --key-file key
@@ -162,10 +162,10 @@ fn serve(mut session: Session, stop: &UnixStream) -> std::io::Result<()> {
 #[derive(Serialize)]
 struct Report {
     seconds: f64,
-    /// Whether delays are absolute, or relative to the least.
+    /// Whether delays are absolute, or relative to the minimum.
     delay_is: &'static str,
-    up: Option<Line>,
-    down: Option<Line>,
+    up: Option<DirectionResult>,
+    down: Option<DirectionResult>,
     rtt_median_ms: Option<f64>,
     rtt_95_ms: Option<f64>,
     cpu_here_percent: f64,
@@ -173,7 +173,7 @@ struct Report {
 }
 
 #[derive(Serialize)]
-struct Line {
+struct DirectionResult {
     throughput_mbps: f64,
     delay_median_ms: Option<f64>,
     delay_95_ms: Option<f64>,
@@ -184,7 +184,7 @@ struct Line {
 
 impl Report {
     fn new(outcome: &Outcome) -> Report {
-        let line = |half: &Half| Line {
+        let line = |half: &Half| DirectionResult {
             throughput_mbps: half.throughput.as_mbps(),
             delay_median_ms: half.delay_50.map(Span::as_millis_f64),
             delay_95_ms: half.delay_95.map(Span::as_millis_f64),

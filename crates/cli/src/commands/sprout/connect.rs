@@ -9,8 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-Without --forward, lines of the standard input are sent as datagrams, and those that come are printed
-as lines; it ends when the input does.
+Without --forward, each line of the standard input is sent as a datagram, and received datagrams are
+printed as lines; the session ends at the end of the input.
 
 Examples:
   EXM_KEY=... exm sprout connect example.org:60001

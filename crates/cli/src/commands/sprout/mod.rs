@@ -10,9 +10,9 @@ use crate::shell::Failure;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-Two machines that share a key carry datagrams between them, encrypted, at the rate that the link is
-forecast to deliver within 100 ms. The one that connects may change its address, or vanish for a
-while: the session goes on. A key is read from a file, from the environment or from the standard
+Two machines that share a key exchange encrypted datagrams, at a rate that the link is forecast to
+deliver within 100 ms. The client may change its address or be offline for a
+while: the session continues. A key is read from a file, from the environment or from the standard
 input, never from the command line, where all users of the machine could see it.
 
 Examples:
@@ -21,7 +21,7 @@ Examples:
   exm sprout serve --key-file key --bench
   exm sprout bench example.org:60001 --key-file key --direction both";
 
-/// Carry datagrams over a link of unknown rate, by Sprout, and measure it
+/// Carry datagrams over a link of unknown rate with Sprout, and measure it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
 pub(crate) struct Args {

@@ -9,8 +9,8 @@ use exm_session::{Forward, Lines, Session};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-Of several clients that have the key, the one that came last is served. Without --to and --bench,
-lines of the standard input are sent as datagrams, and those that come are printed as lines.
+If several clients have the key, the one that connected last is served. Without --to and --bench,
+each line of the standard input is sent as a datagram, and received datagrams are printed as lines.
 
 Examples:
   exm sprout serve --new-key --key-file key

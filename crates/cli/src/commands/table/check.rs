@@ -16,21 +16,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-Near the model are networks with two to three times its senders, a twentieth of its rate to four times,
-shorter and longer RTTs, short flows, flows that never end and a shallow buffer. Further out are 48
-networks at random, with up to 16 times its senders and a fiftieth of its rate. A table collapses where
-its mean RTT is more than four times the minimum possible. On 12 others the delay is foreign: Cubic
-flows beside the senders or on the ACKs' path, jitter, ACKs in bunches, two-way traffic. A table
-starves where its senders send less than a packet in three propagation RTTs.
+Networks near the model have two to three times its senders, a twentieth of its rate to four times,
+shorter and longer RTTs, short flows, flows that never end, or a shallow buffer. Further out are 48
+random networks, with up to 16 times its senders and down to a fiftieth of its rate. A table collapses
+if its mean RTT is more than four times the minimum possible. On 12 other networks there is foreign
+delay: Cubic flows at the bottleneck or on the ACKs' path, jitter, ACKs in bunches, two-way traffic. A
+table starves if its senders send less than a packet in three propagation RTTs.
 
 With --against both tables run on all of these networks, eight times each with the same traffic, and are
-scored by the model's objective: log2(throughput) - delta log2(RTT) in general. A table is behind where the
-95 % interval of the difference says so. --seed draws other networks further out.
+scored by the model's objective, in general log2(throughput) - delta log2(RTT). A table is behind on a
+network if the 95 % interval of the difference excludes 0. --seed draws other networks further out.
 
-What is proven holds for equal senders on a link that they keep busy, whatever they take for the least
-RTT, without any simulation.
+The proven bounds need no simulation. They hold for equal senders that keep a link busy, even if these
+overestimate the minimum RTT.
 
-Exit codes: 0 where the table holds near its model; 3 where it collapses or starves.
+Exit codes: 0 if the table holds near its model; 3 if it collapses or starves.
 
 Examples:
   exm table check general-delta1
@@ -47,13 +47,13 @@ pub(crate) struct Args {
     /// The model that it was designed for [default: the one in its file]
     #[arg(long, value_name = "MODEL", add = complete::models())]
     model: Option<PathBuf>,
-    /// Which it is of several tables that its model designs
+    /// The table's name, if its model designs several tables
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
     /// Compare it with this table on the same networks
     #[arg(long, value_name = "TABLE", add = complete::tables())]
     against: Option<PathBuf>,
-    /// The random seed of the networks further out; files tell of those of the default
+    /// The random seed of the networks further out; table files record results for the default
     #[arg(long, value_name = "N", default_value_t = HELD_OUT_SEED)]
     seed: u64,
     #[command(flatten)]
@@ -96,12 +96,12 @@ struct Collapse {
     text: String,
 }
 
-/// What no queue exceeds.
+/// An upper bound on the queue.
 #[derive(Serialize)]
 struct Bound {
     senders: u64,
     rate_mbps: f64,
-    /// None where nothing bounds the queue.
+    /// `None` if the queue is unbounded.
     rtt_ms: Option<f64>,
     rule: usize,
     #[serde(skip)]
@@ -185,7 +185,7 @@ impl Args {
         })
     }
 
-    /// `file`, table number `index` of those that `model` designs, beside the table called `other`.
+    /// Compares `file`, table number `index` of those that `model` designs, with the table called `other`.
     fn beside(
         &self,
         model: &Model,

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-JSON keeps all there is, with where the table comes from. Remy's .dna keeps the table alone; one
-that was read from a .dna file is written as it was, byte for byte.
+JSON keeps the table and its provenance. Remy's .dna keeps only the table; a table
+that was read from a .dna file is written back byte for byte.
 
 Examples:
   exm table convert RemyCC.dna RemyCC.json
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     input: PathBuf,
     /// The file to write; - is the standard output, as JSON
     output: PathBuf,
-    /// Overwrite the output where it exists
+    /// Overwrite an existing output
     #[arg(long, short)]
     force: bool,
     #[command(flatten)]

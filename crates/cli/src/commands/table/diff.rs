@@ -10,21 +10,21 @@ use std::process::ExitCode;
 const TROUBLE: u8 = 2;
 
 const EXAMPLES: &str = "\
-Exit codes, as diff's: 0 where both tables act alike on every memory, however they cut it into
-rules; 1 where they do not; 2 where they cannot be compared.
+Exit codes, as for diff: 0 if both tables have the same action for every memory, even with different
+rules; 1 if not; 2 if they cannot be compared.
 
 Examples:
   exm table diff before.json after.json
   exm table diff RemyCC.dna RemyCC.json > /dev/null && echo the same";
 
-/// Print in what two tables differ, as files and in what they do
+/// Print the differences of two tables, in their files and in their actions
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The one table: a file, or the name of a shipped one
+    /// The first table: a file, or the name of a shipped one
     #[arg(add = complete::tables())]
     first: PathBuf,
-    /// The other
+    /// The second table
     #[arg(add = complete::tables())]
     second: PathBuf,
     #[command(flatten)]

@@ -20,19 +20,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-Guards bound the window of every rule by what its pace sends, and its ACKs bring, in a bounded time,
-and senders brake where the RTT is well above its least. How tight they are is searched on networks
-around the model; others, by which nothing is chosen, tell what that was worth. It takes 280 times as
-long as simulating 73 networks around the model and 32 to 256 of it: some CPU-minutes.
+Guards limit the window of every rule to what its pacing rate sends, and its ACKs deliver, in a bounded
+time, and senders slow down where the RTT is well above its minimum. A search tunes the guards on
+networks around the model; separate networks measure their benefit. This takes 280 times as
+long as simulating 73 networks around the model and 32 to 256 of the model: some CPU-minutes.
 
 The same table, model and seed give the same result on any number of threads. exm help robust-tables
-explains it.
+explains the method.
 
 Examples:
   exm table harden cc.json -o hard.json
   exm table harden RemyCC.dna --model general-delta1 -o hard.json --cost 0.05";
 
-/// Harden a table: bound what its senders keep in flight on networks that its model left out
+/// Harden a table: limit its senders' packets in flight on networks outside its model
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -45,21 +45,21 @@ pub(crate) struct Args {
     /// The model that it was designed for [default: the one in its file]
     #[arg(long, value_name = "MODEL", add = complete::models())]
     model: Option<PathBuf>,
-    /// How many points of its score the table may lose inside the model [default: what the model says]
+    /// How many points of its score the table may lose inside the model [default: the model's]
     #[arg(long, value_name = "POINTS", value_parser = points, allow_negative_numbers = true)]
     cost: Option<f64>,
     /// How many generations of guards to try
     #[arg(long, value_name = "N", default_value_t = GENERATIONS as u32)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     generations: u32,
-    /// Measure that loss on this many held-out networks
+    /// Measure the loss of score on this many held-out networks
     #[arg(long, value_name = "N", default_value_t = 256)]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     specimens: u32,
     /// The random seed of the networks inside the model
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Overwrite the output where it exists
+    /// Overwrite an existing output
     #[arg(long, short)]
     force: bool,
     #[command(flatten)]

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-Outside the networks that a table was designed for it may do anything: exm simulate, compare, score \
-and experiment warn of it.
+Outside its design range the behaviour of a table is unknown: exm simulate, compare, score \
+and experiment warn about it.
 
 Examples:
   exm table list

@@ -16,8 +16,8 @@ use crate::shell::Failure;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-A table is given by the path of its file, .json or .dna, or, where there is no such file, by the
-name of one shipped with the program (see exm table list).
+Give a table by the path of its file, .json or .dna, or, if there is no such file, by the
+name of a shipped one (see exm table list).
 
 Examples:
   exm table show RemyCC.dna

@@ -15,22 +15,22 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-The table runs all senders of the scenario, over what hosts that names. Rules cut all signals of the
-table; the picture shows those that apply where the other signals have their median of the
-simulation, so that each place belongs to one rule. A box's label is how many of the ACKs of all
-senders fired its rule. Each line is a flow of the first sender; the first flow begins at the dot.
+The table runs all senders of the scenario, on the scenario's hosts. The picture is a cut through the
+rules: the signals that are not on its axes have their median value in the simulation, so that each
+point belongs to one rule. A box's label is the fraction of all senders' ACKs that
+fired its rule. Each line is a flow of the first sender; the first flow begins at the dot.
 
-Colours of growth: what an ACK makes of the window that is the median of the simulation, from half of
-it (red) to twice (blue). Colours of pace: the least time between two packets.
+Colours of growth: the effect of an ACK on the simulation's median window, from half of
+it (red) to twice (blue). Colours of pace: the minimum time between two packets.
 
 Examples:
   exm table plot general-delta1 -o general.svg
   exm table plot cc.json --network office.toml --x rtt_ratio --y ack_ewma --colour pace -o cc.png";
 
-/// The part of a simulation's memories that the axes hold on either side.
+/// The quantile of a simulation's memories at the lower end of the axes; the upper end is symmetric.
 const SHOWN: [f64; 2] = [0.002, 0.998];
 
-/// Draw a rule table: what its rules do by two of the signals, and how often each fires
+/// Draw a rule table: its actions over two signals, and how often each rule fires
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -49,16 +49,16 @@ pub(crate) struct Args {
     /// The random seed [default: the scenario's]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// The signal to the right
+    /// The signal on the horizontal axis
     #[arg(long, value_name = "SIGNAL", default_value = "rtt_ratio")]
     x: Signal,
-    /// The signal upwards
+    /// The signal on the vertical axis
     #[arg(long, value_name = "SIGNAL", default_value = "ack_ewma")]
     y: Signal,
-    /// What colours stand for
+    /// What colours show
     #[arg(long, value_enum, default_value_t = Colour::Growth)]
     colour: Colour,
-    /// Overwrite the picture where it exists
+    /// Overwrite an existing picture
     #[arg(long, short)]
     force: bool,
 }
@@ -67,11 +67,11 @@ pub(crate) struct Args {
 enum Colour {
     /// How an ACK changes the window
     Growth,
-    /// The least time between two packets
+    /// The minimum time between two packets
     Pace,
 }
 
-/// What a simulation did with a table.
+/// How a simulation used a table.
 #[derive(Debug, Default)]
 struct Seen {
     /// How often each rule fired.
@@ -118,13 +118,13 @@ impl Observer for Seen {
 }
 
 impl Seen {
-    /// The part of all ACKs that fired rule `index`.
+    /// The fraction of all ACKs that fired rule `index`.
     fn share(&self, index: usize) -> f64 {
         let fired = self.fired.get(index).copied().unwrap_or(0);
         fired as f64 / self.acks.max(1) as f64
     }
 
-    /// The value of `signal` below which this `part` of the memories lies.
+    /// The quantile `part` of `signal` over the memories.
     fn quantile(&self, signal: Signal, part: f64) -> f64 {
         let values: Vec<f64> = self.all.iter().map(|memory| memory[signal.index()]).collect();
         exm_measure::quantile(&values, part).unwrap_or(0.0)
@@ -277,7 +277,7 @@ impl Args {
     }
 }
 
-/// From where to where a box reaches by `signal`.
+/// The range of `signal` in a box.
 fn side(domain: &Cuboid, signal: Signal) -> (f64, f64) {
     (domain.lower[signal.index()], domain.upper[signal.index()])
 }

@@ -1,4 +1,4 @@
-//! A table beside another one, on the networks around its model.
+//! Compares two tables on the networks around the model of the first.
 
 use exm_design::stress::{Rivalry, Trial};
 use exm_measure::mean;
@@ -20,9 +20,9 @@ pub(super) struct Beside {
     behind: usize,
     /// By how many points it is ahead, in the mean over the networks.
     lead: f64,
-    /// The largest RTT ratio of networks on which the other's is below 2; none where that is nowhere.
+    /// The largest RTT ratio of networks on which the other's is below 2; `None` if there are none.
     worst_rtt: Option<(f64, f64)>,
-    /// The least Jain index.
+    /// The minimum of Jain's index.
     least_jain: (f64, f64),
 }
 

@@ -15,9 +15,9 @@ Examples:
 
 /// Print a table's rules, sorted by the memories they are for
 ///
-/// Bounds that are those of the whole table are left out. Below stands what is known of where the
-/// table comes from, the networks it was designed for among it. With --json, the table is printed as
-/// its file would hold it, model and all.
+/// Bounds of the whole table are left out. The provenance follows, including the networks that the
+/// table was designed for. With --json, the table is printed as in its file, including the
+/// model.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

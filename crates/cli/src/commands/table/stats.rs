@@ -11,7 +11,7 @@ Examples:
   exm table stats RemyCC.dna
   exm table stats --json RemyCC.json";
 
-/// Print a table in a few numbers: its rules, their bounds and their actions
+/// Summarise a table: its rules, their bounds and their actions
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-A table is a text whose first line names its columns: time_s, time_ms, time_us or time_ns, and where
-it is one of rates, rate_bps, rate_kbps or rate_mbps, each from its time on until the next. In a
-table of times, and in a capture, every line or packet is a delivery opportunity.
+A table is a text whose first line names its columns: time_s, time_ms, time_us or time_ns, and, for a
+table of rates, rate_bps, rate_kbps or rate_mbps; each rate applies until the next time. In a
+table of times every line is a delivery opportunity, in a capture every packet.
 
 Examples:
   exm trace convert capture.pcap walk.trace
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// The averaging interval of rates
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     window: Span,
-    /// Count the times of a table from the first of them, for times of day
+    /// Subtract the first time of a table from all, for times of day
     #[arg(long)]
     from_first: bool,
     /// Overwrite an existing output

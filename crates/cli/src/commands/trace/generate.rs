@@ -14,9 +14,9 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 The same link, length and seed give the same trace on every machine. A trace repeats after its end.
 
-A model of one's own is a TOML file with a [[regime]] or more, by which the rate moves, one after
-the other, each with mean and max, and if need be volatility, pull, outage, dwell and weight; any
-number of [[interruption]], each with every and lasts; and slot, at whose multiples packets come:
+Define a link of your own in a TOML file. It has one or more [[regime]], between which the link
+switches, each with mean and max, and optionally volatility, pull, outage, dwell and weight; any
+number of [[interruption]], each with every and lasts; and slot, at whose multiples packets leave:
 
   slot = \"1 ms\"
   [[regime]]

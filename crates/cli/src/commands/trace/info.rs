@@ -13,12 +13,12 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 The omniscient delay is the 95 % end-to-end delay of a protocol that sends each packet so that it
-meets a delivery opportunity without waiting: what no protocol can better. It is measured over a
-lap of the trace, or over --from and --until.
+meets a delivery opportunity without waiting: a lower bound for every protocol. It is measured over one
+pass of the trace, or from --from to --until.
 
-The tail is the exponent of the power law that is most likely for the times between opportunities
+The tail is the maximum-likelihood exponent of a power law for the times between opportunities
 beyond 20 ms; for a Verizon LTE downlink, Sprout's authors found 3.27. The seconds like Poisson's
-are those whose counts every 20 ms scatter as those of a Poisson process do in 95 % of seconds.
+are those whose counts per 20 ms vary as those of a Poisson process do in 95 % of seconds.
 
 Examples:
   exm trace info lte.trace

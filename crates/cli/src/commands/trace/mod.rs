@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-A trace is a text with a line for each time at which its link could deliver 1500 bytes, in
-milliseconds: mahimahi's format. Times may have decimals, which make them exact to the nanosecond.
+A trace is a text in mahimahi's format: each line is a time, in milliseconds, at which the link could
+deliver 1500 bytes. Times may have up to six decimals, which make them exact to the nanosecond.
 
 Examples:
   exm trace generate lte --duration 5min -o lte.trace

@@ -16,11 +16,10 @@ use std::fmt;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-An emulated link between two networks of its own, in real time: a download by the kernel's TCP, and
-beside it a two-way call, a datagram of 1200 bytes every 20 ms from either end (480 kbps). Once both go
-over the link as it is, and once by a tunnel (section 2.4.7 of Winstein's thesis). Delay is end to end:
-the time since the most recently sent of the call's packets that arrived was sent, the 95th percentile
-over time.
+The benchmark emulates a link between two network namespaces, in real time. A download over the kernel's
+TCP shares it with a two-way call, a datagram of 1200 bytes every 20 ms from either end (480 kbps), first
+without and then with a tunnel (section 2.4.7 of Winstein's thesis). Delay is the 95th percentile over
+time of the end-to-end delay: the age of the call's most recently sent packet that has arrived.
 
 Examples:
   exm tunnel bench --down lte --up lte

@@ -11,17 +11,17 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-Networks that this machine is in itself are reached as before. It may move from one network to another
-meanwhile: connections go on. Nothing is changed here before the server has answered, unless there is a
+Directly connected networks are reached as before. The machine may move from one network to another:
+connections continue. Nothing is changed on it before the server has responded, unless there is a
 kill switch.
 
-IPv6 takes --mtu 1428 or more at both ends; with less it is unreachable. Other programs can send traffic
-past the tunnel: a DHCP server by a more specific route, an administrator by taking the device down. Both
-are noticed within a second and reported, and the device and its routes are restored; a more specific
-route stays. When this command ends, its routes are gone, and traffic goes past the tunnel again.
+IPv6 needs --mtu 1428 or more at both ends; otherwise it is unreachable. Traffic can bypass the
+tunnel if a DHCP server sets a more specific route, or if an administrator takes the device down. Both
+are detected within a second and reported, and the device and its routes are restored; a more specific
+route stays. When this command ends, its routes are removed, and traffic bypasses the tunnel again.
 --kill-switch prevents all of that: from the start on, other traffic to the carried addresses is blocked,
-on local networks too, and stays so if this command fails or is killed. What an earlier client blocked
-stays blocked as well. Ctrl-C and SIGTERM lift it, and so does \"exm tunnel unblock\". While it blocks, give the server's address instead of its name.
+on local networks too, even after this command fails or is killed. What an earlier client blocked
+stays blocked as well. Ctrl-C, SIGTERM and \"exm tunnel unblock\" lift it. While it blocks, give the server's address instead of its name.
 
 Examples:
   EXM_KEY=... exm tunnel connect example.org

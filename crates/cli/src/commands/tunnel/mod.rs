@@ -17,15 +17,15 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-A host with a good connection serves; a machine on a cellular or other variable-rate link connects. All
-that the latter sends and receives goes through an encrypted Sprout session between the two. Each flow
-has a queue of its own; the flow that has had fewer turns goes first, and no queue holds more than the
-link will soon deliver: a call stays smooth beside a download. Both must be run as root. Everything
-that they set up, devices, routes, rules and resolvers, is taken down again when they end, however they
-end; only the kill switch of --kill-switch stays when the client is killed.
+Run the server on a host with a good connection, and the client on a machine with a cellular or other
+variable-rate link. All traffic of the client goes through an encrypted Sprout session between the two.
+Each flow has its own queue; the flow with fewer turns goes first, and queues are limited to what the
+link will soon deliver, so that a call stays smooth during a download. Both ends need root. All devices,
+routes, rules and resolvers that they set up are removed when they end, even if they are killed; only
+the kill switch of --kill-switch stays when the client is killed.
 
-A server serves one client at a time, the one that came last of those that have its key; for several
-clients run several, each with a key and a port of its own.
+A server serves one client at a time: the last one to connect with its key. For several
+clients run several servers, each with its own key and port.
 
 Examples:
   exm tunnel serve --new-key --key-file key
@@ -44,11 +44,11 @@ fn ip_network(text: &str) -> Result<IpNet, String> {
     })
 }
 
-/// A call beside a download suffers more from an idle link than from some more queueing, so tunnels forecast
+/// A call during a download suffers more from an idle link than from slightly longer queueing, so tunnels forecast
 /// less cautiously than other sessions. `docs/how-sprout-works.md` has the figures.
 const RISK: &str = "25%";
 
-/// Carry all of a machine's traffic over a link of unknown rate by Sprout, with a queue per flow
+/// Carry all of a machine's traffic over a link of unknown rate with Sprout, with a queue per flow
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
 pub(crate) struct Args {

@@ -16,8 +16,8 @@ pub(super) struct TunnelFlags {
     /// The name of the tunnel's network device; %d becomes the first free number
     #[arg(long, value_name = "NAME", default_value = "exm%d", value_parser = device)]
     pub(super) device: String,
-    /// Use real-time priority (SCHED_FIFO), for when other programs keep the processors busy; then
-    /// a flood of packets from outside can starve them
+    /// Use real-time priority (SCHED_FIFO), for machines whose processors are busy; a flood of
+    /// packets from outside can then starve other programs
     #[arg(long)]
     realtime: bool,
     #[command(flatten)]

@@ -10,9 +10,9 @@ use exm_tunnel::{IpNet, Network, Server, ServerPlan};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-What the client sends goes on from here as this machine's own (masquerading): by the device of this
-machine's default route, and to the networks of --allow. Only replies come back: no host can open a
-connection to the client. A firewall of this machine must admit the UDP port, and forward packets from
+The client's packets are forwarded with this machine's address (masquerading), through the device of
+the default route, and to the networks of --allow. Only replies are returned: no host can open a
+connection to the client. A firewall on this machine must admit the UDP port, and forward packets from
 the tunnel's device.
 
 Examples:
@@ -24,7 +24,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_arg("risk", |arg| arg.default_value(RISK)))]
 pub(crate) struct Args {
-    /// The tunnel's own addresses, of which this end has the first and the client the second
+    /// The tunnel's own addresses: the first for this end, the second for the client
     /// [default: unused ones within 100.96.0.0/11]
     #[arg(long, value_name = "ADDRESS/BITS", value_parser = network)]
     network: Option<Network>,

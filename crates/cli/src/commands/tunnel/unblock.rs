@@ -11,7 +11,7 @@ It deletes the nftables table exm-kill-switch, as \"nft delete table inet exm-ki
 Examples:
   exm tunnel unblock";
 
-/// Lift the kill switch that a killed \"exm tunnel connect --kill-switch\" has left behind
+/// Lift the kill switch left behind by a killed \"exm tunnel connect --kill-switch\"
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {}

@@ -14,7 +14,7 @@ use ratatui::widgets::{Block, Paragraph, Row as TableRow, Table};
 const WORDS: u16 = 6;
 /// The height of the charts.
 const CHARTS: u16 = 10;
-/// The least height of the terminal for charts.
+/// The minimum height of the terminal for charts.
 const LEAST_HEIGHT: u16 = 28;
 
 /// The display of a running tunnel.

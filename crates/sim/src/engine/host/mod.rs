@@ -259,12 +259,12 @@ impl Host {
         self.plan.switch = Due::new(self.source.next_start(now), Turn::Switch);
     }
 
-    /// When it was on, and until when what it sent arrived.
+    /// When it was on, and when its last packets arrived.
     pub(super) fn periods(&self) -> &Periods {
         &self.periods
     }
 
-    /// The measurements until `now`, but for the times that depend on the other senders.
+    /// The measurements until `now`, except the times that depend on other senders.
     pub(super) fn report(&self, now: Instant) -> FlowReport {
         let mut report = self.report.clone();
         report.bytes = Bytes::new(report.delivered * self.payload.get());
