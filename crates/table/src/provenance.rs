@@ -37,10 +37,10 @@ pub struct Provenance {
     /// Its score on specimens that the search did not use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_out_score: Option<Score>,
-    /// What it was found to do around its model.
+    /// Its measured behaviour around its model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub robustness: Option<Robustness>,
-    /// What its design still had to do when the file was written; nothing for a finished one.
+    /// The unfinished work of its design when the file was written; `None` for a finished one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
     /// Any other remarks.

@@ -1,65 +1,65 @@
-//! [`Robustness`]: what a table was found to do around the model that it was designed for.
+//! [`Robustness`]: the measured behaviour of a table around the model that it was designed for.
 
 use crate::fields::{hash, interval, number};
 use crate::text::short;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a table was found to do on networks around its model.
+/// The measured behaviour of a table on networks around its model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Robustness {
-    /// The hash of the rules that this was found of: see [`crate::TableFile::rules_hash`].
+    /// The hash of the rules that were measured: see [`crate::TableFile::rules_hash`].
     #[serde(with = "hash::required")]
     pub rules_hash: u64,
     /// Whether it collapses near its model.
     pub verdict: Verdict,
-    /// On the networks near the model, by which guards are chosen.
+    /// On the networks near the model, which the search of guards uses.
     pub near: Around,
-    /// On those further out, by which nothing is chosen.
+    /// On networks further out, which the search of guards does not use.
     pub far: Around,
-    /// On those whose delay is foreign, by which nothing is chosen; absent in older files.
+    /// On networks with foreign delay, which the search of guards does not use; absent in older files.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub foreign: Option<Foreign>,
-    /// What the table did there before it was hardened.
+    /// The behaviour there before the table was hardened.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub far_before: Option<Around>,
-    /// The guards that it was hardened with, as people write them.
+    /// The guards that it was hardened with, as text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub guards: Option<String>,
-    /// What these changed inside the model.
+    /// Their effect on the score inside the model.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cost: Option<Cost>,
 }
 
-/// Whether a table fills queues without need near its model.
+/// Whether a table needlessly fills queues near its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Nowhere.
     Holds,
-    /// Somewhere: a mean RTT is more than four times the least possible.
+    /// On at least one network the mean RTT is more than four times the minimum possible.
     Collapses,
-    /// It fills no queues, but where others delay its packets a sender sends less than one in three RTTs.
+    /// It does not fill queues, but with foreign delay a sender sends less than one packet in three RTTs.
     Starves,
 }
 
-/// What a table did where others delay its packets: Cubic flows beside it or on the ACKs' path, jitter, ACKs in bunches,
+/// The behaviour of a table with foreign delay: Cubic flows at the bottleneck or on the ACKs' path, jitter, ACKs in bunches,
 /// two-way traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Foreign {
     /// How many networks there were.
     pub networks: u64,
-    /// On how many its senders starved: they sent less than one packet in three propagation RTTs.
+    /// The number of networks on which its senders starved: they sent less than one packet in three propagation RTTs.
     pub starved: u64,
-    /// The throughput with the guards over that without them, in the geometric mean over networks. None of a table that
+    /// The throughput with guards over that without them: the geometric mean over networks. `None` for a table that
     /// was not hardened.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kept: Option<f64>,
 }
 
-/// What a table did on several networks.
+/// The behaviour of a table on several networks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Around {
@@ -67,15 +67,15 @@ pub struct Around {
     pub networks: u64,
     /// On how many it collapsed.
     pub collapses: u64,
-    /// The largest mean RTT over the least possible.
+    /// The largest ratio of the mean RTT to the minimum possible.
     #[serde(with = "number")]
     pub worst_rtt: f64,
-    /// The root of the mean of squared shortfalls, in octaves of throughput, RTT and fairness.
+    /// The root mean square of the shortfalls, in octaves of throughput, RTT and fairness.
     #[serde(with = "number")]
     pub shortfall: f64,
 }
 
-/// How much higher a hardened table scores inside its model, in the mean; less than 0 where it scores lower.
+/// The mean change of score inside the model due to hardening; negative if the table scores lower.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
@@ -111,8 +111,8 @@ impl fmt::Display for Robustness {
 }
 
 impl Around {
-    /// On how many it held, for networks of which some leave no choice: "short queues on 34 of 48 extreme networks, worst
-    /// RTT 42 times the minimum possible".
+    /// The number of networks on which it held, for networks some of which are impossible: "short queues on 34 of 48 extreme
+    /// networks, worst RTT 42 times the minimum possible".
     pub fn held(&self) -> String {
         let Around { networks, collapses, worst_rtt, .. } = self;
         let (held, worst) = (networks - collapses.min(networks), rounded(*worst_rtt));

@@ -25,9 +25,9 @@ const START_OF_BDP: f64 = 0.04;
 const GROWTH: f64 = 8.0;
 const GROWTH_OF_BDP: f64 = 0.02;
 
-/// The first brake leaves at least so many packets in flight beyond what comes back in its horizon, each further one this
-/// part of the last one's: a long RTT may be through others. Equal senders that fill a link alone then have an RTT of at
-/// most so many times the least possible.
+/// The minimum number of packets in flight that the first brake leaves beyond its horizon; each further brake leaves this
+/// fraction of the previous one's. They are needed because others may cause a long RTT. With equal senders that fill a link
+/// alone, they are also an upper bound on the ratio of the RTT to the minimum possible.
 const LEAST_BRAKED: f64 = 5.5;
 const NARROWER: f64 = 0.7;
 
