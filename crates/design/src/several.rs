@@ -457,7 +457,7 @@ fn tables_on_extended_signals_are_simulated_by_events() {
         }
         let fired = [&table, &extended].map(|table| {
             let candidate = [Prepared::of(&model, table)];
-            let samples = Samples::collect(&model, &[specimen.clone()], &candidate, 0);
+            let samples = Samples::collect(&model, std::slice::from_ref(&specimen), &candidate, 0);
             samples.fired(0) + samples.fired(1)
         });
         // Only the fast path tells of the rule that fires when a flow starts.
