@@ -127,9 +127,9 @@ smoke:
 	$(CARGO) test --workspace --locked --no-run --quiet
 	@echo "== Designing, stopping, going on, scoring and comparing with the program itself"
 	rm -rf $(SMOKE) && mkdir -p $(SMOKE)
-	$(EXM) design models/demo.toml -o $(SMOKE)/whole.json --steps 40 --specimens 16 --quiet
-	$(EXM) design models/demo.toml -o $(SMOKE)/part.json --steps 20 --specimens 16 --quiet
-	$(EXM) design models/demo.toml -o $(SMOKE)/part.json --steps 40 --specimens 16 --quiet --resume
+	$(EXM) design models/demo.toml -o $(SMOKE)/whole.json --steps 40 --specimens 16 --hardening 3 --quiet
+	$(EXM) design models/demo.toml -o $(SMOKE)/part.json --steps 20 --specimens 16 --hardening 3 --quiet
+	$(EXM) design models/demo.toml -o $(SMOKE)/part.json --steps 40 --specimens 16 --hardening 3 --quiet --resume
 	$(EXM) table diff $(SMOKE)/whole.json $(SMOKE)/part.json
 	$(EXM) score $(SMOKE)/whole.json aimd --model models/demo.toml --specimens 64
 	$(EXM) experiment run thesis-3-4 --quick --out $(SMOKE)/thesis-3-4

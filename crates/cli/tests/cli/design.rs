@@ -37,7 +37,7 @@ fn read_checkpoint(folder: &Folder, name: &str) -> Value {
     checkpoint
 }
 
-const DESIGN: &str = "design model.toml --specimens 8 --quiet";
+const DESIGN: &str = "design model.toml --specimens 8 --hardening 2 --quiet";
 
 #[test]
 fn a_resumed_design_is_that_of_one_run() {

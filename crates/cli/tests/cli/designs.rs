@@ -6,7 +6,7 @@ use exm_table::TableFile;
 use serde_json::Value;
 use std::fs;
 
-const DESIGN: &str = "design model.toml --specimens 8 --quiet";
+const DESIGN: &str = "design model.toml --specimens 8 --hardening 2 --quiet";
 
 fn read(folder: &Folder, name: &str) -> String {
     fs::read_to_string(folder.path(name)).expect(name)
@@ -55,7 +55,7 @@ fn a_design_is_drawn_from_its_log() {
 #[test]
 fn what_cannot_be_drawn_is_refused() {
     let folder = folder("undrawn");
-    folder.text("design model.toml -o cc.json --steps 3 --specimens 0 --quiet");
+    folder.text("design model.toml -o cc.json --steps 3 --hardening 2 --specimens 0 --quiet");
     let log = read(&folder, "cc.json.log.jsonl");
     folder.write("empty", "");
     folder.write("damaged", log.replace("\"step\":2", "\"step\""));
@@ -208,7 +208,7 @@ fn a_table_is_designed_for_each_delta() {
     folder.write("ten.toml", MODEL.replace("[objective]", "[objective]\ndelta = 10"));
     let score = folder.json("score cc.delta10.json --model ten.toml --specimens 8 --json");
     assert_eq!(score["contenders"][0]["score"], rows[1]["held_out"]);
-    folder.text("design ten.toml -o alone.json --specimens 8 --quiet --steps 8");
+    folder.text("design ten.toml -o alone.json --specimens 8 --quiet --steps 8 --hardening 2");
     assert_eq!(table(&folder, "alone.json"), table(&folder, "cc.delta10.json"));
     // A further delta joins those that are finished.
     let more = format!("{DESIGN} -o more.json --steps 8 --plot f.svg --delta");

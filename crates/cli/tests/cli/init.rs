@@ -10,7 +10,8 @@ fn a_model_is_written_and_designed_for() {
     let short = fs::read_to_string(folder.path("model.toml")).expect("it is written");
     let short = short.replace("#duration = \"100 s\"", "duration = \"2 s\"");
     folder.write("model.toml", short.replace("#specimens = 16", "specimens = 2"));
-    let designed = folder.json("design model.toml -o cc.json --steps 1 --specimens 0 -q --json");
+    let designed =
+        folder.json("design model.toml -o cc.json --steps 1 --hardening 2 --specimens 0 -q --json");
     assert_eq!(designed["steps"], 1);
 }
 

@@ -87,7 +87,7 @@ fn every_result_in_json_tells_version_and_command() {
         (&format!("{SIMULATE} --cc a.json --json")[..], &["seed", "host", "warnings"][..]),
         (compare, &["seed", "host", "warnings"]),
         ("score a.json --model model.toml --specimens 2 --json", &["seed", "host", "warnings"]),
-        ("design model.toml -o d.json --steps 1 --specimens 2 --json", &["seed"]),
+        ("design model.toml -o d.json --steps 1 --hardening 2 --specimens 2 --json", &["seed"]),
         ("experiment show c --json", &["seed", "host", "warnings"]),
         ("experiment list --json", &[]),
         ("table list --json", &[]),

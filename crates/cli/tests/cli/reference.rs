@@ -226,7 +226,7 @@ const MODEL: &str = "[network]\nrate = \"5..20 Mbps\"\nrtt = \"100 ms\"\nsenders
 fn every_key_of_design_logs_is_documented() {
     let folder = Folder::new("reference-log");
     folder.write("m.toml", MODEL);
-    folder.text("design m.toml -o t.json --steps 3 --specimens 2 -q");
+    folder.text("design m.toml -o t.json --steps 3 --hardening 2 --specimens 2 -q");
     let log = fs::read_to_string(folder.path("t.json.log.jsonl")).expect("there is a log");
     assert_eq!(log.lines().count(), 4, "three steps and the held-out score");
     let mut keys = BTreeSet::new();
@@ -368,10 +368,11 @@ fn every_key_of_results_in_json_is_documented() {
     assert_json(
         &folder,
         "exm design",
-        &["design m.toml -o d.json --steps 1 --specimens 2 --json"],
+        &["design m.toml -o d.json --steps 1 --hardening 2 --specimens 2 --json"],
         &[],
     );
-    let several = "design m.toml -o s.json --steps 1 --specimens 2 --plot s.svg --json";
+    let several =
+        "design m.toml -o s.json --steps 1 --hardening 2 --specimens 2 --plot s.svg --json";
     assert_json(&folder, "exm design --seeds", &[&format!("{several} --seeds 2")], &[]);
     let deltas = format!("{several} --delta 1,2 --force");
     assert_json(&folder, "exm design --delta", &[&deltas], &[]);
@@ -388,7 +389,7 @@ fn every_key_of_results_in_json_is_documented() {
         let is_listed = |known: &String| known.starts_with(&format!("{path}[]"));
         assert!(documented.iter().any(|known| is_named(known) || is_listed(known)), "{path}");
     }
-    let harden = "table harden d.json -o e.json --specimens 2 --force --json";
+    let harden = "table harden d.json -o e.json --generations 2 --specimens 2 --force --json";
     assert_json(&folder, "exm table harden", &[harden], &[]);
     assert_json(&folder, "exm experiment list", &["experiment list --json"], &[]);
     assert_json(&folder, "exm table list", &["table list --json"], &[]);

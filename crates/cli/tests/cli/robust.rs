@@ -141,7 +141,7 @@ fn a_budget_of_cpu_time_covers_hardening_and_scores() {
 #[test]
 fn a_table_that_is_not_hardened_yet_is_marked() {
     let folder = folder("pending");
-    folder.text("design model.toml -o cc.json --steps 2 --specimens 8 -q");
+    folder.text("design model.toml -o cc.json --steps 2 --hardening 2 --specimens 8 -q");
     let mut file = read(&folder, "cc.json");
     assert_eq!(file.provenance.pending, None);
     file.provenance.pending = Some(exm_table::Pending::Hardening);

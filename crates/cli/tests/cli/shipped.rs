@@ -5,7 +5,8 @@ use crate::common::Folder;
 #[test]
 fn shipped_models_scenarios_and_experiments_are_known_by_name() {
     let folder = Folder::new("shipped");
-    let designed = folder.json("design demo -o cc.json --steps 1 --specimens 0 --quiet --json");
+    let designed =
+        folder.json("design demo -o cc.json --steps 1 --hardening 2 --specimens 0 --quiet --json");
     assert_eq!(designed["steps"], 1);
     let scored = folder.json("score cc.json aimd --model general-delta1 --specimens 2 --json");
     assert_eq!(scored["contenders"].as_array().map(Vec::len), Some(2));
