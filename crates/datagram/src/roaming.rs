@@ -13,6 +13,8 @@ const MAX_CANDIDATES: usize = 4;
 
 /// The greatest probability that an address passes although its client never received a challenge there.
 const DOUBT: f64 = 1e-7;
+/// The same of a server's first address: nothing is lost by it, since no other one is known.
+const FIRST_DOUBT: f64 = 0.02;
 
 /// The address to send to.
 ///
@@ -32,7 +34,8 @@ const DOUBT: f64 = 1e-7;
 /// datagrams for many seconds finds one among them whose echo fits the mark of an address where the client is
 /// not, by chance: the probability is the age of the mark divided by the range of marks, for each echo that he
 /// tries. Therefore an address needs as many echoes as make the product of these probabilities at most 10^-7:
-/// two with RTTs up to 13 ms, three up to 208 ms, four up to 800 ms.
+/// two with RTTs up to 13 ms, three up to 208 ms, four up to 800 ms. A server that has no address yet settles for 2 %, so
+/// for one echo with RTTs up to 1.3 s: it would otherwise send nothing meanwhile.
 ///
 /// Until then:
 /// - all other datagrams go to the last validated address, so nothing has to be undone if the new address does
@@ -117,7 +120,8 @@ impl Roaming {
             return false;
         }
         candidate.doubt *= candidate.probability(now);
-        if candidate.doubt <= DOUBT {
+        let limit = if self.peer.is_some() { DOUBT } else { FIRST_DOUBT };
+        if candidate.doubt <= limit {
             self.candidates.pop();
             self.is_elsewhere = false;
             self.moves += u64::from(self.peer.is_some());
