@@ -17,7 +17,7 @@ pub enum NetworkError {
     /// More than [`MAX_LINKS`].
     #[error("{0} links are too many: give at most {MAX_LINKS}")]
     TooManyLinks(usize),
-    /// A duration of zero, or longer than [`longest_duration`].
+    /// A duration of zero, or longer than [`longest_duration`](super::longest_duration).
     #[error("a duration of {duration} cannot be simulated: give one between 1 ns and {longest}")]
     BadDuration {
         /// The requested duration.
