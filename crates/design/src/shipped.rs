@@ -5,7 +5,8 @@
 //!
 //! let model = Model::shipped("1x").unwrap();
 //! let table = shipped::table("1x").unwrap();
-//! assert_eq!(table.provenance.model_hash, Some(model.fingerprint()));
+//! let designed_for = Model::parse(table.provenance.model.as_deref().unwrap(), "1x").unwrap();
+//! assert_eq!(designed_for.fingerprint(), model.fingerprint());
 //! ```
 
 use exm_table::TableFile;
