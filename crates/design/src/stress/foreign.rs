@@ -8,17 +8,17 @@
 use super::networks::{Around, Draft};
 use crate::evaluate::events;
 use crate::model::Model;
-use crate::objective::{Objective, Path, Units};
+use crate::objective::{Objective, Path};
 use exm_link::{Limit, Service};
 use exm_measure::mean;
 use exm_random::{Distribution, Purpose, Stream};
 use exm_remy::{RemyCc, RuleTable};
 use exm_sim::controllers::AnyController;
-use exm_sim::dumbbell::Outcome;
+use exm_sim::dumbbell::{Dumbbell, Outcome};
 use exm_sim::network::{FlowSpec, Host, LinkSpec, Network, Transport};
 use exm_sim::traffic::OnOff;
 use exm_trace::Trace;
-use exm_units::{Bytes, Instant, Packets, Rate, Span};
+use exm_units::{Instant, Span};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -65,13 +65,8 @@ pub struct ForeignNetwork {
     /// Its description, such as "beside Cubic, 15.0 Mbps, 150 ms, 2 senders, 1.0 BDP, always on".
     pub name: String,
     cause: Cause,
-    rate: Rate,
-    rtt: Span,
-    senders: usize,
-    buffer: Packets,
-    traffic: OnOff,
-    packet: Bytes,
-    duration: Span,
+    /// The link and the table's senders. ACKs return over another link like it.
+    dumbbell: Dumbbell,
     seed: u64,
 }
 
@@ -137,8 +132,9 @@ impl Around<'_> {
         let traffic = if always { OnOff::always() } else { self.class.traffic.clone() };
         let draft = Draft { rate, rtt, senders, buffer: Some(bdp), traffic };
         let packets = if seed.is_some() { MAX_PACKETS } else { MAX_PRACTICE_PACKETS };
-        let network = self.network(String::new(), &draft, index as u64).network;
-        let service = network.rate.service_time(self.packet);
+        let mut dumbbell = self.network(String::new(), &draft, index as u64).network;
+        let affordable = dumbbell.rate.service_time(self.packet) * packets;
+        dumbbell.duration = dumbbell.duration.min(affordable);
         let on = if always { "always on" } else { "the model's traffic" };
         ForeignNetwork {
             name: format!(
@@ -147,13 +143,7 @@ impl Around<'_> {
                 rtt / 1e6
             ),
             cause,
-            rate: network.rate,
-            rtt: network.delays[0],
-            senders: senders as usize,
-            buffer: network.buffer.expect("it has a buffer"),
-            traffic: network.traffic,
-            packet: self.packet,
-            duration: network.duration.min(service * packets),
+            dumbbell,
             seed: Stream::new(super::networks::SEED, Purpose::Traffic, 1000 + index).seed(),
         }
     }
@@ -162,14 +152,9 @@ impl Around<'_> {
 impl ForeignNetwork {
     fn run(&self, objective: &Objective, controller: &AnyController) -> ForeignTrial {
         let all = events(&self.network(controller), self.seed, &mut ());
-        let path = Path {
-            packets_per_ms: self.rate.as_packets_per_ms(self.packet),
-            delay_ms: self.rtt.as_millis_f64(),
-            service_ms: self.rate.service_time(self.packet).as_millis_f64(),
-            duration: self.duration,
-        };
-        let objective = Objective { units: Units::Relative, ..objective.clone() };
-        let outcomes = &all[..self.senders];
+        let path = Path::of(&self.dumbbell, &self.dumbbell.delays[0]);
+        let objective = objective.relative();
+        let outcomes = &all[..self.dumbbell.delays.len()];
         let of = |quantity: &dyn Fn(&Outcome) -> f64| {
             mean(outcomes.iter().filter(|one| !one.on_time.is_zero()).map(quantity)).unwrap_or(0.0)
         };
@@ -187,20 +172,21 @@ impl ForeignNetwork {
     }
 
     fn network(&self, controller: &AnyController) -> Network {
-        let half = self.rtt / 2;
-        let link = |(from, to): (usize, usize), service: Service| {
-            LinkSpec::bottleneck(service, Limit::Packets(self.buffer)).ends(from, to).delay(half)
+        let Dumbbell { rate, packet, buffer, delays, traffic, duration, .. } = &self.dumbbell;
+        let limit = buffer.map_or(Limit::Unlimited, Limit::Packets);
+        let link = |(from, to): (usize, usize)| {
+            let link = LinkSpec::bottleneck(Service::Fixed(*rate), limit);
+            link.ends(from, to).delay(delays[0] / 2)
         };
-        let mut forward = link((0, 1), Service::Fixed(self.rate));
-        let mut back = link((1, 0), Service::Fixed(self.rate));
+        let (mut forward, mut back) = (link((0, 1)), link((1, 0)));
         let flow = |[there, back]: [usize; 2], transport: Transport, traffic: OnOff| {
             let flow = FlowSpec::new(transport).path([there]).back([back]);
-            flow.packet_size(self.packet).traffic(traffic)
+            flow.packet_size(*packet).traffic(traffic)
         };
         let own = || Host::Bare.transport(controller.clone());
         let cubic = || Host::Tcp.transport(AnyController::named("cubic").expect("it is there"));
-        let there = flow([0, 1], own(), self.traffic.clone());
-        let mut flows = vec![there; self.senders];
+        let there = flow([0, 1], own(), traffic.clone());
+        let mut flows = vec![there; delays.len()];
         match self.cause {
             Cause::Reverse => flows.push(flow([1, 0], cubic(), OnOff::always())),
             Cause::Beside => flows.push(flow([0, 1], cubic(), OnOff::always())),
@@ -212,16 +198,16 @@ impl ForeignNetwork {
                 back.buffer = Limit::Unlimited;
             }
             Cause::BothWays => {
-                let back = flow([1, 0], own(), self.traffic.clone());
-                flows.extend(vec![back; self.senders]);
+                let back = flow([1, 0], own(), traffic.clone());
+                flows.extend(vec![back; delays.len()]);
             }
         }
-        Network::new(vec![forward, back], flows, self.duration).expect("its parameters are sound")
+        Network::new(vec![forward, back], flows, *duration).expect("its parameters are sound")
     }
 
     /// A link that delivers once every `apart`, as much as the other direction carries in that time.
     fn bunches(&self, apart: Span) -> Trace {
-        let bytes = self.rate.as_bps() as f64 / 8.0 * apart.as_secs_f64();
+        let bytes = self.dumbbell.rate.as_bps() as f64 / 8.0 * apart.as_secs_f64();
         let opportunities = (bytes / exm_trace::OPPORTUNITY.get() as f64) as usize + 1;
         Trace::new(vec![Instant::ZERO + apart; opportunities]).expect("its times are sound")
     }
