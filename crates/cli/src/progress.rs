@@ -2,6 +2,7 @@
 //! is a bar on it.
 
 use crate::visible::visible;
+use exm_design::harden::Tried;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +66,7 @@ impl Progress {
     }
 
     /// The same with `label` before the bar, which says what the work is; [`Progress::relabel`] changes it.
-    pub(crate) fn labelled(steps: u64, label: &str) -> Progress {
+    fn labelled(steps: u64, label: &str) -> Progress {
         let progress = Progress::new(steps);
         let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} %, {eta} left");
         progress.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -74,7 +75,7 @@ impl Progress {
     }
 
     /// Changes the label.
-    pub(crate) fn relabel(&self, label: &str) {
+    fn relabel(&self, label: &str) {
         self.bar.set_message(visible(label).into_owned());
     }
 
@@ -91,5 +92,37 @@ impl Progress {
     /// Removes the bar.
     pub(crate) fn finish(&self) {
         take_away(&self.bar);
+    }
+}
+
+/// The progress of a hardening: "hardening, generation 7 of 20", with the name of the table if there are several.
+pub(crate) struct HardeningProgress<'a> {
+    progress: Progress,
+    tables: &'a [String],
+    generations: usize,
+}
+
+impl<'a> HardeningProgress<'a> {
+    /// That of the tables with these names, in up to so many generations each.
+    pub(crate) fn new(tables: &'a [String], generations: usize) -> HardeningProgress<'a> {
+        let progress = Progress::labelled((generations * tables.len()) as u64, "hardening");
+        HardeningProgress { progress, tables, generations }
+    }
+
+    /// A generation has been tried.
+    pub(crate) fn tried(&self, tried: Tried) {
+        let name = match self.tables {
+            [_] => String::new(),
+            tables => format!(" {}", tables[tried.table]),
+        };
+        let next = (tried.generations + 1).min(self.generations);
+        self.progress
+            .relabel(&format!("hardening{name}, generation {next} of {}", self.generations));
+        self.progress.advance(1);
+    }
+
+    /// Removes the bar.
+    pub(crate) fn finish(&self) {
+        self.progress.finish();
     }
 }

@@ -12,10 +12,8 @@ pub(crate) fn warnings<'a>(
 ) -> Vec<String> {
     let mut lines = BTreeMap::new();
     for (scenario, network) in networks {
-        let mut first = 0;
-        for group in &scenario.flows {
-            let spec = &network.flows()[first];
-            first += group.count;
+        for (flow, group) in scenario.groups() {
+            let spec = &network.flows()[flow];
             let queues = || spec.path.iter().map(|&link| network.links()[link].queue.name());
             let Some(controller) = spec.transport.controller() else { continue };
             let needs = controller.needs();

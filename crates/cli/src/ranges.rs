@@ -56,10 +56,7 @@ impl DesignRanges {
     ) -> Vec<String> {
         let mut met: BTreeMap<&str, Conditions> = BTreeMap::new();
         for (scenario, network) in networks {
-            let mut first = 0;
-            for group in &scenario.flows {
-                let flow = first;
-                first += group.count;
+            for (flow, group) in scenario.groups() {
                 if let Some((name, _)) = self.0.get_key_value(&group.controller) {
                     let here = Conditions::of_flow(network, flow);
                     met.entry(name).and_modify(|all| *all = all.joined(here)).or_insert(here);

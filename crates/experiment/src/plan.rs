@@ -417,11 +417,7 @@ impl Maker<'_> {
     /// seed.
     fn hash(&mut self, document: &Table, scenario: &Scenario, network: &Network) -> Fnv1a {
         // Flows of a group are equal.
-        let firsts = scenario.flows.iter().scan(0, |next, group| {
-            let first = *next;
-            *next += group.count;
-            Some(&network.flows()[first])
-        });
+        let firsts = scenario.groups().map(|(flow, _)| &network.flows()[flow]);
         let mut traces = Vec::new();
         for link in network.links() {
             if let Service::Trace(trace) = &link.service {

@@ -53,6 +53,10 @@ fn a_check_compares_with_another_table() {
     assert_eq!(beside["networks"].as_array().unwrap().len(), 61);
     assert!(beside["behind"].as_u64().unwrap() > 20, "{beside}");
     assert!(beside["worst_rtt"][0].as_f64() > beside["worst_rtt"][1].as_f64(), "{beside}");
+    // Where others delay packets, one packet at a time is a small share.
+    let foreign = &beside["foreign"];
+    assert_eq!(foreign["networks"], 12);
+    assert!(foreign["throughput"].as_f64().unwrap() > 1.5, "{foreign}");
     assert_eq!(report("3"), beside);
     let other = folder.run("table check greedy.json --model model.toml --as other");
     assert_fails(&other, 2, &["designs no table called \"other\"", "--as"]);

@@ -323,10 +323,7 @@ impl<'a> Pass<'a> {
         let networks = stress::foreign(self.model, self.index, Some(HELD_OUT_SEED));
         let objective = self.model.objective_of(self.index);
         let on = |table| stress::run_foreign(&networks, objective, table);
-        let (before, after) = (on(&self.tables[self.index]), on(table));
-        let pairs = before.iter().zip(&after);
-        let ratios = pairs.map(|(before, after)| libm::log2(after.share / before.share));
-        libm::exp2(mean(ratios).unwrap_or(0.0))
+        stress::throughput_ratio(&on(table), &on(&self.tables[self.index]))
     }
 
     /// The weight of delay is the fourth root of its weight in the objective: with a small weight of delay a table must still not

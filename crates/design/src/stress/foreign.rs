@@ -5,7 +5,7 @@
 //! queue, jitter, ACKs that arrive in bunches, traffic of the same kind in the other direction. A sender that slows down
 //! until the RTT falls starves.
 
-use super::networks::{Around, Draft};
+use super::networks::{Around, Draft, SEED, log_uniform};
 use crate::evaluate::events;
 use crate::model::Model;
 use crate::objective::{Objective, Path};
@@ -46,7 +46,7 @@ const STARVING: f64 = 1.0 / 3.0;
 
 /// A cause of delay other than the table's senders.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cause {
+enum Cause {
     /// A Cubic flow in the other direction, whose queue the ACKs cross.
     Reverse,
     /// A Cubic flow in the same direction, which fills the queue.
@@ -108,13 +108,17 @@ pub fn run_foreign(
     networks.par_iter().map(|network| network.run(objective, &controller)).collect()
 }
 
+/// The throughput in `trials` over that in `others`, of the same networks, in the geometric mean.
+pub fn throughput_ratio(trials: &[ForeignTrial], others: &[ForeignTrial]) -> f64 {
+    let ratios = trials.iter().zip(others).map(|(one, other)| libm::log2(one.share / other.share));
+    libm::exp2(mean(ratios).unwrap_or(0.0))
+}
+
 impl Around<'_> {
     fn foreign(&self, seed: Option<u64>, index: usize) -> ForeignNetwork {
         let purpose = if seed.is_some() { Purpose::Specimen } else { Purpose::Search };
-        let mut stream = Stream::new(seed.unwrap_or(super::networks::SEED), purpose, 1000 + index);
-        let mut log = |(low, high): (f64, f64)| {
-            libm::exp(libm::log(low) + stream.uniform() * libm::log(high / low))
-        };
+        let mut stream = Stream::new(seed.unwrap_or(SEED), purpose, 1000 + index);
+        let mut log = |ends| log_uniform(&mut stream, ends);
         let (rate, rtt) = (self.conditions.rate, self.conditions.rtt);
         let rate = log((rate.0.as_bps() as f64, rate.1.as_bps() as f64));
         let shortest = if index.is_multiple_of(2) { 1.0 } else { SHORTEST };
@@ -144,7 +148,7 @@ impl Around<'_> {
             ),
             cause,
             dumbbell,
-            seed: Stream::new(super::networks::SEED, Purpose::Traffic, 1000 + index).seed(),
+            seed: Stream::new(SEED, Purpose::Traffic, 1000 + index).seed(),
         }
     }
 }

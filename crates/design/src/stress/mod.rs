@@ -21,7 +21,7 @@ mod networks;
 mod rival;
 mod trial;
 
-pub use foreign::{Cause, FOREIGN, ForeignNetwork, ForeignTrial, foreign, run_foreign};
+pub use foreign::{FOREIGN, ForeignNetwork, ForeignTrial, foreign, run_foreign, throughput_ratio};
 pub use networks::{HELD_OUT_SEED, Set, StressNetwork, networks};
 pub use rival::{Rivalry, compare};
 pub use trial::{Summary, Trial, run, run_observed};

@@ -73,6 +73,11 @@ pub fn networks(model: &Model, table: usize, set: Set) -> Vec<StressNetwork> {
     }
 }
 
+/// A number drawn uniformly in its logarithm.
+pub(super) fn log_uniform(stream: &mut Stream, (low, high): (f64, f64)) -> f64 {
+    libm::exp(libm::log(low) + stream.uniform() * libm::log(high / low))
+}
+
 /// The centre of the stress networks.
 pub(super) struct Around<'a> {
     pub(super) conditions: Conditions,
@@ -183,9 +188,7 @@ impl<'a> Around<'a> {
         let rtts = (rtt.0.as_nanos() as f64 / 50.0, rtt.1.as_nanos() as f64 * 2.0);
         let drawn = |index: usize| {
             let mut stream = Stream::new(seed, purpose, index);
-            let mut log = |(low, high): (f64, f64)| {
-                libm::exp(libm::log(low) + stream.uniform() * libm::log(high / low))
-            };
+            let mut log = |ends| log_uniform(&mut stream, ends);
             let mut draft = Draft {
                 rate: log(rates),
                 rtt: log(rtts),
@@ -231,9 +234,7 @@ impl<'a> Around<'a> {
     fn inside(&self, index: usize, crowded: f64) -> Draft {
         let Conditions { rate, rtt, senders, .. } = self.conditions;
         let mut stream = Stream::new(SEED, Purpose::Search, index);
-        let mut log = |low: f64, high: f64| {
-            libm::exp(libm::log(low) + stream.uniform() * libm::log(high / low))
-        };
+        let mut log = |low: f64, high: f64| log_uniform(&mut stream, (low, high));
         Draft {
             rate: log(rate.0.as_bps() as f64, rate.1.as_bps() as f64),
             rtt: log(rtt.0.as_nanos() as f64, rtt.1.as_nanos() as f64),

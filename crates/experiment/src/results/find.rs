@@ -98,10 +98,8 @@ impl Results {
 impl Case {
     /// Whether a RemyCC runs its flows.
     pub(crate) fn is_computed(&self) -> bool {
-        let mut first = 0;
-        self.scenario.flows.iter().zip(&self.is_own).any(|(group, &is_own)| {
-            let flow = &self.network.flows()[first];
-            first += group.count;
+        self.scenario.groups().zip(&self.is_own).any(|((flow, _), &is_own)| {
+            let flow = &self.network.flows()[flow];
             is_own && flow.transport.controller().is_some_and(|cc| cc.as_remy().is_some())
         })
     }

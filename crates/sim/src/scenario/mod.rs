@@ -227,6 +227,15 @@ struct FlowPlaces {
 }
 
 impl Scenario {
+    /// Each group of flows, with the number of its first flow in the network of the scenario.
+    pub fn groups(&self) -> impl Iterator<Item = (usize, &FlowGroup)> {
+        self.flows.iter().scan(0, |next, group| {
+            let first = *next;
+            *next += group.count;
+            Some((first, group))
+        })
+    }
+
     /// Reads the scenario in the file at `path`.
     ///
     /// # Errors

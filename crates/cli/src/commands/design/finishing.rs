@@ -3,7 +3,7 @@
 use super::args::DesignArgs;
 use super::budget::{CpuClock, spoken};
 use crate::interrupt;
-use crate::progress::Progress;
+use crate::progress::HardeningProgress;
 use crate::shell::Failure;
 use exm_design::harden::{GENERATIONS, Hardening, Tried};
 use exm_design::{Designer, Finished, Finishing, Prepared, SearchKind, finish, mean_scores};
@@ -51,12 +51,6 @@ impl std::fmt::Display for Phases {
     }
 }
 
-/// How many CPU-seconds of a budget of `cpu` are kept for what follows the search for so many tables.
-pub(super) fn kept(cpu: f64, tables: usize, is_hardened: bool) -> f64 {
-    let part = if is_hardened { KEPT } else { KEPT_WITHOUT_HARDENING };
-    (part * cpu).min(MOST_KEPT * tables as f64)
-}
-
 impl DesignArgs {
     /// How the tables of `designer` are hardened; `None` if the model or the papers' search disables hardening.
     pub(super) fn hardening(&self, designer: &Designer) -> Option<Hardening> {
@@ -66,20 +60,25 @@ impl DesignArgs {
         Some(Hardening { generations, seed: designer.seed(), ..Hardening::new(limit) })
     }
 
-    /// The CPU time that the search may take, of the whole budget.
-    pub(super) fn searching(&self, designer: &Designer) -> Option<f64> {
+    /// The budget of CPU time, and how much of it is reserved for the work after the search, in seconds; `None` without such
+    /// a budget.
+    fn reserved(&self, designer: &Designer) -> Option<(f64, f64)> {
         let cpu = self.budget.clone().or_default().cpu?.as_secs_f64();
-        let tables = designer.model().tables().len();
-        Some(cpu - kept(cpu, tables, self.hardening(designer).is_some()))
+        let is_hardened = self.hardening(designer).is_some();
+        let part = if is_hardened { KEPT } else { KEPT_WITHOUT_HARDENING };
+        let most = MOST_KEPT * designer.model().tables().len() as f64;
+        Some((cpu, (part * cpu).min(most)))
     }
 
-    /// What is left of the budget after the search; none without a budget of CPU time.
+    /// The CPU time that the search may take, in seconds.
+    pub(super) fn searching(&self, designer: &Designer) -> Option<f64> {
+        self.reserved(designer).map(|(cpu, kept)| cpu - kept)
+    }
+
+    /// The CPU time that is left after the search, in seconds; `None` without a budget of CPU time.
     fn left(&self, designer: &Designer) -> Option<f64> {
-        let cpu = self.budget.clone().or_default().cpu?.as_secs_f64();
-        let tables = designer.model().tables().len();
         // A design that is resumed may have spent the budget, and is finished all the same.
-        let least = 0.5 * kept(cpu, tables, self.hardening(designer).is_some());
-        Some((cpu - designer.cpu_seconds()).max(least))
+        self.reserved(designer).map(|(cpu, kept)| (cpu - designer.cpu_seconds()).max(0.5 * kept))
     }
 
     /// On how many networks the design is scored.
@@ -108,23 +107,15 @@ impl DesignArgs {
     ) -> Result<Option<Vec<Finished>>, Failure> {
         let hardening = self.hardening(designer);
         let generations = hardening.map_or(0, |hardening| hardening.generations);
-        let label = |tried: Tried| {
-            let name = &designer.model().tables()[tried.table];
-            let of = if tables.len() > 1 { format!(" {name}") } else { String::new() };
-            format!("hardening{of}, generation {} of {generations}", tried.generations + 1)
-        };
-        let first = label(Tried { table: 0, generations: 0 });
-        let all = (generations * tables.len()) as u64;
-        let progress = (!self.quiet).then(|| Progress::labelled(all, &first));
+        let names = designer.model().tables();
+        let progress = (!self.quiet && hardening.is_some())
+            .then(|| HardeningProgress::new(names, generations));
         // Without --hardening, CPU time limits the generations too.
         let left = self.hardening.is_none().then(|| self.left(designer)).flatten();
         let each = left.map(|left| HARDENING * left / tables.len() as f64);
         let (clock, started) = (CpuClock::from(0.0), Cell::new(0.0));
         let tried = |tried: Tried| {
-            if let Some(progress) = &progress {
-                progress.advance(1);
-                progress.relabel(&label(tried));
-            }
+            progress.iter().for_each(|progress| progress.tried(tried));
             let now = clock.seconds();
             let taken = now - started.get();
             let next = taken / tried.generations as f64;
@@ -137,9 +128,9 @@ impl DesignArgs {
         };
         interrupt::heed();
         let finishing = Finishing { hardening, specimens, seed: designer.seed() };
-        let finished = finish(designer.model(), tables, finishing, &tried)?;
+        let finished = finish(designer.model(), tables, finishing, &tried);
         interrupt::heed_no_more();
-        progress.iter().for_each(Progress::finish);
-        Ok((!interrupt::asked()).then_some(finished))
+        progress.iter().for_each(HardeningProgress::finish);
+        Ok((!interrupt::asked()).then_some(finished?))
     }
 }

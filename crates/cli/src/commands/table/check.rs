@@ -197,8 +197,11 @@ impl Args {
         let mut networks = stress::networks(model, index, Set::Near);
         networks.extend(stress::networks(model, index, Set::HeldOut(self.seed)));
         let objective = model.objective_of(index);
-        let [table, rival] = [file, &rival].map(|file| Prepared::new(&file.table));
+        let foreign = stress::foreign(model, index, Some(self.seed));
+        let both = [file, &rival].map(|file| &file.table);
+        let trials = both.map(|table| stress::run_foreign(&foreign, objective, table));
+        let [table, rival] = both.map(Prepared::new);
         let rivalries = stress::compare(&networks, objective, &table, &rival);
-        Ok(Beside::new(other, objective.to_string(), &rivalries))
+        Ok(Beside::new(other, objective.to_string(), &rivalries, &trials))
     }
 }

@@ -5,7 +5,7 @@ use crate::commands::design;
 use crate::complete;
 use crate::interrupt;
 use crate::outputs::check_output;
-use crate::progress::Progress;
+use crate::progress::HardeningProgress;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use exm_design::harden::{GENERATIONS, Hardening, Tried};
@@ -140,11 +140,9 @@ impl Args {
     fn hardened(&self, model: &Model, file: &TableFile) -> Result<Finished, Failure> {
         let limit = self.cost.unwrap_or_else(|| model.hardening_cost());
         let generations = self.generations as usize;
-        let label = |done: usize| format!("hardening, generation {} of {generations}", done + 1);
-        let progress = Progress::labelled(generations as u64, &label(0));
+        let progress = HardeningProgress::new(model.tables(), generations);
         let tried = |tried: Tried| {
-            progress.advance(1);
-            progress.relabel(&label(tried.generations));
+            progress.tried(tried);
             ControlFlow::Continue(())
         };
         let finishing = Finishing {

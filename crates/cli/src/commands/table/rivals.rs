@@ -1,7 +1,7 @@
 //! Compares two tables on the networks around the model of the first.
 
-use exm_design::stress::{Rivalry, Trial};
-use exm_measure::mean;
+use exm_design::stress::{ForeignTrial, Rivalry, Trial, throughput_ratio};
+use exm_measure::{Estimate, mean};
 use exm_store::{Columns, counted};
 use serde::Serialize;
 use std::fmt;
@@ -24,6 +24,33 @@ pub(super) struct Beside {
     worst_rtt: Option<(f64, f64)>,
     /// The minimum of Jain's index.
     least_jain: (f64, f64),
+    /// The comparison on networks with foreign delay.
+    foreign: Foreign,
+}
+
+/// A comparison on networks with foreign delay.
+#[derive(Serialize)]
+struct Foreign {
+    networks: usize,
+    /// By how many points the table is ahead, in the mean over the networks, and the 95 % interval.
+    lead: f64,
+    interval: (f64, f64),
+    /// The throughput of the table over the other's, in the geometric mean.
+    throughput: f64,
+}
+
+impl Foreign {
+    fn new([table, other]: &[Vec<ForeignTrial>; 2]) -> Foreign {
+        let pairs = table.iter().zip(other);
+        let leads: Vec<f64> = pairs.map(|(a, b)| a.score - b.score).collect();
+        let lead = Estimate::of(&leads);
+        Foreign {
+            networks: leads.len(),
+            lead: lead.mean,
+            interval: lead.interval(),
+            throughput: throughput_ratio(table, other),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -53,7 +80,12 @@ impl Got {
 }
 
 impl Beside {
-    pub(super) fn new(against: &Path, objective: String, rivalries: &[Rivalry]) -> Beside {
+    pub(super) fn new(
+        against: &Path,
+        objective: String,
+        rivalries: &[Rivalry],
+        foreign: &[Vec<ForeignTrial>; 2],
+    ) -> Beside {
         let row = |rivalry: &Rivalry| Row {
             network: rivalry.network.name.clone(),
             lead: rivalry.lead.mean,
@@ -75,6 +107,7 @@ impl Beside {
             worst_rtt: worst_rtt.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))),
             least_jain: jain.fold((1.0, 1.0), |a, b| (b.0.min(a.0), b.1.min(a.1))),
             networks,
+            foreign: Foreign::new(foreign),
         }
     }
 }
@@ -97,6 +130,14 @@ impl fmt::Display for Beside {
         }
         let (table, other) = self.least_jain;
         writeln!(f, "  least Jain index {table:.2}, the other's {other:.2}")?;
+        let Foreign { networks: count, lead, interval, throughput } = &self.foreign;
+        let reach = (interval.1 - interval.0) / 2.0;
+        writeln!(
+            f,
+            "  with foreign delay ahead by {lead:.2} ±{reach:.2} points in the mean over {count} networks, at {:.0} % of \
+             the other's throughput",
+            100.0 * throughput
+        )?;
         if *behind == 0 {
             return Ok(());
         }
