@@ -1,10 +1,11 @@
 //! The end of a design: hardens its tables, if the model requests that, and checks them.
 
 use crate::check::{around, check};
+use crate::evaluate::Prepared;
 use crate::harden::{self, Hardened, Hardening, Tried};
 use crate::model::Model;
 use crate::score::ScoreError;
-use crate::stress::HELD_OUT_SEED;
+use crate::stress::{self, ForeignTrial, HELD_OUT_SEED, Set, Summary};
 use exm_remy::RuleTable;
 use exm_table::{Cost, Robustness};
 use std::ops::ControlFlow;
@@ -53,18 +54,33 @@ pub fn finish(
         count => Some(harden::cost(model, tables, &after, count, seed)?),
     };
     let cost = cost.map(|cost| Cost { mean: cost.mean, interval: cost.interval() });
-    let finished = |(index, one): (usize, Hardened)| {
-        let mut finished = checked(model, index, &one.table);
-        finished.generations = one.generations;
-        if let Some(foreign) = &mut finished.robustness.foreign {
-            foreign.kept = Some((one.kept * 1e3).round() / 1e3);
+    let finished = |(index, (one, before)): (usize, (Hardened, &RuleTable))| {
+        let check = check(model, index, &one.table, HELD_OUT_SEED);
+        let mut robustness = check.robustness(&one.table);
+        if let Some(foreign) = &mut robustness.foreign {
+            let kept = kept(model, index, before, &check.foreign_trials);
+            foreign.kept = Some((kept * 1e3).round() / 1e3);
         }
-        finished.robustness.far_before = Some(around(&one.before));
-        finished.robustness.guards = one.guards.map(|guards| guards.to_string());
-        finished.robustness.cost = cost;
-        finished
+        robustness.far_before = Some(around(&far(model, index, before)));
+        robustness.guards = one.guards.map(|guards| guards.to_string());
+        robustness.cost = cost;
+        Finished { table: one.table, robustness, generations: one.generations }
     };
-    Ok(hardened.into_iter().enumerate().map(finished).collect())
+    Ok(hardened.into_iter().zip(tables).enumerate().map(finished).collect())
+}
+
+/// The behaviour of `table` on the held-out stress networks.
+fn far(model: &Model, index: usize, table: &RuleTable) -> Summary {
+    let networks = stress::networks(model, index, Set::HeldOut(HELD_OUT_SEED));
+    Summary::of(&stress::run_all(&networks, &Prepared::new(table)))
+}
+
+/// The throughput in `trials` on the held-out networks with foreign delay over that of the table `before`: the geometric
+/// mean.
+fn kept(model: &Model, index: usize, before: &RuleTable, trials: &[ForeignTrial]) -> f64 {
+    let networks = stress::foreign(model, index, Some(HELD_OUT_SEED));
+    let plain = stress::run_foreign(&networks, model.objective_of(index), before);
+    stress::throughput_ratio(trials, &plain)
 }
 
 fn checked(model: &Model, index: usize, table: &RuleTable) -> Finished {

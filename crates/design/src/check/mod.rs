@@ -9,7 +9,9 @@ use crate::conditions::Conditions;
 use crate::evaluate::Prepared;
 use crate::harden::resting_window;
 use crate::model::Model;
-use crate::stress::{self, FOREIGN, ForeignTrial, Set, StressNetwork, Summary, Trial};
+use crate::stress::{
+    self, FOREIGN, ForeignNetwork, ForeignTrial, Set, StressNetwork, Summary, Trial,
+};
 use exm_remy::{Action, Point, RuleTable};
 use exm_sim::dumbbell::Observer;
 use exm_table::{Around, Foreign, Robustness, TableFile, Verdict};
@@ -29,6 +31,8 @@ pub struct Check {
     pub far: Summary,
     /// On networks with foreign delay.
     pub foreign: Foreign,
+    /// The results of the senders there.
+    pub foreign_trials: Vec<ForeignTrial>,
     /// Where it starves there, in the order of the networks.
     pub starvations: Vec<Starvation>,
     /// Where it collapses near its model, in the order of the networks.
@@ -163,13 +167,16 @@ pub fn check(model: &Model, index: usize, table: &RuleTable, seed: u64) -> Check
     let far = stress::run_all(&stress::networks(model, index, Set::HeldOut(seed)), &prepared);
     let all: Vec<(&StressNetwork, &Trial)> = near.iter().zip(&trials).collect();
     let collapses = all.into_par_iter().filter(|(_, trial)| trial.collapses());
-    let starvations = starvations(model, index, table, seed);
+    let foreign = stress::foreign(model, index, Some(seed));
+    let foreign_trials = stress::run_foreign(&foreign, model.objective_of(index), table);
+    let starvations = starvations(&foreign, &foreign_trials);
     Check {
         foreign: Foreign {
             networks: FOREIGN as u64,
             starved: starvations.len() as u64,
             kept: None,
         },
+        foreign_trials,
         starvations,
         near: Summary::of(&trials),
         far: Summary::of(&far),
@@ -178,14 +185,10 @@ pub fn check(model: &Model, index: usize, table: &RuleTable, seed: u64) -> Check
     }
 }
 
-/// Where senders of `table` starve, of the networks with foreign delay that `seed` draws.
-fn starvations(model: &Model, index: usize, table: &RuleTable, seed: u64) -> Vec<Starvation> {
-    let networks = stress::foreign(model, index, Some(seed));
-    let trials = stress::run_foreign(&networks, model.objective_of(index), table);
-    let all = networks.into_iter().zip(trials);
-    all.filter(|(_, trial)| trial.starves())
-        .map(|(network, trial)| Starvation { network: network.name, trial })
-        .collect()
+/// Where senders starve, by their `trials` on `networks`.
+fn starvations(networks: &[ForeignNetwork], trials: &[ForeignTrial]) -> Vec<Starvation> {
+    let all = networks.iter().zip(trials).filter(|(_, trial)| trial.starves());
+    all.map(|(network, &trial)| Starvation { network: network.name.clone(), trial }).collect()
 }
 
 /// How often each rule fired.

@@ -3,8 +3,8 @@
 //! Inside its model a designed table is limited by pacing, not by its windows. With more senders or a slower
 //! link it collapses, because its resting windows are larger than any queue. [`Guards`] limit the window
 //! of each rule to what is delivered in a bounded time. Their parameters are optimised on the networks of
-//! [`stress::Set::Near`] and [`stress::Set::Practice`], with a limit on the loss of score inside the model; the networks
-//! of [`stress::Set::HeldOut`] then measure the benefit.
+//! [`stress::Set::NearPractice`] and [`stress::Set::Practice`], with a limit on the loss of score inside the model; [`crate::finish`]
+//! measures the benefit on the networks of [`stress::Set::HeldOut`].
 
 mod guards;
 mod place;
@@ -17,9 +17,7 @@ use crate::model::Model;
 use crate::score::{self, Contender, HeldOut, Scheme, ScoreError};
 use crate::search::{JUDGING_BLOCK, Strategy};
 use crate::specimen::Specimen;
-use crate::stress::{
-    self, ForeignNetwork, ForeignTrial, HELD_OUT_SEED, Set, StressNetwork, Summary, Trial,
-};
+use crate::stress::{self, ForeignNetwork, ForeignTrial, Set, StressNetwork, Trial};
 use exm_measure::{Estimate, mean};
 use exm_random::{Purpose, Stream};
 use exm_remy::RuleTable;
@@ -42,6 +40,9 @@ const COST_SPECIMENS: usize = 2;
 const COST_PACKETS: f64 = 3.5e6;
 /// The maximum number of these specimens.
 const MAX_COST_SPECIMENS: usize = 256;
+/// A generation is ranked by its cost on one specimen in so many, the next generation on the next ones. The first of each
+/// generation is judged on all.
+const PORTIONS: usize = 3;
 /// The weight of a point of cost above the limit, relative to the gain around the model. It is so large that the limit is
 /// met if any guards meet it.
 const ABOVE_LIMIT: f64 = 20.0;
@@ -87,7 +88,7 @@ pub struct Tried {
     pub generations: usize,
 }
 
-/// A table before and after.
+/// A hardened table.
 #[derive(Clone, Debug)]
 pub struct Hardened {
     /// How many generations of guards were tried.
@@ -96,12 +97,6 @@ pub struct Hardened {
     pub table: RuleTable,
     /// Its guards; `None` if the table is better without.
     pub guards: Option<Guards>,
-    /// Its behaviour on the held-out stress networks.
-    pub after: Summary,
-    /// The behaviour of the original table there.
-    pub before: Summary,
-    /// The throughput with guards over that without, on held-out networks with foreign delay: the geometric mean.
-    pub kept: f64,
 }
 
 /// Hardens `tables`, those that `model` designs, one after the other. Of all guards tried that cost at most the limit
@@ -150,7 +145,9 @@ fn cost_specimens(model: &Model) -> usize {
     let middle = (per_ms(slowest) * per_ms(fastest)).sqrt();
     let packets = middle * model.design().duration.as_millis_f64();
     let enough = (COST_PACKETS / packets.max(1.0)) as usize;
-    (COST_SPECIMENS * model.design().specimens).max(enough.min(MAX_COST_SPECIMENS))
+    (COST_SPECIMENS * model.design().specimens)
+        .max(enough.min(MAX_COST_SPECIMENS))
+        .max(4 * PORTIONS)
 }
 
 /// The difference of the scores of `after` and `before` inside `model`, with tables in the order of [`Model::tables`], on
@@ -184,10 +181,10 @@ struct Pass<'a> {
     tables: &'a [RuleTable],
     index: usize,
     limit: f64,
-    /// Networks of [`Set::Near`], and then those of [`Set::Practice`].
-    networks: Vec<StressNetwork>,
-    /// How many are near.
-    near: usize,
+    /// Networks of [`Set::NearPractice`].
+    near: Vec<StressNetwork>,
+    /// Networks of [`Set::Practice`].
+    practice: Vec<StressNetwork>,
     /// Networks of [`Set::Brief`].
     brief: Vec<StressNetwork>,
     /// Networks with delay that the table's senders do not cause.
@@ -203,6 +200,26 @@ struct Pass<'a> {
 /// Guards, and the misfit of the table with them.
 type Judged = (Guards, f64);
 
+/// The specimens that measure a cost: every `step`-th one, starting with number `first`.
+#[derive(Clone, Copy)]
+struct Portion {
+    first: usize,
+    step: usize,
+}
+
+impl Portion {
+    const ALL: Portion = Portion { first: 0, step: 1 };
+
+    /// That of a generation.
+    fn of(generation: usize) -> Portion {
+        Portion { first: generation % PORTIONS, step: PORTIONS }
+    }
+
+    fn pick<T: Clone>(self, all: &[T]) -> Vec<T> {
+        all.iter().skip(self.first).step_by(self.step).cloned().collect()
+    }
+}
+
 impl<'a> Pass<'a> {
     fn new(
         model: &'a Model,
@@ -211,9 +228,6 @@ impl<'a> Pass<'a> {
         index: usize,
         limit: f64,
     ) -> Pass<'a> {
-        let mut networks = stress::networks(model, index, Set::Near);
-        let near = networks.len();
-        networks.extend(stress::networks(model, index, Set::Practice));
         let brief = stress::networks(model, index, Set::Brief);
         let plain = scores(model, specimens, tables);
         let plain_brief = score_on(&brief, model.objective_of(index).delta, &tables[index]);
@@ -226,8 +240,8 @@ impl<'a> Pass<'a> {
             tables,
             index,
             limit,
-            networks,
-            near,
+            near: stress::networks(model, index, Set::NearPractice),
+            practice: stress::networks(model, index, Set::Practice),
             brief,
             foreign,
             plain,
@@ -239,14 +253,10 @@ impl<'a> Pass<'a> {
     fn run(&self, most: usize, tried: &dyn Fn(usize) -> ControlFlow<()>) -> Hardened {
         let table = &self.tables[self.index];
         let ((guards, misfit), generations) = self.best(most, tried);
-        let is_worth_it = misfit < self.misfit(table) - LEAST_GAIN;
+        let is_worth_it = misfit < self.misfit(table, Portion::ALL) - LEAST_GAIN;
         let guarded = guards.apply(table).ok().filter(|_| is_worth_it);
-        let held_out = stress::networks(self.model, self.index, Set::HeldOut(HELD_OUT_SEED));
-        let on = |table| Summary::of(&stress::run_all(&held_out, &Prepared::new(table)));
         let guards = guarded.is_some().then_some(guards);
-        let after = guarded.unwrap_or_else(|| table.clone());
-        let kept = self.kept(&after);
-        Hardened { generations, before: on(table), after: on(&after), table: after, guards, kept }
+        Hardened { generations, table: guarded.unwrap_or_else(|| table.clone()), guards }
     }
 
     /// The best of all guards in up to this many generations, the earliest of equals, and the number of generations run.
@@ -258,10 +268,10 @@ impl<'a> Pass<'a> {
         for generation in 1..=most {
             let draws = strategy.draw(CANDIDATES, &mut random);
             let guards = draws.iter().map(|draw| scale.guards(&strategy.place(draw)));
-            let judged = self.judge(guards.collect());
+            let judged = self.judge(guards.collect(), Portion::of(generation));
             let mut order: Vec<usize> = (0..draws.len()).collect();
             order.sort_by(|&a, &b| judged[a].1.total_cmp(&judged[b].1));
-            let first = judged[order[0]];
+            let first = self.judge(vec![judged[order[0]].0], Portion::ALL)[0];
             if first.1 < best.1 {
                 best = first;
             }
@@ -273,37 +283,50 @@ impl<'a> Pass<'a> {
         (best, most)
     }
 
-    fn judge(&self, guards: Vec<Guards>) -> Vec<Judged> {
+    fn judge(&self, guards: Vec<Guards>, on: Portion) -> Vec<Judged> {
         let misfit = |guards: Guards| match guards.apply(&self.tables[self.index]) {
-            Ok(table) => (guards, self.misfit(&table)),
+            Ok(table) => (guards, self.misfit(&table, on)),
             Err(_) => (guards, f64::INFINITY),
         };
         guards.into_par_iter().map(misfit).collect()
     }
 
     /// The misfit of `table`: its distance from the best possible on the stress networks, its cost above the limit inside the
-    /// model, and its cost with short flows.
-    fn misfit(&self, table: &RuleTable) -> f64 {
-        let trials = stress::run_all(&self.networks, &Prepared::new(table));
-        let around = mean(trials.iter().map(|trial| self.misfit_of(trial))).unwrap_or(0.0);
-        let mut tables = self.tables.to_vec();
-        tables[self.index] = table.clone();
-        let scores = scores(self.model, self.specimens, &tables);
-        let lost: Vec<f64> =
-            self.plain.iter().zip(&scores).map(|(plain, score)| plain - score).collect();
-        // The upper end of the interval: the best of many candidates has been lucky on these specimens.
-        let cost = Estimate::of(&lost).interval().1;
+    /// model, measured on a portion of the specimens, and its loss with short flows and with foreign delay.
+    fn misfit(&self, table: &RuleTable, on: Portion) -> f64 {
         let delta = self.model.objective_of(self.index).delta;
-        let lost = self.plain_brief - score_on(&self.brief, delta, table);
+        let brief = self.plain_brief - score_on(&self.brief, delta, table);
+        self.around(table)
+            + ABOVE_LIMIT * (self.cost(table, on) - self.limit).max(0.0)
+            + BRIEF_LOSS * brief.max(0.0)
+            + FOREIGN_LOSS * self.lost_beside_others(table)
+    }
+
+    /// The distance of `table` from the best possible on the stress networks.
+    fn around(&self, table: &RuleTable) -> f64 {
+        let prepared = Prepared::new(table);
+        let near = stress::run_all(&self.near, &prepared);
+        let practice = stress::run_all(&self.practice, &prepared);
+        let all = near.iter().chain(&practice);
+        let around = mean(all.map(|trial| self.misfit_of(trial))).unwrap_or(0.0);
         let collapsing = |trial: &Trial| {
             let above = libm::log2((trial.rtt_over_least / NEARLY_COLLAPSED).max(1.0));
             COLLAPSING * above + if trial.collapses() { COLLAPSED } else { 0.0 }
         };
-        around
-            + trials[..self.near].iter().map(collapsing).sum::<f64>()
-            + ABOVE_LIMIT * (cost - self.limit).max(0.0)
-            + BRIEF_LOSS * lost.max(0.0)
-            + FOREIGN_LOSS * self.lost_beside_others(table)
+        around + near.iter().map(collapsing).sum::<f64>()
+    }
+
+    /// The upper end of the interval of the cost of `table` inside the model, since the best of many candidates has been
+    /// lucky on these specimens. The interval of a portion is as wide as that of all would be.
+    fn cost(&self, table: &RuleTable, on: Portion) -> f64 {
+        let mut tables = self.tables.to_vec();
+        tables[self.index] = table.clone();
+        let scores = scores(self.model, &on.pick(self.specimens), &tables);
+        let plain = on.pick(&self.plain);
+        let lost: Vec<f64> =
+            plain.iter().zip(&scores).map(|(plain, score)| plain - score).collect();
+        let cost = Estimate::of(&lost);
+        cost.mean + (cost.interval().1 - cost.mean) / (on.step as f64).sqrt()
     }
 
     /// The mean throughput that the guards of `table` lose with foreign delay, in octaves.
@@ -316,14 +339,6 @@ impl<'a> Pass<'a> {
         let lost =
             |(plain, trial): (&ForeignTrial, &ForeignTrial)| (worth(plain) - worth(trial)).max(0.0);
         mean(self.plain_foreign.iter().zip(&trials).map(lost)).unwrap_or(0.0)
-    }
-
-    /// The throughput of `table` over that of the one before, on held-out networks with foreign delay.
-    fn kept(&self, table: &RuleTable) -> f64 {
-        let networks = stress::foreign(self.model, self.index, Some(HELD_OUT_SEED));
-        let objective = self.model.objective_of(self.index);
-        let on = |table| stress::run_foreign(&networks, objective, table);
-        stress::throughput_ratio(&on(table), &on(&self.tables[self.index]))
     }
 
     /// The weight of delay is the fourth root of its weight in the objective: with a small weight of delay a table must still not

@@ -187,7 +187,8 @@ impl ForeignNetwork {
             let flow = FlowSpec::new(transport).path([there]).back([back]);
             flow.packet_size(*packet).traffic(traffic)
         };
-        let own = || Host::Bare.transport(controller.clone());
+        // On the bare host a window of a few packets that others' queue drops whole never sends again.
+        let own = || Host::Tcp.transport(controller.clone());
         let cubic = || Host::Tcp.transport(AnyController::named("cubic").expect("it is there"));
         let there = flow([0, 1], own(), traffic.clone());
         let mut flows = vec![there; delays.len()];

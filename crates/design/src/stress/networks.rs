@@ -36,8 +36,10 @@ pub const HELD_OUT_SEED: u64 = 1;
 /// Which networks around a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// One or two in every direction: hardening optimises on them.
+    /// One or two in every direction.
     Near,
+    /// The same, simulated for a shorter time: hardening optimises on them.
+    NearPractice,
     /// Drawn at random further out: hardening optimises on them as well.
     Practice,
     /// The model's links and senders, with flows of 100 kB: hardening should cost little there.
@@ -62,7 +64,7 @@ pub struct StressNetwork {
 pub fn networks(model: &Model, table: usize, set: Set) -> Vec<StressNetwork> {
     let around = Around::of(model, table, set);
     match set {
-        Set::Near => around.near(),
+        Set::Near | Set::NearPractice => around.near(),
         Set::Practice => {
             let mut drawn = around.drawn(SEED, Purpose::Search, PRACTICE);
             drawn.extend(around.crowds());
@@ -107,7 +109,7 @@ impl<'a> Around<'a> {
             packet: model.networks.packet,
             duration: model.design().duration,
             max_packets: match set {
-                Set::Practice | Set::Brief => MAX_PRACTICE_PACKETS,
+                Set::NearPractice | Set::Practice | Set::Brief => MAX_PRACTICE_PACKETS,
                 Set::Near | Set::HeldOut(_) => MAX_PACKETS,
             },
         }
