@@ -28,7 +28,7 @@ use rayon::prelude::*;
 use std::ops::ControlFlow;
 
 /// The default number of generations of guards for a table.
-pub const GENERATIONS: usize = 20;
+pub const GENERATIONS: usize = 10;
 /// The number of guards in a generation.
 const CANDIDATES: usize = 14;
 /// The block of specimens that measure the cost of guards inside the model. No search draws it; held-out scores
@@ -262,7 +262,7 @@ impl<'a> Pass<'a> {
     /// The best of all guards in up to this many generations, the earliest of equals, and the number of generations run.
     fn best(&self, most: usize, tried: &dyn Fn(usize) -> ControlFlow<()>) -> (Judged, usize) {
         let scale = Scale::of(self.model);
-        let mut strategy = Strategy::new(vec![0.0; place::COORDINATES], 1.0);
+        let mut strategy = Strategy::new(place::FIRST_PLACE.to_vec(), place::FIRST_STEP);
         let mut random = Stream::new(0, Purpose::Search, 0);
         let mut best = (scale.guards(&strategy.mean), f64::INFINITY);
         for generation in 1..=most {

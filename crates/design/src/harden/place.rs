@@ -6,6 +6,12 @@ use crate::model::Model;
 
 /// The number of coordinates.
 pub(super) const COORDINATES: usize = 13;
+/// Where the search for guards begins: near the guards that it found for the general tables. Guards scale with their model,
+/// so that those of other tables are not far from there.
+pub(super) const FIRST_PLACE: [f64; COORDINATES] =
+    [-0.7, 0.0, -1.5, -0.5, -1.0, -1.5, -1.5, 0.8, 0.5, 2.0, -1.5, -2.5, 0.3];
+/// The first step of the search.
+pub(super) const FIRST_STEP: f64 = 0.8;
 /// The maximum of each coordinate, in steps.
 const FURTHEST: f64 = 2.5;
 /// A step of the exponents of equality.
