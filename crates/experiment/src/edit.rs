@@ -6,8 +6,8 @@
 use exm_grammar::{GrammarError, Place};
 use toml::{Table, Value};
 
-/// The placeholder for each scheme's own controller.
-pub(crate) const PLACEHOLDER: &str = "scheme";
+/// The name that stands in a scenario for each scheme's own controller.
+pub const PLACEHOLDER: &str = "scheme";
 
 /// One change.
 #[derive(Clone, Debug)]

@@ -3,12 +3,12 @@
 use crate::commands::experiment::{Shown, Work};
 use crate::complete;
 use crate::experiments;
-use crate::network::{Document, NetworkFlags, PLACEHOLDER};
+use crate::network::{Document, NetworkFlags};
 use crate::options::short_name;
 use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
-use exm_experiment::{Experiment, MAX_RUNS, Options, Plan, PlanError};
+use exm_experiment::{Experiment, MAX_RUNS, Options, PLACEHOLDER, Plan, PlanError};
 use exm_grammar::FileError;
 use exm_link::{QueueKind, Service};
 use exm_sim::controllers::AnyController;

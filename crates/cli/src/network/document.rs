@@ -5,15 +5,12 @@
 
 use crate::options::{DEFAULT_BUFFER, DEFAULT_DURATION, DEFAULT_ON, short_name};
 use crate::shell::Failure;
-use exm_experiment::set_key;
+use exm_experiment::{PLACEHOLDER, set_key};
 use exm_grammar::FileError;
 use exm_sim::network::Network;
 use exm_sim::scenario::{Load, Scenario, Traces, is_synthetic};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
-
-/// The controller that each scheme of a comparison replaces by its own.
-pub(crate) const PLACEHOLDER: &str = "scheme";
 
 /// The keys of a dumbbell that are its link's; all others are its flows'.
 const OF_LINK: [&str; 8] =
@@ -63,6 +60,11 @@ impl Edit {
 
     pub(super) fn set(mut self, key: impl Into<String>, value: Value) -> Edit {
         self.keys.push((key.into(), Some(value)));
+        self
+    }
+
+    pub(super) fn without(mut self, key: &str) -> Edit {
+        self.keys.push((key.to_owned(), None));
         self
     }
 
@@ -212,8 +214,8 @@ impl Document {
         [key, other]: [&str; 2],
         value: Value,
     ) -> Result<(), Failure> {
-        let other = self.key_of_only(part, flag, [other, shown])?;
-        self.change(flag, shown, part, key, value)?.keys.push((other, None));
+        let removed = self.key_of_only(part, flag, [key, shown])?.replace(key, other);
+        self.change(flag, shown, part, key, value)?.keys.push((removed, None));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 
 mod document;
 
-pub(crate) use document::{Document, Edit, PLACEHOLDER};
+pub(crate) use document::{Document, Edit};
 
 use crate::commands::duration;
 use crate::complete;
@@ -152,8 +152,10 @@ impl NetworkFlags {
             document.replace("--trace", trace, Part::Link, ["trace", "rate"], path)?;
         }
         if let Some(back) = &self.back {
-            let key = format!("link.back.{}", options::service_key(back));
-            document.edit(Edit::new("--back", back).set(key, text(back.clone())));
+            let key = options::service_key(back);
+            let other = if key == "rate" { "link.back.trace" } else { "link.back.rate" };
+            let edit = Edit::new("--back", back).without(other);
+            document.edit(edit.set(format!("link.back.{key}"), text(back.clone())));
         }
         let queue = self.queue.as_ref().map(ToString::to_string);
         let loss = self.loss.map(|loss| loss.to_string());
