@@ -100,7 +100,8 @@ impl Args {
         let failure = |error: &FileError| self.failure(&text, error);
         let experiment = Experiment::parse(&text, "compare.toml", document.dir())
             .map_err(|error| failure(&error))?;
-        let options = Options { runs: Some(self.runs), ..Options::default() };
+        let options =
+            Options { runs: Some(self.runs), seed: self.network.seed(), ..Options::default() };
         experiments::plan(experiment, &options).map_err(|error| match error {
             PlanError::Experiment(error) => failure(&error),
             other => Failure::from(other),

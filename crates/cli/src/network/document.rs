@@ -191,11 +191,10 @@ impl Document {
         self.edits.push(edit);
     }
 
-    /// Sets the `key` of the only link or flow to `value`, that of `flag`.
+    /// Sets the `key` of the only link or flow to `value`, for a flag that was given with the value shown.
     pub(super) fn change(
         &mut self,
-        flag: &'static str,
-        shown: &str,
+        (flag, shown): (&'static str, &str),
         part: Part,
         key: &str,
         value: Value,
@@ -208,14 +207,13 @@ impl Document {
     /// The same, and removes the other key.
     pub(super) fn replace(
         &mut self,
-        flag: &'static str,
-        shown: &str,
+        flag: (&'static str, &str),
         part: Part,
         [key, other]: [&str; 2],
         value: Value,
     ) -> Result<(), Failure> {
-        let removed = self.key_of_only(part, flag, [key, shown])?.replace(key, other);
-        self.change(flag, shown, part, key, value)?.keys.push((removed, None));
+        let removed = self.key_of_only(part, flag.0, [key, flag.1])?.replace(key, other);
+        self.change(flag, part, key, value)?.keys.push((removed, None));
         Ok(())
     }
 
@@ -265,7 +263,7 @@ impl Document {
         self.senders = controllers.len() as u64;
         if let ([only], Some(_)) = (controllers, &self.original) {
             let value = Value::String(self.path(only));
-            self.change("--cc", only, Part::Flow, "controller", value)?;
+            self.change(("--cc", only), Part::Flow, "controller", value)?;
             return Ok(());
         }
         let shown = controllers.join(",");
@@ -294,7 +292,7 @@ impl Document {
         if controllers.any(|name| name == PLACEHOLDER) || self.edits.iter().any(sets_one) {
             return Ok(());
         }
-        self.change("--cc", PLACEHOLDER, Part::Flow, "controller", PLACEHOLDER.into())?.hide();
+        self.change(("--cc", PLACEHOLDER), Part::Flow, "controller", PLACEHOLDER.into())?.hide();
         Ok(())
     }
 

@@ -24,6 +24,9 @@ use toml::Value;
 const NO_SCENARIO: &str = "give the path of a scenario, the name of a shipped one, or describe a network by --link, --rtt and \
      --cc";
 
+/// The largest initial window, so that TOML can have it.
+const MAX_WINDOW: u64 = 1_000_000_000;
+
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(crate) struct NetworkFlags {
@@ -75,7 +78,7 @@ pub(crate) struct NetworkFlags {
     #[arg(long, value_name = "HOST", value_parser = options::host(), help_heading = "Hosts")]
     host: Option<Host>,
     /// The initial window of TCP connections, in packets [default: 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_WINDOW))]
     #[arg(help_heading = "Hosts")]
     initial_window: Option<u64>,
     /// Simulate the TCP handshake
@@ -128,7 +131,7 @@ impl NetworkFlags {
         if let Some(senders) = self.senders.or(default) {
             let name = if self.senders.is_some() { "--senders" } else { "--cc" };
             let value = Value::Integer(senders.cast_signed());
-            let edit = document.change(name, &senders.to_string(), Part::Flow, "count", value)?;
+            let edit = document.change((name, &senders.to_string()), Part::Flow, "count", value)?;
             if self.senders.is_none() {
                 edit.hide();
             }
@@ -145,11 +148,16 @@ impl NetworkFlags {
     fn change_links(&self, document: &mut Document) -> Result<(), Failure> {
         let text = |value: String| Value::String(value);
         if let Some(link) = self.link.map(|link| link.to_string()) {
-            document.replace("--link", &link, Part::Link, ["rate", "trace"], text(link.clone()))?;
+            document.replace(
+                ("--link", &link),
+                Part::Link,
+                ["rate", "trace"],
+                text(link.clone()),
+            )?;
         }
         if let Some(trace) = &self.trace {
             let path = text(document.path(trace));
-            document.replace("--trace", trace, Part::Link, ["trace", "rate"], path)?;
+            document.replace(("--trace", trace), Part::Link, ["trace", "rate"], path)?;
         }
         if let Some(back) = &self.back {
             let key = options::service_key(back);
@@ -166,7 +174,7 @@ impl NetworkFlags {
         ];
         for (flag, key, value) in flags {
             if let Some(value) = value {
-                document.change(flag, &value, Part::Link, key, text(value.clone()))?;
+                document.change((flag, &value), Part::Link, key, text(value.clone()))?;
             }
         }
         Ok(())
@@ -176,14 +184,14 @@ impl NetworkFlags {
         let text = |value: String| Value::String(value);
         if let Some(rtt) = self.rtt {
             let shown = rtt.to_string();
-            document.change("--rtt", &shown, Part::Flow, "rtt", text(shown.clone()))?;
+            document.change(("--rtt", &shown), Part::Flow, "rtt", text(shown.clone()))?;
             if self.back.is_some() {
                 let half = text((rtt / 2).to_string());
                 document.edit(Edit::new("--rtt", &shown).set("link.delay", half));
             }
         }
         if let Some(host) = self.host.map(Host::name) {
-            document.change("--host", host, Part::Flow, "host", text(host.to_owned()))?;
+            document.change(("--host", host), Part::Flow, "host", text(host.to_owned()))?;
         }
         if let Some(on) = &self.on {
             if on != DEFAULT_ON && self.off.is_none() && self.scenario.is_none() {
@@ -193,13 +201,13 @@ impl NetworkFlags {
             if on == DEFAULT_ON && self.off.is_none() {
                 // The file's time between flows has no meaning any more.
                 let keys = ["traffic.on", "traffic.off"];
-                document.replace("--on", on, Part::Flow, keys, text(on.clone()))?;
+                document.replace(("--on", on), Part::Flow, keys, text(on.clone()))?;
             } else {
-                document.change("--on", on, Part::Flow, "traffic.on", text(on.clone()))?;
+                document.change(("--on", on), Part::Flow, "traffic.on", text(on.clone()))?;
             }
         }
         if let Some(off) = &self.off {
-            document.change("--off", off, Part::Flow, "traffic.off", text(off.clone()))?;
+            document.change(("--off", off), Part::Flow, "traffic.off", text(off.clone()))?;
         }
         Ok(())
     }
@@ -207,17 +215,10 @@ impl NetworkFlags {
     /// The flags of the whole scenario, and --set, which is last.
     fn change_all(&self, document: &mut Document) {
         let text = |span: Option<Span>| span.map(|span| Value::String(span.to_string()));
-        let number = |number: u64| {
-            i64::try_from(number).map_or_else(
-                // TOML has no larger numbers: the scenario refuses the text.
-                |_| Value::String(number.to_string()),
-                Value::Integer,
-            )
-        };
+        let number = |number: u64| Value::Integer(number.cast_signed());
         let flags = [
             ("--warm-up", "warm_up", text(self.warm_up)),
             ("--duration", "duration", text(self.duration)),
-            ("--seed", "seed", self.seed.map(number)),
             ("--initial-window", "tcp.initial_window", self.initial_window.map(number)),
             ("--handshake", "tcp.handshake", self.handshake.then_some(Value::Boolean(true))),
             ("--persistent", "tcp.persistent", self.persistent.then_some(Value::Boolean(true))),
@@ -232,9 +233,18 @@ impl NetworkFlags {
                 document.edit(Edit::new(flag, &shown).set(key, value));
             }
         }
+        if let Some(seed) = self.seed {
+            // It changes no key: TOML's numbers end at 2^63.
+            document.edit(Edit::new("--seed", &seed.to_string()));
+        }
         for (key, value) in &self.set {
             document.edit(Edit::assignment("--set", key, value));
         }
+    }
+
+    /// The random seed, if it is not the scenario's.
+    pub(crate) fn seed(&self) -> Option<u64> {
+        self.seed
     }
 
     /// --sweep as given.

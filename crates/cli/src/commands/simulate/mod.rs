@@ -129,7 +129,7 @@ impl Args {
     ) -> Result<(Results, Vec<String>), Failure> {
         let (scenario, network) =
             document.network(&mut |name, path| ranges.controller(name, path))?;
-        let seeds = self.seeds(scenario.seed)?;
+        let seeds = self.seeds(self.network.seed().unwrap_or(scenario.seed))?;
         let recording = self.series.recording(scenario.series)?;
         if let Some(recording) = &recording {
             recording.prepare(&seeds)?;
