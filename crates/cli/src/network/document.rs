@@ -296,7 +296,7 @@ impl Document {
         Ok(())
     }
 
-    /// The document with all edits, which is `more` afterwards.
+    /// The tables with all edits.
     pub(crate) fn edited(&self) -> Result<Table, Failure> {
         let mut table = self.base.clone();
         for edit in &self.edits {
