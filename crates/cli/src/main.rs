@@ -11,6 +11,7 @@ mod experiments;
 mod help;
 mod interrupt;
 mod manual;
+mod network;
 mod options;
 mod outputs;
 mod pictures;

@@ -1,7 +1,5 @@
-//! Options that are parsed as the equivalent text of a file, so that a quantity is written in the
-//! same way everywhere, with errors that name the option.
+//! What options of several commands share: defaults, parsers, and how the options of a run are shown.
 
-use crate::shell::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use exm_design::Objective;
 use exm_grammar::GrammarError;
@@ -76,6 +74,11 @@ impl Setup {
         self.0.push(Setting { name, value: value.to_string(), is_default: false });
     }
 
+    /// Whether it has the option called `name`.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|setting| setting.name == name)
+    }
+
     /// Adds an option whose default is `default`.
     pub(crate) fn usually(
         &mut self,
@@ -132,48 +135,6 @@ impl fmt::Display for Setup {
     }
 }
 
-/// The text of a scenario, and the option that each line is from.
-#[derive(Default)]
-pub(crate) struct Text {
-    text: String,
-    options: Vec<(&'static str, String)>,
-}
-
-impl Text {
-    /// Adds lines that belong to no option.
-    pub(crate) fn line(&mut self, text: &str) {
-        for line in text.lines() {
-            self.text += line;
-            self.text.push('\n');
-            self.options.push(("", String::new()));
-        }
-    }
-
-    /// Adds the line of `key`, whose value is that of `option`.
-    pub(crate) fn option(&mut self, option: &'static str, key: &str, value: &str) {
-        // The escapes of JSON are TOML's, too.
-        let quoted = serde_json::Value::from(value).to_string();
-        self.text += &format!("{key} = {quoted}\n");
-        self.options.push((option, value.to_owned()));
-    }
-
-    /// The text so far.
-    pub(crate) fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// Reports the `problem` in this line, counted from 1, as one of its option.
-    pub(crate) fn failure(&self, line: Option<usize>, problem: &str) -> Failure {
-        let option = line.and_then(|line| self.options.get(line.checked_sub(1)?));
-        match option {
-            Some((option, value)) if !option.is_empty() => {
-                Failure::invalid_value(value, option, problem)
-            }
-            _ => Failure::usage(problem),
-        }
-    }
-}
-
 /// The name of a controller without the folder and the extension of its file.
 pub(crate) fn short_name(cc: &str) -> String {
     let path = Path::new(cc);
@@ -212,15 +173,5 @@ mod tests {
         assert_eq!(json, r#"{"link":"15 Mbps","buffer":"1000 packets","host":"bare"}"#);
         setup.given("on", "x".repeat(80));
         assert!(setup.to_string().lines().all(|line| line.len() <= WIDTH));
-    }
-
-    #[test]
-    fn problems_name_the_option() {
-        let mut text = Text::default();
-        text.line("[link]");
-        text.option("--link", "rate", "fast");
-        let of = |line| text.failure(line, "is no rate").into_text();
-        assert!(of(Some(2)).starts_with("invalid value 'fast' for '--link': is no rate"));
-        assert!(of(Some(1)).starts_with("is no rate") && of(None).starts_with("is no rate"));
     }
 }

@@ -3,11 +3,11 @@
 //! They are applied to the file's own tables, which are then parsed as any scenario is. So every key
 //! of a scenario can be changed, and invalid values give the same errors.
 
-use exm_grammar::Place;
+use exm_grammar::{GrammarError, Place};
 use toml::{Table, Value};
 
-/// The placeholder for each scheme's own controller.
-pub(crate) const PLACEHOLDER: &str = "scheme";
+/// The name that stands in a scenario for each scheme's own controller.
+pub const PLACEHOLDER: &str = "scheme";
 
 /// One change.
 #[derive(Clone, Debug)]
@@ -76,15 +76,7 @@ impl Change {
                 Ok(())
             }
             What::Key(path, value) => {
-                let steps: Vec<&str> = path.split('.').collect();
-                if steps.iter().any(|step| step.is_empty()) {
-                    return Err(format!(
-                        "\"{path}\" is no key: give one such as \"dumbbell.rate\""
-                    ));
-                }
-                set(document, &steps, value).map_err(|step| {
-                    format!("\"{path}\" is no key: \"{step}\" has no keys of its own")
-                })
+                set_key(document, path, Some(value)).map_err(GrammarError::into)
             }
         }
     }
@@ -148,11 +140,36 @@ pub(crate) fn members<'a>(document: &'a mut Table, names: &[&str]) -> Vec<&'a mu
     tables.collect()
 }
 
+/// Sets the key of a scenario's `document` at `path` to `value`, or removes it. The steps of a path are separated
+/// by dots. A list of tables is one step, of all its members or, if the next step is the name or the number of
+/// one, counted from 1, of that one: "flow.traffic.on", "flow.web.rtt", "flow.2.rtt".
+///
+/// # Errors
+/// What is wrong with the path.
+pub fn set_key(
+    document: &mut Table,
+    path: &str,
+    value: Option<&Value>,
+) -> Result<(), GrammarError> {
+    let steps: Vec<&str> = path.split('.').collect();
+    if steps.iter().any(|step| step.is_empty()) {
+        let problem = format!("\"{path}\" is no key: give one such as \"dumbbell.rate\"");
+        return Err(GrammarError::new(problem));
+    }
+    set(document, &steps, value).map_err(|step| {
+        let problem = format!("\"{path}\" is no key: \"{step}\" has no keys of its own");
+        GrammarError::new(problem)
+    })
+}
+
 /// Sets the key at `path`; a step without keys is returned as the error.
-fn set<'a>(table: &mut Table, path: &[&'a str], value: &Value) -> Result<(), &'a str> {
+fn set<'a>(table: &mut Table, path: &[&'a str], value: Option<&Value>) -> Result<(), &'a str> {
     let [step, rest @ ..] = path else { return Ok(()) };
     if rest.is_empty() {
-        table.insert((*step).to_owned(), value.clone());
+        match value {
+            Some(value) => table.insert((*step).to_owned(), value.clone()),
+            None => table.remove(*step),
+        };
         return Ok(());
     }
     let next = table.entry(*step).or_insert_with(|| Value::Table(Table::new()));
@@ -163,9 +180,24 @@ fn set<'a>(table: &mut Table, path: &[&'a str], value: &Value) -> Result<(), &'a
                 member.as_table().and_then(name_of).is_some_and(|name| name == rest[0])
             };
             let named = list.iter().any(is_named);
-            let rest = if named { &rest[1..] } else { rest };
-            let tables = list.iter_mut().filter(|member| !named || is_named(member));
-            tables.filter_map(Value::as_table_mut).try_for_each(|table| set(table, rest, value))
+            let number = rest[0].parse::<usize>().ok();
+            let number = number.filter(|n| !named && (1..=list.len()).contains(n));
+            let rest = if named || number.is_some() { &rest[1..] } else { rest };
+            if rest.is_empty() {
+                return Err(step);
+            }
+            let is_chosen = |index: usize, member: &Value| match number {
+                Some(number) => index + 1 == number,
+                None => !named || is_named(member),
+            };
+            for (index, member) in list.iter_mut().enumerate() {
+                if is_chosen(index, member)
+                    && let Some(table) = member.as_table_mut()
+                {
+                    set(table, rest, value)?;
+                }
+            }
+            Ok(())
         }
         _ => Err(step),
     }
@@ -221,6 +253,9 @@ mod tests {
         assert_eq!(key("link.rate").unwrap().matches("rate = 7").count(), 2);
         assert_eq!(key("link.second.rate").unwrap().matches("rate = 7").count(), 1);
         assert_eq!(key("flow.traffic.off").unwrap().matches("off = 7").count(), 2);
+        assert!(key("flow.2.rtt").unwrap().trim_end().ends_with("rtt = 7"));
+        assert_eq!(key("flow.2.rtt").unwrap().matches("rtt = 7").count(), 1);
+        assert!(key("link.first").unwrap_err().contains("\"link\" has no keys"));
         assert!(key("duration.x").unwrap_err().contains("\"duration\" has no keys"));
         assert!(key("link..rate").unwrap_err().contains("is no key"));
     }

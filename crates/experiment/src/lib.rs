@@ -80,6 +80,7 @@ mod twin;
 pub use backend::{Backend, BackendError, Measured};
 pub use case::Case;
 pub use convergence::Convergence;
+pub use edit::{PLACEHOLDER, set_key};
 pub use experiment::{Experiment, FigureKind, MAX_RUNS, PaperNumber, Scheme, Variant};
 pub use folder::{FolderError, write};
 pub use metric::{METRICS, Metric};

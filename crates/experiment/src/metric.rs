@@ -42,7 +42,7 @@ pub(crate) const DELAY: Metric = metric("queueing", ["queueing", "ms"], "queuein
 /// thesis, for flows whose ACKs cross links: see [`exm_trace::delay`]. `capacity_used` and the
 /// comparisons with the omniscient protocol are of a path that follows a trace. `queued_within` counts
 /// packets from the start on.
-pub const METRICS: [Metric; 32] = [
+pub const METRICS: [Metric; 33] = [
     THROUGHPUT,
     metric("mean_throughput", ["throughput", "mean"], "mean throughput, Mbps", 3),
     metric("sd_throughput", ["±", "Mbps"], "standard deviation of throughput, Mbps", 3),
@@ -79,6 +79,7 @@ pub const METRICS: [Metric; 32] = [
         "throughput at the receiver, headers included, Mbps",
         3,
     ),
+    metric("goodput", ["goodput", "Mbps"], "payload at the receiver, Mbps", 3),
     metric("capacity_used", ["capacity", "used %"], "utilisation of the link's capacity, %", 1),
     metric("delay_95", ["delay", "95 % ms"], "95 % end-to-end delay, ms", 1),
     metric("omniscient", ["omniscient", "ms"], "95 % delay of the omniscient protocol, ms", 1),

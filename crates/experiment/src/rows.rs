@@ -9,6 +9,7 @@ use crate::series;
 use crate::timeline::Timeline;
 use exm_sim::engine;
 use exm_sim::metrics::{FlowReport, Histogram, LinkReport, Report};
+use exm_sim::network::FlowSpec;
 use exm_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +80,9 @@ pub struct FlowRow {
 pub struct EndToEndRow {
     /// The rate of arrivals, headers included.
     pub received_mbps: f64,
+    /// The part of it that is payload; none if it was stored by an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goodput_mbps: Option<f64>,
     /// The 95 % end-to-end delay.
     pub delay_95_ms: Option<f64>,
     /// The propagation delay of the path, one way.
@@ -148,11 +152,12 @@ impl RunRow {
         let groups = case.scenario.flows.iter().enumerate();
         let groups =
             groups.flat_map(|(index, group)| std::iter::repeat_n((index, group), group.count));
-        let flows = groups.zip(&report.flows).map(|((index, group), flow)| {
+        let flows = groups.zip(&report.flows).zip(case.network.flows());
+        let flows = flows.map(|(((index, group), flow), spec)| {
             let base_ms = group.rtt.as_secs_f64() * 1e3;
             let mut row = FlowRow::new(index, base_ms, flow);
             let links = group.path.iter().map(|&link| case.network.links()[link].delay);
-            row.end_to_end = EndToEndRow::new(flow, links.sum());
+            row.end_to_end = EndToEndRow::new(flow, spec, links.sum());
             if asked.completions {
                 row.completions = completions::counted(&flow.completion);
             }
@@ -199,13 +204,14 @@ impl FlowRow {
 const QUEUED_WITHIN: Span = Span::from_millis(100);
 
 impl EndToEndRow {
-    fn new(flow: &FlowReport, propagation: Span) -> Option<EndToEndRow> {
+    fn new(flow: &FlowReport, spec: &FlowSpec, propagation: Span) -> Option<EndToEndRow> {
         let (scores, best) = (flow.end_to_end.as_ref()?, flow.omniscient.as_ref());
         let mbps = |rate: Rate| rate.as_bps() as f64 * 1e-6;
         let waited = &flow.queueing_delay;
         let within = waited.count_up_to(QUEUED_WITHIN) as f64 / waited.count() as f64;
         Some(EndToEndRow {
             received_mbps: mbps(scores.throughput),
+            goodput_mbps: Some(mbps(spec.transport.goodput(scores.throughput, spec.packet_size))),
             delay_95_ms: scores.delay_95.map(Span::as_millis_f64),
             propagation_ms: propagation.as_millis_f64(),
             capacity_mbps: best.map(|best| mbps(best.throughput)),
@@ -266,6 +272,7 @@ pub(crate) fn of_flow(key: &str) -> Option<OfFlow> {
         "completion" => |flow| flow.completion_ms,
         metric::CLAIM => |flow| flow.claim_rtts,
         "received" => |flow| end_to_end(flow, |row| Some(row.received_mbps)),
+        "goodput" => |flow| end_to_end(flow, |row| row.goodput_mbps),
         "capacity_used" => |flow| end_to_end(flow, EndToEndRow::capacity_used),
         "delay_95" => |flow| end_to_end(flow, |row| row.delay_95_ms),
         "omniscient" => |flow| end_to_end(flow, |row| row.omniscient_95_ms),

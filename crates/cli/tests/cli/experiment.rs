@@ -185,15 +185,15 @@ fn schemes_are_compared_by_options() {
     for part in ["5 Mbps, 40 ms, 2 senders\n2 runs of 2 s", "\nreno/codel ", "mine/figure.svg"] {
         assert!(text.contains(part), "\"{part}\" is not in {text}");
     }
-    // Another network takes its place without a question.
-    let json = folder.json(&format!("{words} --initial-window 3 --handshake --persistent --json"))
-        ["results"]
-        .take();
+    // The same comparison reuses its runs, and another network needs a folder of its own or --force.
+    assert_eq!(folder.text(&words), text);
+    let other = format!("{words} --initial-window 3 --handshake --persistent --json");
+    let stored = fs::read(folder.path("mine/results.csv")).expect("is written");
+    assert_fails(&folder.run(&other), 1, &["another scenario, seed or duration", "--force"]);
+    assert_eq!(fs::read(folder.path("mine/results.csv")).expect("is there"), stored);
+    let json = folder.json(&format!("{other} --force"))["results"].take();
     let command = json["command"].as_str().expect("text");
-    assert!(
-        command.contains("--initial-window 3") && command.ends_with("--handshake --persistent"),
-        "{command}"
-    );
+    assert!(command.contains(" --initial-window 3 --handshake --persistent "), "{command}");
     let fails = |words: &str, parts: &[&str]| {
         assert_fails(&folder.run(&format!("compare {network} {words}")), 2, parts);
     };
@@ -267,13 +267,13 @@ fn schemes_are_compared_over_a_way_back() {
         .take();
     assert_eq!(
         (json["axes"][0].as_str(), json["axes"][1].as_str()),
-        (Some("self_inflicted"), Some("received"))
+        (Some("self_inflicted"), Some("goodput"))
     );
     let values = &json["cases"][0]["own"]["values"];
-    assert!(values["received"].as_f64() > Some(0.1), "{values}");
-    let json =
-        folder.json(&format!("compare --cc vegas --link 8Mbps --back 1Mbps {options}"))["results"]
-            .take();
+    assert!(values["goodput"].as_f64() > Some(0.1), "{values}");
+    let json = folder
+        .json(&format!("compare --cc vegas --link 8Mbps --back 1Mbps {options} -o rate"))["results"]
+        .take();
     assert_eq!(json["axes"][0].as_str(), Some("delay_95"));
     let output = folder.run("compare --cc vegas --link 8Mbps --back 1Mpbs --rtt 40ms");
     assert!(error_of(&output).contains("'1Mpbs' for '--back'"), "{}", error_of(&output));

@@ -17,6 +17,7 @@ mod init;
 mod licences;
 mod manual;
 mod missing;
+mod network;
 mod program;
 mod reference;
 mod robust;

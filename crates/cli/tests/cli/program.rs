@@ -156,7 +156,8 @@ fn comparisons_are_over_tcp_with_one_buffer_by_default() {
     assert_ne!(bare["means"], simulated["means"]);
     let text = folder.text(&format!("{SIMULATE} --cc a.json"));
     let setup = "link 15 Mbps, rtt 150 ms, senders 1*, buffer 1000 packets*, queue drop-tail*, loss 0*, host \
-                 tcp*,\non always*, initial-window 10*, persistent false*, duration 5 s, runs 1*, seed 1* (* default)\n";
+                 tcp*,\ninitial-window 10*, handshake false*, persistent false*, on always*, duration 5 s, runs 1*, \
+                 seed 1*\n(* default)\n";
     assert!(text.replace('\n', " ").contains(&setup.replace('\n', " ")), "{text}");
 }
 
@@ -277,7 +278,7 @@ fn simulations_of_missing_inputs_are_rejected() {
     fails("simulate cut.toml", 2, &["cut.toml"]);
     fails("simulate garbage.toml", 2, &["garbage.toml: the scenario cannot be read"]);
     fails("simulate s.toml", 2, &["s.toml:6: cannot read none.dna: No such file"]);
-    fails("simulate s.toml --link 1Mbps", 2, &["cannot be used with"]);
+    fails("simulate s.toml --back 1Mbps", 2, &["cannot be used with"]);
     fails("simulate s.toml --duration 0s", 2, &["give a duration between"]);
     fails("simulate", 2, &["--link <RATE>"]);
     fails("simulate s.toml --every 10ms", 2, &["--series <FOLDER>"]);

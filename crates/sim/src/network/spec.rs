@@ -5,7 +5,7 @@ use crate::controllers::AnyController;
 use crate::traffic::{OnOff, Traffic};
 use exm_link::{Limit, QueueKind, Reordering, Service};
 use exm_random::Distribution;
-use exm_units::{Bytes, Probability, Span};
+use exm_units::{Bytes, Probability, Rate, Span};
 
 /// A one-way link from one node to another.
 #[derive(Clone, Debug)]
@@ -267,6 +267,13 @@ impl Transport {
             }
             Transport::Sprout(_) => None,
         }
+    }
+
+    /// The part of `rate`, of packets of `size`, that is payload: goodput.
+    pub fn goodput(&self, rate: Rate, size: Bytes) -> Rate {
+        let bits = u128::from(rate.as_bps()) * u128::from(self.payload(size).get());
+        let goodput = bits.checked_div(u128::from(size.get())).unwrap_or(0);
+        Rate::from_bps(u64::try_from(goodput).unwrap_or(u64::MAX))
     }
 
     /// Its host, if it has a controller.

@@ -236,6 +236,12 @@ impl Scenario {
         })
     }
 
+    /// The text of the file that it was read from, empty if it was built, and the directory that its relative
+    /// paths start from.
+    pub fn source(&self) -> (&str, &Path) {
+        (&self.source.text, &self.dir)
+    }
+
     /// Reads the scenario in the file at `path`.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ mod show;
 mod work;
 
 pub(crate) use show::Shown;
-pub(crate) use work::{Stale, Work};
+pub(crate) use work::Work;
 
 use crate::commands::commands;
 use crate::shell::Failure;

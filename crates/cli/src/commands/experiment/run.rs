@@ -1,7 +1,7 @@
 //! `exm experiment run`: from a file to tables and figures.
 
 use super::show::Shown;
-use super::work::{Stale, Work};
+use super::work::Work;
 use crate::codes;
 use crate::commands::duration;
 use crate::complete;
@@ -180,7 +180,6 @@ impl Args {
             folder: &folder,
             command: self.command(name),
             fresh: self.force,
-            stale: Stale::Refuse,
             live,
         };
         let results = work.carry_out()?;

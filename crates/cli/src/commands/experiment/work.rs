@@ -8,15 +8,6 @@ use exm_experiment::{Live, LiveError, Plan, Results, Rows, Store, StoreError, Wa
 use exm_store::counted;
 use std::path::Path;
 
-/// What to do with stored runs of another configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stale {
-    /// Report them as an error.
-    Refuse,
-    /// Repeat them all.
-    Replace,
-}
-
 /// A plan to be executed.
 pub(crate) struct Work<'a> {
     pub(crate) plan: &'a Plan,
@@ -26,7 +17,6 @@ pub(crate) struct Work<'a> {
     pub(crate) command: String,
     /// Whether finished runs are repeated.
     pub(crate) fresh: bool,
-    pub(crate) stale: Stale,
     /// The backend of the runs, if it is not the simulator.
     pub(crate) live: Option<Live<'a>>,
 }
@@ -65,9 +55,6 @@ impl Work<'_> {
 
     fn open(&self) -> Result<(Store, Rows), Failure> {
         match Store::open(self.folder, self.plan, self.fresh) {
-            Err(StoreError::Stale { .. }) if self.stale == Stale::Replace => {
-                Ok(Store::open(self.folder, self.plan, true)?)
-            }
             Err(error @ StoreError::Stale { .. }) => Err(Failure::from(error)
                 .with_tip("make them all again by --force, or give another folder by --out")),
             opened => Ok(opened?),

@@ -1,33 +1,28 @@
 //! `exm simulate`: senders on a network, in simulated time.
 
-mod flags;
 mod record;
 mod results;
+mod sweep;
 mod text;
 
 use crate::complete;
-use crate::options::{DEFAULT_DURATION, DEFAULT_SEED, INITIAL_WINDOW, Setup};
+use crate::network::{Document, Edit, NetworkFlags};
 use crate::progress::Progress;
 use crate::queues;
 use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
-use crate::shipped;
 use crate::threads::Threads;
-use exm_sim::network::{MAX_TIME, Network, Transport};
+use exm_sim::network::{MAX_TIME, Network};
 use exm_sim::scenario::Scenario;
 use exm_units::Span;
-use flags::NetworkFlags;
 use rayon::prelude::*;
 use record::{Recording, SeriesFlags};
 use results::{Results, Run};
-use std::path::PathBuf;
 use std::process::ExitCode;
+use sweep::Sweep;
 
 /// The most runs, which limits the memory for results.
 const MAX_RUNS: u64 = 100_000;
-
-const NO_SCENARIO: &str = "give the path of a scenario, the name of a shipped one, or describe a network by --link, --rtt and \
-     --cc";
 
 const EXAMPLES: &str = "\
 Throughput is the data delivered divided by the time a sender was on; share is throughput over the
@@ -38,30 +33,30 @@ ACKs cross links, throughput and end-to-end delay at the receiver after the warm
 Examples:
   exm simulate dumbbell
   exm simulate cellular
+  exm simulate dumbbell --cc cubic,bbr --link 20Mbps
+  exm simulate mixed --set flow.web.rtt=80ms --sweep link.buffer='100 packets,1 BDP'
   exm simulate --link 15Mbps --rtt 150ms --senders 8 --cc RemyCC.dna,aimd \\
       --buffer '1000 packets' --on 'exp 100 kB' --off 'exp 0.5 s' --runs 16
   exm simulate mixed --series out --every 10ms --format csv";
 
 /// Simulate senders on a network and print their results
 ///
-/// The network is described in a file or, if it is a single link, by options. The same network and
-/// seed always give the same results.
+/// The network is described in a file, of which flags change values, or, if it is a single link, by flags
+/// alone. The same network and seed always give the same results.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The network and its senders: a file, or the name of a shipped scenario
-    #[arg(value_name = "SCENARIO", conflicts_with = "NetworkFlags", add = complete::scenarios())]
-    scenario: Option<PathBuf>,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
     network: NetworkFlags,
-    /// The time to simulate [default: the scenario's, or 100 s]
-    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Simulation")]
-    duration: Option<Span>,
-    /// The random seed [default: the scenario's, or 1]
-    #[arg(long, value_name = "N", help_heading = "Simulation")]
-    seed: Option<u64>,
+    /// The senders' controller: a name such as cubic, a table's file, or the name of a shipped table
+    ///
+    /// Several, separated by commas, divide the senders into blocks that are as equal as
+    /// possible: with 8 senders, "a,b,c" runs 1 to 3 with a, 4 to 6 with b, 7 and 8 with c.
+    #[arg(long, value_name = "CC,...", value_delimiter = ',', add = complete::controllers())]
+    #[arg(required_unless_present = "scenario", help_heading = "Network")]
+    cc: Vec<String>,
     /// Run this many simulations with consecutive seeds, and print means with 95 % intervals
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Simulation")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_RUNS))]
@@ -87,8 +82,54 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.threads.start()?;
         let mut ranges = DesignRanges::default();
-        let (scenario, network) = self.described(&mut ranges)?;
-        let seeds = self.seeds(scenario.seed)?;
+        let mut document = self.network.document(self.cc.len())?;
+        if !self.cc.is_empty() {
+            document.divide(&self.cc)?;
+        }
+        if let Some((key, values)) = self.network.sweep() {
+            return self.sweep(key, &values, &document, &mut ranges);
+        }
+        let (results, warnings) = self.results(&document, &mut ranges)?;
+        self.printing.print_warned(&results, &warnings)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Simulates the network with each of `values` of `key`.
+    fn sweep(
+        &self,
+        key: &str,
+        values: &[&str],
+        document: &Document,
+        ranges: &mut DesignRanges,
+    ) -> Result<ExitCode, Failure> {
+        if self.series.is_wanted() {
+            let problem = "time series are of a single network: give --set instead";
+            return Err(Failure::usage(format!("--sweep cannot be used with --series: {problem}")));
+        }
+        let (mut points, mut warnings) = (Vec::new(), Vec::new());
+        for value in values {
+            let mut document = document.clone();
+            let mut edit = Edit::assignment("--sweep", key, value);
+            edit.hide();
+            document.edit(edit);
+            let (results, of_point) = self.results(&document, ranges)?;
+            points.push(((*value).to_owned(), results));
+            warnings
+                .extend(of_point.into_iter().filter(|w| !warnings.contains(w)).collect::<Vec<_>>());
+        }
+        self.printing.print_warned(&Sweep::new(key, points), &warnings)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The results of `document`, and warnings.
+    fn results(
+        &self,
+        document: &Document,
+        ranges: &mut DesignRanges,
+    ) -> Result<(Results, Vec<String>), Failure> {
+        let (scenario, network) =
+            document.network(&mut |name, path| ranges.controller(name, path))?;
+        let seeds = self.seeds(self.network.seed().unwrap_or(scenario.seed))?;
         let recording = self.series.recording(scenario.series)?;
         if let Some(recording) = &recording {
             recording.prepare(&seeds)?;
@@ -96,43 +137,15 @@ impl Args {
             shell::note("the scenario requests series: give --series FOLDER to record them");
         }
         let runs = simulate(&scenario, &network, &seeds, recording.as_ref())?;
-        let setup = self.scenario.is_none().then(|| self.setup(&network, seeds[0]));
+        let is_changed = self.network.scenario.is_none() || document.is_edited();
+        let setup = is_changed.then(|| self.network.setup(document, [self.runs, 1]));
         let results = Results::new(&scenario, &network, runs, setup);
         let networks = [(&scenario, &network)];
         let warnings = [ranges.warnings(networks), queues::warnings(networks)].concat();
-        self.printing.print_warned(&results, &warnings)?;
-        Ok(ExitCode::SUCCESS)
+        Ok((results, warnings))
     }
 
-    /// The scenario and its network, from the file or from the options.
-    fn described(&self, ranges: &mut DesignRanges) -> Result<(Scenario, Network), Failure> {
-        let Some(file) = &self.scenario else {
-            return self.network.described(self.duration, ranges);
-        };
-        let mut scenario = shipped::scenario(file).map_err(|failure| {
-            if file.exists() { failure } else { failure.with_tip(NO_SCENARIO) }
-        })?;
-        scenario.duration = self.duration.unwrap_or(scenario.duration);
-        let network = scenario.network(&mut |name, path| ranges.controller(name, path))?;
-        Ok((scenario, network))
-    }
-
-    /// The options, including defaults.
-    fn setup(&self, network: &Network, seed: u64) -> Setup {
-        let mut setup = self.network.setup();
-        let mut transports = network.flows().iter().map(|flow| &flow.transport);
-        if let Some(Transport::Tcp { settings, .. }) = transports.next() {
-            setup.usually("initial-window", settings.initial_window.get(), INITIAL_WINDOW);
-            setup.usually("persistent", settings.persistent, false);
-        }
-        setup.usually("duration", network.duration(), DEFAULT_DURATION);
-        setup.usually("runs", self.runs, 1);
-        setup.usually("seed", seed, DEFAULT_SEED);
-        setup
-    }
-
-    fn seeds(&self, of_scenario: u64) -> Result<Vec<u64>, Failure> {
-        let first = self.seed.unwrap_or(of_scenario);
+    fn seeds(&self, first: u64) -> Result<Vec<u64>, Failure> {
         let last = first.checked_add(self.runs - 1).ok_or_else(|| {
             let problem = "the seeds of the runs would exceed 64 bits: give a smaller one";
             Failure::invalid_value(&first.to_string(), "--seed", problem)

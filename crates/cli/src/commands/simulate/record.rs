@@ -60,6 +60,11 @@ pub(super) struct Recording {
 }
 
 impl SeriesFlags {
+    /// Whether series are to be recorded.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.series.is_some()
+    }
+
     /// What to record, if the scenario requests `of_scenario`; none without a folder.
     pub(super) fn recording(
         &self,

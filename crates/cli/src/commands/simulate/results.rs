@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 pub(super) struct Results {
     pub(super) title: Option<String>,
     /// The seed of the first run.
-    seed: u64,
+    pub(super) seed: u64,
     /// The hosts of the senders.
     pub(super) host: String,
     /// The options, for a network described by options.
@@ -113,6 +113,8 @@ pub(super) struct Flow {
 #[derive(Serialize)]
 struct EndToEnd {
     received_mbps: f64,
+    /// The part of it that is payload, as in the throughput.
+    goodput_mbps: f64,
     /// The capacity of the link, if it follows a trace.
     capacity_mbps: Option<f64>,
     delay_median_ms: Option<f64>,
@@ -174,8 +176,8 @@ pub(super) const FLOW_METRICS: [Metric<Flow>; 14] = [
     metric("queueing_delay_p95_ms", ["queueing", "95 %"], 1, |f| f.queueing_delay_ms.p95),
     metric("loss_percent", ["loss", "%"], 2, |flow| flow.loss_percent),
     metric("completed", ["flows", "completed"], 0, |flow| flow.completed.map(|n| n as f64)),
-    metric("received_mbps", ["received", "Mbps"], 3, |f| {
-        Some(f.end_to_end.as_ref()?.received_mbps)
+    metric("goodput_mbps", ["goodput", "Mbps"], 3, |flow| {
+        Some(flow.end_to_end.as_ref()?.goodput_mbps)
     }),
     metric("capacity_used_percent", ["capacity", "used %"], 1, |flow| {
         let measured = flow.end_to_end.as_ref()?;
@@ -291,17 +293,19 @@ impl Flow {
             loss_percent: (report.sent > 0).then(|| 100.0 * missing as f64 / report.sent as f64),
             completed: completes.then(|| report.completion.count()),
             completion_ms: Spread::of(&report.completion),
-            end_to_end: EndToEnd::of(report),
+            end_to_end: EndToEnd::of(report, spec),
         }
     }
 }
 
 impl EndToEnd {
-    fn of(report: &FlowReport) -> Option<EndToEnd> {
+    fn of(report: &FlowReport, spec: &FlowSpec) -> Option<EndToEnd> {
         let (scores, best) = (report.end_to_end.as_ref()?, report.omniscient.as_ref());
         let millis = |span: Option<Span>| span.map(Span::as_millis_f64);
+        let goodput = spec.transport.goodput(scores.throughput, spec.packet_size);
         Some(EndToEnd {
             received_mbps: scores.throughput.as_mbps(),
+            goodput_mbps: goodput.as_mbps(),
             capacity_mbps: best.map(|best| best.throughput.as_mbps()),
             delay_median_ms: millis(scores.percentile(50.0)),
             delay_p95_ms: millis(scores.delay_95),

@@ -13,19 +13,12 @@ impl fmt::Display for Results {
         if let Some(title) = &self.title {
             write!(f, "{title}: ")?;
         }
-        let [first, .., last] = self.runs.as_slice() else {
-            let seeds = self
-                .runs
-                .iter()
-                .try_for_each(|run| writeln!(f, "{}, seed {}", self.duration, run.seed));
-            seeds?;
-            writeln!(f, "{}\n", self.header())?;
+        writeln!(f, "{}\n{}", self.extent(), self.header())?;
+        if self.runs.len() == 1 {
+            writeln!(f)?;
             self.of_one_run(f)?;
             return self.summary(f);
-        };
-        let (runs, from, to) = (self.runs.len(), first.seed, last.seed);
-        writeln!(f, "{runs} runs of {}, seeds {from} to {to}", self.duration)?;
-        writeln!(f, "{}", self.header())?;
+        }
         writeln!(f, "Means over runs and over the flows of a group, with 95 % intervals.\n")?;
         self.of_several_runs(f)?;
         self.summary(f)
@@ -33,10 +26,24 @@ impl fmt::Display for Results {
 }
 
 impl Results {
-    /// The options, or at least the hosts of the senders.
-    fn header(&self) -> String {
-        let host = || format!("host {}", self.host);
-        self.setup.as_ref().map_or_else(host, ToString::to_string)
+    /// The number of runs, their length and seeds.
+    pub(super) fn extent(&self) -> String {
+        let (runs, duration) = (self.runs.len(), self.duration);
+        match self.runs.as_slice() {
+            [first, .., last] => {
+                format!("{runs} runs of {duration}, seeds {} to {}", first.seed, last.seed)
+            }
+            _ => format!("{duration}, seed {}", self.seed),
+        }
+    }
+
+    /// The options, and the hosts of the senders if they are not among them.
+    pub(super) fn header(&self) -> String {
+        match &self.setup {
+            Some(setup) if setup.has("host") => setup.to_string(),
+            Some(setup) => format!("host {}\n{setup}", self.host),
+            None => format!("host {}", self.host),
+        }
     }
 
     fn of_one_run(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,7 +83,7 @@ impl Results {
     }
 }
 
-fn cells<T>(values: &Values, metrics: &[Metric<T>]) -> Vec<String> {
+pub(super) fn cells<T>(values: &Values, metrics: &[Metric<T>]) -> Vec<String> {
     let values = values.0.iter().zip(metrics);
     let cells = values.map(|((_, value), metric)| {
         value.map_or(NOTHING.to_owned(), |value| value.text(metric.decimals))
@@ -88,7 +95,7 @@ fn flow_table(
     f: &mut fmt::Formatter<'_>,
     rows: impl Iterator<Item = (Vec<String>, Vec<String>)>,
 ) -> fmt::Result {
-    table::<Flow>(f, &["flow", "controller"], &FLOW_METRICS, rows)
+    flow_lines(f, &["flow", "controller"], rows)
 }
 
 fn link_table(
@@ -96,6 +103,15 @@ fn link_table(
     rows: impl Iterator<Item = (Vec<String>, Vec<String>)>,
 ) -> fmt::Result {
     table::<Link>(f, &["link"], &LINK_METRICS, rows)
+}
+
+/// Prints a table with a line of metrics for each of `rows`.
+pub(super) fn flow_lines(
+    f: &mut fmt::Formatter<'_>,
+    names: &[&str],
+    rows: impl Iterator<Item = (Vec<String>, Vec<String>)>,
+) -> fmt::Result {
+    table::<Flow>(f, names, &FLOW_METRICS, rows)
 }
 
 /// Prints a table of names and of the values of `metrics`, without those that no row has.
