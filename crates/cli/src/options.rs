@@ -1,6 +1,7 @@
 //! Options that are parsed as the equivalent text of a file, so that a quantity is written in the
 //! same way everywhere, with errors that name the option.
 
+use crate::layout;
 use crate::shell::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use exm_design::Objective;
@@ -96,9 +97,6 @@ impl Serialize for Setup {
     }
 }
 
-/// The width of the lines of a setup.
-const WIDTH: usize = 100;
-
 /// Prints lines such as "link 15 Mbps, buffer 1000 packets*, host tcp* (* default)".
 impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -116,7 +114,7 @@ impl fmt::Display for Setup {
             let width = word.chars().count();
             match index {
                 0 => {}
-                _ if column + 1 + width > WIDTH => {
+                _ if column + 1 + width > layout::width() => {
                     f.write_str("\n")?;
                     column = 0;
                 }
@@ -211,7 +209,7 @@ mod tests {
         let json = serde_json::to_string(&setup).unwrap();
         assert_eq!(json, r#"{"link":"15 Mbps","buffer":"1000 packets","host":"bare"}"#);
         setup.given("on", "x".repeat(80));
-        assert!(setup.to_string().lines().all(|line| line.len() <= WIDTH));
+        assert!(setup.to_string().lines().all(|line| line.len() <= layout::width()));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `exm design --seeds`: the same design with several seeds, of which the best is kept.
 
+use crate::layout;
 use super::args::{DEFAULT_SEED, DesignArgs};
 use super::batch::{self, Member, Row};
 use super::finished::{Finished, save_all};
@@ -193,7 +194,7 @@ impl fmt::Display for Summary {
                 format!("{}{mark}", row.table.display()),
             ]);
         }
-        writeln!(f, "{columns}")?;
+        writeln!(f, "{}", layout::table(&columns))?;
         let HeldOut { networks, host, median, lowest, highest, omniscient } = &self.held_out;
         let Networks { seed, specimens } = networks;
         writeln!(f, "objective       {}", self.objective)?;

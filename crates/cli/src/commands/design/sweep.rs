@@ -1,5 +1,6 @@
 //! `exm design --delta`: a table for each weight of delay, and the frontier of throughput and delay.
 
+use crate::layout;
 use super::args::DesignArgs;
 use super::batch::{self, Member, Row};
 use super::finished::Finished;
@@ -186,7 +187,7 @@ impl fmt::Display for Summary {
             ]);
         }
         let Summary { specimens, seed, host, model, .. } = self;
-        writeln!(f, "{columns}")?;
+        writeln!(f, "{}", layout::table(&columns))?;
         writeln!(f, "{NOTES}")?;
         writeln!(f, "networks  {specimens} that no search met, seed {seed}, host {host}")?;
         if let Some(picture) = &self.picture {

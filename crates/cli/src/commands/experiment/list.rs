@@ -1,5 +1,6 @@
 //! `exm experiment list`: the experiments shipped with the program.
 
+use crate::layout;
 use crate::experiments;
 use crate::shell::{Failure, Printing};
 use exm_experiment::{Options, Plan, total_work};
@@ -76,7 +77,7 @@ impl fmt::Display for List {
                 entry.files.len().to_string(),
             ]);
         }
-        write!(f, "{columns}")
+        write!(f, "{}", layout::table(&columns))
     }
 }
 

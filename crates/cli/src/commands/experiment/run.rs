@@ -1,5 +1,6 @@
 //! `exm experiment run`: from a file to tables and figures.
 
+use crate::layout;
 use super::show::Shown;
 use super::work::{Stale, Work};
 use crate::codes;
@@ -111,7 +112,7 @@ impl fmt::Display for Spent {
             columns.line([name.clone(), seconds(*time)]);
         }
         columns.line(["all".to_owned(), seconds(self.0.iter().map(|one| one.1).sum())]);
-        write!(f, "{columns}")
+        write!(f, "{}", layout::table(&columns))
     }
 }
 

@@ -1,5 +1,6 @@
 //! `exm table list`: the tables shipped with the program.
 
+use crate::layout;
 use crate::ranges::model_of;
 use crate::shell::{Failure, Printing};
 use crate::tables;
@@ -76,7 +77,7 @@ fn group(f: &mut fmt::Formatter<'_>, entries: &[&Entry]) -> fmt::Result {
         let (networks, objective) = (text(&entry.designed_for), text(&entry.objective));
         columns.line([entry.name.to_owned(), networks, objective]);
     }
-    write!(f, "{columns}")
+    write!(f, "{}", layout::table(&columns))
 }
 
 impl Args {

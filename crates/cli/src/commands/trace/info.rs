@@ -1,5 +1,6 @@
 //! `exm trace info`: summaries of traces.
 
+use crate::layout;
 use super::load;
 use crate::shell::{Failure, Printing};
 use exm_store::Columns;
@@ -167,6 +168,6 @@ impl fmt::Display for Results {
         line("outages", &|one| format!("{} over {} s", one.outages, one.outage_threshold_s));
         line("time in outages", &|one| percent(Some(one.outage_share), 1));
         line("seconds like Poisson's", &|one| percent(one.poisson_like, 0));
-        columns.fmt(f)
+        f.write_str(&layout::table(&columns))
     }
 }
