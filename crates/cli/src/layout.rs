@@ -31,24 +31,31 @@ pub(crate) fn table(columns: &Columns) -> String {
     columns.fitted(width())
 }
 
+/// The end of the label at the start of a line such as "CPU time        3 min", and its indent.
+const LABEL: std::ops::RangeInclusive<usize> = 4..=24;
+
 /// `text` with its lines broken between words where they are too wide. Further lines of an indented line
-/// are indented like it.
+/// are indented like it, those of a line with a label like the text after the label.
 pub(crate) fn paragraph(text: &str) -> String {
     let width = width();
     let mut out = String::new();
     for line in text.lines() {
-        let indent = &line[..line.len() - line.trim_start().len()];
-        let mut used = 0;
-        for (index, word) in line.split_whitespace().enumerate() {
+        if line.chars().count() <= width {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        }
+        let (start, rest) = line.split_at(text_start(line));
+        let indent = " ".repeat(start.chars().count());
+        let mut used = indent.len();
+        out.push_str(start);
+        for (index, word) in rest.split_whitespace().enumerate() {
             let length = word.chars().count();
-            if index == 0 {
-                out.push_str(indent);
-                used = indent.chars().count();
-            } else if used + 1 + length > width {
+            if index > 0 && used + 1 + length > width {
                 out.push('\n');
-                out.push_str(indent);
-                used = indent.chars().count();
-            } else {
+                out.push_str(&indent);
+                used = indent.len();
+            } else if index > 0 {
                 out.push(' ');
                 used += 1;
             }
@@ -58,6 +65,17 @@ pub(crate) fn paragraph(text: &str) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Where the text of a line begins: after its indent, and after its label if at least two spaces follow one.
+fn text_start(line: &str) -> usize {
+    let indent = line.len() - line.trim_start().len();
+    let after = |label: usize| {
+        let rest = &line[indent + label..];
+        indent + label + (rest.len() - rest.trim_start().len())
+    };
+    let label = line[indent..].find("  ").map(after);
+    label.filter(|end| LABEL.contains(end) && line.is_char_boundary(*end)).unwrap_or(indent)
 }
 
 /// Marks `text` as good news.
@@ -113,5 +131,7 @@ mod tests {
         assert!(lines.lines().all(|line| line.starts_with("  word") && line.len() <= width()));
         assert_eq!(lines.split_whitespace().count(), 60);
         assert_eq!(paragraph("a\n\nb\n"), "a\n\nb\n");
+        let labelled = paragraph(&format!("CPU time        {text}"));
+        assert!(labelled.lines().skip(1).all(|line| line.starts_with("                word")));
     }
 }

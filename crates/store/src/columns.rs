@@ -43,19 +43,16 @@ impl Columns {
         if total(&widths, 0..widths.len()) <= width {
             return self.to_string();
         }
-        if self.words.start > 0 || self.words.is_empty() {
-            // Numbers on the left: there is no name to repeat, and only texts can be narrowed.
-            self.narrow(&mut widths, 0..self.words.end, width);
-            return self.block(&widths, &(0..widths.len()).collect::<Vec<_>>());
+        let (all, floors) = (0..widths.len(), self.floors(&widths));
+        if total(&floors, all.clone()) <= width {
+            narrow(&mut widths, &floors, all, width);
+            return self.to_string_with(&widths);
         }
-        let names = self.words.clone();
-        let widest = widths[names.end..].iter().copied().max().map_or(0, |widest| widest + GAP);
-        let numbers = total(&widths, names.end..widths.len());
-        let narrowest: usize = names.clone().map(|i| widths[i].min(NARROWEST) + GAP).sum();
-        // Long texts are narrowed for all columns to fit, or else for at least one.
-        let rest = if numbers + narrowest <= width { numbers + GAP } else { widest };
-        self.narrow(&mut widths, names.clone(), width.saturating_sub(rest));
-        let blocks = blocks(&widths, names.end, width);
+        // Numbers on the left are names, too: those of rules.
+        let names = if self.words.start > 0 { self.words.start } else { self.words.end };
+        let widest = widths[names..].iter().copied().max().map_or(0, |widest| widest + GAP);
+        narrow(&mut widths, &floors, 0..names, width.saturating_sub(widest));
+        let blocks = blocks(&widths, names, width);
         let texts: Vec<String> = blocks.iter().map(|block| self.block(&widths, block)).collect();
         texts.join("\n")
     }
@@ -72,14 +69,21 @@ impl Columns {
         widths
     }
 
-    /// Narrows the widest text among `columns` until they fit into `width`, as far as possible.
-    fn narrow(&self, widths: &mut [usize], columns: Range<usize>, width: usize) {
-        while total(widths, columns.clone()) > width {
-            let of_text = columns.clone().filter(|i| self.words.contains(i));
-            let widest = of_text.max_by_key(|&i| widths[i]).filter(|&i| widths[i] > NARROWEST);
-            let Some(widest) = widest else { break };
-            widths[widest] -= 1;
-        }
+    /// How narrow each column of these `widths` can be: columns of text are broken between words.
+    fn floors(&self, widths: &[usize]) -> Vec<usize> {
+        let longest = |column: usize| {
+            let cells = self.lines.iter().filter_map(|line| line.get(column));
+            cells.flat_map(|cell| cell.split_whitespace()).map(shown).max().unwrap_or(0)
+        };
+        let floor = |(column, &width): (usize, &usize)| match self.words.contains(&column) {
+            true => width.min(NARROWEST.max(longest(column))),
+            false => width,
+        };
+        widths.iter().enumerate().map(floor).collect()
+    }
+
+    fn to_string_with(&self, widths: &[usize]) -> String {
+        self.block(widths, &(0..widths.len()).collect::<Vec<_>>())
     }
 
     /// The text of the columns with the these indices.
@@ -111,6 +115,15 @@ impl Columns {
             }
         }
         text
+    }
+}
+
+/// Narrows the widest of `columns` until they fit into `width`, none below its floor.
+fn narrow(widths: &mut [usize], floors: &[usize], columns: Range<usize>, width: usize) {
+    while total(widths, columns.clone()) > width {
+        let can = columns.clone().filter(|&column| widths[column] > floors[column]);
+        let Some(widest) = can.max_by_key(|&column| widths[column]) else { break };
+        widths[widest] -= 1;
     }
 }
 
@@ -166,8 +179,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 
 impl fmt::Display for Columns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let widths = self.widths();
-        f.write_str(&self.block(&widths, &(0..widths.len()).collect::<Vec<_>>()))
+        f.write_str(&self.to_string_with(&self.widths()))
     }
 }
 

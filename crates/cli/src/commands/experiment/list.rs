@@ -26,13 +26,14 @@ pub(crate) struct Args {
     printing: Printing,
 }
 
+/// The shipped experiments.
 #[derive(Serialize)]
-struct List {
+pub(crate) struct List {
     experiments: Vec<Entry>,
 }
 
 #[derive(Serialize)]
-struct Entry {
+pub(crate) struct Entry {
     name: &'static str,
     title: Option<String>,
     source: Option<String>,
@@ -64,6 +65,13 @@ impl Entry {
     }
 }
 
+impl List {
+    pub(crate) fn shipped() -> Result<List, Failure> {
+        let entries = experiments::shipped_names().into_iter().map(Entry::new);
+        Ok(List { experiments: entries.collect::<Result<_, _>>()? })
+    }
+}
+
 impl fmt::Display for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut columns = Columns::new(2);
@@ -83,8 +91,7 @@ impl fmt::Display for List {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let entries = experiments::shipped_names().into_iter().map(Entry::new);
-        self.printing.print(&List { experiments: entries.collect::<Result<_, _>>()? })?;
+        self.printing.print(&List::shipped()?)?;
         Ok(ExitCode::SUCCESS)
     }
 }
