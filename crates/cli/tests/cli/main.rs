@@ -32,4 +32,5 @@ mod snapshots;
 mod sprout;
 #[cfg(target_os = "linux")]
 mod tunnel;
+mod terminal;
 mod tutorials;

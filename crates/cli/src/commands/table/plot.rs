@@ -291,7 +291,9 @@ fn axis_label(signal: Signal) -> String {
 
 fn percent(part: f64) -> String {
     let percent = part * 100.0;
-    if percent >= 10.0 || percent == 0.0 {
+    if percent > 0.0 && percent < 0.05 {
+        "< 0.1 %".to_owned()
+    } else if percent >= 10.0 || percent == 0.0 {
         format!("{percent:.0} %")
     } else {
         format!("{percent:.1} %")
