@@ -17,7 +17,8 @@ fn main() {
 /// The commit of the checkout that this package is a part of. The build is repeated when it changes, and the same
 /// commit always gives the same text.
 fn commit() -> Option<String> {
-    let root = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR")?).join("../..").canonicalize().ok()?;
+    let root =
+        Path::new(&std::env::var_os("CARGO_MANIFEST_DIR")?).join("../..").canonicalize().ok()?;
     // A package may be unpacked within a repository of something else.
     let top = PathBuf::from(git(&root, &["rev-parse", "--show-toplevel"])?);
     if top.canonicalize().ok()? != root {

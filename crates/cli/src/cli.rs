@@ -75,7 +75,10 @@ const WAYS_OUT: [(&[&str], &str); 3] = [
         &["experiment", "run"],
         "exm experiment list prints the shipped ones; for a first one: exm experiment run thesis-3-4 --quick",
     ),
-    (&["design"], "exm list models prints the shipped ones; for a first one: exm design demo -o cc.json"),
+    (
+        &["design"],
+        "exm list models prints the shipped ones; for a first one: exm design demo -o cc.json",
+    ),
 ];
 
 /// `error` with a tip if `words` lack the arguments of one of [`WAYS_OUT`], or give a negative number where none is
@@ -90,7 +93,8 @@ fn with_way_out(mut error: clap::Error, words: &[OsString]) -> clap::Error {
         let tip = ContextValue::StyledStrs(vec![StyledStr::from(*tip)]);
         error.insert(ContextKind::Suggested, tip);
     }
-    let is_negative = |value: &ContextValue| matches!(value, ContextValue::String(text) if text.starts_with('-'));
+    let is_negative =
+        |value: &ContextValue| matches!(value, ContextValue::String(text) if text.starts_with('-'));
     if error.kind() == ErrorKind::ValueValidation
         && error.get(ContextKind::InvalidValue).is_some_and(is_negative)
         && error.to_string().contains("invalid digit")

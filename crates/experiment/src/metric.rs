@@ -53,7 +53,12 @@ pub const METRICS: [Metric; 32] = [
     metric("mean_rtt", ["RTT", "mean ms"], "mean RTT, ms", 2),
     metric("completion", ["completion", "ms"], "mean flow completion time of a sender, ms", 1),
     metric("median_completion", ["completion", "median ms"], "median flow completion time, ms", 2),
-    metric("p99_completion", ["completion", "99 % ms"], "99th percentile of completion times, ms", 2),
+    metric(
+        "p99_completion",
+        ["completion", "99 % ms"],
+        "99th percentile of completion times, ms",
+        2,
+    ),
     metric("completed", ["flows", "completed"], "flows completed a sender and run", 1),
     metric("share", ["share", "%"], "share of the throughput, %", 1),
     metric("loss", ["loss", "%"], "packets lost or dropped, %", 2),

@@ -48,9 +48,13 @@ impl Results {
     /// runs are 0.
     fn runs_are_identical(&self) -> bool {
         let own = || self.cases.iter().map(|case| &case.own.values);
-        let is_measured = own().any(|values| DEVIATIONS.iter().any(|key| values.contains_key(*key)));
-        let deviations = own().flat_map(|values| DEVIATIONS.iter().filter_map(|&key| values.get(key)));
-        self.runs > 1 && is_measured && deviations.into_iter().all(|deviation| deviation.abs() < 1e-9)
+        let is_measured =
+            own().any(|values| DEVIATIONS.iter().any(|key| values.contains_key(*key)));
+        let deviations =
+            own().flat_map(|values| DEVIATIONS.iter().filter_map(|&key| values.get(key)));
+        self.runs > 1
+            && is_measured
+            && deviations.into_iter().all(|deviation| deviation.abs() < 1e-9)
     }
 
     /// All tables: for each of the settings the schemes' results, the reference compared with

@@ -126,8 +126,14 @@ impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Foreign { networks, starved, kept } = self;
         match starved {
-            0 => write!(f, "gets its packets through on all {networks} networks where others delay them")?,
-            _ => write!(f, "starves on {starved} of {networks} networks where others delay its packets")?,
+            0 => write!(
+                f,
+                "gets its packets through on all {networks} networks where others delay them"
+            )?,
+            _ => write!(
+                f,
+                "starves on {starved} of {networks} networks where others delay its packets"
+            )?,
         }
         let Some(kept) = kept else { return Ok(()) };
         write!(f, "; its guards leave {} % of the throughput", (kept * 100.0).round())

@@ -101,9 +101,10 @@ impl Show<'_> {
 
 /// How to read a rule, and what the signals are.
 fn legend(table: &RuleTable) -> String {
-    let mut text = "Each ACK updates the signals and fires the rule whose ranges hold them. It sets\n\
+    let mut text =
+        "Each ACK updates the signals and fires the rule whose ranges hold them. It sets\n\
                     the window, in packets, and the minimum time between two packets.\n"
-        .to_owned();
+            .to_owned();
     let mut columns = Columns::new(2);
     for signal in table.signals().iter() {
         columns.line([with_unit(signal), meaning(signal).to_owned()]);

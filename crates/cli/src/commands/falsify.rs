@@ -1,7 +1,7 @@
 //! `exm falsify`: the networks on which a controller does worst.
 
-use crate::layout;
 use crate::complete;
+use crate::layout;
 use crate::options::{self, DEFAULT_SEED, short_name};
 use crate::outputs::{check_output, write_file};
 use crate::progress::Progress;

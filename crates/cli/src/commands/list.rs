@@ -83,11 +83,12 @@ impl Kind {
             ..Entry::new(table.name, table.description())
         };
         Ok(match self {
-            Kind::Models => MODELS.iter().map(|(name, text)| Entry::commented(name, text)).collect(),
-            Kind::Scenarios => SCENARIOS
-                .iter()
-                .map(|(name, text)| Entry::commented(name, text))
-                .collect(),
+            Kind::Models => {
+                MODELS.iter().map(|(name, text)| Entry::commented(name, text)).collect()
+            }
+            Kind::Scenarios => {
+                SCENARIOS.iter().map(|(name, text)| Entry::commented(name, text)).collect()
+            }
             Kind::Controllers => controllers(),
             Kind::Queues => QueueKind::DESCRIPTIONS.iter().map(of_queue).collect(),
             Kind::Tables => table::list::List::shipped()?.tables.iter().map(of_table).collect(),
@@ -95,7 +96,10 @@ impl Kind {
                 let titled = |name: &str| {
                     Ok(Entry::new(name, experiments::load(name)?.title.unwrap_or_default()))
                 };
-                experiments::shipped_names().into_iter().map(titled).collect::<Result<_, Failure>>()?
+                experiments::shipped_names()
+                    .into_iter()
+                    .map(titled)
+                    .collect::<Result<_, Failure>>()?
             }
         })
     }

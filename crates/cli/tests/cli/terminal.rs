@@ -15,7 +15,8 @@ fn tables_fit_the_terminal_and_lose_nothing() {
     let folder = Folder::new("width");
     let simulate = "simulate dumbbell --runs 2 --duration 2s";
     let score = "score 1x aimd --model 1x --specimens 2";
-    let compare = "compare --cc cubic,vegas --link 5Mbps --rtt 50ms --loss 1% --runs 2 --duration 1s";
+    let compare =
+        "compare --cc cubic,vegas --link 5Mbps --rtt 50ms --loss 1% --runs 2 --duration 1s";
     for words in [simulate, score, compare, "table list", "experiment list", "list models"] {
         let (narrow, wide) = (at_width(&folder, words, "80"), at_width(&folder, words, "400"));
         for line in narrow.lines() {
@@ -80,7 +81,10 @@ fn errors_show_the_way_out() {
         ("experiment run", "exm experiment run thesis-3-4 --quick"),
         ("design", "exm design demo -o cc.json"),
         ("simulate --link 5Mbps --rtt 50ms --cc aimd --senders -3", "for '--senders <N>'"),
-        ("simulate --link 5Mbps --rtt 50ms --cc aimd --senders -3", "a whole number without a sign"),
+        (
+            "simulate --link 5Mbps --rtt 50ms --cc aimd --senders -3",
+            "a whole number without a sign",
+        ),
         ("compare --cc cubic --link 0Mbps --rtt 50ms", "for '--link': a rate of zero"),
         ("score cc.json --model 1x", "exm design demo -o cc.json"),
     ] {
@@ -105,7 +109,13 @@ fn a_report_finds_the_results_in_a_folder_of_folders() {
 fn rules_are_sentences_with_units() {
     let folder = Folder::new("sentences");
     let text = folder.text("table show 1x");
-    for part in ["send_ewma ms", "window :=", "·window + ", "ms between packets", "latest RTT / minimum RTT"] {
+    for part in [
+        "send_ewma ms",
+        "window :=",
+        "·window + ",
+        "ms between packets",
+        "latest RTT / minimum RTT",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let text = folder.text("table show general-delta1");

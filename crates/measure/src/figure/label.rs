@@ -127,7 +127,8 @@ fn cost(place: &Placed, others: &[Frame], obstacles: &Obstacles) -> f64 {
     let area = cover.width() * cover.height();
     let outside = area - cover.overlap(&obstacles.frame.grown(-3.0));
     let hidden = others.iter().chain(&obstacles.boxes).map(|other| cover.grown(1.5).overlap(other));
-    let crossed = obstacles.points.iter().filter(|&&point| cover.grown(2.0).contains(point)).count();
+    let crossed =
+        obstacles.points.iter().filter(|&&point| cover.grown(2.0).contains(point)).count();
     place.cost + 100.0 * outside + 20.0 * hidden.sum::<f64>() + 6.0 * crossed.min(20) as f64
 }
 

@@ -160,7 +160,9 @@ fn one(design: &Design, scores: Scores) -> (Vec<Band>, String) {
         line(scores.name(), Style::nth(0), design.best(scores)),
     ];
     let mut subtitle = format!(
-        "{}: {}; grey: each step\'s candidates, on new networks each time", design.name, subtitle_of(scores)
+        "{}: {}; grey: each step\'s candidates, on new networks each time",
+        design.name,
+        subtitle_of(scores)
     );
     if let Some(held_out) = &design.record.held_out {
         let (low, high) = held_out.interval;

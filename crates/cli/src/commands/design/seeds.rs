@@ -1,11 +1,11 @@
 //! `exm design --seeds`: the same design with several seeds, of which the best is kept.
 
-use crate::layout;
 use super::args::{DEFAULT_SEED, DesignArgs};
 use super::batch::{self, Member, Row};
 use super::finished::{Finished, save_all};
 use super::picture::{self, Design, Several, spread};
 use super::{draw, held_out, spoken};
+use crate::layout;
 use crate::shell::Failure;
 use exm_design::Model;
 use exm_design::score::Scores;

@@ -1,10 +1,10 @@
 //! `exm design --delta`: a table for each weight of delay, and the frontier of throughput and delay.
 
-use crate::layout;
 use super::args::DesignArgs;
 use super::batch::{self, Member, Row};
 use super::finished::Finished;
 use super::{draw, held_out, spoken};
+use crate::layout;
 use crate::shell::Failure;
 use exm_design::Model;
 use exm_design::score::{Score, Scores, Trial};

@@ -1,7 +1,7 @@
 //! `exm experiment design`: the tables that an experiment runs, designed again.
 
-use crate::layout;
 use crate::commands::design::{CarriedOut, Order, carry_out, cpu_time};
+use crate::layout;
 use crate::outputs::write_file;
 use crate::shell::{Failure, Printing, note};
 use crate::threads::Threads;

@@ -1,7 +1,7 @@
 //! `exm experiment list`: the experiments shipped with the program.
 
-use crate::layout;
 use crate::experiments;
+use crate::layout;
 use crate::shell::{Failure, Printing};
 use exm_experiment::{Options, Plan, total_work};
 use exm_store::Columns;

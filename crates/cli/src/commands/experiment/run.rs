@@ -1,12 +1,12 @@
 //! `exm experiment run`: from a file to tables and figures.
 
-use crate::layout;
 use super::show::Shown;
 use super::work::{Stale, Work};
 use crate::codes;
 use crate::commands::duration;
 use crate::complete;
 use crate::experiments;
+use crate::layout;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use cpu_time::ProcessTime;

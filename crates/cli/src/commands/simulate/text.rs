@@ -1,7 +1,7 @@
 //! Results as text.
 
-use crate::layout;
 use super::results::{FLOW_METRICS, Flow, LINK_METRICS, Link, Metric, Results, Run, Values};
+use crate::layout;
 use exm_measure::Estimate;
 use exm_store::Columns;
 use std::fmt;
@@ -102,11 +102,7 @@ impl Results {
 }
 
 /// The two numbers that the original Remy prints.
-fn summary(
-    f: &mut fmt::Formatter<'_>,
-    tp: Option<Estimate>,
-    del: Option<Estimate>,
-) -> fmt::Result {
+fn summary(f: &mut fmt::Formatter<'_>, tp: Option<Estimate>, del: Option<Estimate>) -> fmt::Result {
     let text = |value: Option<Estimate>| value.map_or(NOTHING.to_owned(), |v| v.text(4));
     writeln!(f, "tp   {}  mean throughput / equal share", text(tp))?;
     writeln!(f, "del  {}  mean RTT / propagation RTT", text(del))

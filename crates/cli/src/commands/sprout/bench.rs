@@ -1,7 +1,7 @@
 //! `exm sprout bench`: measures a session.
 
-use crate::layout;
 use crate::commands::duration;
+use crate::layout;
 use crate::sessions::{Charts, Display, DisplayFlags, KeyFlags, SproutFlags, carry, servers};
 use crate::shell::{Failure, Printing};
 use exm_bench::session::{Bench, BenchServer, Half, Outcome, Plan};

@@ -176,7 +176,10 @@ impl Report<'_> {
         for starvation in &self.starvations {
             writeln!(f, "  {starvation}")?;
         }
-        writeln!(f, "proven          without simulation, for equal senders that keep a link busy:")?;
+        writeln!(
+            f,
+            "proven          without simulation, for equal senders that keep a link busy:"
+        )?;
         for bound in &self.proven {
             writeln!(f, "  {}", bound.text)?;
         }

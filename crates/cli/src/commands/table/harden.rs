@@ -96,7 +96,11 @@ impl fmt::Display for Written<'_> {
         }
         f.write_str(&layout::paragraph(&self.robustness.to_string()))?;
         let output = shell::quoted(&self.output.display().to_string());
-        writeln!(f, "\nNext:\n  exm table check {output} --against {}", shell::quoted(&self.input.display().to_string()))
+        writeln!(
+            f,
+            "\nNext:\n  exm table check {output} --against {}",
+            shell::quoted(&self.input.display().to_string())
+        )
     }
 }
 

@@ -82,7 +82,8 @@ impl fmt::Display for List {
             "\nFor experiments only: outside the networks of their models they may fill queues.\n"
         )?;
         group(f, &others)?;
-        let next = "\nSee one: exm table show NAME, exm table check NAME. Run one: exm simulate --cc NAME";
+        let next =
+            "\nSee one: exm table show NAME, exm table check NAME. Run one: exm simulate --cc NAME";
         f.write_str(&layout::paragraph(next))
     }
 }

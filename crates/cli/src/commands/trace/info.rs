@@ -1,7 +1,7 @@
 //! `exm trace info`: summaries of traces.
 
-use crate::layout;
 use super::load;
+use crate::layout;
 use crate::shell::{Failure, Printing};
 use exm_store::Columns;
 use exm_trace::delay::omniscient;

@@ -1,10 +1,10 @@
 //! `exm tunnel bench`: a call beside a download, with and without a tunnel.
 
-use crate::layout;
 use super::RISK;
 use crate::commands::cellsim::LinkFlags;
 use crate::commands::duration;
 use crate::interrupt;
+use crate::layout;
 use crate::progress::Progress;
 use crate::sessions::SproutFlags;
 use crate::shell::{Failure, Printing};

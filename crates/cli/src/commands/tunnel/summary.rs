@@ -1,7 +1,7 @@
 //! [`Summary`]: the summary of a tunnel.
 
-use crate::layout;
 use super::flows::rows;
+use crate::layout;
 use exm_session::Session;
 use exm_store::Columns;
 use exm_tunnel::{Network, Pipe};
