@@ -5,6 +5,8 @@ use crate::commands::Command;
 use crate::help;
 use crate::shell::Failure;
 use crate::visible::visible;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -19,7 +21,7 @@ Examples:
 
 /// Transport protocols computed from stated assumptions and objectives
 #[derive(Debug, Parser)]
-#[command(name = "exm", version, propagate_version = true)]
+#[command(name = "exm", version = env!("EXM_VERSION"), propagate_version = true)]
 #[command(after_help = format!("{EXAMPLES}\n{}", codes::TABLE))]
 #[command(max_term_width = 100, subcommand_value_name = "COMMAND")]
 #[command(disable_help_subcommand = true)]
@@ -31,7 +33,7 @@ pub(crate) struct Cli {
 impl Cli {
     /// The definition of the command line, with help texts that flow to the width of the terminal.
     pub(crate) fn definition() -> clap::Command {
-        help::flowing(Cli::command())
+        signed(help::flowing(Cli::command()))
     }
 
     /// Parses the command line of the process. If it is wrong, or asks for help, prints that and exits.
@@ -39,7 +41,7 @@ impl Cli {
         let words: Vec<OsString> = std::env::args_os().collect();
         match Cli::definition().try_get_matches_from(&words) {
             Ok(matches) => Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),
-            Err(error) => printable_error(&words).unwrap_or(error).exit(),
+            Err(error) => with_way_out(printable_error(&words).unwrap_or(error), &words).exit(),
         }
     }
 
@@ -52,6 +54,55 @@ impl Cli {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.command.run()
     }
+}
+
+/// `command` and its subcommands, where the value of every option may begin with a minus sign and a digit: `--senders -3`
+/// is then an error about the number of senders, and not about an option -3.
+fn signed(command: clap::Command) -> clap::Command {
+    let is_option = |arg: &clap::Arg| arg.get_action().takes_values() && !arg.is_positional();
+    command
+        .mut_args(|arg| if is_option(&arg) { arg.allow_negative_numbers(true) } else { arg })
+        .mut_subcommands(signed)
+}
+
+/// The commands whose missing arguments have an easy way out, and the way out.
+const WAYS_OUT: [(&[&str], &str); 3] = [
+    (
+        &["simulate"],
+        "for a first look at a shipped network: exm simulate dumbbell (exm list scenarios prints them all)",
+    ),
+    (
+        &["experiment", "run"],
+        "exm experiment list prints the shipped ones; for a first one: exm experiment run thesis-3-4 --quick",
+    ),
+    (
+        &["design"],
+        "exm list models prints the shipped ones; for a first one: exm design demo -o cc.json",
+    ),
+];
+
+/// `error` with a tip if `words` lack the arguments of one of [`WAYS_OUT`], or give a negative number where none is
+/// possible.
+fn with_way_out(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let is_of = |command: &[&str]| {
+        let given = words.iter().skip(1).take(command.len());
+        given.map(|word| word.to_str()).eq(command.iter().map(|word| Some(*word)))
+    };
+    let known = WAYS_OUT.iter().find(|(command, _)| is_of(command));
+    if let (ErrorKind::MissingRequiredArgument, Some((_, tip))) = (error.kind(), known) {
+        let tip = ContextValue::StyledStrs(vec![StyledStr::from(*tip)]);
+        error.insert(ContextKind::Suggested, tip);
+    }
+    let is_negative =
+        |value: &ContextValue| matches!(value, ContextValue::String(text) if text.starts_with('-'));
+    if error.kind() == ErrorKind::ValueValidation
+        && error.get(ContextKind::InvalidValue).is_some_and(is_negative)
+        && error.to_string().contains("invalid digit")
+    {
+        let tip = StyledStr::from("give a whole number without a sign");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
 }
 
 /// The error in `words` in a form that is safe to print: in clap's styled output, control characters of

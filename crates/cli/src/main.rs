@@ -10,6 +10,7 @@ mod complete;
 mod experiments;
 mod help;
 mod interrupt;
+mod layout;
 mod manual;
 mod network;
 mod options;

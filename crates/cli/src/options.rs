@@ -1,5 +1,6 @@
 //! What options of several commands share: defaults, parsers, and how the options of a run are shown.
 
+use crate::layout;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use exm_design::Objective;
 use exm_grammar::GrammarError;
@@ -99,9 +100,6 @@ impl Serialize for Setup {
     }
 }
 
-/// The width of the lines of a setup.
-const WIDTH: usize = 100;
-
 /// Prints lines such as "link 15 Mbps, buffer 1000 packets*, host tcp* (* default)".
 impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -119,7 +117,7 @@ impl fmt::Display for Setup {
             let width = word.chars().count();
             match index {
                 0 => {}
-                _ if column + 1 + width > WIDTH => {
+                _ if column + 1 + width > layout::width() => {
                     f.write_str("\n")?;
                     column = 0;
                 }
@@ -172,6 +170,6 @@ mod tests {
         let json = serde_json::to_string(&setup).unwrap();
         assert_eq!(json, r#"{"link":"15 Mbps","buffer":"1000 packets","host":"bare"}"#);
         setup.given("on", "x".repeat(80));
-        assert!(setup.to_string().lines().all(|line| line.len() <= WIDTH));
+        assert!(setup.to_string().lines().all(|line| line.len() <= layout::width()));
     }
 }

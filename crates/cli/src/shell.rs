@@ -1,6 +1,7 @@
 //! What all commands share: printing results and reporting failures.
 
 use crate::codes::{self, FAILED, USAGE};
+use crate::layout;
 use crate::visible::{visible, visible_json};
 use clap::builder::styling::AnsiColor;
 use serde::Serialize;
@@ -141,7 +142,7 @@ pub(crate) fn json(
 
 /// Prints `text`, whole lines for people.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    write_out(visible(text).as_bytes())
+    write_out(layout::printable(text).as_bytes())
 }
 
 /// Prints a `text` in JSON.

@@ -1,7 +1,7 @@
 //! Rule tables, by the path of a file or the name of one shipped in the program.
 
 use crate::codes;
-use crate::shell::Failure;
+use crate::shell::{self, Failure};
 use crate::shipped::is_file_name;
 use exm_grammar::{nearest, suggest};
 use exm_link::QueueKind;
@@ -159,10 +159,18 @@ fn remedy(name: &str, shipped_tables: Shipped) -> String {
     if names.is_empty() {
         return "give the path of a table, .json or .dna (none are shipped with this build)".into();
     }
-    format!(
-        "give the path of a table, .json or .dna, or the name of one that is shipped: {}",
-        suggest(name, &names)
-    )
+    let shipped = match nearest(name, &names) {
+        Some(near) => format!("is the shipped \"{near}\" meant?"),
+        None => "exm list tables prints those that are shipped".to_owned(),
+    };
+    let path = Path::new(name);
+    match path.extension().is_some_and(|end| end == "json") {
+        true => format!(
+            "design one: exm design demo -o {}; or give the path or the name of another table: {shipped}",
+            shell::quoted(name)
+        ),
+        false => format!("give the path of a table, .json or .dna, or the name of one: {shipped}"),
+    }
 }
 
 #[cfg(test)]

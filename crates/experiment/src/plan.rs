@@ -8,7 +8,7 @@ use crate::experiment::{Experiment, FigureKind, Scheme, Variant};
 use crate::metric::{CLAIM, COMPLETIONS, CONVERGENCES};
 use crate::sweep::Point;
 use crate::traces::Pair;
-use exm_grammar::{FileError, suggest};
+use exm_grammar::{FileError, Place, suggest};
 use exm_link::Service;
 use exm_random::{Purpose, Stream};
 use exm_sim::controllers::AnyController;
@@ -355,7 +355,9 @@ impl Maker<'_> {
         let text = document.to_string();
         let scenario = self.scenario(&text).map_err(|_| self.blame(&changes))?;
         let network = scenario.network(load).map_err(|error| {
-            let place = changes.iter().rev().find_map(|change| change.place).and(of_scheme.place);
+            let line = error.line().and_then(|line| text.lines().nth(line.checked_sub(1)?));
+            let of_scheme = || changes.iter().rev().find_map(|c| c.place).and(of_scheme.place);
+            let place = line.and_then(|line| self.place_of(line)).or_else(of_scheme);
             self.experiment.text.error(place, error.problem())
         })?;
         let own = scenario.flows.iter().map(|group| {
@@ -378,6 +380,18 @@ impl Maker<'_> {
             name,
             scheme_name,
             hash,
+        })
+    }
+
+    /// Where the experiment's file has the same `line`, a key and its value, which no scheme or variant changed.
+    fn place_of(&self, line: &str) -> Place {
+        let source = &self.experiment.text.text;
+        let is_same = |known: &str| line.contains('=') && known.trim() == line.trim();
+        let mut offset = 0;
+        source.split_inclusive('\n').find_map(|known| {
+            let start = offset;
+            offset += known.len();
+            is_same(known).then_some(start)
         })
     }
 

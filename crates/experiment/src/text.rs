@@ -7,6 +7,9 @@ use exm_measure::report::{Cell, Column, ColumnKind, Table};
 use exm_store::counted;
 use std::fmt::Write;
 
+/// The metrics that tell how far senders and runs differ.
+const DEVIATIONS: [&str; 2] = ["sd_throughput", "sd_queueing"];
+
 impl Results {
     /// The subject of the tables, in a line.
     pub fn headline(&self) -> String {
@@ -28,10 +31,30 @@ impl Results {
         let is_median =
             |column: &String| ["throughput", "queueing", "rtt"].contains(&column.as_str());
         if self.columns.iter().any(is_median) {
-            text += ". Throughput, queueing delay and RTT are medians over senders and runs; after ± \
-                     stands the standard deviation";
+            text += match self.runs_are_identical() {
+                true => {
+                    ". The runs of each scheme are identical, because nothing is random: one run is enough"
+                }
+                false => {
+                    ". Throughput, queueing delay and RTT are medians over senders and runs; after ± \
+                     stands the standard deviation"
+                }
+            };
         }
         text
+    }
+
+    /// Whether there are several runs, and no seed made a difference: the standard deviations over senders and
+    /// runs are 0.
+    fn runs_are_identical(&self) -> bool {
+        let own = || self.cases.iter().map(|case| &case.own.values);
+        let is_measured =
+            own().any(|values| DEVIATIONS.iter().any(|key| values.contains_key(*key)));
+        let deviations =
+            own().flat_map(|values| DEVIATIONS.iter().filter_map(|&key| values.get(key)));
+        self.runs > 1
+            && is_measured
+            && deviations.into_iter().all(|deviation| deviation.abs() < 1e-9)
     }
 
     /// All tables: for each of the settings the schemes' results, the reference compared with
@@ -53,8 +76,11 @@ impl Results {
             self.cases.iter().filter(|case| case.variant == variant).collect();
         let is_grouped = cases.iter().any(|case| !case.groups.is_empty());
         let metrics = self.columns.iter().filter_map(|column| Metric::named(column));
-        let shown: Vec<Metric> =
-            metrics.filter(|metric| cases.iter().any(|case| case.has_metric(metric.key))).collect();
+        let is_identical = self.runs_are_identical();
+        let shown: Vec<Metric> = metrics
+            .filter(|metric| cases.iter().any(|case| case.has_metric(metric.key)))
+            .filter(|metric| !(is_identical && DEVIATIONS.contains(&metric.key)))
+            .collect();
         let mut columns = self.first_columns("scheme");
         columns.extend(is_grouped.then(|| Column::new("flows", ColumnKind::Text)));
         columns.extend(

@@ -165,19 +165,19 @@ impl QueueActions {
 }
 
 macro_rules! queues {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
         /// Any of the queue disciplines, with its parameters.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum QueueKind {
-            $($(#[$doc])* $name(<$name as Discipline>::Settings),)*
+            $($(#[doc = $doc])* $name(<$name as Discipline>::Settings),)*
         }
 
         /// A queue of any discipline.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub enum Queue {
-            $($(#[$doc])* $name($name),)*
+            $($(#[doc = $doc])* $name($name),)*
         }
 
         impl Default for QueueKind {
@@ -189,6 +189,10 @@ macro_rules! queues {
         impl QueueKind {
             /// The names of all disciplines.
             pub const NAMES: &'static [&'static str] = &[$($name::NAME),*];
+
+            /// The names of all disciplines, and a line in Markdown about each.
+            pub const DESCRIPTIONS: &'static [(&'static str, &'static str)] =
+                &[$(($name::NAME, concat!($($doc),*))),*];
 
             /// The discipline called `name`, with the parameters that its source recommends; none if
             /// there is no such discipline.

@@ -8,12 +8,12 @@ use exm_remy::RemyCc;
 use exm_units::{Bytes, Instant};
 
 macro_rules! controllers {
-    ($($(#[$doc:meta])* $variant:ident($type:ty) { $($name:literal => $new:expr),* },)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident($type:ty) { $($name:literal => $new:expr),* },)*) => {
         /// Any controller. To add one, add its line to the list at the end of this file.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub enum AnyController {
-            $($(#[$doc])* $variant($type),)*
+            $($(#[doc = $doc])* $variant($type),)*
         }
 
         $(impl From<$type> for AnyController {
@@ -25,6 +25,11 @@ macro_rules! controllers {
         impl AnyController {
             /// The names of the controllers that need no further parameters.
             pub const NAMES: &'static [&'static str] = &[$($($name,)*)*];
+
+            /// What each kind of controller is: the names of its controllers, if it has any, and a line in
+            /// Markdown.
+            pub const DESCRIPTIONS: &'static [(&'static [&'static str], &'static str)] =
+                &[$((&[$($name),*], concat!($($doc),*)),)*];
 
             /// The controller called `name`; none if there is no such controller.
             pub fn named(name: &str) -> Option<AnyController> {
@@ -149,36 +154,36 @@ impl AnyController {
 controllers! {
     /// A RemyCC: a rule table.
     Remy(RemyCc) {},
-    /// The papers' additive increase, multiplicative decrease.
+    /// The papers' additive increase, multiplicative decrease: half of the window at a loss.
     Aimd(Aimd) { "aimd" => Aimd::new() },
-    /// NewReno.
+    /// TCP NewReno (RFC 6582): one packet more a round trip, half of the window at a loss.
     Reno(Reno) {
         "reno" => Reno::new(),
         "reno-hystart++" => Reno::new().with_slow_start(SlowStart::HyStartPlusPlus)
     },
-    /// Cubic; with HyStart as in Linux, with HyStart++, or with plain slow start.
+    /// TCP Cubic (RFC 9438); also with HyStart as in Linux, with HyStart++, or with plain slow start.
     Cubic(Cubic) {
         "cubic" => Cubic::new(),
         "cubic-linux" => Cubic::linux(),
         "cubic-hystart++" => Cubic::new().with_slow_start(SlowStart::HyStartPlusPlus),
         "cubic-slow-start" => Cubic::new().with_slow_start(SlowStart::Plain)
     },
-    /// Vegas.
+    /// TCP Vegas: keeps a few packets in the queue, judging by the RTT.
     Vegas(Vegas) { "vegas" => Vegas::new() },
-    /// Compound TCP.
+    /// Compound TCP: a window for losses plus one for delay, as in older Windows.
     Compound(Compound) { "compound" => Compound::new() },
-    /// Data Center TCP.
+    /// Data Center TCP (RFC 8257): backs off by the share of marked packets.
     Dctcp(Dctcp) { "dctcp" => Dctcp::new() },
-    /// LEDBAT; without slow start, or with libutp's.
+    /// LEDBAT (RFC 6817): yields to others, for background transfers; also with libutp's slow start.
     Ledbat(Ledbat) {
         "ledbat" => Ledbat::new(),
         "ledbat-slow-start" => Ledbat::new().with_slow_start()
     },
-    /// The sender's side of XCP.
+    /// XCP: its routers tell it its rate, and it needs the queue xcp.
     Xcp(Xcp) { "xcp" => Xcp::new() },
-    /// BBR, version 1, as in Linux.
+    /// BBR, version 1, as in Linux: models the path's bandwidth and RTT.
     Bbr1(Box<Bbr1>) { "bbr1" => Box::default() },
-    /// BBR, version 3.
+    /// BBR, version 3: models the path's bandwidth and RTT, and responds to losses.
     Bbr(Box<Bbr>) { "bbr" => Box::default() },
     /// A user's own controller: [`AnyController::own`].
     Own(Box<dyn DynController>) {},

@@ -341,7 +341,7 @@ mod tests {
         assert_eq!((cell.change.domain.lower[0], cell.change.domain.upper[0]), (100.0, 160.0));
         let text = diff.to_string();
         assert!(text.contains("in 1 of 3 cells of memory (33.3 %)"), "{text}");
-        assert!(text.contains("m 1, b 1, r 0.01 ms -> m 0, b 0, r 0.01 ms"), "{text}");
+        assert!(text.contains("window := 1·window + 1, at least 0.01 ms between packets -> window := 0·window + 0, at least 0.01 ms between packets"), "{text}");
     }
 
     #[test]

@@ -101,23 +101,23 @@ impl fmt::Display for Robustness {
         }
         if let Some(guards) = guards {
             // Whoever made the file may have written anything.
-            writeln!(f, "guards          {}", guards.replace(char::is_control, " "))?;
+            writeln!(f, "guards          {}", in_words(guards).replace(char::is_control, " "))?;
         }
         if let Some(cost) = cost {
-            writeln!(f, "  their cost    {cost} points inside the model")?;
+            writeln!(f, "  their cost    {cost} points of score inside the model")?;
         }
         Ok(())
     }
 }
 
 impl Around {
-    /// The number of networks on which it held, for networks some of which are impossible: "short queues on 34 of 48 extreme
-    /// networks, worst RTT 42 times the minimum possible".
+    /// The number of networks on which it held, for networks some of which are impossible: "keeps its queues short on 34
+    /// of 48 extreme networks; worst RTT 42 times the minimum possible".
     pub fn held(&self) -> String {
         let Around { networks, collapses, worst_rtt, .. } = self;
         let (held, worst) = (networks - collapses.min(networks), rounded(*worst_rtt));
         format!(
-            "short queues on {held} of {networks} extreme networks, worst RTT {worst} times the minimum possible"
+            "keeps its queues short on {held} of {networks} extreme networks; worst RTT {worst} times the minimum possible"
         )
     }
 }
@@ -126,11 +126,48 @@ impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Foreign { networks, starved, kept } = self;
         match starved {
-            0 => write!(f, "starves on none of {networks} networks")?,
-            _ => write!(f, "starves on {starved} of {networks} networks")?,
+            0 => write!(
+                f,
+                "gets its packets through on all {networks} networks where others delay them"
+            )?,
+            _ => write!(
+                f,
+                "starves on {starved} of {networks} networks where others delay its packets"
+            )?,
         }
         let Some(kept) = kept else { return Ok(()) };
-        write!(f, ", {} % of the throughput without guards", (kept * 100.0).round())
+        write!(f, "; its guards leave {} % of the throughput", (kept * 100.0).round())
+    }
+}
+
+/// The terse record of guards in a table's file as a sentence.
+fn in_words(guards: &str) -> String {
+    let record = |part: &str| {
+        let number = |start: &str| part.strip_prefix(start);
+        if let Some(most) = number("start at most ") {
+            format!("a flow starts with at most {most} packets")
+        } else if let Some(most) = number("growth at most ") {
+            format!("an ACK adds at most {most} packets to the window")
+        } else if let Some(horizon) = number("horizon ") {
+            format!("the window is at most what is delivered in {horizon}")
+        } else if let Some(least) = number("least window ") {
+            format!("but never less than {least} packets").replace(" 1 packets", " 1 packet")
+        } else if let Some(share) = part.strip_suffix(" of it for young flows") {
+            format!("young flows may have {share} of that")
+        } else if let Some(ratios) = number("brakes at RTT ratios ") {
+            format!("the window shrinks where the RTT is above {ratios}")
+        } else {
+            part.to_owned()
+        }
+    };
+    let parts: Vec<String> = guards.split(", ").map(record).collect();
+    let text = parts.join("; ").replace("; but", ", but");
+    // The ratios have a comma of their own, and stand last.
+    match text.rsplit_once("above ") {
+        Some((before, ratios)) => {
+            format!("{before}above {} times its minimum", ratios.replace("; ", ", "))
+        }
+        None => text,
     }
 }
 
@@ -144,10 +181,10 @@ impl fmt::Display for Around {
         let Around { networks, collapses, worst_rtt, .. } = self;
         let worst = rounded(*worst_rtt);
         match collapses {
-            0 => write!(f, "holds on all {networks} networks")?,
-            _ => write!(f, "collapses on {collapses} of {networks} networks")?,
+            0 => write!(f, "keeps its queues short on all {networks} networks")?,
+            _ => write!(f, "fills the queue on {collapses} of {networks} networks")?,
         }
-        write!(f, ", worst RTT {worst} times the minimum possible")
+        write!(f, "; worst RTT {worst} times the minimum possible")
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`show`] and [`show_tree`]: tables as readable text.
 
-use crate::text::{action_words, short};
+use crate::text::{action_words, short, window_words};
 use exm_remy::{Cuboid, Node, Rule, RuleTable, Signal};
 use exm_store::Columns;
 use std::fmt;
@@ -39,6 +39,33 @@ fn range(domain: &Cuboid, whole: &Cuboid, signal: Signal) -> String {
 
 impl fmt::Display for Show<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.fitted(usize::MAX))
+    }
+}
+
+/// What a signal is, for the legend of a table.
+const fn meaning(signal: Signal) -> &'static str {
+    match signal {
+        Signal::SendEwma => "mean time between sends of the packets that were acknowledged",
+        Signal::AckEwma => "mean time between arrivals, over about 8 packets",
+        Signal::RttRatio => "latest RTT / minimum RTT of the flow",
+        Signal::SlowAckEwma => "mean time between arrivals, over about 256 packets",
+        Signal::RttDiff => "latest RTT - minimum RTT of the flow",
+        Signal::QueueingDelay => "ack_ewma times the gap in sequence numbers",
+        Signal::Ecn => "share of packets that routers marked, 0 to 1",
+        Signal::Loss => "share of packets that were lost, 0 to 1",
+        Signal::ReceiveRate => "rate of arrivals in the last round trip",
+    }
+}
+
+/// The name of a signal with its unit, if it has one.
+fn with_unit(signal: Signal) -> String {
+    format!("{} {}", signal.name(), signal.unit()).trim_end().to_owned()
+}
+
+impl Show<'_> {
+    /// The text in at most `width` characters a line, see [`Columns::fitted`].
+    pub fn fitted(&self, width: usize) -> String {
         let table = self.0;
         let (signals, whole) = (table.signals(), table.domain());
         let mut rules: Vec<(usize, &Rule)> = table
@@ -53,29 +80,43 @@ impl fmt::Display for Show<'_> {
             (0..Signal::COUNT)
                 .fold(std::cmp::Ordering::Equal, |order, i| order.then_with(|| lower(a, b, i)))
         });
-        let mut lines = Columns::with_words(1..1 + signals.len());
+        let mut lines = Columns::with_words(1..2 + signals.len());
         lines.line(heading(table));
         for (number, rule) in &rules {
             let mut line = vec![number.to_string()];
             line.extend(signals.iter().map(|signal| range(&rule.domain, whole, signal)));
-            line.push(short(rule.action.multiple));
-            line.push(rule.action.increment.to_string());
-            line.push(format!("{} ms", short(rule.action.intersend_ms)));
+            line.push(window_words(&rule.action));
+            line.push(short(rule.action.intersend_ms));
             lines.line(line);
         }
-        writeln!(f, "{lines}the whole table: {whole}")?;
+        let mut text = lines.fitted(width) + &format!("the whole table: {whole}\n");
         match table.rules().len() - rules.len() {
-            0 => Ok(()),
-            1 => writeln!(f, "1 rule more has an empty box"),
-            empty => writeln!(f, "{empty} rules more have empty boxes"),
+            0 => {}
+            1 => text += "1 rule more has an empty box\n",
+            empty => text += &format!("{empty} rules more have empty boxes\n"),
         }
+        text + "\n" + &legend(table)
     }
+}
+
+/// How to read a rule, and what the signals are.
+fn legend(table: &RuleTable) -> String {
+    let mut text =
+        "Each ACK updates the signals and fires the rule whose ranges hold them. It sets\n\
+                    the window, in packets, and the minimum time between two packets.\n"
+            .to_owned();
+    let mut columns = Columns::new(2);
+    for signal in table.signals().iter() {
+        columns.line([with_unit(signal), meaning(signal).to_owned()]);
+    }
+    text += &columns.to_string();
+    text
 }
 
 fn heading(table: &RuleTable) -> Vec<String> {
     let mut heading = vec!["rule".to_owned()];
-    heading.extend(table.signals().iter().map(|signal| signal.to_string()));
-    heading.extend(["multiple", "increment", "intersend"].map(str::to_owned));
+    heading.extend(table.signals().iter().map(with_unit));
+    heading.extend(["window :=", "ms between packets"].map(str::to_owned));
     heading
 }
 
@@ -145,11 +186,16 @@ mod tests {
     #[test]
     fn a_table_as_a_list() {
         let text = "\
-rule  send_ewma  rtt_ratio  multiple  increment  intersend
-   0  ..2.5      ..1.1             1          1    0.01 ms
-   2  ..2.5      1.1..             1          1    0.01 ms
-   1  2.5..      any        0.123457         30    0.25 ms
+rule  send_ewma ms  rtt_ratio  window :=             ms between packets
+   0  ..2.5         ..1.1      1·window + 1                        0.01
+   2  ..2.5         1.1..      1·window + 1                        0.01
+   1  2.5..         any        0.123457·window + 30                0.25
 the whole table: {send_ewma 0..16384, rtt_ratio 0..16384}
+
+Each ACK updates the signals and fires the rule whose ranges hold them. It sets
+the window, in packets, and the minimum time between two packets.
+send_ewma ms  mean time between sends of the packets that were acknowledged
+rtt_ratio     latest RTT / minimum RTT of the flow
 ";
         assert_eq!(show(&table()).to_string(), text);
     }
@@ -159,9 +205,9 @@ the whole table: {send_ewma 0..16384, rtt_ratio 0..16384}
         let text = "\
 {send_ewma 0..16384, rtt_ratio 0..16384}
 |- send_ewma ..2.5
-|  |- rtt_ratio ..1.1: rule 0: m 1, b 1, r 0.01 ms
-|  `- rtt_ratio 1.1..: rule 2: m 1, b 1, r 0.01 ms
-`- send_ewma 2.5..: rule 1: m 0.123457, b 30, r 0.25 ms
+|  |- rtt_ratio ..1.1: rule 0: window := 1·window + 1, at least 0.01 ms between packets
+|  `- rtt_ratio 1.1..: rule 2: window := 1·window + 1, at least 0.01 ms between packets
+`- send_ewma 2.5..: rule 1: window := 0.123457·window + 30, at least 0.25 ms between packets
 ";
         assert_eq!(show_tree(&table()).to_string(), text);
     }

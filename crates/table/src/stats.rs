@@ -205,8 +205,8 @@ mod tests {
              increment      1..30 packets, median 1, 2 different\n\
              intersend      0.01..0.25 ms, median 0.01, 2 different\n\
              2 different actions, the commonest:\n\
-             \x20    2 x m 1, b 1, r 0.01 ms\n\
-             \x20    1 x m 0.5, b 30, r 0.25 ms\n"
+             \x20    2 x window := 1·window + 1, at least 0.01 ms between packets\n\
+             \x20    1 x window := 0.5·window + 30, at least 0.25 ms between packets\n"
         );
         assert!(serde_json::to_string(&stats).unwrap().starts_with("{\"rules\":3,"));
     }
@@ -223,7 +223,7 @@ mod tests {
              increment      1..1 packets, median 1, all the same\n\
              intersend      0.01..0.01 ms, median 0.01, all the same\n\
              all have the same action:\n\
-             \x20    1 x m 1, b 1, r 0.01 ms\n"
+             \x20    1 x window := 1·window + 1, at least 0.01 ms between packets\n"
         );
     }
 }

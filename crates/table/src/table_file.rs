@@ -79,7 +79,7 @@ mod tests {
     fn what_was_found_is_told_in_a_few_words() {
         let file = file();
         let known = file.robustness().unwrap();
-        let words = "collapses on 2 of 13 networks, worst RTT 4.5 times the minimum possible";
+        let words = "fills the queue on 2 of 13 networks; worst RTT 4.5 times the minimum possible";
         assert_eq!(known.near.to_string(), words);
         assert_eq!(known.cost.unwrap().to_string(), "-0.0018 (-0.004..0)");
     }

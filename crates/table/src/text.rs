@@ -179,10 +179,17 @@ pub(crate) fn action<S: Serializer>(action: &Action, serializer: S) -> Result<S:
     Text { multiple, increment, intersend_ms }.serialize(serializer)
 }
 
-/// An action as short text.
+/// An action as short text: "window := 0.5·window + 3, at least 0.25 ms between packets".
 pub(crate) fn action_words(action: &Action) -> String {
-    let Action { multiple, increment, intersend_ms } = *action;
-    format!("m {}, b {increment}, r {} ms", short(multiple), short(intersend_ms))
+    let interval = short(action.intersend_ms);
+    format!("window := {}, at least {interval} ms between packets", window_words(action))
+}
+
+/// The window after an ACK, in packets: "0.5·window + 3".
+pub(crate) fn window_words(action: &Action) -> String {
+    let Action { multiple, increment, .. } = *action;
+    let sign = if increment < 0 { '-' } else { '+' };
+    format!("{}·window {sign} {}", short(multiple), increment.unsigned_abs())
 }
 
 /// A number with at most six significant digits.

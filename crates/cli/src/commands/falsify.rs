@@ -1,6 +1,7 @@
 //! `exm falsify`: the networks on which a controller does worst.
 
 use crate::complete;
+use crate::layout;
 use crate::options::{self, DEFAULT_SEED, short_name};
 use crate::outputs::{check_output, write_file};
 use crate::progress::Progress;
@@ -344,7 +345,7 @@ impl fmt::Display for Report {
                 ratio(&row.reference),
             ]);
         }
-        writeln!(f, "{columns}")?;
+        writeln!(f, "{}", layout::table(&columns))?;
         for (index, row) in self.found.iter().enumerate() {
             writeln!(f, "{}. {}", index + 1, row.network)?;
         }

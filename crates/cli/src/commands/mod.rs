@@ -10,6 +10,7 @@ mod experiment;
 mod falsify;
 mod help;
 mod init;
+mod list;
 mod man;
 mod report;
 #[cfg(target_os = "linux")]
@@ -59,6 +60,7 @@ commands! {
         Experiment(experiment),
         Compare(compare),
         Report(report),
+        List(list),
         #[cfg(target_os = "linux")]
         Cellsim(cellsim),
         #[cfg(target_os = "linux")]

@@ -19,7 +19,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The folders of results, in the order of the page
+    /// The folders of results, in the order of the page; or one that holds several of them, such as results
     #[arg(value_name = "FOLDER", required = true)]
     folders: Vec<PathBuf>,
     /// The file of the page: .html, or .md for Markdown; - for standard output, as HTML
@@ -49,8 +49,9 @@ impl Args {
             }
         };
         check_only_output(&self.output, &[], self.force)?;
+        let folders: Vec<PathBuf> = self.folders.iter().flat_map(|folder| inside(folder)).collect();
         let all: Vec<Option<Shown>> =
-            self.folders.iter().map(|folder| load(folder)).collect::<Result<_, _>>()?;
+            folders.iter().map(|folder| load(folder)).collect::<Result<_, _>>()?;
         let all: Vec<Shown> = all.into_iter().flatten().collect();
         if all.is_empty() {
             return Err(Failure::new("no folder holds finished results".to_owned())
@@ -87,6 +88,22 @@ fn load(folder: &Path) -> Result<Option<Shown>, Failure> {
         Err(error) => Err(Failure::from(error)
             .with_tip("give folders that exm experiment run or exm compare has written")),
     }
+}
+
+/// The folders of results meant by `folder`: itself or, if it holds none, the folders directly in it that do, in
+/// the order of their names.
+fn inside(folder: &Path) -> Vec<PathBuf> {
+    let has_results = |folder: &Path| {
+        !matches!(Shown::load(folder), Err(ShowError::Results(ResultsError::Read { .. })))
+    };
+    let mut found = Vec::new();
+    if !has_results(folder) {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        found.extend(entries.map(|entry| entry.path()).filter(|path| path.is_dir()));
+        found.retain(|path| has_results(path));
+        found.sort();
+    }
+    if found.is_empty() { vec![folder.to_owned()] } else { found }
 }
 
 fn is_empty(folder: &Path) -> bool {

@@ -33,7 +33,7 @@ fn a_design_is_drawn_from_its_log() {
     let text = folder.text(&format!("{DESIGN} -o cc.json --steps 30 --plot cc.svg"));
     assert!(text.contains("\npicture         cc.svg\n"), "{text}");
     let picture = read(&folder, "cc.svg");
-    for part in ["each step", "best ", ">held-out -", "omniscient ", "cc: 30 steps, the first"] {
+    for part in ["single steps", "best ", ">held-out -", "omniscient ", "cc: 30 steps, the first"] {
         assert!(picture.contains(part), "{part}");
     }
     // The log has all that the picture shows.

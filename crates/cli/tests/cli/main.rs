@@ -31,6 +31,7 @@ mod small_model;
 mod snapshots;
 #[cfg(target_os = "linux")]
 mod sprout;
+mod terminal;
 #[cfg(target_os = "linux")]
 mod tunnel;
 mod tutorials;

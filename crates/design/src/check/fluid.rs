@@ -31,10 +31,16 @@ impl fmt::Display for FluidBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FluidBound::Ms { rtt, rule } => {
-                write!(f, "no queue stands above an RTT of {rtt:.0} ms (rule {rule})")
+                write!(
+                    f,
+                    "any queue drains until the RTT is at most {rtt:.0} ms (limited by rule {rule})"
+                )
             }
             FluidBound::Unbounded { rule } => {
-                write!(f, "nothing bounds the queue (rule {rule} grows without end)")
+                write!(
+                    f,
+                    "the queue may grow without limit (rule {rule} always enlarges the window)"
+                )
             }
         }
     }

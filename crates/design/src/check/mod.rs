@@ -14,6 +14,7 @@ use crate::stress::{
 };
 use exm_remy::{Action, Point, RuleTable};
 use exm_sim::dumbbell::Observer;
+use exm_store::counted;
 use exm_table::{Around, Foreign, Robustness, TableFile, Verdict};
 use exm_units::Rate;
 use rayon::prelude::*;
@@ -93,12 +94,15 @@ impl fmt::Display for Finding {
         let Finding { holds, senders, .. } = self;
         write!(
             f,
-            "{network}: RTT {:.1} times the minimum possible. Rule {rule} is at fault: its window grows to \
-             {resting_window:.0} packets, {intersend_ms:.1} ms apart; with a window of 1 packet instead the RTT would \
-             be {without:.1} times the minimum. At {:.3} Mbps the link has room for {holds:.0} active senders of this \
-             pace",
+            "{network}: RTT {:.1} times the minimum possible. Rule {rule} is at fault: it enlarges the window \
+             to {resting_window:.0} packets and sends one every {intersend_ms:.1} ms; if its window were 1 packet, the \
+             RTT would be {without:.1} times the minimum. At this pace, {:.3} Mbps suffice for {}",
             trial.rtt_over_least,
-            self.rate.as_mbps()
+            self.rate.as_mbps(),
+            match holds.round() {
+                0.0 => "less than one sender".to_owned(),
+                senders => counted(senders as u64, "sender", "senders"),
+            }
         )?;
         if *holds < *senders as f64 { write!(f, ", not for {senders}") } else { Ok(()) }
     }

@@ -19,9 +19,9 @@ fn a_collapse_names_the_rule_and_why() {
     assert_eq!(check.verdict(), Verdict::Collapses);
     let words = check.findings[0].to_string();
     assert!(words.starts_with("three times the senders, always on: RTT "), "{words}");
-    let why = "Rule 0 is at fault: its window grows to 1000000 packets, 15.3 ms apart; with a window of 1 packet \
-               instead the RTT would be 1.0 times the minimum. At 14.142 Mbps the link has room for 18 active senders \
-               of this pace";
+    let why = "Rule 0 is at fault: it enlarges the window to 1000000 packets and sends one every 15.3 ms; if its \
+               window were 1 packet, the RTT would be 1.0 times the minimum. At this pace, 14.142 Mbps suffice for 18 \
+               senders";
     assert!(words.contains(why) && words.ends_with(", not for 48"), "{words}");
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Obstacles {
     pub(super) frame: Frame,
     /// What must not be covered.
     pub(super) boxes: Vec<Frame>,
-    /// Lines as points close together: covering one of them is a small fault.
+    /// Lines as points close together: covering one of them is a fault.
     pub(super) points: Vec<(f64, f64)>,
 }
 
@@ -127,8 +127,9 @@ fn cost(place: &Placed, others: &[Frame], obstacles: &Obstacles) -> f64 {
     let area = cover.width() * cover.height();
     let outside = area - cover.overlap(&obstacles.frame.grown(-3.0));
     let hidden = others.iter().chain(&obstacles.boxes).map(|other| cover.grown(1.5).overlap(other));
-    let crossed = obstacles.points.iter().filter(|&&point| cover.contains(point)).count();
-    place.cost + 100.0 * outside + 20.0 * hidden.sum::<f64>() + 2.0 * crossed.min(20) as f64
+    let crossed =
+        obstacles.points.iter().filter(|&&point| cover.grown(2.0).contains(point)).count();
+    place.cost + 100.0 * outside + 20.0 * hidden.sum::<f64>() + 6.0 * crossed.min(20) as f64
 }
 
 /// The heights at which labels beside these heights stand, each at least `gap` below the one

@@ -1,18 +1,24 @@
 //! A rule table as a map of two of its signals.
 
 use super::axis::{Axis, Scale};
-use super::label::width;
+use super::label::{SIZE, width};
 use super::panel::{EDGE, Heading, MUTED, Panel, WIDTH, left_margin};
 use crate::svg::{Anchor, Drawing, Frame};
 
 const HEIGHT: f64 = 430.0;
 /// The scale of colours, to the right of the map.
 const SCALE_WIDTH: f64 = 16.0;
-const SCALE_ROOM: f64 = 120.0;
+const SCALE_ROOM: f64 = 140.0;
+/// From the map to the scale, and from the scale to its values.
+const SCALE_GAPS: [f64; 2] = [18.0, 6.0];
+/// The height of a line of the scale's title.
+const TITLE_LINE: f64 = 15.0;
 /// How many steps the scale of colours has.
 const STEPS: u32 = 24;
 /// Two points of the trajectory that are closer than this are drawn as one, in pixels.
 const CLOSE: f64 = 1.5;
+/// The first flows are drawn: more are a tangle that hides the boxes.
+const FLOWS: usize = 3;
 /// The letters of a box's label.
 const LABEL: f64 = 11.0;
 
@@ -103,10 +109,10 @@ impl RuleMap {
         panel.draw(&mut drawing, Some(&self.x.0), &self.y.0);
         drawing.within(&frame, |drawing| {
             self.boxes.iter().for_each(|rule| self.draw_box(drawing, &panel, rule));
-            for flow in &self.trajectory {
+            for flow in self.trajectory.iter().take(FLOWS) {
                 let points = thinned(flow.iter().map(|&point| panel.at(point)));
                 drawing
-                    .line(&points, "stroke=\"#222\" stroke-width=\"0.8\" stroke-opacity=\"0.4\"");
+                    .line(&points, "stroke=\"#222\" stroke-width=\"0.7\" stroke-opacity=\"0.3\"");
             }
             // Where the first flow begins.
             if let Some(&start) = self.trajectory.first().and_then(|flow| flow.first()) {
@@ -154,13 +160,15 @@ impl RuleMap {
     /// The scale of colours, from its low value upwards.
     fn draw_scale(&self, drawing: &mut Drawing, frame: &Frame) {
         let Colours { title, low, middle, high, names } = &self.colours;
-        let left = frame.right + 18.0;
-        let (top, bottom) = (frame.top + 46.0, frame.top + 46.0 + 200.0);
-        let height = (bottom - top) / f64::from(STEPS);
-        for (line, text) in super::label::wrapped(title, 12.0, SCALE_ROOM).iter().enumerate() {
-            let y = frame.top + 12.0 + 15.0 * line as f64;
+        let left = frame.right + SCALE_GAPS[0];
+        let lines = super::label::wrapped(title, SIZE, SCALE_ROOM - SCALE_GAPS[0]);
+        for (line, text) in lines.iter().enumerate() {
+            let y = frame.top + 12.0 + TITLE_LINE * line as f64;
             drawing.text((left, y), Anchor::Start, MUTED, text);
         }
+        let top = frame.top + 16.0 + TITLE_LINE * lines.len() as f64;
+        let bottom = top + 200.0;
+        let height = (bottom - top) / f64::from(STEPS);
         for step in 0..STEPS {
             let part = (f64::from(step) + 0.5) / f64::from(STEPS);
             let value = low + (high - low) * part;
@@ -176,7 +184,7 @@ impl RuleMap {
             let Some(value) = value else { continue };
             let part = if high > low { (value - low) / (high - low) } else { 0.5 };
             let y = bottom - (bottom - top) * part + 4.5;
-            drawing.text((left + SCALE_WIDTH + 6.0, y), Anchor::Start, "", name);
+            drawing.text((left + SCALE_WIDTH + SCALE_GAPS[1], y), Anchor::Start, "", name);
         }
     }
 }

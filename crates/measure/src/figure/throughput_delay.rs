@@ -258,10 +258,12 @@ fn bars(panel: &Panel, mark: &Mark<'_>) -> [[(f64, f64); 2]; 2] {
     ]
 }
 
-/// Points on the way from one to another.
+/// Points on the way from one to another, closer together than a label is high, so that none fits between them.
 fn along(from: (f64, f64), to: (f64, f64)) -> impl Iterator<Item = (f64, f64)> {
-    (0..=20).map(move |step| {
-        let part = f64::from(step) / 20.0;
+    const APART: f64 = 4.0;
+    let steps = (libm::hypot(to.0 - from.0, to.1 - from.1) / APART).ceil().max(1.0);
+    (0..=steps as u32).map(move |step| {
+        let part = f64::from(step) / steps;
         (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part)
     })
 }

@@ -160,6 +160,8 @@ pub struct FlowGroup {
 
 /// The names of Sprout, and of its variant without caution, in place of a controller's.
 pub const SPROUT_NAMES: [&str; 2] = ["sprout", "sprout-ewma"];
+/// What they are, in a line.
+pub const SPROUT_DESCRIPTION: &str = "Sprout: its receiver forecasts what a cellular link will deliver; -ewma follows the mean rate instead.";
 
 impl FlowGroup {
     /// The senders' transport if they run `controller`.

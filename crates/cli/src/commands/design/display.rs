@@ -65,7 +65,8 @@ impl Display {
             Kind::Live(bar) => {
                 let name = designer.model().name().unwrap_or("a RemyCC").to_owned();
                 let head = format!("{name}: step {}, {}", designer.steps(), progress.what);
-                let judged = self.judged.map_or(String::new(), |j| format!(", judged {j:.3}"));
+                let judged =
+                    self.judged.map_or(String::new(), |j| format!(", {j:.3} on separate networks"));
                 let curve = curve(&self.scores, WIDTH);
                 let text = format!("{head}\n{curve} {:.3}{judged}", progress.score);
                 bar.set_message(visible(&text).into_owned());
@@ -104,7 +105,8 @@ fn bar(budget: &Budget) -> ProgressBar {
 
 fn line(designer: &Designer, progress: &Progress) -> String {
     let Progress { score, judged, rules, what, .. } = progress;
-    let judged = judged.map_or(String::new(), |judged| format!(", judged {judged:.3}"));
+    let judged =
+        judged.map_or(String::new(), |judged| format!(", {judged:.3} on separate networks"));
     let (cpu, step) = (spoken(designer.cpu_seconds()), designer.steps());
     let rules = counted(*rules, "rule", "rules");
     format!("{cpu:>12}  step {step:<5} {rules:>10}  score {score:.3}{judged}  {what}")

@@ -105,8 +105,8 @@ impl Scores {
 
     fn name(self) -> &'static str {
         match self {
-            Scores::Judged => "best judged",
-            Scores::Steps => "best step",
+            Scores::Judged => "best so far",
+            Scores::Steps => "best step so far",
         }
     }
 }
@@ -156,10 +156,14 @@ pub(super) fn svg(designs: &[Design], several: Several) -> String {
 fn one(design: &Design, scores: Scores) -> (Vec<Band>, String) {
     let steps = design.record.steps.iter().map(|step| (step.cpu_seconds, step.score));
     let mut lines = vec![
-        line("each step", Style::BACKGROUND, steps),
+        line("single steps", Style::BACKGROUND, steps),
         line(scores.name(), Style::nth(0), design.best(scores)),
     ];
-    let mut subtitle = format!("{}: {}", design.name, subtitle_of(scores));
+    let mut subtitle = format!(
+        "{}: {}; grey: each step\'s candidates, on new networks each time",
+        design.name,
+        subtitle_of(scores)
+    );
     if let Some(held_out) = &design.record.held_out {
         let (low, high) = held_out.interval;
         let name = format!("held-out {}", spoken(held_out));

@@ -5,6 +5,7 @@ use super::batch::{self, Member, Row};
 use super::finished::{Finished, save_all};
 use super::picture::{self, Design, Several, spread};
 use super::{draw, held_out, spoken};
+use crate::layout;
 use crate::shell::Failure;
 use exm_design::Model;
 use exm_design::score::Scores;
@@ -193,7 +194,7 @@ impl fmt::Display for Summary {
                 format!("{}{mark}", row.table.display()),
             ]);
         }
-        writeln!(f, "{columns}")?;
+        writeln!(f, "{}", layout::table(&columns))?;
         let HeldOut { networks, host, median, lowest, highest, omniscient } = &self.held_out;
         let Networks { seed, specimens } = networks;
         writeln!(f, "objective       {}", self.objective)?;

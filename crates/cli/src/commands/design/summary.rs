@@ -5,6 +5,7 @@ use super::finished::Finished;
 use super::finishing::Phases;
 use super::spoken;
 use crate::commands::score::{reach, signed};
+use crate::layout;
 use exm_design::Model;
 use exm_design::score::Scores;
 use exm_store::counted;
@@ -177,12 +178,12 @@ impl fmt::Display for Summary {
         for made in &self.tables {
             writeln!(f, "table           {}", made.file.display())?;
             if let Some(robustness) = &made.robustness {
-                write!(f, "{robustness}")?;
+                f.write_str(&layout::paragraph(&robustness.to_string()))?;
             }
         }
         writeln!(f, "log             {}", self.log.display())?;
         if let Some(checkpoint) = &self.checkpoint {
-            writeln!(f, "checkpoint      {}, kept to go on from", checkpoint.display())?;
+            writeln!(f, "checkpoint      {}, from which --resume continues", checkpoint.display())?;
         }
         if let Some(picture) = &self.picture {
             writeln!(f, "picture         {}", picture.display())?;

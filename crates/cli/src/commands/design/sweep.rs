@@ -4,6 +4,7 @@ use super::args::DesignArgs;
 use super::batch::{self, Member, Row};
 use super::finished::Finished;
 use super::{draw, held_out, spoken};
+use crate::layout;
 use crate::shell::Failure;
 use exm_design::Model;
 use exm_design::score::{Score, Scores, Trial};
@@ -186,7 +187,7 @@ impl fmt::Display for Summary {
             ]);
         }
         let Summary { specimens, seed, host, model, .. } = self;
-        writeln!(f, "{columns}")?;
+        writeln!(f, "{}", layout::table(&columns))?;
         writeln!(f, "{NOTES}")?;
         writeln!(f, "networks  {specimens} that no search met, seed {seed}, host {host}")?;
         if let Some(picture) = &self.picture {

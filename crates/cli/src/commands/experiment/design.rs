@@ -1,6 +1,7 @@
 //! `exm experiment design`: the tables that an experiment runs, designed again.
 
 use crate::commands::design::{CarriedOut, Order, carry_out, cpu_time};
+use crate::layout;
 use crate::outputs::write_file;
 use crate::shell::{Failure, Printing, note};
 use crate::threads::Threads;
@@ -85,7 +86,7 @@ impl fmt::Display for Designed {
                 one.held_out.text(3),
             ]);
         }
-        writeln!(f, "{columns}")?;
+        writeln!(f, "{}", layout::table(&columns))?;
         writeln!(
             f,
             "Run the experiment with them:\n  exm experiment run {}",

@@ -1,6 +1,7 @@
 //! `exm experiment list`: the experiments shipped with the program.
 
 use crate::experiments;
+use crate::layout;
 use crate::shell::{Failure, Printing};
 use exm_experiment::{Options, Plan, total_work};
 use exm_store::Columns;
@@ -25,13 +26,14 @@ pub(crate) struct Args {
     printing: Printing,
 }
 
+/// The shipped experiments.
 #[derive(Serialize)]
-struct List {
+pub(crate) struct List {
     experiments: Vec<Entry>,
 }
 
 #[derive(Serialize)]
-struct Entry {
+pub(crate) struct Entry {
     name: &'static str,
     title: Option<String>,
     source: Option<String>,
@@ -63,6 +65,13 @@ impl Entry {
     }
 }
 
+impl List {
+    pub(crate) fn shipped() -> Result<List, Failure> {
+        let entries = experiments::shipped_names().into_iter().map(Entry::new);
+        Ok(List { experiments: entries.collect::<Result<_, _>>()? })
+    }
+}
+
 impl fmt::Display for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut columns = Columns::new(2);
@@ -76,14 +85,13 @@ impl fmt::Display for List {
                 entry.files.len().to_string(),
             ]);
         }
-        write!(f, "{columns}")
+        write!(f, "{}", layout::table(&columns))
     }
 }
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let entries = experiments::shipped_names().into_iter().map(Entry::new);
-        self.printing.print(&List { experiments: entries.collect::<Result<_, _>>()? })?;
+        self.printing.print(&List::shipped()?)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,7 +1,7 @@
 //! `exm experiment`: the papers' figures and tables, and the user's own, from a file.
 
 mod design;
-mod list;
+pub(crate) mod list;
 mod run;
 mod show;
 mod work;

@@ -6,6 +6,7 @@ use crate::codes;
 use crate::commands::duration;
 use crate::complete;
 use crate::experiments;
+use crate::layout;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use cpu_time::ProcessTime;
@@ -111,7 +112,7 @@ impl fmt::Display for Spent {
             columns.line([name.clone(), seconds(*time)]);
         }
         columns.line(["all".to_owned(), seconds(self.0.iter().map(|one| one.1).sum())]);
-        write!(f, "{columns}")
+        write!(f, "{}", layout::table(&columns))
     }
 }
 

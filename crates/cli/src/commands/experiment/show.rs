@@ -1,5 +1,6 @@
 //! `exm experiment show`: prints stored results.
 
+use crate::layout;
 use crate::options::Setup;
 use crate::shell::{Failure, Printing};
 use exm_experiment::Results;
@@ -70,7 +71,7 @@ impl<'a> Shown<'a> {
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shown { results, setup, folder, .. } = self;
-        writeln!(f, "{}\n{}", results.headline(), results.method())?;
+        write!(f, "{}\n{}", results.headline(), layout::paragraph(&results.method()))?;
         if let Some(setup) = setup {
             writeln!(f, "{setup}")?;
         }
@@ -79,7 +80,7 @@ impl fmt::Display for Shown<'_> {
             if !table.caption.is_empty() {
                 writeln!(f, "{}:", table.caption)?;
             }
-            writeln!(f, "{}", table.text())?;
+            writeln!(f, "{}", layout::table(&table.text()))?;
         }
         for note in &results.notes {
             writeln!(f, "note: {note}\n")?;

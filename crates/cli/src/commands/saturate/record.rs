@@ -108,7 +108,7 @@ impl fmt::Display for Report {
         columns.line(Total::HEADING.map(str::to_owned));
         columns.line(self.down.cells());
         columns.line(self.up.cells());
-        columns.fmt(f)
+        f.write_str(&crate::layout::table(&columns))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Scores as they are printed.
 
+use crate::layout;
 use exm_design::score::{Score, Scores, Trial};
 use exm_design::{Layout, Model, Units};
 use exm_measure::Estimate;
@@ -102,13 +103,15 @@ impl fmt::Display for Interval {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = match (self.excludes_zero, self.mean > 0.0) {
-            (true, true) => "better",
-            (true, false) => "worse",
-            (false, _) => "unsure",
-        };
         let sign = if self.mean > 0.0 { "+" } else { "" };
-        write!(f, "{sign}{} {word}", plus_minus(self.mean, self.interval))
+        let text = |word: &str| format!("{sign}{} {word}", plus_minus(self.mean, self.interval));
+        let is_same = self.mean == 0.0 && self.interval == (0.0, 0.0);
+        f.write_str(&match (self.excludes_zero, self.mean > 0.0) {
+            _ if is_same => "the same on every network".to_owned(),
+            (true, true) => layout::good(&text("better")),
+            (true, false) => layout::bad(&text("worse")),
+            (false, _) => text("unsure"),
+        })
     }
 }
 
@@ -152,16 +155,19 @@ impl Report {
         }
     }
 
-    fn heading(&self) -> Vec<&'static str> {
-        let mut heading = vec!["", "relative", "gap", "score"];
+    /// The names of the columns, and their units.
+    fn heading(&self) -> [Vec<&'static str>; 2] {
+        let mut heading = vec![("", ""), ("relative", "points")];
+        heading.extend([("gap", "points"), ("score", "points")]);
         if self.grid.is_some() {
-            heading.push("sum");
+            heading.push(("sum", "points"));
         }
-        heading.extend(["share", "RTT ratio"]);
+        heading.extend([("share", "of equal"), ("RTT", "ratio")]);
         if self.contenders.len() > 1 {
-            heading.push("difference");
+            heading.push(("difference", "points"));
         }
-        heading
+        let (names, units) = heading.into_iter().unzip();
+        [names, units]
     }
 
     fn cells(&self, row: &Row) -> Vec<String> {
@@ -257,7 +263,9 @@ impl fmt::Display for Report {
         writeln!(f, "relative: the same in each network's own rate and propagation RTT")?;
         writeln!(f, "gap: how much higher an omniscient sender would score\n")?;
         let mut columns = Columns::new(1);
-        columns.line(self.heading().into_iter().map(str::to_owned));
+        for line in self.heading() {
+            columns.line(line.into_iter().map(str::to_owned));
+        }
         for row in &self.contenders {
             columns.line(self.cells(row));
         }
@@ -266,7 +274,7 @@ impl fmt::Display for Report {
         omniscient.push(best(self.omniscient.score));
         omniscient.extend(self.omniscient.sum.map(best));
         columns.line(omniscient);
-        write!(f, "{columns}")?;
+        write!(f, "{}", layout::table(&columns))?;
         for row in self.contenders.iter().filter(|row| !row.senders.is_empty()) {
             write!(f, "\n{}, each kind of senders by its own objective:", row.name)?;
             for (index, (name, score)) in row.senders.iter().enumerate() {

@@ -167,13 +167,15 @@ const fn metric<T>(
 /// The metrics of a flow, in the order of their columns.
 pub(super) const FLOW_METRICS: [Metric<Flow>; 14] = [
     metric("throughput_mbps", ["throughput", "Mbps"], 3, |flow| flow.throughput_mbps),
-    metric("share", ["equal", "share"], 3, |flow| flow.share),
+    metric("share", ["of equal", "share"], 3, |flow| flow.share),
     metric("rtt_mean_ms", ["RTT", "mean ms"], 1, |flow| flow.rtt_ms.mean),
-    metric("rtt_median_ms", ["RTT", "median"], 1, |flow| flow.rtt_ms.median),
-    metric("rtt_p95_ms", ["RTT", "95 %"], 1, |flow| flow.rtt_ms.p95),
+    metric("rtt_median_ms", ["RTT", "median ms"], 1, |flow| flow.rtt_ms.median),
+    metric("rtt_p95_ms", ["RTT", "95 % ms"], 1, |flow| flow.rtt_ms.p95),
     metric("queueing_delay_mean_ms", ["queueing", "mean ms"], 1, |f| f.queueing_delay_ms.mean),
-    metric("queueing_delay_median_ms", ["queueing", "median"], 1, |f| f.queueing_delay_ms.median),
-    metric("queueing_delay_p95_ms", ["queueing", "95 %"], 1, |f| f.queueing_delay_ms.p95),
+    metric("queueing_delay_median_ms", ["queueing", "median ms"], 1, |f| {
+        f.queueing_delay_ms.median
+    }),
+    metric("queueing_delay_p95_ms", ["queueing", "95 % ms"], 1, |f| f.queueing_delay_ms.p95),
     metric("loss_percent", ["loss", "%"], 2, |flow| flow.loss_percent),
     metric("completed", ["flows", "completed"], 0, |flow| flow.completed.map(|n| n as f64)),
     metric("goodput_mbps", ["goodput", "Mbps"], 3, |flow| {
@@ -194,8 +196,10 @@ pub(super) const LINK_METRICS: [Metric<Link>; 5] = [
     metric("utilisation_percent", ["utilisation", "%"], 1, |link| Some(link.utilisation_percent)),
     metric("dropped", ["packets", "dropped"], 0, |link| Some(link.dropped as f64)),
     metric("lost", ["packets", "lost"], 0, |link| Some(link.lost as f64)),
-    metric("mean_queue_packets", ["queue", "mean"], 1, |link| Some(link.mean_queue_packets)),
-    metric("max_queue_packets", ["queue", "max"], 0, |l| Some(l.max_queue_packets as f64)),
+    metric("mean_queue_packets", ["mean queue", "packets"], 1, |link| {
+        Some(link.mean_queue_packets)
+    }),
+    metric("max_queue_packets", ["max. queue", "packets"], 0, |l| Some(l.max_queue_packets as f64)),
 ];
 
 impl Results {

@@ -1,6 +1,7 @@
 //! Results as text.
 
-use super::results::{FLOW_METRICS, Flow, LINK_METRICS, Link, Metric, Results, Values};
+use super::results::{FLOW_METRICS, Flow, LINK_METRICS, Link, Metric, Results, Run, Values};
+use crate::layout;
 use exm_measure::Estimate;
 use exm_store::Columns;
 use std::fmt;
@@ -19,7 +20,18 @@ impl fmt::Display for Results {
             self.of_one_run(f)?;
             return self.summary(f);
         }
-        writeln!(f, "Means over runs and over the flows of a group, with 95 % intervals.\n")?;
+        if self.runs_are_identical() {
+            let runs = self.runs.len();
+            let all = if runs == 2 { "Both".to_owned() } else { format!("All {runs}") };
+            let text = format!(
+                "{all} runs gave identical results, because nothing in this network is random: one run is enough."
+            );
+            writeln!(f, "{}", layout::paragraph(&text))?;
+            self.of_one_run(f)?;
+            return self.summary_of_one(f);
+        }
+        let text = "Means over runs and over the flows of a group, with 95 % intervals.";
+        writeln!(f, "{}", layout::paragraph(text))?;
         self.of_several_runs(f)?;
         self.summary(f)
     }
@@ -76,11 +88,32 @@ impl Results {
         link_table(f, links.map(|l| (vec![l.name.clone()], cells(&l.values, &LINK_METRICS))))
     }
 
-    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |value: Option<Estimate>| value.map_or(NOTHING.to_owned(), |v| v.text(4));
-        writeln!(f, "tp   {}  mean throughput / equal share", text(self.means.tp))?;
-        writeln!(f, "del  {}  mean RTT / propagation RTT", text(self.means.del))
+    /// Whether the seed made no difference to any value that is printed.
+    fn runs_are_identical(&self) -> bool {
+        let values = |run: &Run| {
+            let flows = run.flows.iter().flat_map(|flow| FLOW_METRICS.map(|m| (m.of)(flow)));
+            let links = run.links.iter().flat_map(|link| LINK_METRICS.map(|m| (m.of)(link)));
+            flows.chain(links).collect::<Vec<Option<f64>>>()
+        };
+        let first = values(&self.runs[0]);
+        self.runs.iter().all(|run| values(run) == first)
     }
+
+    fn summary_of_one(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = |value: Option<Estimate>| value.map(|value| Estimate::of(&[value.mean]));
+        summary(f, one(self.means.tp), one(self.means.del))
+    }
+
+    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        summary(f, self.means.tp, self.means.del)
+    }
+}
+
+/// The two numbers that the original Remy prints.
+fn summary(f: &mut fmt::Formatter<'_>, tp: Option<Estimate>, del: Option<Estimate>) -> fmt::Result {
+    let text = |value: Option<Estimate>| value.map_or(NOTHING.to_owned(), |v| v.text(4));
+    writeln!(f, "tp   {}  mean throughput / equal share", text(tp))?;
+    writeln!(f, "del  {}  mean RTT / propagation RTT", text(del))
 }
 
 pub(super) fn cells<T>(values: &Values, metrics: &[Metric<T>]) -> Vec<String> {
@@ -131,5 +164,5 @@ fn table<T>(
     for (names, values) in &rows {
         columns.line(names.iter().cloned().chain(shown.iter().map(|&i| values[i].clone())));
     }
-    writeln!(f, "{columns}")
+    writeln!(f, "{}", layout::table(&columns))
 }

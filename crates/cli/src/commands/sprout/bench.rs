@@ -1,6 +1,7 @@
 //! `exm sprout bench`: measures a session.
 
 use crate::commands::duration;
+use crate::layout;
 use crate::sessions::{Charts, Display, DisplayFlags, KeyFlags, SproutFlags, carry, servers};
 use crate::shell::{Failure, Printing};
 use exm_bench::session::{Bench, BenchServer, Half, Outcome, Plan};
@@ -226,7 +227,7 @@ impl fmt::Display for Report {
                 line.received.to_string(),
             ]);
         }
-        writeln!(f, "{columns}")?;
+        writeln!(f, "{}", layout::table(&columns))?;
         let rtts = [self.rtt_median_ms, self.rtt_95_ms].map(|rtt| number(rtt, 0));
         writeln!(f, "delay       {}", self.delay_is)?;
         writeln!(f, "round trip  {} ms, 95 % below {} ms", rtts[0], rtts[1])?;

@@ -3,7 +3,8 @@
 use super::rivals::Beside;
 use super::subject::Subject;
 use crate::codes::COLLAPSES;
-use crate::shell::{Failure, Printing};
+use crate::layout;
+use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use crate::{complete, tables};
 use exm_design::check::{Check, Finding, FluidBound, Proven, check};
@@ -11,7 +12,7 @@ use exm_design::stress::{self, HELD_OUT_SEED, Set};
 use exm_design::{Conditions, Model, Prepared};
 use exm_table::{Around, Foreign, Robustness, TableFile, Verdict};
 use serde::Serialize;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -139,6 +140,32 @@ impl Bound {
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        self.lines(&mut text)?;
+        f.write_str(&layout::paragraph(&text))?;
+        self.beside.as_ref().map_or(Ok(()), |beside| write!(f, "{beside}"))?;
+        f.write_str(&layout::paragraph(&self.next()))
+    }
+}
+
+impl Report<'_> {
+    /// What the verdict means, and the next command.
+    fn next(&self) -> String {
+        let table = shell::quoted(&self.table.display().to_string());
+        match self.verdict {
+            Verdict::Holds => "\nThe table holds on networks near its model.\n".to_owned(),
+            Verdict::Collapses => format!(
+                "\nThe table collapses near its model: its queues grow to more than four times the minimum \
+                 RTT. Limit its windows:\n  exm table harden {table} -o hard.json\n"
+            ),
+            Verdict::Starves => format!(
+                "\nThe table starves where others delay its packets. Harden it anew, or design it for such \
+                 networks:\n  exm table harden {table} -o hard.json\n"
+            ),
+        }
+    }
+
+    fn lines(&self, f: &mut String) -> fmt::Result {
         writeln!(f, "designed for    {}", self.designed_for)?;
         writeln!(f, "near its model  {}", self.near)?;
         for collapse in &self.collapses {
@@ -149,11 +176,14 @@ impl fmt::Display for Report<'_> {
         for starvation in &self.starvations {
             writeln!(f, "  {starvation}")?;
         }
-        writeln!(f, "proven          of equal senders that keep a link busy:")?;
+        writeln!(
+            f,
+            "proven          without simulation, for equal senders that keep a link busy:"
+        )?;
         for bound in &self.proven {
             writeln!(f, "  {}", bound.text)?;
         }
-        self.beside.as_ref().map_or(Ok(()), |beside| write!(f, "{beside}"))
+        Ok(())
     }
 }
 

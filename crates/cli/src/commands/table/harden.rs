@@ -4,6 +4,7 @@ use super::subject::Subject;
 use crate::commands::design;
 use crate::complete;
 use crate::interrupt;
+use crate::layout;
 use crate::outputs::check_output;
 use crate::progress::HardeningProgress;
 use crate::shell::{self, Failure, Printing};
@@ -89,11 +90,17 @@ impl fmt::Display for Written<'_> {
         if self.robustness.guards.is_none() {
             writeln!(
                 f,
-                "no guards within the limit of their cost make it better: its rules are as they were; \
-                 --cost allows more"
+                "No guards within the limit of their cost improve the table, so its rules are unchanged. A higher \
+                 --cost allows more."
             )?;
         }
-        write!(f, "{}", self.robustness)
+        f.write_str(&layout::paragraph(&self.robustness.to_string()))?;
+        let output = shell::quoted(&self.output.display().to_string());
+        writeln!(
+            f,
+            "\nNext:\n  exm table check {output} --against {}",
+            shell::quoted(&self.input.display().to_string())
+        )
     }
 }
 

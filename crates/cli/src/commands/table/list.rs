@@ -1,5 +1,6 @@
 //! `exm table list`: the tables shipped with the program.
 
+use crate::layout;
 use crate::ranges::model_of;
 use crate::shell::{Failure, Printing};
 use crate::tables;
@@ -27,16 +28,17 @@ pub(crate) struct Args {
     printing: Printing,
 }
 
+/// The shipped tables.
 #[derive(Serialize)]
-struct List {
-    tables: Vec<Entry>,
+pub(crate) struct List {
+    pub(crate) tables: Vec<Entry>,
 }
 
 #[derive(Serialize)]
-struct Entry {
-    name: &'static str,
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
     /// Whether it is hardened, and was found to hold around its model. The others are for experiments.
-    for_use: bool,
+    pub(crate) for_use: bool,
     /// The networks of its model.
     designed_for: Option<String>,
     objective: Option<String>,
@@ -54,6 +56,21 @@ impl Entry {
     }
 }
 
+impl List {
+    pub(crate) fn shipped() -> Result<List, Failure> {
+        let entries = tables::shipped_names().into_iter().map(Entry::new);
+        Ok(List { tables: entries.collect::<Result<_, _>>()? })
+    }
+}
+
+impl Entry {
+    /// What it was designed for, in a line.
+    pub(crate) fn description(&self) -> String {
+        let text = |text: &Option<String>| text.clone().unwrap_or("unknown".to_owned());
+        format!("{}; {}", text(&self.designed_for), text(&self.objective))
+    }
+}
+
 impl fmt::Display for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (good, others): (Vec<&Entry>, Vec<&Entry>) =
@@ -64,7 +81,10 @@ impl fmt::Display for List {
             f,
             "\nFor experiments only: outside the networks of their models they may fill queues.\n"
         )?;
-        group(f, &others)
+        group(f, &others)?;
+        let next =
+            "\nSee one: exm table show NAME, exm table check NAME. Run one: exm simulate --cc NAME";
+        f.write_str(&layout::paragraph(next))
     }
 }
 
@@ -76,13 +96,12 @@ fn group(f: &mut fmt::Formatter<'_>, entries: &[&Entry]) -> fmt::Result {
         let (networks, objective) = (text(&entry.designed_for), text(&entry.objective));
         columns.line([entry.name.to_owned(), networks, objective]);
     }
-    write!(f, "{columns}")
+    write!(f, "{}", layout::table(&columns))
 }
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let entries = tables::shipped_names().into_iter().map(Entry::new);
-        self.printing.print(&List { tables: entries.collect::<Result<_, _>>()? })?;
+        self.printing.print(&List::shipped()?)?;
         Ok(ExitCode::SUCCESS)
     }
 }

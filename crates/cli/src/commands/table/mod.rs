@@ -4,7 +4,7 @@ mod check;
 mod convert;
 mod diff;
 mod harden;
-mod list;
+pub(crate) mod list;
 mod plot;
 mod rivals;
 mod show;

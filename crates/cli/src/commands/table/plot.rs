@@ -18,7 +18,7 @@ const EXAMPLES: &str = "\
 The table runs all senders of the scenario, on the scenario's hosts. The picture is a cut through the
 rules: the signals that are not on its axes have their median value in the simulation, so that each
 point belongs to one rule. A box's label is the fraction of all senders' ACKs that
-fired its rule. Each line is a flow of the first sender; the first flow begins at the dot.
+fired its rule. The lines are the first three flows of the first sender; the first begins at the dot.
 
 Colours of growth: the effect of an ACK on the simulation's median window, from half of
 it (red) to twice (blue). Colours of pace: the minimum time between two packets.
@@ -291,7 +291,9 @@ fn axis_label(signal: Signal) -> String {
 
 fn percent(part: f64) -> String {
     let percent = part * 100.0;
-    if percent >= 10.0 || percent == 0.0 {
+    if percent > 0.0 && percent < 0.05 {
+        "< 0.1 %".to_owned()
+    } else if percent >= 10.0 || percent == 0.0 {
         format!("{percent:.0} %")
     } else {
         format!("{percent:.1} %")

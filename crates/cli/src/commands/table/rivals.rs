@@ -1,5 +1,6 @@
 //! Compares two tables on the networks around the model of the first.
 
+use crate::layout;
 use exm_design::stress::{ForeignTrial, Rivalry, Trial, throughput_ratio};
 use exm_measure::{Estimate, mean};
 use exm_store::{Columns, counted};
@@ -158,6 +159,6 @@ impl fmt::Display for Beside {
                 format!("{:.2}", against.jain),
             ]);
         }
-        write!(f, "{columns}")
+        write!(f, "{}", layout::table(&columns))
     }
 }

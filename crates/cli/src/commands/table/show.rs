@@ -1,6 +1,7 @@
 //! `exm table show`: a table for people to read.
 
 use crate::complete;
+use crate::layout;
 use crate::ranges::model_of;
 use crate::shell::{Failure, Printing};
 use crate::tables;
@@ -38,20 +39,20 @@ impl Args {
             let mut text = if self.tree {
                 exm_table::show_tree(&file.table).to_string()
             } else {
-                exm_table::show(&file.table).to_string()
+                exm_table::show(&file.table).fitted(layout::width())
             };
             let mut origin = file.provenance.to_string();
             if let Some(known) = file.robustness() {
                 origin += &known.to_string();
             } else if file.provenance.robustness.is_some() {
-                origin += "near its model  unknown: the rules changed; see exm table check\n";
+                origin += "near its model  unknown, because the rules changed: exm table check finds it\n";
             }
             if let Some(model) = model_of(&file) {
                 origin += &format!("designed for    {}\n", Conditions::of_model(&model));
             }
             if !origin.is_empty() {
                 text.push('\n');
-                text.push_str(&origin);
+                text.push_str(&layout::paragraph(&origin));
             }
             text
         };

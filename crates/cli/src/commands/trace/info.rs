@@ -1,6 +1,7 @@
 //! `exm trace info`: summaries of traces.
 
 use super::load;
+use crate::layout;
 use crate::shell::{Failure, Printing};
 use exm_store::Columns;
 use exm_trace::delay::omniscient;
@@ -167,6 +168,6 @@ impl fmt::Display for Results {
         line("outages", &|one| format!("{} over {} s", one.outages, one.outage_threshold_s));
         line("time in outages", &|one| percent(Some(one.outage_share), 1));
         line("seconds like Poisson's", &|one| percent(one.poisson_like, 0));
-        columns.fmt(f)
+        f.write_str(&layout::table(&columns))
     }
 }

@@ -4,6 +4,7 @@ use super::RISK;
 use crate::commands::cellsim::LinkFlags;
 use crate::commands::duration;
 use crate::interrupt;
+use crate::layout;
 use crate::progress::Progress;
 use crate::sessions::SproutFlags;
 use crate::shell::{Failure, Printing};
@@ -166,7 +167,7 @@ impl fmt::Display for Report {
             line(&name("95 % delay"), "ms", &|column| of(column).delay_95_ms);
             line(&name("median delay"), "ms", &|column| of(column).delay_median_ms);
         }
-        write!(f, "{columns}")?;
+        write!(f, "{}", layout::table(&columns))?;
         writeln!(f, "\nThe call sends {:.0} kbps each way.", self.tunnel.call_down.sent_kbps)
     }
 }

@@ -1,6 +1,7 @@
 //! [`Summary`]: the summary of a tunnel.
 
 use super::flows::rows;
+use crate::layout;
 use exm_session::Session;
 use exm_store::Columns;
 use exm_tunnel::{Network, Pipe};
@@ -95,7 +96,7 @@ impl fmt::Display for Summary {
         }
         let cells = [kilo(self.sent_bytes), kilo(self.received_bytes), self.dropped.to_string()];
         columns.line(std::iter::once("all".to_owned()).chain(cells));
-        write!(f, "{columns}")?;
+        write!(f, "{}", layout::table(&columns))?;
         let (refused, too_big) = (self.refused + self.foreign + self.malformed, self.too_big);
         writeln!(f, "{refused} packets not accepted, {too_big} too big, in {:.1} s", self.seconds)
     }
