@@ -19,6 +19,7 @@ mod pictures;
 mod progress;
 mod queues;
 mod ranges;
+mod rule_map;
 #[cfg(target_os = "linux")]
 mod sessions;
 mod shell;

@@ -18,6 +18,8 @@ mod licences;
 mod manual;
 mod missing;
 mod network;
+#[cfg(target_os = "linux")]
+mod page;
 mod program;
 mod reference;
 mod robust;

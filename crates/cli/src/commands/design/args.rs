@@ -1,6 +1,7 @@
 //! The options of a design.
 
 use super::Budget;
+use super::watch::Watch;
 use crate::complete;
 use crate::options;
 use crate::shell::Printing;
@@ -47,7 +48,7 @@ pub(super) struct DesignArgs {
     #[arg(conflicts_with_all = ["seeds", "checkpoint", "log"])]
     #[arg(allow_negative_numbers = true, value_parser = options::delta)]
     pub(super) delta: Vec<f64>,
-    /// How many generations of guards to try when the table is hardened [default: 20, or as many as --cpu
+    /// How many generations of guards to try when the table is hardened [default: 10, or as many as --cpu
     /// allows]
     #[arg(long, value_name = "N", help_heading = "Search")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -67,6 +68,16 @@ pub(super) struct DesignArgs {
     /// or .pdf; --resume overwrites it
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub(super) plot: Option<PathBuf>,
+    /// Write a page about the finished design: scores over time, the rules that fire, the networks where the table does worst;
+    /// one HTML file that can be sent
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    pub(super) page: Option<PathBuf>,
+    /// Show that page while the design runs, in a browser on this machine; on this port, or any free one
+    #[arg(long, value_name = "PORT", help_heading = "Output", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "0")]
+    pub(super) live: Option<u16>,
+    #[arg(skip)]
+    pub(super) watch: Watch,
     /// Continue from the checkpoint
     #[arg(long, help_heading = "Files", conflicts_with = "force")]
     pub(super) resume: bool,

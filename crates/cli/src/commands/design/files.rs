@@ -47,7 +47,14 @@ impl DesignArgs {
     /// The options of one of several designs, called `word`, as if it were given alone: with files of its own.
     pub(super) fn of_one(&self, word: &str) -> DesignArgs {
         let output = with_word(&self.output, word);
-        DesignArgs { output, seeds: None, delta: Vec::new(), plot: None, ..self.clone() }
+        DesignArgs {
+            output,
+            seeds: None,
+            delta: Vec::new(),
+            plot: None,
+            page: None,
+            ..self.clone()
+        }
     }
 
     /// Refuses a name without a known format, and files that may not be written, before the work and

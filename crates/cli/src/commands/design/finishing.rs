@@ -116,6 +116,8 @@ impl DesignArgs {
         let (clock, started) = (CpuClock::from(0.0), Cell::new(0.0));
         let tried = |tried: Tried| {
             progress.iter().for_each(|progress| progress.tried(tried));
+            let phase = format!("hardening, generation {} of {generations}", tried.generations);
+            self.watch.phase(&phase);
             let now = clock.seconds();
             let taken = now - started.get();
             let next = taken / tried.generations as f64;

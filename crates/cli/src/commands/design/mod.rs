@@ -7,8 +7,10 @@ mod display;
 mod files;
 mod finished;
 mod finishing;
+mod live;
 mod log;
 mod orders;
+mod page;
 mod picture;
 mod plot;
 mod run;
@@ -16,6 +18,7 @@ mod seeds;
 mod single;
 mod summary;
 mod sweep;
+mod watch;
 
 pub(crate) use budget::{Budget, End, cpu_time, spoken};
 pub(crate) use files::Files;
@@ -35,6 +38,7 @@ use exm_store::counted;
 use exm_table::{ArrivalTimes, Provenance, Score};
 use std::path::Path;
 use std::process::ExitCode;
+use watch::Watch;
 
 const EXAMPLES: &str = "\
 The same model, seed, search, start and number of steps give the same table, on any number of
@@ -56,8 +60,13 @@ designs, and the range from the lowest to the highest.
 cc.delta0.1.json and so on. All tables are scored on the same held-out networks, each with its own
 objective; --plot draws throughput against queueing delay, and the efficient frontier.
 
+--live shows the search in a browser as it runs: scores against CPU time, a map of the rules that fire, and the
+networks where the table does worst. What it simulates for that counts as CPU time, at most a twentieth.
+--page keeps the page in the end.
+
 Examples:
   exm design general-delta1 -o cc.json --cpu 10min
+  exm design general-delta1 -o cc.json --cpu 10min --live --page cc.html
   exm design general-delta1 -o cc.json --cpu 1h --resume --plot cc.svg
   exm design general-delta1 -o cc.json --cpu 10min --seeds 5 --plot seeds.svg
   exm design general-delta1 -o cc.json --cpu 10min --delta 0.1,1,10 --plot frontier.svg
@@ -85,24 +94,34 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         match (self.command, self.design) {
             (Some(command), _) => command.run(),
-            (None, Some(args)) => design(&args),
+            (None, Some(args)) => design(args),
             (None, None) => Err(Failure::usage("there is no model to design a table for")),
         }
     }
 }
 
 /// Designs one table, or several, as `args` request.
-fn design(args: &DesignArgs) -> Result<ExitCode, Failure> {
+fn design(mut args: DesignArgs) -> Result<ExitCode, Failure> {
     args.threads.start()?;
     let model = shipped::model(&args.model)?;
     if let Some(plot) = &args.plot {
         Format::of(plot, "--plot")?;
     }
-    match args.seeds {
-        Some(count) => seeds::run(args, &model, count),
-        None if !args.delta.is_empty() => sweep::run(args, &model),
-        None => args.design(model),
+    if args.live.is_some() || args.page.is_some() {
+        args.watch = Watch::on();
     }
+    if let Some(port) = args.live {
+        live::serve(port, args.watch.clone())?;
+    }
+    let code = match args.seeds {
+        Some(count) => seeds::run(&args, &model, count)?,
+        None if !args.delta.is_empty() => sweep::run(&args, &model)?,
+        None => args.design(model)?,
+    };
+    if let Some(path) = &args.page {
+        write_file(path, page::page(&args.watch.designs())?.html().as_bytes())?;
+    }
+    Ok(code)
 }
 
 /// Writes the picture `svg` to `path`, in the format that its name asks for.

@@ -4,6 +4,7 @@ use super::budget::{Budget, CpuClock, End};
 use super::display::Display;
 use super::files::Files;
 use super::log::{HeldOutLine, Log, Step};
+use super::watch::Watch;
 use crate::interrupt;
 use crate::outputs::write_file;
 use crate::shell::Failure;
@@ -27,6 +28,7 @@ pub(crate) struct Run {
     /// None where none was taken, or the log has none.
     last: Option<Step>,
     display: Display,
+    watch: Watch,
 }
 
 impl Run {
@@ -50,7 +52,21 @@ impl Run {
         let scores = steps.iter().map(|step| (step.cpu_seconds, step.score)).collect();
         let display = Display::new(quiet, budget.clone(), scores);
         let last = steps.last().filter(|step| step.step == kept_steps).cloned();
-        Ok(Run { designer, budget, checkpoint, kept_steps, log, last, display })
+        Ok(Run {
+            designer,
+            budget,
+            checkpoint,
+            kept_steps,
+            log,
+            last,
+            display,
+            watch: Watch::default(),
+        })
+    }
+
+    /// The same, reporting each step to `watch`.
+    pub(super) fn watched_by(self, watch: Watch) -> Run {
+        Run { watch, ..self }
     }
 
     /// Takes steps until the budget is spent or the user interrupts. Then everything is kept.
@@ -70,6 +86,7 @@ impl Run {
             let step = Step::of(&self.designer, &progress);
             self.log.add(&step).map_err(|failure| self.stuck(failure))?;
             self.display.step(&self.designer, &progress);
+            self.watch.step(&self.designer);
             if clock.seconds() - kept_at >= KEEP_EVERY {
                 self.keep()?;
                 kept_at = clock.seconds();

@@ -25,6 +25,7 @@ impl DesignArgs {
         let mut finished = self.search(designer)?;
         let designer = finished.designer();
         let clock = CpuClock::from(0.0);
+        self.watch.phase("scored on held-out networks");
         let scores = match finished.specimens {
             0 => None,
             count => {
@@ -36,6 +37,7 @@ impl DesignArgs {
         if let Some(scores) = &scores {
             finished.keep_score(scores, 0)?;
         }
+        self.watch.phase("finished");
         if self.clean {
             files::remove(&finished.files.checkpoint)?;
         }
@@ -51,7 +53,9 @@ impl DesignArgs {
         let files = self.files();
         let cpu = self.searching(&designer).map(Span::from_secs_f64);
         let budget = Budget { cpu, ..self.budget.clone() };
-        let mut run = Run::new(designer, budget, &files, self.quiet)?;
+        self.watch.begin(&designer, &files);
+        let mut run =
+            Run::new(designer, budget, &files, self.quiet)?.watched_by(self.watch.clone());
         let end = run.go()?;
         let designer = run.designer();
         let outputs = self.outputs(designer.model());
@@ -84,6 +88,8 @@ impl DesignArgs {
         };
         let made: Vec<TableFile> = made.into_iter().enumerate().map(file).collect();
         save_all(&made, &outputs)?;
+        self.watch.tables(made.iter().map(|file| &file.table));
+        self.watch.phase("finished");
         Ok(Finished { run, files, made, outputs, end, specimens, phases })
     }
 
