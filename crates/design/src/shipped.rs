@@ -26,7 +26,8 @@ pub const MODELS: &[(&str, &str)] = texts![
     "learn-100x", "learn-10x", "learn-2x", "only-ack", "only-ack-ratio", "only-ack-slow", "only-none",
     "only-ratio", "only-ratio-slow", "only-send", "only-send-ack", "only-send-ratio", "only-send-slow",
     "only-slow", "parking-one", "parking-two", "rtt-140-160", "rtt-145-155", "rtt-150", "rtt-50-250",
-    "senders-10", "senders-100", "senders-2", "senders-20", "senders-50", "tcp-10", "tcp-100", "tcp-25",
+    "senders-10", "senders-100", "senders-2", "senders-20", "senders-50", "signals-lossy-loss", "signals-lossy-none", "signals-racks-ecn", "signals-racks-none",
+    "signals-red-ecn", "signals-red-none", "tcp-10", "tcp-100", "tcp-25",
     "tcp-75", "tcp-aware", "tcp-naive", "together",
 ];
 
@@ -41,7 +42,8 @@ pub const TABLES: &[(&str, &str)] = texts![
     "learn-2x.4min", "only-ack", "only-ack-ratio", "only-ack-slow", "only-none", "only-ratio",
     "only-ratio-slow", "only-send", "only-send-ack", "only-send-ratio", "only-send-slow", "only-slow",
     "parking-one", "parking-two", "rtt-140-160", "rtt-145-155", "rtt-150", "rtt-50-250", "senders-10",
-    "senders-100", "senders-2", "senders-20", "senders-50", "tcp-10", "tcp-100", "tcp-25", "tcp-75",
+    "senders-100", "senders-2", "senders-20", "senders-50", "signals-lossy-loss", "signals-lossy-none", "signals-racks-ecn", "signals-racks-none",
+    "signals-red-ecn", "signals-red-none", "tcp-10", "tcp-100", "tcp-25", "tcp-75",
     "tcp-aware", "tcp-naive", "together",
 ];
 
