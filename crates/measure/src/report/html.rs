@@ -1,5 +1,6 @@
 //! A report as one HTML file.
 
+use super::download::write_links;
 use super::{Block, Cell, Column, ColumnKind, Figure, NOTE, Page, Section, Table, pieces};
 use crate::escape::escaped;
 use std::fmt::Write;
@@ -28,13 +29,7 @@ impl Page {
         if !self.lead.is_empty() {
             writeln!(html, "<p class=\"lead\">{}</p>", prose(&self.lead))?;
         }
-        if !self.provenance.is_empty() {
-            writeln!(html, "<dl>")?;
-            for (name, value) in &self.provenance {
-                writeln!(html, "<div><dt>{}</dt><dd>{}</dd></div>", escaped(name), escaped(value))?;
-            }
-            writeln!(html, "</dl>")?;
-        }
+        write_facts(html, &self.provenance)?;
         writeln!(html, "</header>")?;
         self.write_contents(html)?;
         for (index, section) in self.sections.iter().enumerate() {
@@ -66,11 +61,18 @@ impl Section {
                         writeln!(html, "<p>{}</p>", prose(paragraph.trim()))?;
                     }
                 }
+                Block::Finding(text) => writeln!(html, "<p class=\"finding\">{}</p>", prose(text))?,
+                Block::Facts(facts) => write_facts(html, facts)?,
                 Block::Figure(figure) => figure.write_html(html)?,
                 Block::Table(table) => table.write_html(html)?,
                 Block::Command(command) => {
-                    writeln!(html, "<pre><code>{}</code></pre>", escaped(command.trim_end()))?;
+                    let command = escaped(command.trim_end());
+                    writeln!(html, "<pre class=\"command\"><code>{command}</code></pre>")?;
                 }
+                Block::Verbatim(text) => {
+                    writeln!(html, "<pre><code>{}</code></pre>", escaped(text.trim_end()))?;
+                }
+                Block::Downloads(files) => write_links(html, files)?,
             }
         }
         writeln!(html, "</section>")
@@ -83,16 +85,42 @@ impl Figure {
             true => String::new(),
             false => format!("<figcaption>{}</figcaption>\n", prose(&self.caption)),
         };
-        writeln!(html, "<figure>\n{}\n{caption}</figure>", self.svg.trim_end())
+        let svg = self.svg.trim_end();
+        writeln!(html, "<figure>")?;
+        match &self.narrow {
+            Some(narrow) => {
+                writeln!(html, "<div class=\"wide\">\n{svg}\n</div>")?;
+                writeln!(html, "<div class=\"narrow\">\n{}\n</div>", narrow.trim_end())?;
+            }
+            None => writeln!(html, "<div class=\"scroll\" tabindex=\"0\">\n{svg}\n</div>")?,
+        }
+        write!(html, "{caption}")?;
+        write_links(html, &self.downloads)?;
+        writeln!(html, "</figure>")
     }
+}
+
+fn write_facts(html: &mut String, facts: &[(String, String)]) -> std::fmt::Result {
+    if facts.is_empty() {
+        return Ok(());
+    }
+    writeln!(html, "<dl>")?;
+    for (name, value) in facts {
+        writeln!(html, "<div><dt>{}</dt><dd>{}</dd></div>", escaped(name), escaped(value))?;
+    }
+    writeln!(html, "</dl>")
 }
 
 impl Table {
     fn write_html(&self, html: &mut String) -> std::fmt::Result {
-        writeln!(html, "<div class=\"table\">\n<table>")?;
+        // The caption is outside of what scrolls. What scrolls can be scrolled by the keyboard too.
+        writeln!(html, "<div class=\"table\">")?;
+        let mut label = String::new();
         if !self.caption.is_empty() {
-            writeln!(html, "<caption>{}</caption>", prose(&self.caption))?;
+            writeln!(html, "<p class=\"caption\">{}</p>", prose(&self.caption))?;
+            write!(label, " role=\"region\" aria-label=\"{}\"", escaped(&self.caption))?;
         }
+        writeln!(html, "<div class=\"scroll\" tabindex=\"0\"{label}>\n<table>")?;
         self.write_head(html)?;
         writeln!(html, "<tbody>")?;
         for row in &self.rows {
@@ -102,7 +130,7 @@ impl Table {
             }
             writeln!(html, "</tr>")?;
         }
-        writeln!(html, "</tbody>\n</table>")?;
+        writeln!(html, "</tbody>\n</table>\n</div>")?;
         if self.is_marked() {
             writeln!(html, "<p class=\"note\">{NOTE}</p>")?;
         }
