@@ -1,7 +1,7 @@
 //! [`Results::finding`]: the main comparison of an experiment, in a sentence made of its numbers.
 
 use crate::metric::Metric;
-use crate::results::{Comparison, Ratio, Results};
+use crate::results::{CaseResult, Comparison, Ratio, Results};
 
 /// A ratio whose distance from a simple fraction is below this is told as that fraction.
 const CLOSE: f64 = 0.04;
@@ -38,16 +38,25 @@ impl Difference {
 }
 
 impl Results {
-    /// The first reference compared with Cubic or, if that was not run, with the first other scheme, in a
-    /// sentence: over the mean of all variants or else in the first one. `None` if there is no reference, or if
-    /// throughput or delay have no ratio. A ratio whose 95 % interval includes 1 is called unclear.
+    /// The main comparison in a sentence, over the mean of all variants or else in the first one: the first
+    /// reference with Cubic or, if that was not run, with the first other scheme; without a reference, the
+    /// schemes with the highest throughput and the lowest delay. `None` if there is nothing to compare. It says so
+    /// where 95 % intervals do not tell schemes apart.
     pub fn finding(&self) -> Option<String> {
-        let reference = self.references.first()?;
         let variant = self.mean.as_ref().or(self.variants.first())?;
+        let sentence = self.comparison(variant).or_else(|| self.extremes(variant))?;
+        Some(match variant.is_empty() {
+            true => sentence,
+            false => format!("{}: {sentence}", capitalised(variant)),
+        })
+    }
+
+    fn comparison(&self, variant: &str) -> Option<String> {
+        let reference = self.references.first()?;
         let own: Vec<&Comparison> = self
             .comparisons
             .iter()
-            .filter(|one| &one.variant == variant && &one.reference == reference)
+            .filter(|one| one.variant == variant && &one.reference == reference)
             .filter(|one| one.speedup.is_some() && one.delay_reduction.is_some())
             .collect();
         let is_cubic = |one: &&&Comparison| one.scheme == "Cubic";
@@ -56,15 +65,34 @@ impl Results {
         let ratios = ratios.filter_map(|one| one.speedup.zip(one.delay_reduction.map(inverse)));
         let ratios: Vec<(Ratio, Ratio)> = ratios.collect();
         let names = Names { reference, scheme, axes: self.axes_in_words() };
-        let sentence = match &ratios[..] {
+        Some(match &ratios[..] {
             [(throughput, delay)] => names.one(throughput, delay),
             _ => names.several(&ratios),
-        };
-        Some(match (&self.mean, variant.is_empty()) {
-            (Some(mean), _) => format!("{mean}: {sentence}"),
-            (None, true) => sentence,
-            (None, false) => format!("{variant}: {sentence}"),
         })
+    }
+
+    /// The schemes with the highest throughput and with the lowest delay.
+    fn extremes(&self, variant: &str) -> Option<String> {
+        let own = self.cases.iter().filter(|case| case.variant == variant);
+        let mut points: Vec<(&str, Vec<&CaseResult>)> = Vec::new();
+        for case in own {
+            match points.iter_mut().find(|(point, _)| *point == case.point) {
+                Some((_, cases)) => cases.push(case),
+                None => points.push((&case.point, vec![case])),
+            }
+        }
+        let points: Vec<Vec<&CaseResult>> = points.into_iter().map(|(_, cases)| cases).collect();
+        let [more, less] = self.axes_in_words();
+        let [delay, throughput] = &self.axes;
+        let highest = extreme(&points, throughput, true)?;
+        let parts = match extreme(&points, delay, false) {
+            Some(lowest) => format!(
+                "{} has the highest {more}{}, {} the lowest {less}{}",
+                highest.0, highest.1, lowest.0, lowest.1
+            ),
+            None => format!("{} has the highest {more}{}", highest.0, highest.1),
+        };
+        Some(format!("{parts}."))
     }
 
     /// The throughput and the delay, each without its unit.
@@ -79,6 +107,60 @@ impl Results {
             }
         })
     }
+}
+
+/// The scheme that has the extreme value of a metric at most of the `points`, and in words, how clearly.
+fn extreme(points: &[Vec<&CaseResult>], key: &str, is_highest: bool) -> Option<(String, String)> {
+    let best = |cases| best(cases, key, is_highest);
+    let bests: Vec<(&str, &str, bool)> =
+        points.iter().map(Vec::as_slice).filter_map(best).collect();
+    let wins = |name: &str| bests.iter().filter(|one| one.0 == name).count();
+    // The first of equals.
+    let &(name, next, is_clear) = bests.iter().rev().max_by_key(|one| wins(one.0))?;
+    let value = points.iter().flatten().find(|case| case.scheme == name);
+    let value = value.map_or(String::new(), |case| written(case, key));
+    let words = match (bests.len(), is_clear) {
+        (1, true) => format!(" ({value})"),
+        (1, false) => {
+            format!(" ({value}, not clearly apart from {next} by 95 % intervals)")
+        }
+        (all, _) => {
+            let clear = bests.iter().filter(|one| one.0 == name && one.2).count();
+            format!(" at {} of {all} points (by disjoint 95 % intervals at {clear})", wins(name))
+        }
+    };
+    Some((name.to_owned(), words))
+}
+
+/// The schemes with the best and the next value of a metric, and whether their intervals are disjoint.
+fn best<'a>(
+    cases: &[&'a CaseResult],
+    key: &str,
+    is_highest: bool,
+) -> Option<(&'a str, &'a str, bool)> {
+    let sign = if is_highest { 1.0 } else { -1.0 };
+    let value = |case: &CaseResult| case.own.values.get(key).map(|value| sign * value);
+    let mut cases: Vec<(&CaseResult, f64)> =
+        cases.iter().filter_map(|case| Some((*case, value(case)?))).collect();
+    cases.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let [(first, _), (second, _), ..] = cases[..] else { return None };
+    let [a, b] = [first, second].map(|case| case.own.intervals.get(key));
+    let is_clear = a.zip(b).is_some_and(|(a, b)| a[0] > b[1] || b[0] > a[1]);
+    Some((first.scheme.as_str(), second.scheme.as_str(), is_clear))
+}
+
+/// The value of a metric with its unit.
+fn written(case: &CaseResult, key: &str) -> String {
+    let value = case.own.values.get(key).copied().unwrap_or(f64::NAN);
+    let metric = Metric::named(key);
+    let decimals = metric.map_or(2, |metric| metric.decimals);
+    let unit = metric.and_then(|metric| metric.words.split_once(',')).map_or("", |(_, unit)| unit);
+    format!("{value:.decimals$}{unit}")
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// What a sentence speaks of.

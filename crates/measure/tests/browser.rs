@@ -4,7 +4,7 @@
 mod browser;
 
 use browser::{browser, opened};
-use exm_measure::figure::{Line, Sequence, Style};
+use exm_measure::figure::{Form, Line, Plot, Sequence, Style};
 use exm_measure::report::*;
 use std::path::Path;
 
@@ -24,7 +24,9 @@ fn page() -> Page {
     };
     let figure = |title: &str| {
         let (caption, file) = ("Delivered over time".to_owned(), "sequence.svg".to_owned());
-        Block::Figure(Figure { svg: sequence(title).svg(), caption, file })
+        let sequence = sequence(title);
+        let narrow = Some(sequence.drawn(Form::Narrow));
+        Block::Figure(Figure { svg: sequence.svg(), narrow, caption, file, downloads: vec![] })
     };
     let columns = vec![
         Column::new("scheme", ColumnKind::Text),

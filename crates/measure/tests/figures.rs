@@ -499,3 +499,149 @@ fn figures_of_nothing_and_of_extremes_are_drawn_too() {
         exm_measure::png(&figure, 1.0).expect("a picture");
     }
 }
+
+/// A figure for each kind of plot, with long names.
+fn plots() -> Vec<Box<dyn Plot>> {
+    let (title, subtitle) = ("A long title ".repeat(5), "64 runs of 100 s, seed 1".to_owned());
+    let names = ["RemyCC with a rather long name", "Cubic", "Vegas", "Compound", "NewReno"];
+    let line = |(index, name): (usize, &&str)| Line {
+        name: (*name).to_owned(),
+        style: Style::nth(index),
+        points: (0..50)
+            .map(|x| (f64::from(x) + 1.0, f64::from(x * x) + index as f64 + 1.0))
+            .collect(),
+    };
+    let lines: Vec<Line> = names.iter().enumerate().map(line).collect();
+    let sample = |line: &Line| Sample {
+        name: line.name.clone(),
+        style: line.style,
+        values: line.points.iter().map(|point| point.1).collect(),
+    };
+    let band = |line: &Line| Band {
+        name: line.name.clone(),
+        style: line.style,
+        points: line
+            .points
+            .iter()
+            .map(|&(x, y)| BandPoint { x, y, low: y - 1.0, high: y + 1.0 })
+            .collect(),
+    };
+    let schemes =
+        names.iter().enumerate().map(|(index, name)| scheme(index, name, 1.0 + index as f64, 9.0));
+    let (description, y_axis) = (String::new(), "throughput, Mbps".to_owned());
+    vec![
+        Box::new(ThroughputDelay {
+            title: title.clone(),
+            subtitle: subtitle.clone(),
+            description: description.clone(),
+            y_axis: y_axis.clone(),
+            delay: "self-inflicted delay".to_owned(),
+            spread: Spread::Ellipse(1.0),
+            original: Some([[1.0, 20.0], [0.5, 3.0]]),
+            schemes: schemes.collect(),
+        }),
+        Box::new(Sweep {
+            title: title.clone(),
+            subtitle: subtitle.clone(),
+            description: description.clone(),
+            x_axis: "rate of the link, Mbps".to_owned(),
+            x_scale: Scale::Log,
+            y_axis: y_axis.clone(),
+            lines: lines.iter().map(band).collect(),
+            ranges: vec![DesignRange {
+                name: "RemyCC: design range".to_owned(),
+                low: 40.0,
+                high: 50.0,
+            }],
+        }),
+        Box::new(Sequence {
+            title: title.clone(),
+            subtitle: subtitle.clone(),
+            description: description.clone(),
+            y_axis: y_axis.clone(),
+            lines: lines.clone(),
+            events: vec![Event { time: 40.0, label: "a competitor starts".to_owned() }],
+        }),
+        Box::new(Series {
+            title: title.clone(),
+            subtitle: subtitle.clone(),
+            description: description.clone(),
+            panels: vec![SeriesPanel::new("queue, packets", lines.clone())],
+            events: vec![],
+        }),
+        Box::new(Density {
+            title: title.clone(),
+            subtitle: subtitle.clone(),
+            description: description.clone(),
+            x_axis: "time, ms".to_owned(),
+            y_axis: y_axis.clone(),
+            lines: lines.clone(),
+        }),
+        Box::new(Distribution {
+            title: title.clone(),
+            subtitle: subtitle.clone(),
+            description: description.clone(),
+            x_axis: "time, ms".to_owned(),
+            x_scale: Scale::Log,
+            is_tail: false,
+            samples: lines.iter().map(sample).collect(),
+        }),
+        Box::new(Bars {
+            title,
+            subtitle,
+            description,
+            x_axis: "flows".to_owned(),
+            y_axis,
+            schemes: lines
+                .iter()
+                .map(|line| BarScheme { name: line.name.clone(), style: line.style })
+                .collect(),
+            groups: vec![BarGroup {
+                name: "RTT 50 ms".to_owned(),
+                bars: vec![Some(Bar { value: 1.0, low: 0.5, high: 1.5 }); names.len()],
+            }],
+            reference: Some(Reference { value: 1.0, name: "equal share".to_owned() }),
+        }),
+    ]
+}
+
+/// The letters of a page that is 400 pixels wide, of which margins take 32: a figure of 360 is not shrunk.
+#[test]
+fn narrow_figures_have_letters_of_the_same_size() {
+    for plot in plots() {
+        let (wide, narrow) = (plot.drawn(Form::Wide), plot.drawn(Form::Narrow));
+        assert!(
+            wide.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"760\""),
+            "{wide}"
+        );
+        assert!(
+            narrow.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"360\""),
+            "{narrow}"
+        );
+        let sizes = narrow.split("font-size=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        let sizes: Vec<f64> = sizes.map(|size| size.parse().expect("a number")).collect();
+        assert!(sizes.iter().all(|&size| size >= 11.0), "{sizes:?}");
+        for part in narrow.split("<text x=\"").skip(1) {
+            let x: f64 = part.split('"').next().and_then(|x| x.parse().ok()).expect("a place");
+            assert!((0.0..=360.0).contains(&x), "{part}");
+        }
+        assert!(narrow.contains(">RemyCC with a rather long name</text>"), "{narrow}");
+    }
+}
+
+#[test]
+fn the_numbers_of_a_figure_are_rows() {
+    for plot in plots() {
+        let csv = plot.csv();
+        let commas = |line: &str| {
+            line.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>()
+        };
+        let mut lines = csv.lines().map(commas);
+        let headings = lines.next().expect("headings");
+        assert!(headings > 0 && lines.clone().count() > 0, "{csv}");
+        assert!(lines.all(|count| count == headings), "{csv}");
+    }
+    let series = plots().remove(3).csv();
+    assert!(series.starts_with("quantity,line,\"time, s\",value\n"), "{series}");
+    assert!(series.contains("\"queue, packets\",Cubic,1,2\n"), "{series}");
+}

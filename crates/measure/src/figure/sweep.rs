@@ -75,7 +75,7 @@ impl Plot for Sweep {
         let values = extent(points().flat_map(|p| [p.y, p.low, p.high]));
         let y = Axis::around(Scale::Linear, values);
         let rows = self.ranges.len() as f64;
-        let top = heading.bottom() + 20.0 * rows + 2.0;
+        let top = heading.bottom() + range_row(form) * rows + 2.0;
         let frame = Frame {
             left: left_margin(&y, &self.y_axis, HEIGHT),
             right: right_margin(self.lines.iter().map(|line| line.name.as_str()), form),
@@ -143,7 +143,7 @@ impl Sweep {
         let Frame { left, right, top, bottom } = panel.frame;
         for (row, range) in self.ranges.iter().rev().enumerate() {
             let Some((low, high)) = Self::ends(range, panel) else { continue };
-            let y = top - 12.0 - 20.0 * row as f64;
+            let y = top - 12.0 - range_row(panel.form) * row as f64;
             drawing.line(&[(low, y - 4.0), (low, y + 4.0)], "stroke=\"#444\" stroke-width=\"1.5\"");
             drawing.line(&[(low, y), (high, y)], "stroke=\"#444\" stroke-width=\"1.5\"");
             drawing
@@ -153,16 +153,27 @@ impl Sweep {
             drawing.line(&[(high, top), (high, bottom)], edge);
             let length = width(&range.name, SIZE);
             let edge = panel.form.width() - EDGE;
-            let (at, anchor) = if high + 8.0 + length < right.max(edge) {
+            let is_wide = panel.form == Form::Wide;
+            let (at, anchor) = if is_wide && high + 8.0 + length < right.max(edge) {
                 ((high + 7.0, y + 4.5), Anchor::Start)
-            } else if low - 8.0 - length > left - 40.0 {
+            } else if is_wide && low - 8.0 - length > left - 40.0 {
                 ((low - 7.0, y + 4.5), Anchor::End)
             } else {
                 // Where there is room at neither end, above the line.
-                (((low + high) / 2.0, y - 4.0), Anchor::Middle)
+                let most = panel.form.width() - 4.0 - length / 2.0;
+                let middle = ((low + high) / 2.0).min(most).max(4.0 + length / 2.0);
+                ((middle, y - 4.0), Anchor::Middle)
             };
             drawing.text(at, anchor, &format!("{MUTED} {HALO}"), &range.name);
         }
+    }
+}
+
+/// The height of a range's name and brace above the panel: in a narrow figure, the name is above the brace.
+const fn range_row(form: Form) -> f64 {
+    match form {
+        Form::Wide => 20.0,
+        Form::Narrow => 26.0,
     }
 }
 

@@ -135,6 +135,10 @@ seed `1`
 
 ## Dumbbell
 
+**A is 2 times B.**
+
+seed `1`.
+
 First `a < b`.
 
 Second.
@@ -153,6 +157,10 @@ Speed-ups &amp; delays
 
 ```sh
 exm experiment run 3-4 --seed 1 && echo done
+```
+
+```text
+@software{a}
 ```
 ";
         assert_eq!(page().markdown(), expected);
