@@ -162,7 +162,8 @@ impl Sweep {
                 // Where there is room at neither end, above the line.
                 let most = panel.form.width() - 4.0 - length / 2.0;
                 let middle = ((low + high) / 2.0).min(most).max(4.0 + length / 2.0);
-                ((middle, y - 4.0), Anchor::Middle)
+                let gap = if is_wide { 4.0 } else { 6.0 };
+                ((middle, y - gap), Anchor::Middle)
             };
             drawing.text(at, anchor, &format!("{MUTED} {HALO}"), &range.name);
         }
