@@ -12,15 +12,32 @@ use crate::store::Rows;
 use crate::summary::Sample;
 use exm_measure::Estimate;
 use exm_measure::figure::{
-    Band, BandPoint, Bar, BarGroup, BarScheme, Bars, DesignRange, Reference, Scale, Style, Styles,
-    Sweep,
+    Band, BandPoint, Bar, BarGroup, BarScheme, Bars, DesignRange, Form, Plot, Reference, Scale,
+    Style, Styles, Sweep,
 };
 use exm_store::counted;
 
 /// A figure and its name.
 pub(crate) struct Drawn {
     pub(crate) picture: Picture,
+    pub(crate) files: Files,
+}
+
+/// The texts of a figure's files.
+#[derive(Default)]
+pub(crate) struct Files {
     pub(crate) svg: String,
+    /// The same for phones.
+    pub(crate) narrow: String,
+    /// The numbers that it shows.
+    pub(crate) csv: String,
+}
+
+impl Files {
+    fn of(figure: &impl Plot) -> Files {
+        let [svg, narrow] = [Form::Wide, Form::Narrow].map(|form| figure.drawn(form));
+        Files { svg, narrow, csv: figure.csv() }
+    }
 }
 
 /// Draws all figures of the runs `rows` of `plan`.
@@ -72,7 +89,7 @@ impl Artist<'_> {
         let words = self.words(kind, (variant, point), &cases);
         let caption = format!("{}: {}", words.title, words.subtitle);
         let picture = Picture { file: self.file(kind, variant, point), title: caption };
-        let svg = match kind {
+        let files = match kind {
             FigureKind::ThroughputDelay => self.throughput_delay(words, &cases),
             FigureKind::Means => self.means(words, &cases),
             FigureKind::RateAndDelay => self.rate_and_delay(words, &cases),
@@ -85,7 +102,7 @@ impl Artist<'_> {
             FigureKind::FlowLengths => self.flow_lengths(words, &cases),
             FigureKind::Series | FigureKind::Table => self.series(words, &cases),
         };
-        Drawn { picture, svg }
+        Drawn { picture, files }
     }
 
     /// The indices of the cases of a variant, or of the first, at one point or all.
@@ -177,7 +194,7 @@ impl Artist<'_> {
         self.styles[self.plan.cases[case].scheme]
     }
 
-    fn sweep(&self, words: Words, cases: &[usize]) -> String {
+    fn sweep(&self, words: Words, cases: &[usize]) -> Files {
         let experiment = &self.plan.experiment;
         let points = experiment.points();
         let (x_axis, x_scale, y) = experiment.sweep.as_ref().map_or_else(
@@ -222,12 +239,12 @@ impl Artist<'_> {
             lines,
             ranges: schemes.iter().filter_map(range).collect(),
         };
-        figure.svg()
+        Files::of(&figure)
     }
 
     /// The share of the throughput of each group of flows.
-    fn bars(&self, words: Words, cases: &[usize]) -> String {
-        let Some(&first) = cases.first() else { return String::new() };
+    fn bars(&self, words: Words, cases: &[usize]) -> Files {
+        let Some(&first) = cases.first() else { return Files::default() };
         let groups = &self.plan.cases[first].scenario.flows;
         let bar = |case: usize, group: usize| {
             let shares = rows_of(self.rows, case).into_iter().filter_map(|row| {
@@ -259,7 +276,7 @@ impl Artist<'_> {
             groups: bars.collect(),
             reference: Some(equal),
         };
-        figure.svg()
+        Files::of(&figure)
     }
 }
 

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "pictures")]
 const PIXELS: f32 = 2.0;
 
+/// The name of the experiment's own file among its results.
+pub(crate) const EXPERIMENT: &str = "experiment.toml";
+
 /// A file of results that could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}", path.display())]
@@ -23,7 +26,8 @@ pub struct FolderError {
 
 /// Summarises the runs `rows` of `plan`, which `command` reproduces, and writes all results into
 /// `folder`: `results.json`, `results.csv` (flows), `links.csv`, both as Parquet too (feature `parquet`),
-/// and figures as SVG and, with the feature `pictures`, as PNG and PDF. Each file is written completely
+/// `experiment.toml` (the experiment's file), and figures: as SVG, in a narrow form for phones
+/// (`.narrow.svg`), as their numbers (`.csv`) and, with the feature `pictures`, as PNG and PDF. Each file is written completely
 /// or not at all.
 ///
 /// # Errors
@@ -40,22 +44,26 @@ pub fn write(
         write_atomically(&path, bytes).map_err(|source| FolderError { path, source })
     };
     for figure in figures::draw(plan, rows, &results) {
-        put(&format!("{}.svg", figure.picture.file), figure.svg.as_bytes())?;
+        let figures::Files { svg, narrow, csv } = &figure.files;
+        for (end, text) in [("svg", svg), ("narrow.svg", narrow), ("csv", csv)] {
+            put(&format!("{}.{end}", figure.picture.file), text.as_bytes())?;
+        }
         #[cfg(feature = "pictures")]
         {
             let failed = |end: &str, source| FolderError {
                 path: folder.join(format!("{}.{end}", figure.picture.file)),
                 source,
             };
-            let png = exm_measure::png(&figure.svg, PIXELS)
+            let png = exm_measure::png(svg, PIXELS)
                 .map_err(|error| failed("png", io::Error::other(error)))?;
             put(&format!("{}.png", figure.picture.file), &png)?;
-            let pdf = exm_measure::pdf(&figure.svg)
-                .map_err(|error| failed("pdf", io::Error::other(error)))?;
+            let pdf =
+                exm_measure::pdf(svg).map_err(|error| failed("pdf", io::Error::other(error)))?;
             put(&format!("{}.pdf", figure.picture.file), &pdf)?;
         }
         results.pictures.push(figure.picture);
     }
+    put(EXPERIMENT, plan.experiment.text.text.as_bytes())?;
     let formats = [
         Format::Csv,
         #[cfg(feature = "parquet")]

@@ -59,6 +59,7 @@ mod edit;
 mod experiment;
 mod figures;
 mod file;
+mod finding;
 mod folder;
 mod metric;
 mod plan;

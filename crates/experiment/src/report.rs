@@ -1,7 +1,8 @@
 //! [`page`]: results of any number of experiments as one page.
 
+use crate::folder::EXPERIMENT;
 use crate::results::Results;
-use exm_measure::report::{Block, Figure, Page, Section};
+use exm_measure::report::{Block, Download, Figure, Page, Section};
 use std::path::{Path, PathBuf};
 
 /// Results and their figures.
@@ -13,7 +14,16 @@ pub struct Shown {
     pub results: Results,
     /// The text of each figure, in the order of [`Results::pictures`].
     pub svgs: Vec<String>,
+    /// The narrow form of each figure; `None` in results of versions that did not draw it.
+    pub narrow: Vec<Option<String>>,
+    /// The numbers of each figure as CSV; `None` in results of versions that did not write them.
+    pub data: Vec<Option<String>>,
+    /// The experiment's file; `None` in results of versions that did not store it.
+    pub file_text: Option<String>,
 }
+
+/// The largest file of numbers that is embedded in a page, in bytes: more makes a page that cannot be mailed.
+const MOST_DATA: usize = 1_000_000;
 
 /// A folder that cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -43,9 +53,17 @@ impl Shown {
             std::fs::read_to_string(&path).map_err(|source| ShowError::Picture { path, source })
         };
         let svgs = results.pictures.iter().map(svg).collect::<Result<_, _>>()?;
+        let beside = |end: &str| {
+            let read = |picture: &crate::Picture| {
+                std::fs::read_to_string(folder.join(format!("{}.{end}", picture.file))).ok()
+            };
+            results.pictures.iter().map(read).collect::<Vec<Option<String>>>()
+        };
+        let (narrow, data) = (beside("narrow.svg"), beside("csv"));
+        let file_text = std::fs::read_to_string(folder.join(EXPERIMENT)).ok();
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_else(|| results.experiment.clone());
-        Ok(Shown { name, results, svgs })
+        Ok(Shown { name, results, svgs, narrow, data, file_text })
     }
 
     /// The file name of the figure of this number for a Markdown page, in a folder `beside` it.
@@ -66,21 +84,55 @@ pub fn page(all: &[Shown], beside: &str) -> Page {
         title: if all.len() == 1 { one_title().unwrap_or_default() } else { "Results".to_owned() },
         lead: lead.to_owned(),
         provenance: vec![("program".to_owned(), format!("exm {}", env!("CARGO_PKG_VERSION")))],
-        sections: all.iter().map(|shown| section(shown, beside)).collect(),
+        sections: all.iter().map(|shown| section(shown, beside)).chain([citation(all)]).collect(),
     }
+}
+
+/// How to cite the program and these results.
+fn citation(all: &[Shown]) -> Section {
+    let mut versions: Vec<&str> = all.iter().map(|shown| shown.results.program.as_str()).collect();
+    versions.sort_unstable();
+    versions.dedup();
+    let made = all.iter().map(|shown| {
+        let Results { experiment, seed, hash, .. } = &shown.results;
+        format!("{experiment} (seed {seed}, configuration {hash})")
+    });
+    let made: Vec<String> = made.collect();
+    let mut sources: Vec<&str> =
+        all.iter().filter_map(|shown| shown.results.source.as_deref()).collect();
+    sources.dedup();
+    let text = "Name the version, the experiment, its seed and the hash of its configuration: together \
+                they determine every number. If you compare with a publication, cite it too.";
+    let mut blocks = vec![
+        Block::Prose(text.to_owned()),
+        Block::Verbatim(format!(
+            "@software{{exmachina,\n  title   = {{Ex Machina}},\n  author  = {{{{The Ex Machina \
+             authors}}}},\n  version = {{{}}},\n  note    = {{{}}},\n}}",
+            versions.join(", "),
+            made.join(",\n             ")
+        )),
+    ];
+    if !sources.is_empty() {
+        blocks.push(Block::Prose(format!("Publications: {}.", sources.join("; "))));
+    }
+    Section { heading: "How to cite".to_owned(), blocks }
 }
 
 fn section(shown: &Shown, beside: &str) -> Section {
     let results = &shown.results;
-    let mut blocks = vec![
+    let mut blocks: Vec<Block> = results.finding().map(Block::Finding).into_iter().collect();
+    blocks.extend([
         Block::Prose(format!("{}.", results.method())),
+        Block::Facts(facts(results)),
         Block::Command(results.command.clone()),
-    ];
+    ]);
     for (index, (picture, svg)) in results.pictures.iter().zip(&shown.svgs).enumerate() {
         blocks.push(Block::Figure(Figure {
             svg: svg.clone(),
             caption: picture.title.clone(),
+            narrow: shown.narrow[index].clone(),
             file: shown.file(beside, index),
+            downloads: downloads(shown, index),
         }));
     }
     blocks.extend(results.tables().into_iter().map(Block::Table));
@@ -91,9 +143,36 @@ fn section(shown: &Shown, beside: &str) -> Section {
         let text = format!("{} was left out: {}.", skipped.scheme, skipped.reason);
         blocks.push(Block::Prose(text));
     }
-    blocks.push(Block::Prose(format!(
-        "Seed {}, configuration `{}`, exm {}.",
-        results.seed, results.hash, results.program
-    )));
     Section { heading: results.headline(), blocks }
+}
+
+/// Where results come from. They store no date: the same command gives the same bytes on any day.
+fn facts(results: &Results) -> Vec<(String, String)> {
+    let Results { experiment, seed, hash, program, .. } = results;
+    let seed = seed.to_string();
+    let facts = [
+        ("experiment", experiment),
+        ("seed", &seed),
+        ("configuration", hash),
+        ("computed by", &format!("exm {program}")),
+    ];
+    facts.map(|(name, value)| (name.to_owned(), value.clone())).into()
+}
+
+/// The files offered below a figure: its numbers, itself, and the experiment.
+fn downloads(shown: &Shown, index: usize) -> Vec<Download> {
+    let stem = format!("{}-{}", shown.name, shown.results.pictures[index].file);
+    let file = |label: &str, file: String, media_type, content: &String| Download {
+        label: label.to_owned(),
+        file,
+        media_type,
+        content: content.clone(),
+    };
+    let data = shown.data[index].as_ref().filter(|data| data.len() <= MOST_DATA);
+    let data = data.map(|data| file("data (CSV)", format!("{stem}.csv"), "text/csv", data));
+    let svg = file("figure (SVG)", format!("{stem}.svg"), "image/svg+xml", &shown.svgs[index]);
+    let text = shown.file_text.as_ref().map(|text| {
+        file("experiment (TOML)", format!("{}.toml", shown.results.experiment), "text/plain", text)
+    });
+    data.into_iter().chain([svg]).chain(text).collect()
 }

@@ -4,7 +4,7 @@
 mod browser;
 
 use browser::{browser, opened};
-use exm_measure::figure::{Line, Sequence, Style};
+use exm_measure::figure::{Form, Line, Plot, Sequence, Style};
 use exm_measure::report::*;
 use std::path::Path;
 
@@ -24,7 +24,9 @@ fn page() -> Page {
     };
     let figure = |title: &str| {
         let (caption, file) = ("Delivered over time".to_owned(), "sequence.svg".to_owned());
-        Block::Figure(Figure { svg: sequence(title).svg(), caption, file })
+        let sequence = sequence(title);
+        let narrow = Some(sequence.drawn(Form::Narrow));
+        Block::Figure(Figure { svg: sequence.svg(), narrow, caption, file, downloads: vec![] })
     };
     let columns = vec![
         Column::new("scheme", ColumnKind::Text),
@@ -82,7 +84,7 @@ fn a_report_opens_in_a_browser() {
     let body = document.split("<tbody>").nth(1).and_then(|rest| rest.split("</tbody>").next());
     assert_eq!(body.expect("a table").matches("<tr>").count(), 12, "{document}");
     assert!(document.contains("<th scope=\"row\">scheme 11 &lt;&amp;&gt;</th>"), "{document}");
-    assert_eq!((count("<figure>"), count("<section"), count("<pre>")), (2, 2, 1));
+    assert_eq!((count("<figure>"), count("<section"), count("<pre class=\"command\">")), (2, 2, 1));
     // The script has run to its end: every mark of the last figure has its name, and no title.
     assert_eq!(count("<title>"), 1, "{document}");
     assert!(document.contains("aria-label=\"RemyCC: 10, 18\""), "{document}");

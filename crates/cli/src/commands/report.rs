@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
-An HTML page contains its pictures and needs no other files. The pictures of a Markdown page are in a
+An HTML page contains its pictures, their data and the experiments' files, and needs no other files. The pictures of a Markdown page are in a
 folder next to it with the same name. Folders whose runs are unfinished are left out, with a note.
 
 Examples:
@@ -62,7 +62,12 @@ impl Args {
             warnings.for_each(|warning| warn(&format!("{}: {warning}", shown.name)));
         }
         if !is_markdown {
-            write_output(&self.output, page(&all, "").html().as_bytes())?;
+            let mut page = page(&all, "");
+            page.provenance = vec![(
+                "page written by".to_owned(),
+                concat!("exm ", env!("EXM_VERSION")).to_owned(),
+            )];
+            write_output(&self.output, page.html().as_bytes())?;
             return Ok(ExitCode::SUCCESS);
         }
         let beside = self.output.with_extension("");

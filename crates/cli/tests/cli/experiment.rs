@@ -279,6 +279,21 @@ fn schemes_are_compared_over_a_way_back() {
     assert!(error_of(&output).contains("'1Mpbs' for '--back'"), "{}", error_of(&output));
 }
 
+/// The bytes of base64 text.
+fn decoded(text: &str) -> Vec<u8> {
+    const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut bytes, mut bits, mut count) = (Vec::new(), 0, 0);
+    for letter in text.trim_end_matches('=').chars() {
+        bits = bits << 6 | LETTERS.find(letter).expect("is base64");
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count & 255) as u8);
+        }
+    }
+    bytes
+}
+
 #[test]
 fn a_report_is_one_page() {
     let folder = folder("report");
@@ -292,6 +307,30 @@ fn a_report_is_one_page() {
         "a paper",
         "<p>packets are longer</p>",
         "<p>one: as it was</p>",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    // What it offers for download is what lies in the folder, byte for byte.
+    for (file, own) in [
+        ("two-figure.csv", "figure.csv"),
+        ("two-figure.svg", "figure.svg"),
+        ("two.toml", "experiment.toml"),
+    ] {
+        let link = html.split(&format!("<a download=\"{file}\" href=\"data:")).nth(1);
+        let link = link.and_then(|rest| rest.split('"').next()).expect("a link");
+        let (_, data) = link.split_once(";base64,").expect("is base64");
+        let stored = fs::read(folder.path(&format!("results/two/{own}"))).expect("is stored");
+        assert_eq!(decoded(data), stored, "{file}");
+    }
+    assert_eq!(
+        fs::read(folder.path("two.toml")).ok(),
+        fs::read(folder.path("results/two/experiment.toml")).ok()
+    );
+    for part in [
+        "<p class=\"finding\">",
+        "page written by",
+        "@software{exmachina,",
+        "<div class=\"narrow\">",
     ] {
         assert!(html.contains(part), "{part}");
     }
@@ -331,14 +370,17 @@ fn a_report_opens_in_a_browser() {
     };
     assert!(errors.is_empty(), "the browser complains: {errors:?}");
     let count = |text: &str, needle: &str| text.matches(needle).count();
-    let [_, first, second] = document.split("<section").collect::<Vec<_>>()[..] else {
+    let [_, first, second, citation] = document.split("<section").collect::<Vec<_>>()[..] else {
         panic!("{document}")
     };
     // A picture and a table for each of the three starts of connections, then for the one.
     assert_eq!((count(first, "<figure>"), count(second, "<figure>")), (3, 1));
-    assert!(
-        document.split("<figure>").skip(1).all(|figure| figure.trim_start().starts_with("<svg"))
-    );
+    for figure in document.split("<figure>").skip(1) {
+        let figure = figure.split("</figure>").next().unwrap_or_default();
+        assert_eq!((count(figure, "width=\"760\""), count(figure, "width=\"360\"")), (2, 2));
+        assert_eq!(count(figure, "<a download="), 3);
+    }
+    assert!(citation.contains("@software{exmachina,"), "{citation}");
     for scheme in ["Cubic", "Vegas"] {
         assert_eq!(count(first, &format!("<th scope=\"row\">{scheme}</th>")), 3, "{first}");
     }

@@ -1,6 +1,6 @@
 //! The distributions of flow lengths and of completion times.
 
-use super::{Artist, Words, first_own};
+use super::{Artist, Files, Words, first_own};
 use exm_measure::figure::{Distribution, Sample, Scale};
 use exm_random::{Purpose, Stream};
 use exm_sim::traffic::OnFor;
@@ -11,7 +11,7 @@ const SHOWN: usize = 400;
 
 impl Artist<'_> {
     /// The distribution of the lengths of the schemes' first flows, as their traffic draws them.
-    pub(super) fn flow_lengths(&self, words: Words, cases: &[usize]) -> String {
+    pub(super) fn flow_lengths(&self, words: Words, cases: &[usize]) -> Files {
         let sample = |&case: &usize| {
             let flow = first_own(&self.plan.cases[case]);
             let spec = &self.plan.cases[case].network.flows()[flow];
@@ -32,11 +32,11 @@ impl Artist<'_> {
             is_tail: false,
             samples: cases.iter().map(sample).collect(),
         };
-        figure.svg()
+        Files::of(&figure)
     }
 
     /// The distribution of the completion times of all flows of all runs.
-    pub(super) fn distribution(&self, words: Words, cases: &[usize]) -> String {
+    pub(super) fn distribution(&self, words: Words, cases: &[usize]) -> Files {
         let sample = |&case: &usize| {
             let runs: Vec<usize> = (0..self.sample(case).runs()).collect();
             Sample {
@@ -54,7 +54,7 @@ impl Artist<'_> {
             is_tail: false,
             samples: cases.iter().map(sample).collect(),
         };
-        figure.svg()
+        Files::of(&figure)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Throughput against delay, a point for each scheme, and the efficient frontiers among them.
 
-use super::{Artist, Words};
+use super::{Artist, Files, Words};
 use crate::experiment::Experiment;
 use crate::results::rows_of;
 use crate::summary::Sample;
@@ -15,7 +15,7 @@ struct Mark {
 }
 
 impl Artist<'_> {
-    pub(super) fn throughput_delay(&self, words: Words, cases: &[usize]) -> String {
+    pub(super) fn throughput_delay(&self, words: Words, cases: &[usize]) -> Files {
         let description =
             format!("Throughput against {} of each sender in each run.", self.delay());
         let y_axis = self.plan.experiment.y.words.to_owned();
@@ -39,7 +39,7 @@ impl Artist<'_> {
     }
 
     /// The means over all variants of the schemes of `cases`, which are those of the first variant.
-    pub(super) fn means(&self, words: Words, cases: &[usize]) -> String {
+    pub(super) fn means(&self, words: Words, cases: &[usize]) -> Files {
         let Experiment { x, y, .. } = &self.plan.experiment;
         let points = self.plan.experiment.points();
         let mean = |&case: &usize| {
@@ -71,7 +71,7 @@ impl Artist<'_> {
         words: Words,
         (y_axis, description): (String, String),
         marks: &[Mark],
-    ) -> String {
+    ) -> Files {
         let experiment = &self.plan.experiment;
         let is_single = marks.iter().all(|mark| mark.runs.len() < 2) || self.results.runs == 1;
         let mut groups = Styles::new();
@@ -104,7 +104,7 @@ impl Artist<'_> {
             original: experiment.paper_axes,
             schemes,
         };
-        figure.svg()
+        Files::of(&figure)
     }
 
     /// The efficient frontiers that `mark`, one of `marks`, takes part in: among all schemes or, if

@@ -1,6 +1,6 @@
 //! Figures over time.
 
-use super::{Artist, Words, first_own};
+use super::{Artist, Files, Words, first_own};
 use crate::case::{Case, STEPS, step};
 use crate::convergence;
 use crate::series::{self, Recording};
@@ -9,7 +9,7 @@ use exm_units::Span;
 
 impl Artist<'_> {
     /// The throughput and delay of each scheme's first flow over time, beside the capacity.
-    pub(super) fn rate_and_delay(&self, words: Words, cases: &[usize]) -> String {
+    pub(super) fn rate_and_delay(&self, words: Words, cases: &[usize]) -> Files {
         let (mut rates, mut delays, mut offered) = (Vec::new(), Vec::new(), None);
         for &case in cases {
             let of_plan = &self.plan.cases[case];
@@ -47,7 +47,7 @@ impl Artist<'_> {
             panels,
             events: Vec::new(),
         };
-        figure.svg()
+        Files::of(&figure)
     }
 
     /// The first run of a case.
@@ -61,7 +61,7 @@ impl Artist<'_> {
         cases.iter().map(record).collect()
     }
 
-    pub(super) fn sequence(&self, words: Words, cases: &[usize]) -> String {
+    pub(super) fn sequence(&self, words: Words, cases: &[usize]) -> Files {
         let recordings = self.recordings(cases);
         let line = |(case, recording): &(usize, Recording)| {
             let flow = first_own(&self.plan.cases[*case]);
@@ -82,7 +82,7 @@ impl Artist<'_> {
             lines: recordings.iter().map(line).collect(),
             events: self.others(&recordings),
         };
-        figure.svg()
+        Files::of(&figure)
     }
 
     /// When flows other than the scheme's first started and ended.
@@ -116,7 +116,7 @@ impl Artist<'_> {
         if events.len() > 12 { Vec::new() } else { events }
     }
 
-    pub(super) fn series(&self, words: Words, cases: &[usize]) -> String {
+    pub(super) fn series(&self, words: Words, cases: &[usize]) -> Files {
         let recordings = self.recordings(cases);
         let line = |case: usize, points: Vec<(f64, f64)>| Line {
             name: self.name(case),
@@ -140,11 +140,11 @@ impl Artist<'_> {
             panels,
             events: self.others(&recordings),
         };
-        figure.svg()
+        Files::of(&figure)
     }
 
     /// The queue of the first link over time, and when it dropped packets, one panel for each scheme.
-    pub(super) fn queue(&self, words: Words, cases: &[usize]) -> String {
+    pub(super) fn queue(&self, words: Words, cases: &[usize]) -> Files {
         let recordings = self.recordings(cases);
         let panel = |(case, recording): &(usize, Recording)| {
             let name = self.name(*case);
@@ -161,11 +161,11 @@ impl Artist<'_> {
             panels: recordings.iter().map(panel).collect(),
             events: self.events(&recordings, |_, _| true),
         };
-        figure.svg()
+        Files::of(&figure)
     }
 
     /// The throughput of each flow over time, scheme by scheme.
-    pub(super) fn convergence(&self, words: Words, cases: &[usize]) -> String {
+    pub(super) fn convergence(&self, words: Words, cases: &[usize]) -> Files {
         let window = self.plan.experiment.window;
         let pace = step(window);
         let record = |&case: &usize| (case, self.recording(case, |_| pace));
@@ -195,7 +195,7 @@ impl Artist<'_> {
             panels: recordings.iter().map(panel).collect(),
             events: self.others(&recordings),
         };
-        figure.svg()
+        Files::of(&figure)
     }
 }
 

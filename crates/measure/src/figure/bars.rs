@@ -1,8 +1,10 @@
 //! Bars with errors, in groups.
 
 use super::axis::{Axis, Scale, extent, number};
+use super::form::{Form, Plot, Value, csv};
 use super::label::{SIZE, width, wrapped};
-use super::panel::{EDGE, Heading, Panel, WIDTH, left_margin};
+use super::lines::HALO;
+use super::panel::{EDGE, Heading, Panel, left_margin};
 use super::style::Style;
 use crate::svg::{Anchor, Drawing, Frame};
 
@@ -68,11 +70,10 @@ pub struct Bar {
     pub high: f64,
 }
 
-impl Bars {
-    /// The figure as an SVG file.
-    pub fn svg(&self) -> String {
-        let heading = Heading::new(&self.title, &self.subtitle);
-        let legend = self.legend(heading.bottom());
+impl Plot for Bars {
+    fn drawn(&self, form: Form) -> String {
+        let heading = Heading::new(&self.title, &self.subtitle, form);
+        let legend = self.legend(heading.bottom(), form);
         let bars = self.groups.iter().flat_map(|group| group.bars.iter().flatten());
         let values = bars.flat_map(|bar| [bar.value, bar.low, bar.high]);
         let reference = self.reference.as_ref().map(|reference| reference.value);
@@ -80,17 +81,20 @@ impl Bars {
         let rows = legend.last().map_or(0.0, |last| last.1.1 - heading.bottom() + 16.0);
         let top = heading.bottom() + rows;
         let reference = self.reference.as_ref();
+        // A narrow figure has its name above the line.
+        let reference = reference.filter(|_| form == Form::Wide);
         let beside = reference.map_or(0.0, |reference| width(&reference.name, SIZE) + 8.0);
-        let (left, right) = (left_margin(&y, &self.y_axis, HEIGHT), WIDTH - EDGE - beside);
+        let (left, right) = (left_margin(&y, &self.y_axis, HEIGHT), form.width() - EDGE - beside);
         let frame = Frame { left, right, top, bottom: top + HEIGHT };
         // The groups stand about the whole numbers.
         let x = Axis::exact(Scale::Linear, Some((-0.5, self.groups.len().max(1) as f64 - 0.5)));
-        let panel = Panel { frame, x, y };
+        let panel = Panel { form, frame, x, y };
         let lines = (frame.width() / self.groups.len().max(1) as f64 - 6.0).max(20.0);
         let names = self.groups.iter().map(|group| wrapped(&group.name, SIZE, lines));
         let names: Vec<Vec<String>> = names.collect();
         let lines = names.iter().map(Vec::len).max().unwrap_or(1).max(1) as f64;
-        let mut drawing = Drawing::new(WIDTH, frame.bottom + 16.0 * lines + 32.0 + EDGE / 2.0);
+        let mut drawing =
+            Drawing::new(form.width(), frame.bottom + 16.0 * lines + 32.0 + EDGE / 2.0);
         heading.draw(&mut drawing);
         for (BarScheme { name, style }, (x, y)) in &legend {
             let swatch = Frame { left: *x, right: x + 22.0, top: y - 9.0, bottom: y + 3.0 };
@@ -112,13 +116,32 @@ impl Bars {
         drawing.finish(&self.title, &self.description)
     }
 
+    fn csv(&self) -> String {
+        let rows = self.groups.iter().flat_map(|group| {
+            let bars = self.schemes.iter().zip(&group.bars);
+            bars.filter_map(|(scheme, bar)| {
+                let [value, low, high] =
+                    bar.map(|bar| [bar.value, bar.low, bar.high].map(Value::Number))?;
+                Some([Value::Text(&group.name), Value::Text(&scheme.name), value, low, high])
+            })
+        });
+        csv([&self.x_axis, "scheme", &self.y_axis, "low", "high"], rows)
+    }
+}
+
+impl Bars {
+    /// The figure as an SVG file.
+    pub fn svg(&self) -> String {
+        self.drawn(Form::Wide)
+    }
+
     /// The names of the schemes and where they stand, in rows.
-    fn legend(&self, top: f64) -> Vec<(&BarScheme, (f64, f64))> {
+    fn legend(&self, top: f64, form: Form) -> Vec<(&BarScheme, (f64, f64))> {
         let (mut x, mut y) = (EDGE, top + 8.0);
         let mut places = Vec::new();
         for scheme in &self.schemes {
             let length = 28.0 + width(&scheme.name, SIZE) + 22.0;
-            if x > EDGE && x + length > WIDTH {
+            if x > EDGE && x + length > form.width() {
                 (x, y) = (EDGE, y + 20.0);
             }
             places.push((scheme, (x, y)));
@@ -156,7 +179,10 @@ impl Bars {
         let (y, Frame { left, right, .. }) = (panel.y_at(*value), panel.frame);
         let line = "stroke=\"#000\" stroke-width=\"1\" stroke-dasharray=\"6 4\"";
         drawing.line(&[(left, y), (right + 4.0, y)], line);
-        drawing.text((right + 8.0, y + 4.5), Anchor::Start, "", name);
+        match panel.form {
+            Form::Wide => drawing.text((right + 8.0, y + 4.5), Anchor::Start, "", name),
+            Form::Narrow => drawing.text((right - 4.0, y - 5.0), Anchor::End, HALO, name),
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Densities on logarithmic axes, on which a power law is a straight line.
 
 use super::axis::{Axis, Scale};
-use super::lines::{Drawn, Line, Names, draw, extents, right_margin};
-use super::panel::{EDGE, Heading, Panel, WIDTH, left_margin};
+use super::form::{Form, Plot, csv};
+use super::lines::{Drawn, Legend, Line, Names, draw, extents, right_margin, rows};
+use super::panel::{EDGE, Heading, Panel, left_margin};
 use crate::svg::{Drawing, Frame};
 
 const HEIGHT: f64 = 400.0;
@@ -26,27 +27,40 @@ pub struct Density {
     pub lines: Vec<Line>,
 }
 
-impl Density {
-    /// The figure as an SVG file.
-    pub fn svg(&self) -> String {
-        let heading = Heading::new(&self.title, &self.subtitle);
+impl Plot for Density {
+    fn drawn(&self, form: Form) -> String {
+        let heading = Heading::new(&self.title, &self.subtitle, form);
         let lines: Vec<Line> = self.lines.iter().map(shown).collect();
         let [values, densities] = extents(&lines);
         let y = Axis::around(Scale::Log, densities);
         let top = heading.bottom();
         let frame = Frame {
             left: left_margin(&y, &self.y_axis, HEIGHT),
-            right: right_margin(lines.iter().map(|line| line.name.as_str())),
+            right: right_margin(lines.iter().map(|line| line.name.as_str()), form),
             top,
             bottom: top + HEIGHT,
         };
-        let panel = Panel { frame, x: Axis::around(Scale::Log, values), y };
-        let mut drawing = Drawing::new(WIDTH, frame.bottom + 48.0 + EDGE / 2.0);
+        let panel = Panel { form, frame, x: Axis::around(Scale::Log, values), y };
+        let legend = Legend::new(lines.iter().map(|line| (line.name.as_str(), line.style)), form);
+        let foot = frame.bottom + panel.below(&self.x_axis);
+        let mut drawing = Drawing::new(form.width(), foot + legend.height() + EDGE / 2.0);
         heading.draw(&mut drawing);
         panel.draw(&mut drawing, Some(&self.x_axis), &self.y_axis);
         let drawn: Vec<Drawn<'_>> = lines.iter().map(Drawn::from).collect();
         draw(&mut drawing, &panel, &drawn, Names::Listed);
+        legend.draw(&mut drawing, foot);
         drawing.finish(&self.title, &self.description)
+    }
+
+    fn csv(&self) -> String {
+        csv(["line", &self.x_axis, &self.y_axis], rows(&self.lines))
+    }
+}
+
+impl Density {
+    /// The figure as an SVG file.
+    pub fn svg(&self) -> String {
+        self.drawn(Form::Wide)
     }
 }
 

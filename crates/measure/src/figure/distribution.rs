@@ -1,8 +1,9 @@
 //! Distributions: how many are below a value, or, on logarithmic axes, above it.
 
 use super::axis::{Axis, Scale, extent};
-use super::lines::{Drawn, Names, draw, right_margin};
-use super::panel::{EDGE, Heading, Panel, WIDTH, left_margin};
+use super::form::{Form, Plot, Value, csv};
+use super::lines::{Drawn, Legend, Names, draw, right_margin};
+use super::panel::{EDGE, Heading, Panel, left_margin};
 use super::style::Style;
 use crate::stats::empirical_cdf;
 use crate::svg::{Drawing, Frame};
@@ -40,10 +41,9 @@ pub struct Sample {
     pub values: Vec<f64>,
 }
 
-impl Distribution {
-    /// The figure as an SVG file.
-    pub fn svg(&self) -> String {
-        let heading = Heading::new(&self.title, &self.subtitle);
+impl Plot for Distribution {
+    fn drawn(&self, form: Form) -> String {
+        let heading = Heading::new(&self.title, &self.subtitle, form);
         let lines: Vec<Vec<(f64, f64)>> = self.samples.iter().map(|s| self.steps(s)).collect();
         let points = || lines.iter().flatten();
         let shown = points().map(|point| point.0).filter(|&x| self.is_shown(x));
@@ -58,12 +58,15 @@ impl Distribution {
         let y = Axis::exact(scale, Some(parts));
         let frame = Frame {
             left: left_margin(&y, label, HEIGHT),
-            right: right_margin(self.samples.iter().map(|sample| sample.name.as_str())),
+            right: right_margin(self.samples.iter().map(|sample| sample.name.as_str()), form),
             top,
             bottom: top + HEIGHT,
         };
-        let panel = Panel { frame, x: Axis::around(self.x_scale, extent(shown)), y };
-        let mut drawing = Drawing::new(WIDTH, frame.bottom + 48.0 + EDGE / 2.0);
+        let panel = Panel { form, frame, x: Axis::around(self.x_scale, extent(shown)), y };
+        let names = self.samples.iter().map(|sample| (sample.name.as_str(), sample.style));
+        let legend = Legend::new(names, form);
+        let foot = frame.bottom + panel.below(&self.x_axis);
+        let mut drawing = Drawing::new(form.width(), foot + legend.height() + EDGE / 2.0);
         heading.draw(&mut drawing);
         panel.draw(&mut drawing, Some(&self.x_axis), label);
         let drawn = self.samples.iter().zip(&lines).map(|(sample, points)| Drawn {
@@ -73,7 +76,23 @@ impl Distribution {
             band: None,
         });
         draw(&mut drawing, &panel, &drawn.collect::<Vec<_>>(), Names::Listed);
+        legend.draw(&mut drawing, foot);
         drawing.finish(&self.title, &self.description)
+    }
+
+    fn csv(&self) -> String {
+        let rows = self.samples.iter().flat_map(|sample| {
+            let values = sample.values.iter();
+            values.map(|&value| [Value::Text(&sample.name), Value::Number(value)])
+        });
+        csv(["sample", &self.x_axis], rows)
+    }
+}
+
+impl Distribution {
+    /// The figure as an SVG file.
+    pub fn svg(&self) -> String {
+        self.drawn(Form::Wide)
     }
 
     fn is_shown(&self, value: f64) -> bool {

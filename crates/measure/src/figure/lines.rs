@@ -1,8 +1,9 @@
 //! Lines in a panel, each with a label at its end.
 
 use super::axis::{Axis, extent, number};
+use super::form::{Form, Value};
 use super::label::{SIZE, spread, width};
-use super::panel::{EDGE, MUTED, Panel, WIDTH};
+use super::panel::{EDGE, MUTED, Panel};
 use super::style::Style;
 use crate::svg::{Anchor, Drawing, Frame};
 
@@ -53,10 +54,22 @@ pub(super) fn from_zero(range: Option<(f64, f64)>) -> Option<(f64, f64)> {
     range.map(|(low, high)| (low.min(0.0), high.max(0.0)))
 }
 
-/// Where a panel ends at the right, so that these names have room beside it.
-pub(super) fn right_margin<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
+/// Where a panel ends at the right, so that these names have room beside it, or below it in a narrow figure.
+pub(super) fn right_margin<'a>(names: impl Iterator<Item = &'a str>, form: Form) -> f64 {
     let widest = names.map(|name| width(name, SIZE)).fold(0.0, f64::max);
-    (WIDTH - EDGE - widest - 45.0).max(WIDTH / 2.0)
+    match form {
+        Form::Wide => (form.width() - EDGE - widest - 45.0).max(form.width() / 2.0),
+        Form::Narrow => form.width() - EDGE,
+    }
+}
+
+/// The points of `lines` as rows of a CSV file, name, x and y.
+pub(super) fn rows<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Vec<[Value<'a>; 3]> {
+    let row = |line: &'a Line, &(x, y): &(f64, f64)| {
+        [Value::Text(&line.name), Value::Number(x), Value::Number(y)]
+    };
+    let rows = lines.into_iter().flat_map(|line| line.points.iter().map(move |at| row(line, at)));
+    rows.collect()
 }
 
 /// Where the names of lines stand at the right of the frame.
@@ -84,7 +97,63 @@ pub(super) fn draw(drawing: &mut Drawing, panel: &Panel, lines: &[Drawn<'_>], na
     for (index, line) in lines.iter().enumerate() {
         draw_markers(drawing, panel, line, index as f64 / lines.len() as f64);
     }
-    draw_names(drawing, panel, lines, names);
+    if panel.form == Form::Wide {
+        draw_names(drawing, panel, lines, names);
+    }
+}
+
+/// The names of lines below the panels of a narrow figure, which has no room beside them; empty in a wide one.
+pub(super) struct Legend<'a> {
+    entries: Vec<(&'a str, Style)>,
+    form: Form,
+}
+
+impl<'a> Legend<'a> {
+    /// The height of a row.
+    const ROW: f64 = 20.0;
+
+    /// Lines of the same name, in several panels, are named once.
+    pub(super) fn new(lines: impl IntoIterator<Item = (&'a str, Style)>, form: Form) -> Legend<'a> {
+        let mut entries: Vec<(&str, Style)> = Vec::new();
+        for (name, style) in lines.into_iter().filter(|_| form == Form::Narrow) {
+            if entries.iter().all(|entry| entry.0 != name) {
+                entries.push((name, style));
+            }
+        }
+        Legend { entries, form }
+    }
+
+    /// How much room it takes below the axis.
+    pub(super) fn height(&self) -> f64 {
+        let last = self.places().last().map(|place| place.1);
+        last.map_or(0.0, |last| last + Legend::ROW)
+    }
+
+    /// Draws it from this height downwards.
+    pub(super) fn draw(&self, drawing: &mut Drawing, top: f64) {
+        for ((name, style), (x, row)) in self.entries.iter().zip(self.places()) {
+            let y = top + row + 12.0;
+            drawing.line(&[(x, y), (x + 32.0, y)], &style.stroke(2.0));
+            style.marker(drawing, (x + 16.0, y), 0.8);
+            let ink = format!("fill=\"{}\"", style.ink());
+            drawing.text((x + 37.0, y + 4.5), Anchor::Start, &ink, name);
+        }
+    }
+
+    /// Where each entry begins: from the left, and from the top of the legend.
+    fn places(&self) -> Vec<(f64, f64)> {
+        let (mut x, mut y) = (EDGE, 0.0);
+        let place = |(name, _): &(&str, Style)| {
+            let length = 37.0 + width(name, SIZE);
+            if x > EDGE && x + length > self.form.width() - EDGE / 2.0 {
+                (x, y) = (EDGE, y + Legend::ROW);
+            }
+            let at = (x, y);
+            x += length + 14.0;
+            at
+        };
+        self.entries.iter().map(place).collect()
+    }
 }
 
 fn draw_band(drawing: &mut Drawing, panel: &Panel, line: &Drawn<'_>, band: &[(f64, f64)]) {
@@ -191,14 +260,19 @@ struct Mark<'a> {
 impl<'a> Marks<'a> {
     /// Those of `events` that lie on the axis `x` from `left` to `right`. The last comes lowest:
     /// then no line crosses a name.
-    pub(super) fn new(events: &'a [Event], x: &Axis, (left, right): (f64, f64)) -> Marks<'a> {
+    pub(super) fn new(
+        events: &'a [Event],
+        x: &Axis,
+        (left, right): (f64, f64),
+        form: Form,
+    ) -> Marks<'a> {
         let mut marks: Vec<Mark<'a>> = Vec::new();
         let mut order: Vec<&Event> = events.iter().collect();
         order.sort_by(|a, b| b.time.total_cmp(&a.time));
         for event in order.into_iter().filter(|event| (x.low()..=x.high()).contains(&event.time)) {
             let x = left + (right - left) * x.part(event.time);
             let length = width(&event.label, SIZE);
-            let from = (x + 4.0).min(WIDTH - EDGE - length);
+            let from = (x + 4.0).min(form.width() - EDGE - length).max(4.0);
             let to = from + length;
             let is_free = |row: &usize| {
                 marks.iter().all(|m| {

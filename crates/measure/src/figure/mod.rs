@@ -11,14 +11,15 @@
 //! | [`Distribution`] | distributions, and their tails on logarithmic axes |
 //! | [`RuleMap`] | a rule table by two of its signals |
 //!
-//! Each has a title, a description for screen readers, and an `svg` method. The same numbers give the
-//! same bytes. Whatever colour distinguishes, shapes, dashes, hatching and labels distinguish as well,
+//! Each has a title, a description for screen readers, and an `svg` method. A [`Plot`] is also drawn in a
+//! [narrow form](Form::Narrow) for phones, and gives its numbers as CSV. The same numbers give the same bytes. Whatever colour distinguishes, shapes, dashes, hatching and labels distinguish as well,
 //! so a figure may be printed in black; text stays text; a point shows its values as a tooltip.
 
 mod axis;
 mod bars;
 mod density;
 mod distribution;
+mod form;
 mod label;
 mod lines;
 mod panel;
@@ -33,6 +34,7 @@ pub use axis::Scale;
 pub use bars::{Bar, BarGroup, BarScheme, Bars, Reference};
 pub use density::Density;
 pub use distribution::{Distribution, Sample};
+pub use form::{Form, Plot};
 pub use lines::{Event, Line};
 pub use rule_map::{Colours, RuleBox, RuleMap};
 pub use sequence::Sequence;

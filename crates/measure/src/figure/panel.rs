@@ -1,11 +1,10 @@
 //! What all figures have: a heading, and panels with axes.
 
 use super::axis::{Axis, Tick};
+use super::form::Form;
 use super::label::{BOLD, width, wrapped};
 use crate::svg::{Anchor, Drawing, Frame};
 
-/// The width of all figures.
-pub(super) const WIDTH: f64 = 760.0;
 /// Room at the edges.
 pub(super) const EDGE: f64 = 20.0;
 /// The letters of titles, and their lines.
@@ -27,8 +26,8 @@ pub(super) struct Heading {
 }
 
 impl Heading {
-    pub(super) fn new(title: &str, subtitle: &str) -> Heading {
-        let room = (WIDTH - 2.0 * EDGE) * LINE_FILL;
+    pub(super) fn new(title: &str, subtitle: &str, form: Form) -> Heading {
+        let room = (form.width() - 2.0 * EDGE) * LINE_FILL;
         Heading {
             title: wrapped(title, TITLE * BOLD, room),
             subtitle: wrapped(subtitle, 13.0, room),
@@ -57,6 +56,7 @@ impl Heading {
 
 /// A frame with two axes.
 pub(super) struct Panel {
+    pub(super) form: Form,
     pub(super) frame: Frame,
     pub(super) x: Axis,
     pub(super) y: Axis,
@@ -82,9 +82,25 @@ impl Panel {
         self.draw_columns(drawing, x_label.is_some());
         self.draw_rows(drawing, y_label);
         self.draw_frame(drawing);
-        if let Some(label) = x_label {
-            let below = (self.frame.middle().0, self.frame.bottom + 42.0);
-            drawing.text(below, Anchor::Middle, "", label);
+        for (index, line) in self.x_lines(x_label.unwrap_or_default()).iter().enumerate() {
+            let y = self.frame.bottom + 42.0 + LABEL_LINE * index as f64;
+            drawing.text((self.frame.middle().0, y), Anchor::Middle, "", line);
+        }
+    }
+
+    /// How much room the numbers and the label below the panel take.
+    pub(super) fn below(&self, x_label: &str) -> f64 {
+        48.0 + LABEL_LINE * (self.x_lines(x_label).len().max(1) - 1) as f64
+    }
+
+    /// The lines of the label below the panel: several where a narrow figure has no room for one.
+    fn x_lines(&self, label: &str) -> Vec<String> {
+        let middle = self.frame.middle().0;
+        let room = 2.0 * middle.min(self.form.width() - middle) - 8.0;
+        match self.form {
+            Form::Wide if label.is_empty() => Vec::new(),
+            Form::Wide => vec![label.to_owned()],
+            Form::Narrow => wrapped(label, 13.0, room),
         }
     }
 

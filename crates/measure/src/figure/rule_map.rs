@@ -1,8 +1,9 @@
 //! A rule table as a map of two of its signals.
 
 use super::axis::{Axis, Scale};
+use super::form::Form;
 use super::label::{SIZE, width};
-use super::panel::{EDGE, Heading, MUTED, Panel, WIDTH, left_margin};
+use super::panel::{EDGE, Heading, MUTED, Panel, left_margin};
 use crate::svg::{Anchor, Drawing, Frame};
 
 const HEIGHT: f64 = 430.0;
@@ -92,19 +93,19 @@ impl Colours {
 impl RuleMap {
     /// The figure as an SVG file.
     pub fn svg(&self) -> String {
-        let heading = Heading::new(&self.title, &self.subtitle);
+        let heading = Heading::new(&self.title, &self.subtitle, Form::Wide);
         let axis =
             |(_, low, high): &(String, f64, f64)| Axis::exact(Scale::Linear, Some((*low, *high)));
         let y = axis(&self.y);
         let top = heading.bottom();
         let frame = Frame {
             left: left_margin(&y, &self.y.0, HEIGHT),
-            right: WIDTH - EDGE - SCALE_ROOM,
+            right: Form::Wide.width() - EDGE - SCALE_ROOM,
             top,
             bottom: top + HEIGHT,
         };
-        let panel = Panel { frame, x: axis(&self.x), y };
-        let mut drawing = Drawing::new(WIDTH, frame.bottom + 48.0 + EDGE / 2.0);
+        let panel = Panel { form: Form::Wide, frame, x: axis(&self.x), y };
+        let mut drawing = Drawing::new(Form::Wide.width(), frame.bottom + 48.0 + EDGE / 2.0);
         heading.draw(&mut drawing);
         panel.draw(&mut drawing, Some(&self.x.0), &self.y.0);
         drawing.within(&frame, |drawing| {

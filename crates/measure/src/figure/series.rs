@@ -1,8 +1,11 @@
 //! Time series, one panel below the other.
 
 use super::axis::{Axis, Scale, extent};
-use super::lines::{Drawn, Event, Line, Marks, Names, draw, extents, from_zero, right_margin};
-use super::panel::{EDGE, Heading, Panel, WIDTH, left_margin};
+use super::form::{Form, Plot, Value, csv};
+use super::lines::{
+    Drawn, Event, Legend, Line, Marks, Names, draw, extents, from_zero, right_margin, rows,
+};
+use super::panel::{EDGE, Heading, Panel, left_margin};
 use crate::svg::{Drawing, Frame};
 
 /// The height of a panel, and the gap below it.
@@ -41,10 +44,9 @@ pub struct SeriesPanel {
     pub ticks: Vec<f64>,
 }
 
-impl Series {
-    /// The figure as an SVG file.
-    pub fn svg(&self) -> String {
-        let heading = Heading::new(&self.title, &self.subtitle);
+impl Plot for Series {
+    fn drawn(&self, form: Form) -> String {
+        let heading = Heading::new(&self.title, &self.subtitle, form);
         let times = self.panels.iter().filter_map(|panel| panel.extents()[0]);
         let x = Axis::exact(Scale::Linear, extent(times.flat_map(|(from, to)| [from, to])));
         let axes: Vec<Axis> = self.panels.iter().map(SeriesPanel::axis).collect();
@@ -53,17 +55,18 @@ impl Series {
             .zip(&self.panels)
             .map(|(y, panel)| left_margin(y, &panel.y_axis, HEIGHT))
             .fold(0.0, f64::max);
-        let names = self.panels.iter().flat_map(SeriesPanel::all);
-        let right = right_margin(names.map(|line| line.name.as_str()));
-        let marks = Marks::new(&self.events, &x, (left, right));
+        let names = || self.panels.iter().flat_map(SeriesPanel::all);
+        let right = right_margin(names().map(|line| line.name.as_str()), form);
+        let legend = Legend::new(names().map(|line| (line.name.as_str(), line.style)), form);
+        let marks = Marks::new(&self.events, &x, (left, right), form);
         let count = self.panels.len() as f64;
         let mut top = heading.bottom() + marks.height();
         let bottom = top + count * (HEIGHT + GAP) - GAP;
-        let mut drawing = Drawing::new(WIDTH, bottom + 48.0 + EDGE / 2.0);
+        let mut drawing = Drawing::new(form.width(), bottom + 48.0 + legend.height() + EDGE / 2.0);
         heading.draw(&mut drawing);
         for (index, (panel, y)) in self.panels.iter().zip(axes).enumerate() {
             let frame = Frame { left, right, top, bottom: top + HEIGHT };
-            let axes = Panel { frame, x, y };
+            let axes = Panel { form, frame, x, y };
             let label = (index + 1 == self.panels.len()).then_some("time, s");
             axes.draw(&mut drawing, label, &panel.y_axis);
             marks.draw(&mut drawing, &frame, index == 0);
@@ -71,7 +74,23 @@ impl Series {
             draw_ticks(&mut drawing, &axes, &panel.ticks);
             top += HEIGHT + GAP;
         }
+        legend.draw(&mut drawing, bottom + 48.0);
         drawing.finish(&self.title, &self.description)
+    }
+
+    fn csv(&self) -> String {
+        let rows = self.panels.iter().flat_map(|panel| {
+            let rows = rows(panel.all()).into_iter();
+            rows.map(|[name, x, y]| [Value::Text(&panel.y_axis), name, x, y])
+        });
+        csv(["quantity", "line", "time, s", "value"], rows)
+    }
+}
+
+impl Series {
+    /// The figure as an SVG file.
+    pub fn svg(&self) -> String {
+        self.drawn(Form::Wide)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The sweep: a quantity over a parameter of the network, with bands of confidence.
 
 use super::axis::{Axis, Scale, extent};
+use super::form::{Form, Plot, Value, csv};
 use super::label::{SIZE, width};
-use super::lines::{Drawn, HALO, Names, draw, right_margin};
-use super::panel::{EDGE, Heading, MUTED, Panel, WIDTH, left_margin};
+use super::lines::{Drawn, HALO, Legend, Names, draw, right_margin};
+use super::panel::{EDGE, Heading, MUTED, Panel, left_margin};
 use super::style::Style;
 use crate::svg::{Anchor, Drawing, Frame};
 
@@ -66,24 +67,26 @@ pub struct DesignRange {
     pub high: f64,
 }
 
-impl Sweep {
-    /// The figure as an SVG file.
-    pub fn svg(&self) -> String {
-        let heading = Heading::new(&self.title, &self.subtitle);
+impl Plot for Sweep {
+    fn drawn(&self, form: Form) -> String {
+        let heading = Heading::new(&self.title, &self.subtitle, form);
         let points = || self.lines.iter().flat_map(|line| &line.points);
         let swept = extent(points().map(|point| point.x));
         let values = extent(points().flat_map(|p| [p.y, p.low, p.high]));
         let y = Axis::around(Scale::Linear, values);
         let rows = self.ranges.len() as f64;
-        let top = heading.bottom() + 20.0 * rows + 2.0;
+        let top = heading.bottom() + range_row(form) * rows + 2.0;
         let frame = Frame {
             left: left_margin(&y, &self.y_axis, HEIGHT),
-            right: right_margin(self.lines.iter().map(|line| line.name.as_str())),
+            right: right_margin(self.lines.iter().map(|line| line.name.as_str()), form),
             top,
             bottom: top + HEIGHT,
         };
-        let panel = Panel { frame, x: Axis::exact(self.x_scale, swept), y };
-        let mut drawing = Drawing::new(WIDTH, frame.bottom + 48.0 + EDGE / 2.0);
+        let panel = Panel { form, frame, x: Axis::exact(self.x_scale, swept), y };
+        let legend =
+            Legend::new(self.lines.iter().map(|line| (line.name.as_str(), line.style)), form);
+        let foot = frame.bottom + panel.below(&self.x_axis);
+        let mut drawing = Drawing::new(form.width(), foot + legend.height() + EDGE / 2.0);
         heading.draw(&mut drawing);
         self.draw_shades(&mut drawing, &panel);
         panel.draw(&mut drawing, Some(&self.x_axis), &self.y_axis);
@@ -96,7 +99,25 @@ impl Sweep {
             band: Some(band.points.iter().map(|point| (point.low, point.high)).collect()),
         });
         draw(&mut drawing, &panel, &lines.collect::<Vec<_>>(), Names::AtEnds);
+        legend.draw(&mut drawing, foot);
         drawing.finish(&self.title, &self.description)
+    }
+
+    fn csv(&self) -> String {
+        let rows = self.lines.iter().flat_map(|line| {
+            line.points.iter().map(|&BandPoint { x, y, low, high }| {
+                let [x, y, low, high] = [x, y, low, high].map(Value::Number);
+                [Value::Text(&line.name), x, y, low, high]
+            })
+        });
+        csv(["scheme", &self.x_axis, &self.y_axis, "low", "high"], rows)
+    }
+}
+
+impl Sweep {
+    /// The figure as an SVG file.
+    pub fn svg(&self) -> String {
+        self.drawn(Form::Wide)
     }
 
     /// Where a range lies in the drawing, if it does.
@@ -122,7 +143,7 @@ impl Sweep {
         let Frame { left, right, top, bottom } = panel.frame;
         for (row, range) in self.ranges.iter().rev().enumerate() {
             let Some((low, high)) = Self::ends(range, panel) else { continue };
-            let y = top - 12.0 - 20.0 * row as f64;
+            let y = top - 12.0 - range_row(panel.form) * row as f64;
             drawing.line(&[(low, y - 4.0), (low, y + 4.0)], "stroke=\"#444\" stroke-width=\"1.5\"");
             drawing.line(&[(low, y), (high, y)], "stroke=\"#444\" stroke-width=\"1.5\"");
             drawing
@@ -131,16 +152,29 @@ impl Sweep {
             drawing.line(&[(low, top), (low, bottom)], edge);
             drawing.line(&[(high, top), (high, bottom)], edge);
             let length = width(&range.name, SIZE);
-            let (at, anchor) = if high + 8.0 + length < right.max(WIDTH - EDGE) {
+            let edge = panel.form.width() - EDGE;
+            let is_wide = panel.form == Form::Wide;
+            let (at, anchor) = if is_wide && high + 8.0 + length < right.max(edge) {
                 ((high + 7.0, y + 4.5), Anchor::Start)
-            } else if low - 8.0 - length > left - 40.0 {
+            } else if is_wide && low - 8.0 - length > left - 40.0 {
                 ((low - 7.0, y + 4.5), Anchor::End)
             } else {
                 // Where there is room at neither end, above the line.
-                (((low + high) / 2.0, y - 4.0), Anchor::Middle)
+                let most = panel.form.width() - 4.0 - length / 2.0;
+                let middle = ((low + high) / 2.0).min(most).max(4.0 + length / 2.0);
+                let gap = if is_wide { 4.0 } else { 6.0 };
+                ((middle, y - gap), Anchor::Middle)
             };
             drawing.text(at, anchor, &format!("{MUTED} {HALO}"), &range.name);
         }
+    }
+}
+
+/// The height of a range's name and brace above the panel: in a narrow figure, the name is above the brace.
+const fn range_row(form: Form) -> f64 {
+    match form {
+        Form::Wide => 20.0,
+        Form::Narrow => 26.0,
     }
 }
 

@@ -2,9 +2,10 @@
 //! right corner is best.
 
 use super::axis::{Axis, Scale, extent, number};
+use super::form::{Form, Plot, Value, csv};
 use super::label::{Obstacles, Placed, SIZE, place, width};
 use super::lines::HALO;
-use super::panel::{EDGE, Heading, Panel, WIDTH, left_margin};
+use super::panel::{EDGE, Heading, Panel, left_margin};
 use super::style::{MARKER, Style};
 use crate::stats::{Ellipse, efficient_frontier, median, quantile};
 use crate::svg::{Anchor, Drawing, Frame};
@@ -155,18 +156,19 @@ impl Mark<'_> {
     }
 }
 
-impl ThroughputDelay {
-    /// The figure as an SVG file.
-    pub fn svg(&self) -> String {
+impl Plot for ThroughputDelay {
+    fn drawn(&self, form: Form) -> String {
         let marks = self.schemes.iter().filter_map(|scheme| Mark::new(scheme, self.spread));
         let marks: Vec<Mark<'_>> = marks.collect();
-        let heading = Heading::new(&self.title, &self.subtitle);
-        let panel = self.panel(&marks, heading.bottom());
+        let heading = Heading::new(&self.title, &self.subtitle, form);
+        let panel = self.panel(&marks, heading.bottom(), form);
         let frontiers = frontiers(&marks);
-        let below = if frontiers.len() > 1 || self.original.is_some() { LEGEND } else { 0.0 };
-        let mut drawing = Drawing::new(WIDTH, panel.frame.bottom + 48.0 + below + EDGE / 2.0);
-        heading.draw(&mut drawing);
+        let legend = self.legend(&frontiers, form);
+        let below = legend.last().map_or(0.0, |last| LEGEND + last.1);
         let x_axis = format!("{}, ms (logarithmic, less to the right)", self.delay);
+        let foot = panel.frame.bottom + panel.below(&x_axis);
+        let mut drawing = Drawing::new(form.width(), foot + below + EDGE / 2.0);
+        heading.draw(&mut drawing);
         panel.draw(&mut drawing, Some(&x_axis), &self.y_axis);
         let (arrow, at) = arrow_place(&panel, &marks);
         drawing.within(&panel.frame, |drawing| {
@@ -181,13 +183,32 @@ impl ThroughputDelay {
         panel.draw_frame(&mut drawing);
         marks.iter().for_each(|mark| draw_point(&mut drawing, &panel, mark, &self.delay));
         draw_names(&mut drawing, &panel, &marks, (arrow, self.spread));
-        if below > 0.0 {
-            self.draw_legend(&mut drawing, panel.frame.bottom + 66.0, &frontiers);
+        for ((line, name), (x, y)) in self.legend_lines(&frontiers).into_iter().zip(legend) {
+            let y = foot + 18.0 + y;
+            drawing.line(&[(x, y - 4.5), (x + 30.0, y - 4.5)], line);
+            drawing.text((x + 36.0, y), Anchor::Start, "", name);
         }
         drawing.finish(&self.title, &self.described(&marks))
     }
 
-    fn panel(&self, marks: &[Mark<'_>], top: f64) -> Panel {
+    fn csv(&self) -> String {
+        let rows = self.schemes.iter().flat_map(|scheme| {
+            scheme.runs.iter().map(|run| {
+                let delay = run.delay_ms.unwrap_or(f64::NAN);
+                [Value::Text(&scheme.name), Value::Number(delay), Value::Number(run.throughput)]
+            })
+        });
+        csv(["scheme", &format!("{}, ms", self.delay), &self.y_axis], rows)
+    }
+}
+
+impl ThroughputDelay {
+    /// The figure as an SVG file.
+    pub fn svg(&self) -> String {
+        self.drawn(Form::Wide)
+    }
+
+    fn panel(&self, marks: &[Mark<'_>], top: f64, form: Form) -> Panel {
         let original = |axis: usize| self.original.into_iter().flat_map(move |axes| axes[axis]);
         let delays = marks.iter().flat_map(|mark| mark.delays(self.spread));
         let delays = extent(delays.chain(original(0)));
@@ -201,24 +222,33 @@ impl ThroughputDelay {
         let y = Axis::around(Scale::Linear, roomy);
         let x = Axis::around(Scale::ReversedLog, delays);
         let left = left_margin(&y, &self.y_axis, HEIGHT);
-        let frame = Frame { left, right: WIDTH - EDGE, top, bottom: top + HEIGHT };
-        Panel { frame, x, y }
+        let frame = Frame { left, right: form.width() - EDGE, top, bottom: top + HEIGHT };
+        Panel { form, frame, x, y }
     }
 
-    /// What the lines are, where there is more than one frontier, or a frame.
-    fn draw_legend(&self, drawing: &mut Drawing, y: f64, frontiers: &[Frontier]) {
-        let mut x = EDGE + 28.0;
-        let mut entry = |drawing: &mut Drawing, line: &str, name: &str| {
-            drawing.line(&[(x, y - 4.5), (x + 30.0, y - 4.5)], line);
-            drawing.text((x + 36.0, y), Anchor::Start, "", name);
-            x += 36.0 + width(name, SIZE) + 20.0;
+    /// What the lines are, where there is more than one frontier, or a frame: how each looks, and its name.
+    fn legend_lines<'a>(&self, frontiers: &'a [Frontier]) -> Vec<(&'a str, &'a str)> {
+        if frontiers.len() < 2 && self.original.is_none() {
+            return Vec::new();
+        }
+        let frontiers = frontiers.iter();
+        let lines = frontiers.map(|one| (one.line.as_str(), one.name.as_str()));
+        lines.chain(self.original.map(|_| (ORIGINAL, "the paper's axes"))).collect()
+    }
+
+    /// Where each entry of the legend is: from the left, and below the first row.
+    fn legend(&self, frontiers: &[Frontier], form: Form) -> Vec<(f64, f64)> {
+        let (mut x, mut y) = (EDGE + 28.0, 0.0);
+        let place = |(_, name): (&str, &str)| {
+            let length = 36.0 + width(name, SIZE);
+            if form == Form::Narrow && x > EDGE + 28.0 && x + length > form.width() {
+                (x, y) = (EDGE + 28.0, y + 20.0);
+            }
+            let at = (x, y);
+            x += length + 20.0;
+            at
         };
-        for frontier in frontiers {
-            entry(drawing, &frontier.line, &frontier.name);
-        }
-        if self.original.is_some() {
-            entry(drawing, ORIGINAL, "the paper's axes");
-        }
+        self.legend_lines(frontiers).into_iter().map(place).collect()
     }
 
     /// The description, and the medians in words.

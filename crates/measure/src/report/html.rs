@@ -1,5 +1,6 @@
 //! A report as one HTML file.
 
+use super::download::write_links;
 use super::{Block, Cell, Column, ColumnKind, Figure, NOTE, Page, Section, Table, pieces};
 use crate::escape::escaped;
 use std::fmt::Write;
@@ -28,13 +29,7 @@ impl Page {
         if !self.lead.is_empty() {
             writeln!(html, "<p class=\"lead\">{}</p>", prose(&self.lead))?;
         }
-        if !self.provenance.is_empty() {
-            writeln!(html, "<dl>")?;
-            for (name, value) in &self.provenance {
-                writeln!(html, "<div><dt>{}</dt><dd>{}</dd></div>", escaped(name), escaped(value))?;
-            }
-            writeln!(html, "</dl>")?;
-        }
+        write_facts(html, &self.provenance)?;
         writeln!(html, "</header>")?;
         self.write_contents(html)?;
         for (index, section) in self.sections.iter().enumerate() {
@@ -66,11 +61,18 @@ impl Section {
                         writeln!(html, "<p>{}</p>", prose(paragraph.trim()))?;
                     }
                 }
+                Block::Finding(text) => writeln!(html, "<p class=\"finding\">{}</p>", prose(text))?,
+                Block::Facts(facts) => write_facts(html, facts)?,
                 Block::Figure(figure) => figure.write_html(html)?,
                 Block::Table(table) => table.write_html(html)?,
                 Block::Command(command) => {
-                    writeln!(html, "<pre><code>{}</code></pre>", escaped(command.trim_end()))?;
+                    let command = escaped(command.trim_end());
+                    writeln!(html, "<pre class=\"command\"><code>{command}</code></pre>")?;
                 }
+                Block::Verbatim(text) => {
+                    writeln!(html, "<pre><code>{}</code></pre>", escaped(text.trim_end()))?;
+                }
+                Block::Downloads(files) => write_links(html, files)?,
             }
         }
         writeln!(html, "</section>")
@@ -83,16 +85,48 @@ impl Figure {
             true => String::new(),
             false => format!("<figcaption>{}</figcaption>\n", prose(&self.caption)),
         };
-        writeln!(html, "<figure>\n{}\n{caption}</figure>", self.svg.trim_end())
+        let svg = self.svg.trim_end();
+        writeln!(html, "<figure>")?;
+        match &self.narrow {
+            Some(narrow) => {
+                writeln!(html, "<div class=\"wide\">\n{svg}\n</div>")?;
+                writeln!(html, "<div class=\"narrow\">\n{}\n</div>", narrow.trim_end())?;
+            }
+            None => writeln!(
+                html,
+                "<div class=\"box\">\n<div class=\"scroll\" tabindex=\"0\">\n{svg}\n</div>\n</div>"
+            )?,
+        }
+        write!(html, "{caption}")?;
+        write_links(html, &self.downloads)?;
+        writeln!(html, "</figure>")
     }
+}
+
+fn write_facts(html: &mut String, facts: &[(String, String)]) -> std::fmt::Result {
+    if facts.is_empty() {
+        return Ok(());
+    }
+    writeln!(html, "<dl>")?;
+    for (name, value) in facts {
+        writeln!(html, "<div><dt>{}</dt><dd>{}</dd></div>", escaped(name), escaped(value))?;
+    }
+    writeln!(html, "</dl>")
 }
 
 impl Table {
     fn write_html(&self, html: &mut String) -> std::fmt::Result {
-        writeln!(html, "<div class=\"table\">\n<table>")?;
+        // The caption is outside of what scrolls. What scrolls can be scrolled by the keyboard too.
+        writeln!(html, "<div class=\"table\">")?;
+        let mut label = String::new();
         if !self.caption.is_empty() {
-            writeln!(html, "<caption>{}</caption>", prose(&self.caption))?;
+            writeln!(html, "<p class=\"caption\">{}</p>", prose(&self.caption))?;
+            write!(label, " role=\"region\" aria-label=\"{}\"", escaped(&self.caption))?;
         }
+        writeln!(
+            html,
+            "<div class=\"box\">\n<div class=\"scroll\" tabindex=\"0\"{label}>\n<table>"
+        )?;
         self.write_head(html)?;
         writeln!(html, "<tbody>")?;
         for row in &self.rows {
@@ -102,7 +136,7 @@ impl Table {
             }
             writeln!(html, "</tr>")?;
         }
-        writeln!(html, "</tbody>\n</table>")?;
+        writeln!(html, "</tbody>\n</table>\n</div>\n</div>")?;
         if self.is_marked() {
             writeln!(html, "<p class=\"note\">{NOTE}</p>")?;
         }
@@ -182,6 +216,7 @@ fn prose(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::download::tests::decoded;
     use super::super::tests::page;
     use super::*;
 
@@ -218,17 +253,19 @@ mod tests {
         let html = page().html();
         let elements = elements(&html);
         let count = |name: &str| elements.iter().filter(|element| *element == name).count();
-        assert_eq!((count("html"), count("h1"), count("h2"), count("svg")), (1, 1, 1, 1));
+        assert_eq!((count("html"), count("h1"), count("h2"), count("svg")), (1, 1, 1, 2));
         // Three rows plus two of headings; a heading of three columns has three below it.
         assert_eq!((count("tr"), count("table"), count("figure")), (5, 1, 1));
         for needle in [
             "<h1>Figure 3-4 &lt;b&gt;</h1>",
             "<p>First <code>a &lt; b</code>.</p>",
-            "<pre><code>exm experiment run 3-4 --seed 1 &amp;&amp; echo done</code></pre>",
+            "<pre class=\"command\"><code>exm experiment run 3-4 --seed 1 &amp;&amp; echo done</code></pre>",
             "<th scope=\"row\">Cubic | &lt;sfqCoDel&gt;</th>",
             "<td class=\"number\" title=\"1.23456\">1.23</td>",
             "more than a third apart\">\u{25bc} 0.48</td>",
             "<dt>seed</dt><dd>1</dd>",
+            "<p class=\"finding\">A is 2 times B.</p>",
+            "<pre><code>@software{a}</code></pre>",
         ] {
             assert!(html.contains(needle), "{needle} is missing from {html}");
         }
@@ -250,6 +287,44 @@ mod tests {
             let found = html.replace("http://www.w3.org/2000/svg", "").contains(needle);
             assert!(!found, "{needle} in {html}");
         }
+    }
+
+    #[test]
+    fn a_figure_has_two_forms_and_one_without_a_narrow_form_scrolls() {
+        let html = page().html();
+        let figure = html.split("<figure>").nth(1).expect("a figure");
+        let (wide, narrow) = figure.split_once("<div class=\"narrow\">").expect("a narrow form");
+        assert!(wide.contains("<div class=\"wide\">\n<svg xmlns"), "{wide}");
+        assert!(narrow.starts_with("\n<svg width=\"360\""), "{narrow}");
+        let mut page = page();
+        for block in page.sections.iter_mut().flat_map(|section| &mut section.blocks) {
+            if let Block::Figure(figure) = block {
+                figure.narrow = None;
+            }
+        }
+        let html = page.html();
+        assert!(!html.contains("class=\"wide\"") && !html.contains("class=\"narrow\""));
+        assert!(html.contains("<div class=\"scroll\" tabindex=\"0\">\n<svg"), "{html}");
+        elements(&html);
+    }
+
+    #[test]
+    fn downloads_hold_the_same_bytes() {
+        let html = page().html();
+        let link = html.split("<a download=\"figure-3-4.csv\" href=\"").nth(1).expect("a link");
+        let address = link.split('"').next().expect("an address");
+        let data = address.strip_prefix("data:text/csv;charset=utf-8;base64,").expect("the data");
+        let text = String::from_utf8(decoded(data)).expect("is text");
+        assert_eq!(text, "scheme,x\nCubic,\u{b5}1\n");
+    }
+
+    #[test]
+    fn what_scrolls_can_be_scrolled_by_keys_and_keeps_its_caption() {
+        let html = page().html();
+        let (before, table) = html.split_once("<table>").expect("a table");
+        assert!(before.trim_end().ends_with("aria-label=\"Speed-ups &amp; delays\">"), "{before}");
+        assert!(before.contains("<p class=\"caption\">Speed-ups &amp; delays</p>"), "{before}");
+        assert!(!table.contains("<caption"));
     }
 
     #[test]

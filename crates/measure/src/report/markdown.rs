@@ -16,16 +16,23 @@ impl Page {
         if !self.lead.is_empty() {
             writeln!(text, "\n{}", prose(&self.lead))?;
         }
-        let provenance = self.provenance.iter().map(|(name, value)| format!("{name} `{value}`"));
-        let provenance: Vec<String> = provenance.collect();
-        if !provenance.is_empty() {
-            writeln!(text, "\n{}", provenance.join(", "))?;
+        if !self.provenance.is_empty() {
+            writeln!(text, "\n{}", listed(&self.provenance))?;
         }
         for section in &self.sections {
             writeln!(text, "\n## {}", plain(&section.heading))?;
             for block in &section.blocks {
+                if matches!(block, Block::Downloads(_)) {
+                    continue;
+                }
                 writeln!(text)?;
                 match block {
+                    Block::Downloads(_) => {}
+                    Block::Finding(words) => writeln!(text, "**{}**", prose(words))?,
+                    Block::Facts(facts) => writeln!(text, "{}.", listed(facts))?,
+                    Block::Verbatim(words) => {
+                        writeln!(text, "```text\n{}\n```", words.trim_end())?;
+                    }
                     Block::Prose(words) => writeln!(text, "{}", prose(words.trim()))?,
                     Block::Figure(figure) => {
                         writeln!(text, "![{}]({})", plain(&figure.caption), figure.file)?;
@@ -75,6 +82,12 @@ impl Table {
     }
 }
 
+/// Names and values in one line.
+fn listed(facts: &[(String, String)]) -> String {
+    let facts = facts.iter().map(|(name, value)| format!("{name} `{value}`"));
+    facts.collect::<Vec<String>>().join(", ")
+}
+
 /// `text` in which nothing means anything to Markdown.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -122,6 +135,10 @@ seed `1`
 
 ## Dumbbell
 
+**A is 2 times B.**
+
+seed `1`.
+
 First `a < b`.
 
 Second.
@@ -140,6 +157,10 @@ Speed-ups &amp; delays
 
 ```sh
 exm experiment run 3-4 --seed 1 && echo done
+```
+
+```text
+@software{a}
 ```
 ";
         assert_eq!(page().markdown(), expected);

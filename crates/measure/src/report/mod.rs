@@ -5,6 +5,7 @@
 //! [`Page::markdown`] makes the text that a repository keeps, its pictures in files beside it;
 //! [`Table::text`] makes what a terminal shows.
 
+mod download;
 mod html;
 mod markdown;
 mod text;
@@ -46,23 +47,49 @@ pub struct Section {
 pub enum Block {
     /// Paragraphs, separated by empty lines. Text between backticks is code.
     Prose(String),
+    /// The main finding of a section, in a sentence.
+    Finding(String),
+    /// Where the results of a section come from, as names and values.
+    Facts(Vec<(String, String)>),
     /// A picture.
     Figure(Figure),
     /// A table.
     Table(Table),
     /// A command as it is typed, without a prompt. It may have several lines.
     Command(String),
+    /// Text to copy as it is, such as a BibTeX entry.
+    Verbatim(String),
+    /// Files that an HTML page offers for download; a Markdown page leaves them out.
+    Downloads(Vec<Download>),
 }
 
 /// A picture in a report.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
     /// The SVG, as figures make it. It is embedded without checks: the caller must trust its source.
     pub svg: String,
+    /// The same figure in its narrow form, which an HTML page shows on phones. Without it, they scroll the
+    /// other one.
+    pub narrow: Option<String>,
     /// Its caption.
     pub caption: String,
     /// The path of its file, relative to the Markdown file.
     pub file: String,
+    /// Files that an HTML page offers below it.
+    pub downloads: Vec<Download>,
+}
+
+/// A file embedded in an HTML page, which a link saves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Download {
+    /// The text of the link: "data, CSV".
+    pub label: String,
+    /// The name of the saved file.
+    pub file: String,
+    /// The media type: "text/csv".
+    pub media_type: &'static str,
+    /// The content of the file.
+    pub content: String,
 }
 
 /// A table.
@@ -248,8 +275,15 @@ mod tests {
         let table = Table { caption: "Speed-ups & delays".to_owned(), columns, rows };
         let figure = Figure {
             svg: "<svg xmlns=\"http://www.w3.org/2000/svg\"><title>t</title></svg>\n".to_owned(),
+            narrow: Some("<svg width=\"360\"></svg>".to_owned()),
             caption: "Medians".to_owned(),
             file: "figure-3-4.svg".to_owned(),
+            downloads: vec![Download {
+                label: "data, CSV".to_owned(),
+                file: "figure-3-4.csv".to_owned(),
+                media_type: "text/csv",
+                content: "scheme,x\nCubic,\u{b5}1\n".to_owned(),
+            }],
         };
         Page {
             title: "Figure 3-4 <b>".to_owned(),
@@ -258,10 +292,13 @@ mod tests {
             sections: vec![Section {
                 heading: "Dumbbell".to_owned(),
                 blocks: vec![
+                    Block::Finding("A is 2 times B.".to_owned()),
+                    Block::Facts(vec![("seed".to_owned(), "1".to_owned())]),
                     Block::Prose("First `a < b`.\n\nSecond.".to_owned()),
                     Block::Figure(figure),
                     Block::Table(table),
                     Block::Command("exm experiment run 3-4 --seed 1 && echo done".to_owned()),
+                    Block::Verbatim("@software{a}\n".to_owned()),
                 ],
             }],
         }

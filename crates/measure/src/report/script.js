@@ -1,5 +1,5 @@
-// Tells at once what browsers would tell of a mark in a figure after a while. Without this script
-// they still do.
+// Shows the tooltips of marks in figures at once, which browsers show after a while, and shadows beside tables
+// that scroll. A page without this script has the browser's tooltips, and no shadows.
 "use strict";
 (() => {
   const tip = document.createElement("div");
@@ -9,7 +9,7 @@
   document.body.append(tip);
   const titleOf = (element) =>
     [...element.children].find((child) => child.localName === "title");
-  for (const svg of document.querySelectorAll("figure > svg")) {
+  for (const svg of document.querySelectorAll("figure svg[role=img]")) {
     const title = titleOf(svg);
     if (title) {
       svg.setAttribute("aria-label", title.textContent);
@@ -30,5 +30,17 @@
       });
       mark.addEventListener("pointerleave", () => { tip.hidden = true; });
     }
+  }
+  // Which sides of a table have more to scroll to.
+  for (const part of document.querySelectorAll(".scroll")) {
+    const around = part.parentElement;
+    const mark = () => {
+      const rest = part.scrollWidth - part.clientWidth - part.scrollLeft;
+      around.classList.toggle("before", part.scrollLeft > 1);
+      around.classList.toggle("after", rest > 1);
+    };
+    part.addEventListener("scroll", mark, { passive: true });
+    window.addEventListener("resize", mark);
+    mark();
   }
 })();

@@ -23,8 +23,9 @@ const QUICK: u64 = 4;
 
 const EXAMPLES: &str = "\
 The folder of results holds results.csv (each flow of each run), links.csv, the same as Parquet,
-results.json (the numbers of the tables), pictures as SVG, PNG and PDF, and runs.jsonl, the stored
-runs. To continue an interrupted experiment, give the same command again. The same experiment and seed
+results.json (the numbers of the tables), pictures as SVG, PNG and PDF, each with
+its numbers as CSV and a narrow form for phones, experiment.toml (the experiment's file), and
+runs.jsonl, the stored runs. To continue an interrupted experiment, give the same command again. The same experiment and seed
 give the same bytes, on any number of threads and however often it was interrupted. With several
 experiments, the CPU time of each is shown at the end.
 
