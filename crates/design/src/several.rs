@@ -472,7 +472,7 @@ fn stress_networks_take_extended_signals() {
     let all = SignalSet::new(Signal::ALL).expect("all signals");
     let extended = table.with_signals(all, 16384.0).expect("signals are added only");
     let model = Model::shipped("general-delta1").expect("is shipped");
-    let network = &crate::stress::networks(&model, 0, crate::stress::Set::Near)[0];
+    let network = &crate::stress::networks(&model, 0, crate::stress::StressSet::Near)[0];
     let [plain, extended] =
         [&table, &extended].map(|table| crate::stress::run(network, &Prepared::new(table)));
     assert!((plain.rtt_ratio - extended.rtt_ratio).abs() < 1e-6);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Results and their figures.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct ReportEntry {
     /// The name of their folder, which distinguishes figures on a page.
     pub name: String,
     /// The results.
@@ -31,12 +31,12 @@ pub enum ShowError {
     },
 }
 
-impl Shown {
+impl ReportEntry {
     /// Loads the results in `folder` and their figures.
     ///
     /// # Errors
     /// [`ShowError`] if one of the files is missing or damaged.
-    pub fn load(folder: &Path) -> Result<Shown, ShowError> {
+    pub fn load(folder: &Path) -> Result<ReportEntry, ShowError> {
         let results = Results::load(folder)?;
         let svg = |picture: &crate::Picture| {
             let path = folder.join(format!("{}.svg", picture.file));
@@ -45,7 +45,7 @@ impl Shown {
         let svgs = results.pictures.iter().map(svg).collect::<Result<_, _>>()?;
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_else(|| results.experiment.clone());
-        Ok(Shown { name, results, svgs })
+        Ok(ReportEntry { name, results, svgs })
     }
 
     /// The file name of the figure of this number for a Markdown page, in a folder `beside` it.
@@ -57,7 +57,7 @@ impl Shown {
 
 /// The results of all experiments on one page, in order. For Markdown, figures are linked in the
 /// folder `beside` it.
-pub fn page(all: &[Shown], beside: &str) -> Page {
+pub fn page(all: &[ReportEntry], beside: &str) -> Page {
     let lead = "Each experiment is one command, which makes its numbers and pictures again, byte for \
                 byte. Ratios are ours over the paper's. Intervals of ratios are by a bootstrap over \
                 runs; each run of every scheme has the same traffic.";
@@ -70,7 +70,7 @@ pub fn page(all: &[Shown], beside: &str) -> Page {
     }
 }
 
-fn section(shown: &Shown, beside: &str) -> Section {
+fn section(shown: &ReportEntry, beside: &str) -> Section {
     let results = &shown.results;
     let mut blocks = vec![
         Block::Prose(format!("{}.", results.method())),

@@ -1,7 +1,7 @@
 //! Densities on logarithmic axes, on which a power law is a straight line.
 
 use super::axis::{Axis, Scale};
-use super::lines::{Drawn, Line, Names, draw, extents, right_margin};
+use super::lines::{Curve, Drawn, Names, draw, extents, right_margin};
 use super::panel::{EDGE, Heading, Panel, WIDTH, left_margin};
 use crate::svg::{Drawing, Frame};
 
@@ -23,14 +23,14 @@ pub struct Density {
     pub y_axis: String,
     /// The densities and the fits to them, each a value and its density. What is not above zero has
     /// no place and is left out.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Curve>,
 }
 
 impl Density {
     /// The figure as an SVG file.
     pub fn svg(&self) -> String {
         let heading = Heading::new(&self.title, &self.subtitle);
-        let lines: Vec<Line> = self.lines.iter().map(shown).collect();
+        let lines: Vec<Curve> = self.lines.iter().map(shown).collect();
         let [values, densities] = extents(&lines);
         let y = Axis::around(Scale::Log, densities);
         let top = heading.bottom();
@@ -51,8 +51,8 @@ impl Density {
 }
 
 /// `line` without what has no place on logarithmic axes.
-fn shown(line: &Line) -> Line {
+fn shown(line: &Curve) -> Curve {
     let has_place = |value: f64| value > 0.0 && value.is_finite();
     let points = line.points.iter().copied().filter(|&(x, y)| has_place(x) && has_place(y));
-    Line { points: points.collect(), ..line.clone() }
+    Curve { points: points.collect(), ..line.clone() }
 }

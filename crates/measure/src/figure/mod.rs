@@ -33,7 +33,7 @@ pub use axis::Scale;
 pub use bars::{Bar, BarGroup, BarScheme, Bars, Reference};
 pub use density::Density;
 pub use distribution::{Distribution, Sample};
-pub use lines::{Event, Line};
+pub use lines::{Curve, Event};
 pub use rule_map::{Colours, RuleBox, RuleMap};
 pub use sequence::Sequence;
 pub use series::{Series, SeriesPanel};

@@ -1,7 +1,7 @@
 //! The sequence plot: what was delivered up to each moment.
 
 use super::axis::{Axis, Scale};
-use super::lines::{Drawn, Event, Line, Marks, Names, draw, extents, from_zero, right_margin};
+use super::lines::{Curve, Drawn, Event, Marks, Names, draw, extents, from_zero, right_margin};
 use super::panel::{EDGE, Heading, Panel, WIDTH, left_margin};
 use crate::svg::{Drawing, Frame};
 
@@ -20,7 +20,7 @@ pub struct Sequence {
     /// What is counted: "delivered, MB".
     pub y_axis: String,
     /// The flows: seconds, and what was delivered up to then.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Curve>,
     /// What happened, by the second.
     pub events: Vec<Event>,
 }

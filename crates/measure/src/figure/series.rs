@@ -1,7 +1,7 @@
 //! Time series, one panel below the other.
 
 use super::axis::{Axis, Scale, extent};
-use super::lines::{Drawn, Event, Line, Marks, Names, draw, extents, from_zero, right_margin};
+use super::lines::{Curve, Drawn, Event, Marks, Names, draw, extents, from_zero, right_margin};
 use super::panel::{EDGE, Heading, Panel, WIDTH, left_margin};
 use crate::svg::{Drawing, Frame};
 
@@ -34,9 +34,9 @@ pub struct SeriesPanel {
     /// How its axis is divided; it starts at zero where it is linear.
     pub y_scale: Scale,
     /// What there is behind the lines, as an area: what a link offered.
-    pub backdrop: Option<Line>,
+    pub backdrop: Option<Curve>,
     /// Its lines: seconds and values.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Curve>,
     /// The seconds that are ticked at its upper edge: when packets were dropped.
     pub ticks: Vec<f64>,
 }
@@ -77,7 +77,7 @@ impl Series {
 
 impl SeriesPanel {
     /// Linear, of `lines` alone.
-    pub fn new(y_axis: impl Into<String>, lines: Vec<Line>) -> SeriesPanel {
+    pub fn new(y_axis: impl Into<String>, lines: Vec<Curve>) -> SeriesPanel {
         SeriesPanel {
             y_axis: y_axis.into(),
             y_scale: Scale::Linear,
@@ -88,7 +88,7 @@ impl SeriesPanel {
     }
 
     /// All lines, that at the back first.
-    fn all(&self) -> impl Iterator<Item = &Line> + Clone {
+    fn all(&self) -> impl Iterator<Item = &Curve> + Clone {
         self.backdrop.iter().chain(&self.lines)
     }
 
