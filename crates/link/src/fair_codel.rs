@@ -1,9 +1,10 @@
 //! [`FqCoDel`] and [`SfqCoDel`]: per-flow queues, each under CoDel.
 
+use crate::backlog::holds_packets_in;
 use crate::bins::{BinOrder, Bins, Plan};
 use crate::dropper::{INTERVAL, Law, MTU, Root, TARGET};
 use crate::parameters::parameters;
-use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
+use crate::{Discipline, ImpossibleSetting, Packet, QueueActions, QueueConfig};
 use exm_units::{Bytes, Instant, Span};
 use std::marker::PhantomData;
 
@@ -126,15 +127,5 @@ impl<T: BinSchedule> Discipline for FairCoDel<T> {
         self.bins.dequeue(now, actions)
     }
 
-    fn set_limit(&mut self, limit: Limit) {
-        self.bins.set_limit(limit);
-    }
-
-    fn packets(&self) -> usize {
-        self.bins.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bins.bytes()
-    }
+    holds_packets_in!(bins);
 }
