@@ -128,6 +128,7 @@ impl Args {
     fn explanation(&self, scores: &Scores, single: &Single) -> String {
         let path = |name: &str| self.path(name).display().to_string();
         let (table, model) = (path("remycc.json"), path("model.toml"));
+        let exm = shell::program();
         format!(
             "A score one higher is twice the throughput, or half the round-trip time; the gap is\n\
              to omniscient senders, with their share from the first moment and no queue. All ran\n\
@@ -140,10 +141,10 @@ impl Args {
              log      {}\n\
              \n\
              Try next:\n  \
-             exm table show {table}\n  \
-             exm score {table} aimd --model {model} --specimens {}\n  \
-             exm design {model} -o cc.json --cpu 10min    after changing what it assumes\n  \
-             exm compare --cc {table},cubic,bbr --link 15Mbps --rtt 100ms --senders 4    over TCP\n",
+             {exm} table show {table}\n  \
+             {exm} score {table} aimd --model {model} --specimens {}\n  \
+             {exm} design {model} -o cc.json --cpu 10min    # after changing what it assumes\n  \
+             {exm} compare --cc {table},cubic,bbr --link 15Mbps --rtt 100ms --senders 4    # over TCP\n",
             single.explanation(),
             path("comparison.svg"),
             path("design.log.jsonl"),
