@@ -12,6 +12,7 @@
 
 use crate::common::Folder;
 use crate::manual::docs;
+use crate::small_model;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -211,14 +212,13 @@ fn trimmed<'a, 'b>(lines: &'a [&'b str]) -> &'a [&'b str] {
 
 /// Runs the tutorial `name` from its first block to its last.
 fn follow(name: &str) {
-    follow_page(&docs().join(format!("tutorials/{name}.md")), &[]);
+    follow_page(&docs().join(format!("tutorials/{name}.md")), &Folder::new(name), &[]);
 }
 
-/// Runs the page at `path` from its first block to its last, with each of `shorter` in the place of what takes long.
-fn follow_page(path: &Path, shorter: &[(&str, &str)]) {
+/// Runs the page at `path` in `folder`, from its first block to its last, with each of `shorter` in the place of what takes long.
+fn follow_page(path: &Path, folder: &Folder, shorter: &[(&str, &str)]) {
     let page = path.file_name().expect("a file").to_string_lossy();
     let text = fs::read_to_string(path).expect("it is there");
-    let folder = Folder::new("page");
     for (long, _) in shorter {
         assert!(text.contains(long), "{page} has no {long}");
     }
@@ -249,7 +249,7 @@ fn follow_page(path: &Path, shorter: &[(&str, &str)]) {
                 step.command = step.command.replace(long, short);
             }
         }
-        for (step, printed) in steps.iter().zip(run(&page, &folder, block, &steps)) {
+        for (step, printed) in steps.iter().zip(run(&page, folder, block, &steps)) {
             if let Some(lines) = checked(&page, step, &printed) {
                 let first = step.line - 1 + step.command.lines().count();
                 renewed.push((first, step.shown.len(), lines));
@@ -266,13 +266,14 @@ fn follow_page(path: &Path, shorter: &[(&str, &str)]) {
     }
 }
 
-/// Each command is run as written, but for a part of its time.
+/// Each command is run as written, but designs are for a small model, and everything takes less time.
 #[test]
 fn the_readme() {
     let shorter = [
-        ("--cpu 8min", "--steps 3 --specimens 16 --hardening 1 --quiet"),
+        ("exm design general-delta1", "exm design model.toml --quiet"),
+        ("--cpu 8min", "--steps 3 --specimens 16 --hardening 1"),
         ("--seeds 5", "--seeds 2"),
-        ("--around 4", "--around 4 --tries 40"),
+        ("--around 4", "--around 4 --tries 16"),
         ("aimd --model general-delta1", "aimd --model general-delta1 --specimens 16"),
         ("--runs 16", "--runs 2"),
         ("--off \"exp 0.5 s\"", "--off \"exp 0.5 s\" --runs 2"),
@@ -282,7 +283,7 @@ fn the_readme() {
         ("ping -c 10 1.1.1.1", "sh -c 'ping -c 2 $EXM_PEER'"),
     ];
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    follow_page(&readme, &shorter);
+    follow_page(&readme, &small_model::folder("readme"), &shorter);
 }
 
 #[test]
