@@ -114,8 +114,7 @@ fn a_kill_switch_stays_whole() {
     let start = |routes: &[&str]| {
         let routes = routes.iter().map(|route| net(route)).collect();
         let plan = ClientPlan { routes, kill_switch: true, ..ClientPlan::default() };
-        let client = client(&networks.client, plan, wide()).started();
-        client
+        client(&networks.client, plan, wide()).started()
     };
     drop(start(&["203.0.113.0/24", "10.0.0.0/8"]));
     let second = start(&["198.51.100.0/24"]);
