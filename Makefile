@@ -38,9 +38,12 @@ build:
 	@echo "== Building exm (the first time takes minutes)"
 	$(CARGO) build --release --locked
 
-demo: build
+# By a profile of its own, which compiles in half the CPU time of a release.
+demo:
+	@echo "== Building exm (the first time takes minutes)"
+	$(CARGO) build --profile demo --locked
 	@echo "== Designing, and comparing"
-	$(CARGO) run --quiet --release --locked -- demo
+	$(CARGO) run --quiet --profile demo --locked -- demo
 
 test: format lint wasm deny-if-installed tests instructions apidocs smoke
 	@if test -s $(SKIPPED); then \

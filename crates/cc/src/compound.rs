@@ -147,11 +147,7 @@ impl Controller for Compound {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipe::Pipe;
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
-    }
+    use crate::pipe::{Pipe, at};
 
     /// In congestion avoidance with a window of `cwnd`, its round-trip time 100 ms.
     fn avoiding(cwnd: f64) -> Compound {

@@ -2,8 +2,7 @@
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
 use crate::hystart::{self, Beginning, SlowStart};
-use crate::metrics::Metrics;
-use crate::window::{MAX_WINDOW, Response, Window, acked};
+use crate::window::{MAX_WINDOW, Response, Window, acked, follows_window};
 use exm_units::Instant;
 
 /// RFC 9438, section 4.1.1: `C`, packets per second cubed; 0.4 by section 5.1.
@@ -192,24 +191,14 @@ impl Controller for Cubic {
         self.window.decision()
     }
 
-    fn metrics(&self) -> Metrics {
-        self.window.metrics()
-    }
-
-    fn on_tick(&mut self, _now: Instant) -> Decision {
-        self.window.decision()
-    }
+    follows_window!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipe::Pipe;
+    use crate::pipe::{Pipe, at};
     use exm_units::{Packets, Span};
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
-    }
 
     /// A sender whose window was `cwnd` when a loss cut it at `ms`.
     fn cut(cwnd: u64, ms: u64) -> Cubic {

@@ -1,10 +1,8 @@
 //! [`Dctcp`]: a window cut by the part of its packets that were marked (RFC 8257).
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Needs, Start};
-use crate::metrics::Metrics;
 use crate::reno;
-use crate::window::{Response, RoundTrip, Window, acked};
-use exm_units::Instant;
+use crate::window::{Response, RoundTrip, Window, acked, follows_window};
 
 /// RFC 8257, section 4.2: `g`, the weight of the newest window in the average.
 const G: f64 = 1.0 / 16.0;
@@ -80,13 +78,7 @@ impl Controller for Dctcp {
         self.window.decision()
     }
 
-    fn metrics(&self) -> Metrics {
-        self.window.metrics()
-    }
-
-    fn on_tick(&mut self, _now: Instant) -> Decision {
-        self.window.decision()
-    }
+    follows_window!();
 
     fn needs(&self) -> Needs {
         Needs { marks: true, ..Needs::default() }
@@ -96,12 +88,8 @@ impl Controller for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipe::Pipe;
+    use crate::pipe::{Pipe, at};
     use exm_units::{Packets, Span};
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
-    }
 
     #[test]
     fn alpha_converges_to_the_marked_fraction() {

@@ -1,8 +1,7 @@
 //! [`Ledbat`]: a window that keeps the queueing delay it causes at a target (RFC 6817).
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
-use crate::metrics::Metrics;
-use crate::window::{Response, Window, acked};
+use crate::window::{Response, Window, acked, follows_window};
 use exm_units::{Instant, Packets, Span};
 
 /// RFC 6817, section 2.5: `TARGET`, at most 100 ms.
@@ -172,23 +171,13 @@ impl Controller for Ledbat {
         self.window.decision()
     }
 
-    fn metrics(&self) -> Metrics {
-        self.window.metrics()
-    }
-
-    fn on_tick(&mut self, _now: Instant) -> Decision {
-        self.window.decision()
-    }
+    follows_window!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipe::Pipe;
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
-    }
+    use crate::pipe::{Pipe, at};
 
     /// The mean queueing delay in milliseconds over the last ten of `seconds`.
     fn mean_queueing(mut cc: Ledbat, seconds: u64) -> f64 {

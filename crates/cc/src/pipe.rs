@@ -5,6 +5,11 @@ use crate::gate::Gate;
 use exm_units::{Instant, Packets, Span};
 use std::collections::VecDeque;
 
+/// The instant this many milliseconds after zero.
+pub(crate) fn at(ms: u64) -> Instant {
+    Instant::ZERO + Span::from_millis(ms)
+}
+
 /// A link with a drop-tail buffer, and the propagation delay both ways.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pipe {

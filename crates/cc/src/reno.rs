@@ -2,9 +2,7 @@
 
 use crate::controller::{Ack, Congestion, Controller, Decision, Start};
 use crate::hystart::{self, Beginning, SlowStart};
-use crate::metrics::Metrics;
-use crate::window::{Response, Window, acked};
-use exm_units::Instant;
+use crate::window::{Response, Window, acked, follows_window};
 
 /// RFC 5681, equation 4: what is left of the window after congestion.
 pub(crate) const BETA: f64 = 0.5;
@@ -53,13 +51,7 @@ impl Controller for Reno {
         self.window.decision()
     }
 
-    fn metrics(&self) -> Metrics {
-        self.window.metrics()
-    }
-
-    fn on_tick(&mut self, _now: Instant) -> Decision {
-        self.window.decision()
-    }
+    follows_window!();
 }
 
 /// Congestion avoidance: one packet more for each window acknowledged (RFC 5681, section 3.1).
@@ -80,12 +72,8 @@ pub(crate) fn on_congestion(window: &mut Window, congestion: &Congestion) -> Res
 mod tests {
     use super::*;
     use crate::controller::CongestionKind;
-    use crate::pipe::Pipe;
+    use crate::pipe::{Pipe, at};
     use exm_units::{Packets, Span};
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
-    }
 
     fn ack(cc: &mut Reno, acked: u64) -> u64 {
         let mut ack = Ack::new(0, at(0), at(100));

@@ -1,10 +1,9 @@
 //! [`Vegas`]: a window that keeps a few packets of its own in the queue (Brakmo & Peterson).
 
 use crate::controller::{Ack, Congestion, Controller, Decision, Start};
-use crate::metrics::Metrics;
 use crate::reno;
-use crate::window::{Response, Window, acked};
-use exm_units::{Instant, Span};
+use crate::window::{Response, Window, acked, follows_window};
+use exm_units::Span;
 
 /// Brakmo, O'Malley & Peterson, SIGCOMM 1994, section 4.2, with the values of Linux and ns-3: with
 /// fewer packets of its own in the queue than this, the window grows.
@@ -153,24 +152,14 @@ impl Controller for Vegas {
         self.window.decision()
     }
 
-    fn metrics(&self) -> Metrics {
-        self.window.metrics()
-    }
-
-    fn on_tick(&mut self, _now: Instant) -> Decision {
-        self.window.decision()
-    }
+    follows_window!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::controller::CongestionKind;
-    use crate::pipe::Pipe;
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
-    }
+    use crate::pipe::{Pipe, at};
 
     #[test]
     fn holds_two_to_four_packets_in_the_queue() {

@@ -46,6 +46,21 @@ pub(crate) enum Response {
     None,
 }
 
+/// The methods of a [`Controller`](crate::Controller) whose field `window` is all it shows, and which nothing
+/// wakes.
+macro_rules! follows_window {
+    () => {
+        fn metrics(&self) -> $crate::Metrics {
+            self.window.metrics()
+        }
+
+        fn on_tick(&mut self, _now: exm_units::Instant) -> $crate::Decision {
+            self.window.decision()
+        }
+    };
+}
+pub(crate) use follows_window;
+
 impl Window {
     /// The window at the start of a flow.
     pub(crate) fn new(start: &Start) -> Window {
@@ -220,10 +235,7 @@ impl RoundTrip {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
-    }
+    use crate::pipe::at;
 
     fn congestion(kind: CongestionKind, sent: u64, now: u64) -> Congestion {
         Congestion::new(kind, at(sent), at(now))

@@ -1,10 +1,8 @@
 //! [`Xcp`]: a window that the routers set (Katabi, Handley & Rohrs).
 
 use crate::controller::{Ack, Congestion, Controller, Decision, Needs, Start};
-use crate::metrics::Metrics;
 use crate::reno;
-use crate::window::Window;
-use exm_units::Instant;
+use crate::window::{Window, follows_window};
 
 /// The sender of XCP (Katabi, Handley & Rohrs, SIGCOMM 2002, section 3.3): each ACK carries the
 /// change of the window that the routers of the path allow. A loss, which is rare, is handled as
@@ -41,13 +39,7 @@ impl Controller for Xcp {
         self.window.decision()
     }
 
-    fn metrics(&self) -> Metrics {
-        self.window.metrics()
-    }
-
-    fn on_tick(&mut self, _now: Instant) -> Decision {
-        self.window.decision()
-    }
+    follows_window!();
 
     fn needs(&self) -> Needs {
         Needs { feedback: true, ..Needs::default() }
@@ -57,6 +49,7 @@ impl Controller for Xcp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use exm_units::Instant;
 
     fn granted(cc: &mut Xcp, feedback: f64, recovering: bool) -> u64 {
         let mut ack = Ack::new(0, Instant::ZERO, Instant::ZERO);

@@ -2,7 +2,7 @@
 //! is a bar on it.
 
 use crate::visible::visible;
-use exm_design::harden::Tried;
+use exm_design::harden::HardeningStep;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -110,7 +110,7 @@ impl<'a> HardeningProgress<'a> {
     }
 
     /// A generation has been tried.
-    pub(crate) fn tried(&self, tried: Tried) {
+    pub(crate) fn tried(&self, tried: HardeningStep) {
         let name = match self.tables {
             [_] => String::new(),
             tables => format!(" {}", tables[tried.table]),

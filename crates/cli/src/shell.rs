@@ -183,6 +183,11 @@ fn remark(kind: &str, text: &str) {
     let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {}", visible(text));
 }
 
+/// The program as it was invoked: `exm`, or a path where it is not installed, as by `cargo run`.
+pub(crate) fn program() -> String {
+    std::env::args_os().next().map_or("exm".to_owned(), |name| quoted(&name.to_string_lossy()))
+}
+
 /// The command as typed, for the headers of files.
 pub(crate) fn command_line() -> String {
     let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));

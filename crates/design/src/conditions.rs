@@ -48,7 +48,7 @@ pub struct Conditions {
     /// The probability of random loss.
     pub loss: (f64, f64),
     /// The minimum buffer of the bottleneck.
-    pub buffer: Room,
+    pub buffer: QueueLimit,
     /// The mean length of flows, in seconds. For an amount of data, it is the transmission time on an idle link plus an
     /// RTT.
     pub flow_s: (f64, f64),
@@ -56,7 +56,7 @@ pub struct Conditions {
 
 /// A queue limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Room {
+pub enum QueueLimit {
     /// Unlimited.
     Unlimited,
     /// At least this many packets.
@@ -113,11 +113,11 @@ impl Conditions {
         let largest = bandwidth_delay(rate.1, rtt.1, networks.packet);
         let buffers = links().flat_map(|link| link.buffer.extremes());
         let rooms = buffers.map(|buffer| match buffer {
-            Buffer::Unlimited => Room::Unlimited,
+            Buffer::Unlimited => QueueLimit::Unlimited,
             Buffer::Packets(count) => {
-                Room::Packets { packets: count as f64, bdp: count as f64 / largest }
+                QueueLimit::Packets { packets: count as f64, bdp: count as f64 / largest }
             }
-            Buffer::Bdp(bdp) => Room::Bdp { bdp },
+            Buffer::Bdp(bdp) => QueueLimit::Bdp { bdp },
         });
         let length = |rate: Rate, rtt: Span| {
             let alone = |bits: f64| bits / rate.as_bps() as f64 + rtt.as_secs_f64();
@@ -133,7 +133,7 @@ impl Conditions {
                 .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
                 .expect("a path has a link"),
             loss,
-            buffer: rooms.reduce(Room::least).unwrap_or(Room::Unlimited),
+            buffer: rooms.reduce(QueueLimit::least).unwrap_or(QueueLimit::Unlimited),
             flow_s: (length(rate.1, rtt.0), length(rate.0, rtt.1)),
         }
     }
@@ -153,9 +153,9 @@ impl Conditions {
         let senders = network.flows().iter().filter(|flow| flow.path.contains(&bottleneck)).count();
         let kept = flow.path.iter().map(|&link| 1.0 - links[link].loss.get()).product::<f64>();
         let bdp = bandwidth_delay(rate, rtt, flow.packet_size);
-        let room = |packets: f64| Room::Packets { packets, bdp: packets / bdp };
+        let room = |packets: f64| QueueLimit::Packets { packets, bdp: packets / bdp };
         let buffer = match limit {
-            Limit::Unlimited => Room::Unlimited,
+            Limit::Unlimited => QueueLimit::Unlimited,
             Limit::Packets(packets) => room(packets.get() as f64),
             Limit::Bytes(bytes) => room((bytes.get() / flow.packet_size.get()) as f64),
         };
@@ -241,44 +241,44 @@ impl fmt::Display for Conditions {
     }
 }
 
-impl Room {
+impl QueueLimit {
     /// The smaller limit. In different units, it is the one with fewer bandwidth-delay products.
-    fn least(self, other: Room) -> Room {
+    fn least(self, other: QueueLimit) -> QueueLimit {
         if other.bdp() < self.bdp() { other } else { self }
     }
 
     fn bdp(self) -> f64 {
         match self {
-            Room::Unlimited => f64::INFINITY,
-            Room::Packets { bdp, .. } | Room::Bdp { bdp } => bdp,
+            QueueLimit::Unlimited => f64::INFINITY,
+            QueueLimit::Packets { bdp, .. } | QueueLimit::Bdp { bdp } => bdp,
         }
     }
 
     /// The range of the design, if this limit is smaller.
-    fn falls_short_of(self, design: Room) -> Option<String> {
+    fn falls_short_of(self, design: QueueLimit) -> Option<String> {
         let (has, needs) = match (self, design) {
-            (_, Room::Unlimited) => (self.bdp(), AS_GOOD_AS_UNLIMITED),
-            (Room::Packets { packets, .. }, Room::Packets { packets: needed, .. }) => {
+            (_, QueueLimit::Unlimited) => (self.bdp(), AS_GOOD_AS_UNLIMITED),
+            (QueueLimit::Packets { packets, .. }, QueueLimit::Packets { packets: needed, .. }) => {
                 (packets, needed)
             }
-            (_, Room::Packets { bdp, .. } | Room::Bdp { bdp }) => (self.bdp(), bdp),
+            (_, QueueLimit::Packets { bdp, .. } | QueueLimit::Bdp { bdp }) => (self.bdp(), bdp),
         };
         let range = match design {
-            Room::Unlimited => "unlimited, or 1 BDP and more".to_owned(),
+            QueueLimit::Unlimited => "unlimited, or 1 BDP and more".to_owned(),
             other => format!("{other} and more"),
         };
         (has < needs * (1.0 - ROUNDING)).then_some(range)
     }
 }
 
-impl fmt::Display for Room {
+impl fmt::Display for QueueLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Room::Unlimited => f.write_str("unlimited"),
-            Room::Packets { packets, .. } => {
+            QueueLimit::Unlimited => f.write_str("unlimited"),
+            QueueLimit::Packets { packets, .. } => {
                 write!(f, "{}", exm_units::Packets::new(*packets as u64))
             }
-            Room::Bdp { bdp } => write!(f, "{bdp} BDP"),
+            QueueLimit::Bdp { bdp } => write!(f, "{bdp} BDP"),
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::check::{around, check};
 use crate::evaluate::Prepared;
-use crate::harden::{self, Hardened, Hardening, Tried};
+use crate::harden::{self, Hardened, Hardening, HardeningStep};
 use crate::model::Model;
 use crate::score::ScoreError;
-use crate::stress::{self, ForeignTrial, HELD_OUT_SEED, Set, Summary};
+use crate::stress::{self, ForeignTrial, HELD_OUT_SEED, StressSet, Summary};
 use exm_remy::RuleTable;
 use exm_table::{Cost, Robustness};
 use std::ops::ControlFlow;
@@ -41,7 +41,7 @@ pub fn finish(
     model: &Model,
     tables: &[RuleTable],
     finishing: Finishing,
-    tried: &dyn Fn(Tried) -> ControlFlow<()>,
+    tried: &dyn Fn(HardeningStep) -> ControlFlow<()>,
 ) -> Result<Vec<Finished>, ScoreError> {
     let Finishing { hardening, specimens, seed } = finishing;
     let Some(hardening) = hardening else {
@@ -71,7 +71,7 @@ pub fn finish(
 
 /// The behaviour of `table` on the held-out stress networks.
 fn far(model: &Model, index: usize, table: &RuleTable) -> Summary {
-    let networks = stress::networks(model, index, Set::HeldOut(HELD_OUT_SEED));
+    let networks = stress::networks(model, index, StressSet::HeldOut(HELD_OUT_SEED));
     Summary::of(&stress::run_all(&networks, &Prepared::new(table)))
 }
 

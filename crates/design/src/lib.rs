@@ -30,6 +30,4 @@ pub use search::Progress;
 pub use specimen::{Bottleneck, DrawnLink, DrawnSender, Layout, Mixed, Specimen};
 
 #[cfg(test)]
-mod several;
-#[cfg(test)]
-mod varied;
+mod tests;

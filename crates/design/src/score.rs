@@ -8,6 +8,7 @@ use crate::evaluate::{Prepared, simulate, simulate_events};
 use crate::model::Model;
 use crate::search::JUDGING_BLOCK;
 use crate::specimen::{Layout, Specimen};
+use exm_measure::figure::{self, Spread, Style, ThroughputDelay};
 use exm_measure::{Estimate, mean};
 use exm_remy::RuleTable;
 use exm_sim::controllers::AnyController;
@@ -139,6 +140,45 @@ pub struct Scores {
     pub networks: Vec<Layout>,
     /// The contenders, in the order given.
     pub contenders: Vec<Score>,
+}
+
+impl Scores {
+    /// The index of the contender with the highest mean score; of equals, the first.
+    pub fn best(&self) -> usize {
+        let mean = |index: usize| self.contenders[index].score.mean;
+        (1..self.contenders.len())
+            .fold(0, |best, next| if mean(next) > mean(best) { next } else { best })
+    }
+}
+
+impl Score {
+    /// Its results as those of a scheme in a figure of [`throughput_delay`].
+    pub fn scheme(&self, name: String, style: Style) -> figure::Scheme {
+        let run =
+            |trial: &Trial| figure::Run { delay_ms: trial.queueing_ms, throughput: trial.share };
+        let runs = self.trials.iter().map(run).collect();
+        figure::Scheme { name, style, frontiers: Vec::new(), curve: None, runs }
+    }
+}
+
+/// A figure of throughput against queueing delay on the networks of a model.
+pub fn throughput_delay(
+    title: String,
+    subtitle: String,
+    description: String,
+    schemes: Vec<figure::Scheme>,
+) -> ThroughputDelay {
+    ThroughputDelay {
+        title,
+        subtitle,
+        description,
+        y_axis: "throughput / equal share of the link".to_owned(),
+        delay: "queueing delay".to_owned(),
+        // The networks differ, so the ellipse of a Gaussian would be meaningless.
+        spread: Spread::Quartiles,
+        original: None,
+        schemes,
+    }
 }
 
 /// The number of specimens that [`held_out`] uses if `count` are requested. For a grid, every network is drawn

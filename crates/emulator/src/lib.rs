@@ -39,7 +39,7 @@ pub use exm_packet::Flow;
 pub use fingerprint::fingerprint;
 #[doc(hidden)]
 pub use frame::check_frame;
-pub use log::{Log, LogError, MahimahiLog, Origin, Rest, RowLog};
+pub use log::{Log, LogError, MahimahiLog, Origin, RowLog, Unlogged};
 pub use observer::{Delivery, Direction, Observer, PacketInfo};
 pub use path::{
     Bursts, Cause, Outcome, Path, PathSpec, Propagation, Reordering, Schedule, ScheduleError,
@@ -47,7 +47,7 @@ pub use path::{
 pub use port::Port;
 pub use report::{Lost, OneWay, Report};
 pub use session::{EmulateError, Emulated, RunningLink, Setup, emulate};
-pub use uplink::{Reach, Uplink};
+pub use uplink::{InternetAccess, Uplink};
 
 use exm_units::{Instant, Span};
 

@@ -25,13 +25,13 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// How the outside end of a link reaches the machine and the Internet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reach {
+pub enum InternetAccess {
     /// It is in the machine's own network, which forwards and masquerades its packets.
     Machine,
     /// Through a user-mode network stack, a program of this name.
     Program(&'static str),
-    /// Not at all, for the given reason.
-    Nothing(String),
+    /// It reaches neither, for the given reason.
+    Unavailable(String),
 }
 
 /// The connection of the outside end of a link to the machine's network. It is removed when this is dropped or
@@ -39,7 +39,7 @@ pub enum Reach {
 #[derive(Debug)]
 pub struct Uplink {
     /// How the outside end reaches the Internet.
-    pub reach: Reach,
+    pub reach: InternetAccess,
     /// The address at which programs inside reach services of this machine, if they do.
     pub machine: Option<Ipv4Addr>,
     /// The `/etc/resolv.conf` for programs inside, if not the machine's.
@@ -58,7 +58,7 @@ impl Uplink {
     /// The machine's own network is meant, and cannot be connected.
     pub fn connect(ends: &Ends, network: OutsideNetwork) -> Result<Uplink, ForwardingError> {
         let mut uplink = Uplink {
-            reach: Reach::Machine,
+            reach: InternetAccess::Machine,
             machine: Some(ends.outside.ip),
             resolv_conf: None,
             _masquerade: None,
@@ -78,7 +78,8 @@ impl Uplink {
     fn join_machine(&mut self, ends: &Ends) -> Result<(), ForwardingError> {
         let forwarding = Forwarding::new(&ends.outside.device, network(ends), &Egress::Anywhere)?;
         if forwarding.uplink().is_none() {
-            self.reach = Reach::Nothing("this machine has no default route".to_owned());
+            self.reach =
+                InternetAccess::Unavailable("this machine has no default route".to_owned());
         }
         self._forwarding = Some(forwarding);
         Ok(())
@@ -91,7 +92,7 @@ impl Uplink {
         for (name, arguments) in PROGRAMS.iter().filter(|(name, _)| is_installed(name)) {
             match run_network_stack(ends, name, arguments) {
                 Ok((program, masquerade, gateway)) => {
-                    self.reach = Reach::Program(name);
+                    self.reach = InternetAccess::Program(name);
                     self.machine = gateway;
                     self._program = Some(program);
                     self._masquerade = Some(masquerade);
@@ -102,7 +103,7 @@ impl Uplink {
         }
         let missing =
             "this needs pasta (package passt) or slirp4netns, neither of which is installed";
-        self.reach = Reach::Nothing(match failures.is_empty() {
+        self.reach = InternetAccess::Unavailable(match failures.is_empty() {
             true => missing.to_owned(),
             false => failures.join("; "),
         });
@@ -114,7 +115,7 @@ impl Uplink {
         let reachable = |ip: &IpAddr| ip.is_ipv4() && !ip.is_loopback();
         let address = ends.outside.ip;
         let at_outside_end = format!("nameserver {address}\n");
-        if matches!(self.reach, Reach::Nothing(_)) && self.machine.is_none() {
+        if matches!(self.reach, InternetAccess::Unavailable(_)) && self.machine.is_none() {
             // Nothing listens there, so queries fail at once instead of timing out.
             self.resolv_conf = Some(at_outside_end);
             return;

@@ -3,7 +3,7 @@
 //! They are applied to the file's own tables, which are then parsed as any scenario is. So every key
 //! of a scenario can be changed, and invalid values give the same errors.
 
-use exm_grammar::{GrammarError, Place};
+use exm_grammar::{GrammarError, Offset};
 use toml::{Table, Value};
 
 /// The name that stands in a scenario for each scheme's own controller.
@@ -14,7 +14,7 @@ pub const PLACEHOLDER: &str = "scheme";
 pub(crate) struct Change {
     pub(crate) what: What,
     /// Its position in the file.
-    pub(crate) place: Place,
+    pub(crate) place: Offset,
 }
 
 /// The kind of change.

@@ -6,7 +6,7 @@ use crate::edit::Change;
 use crate::file::File;
 use crate::metric::{DELAY_REDUCTION, Metric, SPEEDUP};
 use crate::sweep::{Point, Sweep};
-use exm_grammar::{FileError, Place, Source};
+use exm_grammar::{FileError, Offset, Source};
 use exm_sim::scenario::{Scenario, is_synthetic};
 use exm_units::Span;
 use reader::Reader;
@@ -137,7 +137,7 @@ pub struct Scheme {
     pub frontier: Option<String>,
     pub(crate) changes: Vec<Change>,
     /// The path of its controller, or else its name.
-    pub(crate) place: Place,
+    pub(crate) place: Offset,
 }
 
 /// A number from a paper.

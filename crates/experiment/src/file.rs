@@ -1,6 +1,6 @@
 //! The table `[experiment]` as serde reads it.
 
-use exm_grammar::Place;
+use exm_grammar::Offset;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::{Spanned, Value};
@@ -107,6 +107,6 @@ pub(super) struct SweepTable {
 }
 
 /// Where `value` starts.
-pub(crate) fn place<T>(value: &Spanned<T>) -> Place {
+pub(crate) fn place<T>(value: &Spanned<T>) -> Offset {
     Some(value.span().start)
 }

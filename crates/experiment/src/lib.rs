@@ -86,10 +86,10 @@ pub use experiment::{Experiment, FigureKind, MAX_RUNS, PaperNumber, Scheme, Vari
 pub use folder::{FolderError, write};
 pub use metric::{METRICS, Metric};
 pub use plan::{Options, Plan, PlanError, Skipped};
-pub use report::{ShowError, Shown, page};
+pub use report::{ReportEntry, ShowError, page};
 pub use results::{
-    Beside, CaseResult, Comparison, GroupResult, Picture, Ratio, Results, ResultsError, SchemeInfo,
-    Simulated,
+    CaseResult, Comparison, GroupResult, Picture, PublishedNumber, Ratio, Results, ResultsError,
+    SchemeInfo, Simulated,
 };
 pub use rows::{EndToEndRow, FlowRow, LinkRow, RunRow};
 pub use runner::{Live, LiveError, Watch, is_complete, run, run_live, total_work};

@@ -8,7 +8,7 @@ use crate::experiment::{Experiment, FigureKind, Scheme, Variant};
 use crate::metric::{CLAIM, COMPLETIONS, CONVERGENCES};
 use crate::sweep::Point;
 use crate::traces::Pair;
-use exm_grammar::{FileError, Place, suggest};
+use exm_grammar::{FileError, Offset, suggest};
 use exm_link::Service;
 use exm_random::{Purpose, Stream};
 use exm_sim::controllers::AnyController;
@@ -384,7 +384,7 @@ impl Maker<'_> {
     }
 
     /// Where the experiment's file has the same `line`, a key and its value, which no scheme or variant changed.
-    fn place_of(&self, line: &str) -> Place {
+    fn place_of(&self, line: &str) -> Offset {
         let source = &self.experiment.text.text;
         let is_same = |known: &str| line.contains('=') && known.trim() == line.trim();
         let mut offset = 0;

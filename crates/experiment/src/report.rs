@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Results and their figures.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct ReportEntry {
     /// The name of their folder, which distinguishes figures on a page.
     pub name: String,
     /// The results.
@@ -41,12 +41,12 @@ pub enum ShowError {
     },
 }
 
-impl Shown {
+impl ReportEntry {
     /// Loads the results in `folder` and their figures.
     ///
     /// # Errors
     /// [`ShowError`] if one of the files is missing or damaged.
-    pub fn load(folder: &Path) -> Result<Shown, ShowError> {
+    pub fn load(folder: &Path) -> Result<ReportEntry, ShowError> {
         let results = Results::load(folder)?;
         let svg = |picture: &crate::Picture| {
             let path = folder.join(format!("{}.svg", picture.file));
@@ -63,7 +63,7 @@ impl Shown {
         let file_text = std::fs::read_to_string(folder.join(EXPERIMENT)).ok();
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_else(|| results.experiment.clone());
-        Ok(Shown { name, results, svgs, narrow, data, file_text })
+        Ok(ReportEntry { name, results, svgs, narrow, data, file_text })
     }
 
     /// The file name of the figure of this number for a Markdown page, in a folder `beside` it.
@@ -75,7 +75,7 @@ impl Shown {
 
 /// The results of all experiments on one page, in order. For Markdown, figures are linked in the
 /// folder `beside` it.
-pub fn page(all: &[Shown], beside: &str) -> Page {
+pub fn page(all: &[ReportEntry], beside: &str) -> Page {
     let lead = "Each experiment is one command, which makes its numbers and pictures again, byte for \
                 byte. Ratios are ours over the paper's. Intervals of ratios are by a bootstrap over \
                 runs; each run of every scheme has the same traffic.";
@@ -89,7 +89,7 @@ pub fn page(all: &[Shown], beside: &str) -> Page {
 }
 
 /// How to cite the program and these results.
-fn citation(all: &[Shown]) -> Section {
+fn citation(all: &[ReportEntry]) -> Section {
     let mut versions: Vec<&str> = all.iter().map(|shown| shown.results.program.as_str()).collect();
     versions.sort_unstable();
     versions.dedup();
@@ -118,7 +118,7 @@ fn citation(all: &[Shown]) -> Section {
     Section { heading: "How to cite".to_owned(), blocks }
 }
 
-fn section(shown: &Shown, beside: &str) -> Section {
+fn section(shown: &ReportEntry, beside: &str) -> Section {
     let results = &shown.results;
     let mut blocks: Vec<Block> = results.finding().map(Block::Finding).into_iter().collect();
     blocks.extend([
@@ -160,7 +160,7 @@ fn facts(results: &Results) -> Vec<(String, String)> {
 }
 
 /// The files offered below a figure: its numbers, itself, and the experiment.
-fn downloads(shown: &Shown, index: usize) -> Vec<Download> {
+fn downloads(shown: &ReportEntry, index: usize) -> Vec<Download> {
     let stem = format!("{}-{}", shown.name, shown.results.pictures[index].file);
     let file = |label: &str, file: String, media_type, content: &String| Download {
         label: label.to_owned(),

@@ -74,7 +74,7 @@ pub struct Results {
     /// Each reference compared with each other scheme.
     pub comparisons: Vec<Comparison>,
     /// Other numbers from the papers, beside ours.
-    pub paper: Vec<Beside>,
+    pub paper: Vec<PublishedNumber>,
     /// Measurements in real time, beside simulations of the same networks.
     #[serde(default)]
     pub simulated: Vec<Simulated>,
@@ -156,7 +156,7 @@ pub struct Ratio {
 
 /// A number of a paper beside ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Beside {
+pub struct PublishedNumber {
     /// The variant.
     pub variant: String,
     /// The point.

@@ -3,7 +3,7 @@
 use crate::edit::{Change, What};
 use crate::file::{SweepTable, place};
 use crate::metric::{self, Metric};
-use exm_grammar::{FileError, Place, suggest};
+use exm_grammar::{FileError, Offset, suggest};
 use toml::{Spanned, Value};
 
 /// The most values.
@@ -37,7 +37,7 @@ impl Sweep {
     /// Parses a sweep; `fail` makes an error from a place and a problem.
     pub(crate) fn read(
         table: SweepTable,
-        fail: &dyn Fn(Place, String) -> FileError,
+        fail: &dyn Fn(Offset, String) -> FileError,
     ) -> Result<Sweep, FileError> {
         let at = place(&table.key);
         let is_log = match table.scale.as_ref().map(|scale| (scale.as_ref().as_str(), scale)) {
@@ -49,7 +49,7 @@ impl Sweep {
                 return Err(fail(place(scale), problem));
             }
         };
-        let values: Vec<(Value, Place)> = match (&table.values, &table.from, &table.to) {
+        let values: Vec<(Value, Offset)> = match (&table.values, &table.from, &table.to) {
             (Some(values), None, None) => {
                 values.as_ref().iter().map(|value| (value.as_ref().clone(), place(value))).collect()
             }
@@ -84,7 +84,7 @@ impl Sweep {
 
 fn y(
     name: &Spanned<String>,
-    fail: &dyn Fn(Place, String) -> FileError,
+    fail: &dyn Fn(Offset, String) -> FileError,
 ) -> Result<String, FileError> {
     let text = name.as_ref();
     if Metric::named(text).is_some() {
@@ -96,7 +96,7 @@ fn y(
 }
 
 /// The points of `values`, and their unit.
-fn points(key: &str, values: Vec<(Value, Place)>) -> (Vec<Point>, String) {
+fn points(key: &str, values: Vec<(Value, Offset)>) -> (Vec<Point>, String) {
     let label = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let quantities: Option<Vec<(f64, String)>> =
         values.iter().map(|(value, _)| quantity(&label(value))).collect();

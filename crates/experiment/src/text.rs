@@ -1,7 +1,7 @@
 //! Results as tables.
 
 use crate::metric::Metric;
-use crate::results::{Beside, CaseResult, Comparison, Ratio, Results, Simulated};
+use crate::results::{CaseResult, Comparison, PublishedNumber, Ratio, Results, Simulated};
 use crate::summary::Summary;
 use exm_measure::report::{Cell, Column, ColumnKind, Table};
 use exm_store::counted;
@@ -192,7 +192,7 @@ impl Results {
     }
 
     fn paper_table(&self, variant: &str) -> Option<Table> {
-        let numbers: Vec<&Beside> =
+        let numbers: Vec<&PublishedNumber> =
             self.paper.iter().filter(|one| one.variant == variant).collect();
         let has_groups = numbers.iter().any(|one| one.group.is_some());
         let mut columns = self.first_columns("scheme");

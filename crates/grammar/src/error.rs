@@ -79,11 +79,11 @@ pub struct Source {
 }
 
 /// A position in a [`Source`]: the offset of its first byte, if the problem has one.
-pub type Place = Option<usize>;
+pub type Offset = Option<usize>;
 
 impl Source {
     /// The error `problem`, with the line at `place`.
-    pub fn error(&self, place: Place, problem: impl Into<String>) -> FileError {
+    pub fn error(&self, place: Offset, problem: impl Into<String>) -> FileError {
         let line = place.and_then(|offset| {
             let number = self.text.get(..offset)?.matches('\n').count();
             let text = self.text.lines().nth(number)?.trim();

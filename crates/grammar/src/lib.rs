@@ -8,7 +8,7 @@ mod scale;
 
 pub use amounts::Amounts;
 pub use buffer::Buffer;
-pub use error::{FileError, GrammarError, Place, Source, explain, nearest, suggest};
+pub use error::{FileError, GrammarError, Offset, Source, explain, nearest, suggest};
 pub use scale::{UNITS, Unit};
 
 use exm_link::{QueueError, QueueKind};

@@ -11,6 +11,24 @@ pub struct Backlog {
     bytes: u64,
 }
 
+/// The methods of a [`Discipline`](crate::Discipline) that its field `$queue` answers.
+macro_rules! holds_packets_in {
+    ($queue:ident) => {
+        fn set_limit(&mut self, limit: $crate::Limit) {
+            self.$queue.set_limit(limit);
+        }
+
+        fn packets(&self) -> usize {
+            self.$queue.packets()
+        }
+
+        fn bytes(&self) -> u64 {
+            self.$queue.bytes()
+        }
+    };
+}
+pub(crate) use holds_packets_in;
+
 impl Backlog {
     pub(crate) fn new(limit: Limit) -> Backlog {
         Backlog { limit, waiting: VecDeque::new(), bytes: 0 }

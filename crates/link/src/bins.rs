@@ -18,7 +18,7 @@ const MAX_BINS: u32 = 65_536;
 
 /// How bins are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum BinOrder {
     /// Bins that were empty go before the others until their first quantum is spent; the fattest
     /// bin has the most bytes (RFC 8290).
     SparseFirst,
@@ -32,7 +32,7 @@ pub(crate) struct Plan {
     pub(crate) bins: u32,
     pub(crate) quantum: Bytes,
     pub(crate) law: Law,
-    pub(crate) order: Order,
+    pub(crate) order: BinOrder,
 }
 
 impl Plan {
@@ -76,7 +76,7 @@ struct Round {
 #[derive(Clone, Debug)]
 pub(crate) struct Bins {
     law: Law,
-    order: Order,
+    order: BinOrder,
     quantum: i32,
     limit: Limit,
     /// Mixed into the hash, so that the flows that share a bin differ between links and seeds (RFC
@@ -155,8 +155,8 @@ impl Bins {
             bin.listed = true;
             bin.credit = self.quantum;
             let round = match self.order {
-                Order::SparseFirst => &mut self.fresh,
-                Order::Plain => &mut self.old,
+                BinOrder::SparseFirst => &mut self.fresh,
+                BinOrder::Plain => &mut self.old,
             };
             round.push(index, &mut self.bins);
         }
@@ -215,8 +215,8 @@ impl Bins {
     #[cold]
     fn drop_from_longest(&mut self, actions: &mut QueueActions) {
         let length = |bin: &Bin| match self.order {
-            Order::SparseFirst => bin.bytes,
-            Order::Plain => u64::from(bin.packets),
+            BinOrder::SparseFirst => bin.bytes,
+            BinOrder::Plain => u64::from(bin.packets),
         };
         let (mut longest, mut most) = (NONE, None);
         for round in [self.fresh, self.old] {
@@ -279,7 +279,7 @@ mod tests {
     use crate::tests::config;
     use exm_units::Packets;
 
-    fn bins(order: Order, limit: Limit) -> Bins {
+    fn bins(order: BinOrder, limit: Limit) -> Bins {
         let root = Root::Newton;
         let law = Law { target: TARGET, interval: INTERVAL, mtu: MTU, ecn: true, root };
         Bins::new(&Plan { bins: 1024, quantum: Bytes::new(1514), law, order }, config(limit))
@@ -298,7 +298,7 @@ mod tests {
     /// Backlogged flows get equal bytes, whatever the sizes of their packets.
     #[test]
     fn packet_sizes_do_not_affect_fairness() {
-        for order in [Order::SparseFirst, Order::Plain] {
+        for order in [BinOrder::SparseFirst, BinOrder::Plain] {
             let mut bins = bins(order, Limit::Unlimited);
             let sizes = [1500, 100, 700, 9000, 1];
             let mut sent = [0u64; 5];
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_sparse_flow_goes_first_in_fq_codel_only() {
-        for (order, place) in [(Order::SparseFirst, 1), (Order::Plain, 4)] {
+        for (order, place) in [(BinOrder::SparseFirst, 1), (BinOrder::Plain, 4)] {
             let mut bins = bins(order, Limit::Unlimited);
             for flow in 0..4 {
                 (0..10).for_each(|_| put(&mut bins, flow, 1500));
@@ -336,7 +336,7 @@ mod tests {
     /// Packets that it sends within the round wait for its turn.
     #[test]
     fn a_flow_cannot_stay_new_by_sending_a_packet_at_a_time() {
-        let mut bins = bins(Order::SparseFirst, Limit::Unlimited);
+        let mut bins = bins(BinOrder::SparseFirst, Limit::Unlimited);
         (0..100).for_each(|_| put(&mut bins, 0, 1500));
         let mut shares = [0u32; 2];
         for _ in 0..60 {
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn the_longest_bin_drops_the_excess() {
-        for (order, loser) in [(Order::SparseFirst, 1), (Order::Plain, 0)] {
+        for (order, loser) in [(BinOrder::SparseFirst, 1), (BinOrder::Plain, 0)] {
             let mut bins = bins(order, Limit::Packets(Packets::new(15)));
             (0..10).for_each(|_| put(&mut bins, 0, 100));
             (0..5).for_each(|_| put(&mut bins, 1, 1500));
@@ -365,7 +365,7 @@ mod tests {
     /// A different salt gives different bin sharing; and bins are evenly filled.
     #[test]
     fn flows_are_spread_evenly() {
-        let mut bins = bins(Order::Plain, Limit::Unlimited);
+        let mut bins = bins(BinOrder::Plain, Limit::Unlimited);
         let mut counts = vec![0u32; 1024];
         (0..102_400).for_each(|flow| counts[bins.bin_of(flow) as usize] += 1);
         // 100 each, with a standard deviation of 10.

@@ -1,9 +1,9 @@
 //! [`CoDel`]: one queue that keeps sojourn times near a target.
 
-use crate::backlog::Backlog;
+use crate::backlog::{Backlog, holds_packets_in};
 use crate::dropper::{Dropper, INTERVAL, Law, MTU, Root, TARGET};
 use crate::parameters::parameters;
-use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
+use crate::{Discipline, ImpossibleSetting, Packet, QueueActions, QueueConfig};
 use exm_units::{Bytes, Instant, Span};
 
 /// CoDel (RFC 8289; Nichols & Jacobson, ACM Queue 2012): a FIFO queue from which packets are
@@ -79,15 +79,5 @@ impl Discipline for CoDel {
         })
     }
 
-    fn set_limit(&mut self, limit: Limit) {
-        self.backlog.set_limit(limit);
-    }
-
-    fn packets(&self) -> usize {
-        self.backlog.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.backlog.bytes()
-    }
+    holds_packets_in!(backlog);
 }

@@ -1,9 +1,10 @@
 //! [`FqCoDel`] and [`SfqCoDel`]: per-flow queues, each under CoDel.
 
-use crate::bins::{Bins, Order, Plan};
+use crate::backlog::holds_packets_in;
+use crate::bins::{BinOrder, Bins, Plan};
 use crate::dropper::{INTERVAL, Law, MTU, Root, TARGET};
 use crate::parameters::parameters;
-use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
+use crate::{Discipline, ImpossibleSetting, Packet, QueueActions, QueueConfig};
 use exm_units::{Bytes, Instant, Span};
 use std::marker::PhantomData;
 
@@ -28,11 +29,11 @@ pub struct FairCoDel<T> {
 }
 
 /// The order in which bins are served.
-pub trait Turns: Clone {
+pub trait BinSchedule: Clone {
     /// The discipline's name in files.
     const NAME: &'static str;
     /// How bins are ordered.
-    const ORDER: Order;
+    const ORDER: BinOrder;
     /// How CoDel's law computes its square root.
     const ROOT: Root;
 }
@@ -45,15 +46,15 @@ pub struct SparseFirst;
 #[derive(Clone, Debug)]
 pub struct AllAlike;
 
-impl Turns for SparseFirst {
+impl BinSchedule for SparseFirst {
     const NAME: &'static str = "fq-codel";
-    const ORDER: Order = Order::SparseFirst;
+    const ORDER: BinOrder = BinOrder::SparseFirst;
     const ROOT: Root = Root::Newton;
 }
 
-impl Turns for AllAlike {
+impl BinSchedule for AllAlike {
     const NAME: &'static str = "sfq-codel";
-    const ORDER: Order = Order::Plain;
+    const ORDER: BinOrder = BinOrder::Plain;
     const ROOT: Root = Root::Exact;
 }
 
@@ -96,14 +97,14 @@ impl Default for FairCoDelSettings {
 }
 
 impl FairCoDelSettings {
-    fn plan<T: Turns>(&self) -> Plan {
+    fn plan<T: BinSchedule>(&self) -> Plan {
         let FairCoDelSettings { bins, quantum, target, interval, mtu, ecn } = *self;
         let law = Law { target, interval, mtu, ecn, root: T::ROOT };
         Plan { bins, quantum, law, order: T::ORDER }
     }
 }
 
-impl<T: Turns> Discipline for FairCoDel<T> {
+impl<T: BinSchedule> Discipline for FairCoDel<T> {
     const NAME: &'static str = T::NAME;
 
     type Settings = FairCoDelSettings;
@@ -126,15 +127,5 @@ impl<T: Turns> Discipline for FairCoDel<T> {
         self.bins.dequeue(now, actions)
     }
 
-    fn set_limit(&mut self, limit: Limit) {
-        self.bins.set_limit(limit);
-    }
-
-    fn packets(&self) -> usize {
-        self.bins.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bins.bytes()
-    }
+    holds_packets_in!(bins);
 }

@@ -1,7 +1,7 @@
 //! [`Fifo`]: the disciplines that consist of one FIFO queue and an admission rule.
 
-use crate::backlog::Backlog;
-use crate::{Discipline, Limit, Packet, Parameters, QueueActions, QueueConfig};
+use crate::backlog::{Backlog, holds_packets_in};
+use crate::{Discipline, Packet, Parameters, QueueActions, QueueConfig};
 use exm_units::Instant;
 use std::fmt::Debug;
 
@@ -46,15 +46,5 @@ impl<A: Admission> Discipline for Fifo<A> {
         self.backlog.pop()
     }
 
-    fn set_limit(&mut self, limit: Limit) {
-        self.backlog.set_limit(limit);
-    }
-
-    fn packets(&self) -> usize {
-        self.backlog.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.backlog.bytes()
-    }
+    holds_packets_in!(backlog);
 }

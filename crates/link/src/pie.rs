@@ -1,8 +1,8 @@
 //! [`Pie`]: the proportional integral controller, enhanced.
 
-use crate::backlog::Backlog;
+use crate::backlog::{Backlog, holds_packets_in};
 use crate::parameters::parameters;
-use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
+use crate::{Discipline, ImpossibleSetting, Packet, QueueActions, QueueConfig};
 use exm_random::Stream;
 use exm_units::{Bytes, Instant, Probability, Span};
 
@@ -204,10 +204,7 @@ impl Discipline for Pie {
             }
         }
         for (name, gain, usual) in [("alpha", alpha, 0.125), ("beta", beta, 1.25)] {
-            if !(gain.is_finite() && gain > 0.0) {
-                let must = format!("it must be above 0, such as {usual}");
-                return Err(ImpossibleSetting::new(name, gain, must));
-            }
+            ImpossibleSetting::unless_positive(name, gain, usual)?;
         }
         Ok(())
     }
@@ -245,17 +242,7 @@ impl Discipline for Pie {
         Some(packet)
     }
 
-    fn set_limit(&mut self, limit: Limit) {
-        self.backlog.set_limit(limit);
-    }
-
-    fn packets(&self) -> usize {
-        self.backlog.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.backlog.bytes()
-    }
+    holds_packets_in!(backlog);
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! [`Red`]: random early detection.
 
-use crate::backlog::Backlog;
+use crate::backlog::{Backlog, holds_packets_in};
 use crate::parameters::parameters;
-use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
+use crate::{Discipline, ImpossibleSetting, Packet, QueueActions, QueueConfig};
 use exm_random::Stream;
 use exm_units::{Bytes, Instant, Packets, Probability, Rate};
 
@@ -193,21 +193,11 @@ impl Discipline for Red {
         Some(packet)
     }
 
-    fn set_limit(&mut self, limit: Limit) {
-        self.backlog.set_limit(limit);
-    }
-
     fn set_rate(&mut self, rate: Rate) {
         self.decay = decay(&self.settings, rate);
     }
 
-    fn packets(&self) -> usize {
-        self.backlog.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.backlog.bytes()
-    }
+    holds_packets_in!(backlog);
 }
 
 #[cfg(test)]

@@ -22,7 +22,20 @@ impl ImpossibleSetting {
         ImpossibleSetting { queue: "", setting, value: value.to_string(), must: must.into() }
     }
 
-    /// The same, for the discipline called `queue`.
+    /// Checks the gain called `setting`, usually `usual`.
+    pub(crate) fn unless_positive(
+        setting: &'static str,
+        gain: f64,
+        usual: f64,
+    ) -> Result<(), ImpossibleSetting> {
+        if gain.is_finite() && gain > 0.0 {
+            return Ok(());
+        }
+        let must = format!("it must be above 0, such as {usual}");
+        Err(ImpossibleSetting::new(setting, gain, must))
+    }
+
+    /// The error for the discipline called `queue`.
     pub(crate) fn of(self, queue: &'static str) -> ImpossibleSetting {
         ImpossibleSetting { queue, ..self }
     }

@@ -1,8 +1,8 @@
 //! [`Xcp`]: a router that gives senders explicit feedback.
 
-use crate::backlog::Backlog;
+use crate::backlog::{Backlog, holds_packets_in};
 use crate::parameters::parameters;
-use crate::{Discipline, ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
+use crate::{Discipline, ImpossibleSetting, Packet, QueueActions, QueueConfig};
 use exm_units::{Instant, Probability, Rate, Span};
 
 /// The least control interval; not in the paper, but an RTT estimate of zero would give no
@@ -241,10 +241,7 @@ impl Discipline for Xcp {
     fn check(settings: &XcpSettings) -> Result<(), ImpossibleSetting> {
         let XcpSettings { alpha, beta, .. } = *settings;
         for (name, gain, usual) in [("alpha", alpha, 0.4), ("beta", beta, 0.226)] {
-            if !(gain.is_finite() && gain > 0.0) {
-                let must = format!("it must be above 0, such as {usual}");
-                return Err(ImpossibleSetting::new(name, gain, must));
-            }
+            ImpossibleSetting::unless_positive(name, gain, usual)?;
         }
         Ok(())
     }
@@ -282,21 +279,11 @@ impl Discipline for Xcp {
         Some(packet)
     }
 
-    fn set_limit(&mut self, limit: Limit) {
-        self.backlog.set_limit(limit);
-    }
-
     fn set_rate(&mut self, rate: Rate) {
         self.capacity = capacity(rate);
     }
 
-    fn packets(&self) -> usize {
-        self.backlog.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.backlog.bytes()
-    }
+    holds_packets_in!(backlog);
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 mod browser;
 
 use browser::{browser, opened};
-use exm_measure::figure::{Form, Line, Plot, Sequence, Style};
+use exm_measure::figure::{Curve, Form, Plot, Sequence, Style};
 use exm_measure::report::*;
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn page() -> Page {
         subtitle: String::new(),
         description: "A straight line.".to_owned(),
         y_axis: "delivered, MB".to_owned(),
-        lines: vec![Line {
+        lines: vec![Curve {
             name: "RemyCC".to_owned(),
             style: Style::nth(0),
             points: vec![(0.0, 0.0), (10.0, 18.0)],

@@ -207,7 +207,7 @@ fn a_curve() {
 
 #[test]
 fn rate_and_delay() {
-    let line = |style: Style, name: &str, of: &dyn Fn(f64) -> f64| Line {
+    let line = |style: Style, name: &str, of: &dyn Fn(f64) -> f64| Curve {
         name: name.to_owned(),
         style,
         points: (0..=600).map(|step| f64::from(step) / 10.0).map(|time| (time, of(time))).collect(),
@@ -256,7 +256,7 @@ fn a_sequence() {
             sum += rate(time) / 20.0;
             (time, sum)
         });
-        Line { name: name.to_owned(), style: Style::nth(index), points: points.collect() }
+        Curve { name: name.to_owned(), style: Style::nth(index), points: points.collect() }
     };
     let figure = Sequence {
         title: "A RemyCC yields to another flow, and takes the link back".to_owned(),
@@ -353,7 +353,7 @@ fn bars() {
 
 #[test]
 fn series() {
-    let saw = |index: usize, name: &str, period: f64, height: f64| Line {
+    let saw = |index: usize, name: &str, period: f64, height: f64| Curve {
         name: name.to_owned(),
         style: Style::nth(index),
         points: (0..=800)
@@ -417,7 +417,7 @@ fn a_density() {
     };
     let mut points: Vec<(f64, f64)> = (0..48).map(point).collect();
     points.extend([(0.0, 1.0), (5000.0, 0.0)]);
-    let line = |index: usize, name: &str, points| Line {
+    let line = |index: usize, name: &str, points| Curve {
         name: name.to_owned(),
         style: Style::nth(index),
         points,
@@ -459,7 +459,7 @@ fn figures_of_nothing_and_of_extremes_are_drawn_too() {
         vec![extreme(Some(0.0), 0.0), extreme(Some(1e6), 5e4)],
         vec![extreme(Some(1.0), 0.5); 3],
     ];
-    let line = |points: Vec<(f64, f64)>| Line { name: text(), style: Style::nth(5), points };
+    let line = |points: Vec<(f64, f64)>| Curve { name: text(), style: Style::nth(5), points };
     let lines = [vec![], vec![line(vec![])], vec![line(vec![(1.0, f64::NAN), (2.0, 0.0)])]];
     let mut figures: Vec<String> = Vec::new();
     for list in lists {

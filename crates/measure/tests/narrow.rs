@@ -14,10 +14,10 @@ fn subtitle() -> String {
     "64 runs of 100 s, seed 1, medians and ellipses".to_owned()
 }
 
-fn lines() -> Vec<Line> {
+fn lines() -> Vec<Curve> {
     let line = |(index, name): (usize, &&str)| {
         let point = |x: i32| (f64::from(x) + 1.0, f64::from(x * x) + index as f64 + 1.0);
-        Line {
+        Curve {
             name: (*name).to_owned(),
             style: Style::nth(index),
             points: (0..50).map(point).collect(),
@@ -31,7 +31,7 @@ fn throughput_delay() -> ThroughputDelay {
         delay_ms: Some(f64::from(9 + index * 3 + run % 5)),
         throughput: 1.0 + 0.3 * f64::from(index) + 0.02 * f64::from(run % 7),
     };
-    let scheme = |line: Line, index: i32| Scheme {
+    let scheme = |line: Curve, index: i32| Scheme {
         name: line.name,
         style: line.style,
         frontiers: vec!["efficient frontier".to_owned()],
@@ -52,7 +52,7 @@ fn throughput_delay() -> ThroughputDelay {
 
 fn sweep() -> Sweep {
     let point = |&(x, y): &(f64, f64)| BandPoint { x, y, low: y - 1.0, high: y + 1.0 };
-    let band = |line: Line| Band {
+    let band = |line: Curve| Band {
         name: line.name,
         style: line.style,
         points: line.points.iter().map(point).collect(),
@@ -106,7 +106,7 @@ fn density() -> Density {
 }
 
 fn distribution() -> Distribution {
-    let sample = |line: Line| Sample {
+    let sample = |line: Curve| Sample {
         name: line.name,
         style: line.style,
         values: line.points.iter().map(|point| point.1).collect(),
@@ -123,7 +123,7 @@ fn distribution() -> Distribution {
 }
 
 fn bars() -> Bars {
-    let scheme = |line: Line| BarScheme { name: line.name, style: line.style };
+    let scheme = |line: Curve| BarScheme { name: line.name, style: line.style };
     Bars {
         title: title(),
         subtitle: subtitle(),

@@ -45,14 +45,14 @@ enum Kind {
     Tree(Box<RuleTable>),
 }
 
-/// Work that looks up rules in a loop: it is compiled for each kind of grid, so that the kind is
+/// A loop that looks up rules: it is compiled for each kind of grid, so that the kind is
 /// not tested in the loop. That makes the simulator a quarter faster.
-pub trait Work {
+pub trait GridVisitor {
     /// The result.
     type Output;
 
-    /// Does the work.
-    fn with(self, lookup: &impl Lookup) -> Self::Output;
+    /// Runs the loop, with `lookup` for the rules.
+    fn visit(self, lookup: &impl Lookup) -> Self::Output;
 }
 
 /// A grid over the first `N` signals; those that a table does not use have one slab.
@@ -114,15 +114,15 @@ impl Grid {
         }
     }
 
-    /// Does `work` with the lookup of this table.
-    pub fn work<W: Work>(&self, work: W) -> W::Output {
+    /// Runs `visitor` with the lookup of this table.
+    pub fn visit<V: GridVisitor>(&self, visitor: V) -> V::Output {
         match &self.0 {
-            Kind::Three(cells) => work.with(cells),
-            Kind::Four(cells) => work.with(cells),
-            Kind::Six(cells) => work.with(cells),
-            Kind::Cuts(cuts) => work.with(cuts),
-            Kind::Extended(cuts) => work.with(cuts),
-            Kind::Tree(table) => work.with(&**table),
+            Kind::Three(cells) => visitor.visit(cells),
+            Kind::Four(cells) => visitor.visit(cells),
+            Kind::Six(cells) => visitor.visit(cells),
+            Kind::Cuts(cuts) => visitor.visit(cuts),
+            Kind::Extended(cuts) => visitor.visit(cuts),
+            Kind::Tree(table) => visitor.visit(&**table),
         }
     }
 }

@@ -27,7 +27,7 @@ mod table;
 
 pub use action::{Action, CompiledAction, MAX_WINDOW};
 pub use extended::ExtendedMemory;
-pub use grid::{Grid, Work};
+pub use grid::{Grid, GridVisitor};
 pub use lookup::Lookup;
 pub use memory::Memory;
 pub use project::SignalsInUse;

@@ -37,4 +37,4 @@ pub use lines::Lines;
 pub use session::{Session, SessionError};
 pub use settings::{MtuError, Settings};
 pub use stats::{Counters, State, Stats};
-pub use traffic::{Full, Mailbox, Queue, Sink, Source, WhenFull};
+pub use traffic::{Mailbox, Queue, QueueFull, Sink, Source, WhenFull};

@@ -43,7 +43,7 @@ pub struct Queue {
 /// The queue is full; the datagram may be retried once some have been sent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the queue is full: {waiting} bytes wait to be sent")]
-pub struct Full {
+pub struct QueueFull {
     waiting: usize,
 }
 
@@ -63,12 +63,12 @@ impl Queue {
     ///
     /// # Errors
     /// The queue is full and does not drop; it is unchanged.
-    pub fn try_send(&mut self, datagram: Vec<u8>) -> Result<(), Full> {
+    pub fn try_send(&mut self, datagram: Vec<u8>) -> Result<(), QueueFull> {
         if self.when_full == WhenFull::Refuse
             && !self.is_empty()
             && self.bytes + datagram.len() > self.bound
         {
-            return Err(Full { waiting: self.bytes });
+            return Err(QueueFull { waiting: self.bytes });
         }
         self.push(datagram);
         Ok(())

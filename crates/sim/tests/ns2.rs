@@ -8,7 +8,7 @@ use common::{Bottleneck, Measured, medians};
 use exm_link::QueueKind;
 use exm_random::Distribution;
 use exm_sim::traffic::{OnFor, OnOff};
-use exm_tcp::{Floor, IdleRestart, Settings};
+use exm_tcp::{IdleRestart, MinRto, Settings};
 use exm_units::{Packets, Span};
 
 const RUNS: u64 = 16;
@@ -23,7 +23,7 @@ fn ns2() -> Settings {
         idle_restart: IdleRestart::Rfc5681,
         window_validation: false,
         eifel: false,
-        floor: Floor::Timer(Span::from_millis(200)),
+        floor: MinRto::Timer(Span::from_millis(200)),
         ..Settings::default()
     }
 }

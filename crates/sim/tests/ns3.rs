@@ -11,7 +11,7 @@ use common::{Bottleneck, Measured, medians};
 use exm_random::Distribution;
 use exm_sim::engine::{self, FlowSample, LinkSample, Observer, Pace};
 use exm_sim::traffic::{OnFor, OnOff};
-use exm_tcp::{Floor, Settings};
+use exm_tcp::{MinRto, Settings};
 use exm_units::{Packets, Span};
 
 /// The granularity of ns-3's timestamps, with which its senders measure RTTs. Only Vegas is
@@ -44,7 +44,7 @@ fn eight_senders_of_100_kb_agree_with_ns_3() {
             let settings = Settings {
                 initial_window: Packets::new(initial),
                 handshake,
-                floor: Floor::Timer(Span::from_millis(200)),
+                floor: MinRto::Timer(Span::from_millis(200)),
                 timestamps: *timestamps,
                 ..Settings::default()
             };
@@ -96,14 +96,14 @@ impl Observer for Watch {
 /// A row of the table of long flows: the controller, the timer's floor, the tick of timestamps, and
 /// ns-3's goodput in Mbps, mean queueing delay in ms, first drop in s and largest window. Vegas with
 /// ns-3's timestamps switched off was measured with ns-3.44.
-type Long = (&'static str, Floor, Option<Span>, f64, f64, Option<f64>, u64);
+type Long = (&'static str, MinRto, Option<Span>, f64, f64, Option<f64>, u64);
 
 #[test]
 fn one_long_flow_agrees_with_ns_3() {
-    let timer = Floor::Timer(Span::from_millis(200));
+    let timer = MinRto::Timer(Span::from_millis(200));
     let rows: [Long; 4] = [
         ("reno", timer, None, 14.31, 402.0, Some(1.60), 2377),
-        ("cubic", Floor::default(), None, 14.28, 655.0, Some(11.95), 1255),
+        ("cubic", MinRto::default(), None, 14.28, 655.0, Some(11.95), 1255),
         ("vegas", timer, TICK, 13.59, 1.1, None, 190),
         ("vegas", timer, None, 13.68, 2.1, None, 190),
     ];

@@ -13,7 +13,7 @@ use common::{Bottleneck, Measured, medians, totals};
 use exm_link::QueueKind;
 use exm_random::Distribution;
 use exm_sim::traffic::{OnFor, OnOff, Traffic};
-use exm_tcp::{DelayedAcks, Floor, Settings};
+use exm_tcp::{DelayedAcks, MinRto, Settings};
 use exm_units::{Instant, Probability, Rate, Span};
 
 /// A comparison: our measurement, ns-3's, the allowed relative difference in goodput, and that in
@@ -52,12 +52,12 @@ fn check(rows: &[Row]) {
 
 /// A timer as in Linux: ns-3's clock granularity of 200 ms.
 fn linux() -> Settings {
-    Settings { floor: Floor::Margin(Span::from_millis(200)), ..Settings::default() }
+    Settings { floor: MinRto::Margin(Span::from_millis(200)), ..Settings::default() }
 }
 
 /// The timer of the rows of short flows.
 fn plain() -> Settings {
-    Settings { floor: Floor::Timer(Span::from_millis(200)), ..Settings::default() }
+    Settings { floor: MinRto::Timer(Span::from_millis(200)), ..Settings::default() }
 }
 
 fn delayed(settings: Settings) -> Settings {
@@ -184,7 +184,7 @@ fn drop_tail_under_loss_agrees_with_ns_3() {
 fn dctcp_at_ten_gigabits_agrees_with_ns_3() {
     let red = queue("red", "min=65packets,max=66packets,max_p=1,weight=1,gentle=false");
     let step = QueueKind::named("step").expect("a discipline");
-    let settings = Settings { floor: Floor::Timer(Span::from_millis(10)), ..Settings::default() };
+    let settings = Settings { floor: MinRto::Timer(Span::from_millis(10)), ..Settings::default() };
     let run = |queue| {
         let flows = Bottleneck {
             queue,

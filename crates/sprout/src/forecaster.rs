@@ -27,7 +27,7 @@ impl Default for Method {
 
 /// The observation of the link in a tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seen {
+pub struct Observation {
     /// The bytes it delivered.
     pub bytes: Bytes,
     /// The fraction of the tick in which it had packets to deliver, from 0 to 1.
@@ -100,7 +100,7 @@ impl Forecaster {
     }
 
     /// A tick has passed; `seen` is the observation of the link, if there was one.
-    pub fn tick(&mut self, seen: Option<Seen>) {
+    pub fn tick(&mut self, seen: Option<Observation>) {
         let packets = seen.map(|seen| seen.bytes.get() as f64 / self.packet.get() as f64);
         match &mut self.state {
             State::Bayes(bayes) => {
@@ -157,7 +157,7 @@ impl Bayes {
         libm::exp2(f64::from(self.unit))
     }
 
-    fn observe(&mut self, packets: f64, seen: &Seen) {
+    fn observe(&mut self, packets: f64, seen: &Observation) {
         let busy = seen.busy.clamp(LEAST_BUSY, 1.0);
         let share = self.model.share(busy, seen.free);
         self.bank.observe(count(packets, self.unit()), share);

@@ -30,7 +30,7 @@ mod sender;
 pub use endpoint::{Endpoint, Settings};
 pub use filter::Filter;
 pub use forecast::{Counts, Forecast};
-pub use forecaster::{Forecaster, Method, Seen};
+pub use forecaster::{Forecaster, Method, Observation};
 pub use header::{Echo, Header, Malformed};
 pub use model::{LEAST_RATE, Model, RATES, REFERENCE_RATE, TOP_RATE};
 pub use receiver::Receiver;

@@ -1,7 +1,7 @@
 //! [`Receiver`]: counts arrivals, and forecasts in every tick.
 
 use crate::exposure::{Exposed, Exposure};
-use crate::forecaster::Seen;
+use crate::forecaster::Observation;
 use crate::{Echo, Forecast, Forecaster, Header, TICK};
 use exm_units::{Bytes, Instant, Span};
 
@@ -90,7 +90,7 @@ impl Receiver {
         let Exposed { busy, free } = self.exposure.take(self.tick_ends);
         let observed = busy > Span::ZERO || self.bytes > Bytes::ZERO;
         let part = |span: Span| span.as_secs_f64() / TICK.as_secs_f64();
-        let seen = Seen { bytes: self.bytes, busy: part(busy), free: part(free) };
+        let seen = Observation { bytes: self.bytes, busy: part(busy), free: part(free) };
         self.forecaster.tick(observed.then_some(seen));
         self.bytes = Bytes::ZERO;
         self.tick_ends += TICK;

@@ -2,7 +2,7 @@
 
 use crate::{
     Counts, Echo, Endpoint, Filter, Forecaster, HORIZON, Header, Malformed, Method, Model,
-    Receiver, Seen, Sender, Settings, TICK,
+    Observation, Receiver, Sender, Settings, TICK,
 };
 use exm_units::{Bytes, Instant, Span};
 use proptest::prelude::*;
@@ -77,7 +77,7 @@ fn fast_links_are_forecast() {
         let mut forecaster = Forecaster::new(Method::default(), packet);
         let bytes = Bytes::new(packets * 1500);
         for _ in 0..200 {
-            forecaster.tick(Some(Seen { bytes, busy: 1.0, free: 0.0 }));
+            forecaster.tick(Some(Observation { bytes, busy: 1.0, free: 0.0 }));
         }
         let forecast = forecaster.forecast()[4].get() as f64 / (5 * packets * 1500) as f64;
         assert!((0.3..1.0).contains(&forecast), "{packets} a tick: {forecast}");
@@ -210,7 +210,7 @@ fn even_links_get_higher_forecasts() {
     let forecasts = [poisson, Model::default()].map(|model| {
         let mut forecaster = Forecaster::new(Method::Bayes { model, risk: 0.05 }, packet);
         for _ in 0..500 {
-            forecaster.tick(Some(Seen { bytes: Bytes::new(3000), busy: 1.0, free: 0.0 }));
+            forecaster.tick(Some(Observation { bytes: Bytes::new(3000), busy: 1.0, free: 0.0 }));
         }
         forecaster.forecast()[4].get() as f64 / (5.0 * 3000.0)
     });

@@ -18,5 +18,5 @@ mod words;
 pub use columns::Columns;
 pub use file::{PartialFile, write_atomically};
 pub use output::{OutputError, check_output, remove_regular};
-pub use rows::{Cell, Column, Format, Header, Kind, RowWriter};
+pub use rows::{Cell, Column, ColumnType, Format, Header, RowWriter};
 pub use words::counted;

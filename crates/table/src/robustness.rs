@@ -15,15 +15,15 @@ pub struct Robustness {
     /// Whether it collapses near its model.
     pub verdict: Verdict,
     /// On the networks near the model, which the search of guards uses.
-    pub near: Around,
+    pub near: StressResults,
     /// On networks further out, which the search of guards does not use.
-    pub far: Around,
+    pub far: StressResults,
     /// On networks with foreign delay, which the search of guards does not use; absent in older files.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub foreign: Option<Foreign>,
+    pub foreign: Option<ForeignDelayResults>,
     /// The behaviour there before the table was hardened.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub far_before: Option<Around>,
+    pub far_before: Option<StressResults>,
     /// The guards that it was hardened with, as text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub guards: Option<String>,
@@ -48,7 +48,7 @@ pub enum Verdict {
 /// two-way traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Foreign {
+pub struct ForeignDelayResults {
     /// How many networks there were.
     pub networks: u64,
     /// The number of networks on which its senders starved: they sent less than one packet in three propagation RTTs.
@@ -62,7 +62,7 @@ pub struct Foreign {
 /// The behaviour of a table on several networks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Around {
+pub struct StressResults {
     /// How many there were.
     pub networks: u64,
     /// On how many it collapsed.
@@ -110,11 +110,11 @@ impl fmt::Display for Robustness {
     }
 }
 
-impl Around {
+impl StressResults {
     /// The number of networks on which it held, for networks some of which are impossible: "keeps its queues short on 34
     /// of 48 extreme networks; worst RTT 42 times the minimum possible".
     pub fn held(&self) -> String {
-        let Around { networks, collapses, worst_rtt, .. } = self;
+        let StressResults { networks, collapses, worst_rtt, .. } = self;
         let (held, worst) = (networks - collapses.min(networks), rounded(*worst_rtt));
         format!(
             "keeps its queues short on {held} of {networks} extreme networks; worst RTT {worst} times the minimum possible"
@@ -122,9 +122,9 @@ impl Around {
     }
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for ForeignDelayResults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Foreign { networks, starved, kept } = self;
+        let ForeignDelayResults { networks, starved, kept } = self;
         match starved {
             0 => write!(
                 f,
@@ -176,9 +176,9 @@ fn rounded(value: f64) -> String {
     short((value * 10.0).round() / 10.0)
 }
 
-impl fmt::Display for Around {
+impl fmt::Display for StressResults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Around { networks, collapses, worst_rtt, .. } = self;
+        let StressResults { networks, collapses, worst_rtt, .. } = self;
         let worst = rounded(*worst_rtt);
         match collapses {
             0 => write!(f, "keeps its queues short on all {networks} networks")?,

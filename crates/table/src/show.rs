@@ -7,21 +7,21 @@ use std::fmt;
 
 /// A table as a list of rules: the result of [`show`].
 #[derive(Clone, Copy, Debug)]
-pub struct Show<'a>(&'a RuleTable);
+pub struct RuleListing<'a>(&'a RuleTable);
 
 /// A table as a tree: the result of [`show_tree`].
 #[derive(Clone, Copy, Debug)]
-pub struct ShowTree<'a>(&'a RuleTable);
+pub struct RuleTree<'a>(&'a RuleTable);
 
 /// Prints one rule per line, sorted by box. Bounds equal to the whole table's are left out; numbers
 /// have at most six digits. Rules with empty boxes are only counted.
-pub fn show(table: &RuleTable) -> Show<'_> {
-    Show(table)
+pub fn show(table: &RuleTable) -> RuleListing<'_> {
+    RuleListing(table)
 }
 
 /// Prints the tree, one node per line, each with the bounds in which it differs from its parent.
-pub fn show_tree(table: &RuleTable) -> ShowTree<'_> {
-    ShowTree(table)
+pub fn show_tree(table: &RuleTable) -> RuleTree<'_> {
+    RuleTree(table)
 }
 
 /// The bounds of `domain` on `signal` that differ from those of `whole`; `any` if none does.
@@ -37,7 +37,7 @@ fn range(domain: &Cuboid, whole: &Cuboid, signal: Signal) -> String {
     }
 }
 
-impl fmt::Display for Show<'_> {
+impl fmt::Display for RuleListing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.fitted(usize::MAX))
     }
@@ -63,7 +63,7 @@ fn with_unit(signal: Signal) -> String {
     format!("{} {}", signal.name(), signal.unit()).trim_end().to_owned()
 }
 
-impl Show<'_> {
+impl RuleListing<'_> {
     /// The text in at most `width` characters a line, see [`Columns::fitted`].
     pub fn fitted(&self, width: usize) -> String {
         let table = self.0;
@@ -120,14 +120,14 @@ fn heading(table: &RuleTable) -> Vec<String> {
     heading
 }
 
-impl fmt::Display for ShowTree<'_> {
+impl fmt::Display for RuleTree<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0.domain())?;
         self.node(f, self.0.root(), &mut String::new())
     }
 }
 
-impl ShowTree<'_> {
+impl RuleTree<'_> {
     /// Prints the rest of the line after the box of `node`, and its children below it.
     fn node(&self, f: &mut fmt::Formatter<'_>, node: &Node, indent: &mut String) -> fmt::Result {
         let (domain, children) = match node {

@@ -34,19 +34,20 @@ impl TableFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robustness::{Around, Cost, Foreign, Verdict};
+    use crate::robustness::{Cost, ForeignDelayResults, StressResults, Verdict};
     use exm_remy::{Action, SignalSet};
 
     fn file() -> TableFile {
         let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, Action::INITIAL);
-        let around = |worst_rtt| Around { networks: 13, collapses: 2, worst_rtt, shortfall: 0.5 };
+        let around =
+            |worst_rtt| StressResults { networks: 13, collapses: 2, worst_rtt, shortfall: 0.5 };
         let robustness = Robustness {
             rules_hash: TableFile::rules_hash(&table),
             verdict: Verdict::Collapses,
             near: around(4.5),
             far: around(f64::INFINITY),
             far_before: None,
-            foreign: Some(Foreign { networks: 12, starved: 1, kept: Some(0.875) }),
+            foreign: Some(ForeignDelayResults { networks: 12, starved: 1, kept: Some(0.875) }),
             guards: Some("horizon 300 ms".to_owned()),
             cost: Some(Cost { mean: -0.00184, interval: (-0.004, 0.0) }),
         };

@@ -39,4 +39,4 @@ mod timer;
 pub use receiver::{Arrival, Receiver};
 pub use segment::{Acknowledgement, MAX_BLOCKS, Segment};
 pub use sender::{Progress, Sender, Transfer};
-pub use settings::{DelayedAcks, Floor, IdleRestart, Settings};
+pub use settings::{DelayedAcks, IdleRestart, MinRto, Settings};

@@ -11,7 +11,7 @@ pub struct Settings {
     /// Whether a connection starts with a SYN handshake, which takes a round trip.
     pub handshake: bool,
     /// The minimum of the retransmission timer.
-    pub floor: Floor,
+    pub floor: MinRto,
     /// Delayed ACKs; none for an ACK per segment.
     pub delayed_acks: Option<DelayedAcks>,
     /// Whether segments may be marked instead of dropped (RFC 3168). A controller that needs marks gets
@@ -54,7 +54,7 @@ pub enum IdleRestart {
 
 /// The lower bound of the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Floor {
+pub enum MinRto {
     /// The whole timer has this minimum (RFC 6298, rule 2.4: a second; ns-3 and BSD: less).
     Timer(Span),
     /// The margin added to the smoothed RTT has this minimum. Linux adds at least 200 ms, so that a
@@ -90,7 +90,7 @@ impl Default for Settings {
         Settings {
             initial_window: INITIAL_WINDOW,
             handshake: false,
-            floor: Floor::default(),
+            floor: MinRto::default(),
             delayed_acks: None,
             ecn: false,
             receive_window: None,
@@ -104,9 +104,9 @@ impl Default for Settings {
     }
 }
 
-impl Default for Floor {
-    fn default() -> Floor {
-        Floor::Margin(Span::from_millis(200))
+impl Default for MinRto {
+    fn default() -> MinRto {
+        MinRto::Margin(Span::from_millis(200))
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Timer`]: the retransmission timer (RFC 6298).
 
-use crate::settings::Floor;
+use crate::settings::MinRto;
 use exm_units::{Instant, Span};
 
 /// The timer before the first RTT sample: RFC 6298, rule 2.1.
@@ -11,7 +11,7 @@ const LONGEST: Span = Span::from_secs(120);
 /// The retransmission timer and the RTT estimates that it is computed from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
-    floor: Floor,
+    floor: MinRto,
     /// The smoothed round-trip time, zero before the first measurement.
     srtt: Span,
     rttvar: Span,
@@ -23,7 +23,7 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    pub(crate) fn new(floor: Floor) -> Timer {
+    pub(crate) fn new(floor: MinRto) -> Timer {
         Timer { floor, srtt: Span::ZERO, rttvar: Span::ZERO, rto: FIRST, backoffs: 0, due: None }
     }
 
@@ -49,8 +49,8 @@ impl Timer {
         }
         let margin = self.rttvar.saturating_add(self.rttvar * 3);
         let rto = match self.floor {
-            Floor::Timer(floor) => self.srtt.saturating_add(margin).max(floor),
-            Floor::Margin(floor) => self.srtt.saturating_add(margin.max(floor)),
+            MinRto::Timer(floor) => self.srtt.saturating_add(margin).max(floor),
+            MinRto::Margin(floor) => self.srtt.saturating_add(margin.max(floor)),
         };
         self.rto = rto.min(LONGEST);
         self.backoffs = 0;
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn follows_the_rules() {
-        let mut timer = Timer::new(Floor::Timer(ms(200)));
+        let mut timer = Timer::new(MinRto::Timer(ms(200)));
         timer.start(Instant::ZERO);
         assert_eq!(due(&timer), ms(1000));
         timer.measure(ms(100));
@@ -130,7 +130,7 @@ mod tests {
             timer.start(Instant::ZERO);
             due(&timer)
         };
-        assert!(after_many(Floor::Timer(ms(200))) < ms(901));
-        assert!(after_many(Floor::Margin(ms(200))) >= ms(1099));
+        assert!(after_many(MinRto::Timer(ms(200))) < ms(901));
+        assert!(after_many(MinRto::Margin(ms(200))) >= ms(1099));
     }
 }

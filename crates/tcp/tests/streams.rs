@@ -4,8 +4,8 @@ use exm_cc::{
     Ack, Aimd, Congestion, CongestionKind, Controller, Decision, INITIAL_WINDOW, Needs, Reno, Start,
 };
 use exm_tcp::{
-    Acknowledgement, Arrival, DelayedAcks, Floor, IdleRestart, Receiver, Segment, Sender, Settings,
-    Transfer,
+    Acknowledgement, Arrival, DelayedAcks, IdleRestart, MinRto, Receiver, Segment, Sender,
+    Settings, Transfer,
 };
 use exm_units::{Instant, Packets, Span};
 use proptest::prelude::*;
@@ -35,8 +35,8 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 fn settings() -> impl Strategy<Value = Settings> {
     let windows = prop::option::of((1u64..40).prop_map(Packets::new));
     let floors = prop_oneof![
-        Just(Floor::Timer(Span::from_millis(200))),
-        Just(Floor::Margin(Span::from_millis(200))),
+        Just(MinRto::Timer(Span::from_millis(200))),
+        Just(MinRto::Margin(Span::from_millis(200))),
     ];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (1u64..20, floors, windows, flags).prop_map(

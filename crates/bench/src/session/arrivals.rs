@@ -1,6 +1,6 @@
 //! [`Arrivals`]: the arrivals of one direction.
 
-use super::{Half, packet};
+use super::{DirectionReport, packet};
 use exm_trace::delay::EndToEnd;
 use exm_units::{Instant, Span};
 
@@ -42,11 +42,11 @@ impl Arrivals {
     }
 
     /// The result, given that `sent` datagrams were sent.
-    pub(super) fn half(&self, sent: u64) -> Half {
+    pub(super) fn half(&self, sent: u64) -> DirectionReport {
         let scores = self.scores.clone().finish();
         let least = if self.one_clock { Span::ZERO } else { self.least.unwrap_or(Span::ZERO) };
         let delay = |percent| Some(scores.percentile(percent)?.saturating_sub(least));
-        Half {
+        DirectionReport {
             sent,
             received: self.received,
             throughput: scores.throughput,

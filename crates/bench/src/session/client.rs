@@ -4,7 +4,7 @@ use super::arrivals::Arrivals;
 use super::sending::{Sending, machine_time};
 use super::server::LONGEST;
 use super::wire::Message;
-use super::{Half, Outcome, Plan, is_ours, machine, processor_time};
+use super::{DirectionReport, Outcome, Plan, is_ours, machine, processor_time};
 use exm_os::Clock;
 use exm_session::{Application, Session, Sink, Source};
 use exm_trace::delay::PacketDelays;
@@ -69,7 +69,7 @@ enum Stage {
     /// Over; the server has been requested to end.
     Ending,
     /// The server has reported.
-    Done(Half, Span, Span),
+    Done(DirectionReport, Span, Span),
     Failed(BenchError),
 }
 
@@ -118,7 +118,7 @@ impl Bench {
             });
         };
         let span = (self.plan.duration + DRAIN).as_secs_f64();
-        let up = self.plan.up.then_some(Half { sent: self.sending.sent(), ..theirs });
+        let up = self.plan.up.then_some(DirectionReport { sent: self.sending.sent(), ..theirs });
         let ours = self.arrivals.as_ref().map(|arrivals| arrivals.half(theirs.sent));
         Ok(Outcome {
             plan: self.plan,

@@ -40,7 +40,7 @@ pub struct Plan {
 /// The result of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Half {
+pub struct DirectionReport {
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams that arrived.
@@ -54,7 +54,7 @@ pub struct Half {
     pub delay_95: Option<Span>,
 }
 
-impl Half {
+impl DirectionReport {
     /// The loss rate.
     pub fn loss(&self) -> f64 {
         let lost = self.sent.saturating_sub(self.received);
@@ -69,9 +69,9 @@ pub struct Outcome {
     /// The plan.
     pub plan: Plan,
     /// From the client to the server.
-    pub up: Option<Half>,
+    pub up: Option<DirectionReport>,
     /// From the server to the client.
-    pub down: Option<Half>,
+    pub down: Option<DirectionReport>,
     /// Whether both ends are on one machine, so that delays are absolute; otherwise they are relative to the
     /// least.
     pub one_clock: bool,

@@ -3,7 +3,7 @@
 use super::arrivals::Arrivals;
 use super::sending::{Sending, machine_time};
 use super::wire::Message;
-use super::{Half, Plan, is_ours, machine, processor_time};
+use super::{DirectionReport, Plan, is_ours, machine, processor_time};
 use exm_os::Clock;
 use exm_session::{Application, Session, Sink, Source};
 use exm_units::{Instant, Span};
@@ -29,7 +29,7 @@ struct Run {
     arrivals: Arrivals,
     /// The thread's CPU time at the beginning.
     work: Span,
-    report: Option<(Half, Span)>,
+    report: Option<(DirectionReport, Span)>,
 }
 
 impl BenchServer {

@@ -17,7 +17,7 @@ fn messages() -> impl Strategy<Value = Message> {
     });
     let delay = prop::option::of((0..u64::MAX).prop_map(Span::from_nanos));
     let half = (any::<[u64; 3]>(), delay.clone(), delay);
-    let half = half.prop_map(|([sent, received, bits], delay_50, delay_95)| Half {
+    let half = half.prop_map(|([sent, received, bits], delay_50, delay_95)| DirectionReport {
         sent,
         received,
         throughput: Rate::from_bps(bits),
@@ -76,7 +76,7 @@ proptest! {
 }
 
 /// A packet every 10 ms, with a delay of 30 ms except for a second with 200 ms.
-fn delays(one_clock: bool, difference: i64) -> Half {
+fn delays(one_clock: bool, difference: i64) -> DirectionReport {
     let mut arrivals = Arrivals::new(at(100_000), at(110_000), one_clock);
     for number in 0..1000 {
         let sent = 100_000 + 10 * number;
@@ -89,7 +89,7 @@ fn delays(one_clock: bool, difference: i64) -> Half {
 
 #[test]
 fn delays_are_absolute_by_one_clock_and_relative_by_two() {
-    let millis = |half: Half| half.delay_95.map(|delay| delay.as_millis_f64().round());
+    let millis = |half: DirectionReport| half.delay_95.map(|delay| delay.as_millis_f64().round());
     let half = delays(true, 0);
     assert_eq!((half.received, millis(half)), (1000, Some(205.0)));
     assert!((half.loss() - 10.0 / 1010.0).abs() < 1e-12);

@@ -1,6 +1,6 @@
 //! The protocol of the two ends of a benchmark. All integers are big-endian.
 
-use super::{Half, Plan};
+use super::{DirectionReport, Plan};
 use exm_units::{Instant, Rate, Span};
 
 /// A message of a benchmark.
@@ -42,7 +42,7 @@ pub enum Message {
         /// The run.
         run: u32,
         /// The datagrams that the server sent and received.
-        half: Half,
+        half: DirectionReport,
         /// The CPU time of its thread.
         work: Span,
     },
@@ -120,7 +120,7 @@ impl Message {
                 let throughput = Rate::from_bps(number(rest)?);
                 let [delay_50, delay_95] =
                     [span(rest)?, span(rest)?].map(|s| Some(s).filter(|&s| s != Span::MAX));
-                let half = Half { sent, received, throughput, delay_50, delay_95 };
+                let half = DirectionReport { sent, received, throughput, delay_50, delay_95 };
                 Message::Report { run, half, work: span(rest)? }
             }
             _ => return None,

@@ -1,12 +1,8 @@
 //! BBR on a modelled path: appendix A of the draft, as far as one link shows it.
 
 use super::*;
-use crate::pipe::{Pipe, Seen};
+use crate::pipe::{Pipe, Seen, at};
 use crate::watched::{Staged, Watched};
-
-fn at(ms: u64) -> Instant {
-    Instant::ZERO + Span::from_millis(ms)
-}
 
 fn pipe(buffer: u64) -> Pipe {
     Pipe::new(1250.0, Span::from_millis(80), buffer)

@@ -1,12 +1,8 @@
 //! BBR, version 1, on a modelled path.
 
 use super::*;
-use crate::pipe::{Pipe, Seen};
+use crate::pipe::{Pipe, Seen, at};
 use crate::watched::{Staged, Watched};
-
-fn at(ms: u64) -> Instant {
-    Instant::ZERO + Span::from_millis(ms)
-}
 
 /// 15 Mbps and 80 ms, which are 100 packets.
 fn pipe(buffer: u64) -> Pipe {

@@ -7,9 +7,9 @@ use crate::outputs::{check_output, write_file};
 use crate::shell::{self, Failure};
 use crate::threads::Threads;
 use exm_cc::Aimd;
-use exm_design::score::{Contender, HeldOut, Scheme, Score, Scores, Trial};
+use exm_design::score::{Contender, HeldOut, Scheme, Score, Scores, throughput_delay};
 use exm_design::{Designer, Model, SearchKind};
-use exm_measure::figure::{self, Spread, Styles, ThroughputDelay};
+use exm_measure::figure::Styles;
 use exm_remy::{Action, RuleTable};
 use exm_sim::network::Host;
 use exm_store::remove_regular;
@@ -111,30 +111,24 @@ impl Args {
         provenance.held_out_score = Some(design::score_of(scores, 0));
         let file = TableFile { table, provenance };
         write_file(&self.path("remycc.json"), file.to_json().as_bytes())?;
-        let title = "Computed in a minute, against simpler senders";
-        let subtitle = format!(
-            "medians and quartiles over {} networks never seen: 5-20 Mbps, 50-150 ms, 1-8 senders",
-            scores.specimens
-        );
         let mut styles = Styles::new();
-        let schemes = scores.contenders.iter().map(|score| scheme(score, &mut styles));
-        let figure = ThroughputDelay {
-            title: title.to_owned(),
-            subtitle,
-            description: "Throughput and queueing delay of each scheme.".to_owned(),
-            y_axis: "throughput / equal share of the link".to_owned(),
-            delay: "queueing delay".to_owned(),
-            // The networks differ, so the ellipse of a Gaussian would be meaningless.
-            spread: Spread::Quartiles,
-            original: None,
-            schemes: schemes.collect(),
-        };
+        let scheme = |score: &Score| score.scheme(score.name.clone(), styles.of(&score.name));
+        let figure = throughput_delay(
+            "Computed in a minute, against simpler senders".to_owned(),
+            format!(
+                "medians and quartiles over {} networks never seen: 5-20 Mbps, 50-150 ms, 1-8 senders",
+                scores.specimens
+            ),
+            "Throughput and queueing delay of each scheme.".to_owned(),
+            scores.contenders.iter().map(scheme).collect(),
+        );
         write_file(&self.path("comparison.svg"), figure.svg().as_bytes())
     }
 
     fn explanation(&self, scores: &Scores, single: &Single) -> String {
         let path = |name: &str| self.path(name).display().to_string();
         let (table, model) = (path("remycc.json"), path("model.toml"));
+        let exm = shell::program();
         format!(
             "A score one higher is twice the throughput, or half the round-trip time; the gap is\n\
              to omniscient senders, with their share from the first moment and no queue. All ran\n\
@@ -147,10 +141,10 @@ impl Args {
              log      {}\n\
              \n\
              Try next:\n  \
-             exm table show {table}\n  \
-             exm score {table} aimd --model {model} --specimens {}\n  \
-             exm design {model} -o cc.json --cpu 10min    after changing what it assumes\n  \
-             exm compare --cc {table},cubic,bbr --link 15Mbps --rtt 100ms --senders 4    over TCP\n",
+             {exm} table show {table}\n  \
+             {exm} score {table} aimd --model {model} --specimens {}\n  \
+             {exm} design {model} -o cc.json --cpu 10min    # after changing what it assumes\n  \
+             {exm} compare --cc {table},cubic,bbr --link 15Mbps --rtt 100ms --senders 4    # over TCP\n",
             single.explanation(),
             path("comparison.svg"),
             path("design.log.jsonl"),
@@ -183,17 +177,6 @@ fn indented_body(text: &str) -> String {
 
 fn contender(name: &str, scheme: Scheme) -> Contender {
     Contender { name: name.to_owned(), scheme }
-}
-
-fn scheme(score: &Score, styles: &mut Styles) -> figure::Scheme {
-    let run = |trial: &Trial| figure::Run { delay_ms: trial.queueing_ms, throughput: trial.share };
-    figure::Scheme {
-        name: score.name.clone(),
-        style: styles.of(&score.name),
-        frontiers: Vec::new(),
-        curve: None,
-        runs: score.trials.iter().map(run).collect(),
-    }
 }
 
 /// The best single rule that a short search finds, if it finds one.

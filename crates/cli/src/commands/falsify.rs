@@ -9,7 +9,7 @@ use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing, quoted};
 use crate::shipped;
 use crate::threads::Threads;
-use exm_design::falsify::{self, COMPETITOR, Falsify, Found, Got, Space, TESTED};
+use exm_design::falsify::{self, COMPETITOR, Counterexample, Falsify, Performance, Space, TESTED};
 use exm_design::{DrawnLink, Mixed, Model, Objective};
 use exm_grammar::Unit;
 use exm_sim::controllers::AnyController;
@@ -176,7 +176,7 @@ impl Args {
 
     /// The text of the model, with the network of `found` as a further part; its paths must start where those
     /// of `into` do.
-    fn extended(&self, found: &Found, into: &Path) -> Result<String, Failure> {
+    fn extended(&self, found: &Counterexample, into: &Path) -> Result<String, Failure> {
         let model = shipped::model(self.model.as_deref().expect("clap requires it"))?;
         let part = falsify::part(&found.network, self.weight, &model.tables()[0], &self.competitor);
         let (tested, reference) = (short_name(&self.cc), short_name(self.reference()));
@@ -197,7 +197,7 @@ impl Args {
         self.against.as_deref().unwrap_or_else(default)
     }
 
-    fn report(&self, search: &Falsify, found: &[Found]) -> Report {
+    fn report(&self, search: &Falsify, found: &[Counterexample]) -> Report {
         let (tested, reference) = (short_name(&self.cc), short_name(self.reference()));
         let each = found.iter().map(|found| {
             let title = format!(
@@ -247,8 +247,8 @@ struct FoundRow {
     /// The median lead of the reference in points, and its 95 % interval.
     deficit: f64,
     interval: (f64, f64),
-    tested: Got,
-    reference: Got,
+    tested: Performance,
+    reference: Performance,
     rate_mbps: f64,
     rtt_ms: f64,
     senders: usize,
@@ -259,7 +259,7 @@ struct FoundRow {
 }
 
 impl FoundRow {
-    fn new(found: &Found, scenario: String, competitor: &str) -> FoundRow {
+    fn new(found: &Counterexample, scenario: String, competitor: &str) -> FoundRow {
         let network = &found.network;
         let count = |class| network.senders.iter().filter(|sender| sender.class == class).count();
         FoundRow {
@@ -334,8 +334,9 @@ impl fmt::Display for Report {
         columns.line(heading.map(str::to_owned));
         columns.line(["points", "", tested, reference, tested, reference].map(str::to_owned));
         for row in &self.found {
-            let ratio =
-                |got: &Got| got.rtt_ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+            let ratio = |got: &Performance| {
+                got.rtt_ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"))
+            };
             columns.line([
                 format!("{:.2}", row.deficit),
                 format!("{:.2}..{:.2}", row.interval.0, row.interval.1),

@@ -48,6 +48,35 @@ macro_rules! commands {
 }
 use commands;
 
+/// Defines the `Args` of a command that only has subcommands, with the documentation and attributes given; its
+/// module has their `EXAMPLES`.
+macro_rules! subcommands {
+    (
+        $(#[$doc:meta])*
+        { $($variant:ident($module:ident),)* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, clap::Args)]
+        #[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
+        pub(crate) struct Args {
+            #[command(subcommand)]
+            command: Command,
+        }
+
+        $crate::commands::commands! {
+            /// The subcommands.
+            Command { $($variant($module),)* }
+        }
+
+        impl Args {
+            pub(crate) fn run(self) -> Result<std::process::ExitCode, $crate::shell::Failure> {
+                self.command.run()
+            }
+        }
+    };
+}
+use subcommands;
+
 commands! {
     /// All commands.
     Command {

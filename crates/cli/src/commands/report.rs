@@ -2,7 +2,7 @@
 
 use crate::outputs::{check_only_output, is_stdout, write_file, write_output};
 use crate::shell::{Failure, note, warn};
-use exm_experiment::{ResultsError, ShowError, Shown, page};
+use exm_experiment::{ReportEntry, ResultsError, ShowError, page};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -50,9 +50,9 @@ impl Args {
         };
         check_only_output(&self.output, &[], self.force)?;
         let folders: Vec<PathBuf> = self.folders.iter().flat_map(|folder| inside(folder)).collect();
-        let all: Vec<Option<Shown>> =
+        let all: Vec<Option<ReportEntry>> =
             folders.iter().map(|folder| load(folder)).collect::<Result<_, _>>()?;
-        let all: Vec<Shown> = all.into_iter().flatten().collect();
+        let all: Vec<ReportEntry> = all.into_iter().flatten().collect();
         if all.is_empty() {
             return Err(Failure::new("no folder holds finished results".to_owned())
                 .with_tip("finish one by giving its exm experiment run again"));
@@ -79,8 +79,8 @@ impl Args {
 }
 
 /// The results in `folder`; none, with a note, if they are unfinished.
-fn load(folder: &Path) -> Result<Option<Shown>, Failure> {
-    match Shown::load(folder) {
+fn load(folder: &Path) -> Result<Option<ReportEntry>, Failure> {
+    match ReportEntry::load(folder) {
         Ok(shown) => Ok(Some(shown)),
         Err(error @ ShowError::Results(ResultsError::Unfinished { .. })) => {
             note(&format!("left out: {error}"));
@@ -99,7 +99,7 @@ fn load(folder: &Path) -> Result<Option<Shown>, Failure> {
 /// the order of their names.
 fn inside(folder: &Path) -> Vec<PathBuf> {
     let has_results = |folder: &Path| {
-        !matches!(Shown::load(folder), Err(ShowError::Results(ResultsError::Read { .. })))
+        !matches!(ReportEntry::load(folder), Err(ShowError::Results(ResultsError::Read { .. })))
     };
     let mut found = Vec::new();
     if !has_results(folder) {
@@ -116,7 +116,7 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 /// Writes the figures of a Markdown page into the folder `beside` it.
-fn write_pictures(all: &[Shown], beside: &Path, name: &str) -> Result<(), Failure> {
+fn write_pictures(all: &[ReportEntry], beside: &Path, name: &str) -> Result<(), Failure> {
     if all.iter().any(|shown| !shown.svgs.is_empty()) {
         std::fs::create_dir_all(beside).map_err(|error| {
             Failure::new(format!("cannot make the folder {}: {error}", beside.display()))

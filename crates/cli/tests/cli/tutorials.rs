@@ -1,16 +1,18 @@
-//! The tutorials: their commands are run as on the page, in an empty folder, and their output is compared with
-//! the page.
+//! The tutorials and the README: their commands are run as on the page, in an empty folder, and their output is
+//! compared with the page.
 //!
 //! On a page, a block of code that begins with `toml,file=NAME` is a file, and one that begins with `console`
 //! a session: a line that begins with `$ ` is a command of the shell (a backslash continues it), and what
-//! follows is its output and its errors. A line `...` there stands for any lines, `[..]` for any text in a line. Words after
-//! `console` say more: `needs=root`, `needs=pandas` and `needs=PROGRAM` skip the block where that is missing,
-//! `no-run` shows what no test can do, such as a command that needs a second machine.
+//! follows is its output and its errors. A line `...` there stands for any lines, `[..]` for any text in a line. A block
+//! that begins with `sh` has commands only, without `$ `. Words after the first, separated by commas or spaces, say more:
+//! `needs=root`, `needs=pandas` and `needs=PROGRAM` skip the block where that is missing, `no-run` shows what no test can
+//! do, such as a command that needs a second machine.
 //!
 //! With `TRYCMD=overwrite` the pages are rewritten with the actual output.
 
 use crate::common::Folder;
 use crate::manual::docs;
+use crate::small_model;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -27,7 +29,12 @@ struct Block<'a> {
 
 impl Block<'_> {
     fn words(&self) -> impl Iterator<Item = &str> {
-        self.info.split(',').map(str::trim)
+        self.info.split([',', ' ']).filter(|word| !word.is_empty())
+    }
+
+    /// Its first word.
+    fn kind(&self) -> &str {
+        self.words().next().unwrap_or_default()
     }
 
     fn value<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
@@ -70,7 +77,8 @@ fn steps(block: &Block<'_>) -> Vec<Step> {
     let mut goes_on = false;
     for (number, line) in block.text.lines().enumerate() {
         let line_number = block.line + number;
-        if let Some(command) = line.strip_prefix("$ ") {
+        let is_command = block.kind() == "sh" && !goes_on && !line.is_empty();
+        if let Some(command) = line.strip_prefix("$ ").or(is_command.then_some(line)) {
             all.push(Step { line: line_number, command: command.to_owned(), shown: Vec::new() });
         } else {
             let step = all.last_mut().expect("a session begins with a command");
@@ -204,10 +212,16 @@ fn trimmed<'a, 'b>(lines: &'a [&'b str]) -> &'a [&'b str] {
 
 /// Runs the tutorial `name` from its first block to its last.
 fn follow(name: &str) {
-    let page = format!("tutorials/{name}.md");
-    let path = docs().join(&page);
-    let text = fs::read_to_string(&path).expect("it is there");
-    let folder = Folder::new(name);
+    follow_page(&docs().join(format!("tutorials/{name}.md")), &Folder::new(name), &[]);
+}
+
+/// Runs the page at `path` in `folder`, from its first block to its last, with each of `shorter` in the place of what takes long.
+fn follow_page(path: &Path, folder: &Folder, shorter: &[(&str, &str)]) {
+    let page = path.file_name().expect("a file").to_string_lossy();
+    let text = fs::read_to_string(path).expect("it is there");
+    for (long, _) in shorter {
+        assert!(text.contains(long), "{page} has no {long}");
+    }
     let mut renewed: Vec<(usize, usize, Vec<String>)> = Vec::new();
     let mut count = 0;
     for block in &blocks(&text) {
@@ -215,13 +229,13 @@ fn follow(name: &str) {
             folder.write(file, &block.text);
             continue;
         }
-        let kind = block.words().next().unwrap_or_default();
+        let kind = block.kind();
         assert!(
-            ["", "text", "toml", "console"].contains(&kind),
+            ["", "text", "toml", "rust", "console", "sh"].contains(&kind),
             "{page}:{}: nothing runs {kind}",
             block.line
         );
-        if kind != "console" || block.words().any(|word| word == "no-run") {
+        if !["console", "sh"].contains(&kind) || block.words().any(|word| word == "no-run") {
             continue;
         }
         if let Some(need) = missing(block) {
@@ -229,8 +243,13 @@ fn follow(name: &str) {
             continue;
         }
         count += 1;
-        let steps = steps(block);
-        for (step, printed) in steps.iter().zip(run(&page, &folder, block, &steps)) {
+        let mut steps = steps(block);
+        for step in &mut steps {
+            for (long, short) in shorter {
+                step.command = step.command.replace(long, short);
+            }
+        }
+        for (step, printed) in steps.iter().zip(run(&page, folder, block, &steps)) {
             if let Some(lines) = checked(&page, step, &printed) {
                 let first = step.line - 1 + step.command.lines().count();
                 renewed.push((first, step.shown.len(), lines));
@@ -243,8 +262,28 @@ fn follow(name: &str) {
         lines.splice(*first..first + length, new.iter().cloned());
     }
     if !renewed.is_empty() {
-        fs::write(&path, lines.join("\n") + "\n").expect("it can be written");
+        fs::write(path, lines.join("\n") + "\n").expect("it can be written");
     }
+}
+
+/// Each command is run as written, but designs are for a small model, and everything takes less time.
+#[test]
+fn the_readme() {
+    let shorter = [
+        ("exm design general-delta1", "exm design model.toml --quiet"),
+        ("--cpu 8min", "--steps 3 --specimens 16 --hardening 1"),
+        ("--seeds 5", "--seeds 2"),
+        ("--around 4", "--around 4 --tries 16"),
+        ("aimd --model general-delta1", "aimd --model general-delta1 --specimens 16"),
+        ("--runs 16", "--runs 2"),
+        ("--off \"exp 0.5 s\"", "--off \"exp 0.5 s\" --runs 2"),
+        ("--out results/small-buffer", "--out results/small-buffer --runs 2"),
+        ("--quick", "--quick --duration 10s"),
+        // The Internet may be out of reach.
+        ("ping -c 10 1.1.1.1", "sh -c 'ping -c 2 $EXM_PEER'"),
+    ];
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    follow_page(&readme, &small_model::folder("readme"), &shorter);
 }
 
 #[test]

@@ -10,12 +10,12 @@ use crate::evaluate::Prepared;
 use crate::harden::resting_window;
 use crate::model::Model;
 use crate::stress::{
-    self, FOREIGN, ForeignNetwork, ForeignTrial, Set, StressNetwork, Summary, Trial,
+    self, FOREIGN, ForeignNetwork, ForeignTrial, StressNetwork, StressSet, Summary, Trial,
 };
 use exm_remy::{Action, Point, RuleTable};
 use exm_sim::dumbbell::Observer;
 use exm_store::counted;
-use exm_table::{Around, Foreign, Robustness, TableFile, Verdict};
+use exm_table::{ForeignDelayResults, Robustness, StressResults, TableFile, Verdict};
 use exm_units::Rate;
 use rayon::prelude::*;
 use std::fmt;
@@ -26,12 +26,12 @@ const CROWDS: [u64; 4] = [1, 2, 4, 16];
 /// The behaviour of a table around its model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// On the networks of [`Set::Near`].
+    /// On the networks of [`StressSet::Near`].
     pub near: Summary,
-    /// On those of [`Set::HeldOut`].
+    /// On those of [`StressSet::HeldOut`].
     pub far: Summary,
     /// On networks with foreign delay.
-    pub foreign: Foreign,
+    pub foreign: ForeignDelayResults,
     /// The results of the senders there.
     pub foreign_trials: Vec<ForeignTrial>,
     /// Where it starves there, in the order of the networks.
@@ -39,7 +39,7 @@ pub struct Check {
     /// Where it collapses near its model, in the order of the networks.
     pub findings: Vec<Finding>,
     /// Bounds for the model's maximum number of senders, and for more.
-    pub proven: Vec<Proven>,
+    pub proven: Vec<ProvenBound>,
 }
 
 /// How many of the most frequent rules are tested as the one at fault.
@@ -79,7 +79,7 @@ pub struct Starvation {
 
 /// The bound for a number of senders on the slowest link of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Proven {
+pub struct ProvenBound {
     /// How many senders.
     pub senders: u64,
     /// The rate of the link.
@@ -119,7 +119,7 @@ impl fmt::Display for Starvation {
     }
 }
 
-impl fmt::Display for Proven {
+impl fmt::Display for ProvenBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let noun = if self.senders == 1 { "sender" } else { "senders" };
         write!(f, "{} {noun} at {}: {}", self.senders, self.rate, self.bound)
@@ -152,9 +152,9 @@ impl Check {
 }
 
 /// The summary for files, rounded to its precision.
-pub fn around(summary: &Summary) -> Around {
+pub fn around(summary: &Summary) -> StressResults {
     let rounded = |value: f64| (value * 1e3).round() / 1e3;
-    Around {
+    StressResults {
         networks: summary.networks as u64,
         collapses: summary.collapses as u64,
         worst_rtt: rounded(summary.worst_rtt),
@@ -166,16 +166,16 @@ pub fn around(summary: &Summary) -> Around {
 /// files record the results for [`stress::HELD_OUT_SEED`]. The result is the same on any number of threads.
 pub fn check(model: &Model, index: usize, table: &RuleTable, seed: u64) -> Check {
     let prepared = Prepared::new(table);
-    let near = stress::networks(model, index, Set::Near);
+    let near = stress::networks(model, index, StressSet::Near);
     let trials = stress::run_all(&near, &prepared);
-    let far = stress::run_all(&stress::networks(model, index, Set::HeldOut(seed)), &prepared);
+    let far = stress::run_all(&stress::networks(model, index, StressSet::HeldOut(seed)), &prepared);
     let all: Vec<(&StressNetwork, &Trial)> = near.iter().zip(&trials).collect();
     let collapses = all.into_par_iter().filter(|(_, trial)| trial.collapses());
     let foreign = stress::foreign(model, index, Some(seed));
     let foreign_trials = stress::run_foreign(&foreign, model.objective_of(index), table);
     let starvations = starvations(&foreign, &foreign_trials);
     Check {
-        foreign: Foreign {
+        foreign: ForeignDelayResults {
             networks: FOREIGN as u64,
             starved: starvations.len() as u64,
             kept: None,
@@ -251,12 +251,12 @@ fn finding(network: &StressNetwork, trial: Trial, table: &RuleTable) -> Finding 
     }
 }
 
-fn proven(model: &Model, table: &RuleTable) -> Vec<Proven> {
+fn proven(model: &Model, table: &RuleTable) -> Vec<ProvenBound> {
     let Conditions { rate: (rate, _), senders: (_, most), .. } = Conditions::of_model(model);
     let service_ms = rate.service_time(model.networks.packet).as_millis_f64();
     let crowd = |times: u64| {
         let senders = times * most;
-        Proven { senders, rate, bound: fluid_bound(table, senders as f64 * service_ms) }
+        ProvenBound { senders, rate, bound: fluid_bound(table, senders as f64 * service_ms) }
     };
     CROWDS.map(crowd).to_vec()
 }

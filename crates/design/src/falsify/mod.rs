@@ -11,7 +11,7 @@ pub use space::{COMPETITOR, Space, TESTED};
 use crate::evaluate::events;
 use crate::objective::{Objective, Path};
 use crate::specimen::{Layout, Mixed, strata};
-use exm_measure::{Middle, mean, median};
+use exm_measure::{MedianInterval, mean, median};
 use exm_random::{Purpose, Stream};
 use exm_sim::dumbbell::Outcome;
 use exm_sim::network::{NetworkError, Transport};
@@ -54,23 +54,23 @@ pub struct Falsify {
 
 /// A network on which the tested controller falls behind.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct Counterexample {
     /// The network. Class [`TESTED`] is tested.
     pub network: Mixed,
     /// A seed for its scenario: that of the first evaluation run; the others have the following seeds. In each of them
     /// rate, RTT and buffer were changed by up to 3 %.
     pub seed: u64,
     /// The lead of the reference: the median over evaluation runs, which were not used to find the network.
-    pub deficit: Middle,
+    pub deficit: MedianInterval,
     /// The results of the tested senders.
-    pub tested: Got,
+    pub tested: Performance,
     /// The results of the reference in their place.
-    pub reference: Got,
+    pub reference: Performance,
 }
 
 /// The results of senders: medians over runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Got {
+pub struct Performance {
     /// The objective in relative units: 0 is the whole share without queueing delay.
     pub score: f64,
     /// Throughput over the equal share of the slowest link.
@@ -82,8 +82,8 @@ pub struct Got {
 /// One run's.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    tested: Got,
-    reference: Got,
+    tested: Performance,
+    reference: Performance,
 }
 
 impl Run {
@@ -103,7 +103,7 @@ impl Falsify {
     /// # Errors
     /// [`NetworkError`] if the event engine refuses a network, for example because a sender's packets have no
     /// room for data.
-    pub fn search(&self, done: &(impl Fn() + Sync)) -> Result<Vec<Found>, NetworkError> {
+    pub fn search(&self, done: &(impl Fn() + Sync)) -> Result<Vec<Counterexample>, NetworkError> {
         let explored = self.explored();
         let mut pool = self.try_all(latin(explored, self.stream(0)), 0, done)?;
         for round in 0..self.rounds() {
@@ -171,7 +171,7 @@ impl Falsify {
         &self,
         points: &[Point],
         done: &(impl Fn() + Sync),
-    ) -> Result<Vec<Found>, NetworkError> {
+    ) -> Result<Vec<Counterexample>, NetworkError> {
         // Short enough to type.
         let seed = Stream::new(self.seed, Purpose::Specimen, JUDGING).below(1_000_000) as u64;
         let one = |point: &Point| {
@@ -182,11 +182,11 @@ impl Falsify {
             };
             let runs = (0..RUNS).into_par_iter().map(run).collect::<Result<Vec<Run>, _>>()?;
             let deficits: Vec<f64> = runs.iter().map(Run::deficit).collect();
-            Ok(Found {
+            Ok(Counterexample {
                 seed,
-                deficit: Middle::of(&deficits).expect("there are runs"),
-                tested: Got::median(&runs, |run| run.tested),
-                reference: Got::median(&runs, |run| run.reference),
+                deficit: MedianInterval::of(&deficits).expect("there are runs"),
+                tested: Performance::median(&runs, |run| run.tested),
+                reference: Performance::median(&runs, |run| run.reference),
                 network,
             })
         };
@@ -203,7 +203,12 @@ impl Falsify {
     }
 
     /// The results of the tested senders with `transport`.
-    fn got(&self, network: &Mixed, seed: u64, transport: &Transport) -> Result<Got, NetworkError> {
+    fn got(
+        &self,
+        network: &Mixed,
+        seed: u64,
+        transport: &Transport,
+    ) -> Result<Performance, NetworkError> {
         let layout = Layout::Mixed(network.clone());
         let of_class = |class| if class == TESTED { transport } else { &self.competitor }.clone();
         let outcomes = events(&layout.network(of_class)?, seed, &mut ());
@@ -214,7 +219,7 @@ impl Falsify {
             .collect();
         let relative = self.objective.relative();
         let value = |&(path, got): &(Path, &Outcome)| relative.value(path, relative.got(path, got));
-        Ok(Got {
+        Ok(Performance {
             score: mean(tested.iter().map(value)).unwrap_or(0.0),
             share: mean(tested.iter().map(|(path, got)| path.share(got))).unwrap_or(0.0),
             rtt_ratio: mean(tested.iter().filter_map(|(path, got)| path.rtt_ratio(got))),
@@ -222,14 +227,14 @@ impl Falsify {
     }
 }
 
-impl Got {
+impl Performance {
     /// The median of each of the quantities of `of` over `runs`.
-    fn median(runs: &[Run], of: impl Fn(&Run) -> Got) -> Got {
-        let all: Vec<Got> = runs.iter().map(of).collect();
-        let middle = |quantity: &dyn Fn(&Got) -> Option<f64>| {
+    fn median(runs: &[Run], of: impl Fn(&Run) -> Performance) -> Performance {
+        let all: Vec<Performance> = runs.iter().map(of).collect();
+        let middle = |quantity: &dyn Fn(&Performance) -> Option<f64>| {
             median(&all.iter().filter_map(quantity).collect::<Vec<_>>())
         };
-        Got {
+        Performance {
             score: middle(&|got| Some(got.score)).unwrap_or(0.0),
             share: middle(&|got| Some(got.share)).unwrap_or(0.0),
             rtt_ratio: middle(&|got| got.rtt_ratio),

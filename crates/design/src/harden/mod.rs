@@ -3,8 +3,8 @@
 //! Inside its model a designed table is limited by pacing, not by its windows. With more senders or a slower
 //! link it collapses, because its resting windows are larger than any queue. [`Guards`] limit the window
 //! of each rule to what is delivered in a bounded time. Their parameters are optimised on the networks of
-//! [`stress::Set::NearPractice`] and [`stress::Set::Practice`], with a limit on the loss of score inside the model; [`crate::finish`]
-//! measures the benefit on the networks of [`stress::Set::HeldOut`].
+//! [`StressSet::NearPractice`] and [`StressSet::Practice`], with a limit on the loss of score inside the model;
+//! [`crate::finish`] measures the benefit on the networks of [`StressSet::HeldOut`].
 
 mod guards;
 mod place;
@@ -17,7 +17,7 @@ use crate::model::Model;
 use crate::score::{self, Contender, HeldOut, Scheme, ScoreError};
 use crate::search::{JUDGING_BLOCK, Strategy};
 use crate::specimen::Specimen;
-use crate::stress::{self, ForeignNetwork, ForeignTrial, Set, StressNetwork, Trial};
+use crate::stress::{self, ForeignNetwork, ForeignTrial, StressNetwork, StressSet, Trial};
 use exm_measure::{Estimate, mean};
 use exm_random::{Purpose, Stream};
 use exm_remy::RuleTable;
@@ -81,7 +81,7 @@ impl Hardening {
 
 /// The progress of hardening several tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tried {
+pub struct HardeningStep {
     /// The table, by number.
     pub table: usize,
     /// How many generations have been tried for it.
@@ -123,14 +123,14 @@ pub fn harden(
     model: &Model,
     tables: &[RuleTable],
     hardening: &Hardening,
-    tried: &dyn Fn(Tried) -> ControlFlow<()>,
+    tried: &dyn Fn(HardeningStep) -> ControlFlow<()>,
 ) -> Vec<Hardened> {
     let specimens = model.specimens(hardening.seed, COST_BLOCK, cost_specimens(model));
     let mut tables = tables.to_vec();
     (0..tables.len())
         .map(|index| {
             let pass = Pass::new(model, &specimens, &tables, index, hardening.limit);
-            let tried = |generations| tried(Tried { table: index, generations });
+            let tried = |generations| tried(HardeningStep { table: index, generations });
             let hardened = pass.run(hardening.generations, &tried);
             tables[index] = hardened.table.clone();
             hardened
@@ -181,11 +181,11 @@ struct Pass<'a> {
     tables: &'a [RuleTable],
     index: usize,
     limit: f64,
-    /// Networks of [`Set::NearPractice`].
+    /// Networks of [`StressSet::NearPractice`].
     near: Vec<StressNetwork>,
-    /// Networks of [`Set::Practice`].
+    /// Networks of [`StressSet::Practice`].
     practice: Vec<StressNetwork>,
-    /// Networks of [`Set::Brief`].
+    /// Networks of [`StressSet::Brief`].
     brief: Vec<StressNetwork>,
     /// Networks with delay that the table's senders do not cause.
     foreign: Vec<ForeignNetwork>,
@@ -228,7 +228,7 @@ impl<'a> Pass<'a> {
         index: usize,
         limit: f64,
     ) -> Pass<'a> {
-        let brief = stress::networks(model, index, Set::Brief);
+        let brief = stress::networks(model, index, StressSet::Brief);
         let plain = scores(model, specimens, tables);
         let plain_brief = score_on(&brief, model.objective_of(index).delta, &tables[index]);
         let foreign = stress::foreign(model, index, None);
@@ -240,8 +240,8 @@ impl<'a> Pass<'a> {
             tables,
             index,
             limit,
-            near: stress::networks(model, index, Set::NearPractice),
-            practice: stress::networks(model, index, Set::Practice),
+            near: stress::networks(model, index, StressSet::NearPractice),
+            practice: stress::networks(model, index, StressSet::Practice),
             brief,
             foreign,
             plain,

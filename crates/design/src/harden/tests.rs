@@ -19,7 +19,7 @@ fn greedy() -> RuleTable {
 fn a_table_that_collapses_does_not_when_it_is_hardened() {
     let hardened =
         &harden(&model(), &[greedy()], &Hardening::new(0.05), &|_| ControlFlow::Continue(()))[0];
-    let held_out = stress::networks(&model(), 0, Set::HeldOut(1));
+    let held_out = stress::networks(&model(), 0, StressSet::HeldOut(1));
     let on = |table| stress::Summary::of(&stress::run_all(&held_out, &Prepared::new(table)));
     let (before, after) = (on(&greedy()), on(&hardened.table));
     assert!(after.shortfall < 0.75 * before.shortfall, "{before:?} became {after:?}");

@@ -1,6 +1,6 @@
 //! Networks with delay that the table's senders did not cause.
 //!
-//! On the stress networks of [`Set`](super::Set) all senders run the table, so that they cause every queue and can
+//! On the stress networks of [`StressSet`](super::StressSet) all senders run the table, so that they cause every queue and can
 //! shorten it. Here others increase the RTT: a Cubic upload on the ACKs' path, a Cubic download through the same
 //! queue, jitter, ACKs that arrive in bunches, traffic of the same kind in the other direction. A sender that slows down
 //! until the RTT falls starves.
@@ -93,7 +93,7 @@ impl ForeignTrial {
 /// The networks with foreign delay around those of table number `table` of `model`. `None` gives those for hardening;
 /// each seed draws others.
 pub fn foreign(model: &Model, table: usize, seed: Option<u64>) -> Vec<ForeignNetwork> {
-    let around = Around::of(model, table, super::Set::Practice);
+    let around = Around::of(model, table, super::StressSet::Practice);
     let count = if seed.is_some() { FOREIGN } else { PRACTICE };
     (0..count).map(|index| around.foreign(seed, index)).collect()
 }

@@ -35,7 +35,7 @@ pub const HELD_OUT_SEED: u64 = 1;
 
 /// Which networks around a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Set {
+pub enum StressSet {
     /// One or two in every direction.
     Near,
     /// The same, simulated for a shorter time: hardening optimises on them.
@@ -61,17 +61,17 @@ pub struct StressNetwork {
 
 /// The networks around those of table number `table` of `model`: a single drop-tail link, whatever the
 /// model's are.
-pub fn networks(model: &Model, table: usize, set: Set) -> Vec<StressNetwork> {
+pub fn networks(model: &Model, table: usize, set: StressSet) -> Vec<StressNetwork> {
     let around = Around::of(model, table, set);
     match set {
-        Set::Near | Set::NearPractice => around.near(),
-        Set::Practice => {
+        StressSet::Near | StressSet::NearPractice => around.near(),
+        StressSet::Practice => {
             let mut drawn = around.drawn(SEED, Purpose::Search, PRACTICE);
             drawn.extend(around.crowds());
             drawn
         }
-        Set::Brief => around.brief(),
-        Set::HeldOut(seed) => around.drawn(seed, Purpose::Specimen, HELD_OUT),
+        StressSet::Brief => around.brief(),
+        StressSet::HeldOut(seed) => around.drawn(seed, Purpose::Specimen, HELD_OUT),
     }
 }
 
@@ -101,7 +101,7 @@ pub(super) struct Draft {
 }
 
 impl<'a> Around<'a> {
-    pub(super) fn of(model: &'a Model, table: usize, set: Set) -> Around<'a> {
+    pub(super) fn of(model: &'a Model, table: usize, set: StressSet) -> Around<'a> {
         let class = model.classes().iter().find(|class| class.runs(table));
         Around {
             conditions: Conditions::of_model(model),
@@ -109,8 +109,10 @@ impl<'a> Around<'a> {
             packet: model.networks.packet,
             duration: model.design().duration,
             max_packets: match set {
-                Set::NearPractice | Set::Practice | Set::Brief => MAX_PRACTICE_PACKETS,
-                Set::Near | Set::HeldOut(_) => MAX_PACKETS,
+                StressSet::NearPractice | StressSet::Practice | StressSet::Brief => {
+                    MAX_PRACTICE_PACKETS
+                }
+                StressSet::Near | StressSet::HeldOut(_) => MAX_PACKETS,
             },
         }
     }

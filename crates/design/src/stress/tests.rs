@@ -10,7 +10,12 @@ fn shipped(name: &str) -> Model {
 fn no_set_shares_a_network_with_another() {
     for name in ["general-delta1", "coexist", "datacenter"] {
         let model = shipped(name);
-        let sets = [Set::Near, Set::Practice, Set::HeldOut(HELD_OUT_SEED), Set::HeldOut(2)];
+        let sets = [
+            StressSet::Near,
+            StressSet::Practice,
+            StressSet::HeldOut(HELD_OUT_SEED),
+            StressSet::HeldOut(2),
+        ];
         let sets = sets.map(|set| networks(&model, 0, set));
         assert!(sets.iter().all(|set| set.len() > 10));
         for (index, one) in sets.iter().enumerate() {
@@ -24,7 +29,7 @@ fn no_set_shares_a_network_with_another() {
 /// In every direction one of them lies outside of the model.
 #[test]
 fn networks_surround_their_model() {
-    for set in [Set::Near, Set::Practice, Set::HeldOut(HELD_OUT_SEED)] {
+    for set in [StressSet::Near, StressSet::Practice, StressSet::HeldOut(HELD_OUT_SEED)] {
         let all = networks(&shipped("general-delta1"), 0, set);
         let some = |is: &dyn Fn(&StressNetwork) -> bool| assert!(all.iter().any(is), "{set:?}");
         some(&|s| s.network.rate.as_mbps() < 3.0);
@@ -41,7 +46,7 @@ fn networks_surround_their_model() {
 /// Senders that keep one packet in flight queue no more than they must; those whose window grows without end do.
 #[test]
 fn a_collapse_is_told_from_what_cannot_be_helped() {
-    let all = networks(&shipped("general-delta1"), 0, Set::Near);
+    let all = networks(&shipped("general-delta1"), 0, StressSet::Near);
     let trials = |action: Action| {
         let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
         run_all(&all, &crate::Prepared::new(&table))

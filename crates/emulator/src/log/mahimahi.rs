@@ -1,6 +1,6 @@
 //! [`MahimahiLog`]: a log for mahimahi's own scripts.
 
-use super::{Event, Format, Log, LogError, Origin, Rest, create, write_head};
+use super::{Event, Format, Log, LogError, Origin, Unlogged, create, write_head};
 use crate::Direction;
 use exm_link::Service;
 use exm_trace::{OPPORTUNITY, Opportunities};
@@ -139,7 +139,7 @@ impl Format for MahimahiLog {
         }
     }
 
-    fn finish(&mut self, end: Instant, _rest: &Rest) -> io::Result<()> {
+    fn finish(&mut self, end: Instant, _rest: &Unlogged) -> io::Result<()> {
         for file in &mut self.files {
             file.offer(end)?;
             file.out.flush()?;

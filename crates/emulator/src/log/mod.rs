@@ -58,12 +58,12 @@ trait Format: Send {
     fn write(&mut self, direction: Direction, event: &Event) -> io::Result<()>;
 
     /// Writes the end of the log: nothing happens after `end`, and `rest` has no rows.
-    fn finish(&mut self, end: Instant, rest: &Rest) -> io::Result<()>;
+    fn finish(&mut self, end: Instant, rest: &Unlogged) -> io::Result<()>;
 }
 
 /// Packets without rows in a log, up first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rest {
+pub struct Unlogged {
     /// The numbers of packets still on the link.
     pub inside: [u64; 2],
     /// The numbers of packets dropped before the emulator could read them.
@@ -85,11 +85,11 @@ pub struct Log {
 
 /// A log whose end has not been written.
 trait Unfinished: Send {
-    fn finish(&mut self, end: Instant, rest: &Rest) -> io::Result<()>;
+    fn finish(&mut self, end: Instant, rest: &Unlogged) -> io::Result<()>;
 }
 
 impl<F: Format> Unfinished for F {
-    fn finish(&mut self, end: Instant, rest: &Rest) -> io::Result<()> {
+    fn finish(&mut self, end: Instant, rest: &Unlogged) -> io::Result<()> {
         Format::finish(self, end, rest)
     }
 }
@@ -137,17 +137,17 @@ impl Log {
     }
 
     /// Waits until everything is written that its observers, which must have been dropped, received up to
-    /// `end`, and writes `rest` except [`Rest::left_out`], which it counts itself and returns.
+    /// `end`, and writes `rest` except [`Unlogged::left_out`], which it counts itself and returns.
     ///
     /// # Errors
     /// Writing failed.
-    pub fn finish(self, end: Instant, rest: &Rest) -> Result<u64, LogError> {
+    pub fn finish(self, end: Instant, rest: &Unlogged) -> Result<u64, LogError> {
         let Log { files, sender, left_out, writer } = self;
         drop(sender);
         let mut log = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let left_out = left_out.load(Ordering::Relaxed);
         let failed = |source| LogError::Write { file: files[0].clone(), source };
-        log.finish(end, &Rest { left_out, ..*rest }).map_err(failed)?;
+        log.finish(end, &Unlogged { left_out, ..*rest }).map_err(failed)?;
         for file in files.iter().filter(|file| partial(file).exists()) {
             let failed = |source| LogError::Write { file: file.clone(), source };
             fs::rename(partial(file), file).map_err(failed)?;

@@ -1,6 +1,6 @@
 //! [`RowLog`]: our own log, with one row per packet.
 
-use super::{Event, Format, Log, LogError, Origin, Rest, create, write_head};
+use super::{Event, Format, Log, LogError, Origin, Unlogged, create, write_head};
 use crate::{Delivery, Direction, PacketInfo};
 use exm_units::Instant;
 use std::fs::File;
@@ -108,8 +108,8 @@ impl Format for RowLog {
         }
     }
 
-    fn finish(&mut self, end: Instant, rest: &Rest) -> io::Result<()> {
-        let Rest { inside, missed, left_out } = rest;
+    fn finish(&mut self, end: Instant, rest: &Unlogged) -> io::Result<()> {
+        let Unlogged { inside, missed, left_out } = rest;
         writeln!(self.out, "# ended: {} ns", end.as_nanos())?;
         for direction in Direction::BOTH {
             let (name, place) = (direction.name(), direction as usize);

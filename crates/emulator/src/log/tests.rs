@@ -39,7 +39,7 @@ fn watched(log: Log) {
     up.dropped(&packet(1, 100), at(40_000), Cause::Queue);
     down.dropped(&packet(0, 40), at(1200), Cause::Loss);
     drop((up, down));
-    let rest = Rest { inside: [3, 0], missed: [0, 2], left_out: 0 };
+    let rest = Unlogged { inside: [3, 0], missed: [0, 2], left_out: 0 };
     assert_eq!(log.finish(at(42_000), &rest).unwrap(), 0);
 }
 
@@ -61,7 +61,7 @@ fn a_log_gets_its_name_once_it_is_complete() {
     let unfinished = std::path::PathBuf::from(format!("{}.partial", file.display()));
     let log = RowLog::create(&file, &origin()).unwrap();
     assert!(unfinished.exists() && !file.exists());
-    log.finish(at(0), &Rest::default()).unwrap();
+    log.finish(at(0), &Unlogged::default()).unwrap();
     assert!(!unfinished.exists() && file.exists());
     std::fs::remove_file(file).unwrap();
 }
@@ -123,7 +123,7 @@ fn write_errors_are_reported() {
     let error = RowLog::create(Path::new("/no/such/folder/log"), &origin()).unwrap_err();
     assert!(error.to_string().starts_with("the log /no/such/folder/log cannot be created: "));
     let log = RowLog::create(Path::new("/dev/full"), &origin()).unwrap();
-    let error = log.finish(at(0), &Rest::default()).unwrap_err().to_string();
+    let error = log.finish(at(0), &Unlogged::default()).unwrap_err().to_string();
     assert!(error.starts_with("the log /dev/full is incomplete: "), "{error}");
 }
 
@@ -145,7 +145,7 @@ impl Format for Stuck {
         Ok(())
     }
 
-    fn finish(&mut self, _: Instant, rest: &Rest) -> io::Result<()> {
+    fn finish(&mut self, _: Instant, rest: &Unlogged) -> io::Result<()> {
         self.outcome.send([self.flows, self.others, rest.left_out]).map_err(io::Error::other)
     }
 }
@@ -170,7 +170,7 @@ fn the_backlog_of_a_slow_disk_is_bounded_and_the_rest_counted() {
     }
     drop(release);
     drop(up);
-    let left_out = log.finish(at(1), &Rest::default()).unwrap();
+    let left_out = log.finish(at(1), &Unlogged::default()).unwrap();
     let [flows, others, reported] = outcome.recv().unwrap();
     assert_eq!((flows, others + left_out, reported), (1, 2 * EVENTS, left_out));
     let most = ((MOST_WAITING + 2) * BATCH) as u64;

@@ -8,7 +8,7 @@ use crate::file::{
 use crate::metric::{self, DELAY, DELAY_REDUCTION, Metric, SPEEDUP, THROUGHPUT, USUAL};
 use crate::rows;
 use crate::sweep::{self, Sweep};
-use exm_grammar::{FileError, Place, Source, suggest};
+use exm_grammar::{FileError, Offset, Source, suggest};
 use exm_sim::scenario::Scenario;
 use exm_units::Span;
 use std::path::Path;
@@ -305,7 +305,7 @@ impl Reader<'_> {
     }
 
     fn sweep(&self, table: SweepTable) -> Result<Sweep, FileError> {
-        let fail = |place: Place, problem: String| self.source.error(place, problem);
+        let fail = |place: Offset, problem: String| self.source.error(place, problem);
         Sweep::read(table, &fail)
     }
 
@@ -330,7 +330,7 @@ impl Reader<'_> {
         &self,
         group: Option<&String>,
         metric: &str,
-        (value, at): (&Value, Place),
+        (value, at): (&Value, Offset),
         points: usize,
     ) -> Result<PaperNumber, FileError> {
         let is_ratio = [SPEEDUP, DELAY_REDUCTION].contains(&metric);

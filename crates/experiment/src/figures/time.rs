@@ -4,7 +4,7 @@ use super::{Artist, Files, Words, first_own};
 use crate::case::{Case, STEPS, step};
 use crate::convergence;
 use crate::series::{self, Recording};
-use exm_measure::figure::{Event, Line, Scale, Sequence, Series, SeriesPanel, Style};
+use exm_measure::figure::{Curve, Event, Scale, Sequence, Series, SeriesPanel, Style};
 use exm_units::Span;
 
 impl Artist<'_> {
@@ -19,13 +19,13 @@ impl Artist<'_> {
             else {
                 continue;
             };
-            let line = |points| Line { name: self.name(case), style: self.style(case), points };
+            let line = |points| Curve { name: self.name(case), style: self.style(case), points };
             rates.push(line(timeline.throughput()));
             delays.push(line(timeline.delay()));
             offered = offered.or_else(|| timeline.offered(of_plan, row.group));
         }
         let back =
-            |name: &str, points| Line { name: name.to_owned(), style: Style::BACKGROUND, points };
+            |name: &str, points| Curve { name: name.to_owned(), style: Style::BACKGROUND, points };
         let (capacity, least) = offered
             .map(|all| (back("capacity", all.throughput), back("omniscient", all.delay)))
             .unzip();
@@ -68,7 +68,7 @@ impl Artist<'_> {
             let spec = &self.plan.cases[*case].network.flows()[flow];
             let megabytes = spec.transport.payload(spec.packet_size).get() as f64 * 1e-6;
             let points = recording.flows[flow].iter();
-            Line {
+            Curve {
                 name: self.name(*case),
                 style: self.style(*case),
                 points: points.map(|at| (at.time, at.delivered as f64 * megabytes)).collect(),
@@ -118,7 +118,7 @@ impl Artist<'_> {
 
     pub(super) fn series(&self, words: Words, cases: &[usize]) -> Files {
         let recordings = self.recordings(cases);
-        let line = |case: usize, points: Vec<(f64, f64)>| Line {
+        let line = |case: usize, points: Vec<(f64, f64)>| Curve {
             name: self.name(case),
             style: self.style(case),
             points,
@@ -148,7 +148,7 @@ impl Artist<'_> {
         let recordings = self.recordings(cases);
         let panel = |(case, recording): &(usize, Recording)| {
             let name = self.name(*case);
-            let line = Line { name, style: self.style(*case), points: queue(recording) };
+            let line = Curve { name, style: self.style(*case), points: queue(recording) };
             let ticks = series::drops(&self.plan.cases[*case], self.plan.seed_of(0));
             SeriesPanel { ticks, ..SeriesPanel::new("queue, packets", vec![line]) }
         };
@@ -178,7 +178,7 @@ impl Artist<'_> {
                     let window = (end - STEPS, end);
                     (samples[end].time, convergence::rate(network, recording, flow, window))
                 });
-                Line {
+                Curve {
                     name: network.flows()[flow].name.clone(),
                     style: Style::nth(flow),
                     points: ends.collect(),

@@ -1,8 +1,8 @@
 //! Computes [`Results`] from the rows of runs.
 
 use super::{
-    Beside, CaseResult, Comparison, FORMAT, GroupResult, Ratio, Results, SchemeInfo, Simulated,
-    VERSION,
+    CaseResult, Comparison, FORMAT, GroupResult, PublishedNumber, Ratio, Results, SchemeInfo,
+    Simulated, VERSION,
 };
 use crate::case::Case;
 use crate::completions::percentile;
@@ -285,7 +285,7 @@ impl Aggregator<'_> {
     }
 
     /// The papers' numbers, except ratios to the reference, beside ours.
-    fn beside(&self, results: &[CaseResult]) -> Vec<Beside> {
+    fn beside(&self, results: &[CaseResult]) -> Vec<PublishedNumber> {
         let mut all = Vec::new();
         // The mean over variants has the cases of the first of them.
         for (case, result) in self.plan.cases.iter().zip(results) {
@@ -299,7 +299,7 @@ impl Aggregator<'_> {
                 let ours = summary.and_then(|summary| summary.values.get(&number.metric)).copied();
                 let paper = number.at(case.point);
                 let over = ours.map(|ours| ours / paper).filter(|ratio| ratio.is_finite());
-                all.push(Beside {
+                all.push(PublishedNumber {
                     variant: result.variant.clone(),
                     point: result.point.clone(),
                     scheme: result.scheme.clone(),

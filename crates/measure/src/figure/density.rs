@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Scale};
 use super::form::{Form, Plot, csv};
-use super::lines::{Drawn, Legend, Line, Names, draw, extents, right_margin, rows};
+use super::lines::{Curve, Drawn, Legend, Names, draw, extents, right_margin, rows};
 use super::panel::{EDGE, Heading, Panel, left_margin};
 use crate::svg::{Drawing, Frame};
 
@@ -24,13 +24,13 @@ pub struct Density {
     pub y_axis: String,
     /// The densities and the fits to them, each a value and its density. What is not above zero has
     /// no place and is left out.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Curve>,
 }
 
 impl Plot for Density {
     fn drawn(&self, form: Form) -> String {
         let heading = Heading::new(&self.title, &self.subtitle, form);
-        let lines: Vec<Line> = self.lines.iter().map(shown).collect();
+        let lines: Vec<Curve> = self.lines.iter().map(shown).collect();
         let [values, densities] = extents(&lines);
         let y = Axis::around(Scale::Log, densities);
         let top = heading.bottom();
@@ -65,8 +65,8 @@ impl Density {
 }
 
 /// `line` without what has no place on logarithmic axes.
-fn shown(line: &Line) -> Line {
+fn shown(line: &Curve) -> Curve {
     let has_place = |value: f64| value > 0.0 && value.is_finite();
     let points = line.points.iter().copied().filter(|&(x, y)| has_place(x) && has_place(y));
-    Line { points: points.collect(), ..line.clone() }
+    Curve { points: points.collect(), ..line.clone() }
 }

@@ -9,7 +9,7 @@ use crate::svg::{Anchor, Drawing, Frame};
 
 /// A named line through points.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct Curve {
     /// What stands at its end.
     pub name: String,
     /// How it looks.
@@ -36,14 +36,14 @@ pub(super) struct Drawn<'a> {
     pub(super) band: Option<Vec<(f64, f64)>>,
 }
 
-impl<'a> From<&'a Line> for Drawn<'a> {
-    fn from(line: &'a Line) -> Drawn<'a> {
+impl<'a> From<&'a Curve> for Drawn<'a> {
+    fn from(line: &'a Curve) -> Drawn<'a> {
         Drawn { name: &line.name, style: line.style, points: &line.points, band: None }
     }
 }
 
 /// The least and the greatest x of `lines`, then y.
-pub(super) fn extents<'a>(lines: impl IntoIterator<Item = &'a Line>) -> [Option<(f64, f64)>; 2] {
+pub(super) fn extents<'a>(lines: impl IntoIterator<Item = &'a Curve>) -> [Option<(f64, f64)>; 2] {
     let points = lines.into_iter().flat_map(|line| line.points.iter().copied());
     let (xs, ys): (Vec<f64>, Vec<f64>) = points.unzip();
     [extent(xs.into_iter()), extent(ys.into_iter())]
@@ -64,8 +64,8 @@ pub(super) fn right_margin<'a>(names: impl Iterator<Item = &'a str>, form: Form)
 }
 
 /// The points of `lines` as rows of a CSV file, name, x and y.
-pub(super) fn rows<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Vec<[Value<'a>; 3]> {
-    let row = |line: &'a Line, &(x, y): &(f64, f64)| {
+pub(super) fn rows<'a>(lines: impl IntoIterator<Item = &'a Curve>) -> Vec<[Value<'a>; 3]> {
+    let row = |line: &'a Curve, &(x, y): &(f64, f64)| {
         [Value::Text(&line.name), Value::Number(x), Value::Number(y)]
     };
     let rows = lines.into_iter().flat_map(|line| line.points.iter().map(move |at| row(line, at)));

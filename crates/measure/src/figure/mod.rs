@@ -35,7 +35,7 @@ pub use bars::{Bar, BarGroup, BarScheme, Bars, Reference};
 pub use density::Density;
 pub use distribution::{Distribution, Sample};
 pub use form::{Form, Plot};
-pub use lines::{Event, Line};
+pub use lines::{Curve, Event};
 pub use rule_map::{Colours, RuleBox, RuleMap};
 pub use sequence::Sequence;
 pub use series::{Series, SeriesPanel};

@@ -3,7 +3,7 @@
 use super::axis::{Axis, Scale};
 use super::form::{Form, Plot, csv};
 use super::lines::{
-    Drawn, Event, Legend, Line, Marks, Names, draw, extents, from_zero, right_margin, rows,
+    Curve, Drawn, Event, Legend, Marks, Names, draw, extents, from_zero, right_margin, rows,
 };
 use super::panel::{EDGE, Heading, Panel, left_margin};
 use crate::svg::{Drawing, Frame};
@@ -23,7 +23,7 @@ pub struct Sequence {
     /// What is counted: "delivered, MB".
     pub y_axis: String,
     /// The flows: seconds, and what was delivered up to then.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Curve>,
     /// What happened, by the second.
     pub events: Vec<Event>,
 }

@@ -3,7 +3,7 @@
 use super::axis::{Axis, Scale, extent};
 use super::form::{Form, Plot, Value, csv};
 use super::lines::{
-    Drawn, Event, Legend, Line, Marks, Names, draw, extents, from_zero, right_margin, rows,
+    Curve, Drawn, Event, Legend, Marks, Names, draw, extents, from_zero, right_margin, rows,
 };
 use super::panel::{EDGE, Heading, Panel, left_margin};
 use crate::svg::{Drawing, Frame};
@@ -37,9 +37,9 @@ pub struct SeriesPanel {
     /// How its axis is divided; it starts at zero where it is linear.
     pub y_scale: Scale,
     /// What there is behind the lines, as an area: what a link offered.
-    pub backdrop: Option<Line>,
+    pub backdrop: Option<Curve>,
     /// Its lines: seconds and values.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Curve>,
     /// The seconds that are ticked at its upper edge: when packets were dropped.
     pub ticks: Vec<f64>,
 }
@@ -96,7 +96,7 @@ impl Series {
 
 impl SeriesPanel {
     /// Linear, of `lines` alone.
-    pub fn new(y_axis: impl Into<String>, lines: Vec<Line>) -> SeriesPanel {
+    pub fn new(y_axis: impl Into<String>, lines: Vec<Curve>) -> SeriesPanel {
         SeriesPanel {
             y_axis: y_axis.into(),
             y_scale: Scale::Linear,
@@ -107,7 +107,7 @@ impl SeriesPanel {
     }
 
     /// All lines, that at the back first.
-    fn all(&self) -> impl Iterator<Item = &Line> + Clone {
+    fn all(&self) -> impl Iterator<Item = &Curve> + Clone {
         self.backdrop.iter().chain(&self.lines)
     }
 

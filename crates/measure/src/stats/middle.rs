@@ -1,4 +1,4 @@
-//! [`Middle`]: a median and how sure it is.
+//! [`MedianInterval`]: a median and how sure it is.
 
 use super::order::median;
 
@@ -9,13 +9,13 @@ const MISSES: f64 = 0.05;
 /// two values of the sample (the interval of the sign test). A few values far out move neither.
 ///
 /// ```
-/// use exm_measure::Middle;
+/// use exm_measure::MedianInterval;
 ///
-/// let middle = Middle::of(&[3.0, 1.0, 900.0, 2.0, 5.0, 4.0]).unwrap();
+/// let middle = MedianInterval::of(&[3.0, 1.0, 900.0, 2.0, 5.0, 4.0]).unwrap();
 /// assert_eq!((middle.median, middle.low, middle.high), (3.5, 1.0, 900.0));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Middle {
+pub struct MedianInterval {
     /// The median.
     pub median: f64,
     /// The lower end of its interval. With fewer than six values no interval is sure enough: it is the smallest value.
@@ -24,14 +24,18 @@ pub struct Middle {
     pub high: f64,
 }
 
-impl Middle {
+impl MedianInterval {
     /// Of `values`; none if there are none.
-    pub fn of(values: &[f64]) -> Option<Middle> {
+    pub fn of(values: &[f64]) -> Option<MedianInterval> {
         let median = median(values)?;
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let outside = outside(sorted.len());
-        Some(Middle { median, low: sorted[outside], high: sorted[sorted.len() - 1 - outside] })
+        Some(MedianInterval {
+            median,
+            low: sorted[outside],
+            high: sorted[sorted.len() - 1 - outside],
+        })
     }
 }
 
@@ -67,10 +71,10 @@ mod tests {
     #[test]
     fn a_value_far_out_moves_nothing() {
         let mut values: Vec<f64> = (0..20).map(f64::from).collect();
-        let before = Middle::of(&values);
+        let before = MedianInterval::of(&values);
         values[19] = 1e9;
-        assert_eq!(Middle::of(&values), before);
-        assert_eq!(before, Some(Middle { median: 9.5, low: 5.0, high: 14.0 }));
-        assert_eq!(Middle::of(&[]), None);
+        assert_eq!(MedianInterval::of(&values), before);
+        assert_eq!(before, Some(MedianInterval { median: 9.5, low: 5.0, high: 14.0 }));
+        assert_eq!(MedianInterval::of(&[]), None);
     }
 }

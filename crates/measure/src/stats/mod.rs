@@ -14,5 +14,5 @@ pub use ellipse::Ellipse;
 pub use estimate::Estimate;
 pub use fairness::{convergence_time, jain_index, rtt_exponent, shares, shortest_over_longest};
 pub use frontier::efficient_frontier;
-pub use middle::Middle;
+pub use middle::MedianInterval;
 pub use order::{empirical_cdf, mean, median, median_in_place, quantile};

@@ -20,7 +20,7 @@ mod share;
 use crate::active::MeasuredOver;
 use crate::traffic::{OnOff, TrafficSource};
 use exm_random::{Losses, Purpose, Stream};
-use exm_remy::{CompiledAction, Grid, Lookup, Point, Work};
+use exm_remy::{CompiledAction, Grid, GridVisitor, Lookup, Point};
 use exm_units::{Bytes, Instant, Packets, Probability, Rate, Span};
 use link::Fifo;
 use merge::Merger;
@@ -120,7 +120,7 @@ pub fn run_observed(
     observer: &mut impl Observer,
 ) -> Vec<Outcome> {
     assert!(!rules.grid.is_extended(), "the fast path has Remy's six signals only");
-    rules.grid.work(Run { network, actions: rules.actions, seed, observer })
+    rules.grid.visit(Run { network, actions: rules.actions, seed, observer })
 }
 
 /// A run, generic in the kind of lookup.
@@ -147,10 +147,10 @@ impl<L> Clone for Ready<'_, L> {
 
 impl<L> Copy for Ready<'_, L> {}
 
-impl<O: Observer> Work for Run<'_, O> {
+impl<O: Observer> GridVisitor for Run<'_, O> {
     type Output = Vec<Outcome>;
 
-    fn with(self, lookup: &impl Lookup) -> Vec<Outcome> {
+    fn visit(self, lookup: &impl Lookup) -> Vec<Outcome> {
         let Run { network, actions, seed, observer } = self;
         let rules = Ready { lookup, actions };
         let end = network.duration.as_nanos() as i64;

@@ -94,7 +94,7 @@ use crate::controllers::AnyController;
 use crate::engine::Pace;
 use crate::network::{FlowSpec, Host, LinkSpec, Network, NetworkError, Transport};
 use crate::traffic::Traffic;
-use exm_grammar::{FileError, Place, Source};
+use exm_grammar::{FileError, Offset, Source};
 use exm_tcp::Settings;
 use exm_units::{Bytes, Span};
 use std::collections::BTreeMap;
@@ -204,28 +204,28 @@ pub type Load<'a> = dyn FnMut(&str, &Path) -> Result<AnyController, String> + 'a
 /// The positions in the file of the values that a network may reject.
 #[derive(Clone, Debug, Default)]
 struct Places {
-    duration: Place,
-    warm_up: Place,
+    duration: Offset,
+    warm_up: Offset,
     links: Vec<LinkPlaces>,
     flows: Vec<FlowPlaces>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct LinkPlaces {
-    rate: Place,
-    buffer: Place,
-    delay: Place,
-    jitter: Place,
-    reorder_delay: Place,
+    rate: Offset,
+    buffer: Offset,
+    delay: Offset,
+    jitter: Offset,
+    reorder_delay: Offset,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowPlaces {
-    path: Place,
-    rtt: Place,
-    controller: Place,
-    packet_size: Place,
-    traffic: Place,
+    path: Offset,
+    rtt: Offset,
+    controller: Offset,
+    packet_size: Offset,
+    traffic: Offset,
 }
 
 impl Scenario {
@@ -368,7 +368,7 @@ impl Scenario {
     }
 
     /// The position in the file of what `error` is about.
-    fn place_of(&self, error: &NetworkError) -> Place {
+    fn place_of(&self, error: &NetworkError) -> Offset {
         use NetworkError as E;
         let of_flow = |flow| self.places.flow(self.group_of(flow));
         match *error {

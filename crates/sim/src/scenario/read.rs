@@ -10,7 +10,7 @@ use super::{DEFAULT_PACKET_SIZE, FlowGroup, FlowPlaces, LinkPlaces, Places, Scen
 use crate::active::MeasuredOver;
 use crate::network::{Host, LinkSpec, MAX_FLOWS};
 use crate::traffic::{OnFor, Traffic};
-use exm_grammar::{Amounts, Buffer, FileError, Place, Source, Unit, queue_error, suggest};
+use exm_grammar::{Amounts, Buffer, FileError, Offset, Source, Unit, queue_error, suggest};
 use exm_link::{Limit, QueueKind, Reordering, Service};
 use exm_random::Distribution;
 use exm_units::{Bytes, Probability, RateText, Span};
@@ -152,7 +152,7 @@ pub(super) struct Reader<'a> {
     dir: &'a Path,
     traces: &'a mut Traces,
     packet: Bytes,
-    packet_place: Place,
+    packet_place: Offset,
     /// The names of the nodes, in order of appearance.
     nodes: Vec<String>,
     /// The file's settings of all TCP hosts, and of all Sprout hosts.
@@ -217,7 +217,7 @@ impl Reader<'_> {
         &mut self,
         rate: Option<Spanned<RateText>>,
         trace: Option<Spanned<String>>,
-        link: Place,
+        link: Offset,
     ) -> Result<Service, FileError> {
         match (rate, trace) {
             (Some(rate), None) => Ok(Service::Fixed(rate.into_inner().of(self.packet))),
@@ -459,6 +459,6 @@ fn series(table: &SeriesTable) -> SeriesSpec {
 }
 
 /// Where `value` starts; none for a value that is not in a file.
-pub(super) fn place<T>(value: &Spanned<T>) -> Place {
+pub(super) fn place<T>(value: &Spanned<T>) -> Offset {
     Some(value.span().start)
 }

@@ -4,7 +4,7 @@ use crate::engine::Pace;
 use crate::traffic::{OnFor, OnOff, Traffic};
 use exm_grammar::{Amounts, GrammarError, Unit};
 use exm_random::Distribution;
-use exm_tcp::Floor;
+use exm_tcp::MinRto;
 use exm_units::{Instant, Span};
 use serde::Deserialize;
 use std::path::Path;
@@ -106,10 +106,10 @@ pub(super) fn parse_visit(text: &str) -> Result<(Instant, Option<Instant>), Stri
 }
 
 /// A retransmission timer's floor: "linux", or the minimum of the whole timer.
-pub(super) fn parse_floor(text: &str) -> Result<Floor, String> {
+pub(super) fn parse_floor(text: &str) -> Result<MinRto, String> {
     match (text.trim(), text.parse::<Span>()) {
-        ("linux", _) => Ok(Floor::default()),
-        (_, Ok(span)) => Ok(Floor::Timer(span)),
+        ("linux", _) => Ok(MinRto::default()),
+        (_, Ok(span)) => Ok(MinRto::Timer(span)),
         _ => Err(format!(
             "\"{text}\" is no floor of the retransmission timer: give \"linux\" or a time such as \
              \"1 s\", in {}",

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// Text.
     Text,
     /// Whole numbers from 0 up.
@@ -23,23 +23,23 @@ pub struct Column {
     /// Its name.
     pub name: &'static str,
     /// Its type.
-    pub kind: Kind,
+    pub kind: ColumnType,
 }
 
 impl Column {
     /// A column of text.
     pub const fn text(name: &'static str) -> Column {
-        Column { name, kind: Kind::Text }
+        Column { name, kind: ColumnType::Text }
     }
 
     /// A column of whole numbers.
     pub const fn whole(name: &'static str) -> Column {
-        Column { name, kind: Kind::Whole }
+        Column { name, kind: ColumnType::Whole }
     }
 
     /// A column of real numbers.
     pub const fn real(name: &'static str) -> Column {
-        Column { name, kind: Kind::Real }
+        Column { name, kind: ColumnType::Real }
     }
 }
 
@@ -57,11 +57,11 @@ pub enum Cell<'a> {
 }
 
 impl Cell<'_> {
-    fn fits(self, kind: Kind) -> bool {
+    fn fits(self, kind: ColumnType) -> bool {
         match self {
-            Cell::Text(_) => kind == Kind::Text,
-            Cell::Whole(_) => kind == Kind::Whole,
-            Cell::Real(_) => kind == Kind::Real,
+            Cell::Text(_) => kind == ColumnType::Text,
+            Cell::Whole(_) => kind == ColumnType::Whole,
+            Cell::Real(_) => kind == ColumnType::Real,
             Cell::Empty => true,
         }
     }

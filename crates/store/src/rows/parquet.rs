@@ -1,6 +1,6 @@
 //! Rows as Apache Parquet.
 
-use super::{Cell, Column, Header, Kind};
+use super::{Cell, Column, ColumnType, Header};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -34,11 +34,11 @@ enum Data {
 }
 
 impl Values {
-    fn new(kind: Kind) -> Values {
+    fn new(kind: ColumnType) -> Values {
         let data = match kind {
-            Kind::Text => Data::Text(Vec::new()),
-            Kind::Whole => Data::Whole(Vec::new()),
-            Kind::Real => Data::Real(Vec::new()),
+            ColumnType::Text => Data::Text(Vec::new()),
+            ColumnType::Whole => Data::Whole(Vec::new()),
+            ColumnType::Real => Data::Real(Vec::new()),
         };
         Values { data, levels: Vec::new() }
     }
@@ -120,9 +120,9 @@ impl<W: Write + Send> Parquet<W> {
 
 fn field(column: &Column) -> Result<Type, ParquetError> {
     let (physical, logical) = match column.kind {
-        Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Kind::Whole => (Physical::INT64, None),
-        Kind::Real => (Physical::DOUBLE, None),
+        ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        ColumnType::Whole => (Physical::INT64, None),
+        ColumnType::Real => (Physical::DOUBLE, None),
     };
     Type::primitive_type_builder(column.name, physical)
         .with_logical_type(logical)

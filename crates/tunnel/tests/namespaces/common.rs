@@ -117,6 +117,12 @@ impl<T> End<T> {
         self.reports.recv_timeout(PATIENCE).expect("a report")
     }
 
+    /// The same end, once it has reported.
+    pub(crate) fn started(self) -> End<T> {
+        self.report();
+        self
+    }
+
     /// Its newest report.
     pub(crate) fn newest(&self) -> T {
         let next = self.report();

@@ -25,10 +25,8 @@ fn a_neighbour_does_not_reach_the_tunnels_address() {
         return;
     }
     let networks = Networks::new();
-    let server = server(&networks.server, ServerPlan::default(), wide());
-    server.report();
-    let client = client(&networks.client, ClientPlan::default(), wide());
-    client.report();
+    let _server = server(&networks.server, ServerPlan::default(), wide()).started();
+    let _client = client(&networks.client, ClientPlan::default(), wide()).started();
     assert_replies(&networks.client, HOST4);
     shell(
         &networks.client,
@@ -62,11 +60,9 @@ fn a_servers_network_takes_no_routes_from_the_client() {
     }
     let networks = Networks::new();
     let routes = vec![net("203.0.113.0/24")];
-    let first = server(&networks.server, network("172.16.0.0/12"), wide());
-    first.report();
+    let first = server(&networks.server, network("172.16.0.0/12"), wide()).started();
     let mut client =
-        client(&networks.client, ClientPlan { routes, ..ClientPlan::default() }, wide());
-    client.report();
+        client(&networks.client, ClientPlan { routes, ..ClientPlan::default() }, wide()).started();
     assert_replies(&networks.client, "172.16.0.1");
     assert_replies(&networks.client, HOST4);
     let route = |to: &str| shell(&networks.client, &format!("ip route get {to}"));
@@ -75,8 +71,7 @@ fn a_servers_network_takes_no_routes_from_the_client() {
     // Later the client is in a network that a restarted server chooses.
     drop(first);
     shell(&networks.client, "ip address add 172.30.0.77/24 dev w1");
-    let second = server(&networks.server, network("172.30.0.0/30"), wide());
-    second.report();
+    let _second = server(&networks.server, network("172.30.0.0/30"), wide()).started();
     let error = client.failed().to_string();
     assert!(error.contains("conflict with 172.30.0.77/24"), "{error}");
     assert!(route("172.30.0.1").contains("dev w1"));
@@ -89,8 +84,7 @@ fn traffic_past_the_tunnel_is_noticed() {
     }
     let networks = Networks::new();
     watch(&networks);
-    let server = server(&networks.server, ServerPlan::default(), wide());
-    server.report();
+    let _server = server(&networks.server, ServerPlan::default(), wide()).started();
     let client = client(&networks.client, ClientPlan::default(), wide());
     assert!(client.report().notices.is_empty(), "local networks are no surprise");
     let told = |part: &str| {
@@ -116,14 +110,11 @@ fn a_kill_switch_stays_whole() {
         return;
     }
     let networks = Networks::new();
-    let server = server(&networks.server, ServerPlan::default(), wide());
-    server.report();
+    let _server = server(&networks.server, ServerPlan::default(), wide()).started();
     let start = |routes: &[&str]| {
         let routes = routes.iter().map(|route| net(route)).collect();
         let plan = ClientPlan { routes, kill_switch: true, ..ClientPlan::default() };
-        let client = client(&networks.client, plan, wide());
-        client.report();
-        client
+        client(&networks.client, plan, wide()).started()
     };
     drop(start(&["203.0.113.0/24", "10.0.0.0/8"]));
     let second = start(&["198.51.100.0/24"]);

@@ -68,8 +68,7 @@ fn ipv6_is_unreachable_while_the_tunnel_is_too_narrow_for_it() {
     let ends = [wide(), narrow(), wide()];
     let mut client_end = None;
     for settings in ends {
-        let server = server(&networks.server, ServerPlan::default(), settings);
-        server.report();
+        let _server = server(&networks.server, ServerPlan::default(), settings).started();
         let client = client_end
             .take()
             .unwrap_or_else(|| client(&networks.client, ClientPlan::default(), wide()));
@@ -94,8 +93,7 @@ fn a_server_carries_ipv6_again_after_a_narrow_client() {
         return;
     }
     let networks = Networks::new();
-    let server = server(&networks.server, ServerPlan::default(), wide());
-    server.report();
+    let _server = server(&networks.server, ServerPlan::default(), wide()).started();
     for settings in [narrow(), wide()] {
         let client = client(&networks.client, ClientPlan::default(), settings);
         wait_for_six(&client, settings.max_payload() == wide().max_payload());
@@ -113,8 +111,7 @@ fn a_kill_switch_blocks_until_it_is_lifted() {
     }
     let networks = Networks::new();
     watch(&networks);
-    let server = server(&networks.server, ServerPlan::default(), wide());
-    server.report();
+    let _server = server(&networks.server, ServerPlan::default(), wide()).started();
     let plan = || ClientPlan { kill_switch: true, ..ClientPlan::default() };
     let blocked = || {
         for host in [HOST4, HOST6] {
@@ -128,8 +125,7 @@ fn a_kill_switch_blocks_until_it_is_lifted() {
         }
         assert_eq!(leaked(&networks), 0);
     };
-    let first = client(&networks.client, plan(), wide());
-    first.report();
+    let first = client(&networks.client, plan(), wide()).started();
     for host in [HOST4, HOST6] {
         assert_replies(&networks.client, host);
     }
@@ -140,8 +136,7 @@ fn a_kill_switch_blocks_until_it_is_lifted() {
     blocked();
     assert_replies(&networks.server, "10.1.0.2");
     // Another tunnel takes it over although its plan does not ask for it.
-    let second = client(&networks.client, ClientPlan::default(), wide());
-    second.report();
+    let second = client(&networks.client, ClientPlan::default(), wide()).started();
     assert_replies(&networks.client, HOST6);
     let mut third = client(&networks.client, plan(), wide());
     assert!(third.failed().to_string().contains("another tunnel"));
@@ -190,10 +185,8 @@ fn a_server_forwards_to_its_uplink_and_replies_back() {
     let seen = || shell(&lan, "nft list table ip seen").contains("packets 0 ");
     let client_ip = "ip -4 -o addr show dev exm0 | sed 's/.*inet \\([0-9.]*\\).*/\\1/'";
     for machine_forwards in [false, true] {
-        let server = server(&networks.server, ServerPlan::default(), wide());
-        server.report();
-        let client = client(&networks.client, ClientPlan::default(), wide());
-        client.report();
+        let server = server(&networks.server, ServerPlan::default(), wide()).started();
+        let client = client(&networks.client, ClientPlan::default(), wide()).started();
         assert_replies(&networks.client, HOST4);
         // Neither into the client nor, through the server, into its other networks.
         let own = shell(&networks.client, client_ip);
@@ -210,17 +203,13 @@ fn a_server_forwards_to_its_uplink_and_replies_back() {
     for allowed in [Vec::new(), vec!["10.5.0.0/24".parse().expect("a range")]] {
         let may = !allowed.is_empty();
         let plan = ServerPlan { allowed, ..ServerPlan::default() };
-        let server = server(&networks.server, plan, wide());
-        server.report();
-        let client = client(&networks.client, ClientPlan::default(), wide());
-        client.report();
+        let _server = server(&networks.server, plan, wide()).started();
+        let _client = client(&networks.client, ClientPlan::default(), wide()).started();
         assert_eq!(ping(&networks.client, "10.5.0.2").0, may);
     }
     let plan = ServerPlan { is_private: true, ..ServerPlan::default() };
-    let server = server(&networks.server, plan, wide());
-    server.report();
-    let client = client(&networks.client, ClientPlan::default(), wide());
-    client.report();
+    let _server = server(&networks.server, plan, wide()).started();
+    let _client = client(&networks.client, ClientPlan::default(), wide()).started();
     assert!(!ping(&networks.client, HOST4).0, "the client reaches the server's machine alone");
     assert_replies(&networks.client, "203.0.113.1");
 }
@@ -231,11 +220,10 @@ fn a_client_accepts_packets_from_its_routes_only() {
         return;
     }
     let networks = Networks::new();
-    let server = server(&networks.server, ServerPlan::default(), wide());
-    server.report();
+    let _server = server(&networks.server, ServerPlan::default(), wide()).started();
     let routes = vec!["203.0.113.0/24".parse().expect("a range")];
-    let client = client(&networks.client, ClientPlan { routes, ..ClientPlan::default() }, wide());
-    client.report();
+    let _client =
+        client(&networks.client, ClientPlan { routes, ..ClientPlan::default() }, wide()).started();
     shell(
         &networks.client,
         "nft add table ip seen

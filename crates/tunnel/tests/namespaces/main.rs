@@ -96,8 +96,7 @@ fn all_traffic_is_carried_with_the_servers_address() {
     }
     let networks = Networks::new();
     let before = [&networks.client, &networks.server].map(all_of);
-    let server = server(&networks.server, ServerPlan::default(), Settings::default());
-    server.report();
+    let server = server(&networks.server, ServerPlan::default(), Settings::default()).started();
     let client = client(&networks.client, ClientPlan::default(), Settings::default());
     let view = client.report();
     assert!(view.has_ipv6 && usize::from(view.mtu) == Settings::default().max_payload());
@@ -140,12 +139,10 @@ fn a_client_that_moves_keeps_its_connections() {
         return;
     }
     let networks = Networks::new();
-    let server = server(&networks.server, ServerPlan::default(), Settings::default());
-    server.report();
+    let _server = server(&networks.server, ServerPlan::default(), Settings::default()).started();
     // Also with strict reverse path filtering.
     shell(&networks.client, "echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter");
-    let client = client(&networks.client, ClientPlan::default(), Settings::default());
-    client.report();
+    let client = client(&networks.client, ClientPlan::default(), Settings::default()).started();
     echo(&networks.host);
     let mut stream = connect(&networks.client, HOST4);
     seen_from(&mut stream);
@@ -177,8 +174,7 @@ fn some_traffic_goes_through_a_narrow_tunnel_of_given_addresses() {
     let network = Network::new(net("10.77.0.0/30"));
     let plan = ServerPlan { network, is_private: true, ..ServerPlan::default() };
     let narrow = Settings::new(exm_sprout::Settings::default(), 700).expect("large enough");
-    let server = server(&networks.server, plan, Settings::default());
-    server.report();
+    let _server = server(&networks.server, plan, Settings::default()).started();
     let routes = vec![net("203.0.113.1/32")];
     let plan = ClientPlan { routes, device: "exmtest".to_owned(), ..ClientPlan::default() };
     let client = client(&networks.client, plan, narrow);
@@ -210,8 +206,7 @@ fn addresses_in_use_are_reported() {
     let network = Network::new(net("10.2.0.0/24"));
     let plan = ServerPlan { network, is_private: true, ..ServerPlan::default() };
     shell(&networks.server, "ip address del 10.2.0.1/24 dev w1");
-    let server = server(&networks.server, plan, Settings::default());
-    server.report();
+    let _server = server(&networks.server, plan, Settings::default()).started();
     let mut client = client(&networks.client, ClientPlan::default(), Settings::default());
     let error = client.failed().to_string();
     assert!(error.contains("conflict with 10.2.0.2/24, a network of this machine"), "{error}");
@@ -227,16 +222,14 @@ fn run_an_end_until_it_is_killed() {
     let Some(which) = std::env::var_os(MARK) else { return };
     let network = Namespace::current().expect("there is one");
     if which == "server" {
-        let server = server(&network, ServerPlan::default(), Settings::default());
-        server.report();
+        let server = server(&network, ServerPlan::default(), Settings::default()).started();
         eprintln!("ready");
         let _ = server.end_of_time();
     } else {
         let resolv_conf = std::env::var_os(RESOLV_CONF).expect("it is set").into();
         let dns = vec![IpAddr::from([9, 9, 9, 9])];
         let plan = ClientPlan { dns, resolv_conf, ..ClientPlan::default() };
-        let client = client(&network, plan, Settings::default());
-        client.report();
+        let client = client(&network, plan, Settings::default()).started();
         eprintln!("ready");
         let _ = client.end_of_time();
     }

@@ -4,7 +4,7 @@ use super::link::LinkFlags;
 use crate::outputs::check_output;
 use crate::shell::{self, Failure, note};
 use exm_emulator::{
-    Direction, Emulated, Log, MahimahiLog, Observer, Origin, Rest, RowLog, Setup, fingerprint,
+    Direction, Emulated, Log, MahimahiLog, Observer, Origin, RowLog, Setup, Unlogged, fingerprint,
 };
 use exm_os::Clock;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ impl Logs {
 
     /// Ends them, as far as possible, and reports what they do not contain.
     pub(super) fn finish(self, emulated: &Emulated, missed: [u64; 2]) -> Result<(), Failure> {
-        let rest = Rest { inside: emulated.inside, missed, left_out: 0 };
+        let rest = Unlogged { inside: emulated.inside, missed, left_out: 0 };
         let ended: Vec<_> = self
             .0
             .into_iter()

@@ -5,7 +5,7 @@ use super::inside::Inside;
 use super::meters::Meters;
 use crate::interrupt;
 use crate::shell::{self, Failure, quoted};
-use exm_emulator::{Ends, OutsideNetwork, Reach, RunningLink, Setup, Uplink, emulate};
+use exm_emulator::{Ends, InternetAccess, OutsideNetwork, RunningLink, Setup, Uplink, emulate};
 use exm_os::{Confined, Running, Signal, Signals, Waiter};
 use exm_units::{Instant, Span};
 use std::ffi::OsString;
@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args, setup: &Setup, described: [String; 2]) -> Result<
 
 /// Reports what the program cannot reach.
 fn print_outside_network(args: &Args, world: OutsideNetwork, outside: &Uplink) {
-    if let (Reach::Nothing(why), false) = (&outside.reach, args.show.quiet) {
+    if let (InternetAccess::Unavailable(why), false) = (&outside.reach, args.show.quiet) {
         let what = match world {
             OutsideNetwork::Host => "only this machine is reachable from inside the link",
             OutsideNetwork::Namespace if args.peer.is_some() => {

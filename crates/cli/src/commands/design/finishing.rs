@@ -5,7 +5,7 @@ use super::budget::{CpuClock, spoken};
 use crate::interrupt;
 use crate::progress::HardeningProgress;
 use crate::shell::Failure;
-use exm_design::harden::{GENERATIONS, Hardening, Tried};
+use exm_design::harden::{GENERATIONS, Hardening, HardeningStep};
 use exm_design::{Designer, Finished, Finishing, Prepared, SearchKind, finish, mean_scores};
 use exm_remy::RuleTable;
 use serde::Serialize;
@@ -114,7 +114,7 @@ impl DesignArgs {
         let left = self.hardening.is_none().then(|| self.left(designer)).flatten();
         let each = left.map(|left| HARDENING * left / tables.len() as f64);
         let (clock, started) = (CpuClock::from(0.0), Cell::new(0.0));
-        let tried = |tried: Tried| {
+        let tried = |tried: HardeningStep| {
             progress.iter().for_each(|progress| progress.tried(tried));
             let phase = format!("hardening, generation {} of {generations}", tried.generations);
             self.watch.phase(&phase);

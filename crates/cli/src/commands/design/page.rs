@@ -6,12 +6,16 @@ use super::watch::Watched;
 use crate::rule_map::{Colour, Seen, View};
 use crate::shell::{self, Failure};
 use exm_design::{Candidate, Layout, Model, Prepared, Specimen, simulate};
+use exm_measure::figure::{Form, Plot};
 use exm_measure::mean;
-use exm_measure::report::{Block, Cell, Column, ColumnKind, Figure, Page, Section, Table};
+use exm_measure::report::{
+    Block, Cell, Column, ColumnKind, Download, Figure, Page, Section, Table,
+};
 use exm_remy::{RemyCc, RuleTable, Signal};
 use exm_sim::dumbbell::Outcome;
 use exm_sim::engine;
 use exm_store::counted;
+use exm_table::{Provenance, TableFile};
 use exm_units::Bytes;
 use std::path::Path;
 
@@ -62,12 +66,20 @@ fn scores(designs: &[Watched]) -> Result<Section, Failure> {
     let block = if logs.is_empty() {
         Block::Prose("The first step is not taken yet.".to_owned())
     } else {
+        let figure = picture::figure(&Design::load(&logs)?, Several::Lines);
         Block::Figure(Figure {
-            svg: picture::svg(&Design::load(&logs)?, Several::Lines),
+            svg: figure.drawn(Form::Wide),
+            narrow: Some(figure.drawn(Form::Narrow)),
             caption: "Scores in points. The best so far is judged on networks by which no candidate was chosen; a \
                       held-out score is of networks that the search never met."
                 .to_owned(),
             file: "scores.svg".to_owned(),
+            downloads: vec![Download {
+                label: "data, CSV".to_owned(),
+                file: "scores.csv".to_owned(),
+                media_type: "text/csv",
+                content: figure.csv(),
+            }],
         })
     };
     Ok(Section { heading: "Score".to_owned(), blocks: vec![block] })
@@ -92,6 +104,13 @@ fn map(model: &Model, table: &RuleTable, seed: u64) -> Option<Section> {
                   for which each fired, and the way of the first flows."
             .to_owned(),
         file: "rules.svg".to_owned(),
+        narrow: None,
+        downloads: vec![Download {
+            label: "table, JSON".to_owned(),
+            file: "table.json".to_owned(),
+            media_type: "application/json",
+            content: TableFile { table: table.clone(), provenance: Provenance::default() }.to_json(),
+        }],
     };
     Some(Section { heading: "What fires".to_owned(), blocks: vec![Block::Figure(figure)] })
 }

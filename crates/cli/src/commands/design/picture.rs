@@ -124,9 +124,14 @@ fn longest(designs: &[Design]) -> f64 {
     designs.iter().map(Design::end_s).fold(0.0, f64::max)
 }
 
-/// Score against CPU time, as an SVG file: one design with each of its steps, or several as they are to be
-/// drawn. There is at least one.
+/// Score against CPU time, as an SVG file.
 pub(super) fn svg(designs: &[Design], several: Several) -> String {
+    figure(designs, several).svg()
+}
+
+/// Score against CPU time: one design with each of its steps, or several as they are to be drawn. There is at
+/// least one.
+pub(super) fn figure(designs: &[Design], several: Several) -> Sweep {
     let scores = Scores::common(designs);
     let (unit, seconds) = unit(designs);
     let (mut lines, subtitle) = match (designs, several) {
@@ -139,7 +144,7 @@ pub(super) fn svg(designs: &[Design], several: Several) -> String {
         point.x /= seconds;
     }
     let described: Vec<String> = designs.iter().map(Design::described).collect();
-    let figure = Sweep {
+    Sweep {
         title: "Score against CPU time".to_owned(),
         subtitle,
         description: described.join(" "),
@@ -148,8 +153,7 @@ pub(super) fn svg(designs: &[Design], several: Several) -> String {
         y_axis: "score, points".to_owned(),
         lines,
         ranges: Vec::new(),
-    };
-    figure.svg()
+    }
 }
 
 /// The lines of a single design, and the subtitle.

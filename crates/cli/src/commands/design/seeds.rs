@@ -39,7 +39,7 @@ pub(super) fn run(args: &DesignArgs, model: &Model, count: u64) -> Result<ExitCo
     for (index, one) in finished.iter_mut().enumerate() {
         one.keep_score(&scores, index)?;
     }
-    let best = best_of(&choice);
+    let best = choice.best();
     let seeds = format!("seeds {first} to {}", choice_seed - 1);
     let made = finished[best].made.iter().map(|file| noted(file, &seeds)).collect::<Vec<_>>();
     save_all(&made, &args.outputs(model))?;
@@ -52,13 +52,6 @@ pub(super) fn run(args: &DesignArgs, model: &Model, count: u64) -> Result<ExitCo
     }
     args.printing.print(&Summary::new(args, &finished, (&choice, &scores), best))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The contender with the highest score; the first of equals.
-fn best_of(scores: &Scores) -> usize {
-    let mean = |index: usize| scores.contenders[index].score.mean;
-    (1..scores.contenders.len())
-        .fold(0, |best, next| if mean(next) > mean(best) { next } else { best })
 }
 
 /// A table with a note that it is the best of `seeds`.

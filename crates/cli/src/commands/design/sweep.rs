@@ -7,8 +7,8 @@ use super::{draw, held_out, spoken};
 use crate::layout;
 use crate::shell::Failure;
 use exm_design::Model;
-use exm_design::score::{Score, Scores, Trial};
-use exm_measure::figure::{self, Spread, Style, ThroughputDelay};
+use exm_design::score::{Score, Scores, throughput_delay};
+use exm_measure::figure::{self, Style};
 use exm_measure::{Estimate, quantile};
 use exm_store::Columns;
 use serde::Serialize;
@@ -56,27 +56,17 @@ fn refused(delta: f64, error: &dyn std::error::Error) -> Failure {
 
 /// Throughput against queueing delay of the tables of all deltas, on the same networks, as an SVG file.
 fn frontier(model: &Model, deltas: &[f64], scores: &[Scores]) -> String {
-    let run = |trial: &Trial| figure::Run { delay_ms: trial.queueing_ms, throughput: trial.share };
     let scheme = |(index, (delta, scores)): (usize, (&f64, &Scores))| figure::Scheme {
-        name: format!("delta {delta}"),
-        style: Style::nth(index),
         frontiers: vec!["efficient frontier".to_owned()],
-        curve: None,
-        runs: scores.contenders[0].trials.iter().map(run).collect(),
+        ..scores.contenders[0].scheme(format!("delta {delta}"), Style::nth(index))
     };
     let networks = scores.first().map_or(0, |scores| scores.specimens);
-    let figure = ThroughputDelay {
-        title: format!("{}: a table for each delta", model.name().unwrap_or("RemyCCs")),
-        subtitle: format!("medians and quartiles over {networks} networks that no search met"),
-        description: "Throughput and queueing delay of the table designed for each delta."
-            .to_owned(),
-        y_axis: "throughput / equal share of the link".to_owned(),
-        delay: "queueing delay".to_owned(),
-        // The networks differ, so the ellipse of a Gaussian would mean little.
-        spread: Spread::Quartiles,
-        original: None,
-        schemes: deltas.iter().zip(scores).enumerate().map(scheme).collect(),
-    };
+    let figure = throughput_delay(
+        format!("{}: a table for each delta", model.name().unwrap_or("RemyCCs")),
+        format!("medians and quartiles over {networks} networks that no search met"),
+        "Throughput and queueing delay of the table designed for each delta.".to_owned(),
+        deltas.iter().zip(scores).enumerate().map(scheme).collect(),
+    );
     figure.svg()
 }
 

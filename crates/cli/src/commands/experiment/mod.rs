@@ -9,9 +9,8 @@ mod work;
 pub(crate) use show::Shown;
 pub(crate) use work::Work;
 
-use crate::commands::commands;
+use crate::commands::subcommands;
 use crate::shell::Failure;
-use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 An experiment runs several schemes, each a controller and optionally a queue discipline, repeatedly on
@@ -24,17 +23,9 @@ Examples:
   exm experiment show results/thesis-3-4
   exm experiment design thesis-4-1 --out again";
 
-/// Run the papers' experiments, or your own, and show their results
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-commands! {
-    /// The commands on experiments.
-    Command {
+subcommands! {
+    /// Run the papers' experiments, or your own, and show their results
+    {
         Design(design),
         List(list),
         Run(run),
@@ -50,9 +41,5 @@ impl Args {
             Command::Run(args) => args.prepare(),
             _ => Ok(()),
         }
-    }
-
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        self.command.run()
     }
 }

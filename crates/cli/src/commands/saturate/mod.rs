@@ -4,9 +4,7 @@ mod direction;
 mod record;
 mod serve;
 
-use crate::commands::commands;
-use crate::shell::Failure;
-use std::process::ExitCode;
+use crate::commands::subcommands;
 
 const EXAMPLES: &str = "\
 A recording saturates the link in both directions, so that packets arrive exactly when the link can
@@ -21,24 +19,10 @@ Examples:
   exm saturate serve --new-key --key-file key
   exm saturate record example.org:60001 --key-file key --device wwan0 --control eth0 -o walk";
 
-/// Record what a real link can deliver, as a trace
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-commands! {
-    /// The commands of recordings.
-    Command {
+subcommands! {
+    /// Record what a real link can deliver, as a trace
+    {
         Serve(serve),
         Record(record),
-    }
-}
-
-impl Args {
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        self.command.run()
     }
 }

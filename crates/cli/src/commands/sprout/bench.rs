@@ -4,7 +4,7 @@ use crate::commands::duration;
 use crate::layout;
 use crate::sessions::{Charts, Display, DisplayFlags, KeyFlags, SproutFlags, carry, servers};
 use crate::shell::{Failure, Printing};
-use exm_bench::session::{Bench, BenchServer, Half, Outcome, Plan};
+use exm_bench::session::{Bench, BenchServer, DirectionReport, Outcome, Plan};
 use exm_datagram::Key;
 use exm_endpoint::PortRange;
 use exm_os::Clock;
@@ -185,7 +185,7 @@ struct DirectionResult {
 
 impl Report {
     fn new(outcome: &Outcome) -> Report {
-        let line = |half: &Half| DirectionResult {
+        let line = |half: &DirectionReport| DirectionResult {
             throughput_mbps: half.throughput.as_mbps(),
             delay_median_ms: half.delay_50.map(Span::as_millis_f64),
             delay_95_ms: half.delay_95.map(Span::as_millis_f64),

@@ -5,9 +5,7 @@ mod connect;
 mod run;
 mod serve;
 
-use crate::commands::commands;
-use crate::shell::Failure;
-use std::process::ExitCode;
+use crate::commands::subcommands;
 
 const EXAMPLES: &str = "\
 Two machines that share a key exchange encrypted datagrams, at a rate that the link is forecast to
@@ -21,25 +19,11 @@ Examples:
   exm sprout serve --key-file key --bench
   exm sprout bench example.org:60001 --key-file key --direction both";
 
-/// Carry datagrams over a link of unknown rate with Sprout, and measure it
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-commands! {
-    /// The commands on sessions.
-    Command {
+subcommands! {
+    /// Carry datagrams over a link of unknown rate with Sprout, and measure it
+    {
         Serve(serve),
         Connect(connect),
         Bench(bench),
-    }
-}
-
-impl Args {
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        self.command.run()
     }
 }

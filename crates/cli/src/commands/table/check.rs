@@ -7,10 +7,10 @@ use crate::layout;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use crate::{complete, tables};
-use exm_design::check::{Check, Finding, FluidBound, Proven, check};
-use exm_design::stress::{self, HELD_OUT_SEED, Set};
+use exm_design::check::{Check, Finding, FluidBound, ProvenBound, check};
+use exm_design::stress::{self, HELD_OUT_SEED, StressSet};
 use exm_design::{Conditions, Model, Prepared};
-use exm_table::{Around, Foreign, Robustness, TableFile, Verdict};
+use exm_table::{ForeignDelayResults, Robustness, StressResults, TableFile, Verdict};
 use serde::Serialize;
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -68,9 +68,9 @@ struct Report<'a> {
     table: &'a Path,
     designed_for: String,
     verdict: Verdict,
-    near: Around,
-    far: Around,
-    foreign: Foreign,
+    near: StressResults,
+    far: StressResults,
+    foreign: ForeignDelayResults,
     starvations: Vec<String>,
     collapses: Vec<Collapse>,
     proven: Vec<Bound>,
@@ -128,7 +128,7 @@ impl Collapse {
 }
 
 impl Bound {
-    fn of(proven: &Proven) -> Bound {
+    fn of(proven: &ProvenBound) -> Bound {
         let (rtt_ms, rule) = match proven.bound {
             FluidBound::Ms { rtt, rule } => (Some(rtt), rule),
             FluidBound::Unbounded { rule } => (None, rule),
@@ -224,8 +224,8 @@ impl Args {
         other: &Path,
     ) -> Result<Beside, Failure> {
         let rival = tables::load(other)?;
-        let mut networks = stress::networks(model, index, Set::Near);
-        networks.extend(stress::networks(model, index, Set::HeldOut(self.seed)));
+        let mut networks = stress::networks(model, index, StressSet::Near);
+        networks.extend(stress::networks(model, index, StressSet::HeldOut(self.seed)));
         let objective = model.objective_of(index);
         let foreign = stress::foreign(model, index, Some(self.seed));
         let both = [file, &rival].map(|file| &file.table);

@@ -9,7 +9,7 @@ use crate::outputs::check_output;
 use crate::progress::HardeningProgress;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
-use exm_design::harden::{GENERATIONS, Hardening, Tried};
+use exm_design::harden::{GENERATIONS, Hardening, HardeningStep};
 use exm_design::{Finished, Finishing, Model, finish};
 use exm_remy::RuleTable;
 use exm_store::counted;
@@ -148,7 +148,7 @@ impl Args {
         let limit = self.cost.unwrap_or_else(|| model.hardening_cost());
         let generations = self.generations as usize;
         let progress = HardeningProgress::new(model.tables(), generations);
-        let tried = |tried: Tried| {
+        let tried = |tried: HardeningStep| {
             progress.tried(tried);
             ControlFlow::Continue(())
         };

@@ -11,9 +11,7 @@ mod show;
 mod stats;
 mod subject;
 
-use crate::commands::commands;
-use crate::shell::Failure;
-use std::process::ExitCode;
+use crate::commands::subcommands;
 
 const EXAMPLES: &str = "\
 Give a table by the path of its file, .json or .dna, or, if there is no such file, by the
@@ -24,17 +22,9 @@ Examples:
   exm table diff before.json after.json
   exm table convert RemyCC.dna RemyCC.json";
 
-/// Show, draw, check, harden, compare and convert rule tables
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-commands! {
-    /// The commands on tables.
-    Command {
+subcommands! {
+    /// Show, draw, check, harden, compare and convert rule tables
+    {
         Show(show),
         Stats(stats),
         Plot(plot),
@@ -43,11 +33,5 @@ commands! {
         Harden(harden),
         Convert(convert),
         List(list),
-    }
-}
-
-impl Args {
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        self.command.run()
     }
 }

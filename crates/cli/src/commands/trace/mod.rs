@@ -5,14 +5,13 @@ mod generate;
 mod info;
 mod plot;
 
-use crate::commands::commands;
+use crate::commands::subcommands;
 use crate::shell::Failure;
 use exm_grammar::suggest;
 use exm_sim::scenario::load_synthetic;
 use exm_trace::{Synthetic, Trace};
 use exm_units::Span;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 A trace is a text in mahimahi's format: each line is a time, in milliseconds, at which the link could
@@ -24,27 +23,13 @@ Examples:
   exm trace plot lte.trace --kind interarrivals -o figure-2-4.svg
   exm trace convert capture.pcap walk.trace";
 
-/// Generate synthetic traces of links; inspect, draw and convert traces
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-commands! {
-    /// The commands on traces.
-    Command {
+subcommands! {
+    /// Generate synthetic traces of links; inspect, draw and convert traces
+    {
         Generate(generate),
         Info(info),
         Plot(plot),
         Convert(convert),
-    }
-}
-
-impl Args {
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        self.command.run()
     }
 }
 

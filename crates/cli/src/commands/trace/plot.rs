@@ -4,7 +4,7 @@ use super::{check_window, load};
 use crate::outputs::{check_only_output, write_output};
 use crate::pictures::Format;
 use crate::shell::Failure;
-use exm_measure::figure::{Density, Line, Series, SeriesPanel, Style};
+use exm_measure::figure::{Curve, Density, Series, SeriesPanel, Style};
 use exm_trace::{InterArrivals, Statistics, Trace};
 use exm_units::{Instant, Span};
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ impl Args {
                 ((f64::from(index) + 0.5) * step, rate.as_mbps())
             };
             let points = (0..).zip(rates).map(point).collect();
-            let line = Line { name: name.clone(), style: Style::nth(index), points };
+            let line = Curve { name: name.clone(), style: Style::nth(index), points };
             let y_axis = "capacity, Mbps".to_owned();
             panels.push(SeriesPanel::new(y_axis, vec![line]));
         }
@@ -94,7 +94,7 @@ fn inter_arrivals(traces: &[(String, Trace)]) -> String {
     for (index, (name, trace)) in traces.iter().enumerate() {
         let all = Statistics::of(trace, Span::MAX).inter_arrivals;
         let line = |name: &str, number: usize, points| {
-            lines.push(Line { name: name.to_owned(), style: Style::nth(number), points });
+            lines.push(Curve { name: name.to_owned(), style: Style::nth(number), points });
         };
         descriptions.push(draw(name, index * 2, &all, line));
     }

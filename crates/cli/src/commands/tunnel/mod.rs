@@ -10,11 +10,10 @@ mod summary;
 mod unblock;
 mod view;
 
-use crate::commands::commands;
+use crate::commands::subcommands;
 use crate::shell::Failure;
 use exm_tunnel::IpNet;
 use std::net::IpAddr;
-use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Run the server on a host with a good connection, and the client on a machine with a cellular or other
@@ -48,17 +47,9 @@ fn ip_network(text: &str) -> Result<IpNet, String> {
 /// less cautiously than other sessions. `docs/how-sprout-works.md` has the figures.
 const RISK: &str = "25%";
 
-/// Carry all of a machine's traffic over a link of unknown rate with Sprout, with a queue per flow
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, subcommand_value_name = "COMMAND")]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-commands! {
-    /// The commands on tunnels.
-    Command {
+subcommands! {
+    /// Carry all of a machine's traffic over a link of unknown rate with Sprout, with a queue per flow
+    {
         Serve(serve),
         Connect(connect),
         Bench(bench),
@@ -73,10 +64,6 @@ impl Args {
             Command::Bench(args) => args.prepare(),
             Command::Serve(_) | Command::Connect(_) | Command::Unblock(_) => Ok(()),
         }
-    }
-
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        self.command.run()
     }
 }
 

@@ -1,10 +1,11 @@
 //! Models of several kinds of senders and several links: read, drawn, simulated and designed for.
 
+use super::{model, one_rule, problem};
 use crate::evaluate::{self, Prepared, Samples};
 use crate::score::{Contender, HeldOut, Scheme, held_out};
 use crate::specimen::{Layout, Mixed, Specimen};
 use crate::{Conditions, Designer, Model, SearchKind};
-use exm_remy::{Action, RuleTable, Signal, SignalSet};
+use exm_remy::{Signal, SignalSet};
 use exm_sim::network::Host;
 use exm_units::Span;
 
@@ -82,24 +83,11 @@ const DIVERSE: &str = r#"
     specimens = 4
 "#;
 
-fn model(text: &str) -> Model {
-    Model::parse(text, "test").unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn problem(text: &str) -> String {
-    Model::parse(text, "m.toml").expect_err("it is refused").to_string()
-}
-
-fn one_rule(multiple: f64, increment: i32, intersend_ms: f64) -> RuleTable {
-    let action = Action { multiple, increment, intersend_ms };
-    RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action)
-}
-
 #[test]
 fn models_print_as_they_are_read() {
     for text in [PLAIN, PARKING_LOT, DIVERSE] {
         let model = model(text);
-        let again = self::model(&model.to_string());
+        let again = super::model(&model.to_string());
         assert_eq!(again.to_string(), model.to_string());
         assert_eq!(again.specimens(3, 1, 7), model.specimens(3, 1, 7));
         assert_eq!(again.fingerprint(), model.fingerprint());
@@ -263,7 +251,7 @@ fn senders_are_there_with_their_probability_and_exclude_each_other() {
     // Specimens are drawn evenly, so that the numbers are exact.
     assert_eq!([count(&[0, 1]), count(&[0, 2, 2]), count(&[0])], [20, 10, 10]);
     assert_eq!(Conditions::of_model(&model).senders, (1, 3));
-    assert_eq!(self::model(&model.to_string()).specimens(1, 0, 9), model.specimens(1, 0, 9));
+    assert_eq!(super::model(&model.to_string()).specimens(1, 0, 9), model.specimens(1, 0, 9));
     let more = AWARE.replace("present = 0.25", "present = 0.6");
     assert!(problem(&more).contains("their probabilities add up to 1.1: let \"present\" be less"));
     assert!(problem(&AWARE.replace("0.25", "2")).contains("a probability such as"));
@@ -308,7 +296,7 @@ const REVERSE: &str = r#"
 #[test]
 fn links_make_any_graph_and_acks_may_cross_them() {
     let model = model(REVERSE);
-    assert_eq!(self::model(&model.to_string()).specimens(1, 0, 3), model.specimens(1, 0, 3));
+    assert_eq!(super::model(&model.to_string()).specimens(1, 0, 3), model.specimens(1, 0, 3));
     let specimen = &model.specimens(1, 0, 1)[0];
     let Layout::Mixed(network) = &specimen.network else { panic!("it has two links") };
     assert_eq!([network.links[0].ends, network.links[1].ends], [(0, 1), (1, 0)]);
@@ -472,7 +460,7 @@ fn stress_networks_take_extended_signals() {
     let all = SignalSet::new(Signal::ALL).expect("all signals");
     let extended = table.with_signals(all, 16384.0).expect("signals are added only");
     let model = Model::shipped("general-delta1").expect("is shipped");
-    let network = &crate::stress::networks(&model, 0, crate::stress::Set::Near)[0];
+    let network = &crate::stress::networks(&model, 0, crate::stress::StressSet::Near)[0];
     let [plain, extended] =
         [&table, &extended].map(|table| crate::stress::run(network, &Prepared::new(table)));
     assert!((plain.rtt_ratio - extended.rtt_ratio).abs() < 1e-6);

@@ -1,14 +1,14 @@
 //! Models of networks whose links follow traces or vary their delays, and of flows that start together.
 
+use super::{model, one_rule, problem};
 use crate::evaluate::{self, Prepared};
 use crate::objective::Path;
 use crate::score::{Contender, HeldOut, Scheme, held_out};
 use crate::{Designer, Layout, Mixed, Model, SearchKind, Specimen};
-use exm_remy::{Action, RuleTable, SignalSet};
 use exm_sim::network::Host;
 use exm_sim::traffic::{OnFor, Traffic};
+use exm_testing::Folder;
 use exm_units::Span;
-use std::path::PathBuf;
 
 const PLAIN: &str = r#"
     [network]
@@ -23,10 +23,6 @@ const PLAIN: &str = r#"
     specimens = 4
 "#;
 
-fn model(text: &str) -> Model {
-    Model::parse(text, "test").unwrap_or_else(|error| panic!("{error}"))
-}
-
 fn with(line: &str) -> String {
     PLAIN.replacen("senders = 2", &format!("senders = 2\n{line}"), 1)
 }
@@ -36,18 +32,15 @@ fn mixed(model: &Model, count: usize) -> Vec<Mixed> {
 }
 
 fn mean_score(model: &Model, window: i32) -> f64 {
-    let action = Action { multiple: 0.0, increment: window, intersend_ms: 0.0 };
-    let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
-    let candidate = vec![Prepared::of(model, &table)];
+    let candidate = vec![Prepared::of(model, &one_rule(0.0, window, 0.0))];
     evaluate::mean_scores(model, &model.specimens(1, 0, 4), &[candidate])[0]
 }
 
-/// A folder with a file `name` of `text`, for one test.
-fn folder(test: &str, name: &str, text: &str) -> PathBuf {
-    let dir = std::env::temp_dir().join(format!("exm-varied-{test}-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    std::fs::write(dir.join(name), text).unwrap();
-    dir
+/// A folder with a file `name` of `text`.
+fn folder_with(name: &str, text: &str) -> Folder {
+    let folder = Folder::new("varied");
+    std::fs::write(folder.0.join(name), text).unwrap();
+    folder
 }
 
 #[test]
@@ -128,9 +121,7 @@ fn specimens_are_of_each_part_by_its_weight() {
 fn dumbbells_beside_other_networks_are_fast() {
     let model = model(&format!("{PLAIN}{PARTS}"));
     assert!(!model.is_fast() && model.is_dumbbell());
-    let action = Action { multiple: 0.9, increment: 3, intersend_ms: 1.0 };
-    let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
-    let candidate = vec![Prepared::of(&model, &table)];
+    let candidate = vec![Prepared::of(&model, &one_rule(0.9, 3, 1.0))];
     let mut dumbbells = 0;
     for specimen in model.specimens(1, 0, 16) {
         let engine = Layout::Mixed(specimen.clone().mixed());
@@ -180,7 +171,6 @@ fn a_part_that_cannot_be_is_refused() {
 
 #[test]
 fn what_varies_in_no_way_is_refused() {
-    let problem = |line: &str| Model::parse(&with(line), "m.toml").unwrap_err().to_string();
     for (line, part) in [
         ("jitter = \"5\"", "m.toml:6: \"5\" is not a time: give one such as \"5 ms\""),
         ("reorder = 2", "a reorder of 2 is out of bounds"),
@@ -188,12 +178,13 @@ fn what_varies_in_no_way_is_refused() {
         ("trace = \"lte\"", "m.toml:6: a link has a rate or a trace: take one of them out"),
         ("draw = \"grid\"\njitter = [\"0 s\", \"1 ms\"]", "give \"jitter\" one value"),
     ] {
-        assert!(problem(line).contains(part), "{line}: {}", problem(line));
+        let problem = problem(&with(line));
+        assert!(problem.contains(part), "{line}: {problem}");
     }
     let traced = |name: &str| PLAIN.replace("rate = \"10 Mbps\"", &format!("trace = {name}"));
-    let error = Model::parse(&traced("\"no.pps\""), "m.toml").unwrap_err().to_string();
+    let error = problem(&traced("\"no.pps\""));
     assert!(error.starts_with("m.toml:3: ") && error.contains("no.pps"), "{error}");
-    let error = Model::parse(&traced("[]"), "m.toml").unwrap_err().to_string();
+    let error = problem(&traced("[]"));
     assert!(error.starts_with("m.toml:3: there is nothing to choose from"), "{error}");
 }
 
@@ -221,11 +212,7 @@ fn the_omniscient_bound_of_a_trace_is_its_mean_rate() {
     let text = PLAIN.replace("rate = \"10 Mbps\"", "trace = \"lte-like\"");
     let text = text.replace("on = \"exp 100 kB\"\n    off = \"exp 500 ms\"", "on = \"always\"");
     let model = model(&text);
-    let table = RuleTable::single(
-        SignalSet::FIRST_FOUR,
-        16384.0,
-        Action { multiple: 0.0, increment: 200, intersend_ms: 0.0 },
-    );
+    let table = one_rule(0.0, 200, 0.0);
     let contender = Contender { name: "fixed".to_owned(), scheme: Scheme::Table(table) };
     let on = HeldOut { seed: 1, specimens: 4, host: Host::Bare };
     let scores = held_out(&model, &on, &[contender], &|| ()).unwrap();
@@ -235,22 +222,21 @@ fn the_omniscient_bound_of_a_trace_is_its_mean_rate() {
 #[test]
 fn a_design_on_a_trace_goes_on_unless_the_trace_has_changed() {
     let lines = |ms: u64| (1..400).map(|at| format!("{}\n", ms * at)).collect::<String>();
-    let dir = folder("resume", "link.pps", &lines(2));
+    let dir = folder_with("link.pps", &lines(2));
     let text = PLAIN.replace("rate = \"10 Mbps\"", "trace = \"link.pps\"");
-    let model = Model::parse_in(&text, "m.toml", &dir).unwrap();
+    let model = Model::parse_in(&text, "m.toml", &dir.0).unwrap();
     let mut whole = Designer::new(model.clone(), SearchKind::Evolve, 1).unwrap();
     whole.step();
     let checkpoint = whole.checkpoint();
-    let mut resumed = Designer::resume_in(&checkpoint, &dir).unwrap();
+    let mut resumed = Designer::resume_in(&checkpoint, &dir.0).unwrap();
     whole.step();
     resumed.step();
     assert_eq!(whole.checkpoint(), resumed.checkpoint());
-    std::fs::write(dir.join("link.pps"), lines(3)).unwrap();
-    let error = Designer::resume_in(&checkpoint, &dir).unwrap_err().to_string();
+    std::fs::write(dir.0.join("link.pps"), lines(3)).unwrap();
+    let error = Designer::resume_in(&checkpoint, &dir.0).unwrap_err().to_string();
     assert!(error.contains("has changed since"), "{error}");
-    let other = Model::parse_in(&text, "m.toml", &dir).unwrap();
+    let other = Model::parse_in(&text, "m.toml", &dir.0).unwrap();
     assert_ne!(model.fingerprint(), other.fingerprint());
-    std::fs::remove_dir_all(&dir).ok();
 }
 
 #[test]
@@ -277,9 +263,9 @@ fn flows_start_together_within_their_spread() {
 
 #[test]
 fn flow_lengths_come_from_a_file_beside_the_model() {
-    let dir = folder("lengths", "web.txt", "1, 0.5 # half are of one packet\n100, 1\n");
+    let dir = folder_with("web.txt", "1, 0.5 # half are of one packet\n100, 1\n");
     let text = PLAIN.replace("exp 100 kB", "empirical web.txt packets");
-    let model = Model::parse_in(&text, "m.toml", &dir).unwrap();
+    let model = Model::parse_in(&text, "m.toml", &dir.0).unwrap();
     assert!(model.to_string().contains("on = \"cdf 1:0.5,100:1 packets\""), "{model}");
     assert_eq!(Model::parse(&model.to_string(), "again").unwrap().to_string(), model.to_string());
     assert!(model.is_fast() && mean_score(&model, 10).is_finite());
@@ -287,5 +273,4 @@ fn flow_lengths_come_from_a_file_beside_the_model() {
     assert_eq!(path.delay_ms, 50.0);
     let error = Model::parse(&text, "m.toml").unwrap_err();
     assert!(error.line() == Some(7) && error.problem().contains("web.txt"), "{error}");
-    std::fs::remove_dir_all(&dir).ok();
 }
