@@ -131,7 +131,7 @@ mod tests {
         assert!(lines.lines().all(|line| line.starts_with("  word") && line.len() <= width()));
         assert_eq!(lines.split_whitespace().count(), 60);
         assert_eq!(paragraph("a\n\nb\n"), "a\n\nb\n");
-        let labelled = paragraph(&format!("CPU time        {text}"));
+        let labelled = paragraph(&format!("CPU time        {}", text.trim_start()));
         assert!(labelled.lines().skip(1).all(|line| line.starts_with("                word")));
     }
 }

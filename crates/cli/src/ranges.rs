@@ -123,7 +123,7 @@ mod tests {
         let rate = "outside the design range of coexist: rate 100 Mbps (designed for 10..20 Mbps)";
         assert_eq!(coexist, [rate]);
         let crowd = warnings("15 Mbps", 32, "general-delta1");
-        let known = ": senders 32 (designed for 1..16); near its model it holds on all 13 networks, worst RTT ";
+        let known = ": senders 32 (designed for 1..16); near its model it keeps its queues short on all 13 networks; worst RTT ";
         assert!(crowd[0].contains(known), "{crowd:?}");
         let one = warnings("15 Mbps", 8, "1x");
         assert!(one[0].ends_with(": senders 8 (designed for 2)"), "{one:?}");

@@ -46,8 +46,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CC,...", value_delimiter = ',', required = true)]
     #[arg(add = complete::schemes())]
     cc: Vec<String>,
-    #[command(flatten)]
-    network: NetworkFlags,
     /// The scheme that all others are compared with
     #[arg(long, value_name = "CC", add = complete::schemes())]
     reference: Option<String>,
@@ -65,6 +63,8 @@ pub(crate) struct Args {
     threads: Threads,
     #[command(flatten)]
     printing: Printing,
+    #[command(flatten)]
+    network: NetworkFlags,
 }
 
 impl Args {

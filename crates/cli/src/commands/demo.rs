@@ -12,7 +12,7 @@ use exm_design::{Designer, Model, SearchKind};
 use exm_measure::figure::Styles;
 use exm_remy::{Action, RuleTable};
 use exm_sim::network::Host;
-use exm_store::remove_regular;
+use exm_store::{counted, remove_regular};
 use exm_table::TableFile;
 use exm_units::Span;
 use std::path::PathBuf;
@@ -62,16 +62,18 @@ impl Args {
         write_file(&self.path("model.toml"), model.text().as_bytes())?;
         shell::print(&introduction(&model, self.cpu))?;
         let designer = self.design(model)?;
+        // What follows may be interrupted.
+        self.write_table(&designer, None)?;
         let single = Single::search(designer.model());
         let table = designer.finish().remove(0);
         let name = format!("RemyCC, {} rules", table.rules().len());
         let contenders = [
-            contender(&name, Scheme::Table(table.clone())),
+            contender(&name, Scheme::Table(table)),
             single.contender(designer.model()),
             contender("AIMD", Scheme::Controller(Aimd::new().into())),
         ];
         let scores = score::held_out(designer.model(), &HELD_OUT, &contenders)?;
-        self.write(&designer, table, &scores)?;
+        self.write(&designer, &scores)?;
         let report = Report::new(designer.model(), &scores);
         shell::print(&format!("\n{report}\n{}", self.explanation(&scores, &single)))?;
         Ok(ExitCode::SUCCESS)
@@ -98,19 +100,46 @@ impl Args {
         let designer = Designer::new(model, SearchKind::Evolve, SEED)?;
         let mut run = Run::new(designer, Budget::of_cpu(self.cpu), &files, false)?;
         let end = run.go()?;
+        let designer = run.designer().clone();
+        if end == End::Interrupted {
+            self.write_table(&designer, None)?;
+            return Err(self.interrupted(&designer, &files));
+        }
         // The demonstration always starts over.
         let _ = remove_regular(&files.checkpoint);
-        if end == End::Interrupted {
-            return Err(Failure::new("the demonstration was interrupted").with_code(INTERRUPTED));
-        }
-        Ok(run.designer().clone())
+        Ok(designer)
     }
 
-    fn write(&self, designer: &Designer, table: RuleTable, scores: &Scores) -> Result<(), Failure> {
+    /// What an interrupted demonstration leaves, and how to go on with its design.
+    fn interrupted(&self, designer: &Designer, files: &Files) -> Failure {
+        let table = self.path("remycc.json");
+        let text = format!(
+            "interrupted after {}; {} and its checkpoint are written",
+            counted(designer.steps(), "step", "steps"),
+            table.display()
+        );
+        let tip = format!(
+            "go on with: {} design {} -o {} --checkpoint {} --log {} --cpu {} --resume",
+            shell::program(),
+            self.path("model.toml").display(),
+            table.display(),
+            files.checkpoint.display(),
+            files.log.display(),
+            design::spoken(self.cpu.as_secs_f64()).replace(' ', "")
+        );
+        Failure::new(text).with_tip(tip).with_code(INTERRUPTED)
+    }
+
+    fn write_table(&self, designer: &Designer, scores: Option<&Scores>) -> Result<(), Failure> {
+        let table = designer.finish().remove(0);
         let mut provenance = design::provenance(designer, 0, &table, shell::command_line());
-        provenance.held_out_score = Some(design::score_of(scores, 0));
+        provenance.held_out_score = scores.map(|scores| design::score_of(scores, 0));
         let file = TableFile { table, provenance };
-        write_file(&self.path("remycc.json"), file.to_json().as_bytes())?;
+        write_file(&self.path("remycc.json"), file.to_json().as_bytes())
+    }
+
+    fn write(&self, designer: &Designer, scores: &Scores) -> Result<(), Failure> {
+        self.write_table(designer, Some(scores))?;
         let mut styles = Styles::new();
         let scheme = |score: &Score| score.scheme(score.name.clone(), styles.of(&score.name));
         let figure = throughput_delay(

@@ -350,3 +350,31 @@ fn the_demonstration_leaves_a_table_and_a_figure() {
     assert_fails(&folder.run("demo --cpu soon"), 2, &["--cpu"]);
     assert_fails(&folder.run("demo --cpu 0s"), 2, &["--cpu"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_demonstration_keeps_its_design() {
+    let folder = folder("demo-interrupted");
+    let mut command = folder.exm("demo --out tour --cpu 10min");
+    let child =
+        command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the program starts");
+    while !fs::read_to_string(folder.path("tour/design.log.jsonl"))
+        .is_ok_and(|log| log.lines().count() > 3)
+    {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let output = child.wait_with_output().expect("it ends");
+    let error = error_of(&output);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(!read_table(&folder, "tour/remycc.json").table.rules().is_empty());
+    let line = error.split("go on with: ").nth(1).expect("a way on").lines().next().unwrap();
+    let words = line
+        .split_once(' ')
+        .unwrap()
+        .1
+        .replace("--cpu 10min", "--steps 8 --specimens 4 --hardening 1");
+    folder.text(&words);
+    assert!(read_table(&folder, "tour/remycc.json").provenance.held_out_score.is_some());
+}

@@ -3,14 +3,9 @@
 use super::page::page;
 use super::watch::Watch;
 use crate::shell::{self, Failure};
-use axum::Router;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tiny_http::{Header, Method, Request, Response};
 
 /// Replaces the page's content by the current one every few seconds.
 const SCRIPT: &str = include_str!("live.js");
@@ -31,64 +26,74 @@ struct Made {
 
 struct Server {
     watch: Watch,
-    made: Mutex<Option<Made>>,
+    made: Option<Made>,
     address: SocketAddr,
 }
 
 /// Serves the page about the designs of `watch` on this `port` of the loopback address until the program ends; on a free one
 /// for 0. Its address is told.
 pub(super) fn serve(port: u16, watch: Watch) -> Result<(), Failure> {
-    let failure = |error: std::io::Error| {
+    let failure = |error: &dyn std::fmt::Display| {
         Failure::new(format!("cannot serve a page on port {port} of 127.0.0.1: {error}"))
             .with_tip("leave the port out for a free one: --live")
     };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(failure)?;
-    listener.set_nonblocking(true).map_err(failure)?;
-    let address = listener.local_addr().map_err(failure)?;
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(failure)?;
-    let server = Arc::new(Server { watch, made: Mutex::new(None), address });
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| failure(&error))?;
+    let address = listener.local_addr().map_err(|error| failure(&error))?;
+    let http = tiny_http::Server::from_listener(listener, None).map_err(|error| failure(&error))?;
     std::thread::spawn(move || {
-        runtime.block_on(async {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            axum::serve(listener, Router::new().route("/", get(answer)).with_state(server)).await
-        })
+        let mut server = Server { watch, made: None, address };
+        for request in http.incoming_requests() {
+            // A browser that has gone away misses its page.
+            let _ = server.answer(request);
+        }
     });
     shell::note(&format!("the design is shown at http://{address}/"));
     Ok(())
 }
 
-async fn answer(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
-    if !server.is_meant(&headers) {
-        return StatusCode::FORBIDDEN.into_response();
-    }
-    let made = tokio::task::spawn_blocking(move || server.html()).await;
-    let Ok(html) = made else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
-    let headers = [(header::CONTENT_SECURITY_POLICY, POLICY), (header::CACHE_CONTROL, "no-store")];
-    (headers, Html(html)).into_response()
-}
-
 impl Server {
+    fn answer(&mut self, request: Request) -> std::io::Result<()> {
+        if !self.is_meant(&request) {
+            return request.respond(Response::empty(403));
+        }
+        if request.method() != &Method::Get || request.url() != "/" {
+            return request.respond(Response::empty(404));
+        }
+        let headers = [
+            ("Content-Type", "text/html; charset=utf-8"),
+            ("Content-Security-Policy", POLICY),
+            ("Cache-Control", "no-store"),
+        ];
+        let response =
+            headers.iter().fold(Response::from_string(self.html()), |response, header| {
+                response.with_header(
+                    Header::from_bytes(header.0, header.1).expect("these headers are ASCII"),
+                )
+            });
+        request.respond(response)
+    }
+
     /// Whether a request is for this server by its own name: a foreign page whose name was made to resolve to this machine
     /// must not read it.
-    fn is_meant(&self, headers: &HeaderMap) -> bool {
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    fn is_meant(&self, request: &Request) -> bool {
+        let host = request.headers().iter().find(|header| header.field.equiv("Host"));
         let port = self.address.port();
         host.is_some_and(|host| {
+            let host = host.value.as_str();
             host == format!("127.0.0.1:{port}") || host == format!("localhost:{port}")
         })
     }
 
     /// The page: made anew, unless that was done a moment ago.
-    fn html(&self) -> String {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+    fn html(&mut self) -> String {
         let start = Instant::now();
-        if let Some(made) = made.as_ref().filter(|made| start < made.until) {
+        if let Some(made) = self.made.as_ref().filter(|made| start < made.until) {
             return made.html.clone();
         }
         let html = self.made_anew();
         let until = start + (start.elapsed() * SHARE).max(AT_MOST_EVERY);
-        *made = Some(Made { html: html.clone(), until });
+        self.made = Some(Made { html: html.clone(), until });
         html
     }
 
