@@ -86,7 +86,8 @@ fn they_are_shown_and_compared() {
     let tables = tables();
     for (name, file, _) in &tables {
         let rules = stats(&file.table).rules - stats(&file.table).empty_rules;
-        let lines = show(&file.table).to_string().lines().filter(|line| line.contains("·window ")).count();
+        let lines =
+            show(&file.table).to_string().lines().filter(|line| line.contains("·window ")).count();
         assert_eq!(lines, rules, "{name}");
         let leaves = show_tree(&file.table).to_string().matches(": rule ").count();
         assert_eq!(leaves, file.table.rules().len(), "{name}");

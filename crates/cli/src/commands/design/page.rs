@@ -39,7 +39,7 @@ pub(super) fn page(designs: &[Watched]) -> Result<Page, Failure> {
         ("Objective".to_owned(), model.objectives()),
         ("Search".to_owned(), format!("{}, seed {}", last.search, last.seed)),
         ("Command".to_owned(), shell::command_line()),
-        ("Program".to_owned(), format!("exm {}", env!("CARGO_PKG_VERSION"))),
+        ("Program".to_owned(), format!("exm {}", env!("EXM_VERSION"))),
     ];
     if let [_, _, ..] = designs {
         provenance.insert(1, ("Designs".to_owned(), designs.len().to_string()));
