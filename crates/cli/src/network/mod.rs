@@ -93,7 +93,7 @@ pub(crate) struct NetworkFlags {
     /// Set any key of the scenario, such as link.jitter='exp 5 ms' or flow.2.rtt=80ms
     ///
     /// May be given several times. The parts of a key are separated by dots, and a link or flow is
-    /// meant by its name or number; without, all are. The keys of a [dumbbell] may begin with dumbbell,
+    /// meant by its name or number; without, all are. The keys of a dumbbell may begin with dumbbell,
     /// link or flow. An empty value removes the key. Paths in values are relative to the scenario.
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment, help_heading = "Simulation")]
     set: Vec<(String, String)>,
