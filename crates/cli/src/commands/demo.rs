@@ -15,7 +15,7 @@ use exm_sim::network::Host;
 use exm_store::{counted, remove_regular};
 use exm_table::TableFile;
 use exm_units::Span;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const SEED: u64 = 1;
@@ -118,13 +118,14 @@ impl Args {
             counted(designer.steps(), "step", "steps"),
             table.display()
         );
+        let quoted = |path: &Path| shell::quoted(&path.to_string_lossy());
         let tip = format!(
             "go on with: {} design {} -o {} --checkpoint {} --log {} --cpu {} --resume",
             shell::program(),
-            self.path("model.toml").display(),
-            table.display(),
-            files.checkpoint.display(),
-            files.log.display(),
+            quoted(&self.path("model.toml")),
+            quoted(&table),
+            quoted(&files.checkpoint),
+            quoted(&files.log),
             design::spoken(self.cpu.as_secs_f64()).replace(' ', "")
         );
         Failure::new(text).with_tip(tip).with_code(INTERRUPTED)

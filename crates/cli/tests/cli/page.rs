@@ -1,6 +1,6 @@
 //! `exm design --live` and `--page`: pages about designs.
 
-use crate::common::Folder;
+use crate::common::{Folder, assert_fails};
 use crate::running::Running;
 use crate::small_model::folder;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -44,6 +44,9 @@ fn a_design_is_seen_while_it_runs_by_this_machine_alone() {
 fn a_page_of_several_seeds_shows_scores_rules_and_the_worst_networks() {
     let folder = folder("page");
     let design = "design model.toml -o cc.json --steps 3 --specimens 8 --hardening 1 --quiet";
+    for words in ["--page model.toml", "--seeds 2 --page model.toml"] {
+        assert_fails(&folder.run(&format!("{design} {words}")), 1, &["model.toml"]);
+    }
     folder.text(&format!("{design} --seeds 2 --page cc.html"));
     let html = page(&folder, "cc.html");
     for text in

@@ -69,7 +69,7 @@ pub(super) struct DesignArgs {
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub(super) plot: Option<PathBuf>,
     /// Write a page about the finished design: scores over time, the rules that fire, the networks where the table does worst;
-    /// one HTML file that can be sent
+    /// one HTML file that can be sent; --resume overwrites it
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub(super) page: Option<PathBuf>,
     /// Show that page while the design runs, in a browser on this machine; on this port, or any free one

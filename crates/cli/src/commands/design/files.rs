@@ -72,12 +72,12 @@ impl DesignArgs {
         let mut outputs = vec![(files.checkpoint.as_path(), is_resumed)];
         outputs.extend(owned(&tables, resumed));
         outputs.push((&files.log, is_resumed && is_log(&files.log)));
-        outputs.extend(self.picture(is_resumed));
+        outputs.extend(self.pages(is_resumed));
         self.check_all(&outputs, is_resumed)
     }
 
     /// The same of what several designs write besides the files of each: the best of their tables, of `model`
-    /// where that is kept, and the picture.
+    /// where that is kept, the picture and the page.
     pub(super) fn check_common(
         &self,
         model: Option<&Model>,
@@ -86,7 +86,7 @@ impl DesignArgs {
         self.check_format(model)?;
         let tables = model.map_or(Vec::new(), |model| self.outputs(model));
         let mut outputs = owned(&tables, resumed);
-        outputs.extend(self.picture(resumed.is_some()));
+        outputs.extend(self.pages(resumed.is_some()));
         self.check_all(&outputs, resumed.is_some())
     }
 
@@ -106,9 +106,10 @@ impl DesignArgs {
         }
     }
 
-    /// By its name it is a picture, and the command that is resumed would have written it: it may be overwritten.
-    fn picture(&self, is_resumed: bool) -> Option<(&Path, bool)> {
-        Some((self.plot.as_deref()?, is_resumed))
+    /// The picture and the page. The command that is resumed would have written them: they may be overwritten.
+    fn pages(&self, is_resumed: bool) -> impl Iterator<Item = (&Path, bool)> {
+        let pages = [&self.plot, &self.page].into_iter().flatten();
+        pages.map(move |path| (path.as_path(), is_resumed))
     }
 
     /// Refuses `outputs` that may not be written, each with whether it is the design's own.
