@@ -3,6 +3,7 @@
 use super::page::page;
 use super::watch::Watch;
 use crate::shell::{self, Failure};
+use exm_measure::report::Page;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 use tiny_http::{Header, Method, Request, Response};
@@ -101,19 +102,12 @@ impl Server {
 
     fn made_anew(&self) -> String {
         let designs = self.watch.designs();
-        if designs.is_empty() {
-            return "<!DOCTYPE html><main><p>The design begins.</p></main>".to_owned() + &script();
-        }
-        match page(&designs) {
-            Ok(page) => page.html().replacen("</body>", &(script() + "</body>"), 1),
-            Err(failure) => {
-                let text = failure.into_text().replace('&', "&amp;").replace('<', "&lt;");
-                format!("<!DOCTYPE html><main><p>{text}</p></main>{}", script())
-            }
-        }
+        let told = |lead: String| Page { title: "Design".to_owned(), lead, ..Page::default() };
+        let page = match designs.as_slice() {
+            [] => told("The design begins.".to_owned()),
+            designs => page(designs).unwrap_or_else(|failure| told(failure.into_text())),
+        };
+        let script = format!("<script>\n{SCRIPT}</script>\n</body>");
+        page.html().replacen("</body>", &script, 1)
     }
-}
-
-fn script() -> String {
-    format!("<script>\n{SCRIPT}</script>\n")
 }

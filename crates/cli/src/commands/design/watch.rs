@@ -4,7 +4,7 @@ use super::Files;
 use exm_design::{Designer, Model};
 use exm_remy::RuleTable;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A design as its page shows it.
 #[derive(Clone)]
@@ -40,8 +40,8 @@ impl Watch {
 
     /// `designer` begins or goes on; what is reported next is about it.
     pub(super) fn begin(&self, designer: &Designer, files: &Files) {
-        let Some(designs) = &self.0 else { return };
-        designs.lock().unwrap_or_else(PoisonError::into_inner).push(Watched {
+        let Some(mut designs) = self.locked() else { return };
+        designs.push(Watched {
             log: files.log.clone(),
             model: Arc::new(designer.model().clone()),
             seed: designer.seed(),
@@ -74,14 +74,16 @@ impl Watch {
 
     /// All designs that have begun.
     pub(super) fn designs(&self) -> Vec<Watched> {
-        let lock = |designs: &Arc<Mutex<Vec<Watched>>>| {
-            designs.lock().unwrap_or_else(PoisonError::into_inner).clone()
-        };
-        self.0.as_ref().map(lock).unwrap_or_default()
+        self.locked().map(|designs| designs.clone()).unwrap_or_default()
     }
 
     fn change(&self, change: impl FnOnce(&mut Watched)) {
-        let Some(designs) = &self.0 else { return };
-        designs.lock().unwrap_or_else(PoisonError::into_inner).last_mut().map(change);
+        if let Some(mut designs) = self.locked() {
+            designs.last_mut().map(change);
+        }
+    }
+
+    fn locked(&self) -> Option<MutexGuard<'_, Vec<Watched>>> {
+        Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
