@@ -27,7 +27,7 @@ const NO_SCENARIO: &str = "give the path of a scenario, the name of a shipped on
 /// The largest initial window, so that TOML can have it.
 const MAX_WINDOW: u64 = 1_000_000_000;
 
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Default, PartialEq, clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(crate) struct NetworkFlags {
     /// The network and its senders: a file, or the name of a shipped scenario; flags change its values
@@ -119,6 +119,13 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 }
 
 impl NetworkFlags {
+    /// The scene, if the scenario is a URL that holds one after a #, and whether it is given alone.
+    pub(crate) fn scene(&self) -> Option<(&str, bool)> {
+        let url = self.scenario.as_ref()?.to_str().filter(|url| url.contains('#'))?;
+        let alone = NetworkFlags { scenario: self.scenario.clone(), ..NetworkFlags::default() };
+        Some((url, *self == alone))
+    }
+
     /// The network as a document; `senders` is how many there are by default if flags alone describe it.
     pub(crate) fn document(&self, senders: usize) -> Result<Document, Failure> {
         let mut document = match &self.scenario {

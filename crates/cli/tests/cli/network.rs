@@ -191,3 +191,32 @@ fn goodput_is_payload_everywhere() {
     let compared = compared["cases"][0]["own"]["values"]["goodput"].as_f64().unwrap();
     assert!((compared / goodput - 1.0).abs() < 0.01, "{compared} {goodput}");
 }
+
+/// A scene without changes is the network that flags describe; one with changes repeats them.
+#[test]
+fn a_scene_is_simulated_with_its_changes() {
+    let folder = folder("scene");
+    let flags = "--link 8Mbps --rtt 40ms --senders 2 --cc reno --duration 3s";
+    let [mut scene, mut flags] =
+        ["'http://localhost/#link=8Mbps&rtt=40ms&flows=2&cc=reno&until=3s'", flags]
+            .map(|words| flows(&folder, words));
+    for flow in scene.as_array_mut().into_iter().chain(flags.as_array_mut()).flatten() {
+        flow["name"] = Value::Null;
+    }
+    assert_eq!(scene, flags);
+
+    let changed = "'#link=8Mbps&rtt=40ms&cc=reno&cc=vegas&until=3s&change=1s,rate,1Mbps&change=2s,flows,2'";
+    let lanes = folder.json(&format!("simulate {changed} --json"));
+    let lanes = lanes["points"].as_array().expect("lanes");
+    assert_eq!(lanes.len(), 2);
+    for (lane, controller) in lanes.iter().zip(["reno", "vegas"]) {
+        assert_eq!(lane["value"], controller);
+        let flows = lane["runs"][0]["flows"].as_array().expect("flows");
+        let mbps = |flow: usize| flows[flow]["throughput_mbps"].as_f64().expect("a number");
+        assert_eq!(flows.len(), 2, "the others were never on");
+        assert!((2.0..4.5).contains(&mbps(0)) && mbps(1) < 1.0, "{flows:?}");
+        assert_eq!(flows[1]["on_s"], 1.0);
+    }
+    assert_fails(&folder, "simulate '#lnik=8Mbps'", 2, &["lnik", "did you mean", "tip"]);
+    assert_fails(&folder, "simulate '#link=8Mbps' --cc reno", 2, &["as it is", "after its #"]);
+}

@@ -2,6 +2,7 @@
 
 mod record;
 mod results;
+mod scene;
 mod sweep;
 mod text;
 
@@ -37,12 +38,14 @@ Examples:
   exm simulate mixed --set flow.web.rtt=80ms --sweep link.buffer='100 packets,1 BDP'
   exm simulate --link 15Mbps --rtt 150ms --senders 8 --cc RemyCC.dna,aimd \\
       --buffer '1000 packets' --on 'exp 100 kB' --off 'exp 0.5 s' --runs 16
-  exm simulate mixed --series out --every 10ms --format csv";
+  exm simulate mixed --series out --every 10ms --format csv
+  exm simulate '#link=15Mbps&rtt=150ms&cc=cubic&cc=general-delta1&change=20s,rate,5Mbps'";
 
 /// Simulate senders on a network and print their results
 ///
 /// The network is described in a file, of which flags change values, or, if it is a single link, by flags
-/// alone. The same network and seed always give the same results.
+/// alone. The same network and seed always give the same results. A scene, which changes while it runs, is given by its
+/// URL or by what stands after the # in it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -82,6 +85,13 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.threads.start()?;
         let mut ranges = DesignRanges::default();
+        if let Some((url, alone)) = self.network.scene() {
+            if !alone || !self.cc.is_empty() || self.runs != 1 || self.series.is_wanted() {
+                let problem = "a scene is simulated as it is, without further flags";
+                return Err(Failure::usage(problem).with_tip("change the keys after its # instead"));
+            }
+            return scene::run(url, &mut ranges, &self.printing);
+        }
         let mut document = self.network.document(self.cc.len())?;
         if !self.cc.is_empty() {
             document.divide(&self.cc)?;

@@ -1,0 +1,229 @@
+//! [`Change`]: what may be changed while a scene is played.
+
+use crate::scene::{SceneError, compact};
+use exm_grammar::Buffer;
+use exm_link::QueueKind;
+use exm_units::{Instant, Probability, Rate, Span};
+use std::fmt;
+use std::str::FromStr;
+
+/// A change of the network of a scene, written as `TARGET,VALUE`; links, flows and lanes are counted from 0.
+///
+/// | text | changes |
+/// |---|---|
+/// | `rate,5Mbps` | the rate of link 0; `rate.1` that of link 1 |
+/// | `buffer,1 BDP` | its queue limit; the BDP is that of the link at that time |
+/// | `queue,codel` | its queue discipline, with parameters as in scenarios |
+/// | `loss,1%` | its random loss |
+/// | `delay,20ms` | the round-trip propagation delay of all flows; `delay.2` that of flow 2 |
+/// | `flows,3` | how many flows are active: the others are silent |
+/// | `on,exp 5 s`, `off,1 s` | the offered load of all flows; `on.2` that of flow 2 |
+/// | `cc,bbr` | the controller of all flows; `cc.1` in lane 1, `cc.1.2` that of flow 2 in lane 1 |
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Change {
+    /// The rate of a link.
+    Rate {
+        /// The link.
+        link: usize,
+        /// Its new rate.
+        rate: Rate,
+    },
+    /// The queue limit of a link.
+    Buffer {
+        /// The link.
+        link: usize,
+        /// Its new limit.
+        buffer: Buffer,
+    },
+    /// The queue discipline of a link.
+    Queue {
+        /// The link.
+        link: usize,
+        /// Its new queue.
+        queue: Box<QueueKind>,
+    },
+    /// The random loss of a link.
+    Loss {
+        /// The link.
+        link: usize,
+        /// Its new probability.
+        probability: Probability,
+    },
+    /// The round-trip propagation delay.
+    Delay {
+        /// The flow; `None` for all.
+        flow: Option<usize>,
+        /// The new delay.
+        rtt: Span,
+    },
+    /// How many flows are active.
+    Flows(usize),
+    /// How long each on-period lasts, as in scenarios.
+    On {
+        /// The flow; `None` for all.
+        flow: Option<usize>,
+        /// Its new value.
+        value: String,
+    },
+    /// The time between on-periods, as in scenarios.
+    Off {
+        /// The flow; `None` for all.
+        flow: Option<usize>,
+        /// Its new value.
+        value: String,
+    },
+    /// The controller.
+    Controller {
+        /// The lane; `None` for all.
+        lane: Option<usize>,
+        /// The flow; `None` for all.
+        flow: Option<usize>,
+        /// The name of the new one.
+        name: String,
+    },
+}
+
+/// A change and its time, written as `TIME,TARGET,VALUE`: `12.5s,rate,5Mbps`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// When the change takes effect: before all events at that time.
+    pub at: Instant,
+    /// What changes.
+    pub change: Change,
+}
+
+const TARGETS: [&str; 9] = ["rate", "buffer", "queue", "loss", "delay", "flows", "on", "off", "cc"];
+
+impl FromStr for Change {
+    type Err = SceneError;
+
+    fn from_str(text: &str) -> Result<Change, SceneError> {
+        let wrong = |problem: &dyn fmt::Display| {
+            SceneError::new("change", format!("\"{text}\": {problem}"))
+        };
+        let Some((target, value)) = text.split_once(',') else {
+            return Err(wrong(&"give what changes and its value, such as rate,5Mbps"));
+        };
+        let mut parts = target.trim().split('.');
+        let name = parts.next().unwrap_or_default();
+        let numbers: Result<Vec<usize>, _> = parts.map(str::parse).collect();
+        let numbers = numbers.map_err(|_| wrong(&"a number must follow each dot, as in rate.1"))?;
+        let value = value.trim();
+        let (link, flow) = (numbers.first().copied().unwrap_or(0), numbers.first().copied());
+        let most = match name {
+            "flows" => 0,
+            "cc" => 2,
+            _ => 1,
+        };
+        if numbers.len() > most {
+            return Err(wrong(&format!("{name} has at most {most} numbers")));
+        }
+        Ok(match name {
+            "rate" => Change::Rate { link, rate: value.parse().map_err(|e| wrong(&e))? },
+            "buffer" => Change::Buffer { link, buffer: value.parse().map_err(|e| wrong(&e))? },
+            "queue" => {
+                let queue = exm_grammar::queue(value).map_err(|e| wrong(&e))?;
+                Change::Queue { link, queue: Box::new(queue) }
+            }
+            "loss" => Change::Loss { link, probability: value.parse().map_err(|e| wrong(&e))? },
+            "delay" => Change::Delay { flow, rtt: value.parse().map_err(|e| wrong(&e))? },
+            "flows" => Change::Flows(value.parse().map_err(|_| wrong(&"give a number of flows"))?),
+            "on" => Change::On { flow, value: value.to_owned() },
+            "off" => Change::Off { flow, value: value.to_owned() },
+            "cc" => {
+                let [lane, flow] = [numbers.first().copied(), numbers.get(1).copied()];
+                Change::Controller { lane, flow, name: value.to_owned() }
+            }
+            _ => return Err(wrong(&exm_grammar::suggest(name, &TARGETS))),
+        })
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = |name: &str, numbers: &[Option<usize>], value: &dyn fmt::Display| {
+            f.write_str(name)?;
+            for number in numbers.iter().map_while(|number| *number) {
+                write!(f, ".{number}")?;
+            }
+            write!(f, ",{value}")
+        };
+        let numbered = |link: &usize| Some(*link).filter(|link| *link > 0);
+        let joined = |value: &dyn fmt::Display| value.to_string().replace(' ', "");
+        match self {
+            Change::Rate { link, rate } => line("rate", &[numbered(link)], &joined(rate)),
+            Change::Buffer { link, buffer } => line("buffer", &[numbered(link)], buffer),
+            Change::Queue { link, queue } => line("queue", &[numbered(link)], queue),
+            Change::Loss { link, probability } => {
+                line("loss", &[numbered(link)], &joined(probability))
+            }
+            Change::Delay { flow, rtt } => line("delay", &[*flow], &compact(*rtt)),
+            Change::Flows(flows) => line("flows", &[], flows),
+            Change::On { flow, value } => line("on", &[*flow], value),
+            Change::Off { flow, value } => line("off", &[*flow], value),
+            Change::Controller { lane, flow, name } => line("cc", &[*lane, *flow], name),
+        }
+    }
+}
+
+impl FromStr for Recorded {
+    type Err = SceneError;
+
+    fn from_str(text: &str) -> Result<Recorded, SceneError> {
+        let wrong = |problem: &dyn fmt::Display| {
+            SceneError::new("change", format!("\"{text}\": {problem}"))
+        };
+        let Some((time, change)) = text.split_once(',') else {
+            return Err(wrong(&"give a time, what changes and its value: 12.5s,rate,5Mbps"));
+        };
+        let at: Span = time.trim().parse().map_err(|error| wrong(&error))?;
+        Ok(Recorded { at: Instant::ZERO.saturating_add(at), change: change.parse()? })
+    }
+}
+
+impl fmt::Display for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", compact(self.at - Instant::ZERO), self.change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_their_text() {
+        for text in [
+            "0ns,rate,5Mbps",
+            "1.5s,rate.1,5.5kbps",
+            "2s,buffer,5 BDP",
+            "2s,buffer.2,100 packets",
+            "2s,queue,drop-tail",
+            "3s,loss,0.01",
+            "3s,delay,20ms",
+            "3s,delay.4,20ms",
+            "4s,flows,3",
+            "4s,on,exp 5 s",
+            "4s,off.1,1 s",
+            "5s,cc,cubic",
+            "5s,cc.1,cubic",
+            "5s,cc.1.2,cubic",
+        ] {
+            let recorded: Recorded = text.parse().expect(text);
+            assert_eq!(recorded.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn errors_say_what_is_expected() {
+        let error = |text: &str| text.parse::<Recorded>().expect_err("it is wrong").to_string();
+        assert!(error("rate").contains("give a time"));
+        assert!(error("1s,rate").contains("such as rate,5Mbps"));
+        assert!(error("soon,rate,5Mbps").contains("soon"));
+        assert!(error("1s,rat,5Mbps").contains("did you mean \"rate\"?"));
+        assert!(error("1s,rate.x,5Mbps").contains("a number must follow"));
+        assert!(error("1s,rate.1.2,5Mbps").contains("at most 1 number"));
+        assert!(error("1s,flows.1,5").contains("at most 0 numbers"));
+    }
+}

@@ -1,0 +1,9 @@
+#![doc = include_str!("../README.md")]
+
+mod change;
+mod player;
+mod scene;
+
+pub use change::{Change, Recorded};
+pub use player::{Lane, Player};
+pub use scene::{MOST_FLOWS, Network, Scene, SceneError};
