@@ -13,6 +13,7 @@ pub mod model;
 pub mod roaming;
 pub mod saturator;
 pub mod scenario;
+pub mod scene;
 pub mod sprout_header;
 pub mod table_json;
 pub mod trace;
@@ -90,6 +91,7 @@ mod tests {
             ("roaming", roaming::run),
             ("saturator", saturator::run),
             ("scenario", scenario::run),
+            ("scene", scene::run),
             ("sprout_header", sprout_header::run),
             ("table_json", table_json::run),
             ("trace", trace::run),

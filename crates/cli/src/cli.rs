@@ -99,8 +99,16 @@ fn with_way_out(mut error: clap::Error, words: &[OsString]) -> clap::Error {
         && error.get(ContextKind::InvalidValue).is_some_and(is_negative)
         && error.to_string().contains("invalid digit")
     {
+        // Without its source, which says "invalid digit found in string".
+        let mut plain = clap::Error::new(error.kind()).with_cmd(&Cli::definition());
+        for kind in [ContextKind::InvalidArg, ContextKind::InvalidValue] {
+            if let Some(value) = error.get(kind) {
+                plain.insert(kind, value.clone());
+            }
+        }
         let tip = StyledStr::from("give a whole number without a sign");
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+        plain.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+        return plain;
     }
     error
 }

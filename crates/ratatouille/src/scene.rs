@@ -3,7 +3,7 @@
 use crate::change::Recorded;
 use exm_sim::network;
 use exm_sim::scenario::{Load, Scenario};
-use exm_units::Span;
+use exm_units::{ParseUnitError, Span};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::fmt;
 use std::path::Path;
@@ -142,29 +142,16 @@ impl FromStr for Scene {
         let mut link: Vec<(&'static str, String)> = Vec::new();
         let mut whole = None;
         for (key, value) in form_urlencoded::parse(text.as_bytes()) {
-            let error = |problem: &dyn fmt::Display| SceneError::new(&*key, problem);
             match &*key {
                 "scenario" => whole = Some(Network::Shipped(value.into_owned())),
                 "toml" => whole = Some(Network::Toml(value.into_owned())),
-                "flows" => {
-                    scene.active = Some(
-                        value
-                            .parse()
-                            .map_err(|_| error(&format!("\"{value}\" is not a number of flows")))?,
-                    )
-                }
-                "cc" => scene.lanes.push(value.split(',').map(|cc| cc.trim().to_owned()).collect()),
-                "seed" => {
-                    scene.seed = Some(value.parse().map_err(|_| {
-                        error(&format!("\"{value}\" is not a seed: give a whole number"))
-                    })?)
-                }
-                "speed" => scene.speed = speed(&value).map_err(|problem| error(&problem))?,
-                "until" => scene.until = Some(value.parse().map_err(|problem| error(&problem))?),
                 "change" => scene.changes.push(value.parse()?),
                 _ => match OF_LINK.iter().find(|(known, ..)| *known == key) {
                     Some((known, ..)) => link.push((known, value.into_owned())),
-                    None => return Err(error(&unknown(&key))),
+                    None => {
+                        let set = scene.set(&key, &value);
+                        set.map_err(|problem| SceneError::new(&*key, problem))?;
+                    }
                 },
             }
         }
@@ -220,6 +207,22 @@ pub(crate) fn compact(span: Span) -> String {
 }
 
 impl Scene {
+    /// Sets what the whole scene has once, or adds a lane.
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let number = |what| format!("\"{value}\" is not a {what}: give a whole number");
+        match key {
+            "flows" => {
+                self.active = Some(value.parse().map_err(|_| number("number of flows"))?);
+            }
+            "cc" => self.lanes.push(value.split(',').map(|cc| cc.trim().to_owned()).collect()),
+            "seed" => self.seed = Some(value.parse().map_err(|_| number("seed"))?),
+            "speed" => self.speed = speed(value)?,
+            "until" => self.until = Some(value.parse().map_err(|e: ParseUnitError| e.to_string())?),
+            _ => return Err(unknown(key)),
+        }
+        Ok(())
+    }
+
     /// The scene of a URL: what stands after its `#`. Without one, the text is taken for the scene itself.
     ///
     /// # Errors

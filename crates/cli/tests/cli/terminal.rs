@@ -88,7 +88,9 @@ fn errors_show_the_way_out() {
         ("compare --cc cubic --link 0Mbps --rtt 50ms", "for '--link': a rate of zero"),
         ("score cc.json --model 1x", "exm design demo -o cc.json"),
     ] {
-        assert_fails(&folder.run(words), 2, &[part]);
+        let output = folder.run(words);
+        assert_fails(&output, 2, &[part]);
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("invalid digit"), "{words}");
     }
 }
 
