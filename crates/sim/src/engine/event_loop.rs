@@ -18,6 +18,17 @@ use std::collections::BTreeMap;
 const RECEIVER: u32 = u32::MAX;
 const SENDER: u32 = u32::MAX - 1;
 
+/// How a packet leaves a link.
+#[derive(Clone, Copy)]
+struct Departure {
+    /// When its transmission ends.
+    at: Instant,
+    /// When it would have to leave to arrive at the same time without jitter and reordering.
+    from: Instant,
+    /// Whether others may overtake it.
+    held_back: bool,
+}
+
 /// The state of a simulation, without its network. `LIVE` is set if the network may be changed during
 /// the run: then links do not look ahead, and packets keep their order when a delay is shortened.
 #[derive(Clone, Debug)]
@@ -189,7 +200,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         if self.links[link].variation.is_some() {
             return self.vary(link, packet, at);
         }
-        self.propagate::<false>(link, packet, at, at, false);
+        self.propagate::<false>(link, packet, Departure { at, from: at, held_back: false });
     }
 
     /// As [`Engine::forward`], on a link whose delay varies.
@@ -197,20 +208,18 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     fn vary(&mut self, link: usize, packet: Packet, at: Instant) {
         let variation = self.links[link].variation.as_mut();
         let (from, held_back) = variation.map_or((at, false), |variation| variation.postpone(at));
-        self.propagate::<true>(link, packet, at, from, held_back);
+        self.propagate::<true>(link, packet, Departure { at, from, held_back });
     }
 
-    /// `packet` leaves `link` at `left_at`, and propagates for the constant delay from `from` on. Others may
-    /// overtake it if it is `held_back`. Only links with a `VARIED` delay postpone it and hold it back.
+    /// `packet` leaves `link`, and propagates. Only links with a `VARIED` delay postpone it or hold it back.
     #[inline(always)]
     fn propagate<const VARIED: bool>(
         &mut self,
         link: usize,
         mut packet: Packet,
-        left_at: Instant,
-        from: Instant,
-        held_back: bool,
+        departure: Departure,
     ) {
+        let Departure { at, from, held_back } = departure;
         let flow = packet.flow as usize;
         let host = &mut self.hosts[flow];
         let plan = &mut host.plan;
@@ -223,7 +232,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
                 let transmitter = &mut self.links[link];
                 packet.at = from + transmitter.delay;
                 if LIVE || VARIED {
-                    transmitter.wire.insert::<LIVE>(packet, left_at, held_back);
+                    transmitter.wire.insert::<LIVE>(packet, at, held_back);
                 } else {
                     transmitter.wire.append(packet);
                 }
@@ -232,7 +241,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         };
         packet.at = from + delay;
         let first = if LIVE || VARIED {
-            pipe.insert::<LIVE>(packet, left_at, held_back)
+            pipe.insert::<LIVE>(packet, at, held_back)
         } else {
             pipe.append(packet)
         };
