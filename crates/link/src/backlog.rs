@@ -25,6 +25,10 @@ macro_rules! holds_packets_in {
         fn bytes(&self) -> u64 {
             self.$queue.bytes()
         }
+
+        fn visit_waiting(&self, visit: &mut dyn FnMut(&$crate::Packet)) {
+            self.$queue.visit_waiting(visit);
+        }
     };
 }
 pub(crate) use holds_packets_in;
@@ -71,5 +75,9 @@ impl Backlog {
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    pub(crate) fn visit_waiting(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.waiting.iter().for_each(visit);
     }
 }

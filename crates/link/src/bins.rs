@@ -9,6 +9,7 @@ use crate::dropper::{Dropper, Law};
 use crate::slab::{List, Slab};
 use crate::{ImpossibleSetting, Limit, Packet, QueueActions, QueueConfig};
 use exm_units::{Bytes, Instant};
+use std::collections::VecDeque;
 
 /// No bin.
 const NONE: u32 = u32::MAX;
@@ -209,6 +210,31 @@ impl Bins {
         }
     }
 
+    /// Visits the packets in the order of [`Bins::dequeue`], as long as CoDel drops none.
+    pub(crate) fn visit_waiting(&self, visit: &mut dyn FnMut(&Packet)) {
+        let turns = |round: &Round| -> VecDeque<_> {
+            let turn = |index: u32| {
+                let bin = &self.bins[index as usize];
+                (i64::from(bin.credit), self.slab.iter(&bin.waiting).peekable())
+            };
+            round.indices(&self.bins).map(turn).collect()
+        };
+        let (mut fresh, mut old) = (turns(&self.fresh), turns(&self.old));
+        let quantum = i64::from(self.quantum);
+        while let Some((mut credit, mut packets)) = fresh.pop_front().or_else(|| old.pop_front()) {
+            while credit > 0
+                && let Some(packet) = packets.next()
+            {
+                credit -= i64::from(packet.size);
+                visit(packet);
+            }
+            // An empty bin leaves, or waits a round without effect on the others.
+            if packets.peek().is_some() {
+                old.push_back((credit + quantum, packets));
+            }
+        }
+    }
+
     /// Drops the packet at the head of the longest bin. It is searched for among the bins that have
     /// packets: there are as few of them as flows, and the search runs only when a packet is
     /// dropped.
@@ -219,16 +245,12 @@ impl Bins {
             BinOrder::Plain => u64::from(bin.packets),
         };
         let (mut longest, mut most) = (NONE, None);
-        for round in [self.fresh, self.old] {
-            let mut index = round.head;
-            while index != NONE {
-                let bin = &self.bins[index as usize];
-                // Packets without bytes count in the choice of a bin, too.
-                let size = (bin.packets > 0).then(|| length(bin));
-                if size > most {
-                    (longest, most) = (index, size);
-                }
-                index = bin.next;
+        for index in self.fresh.indices(&self.bins).chain(self.old.indices(&self.bins)) {
+            let bin = &self.bins[index as usize];
+            // Packets without bytes count in the choice of a bin, too.
+            let size = (bin.packets > 0).then(|| length(bin));
+            if size > most {
+                (longest, most) = (index, size);
             }
         }
         let bin = &mut self.bins[longest as usize];
@@ -253,6 +275,12 @@ impl Round {
             bins[self.tail as usize].next = index;
         }
         self.tail = index;
+    }
+
+    /// Its bins, in the order of their turns.
+    fn indices(self, bins: &[Bin]) -> impl Iterator<Item = u32> {
+        let bin = |index: u32| (index != NONE).then_some(index);
+        std::iter::successors(bin(self.head), move |&index| bin(bins[index as usize].next))
     }
 
     /// Removes the first bin, which must exist.

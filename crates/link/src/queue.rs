@@ -110,6 +110,10 @@ pub trait Discipline: Clone {
 
     /// How many bytes wait.
     fn bytes(&self) -> u64;
+
+    /// Calls `visit` with each waiting packet, in the order in which they would leave if no more
+    /// arrived and none were dropped.
+    fn visit_waiting(&self, visit: &mut dyn FnMut(&Packet));
 }
 
 /// The packets that queue disciplines dropped and marked, until their caller takes them.
@@ -248,6 +252,12 @@ macro_rules! queues {
             #[inline]
             pub fn bytes(&self) -> u64 {
                 match self { $(Queue::$name(queue) => queue.bytes(),)* }
+            }
+
+            /// Calls `visit` with each waiting packet, in the order in which they would leave if no
+            /// more arrived and none were dropped.
+            pub fn visit_waiting(&self, visit: &mut dyn FnMut(&Packet)) {
+                match self { $(Queue::$name(queue) => queue.visit_waiting(visit),)* }
             }
 
             /// Limits the queue to `limit` from now on. Packets already waiting stay, even beyond it.

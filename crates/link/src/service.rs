@@ -120,6 +120,16 @@ impl TraceServer {
         self.head.as_ref().map(|(packet, _)| packet)
     }
 
+    /// When the last byte of the partly carried packet leaves.
+    pub fn carried_at(&self) -> Option<Instant> {
+        let (_, rest) = self.head.as_ref()?;
+        let mut opportunities = self.opportunities.clone();
+        for _ in 1..rest.div_ceil(OPPORTUNITY.get()) {
+            opportunities.take();
+        }
+        Some(opportunities.peek())
+    }
+
     /// Discards the opportunities up to `now`.
     fn pass(&mut self, now: Instant) {
         self.opportunities.seek(now);
@@ -171,6 +181,7 @@ mod tests {
         // 1500 of 2000; then 500 and 1000; then 40, and the rest is lost.
         assert_eq!(serve(&mut server, &mut queue, 3), 0);
         assert_eq!(server.partly_carried().map(|packet| packet.size), Some(2000));
+        assert_eq!(server.carried_at(), Some(at(4)));
         assert_eq!((queue.packets(), serve(&mut server, &mut queue, 4)), (2, 2));
         assert_eq!(server.next(at(5)), at(10));
         assert_eq!(serve(&mut server, &mut queue, 9), 0);

@@ -58,6 +58,14 @@ impl Slab {
         Some(self.packets[place as usize])
     }
 
+    /// The packets of `list`, from its head on.
+    pub(crate) fn iter(&self, list: &List) -> impl Iterator<Item = &Packet> {
+        let slot = |place: u32| (place != NONE).then_some(place);
+        let places =
+            std::iter::successors(slot(list.head), move |&place| slot(self.next[place as usize]));
+        places.map(|place| &self.packets[place as usize])
+    }
+
     /// Stores `packet` as the last of a list, and returns its slot.
     #[inline]
     fn place(&mut self, packet: Packet) -> u32 {

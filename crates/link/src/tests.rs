@@ -9,7 +9,7 @@ use crate::{
 use exm_random::{Purpose, Stream};
 use exm_units::{Bytes, Instant, Packets, Rate, Span};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The configuration of a queue at a link of 10 Mbps.
 pub(crate) fn config(limit: Limit) -> QueueConfig {
@@ -78,6 +78,8 @@ impl Books {
         let bytes: u64 = self.waiting.values().map(|packet| u64::from(packet.size)).sum();
         assert_eq!(queue.bytes(), bytes);
         assert!(!limit.is_exceeded(queue.packets(), queue.bytes()));
+        let waiting: BTreeSet<_> = self.waiting.keys().copied().collect();
+        assert_eq!(BTreeSet::from_iter(visited(queue)), waiting);
     }
 
     fn leaves(&mut self, packet: &Packet) {
@@ -90,6 +92,14 @@ impl Books {
         assert!(came.ecn != Ecn::Marked || packet.ecn == Ecn::Marked);
         assert!(packet.header.feedback <= came.header.feedback);
     }
+}
+
+/// The waiting packets by flow and number, in the order in which they are visited.
+fn visited(queue: &Queue) -> Vec<(u32, u64)> {
+    let mut visited = Vec::new();
+    queue.visit_waiting(&mut |packet| visited.push((packet.flow, packet.sequence)));
+    assert_eq!(visited.len(), queue.packets());
+    visited
 }
 
 /// Runs the steps: no packet vanishes, flows stay in order, counts are right, and the limit is
@@ -120,12 +130,15 @@ fn live(kind: &QueueKind, limit: Limit, steps: &[(Span, Step)]) -> Vec<(u32, u64
         }
         books.check(&queue, limit, &mut actions);
     }
-    // Waiting packets leave in the end.
+    // Waiting packets leave in the end: in the order in which they are visited, if none is dropped.
+    let (expected, before) = (visited(&queue), left.len());
     while let Some(packet) = queue.dequeue(now, &mut actions) {
         books.leaves(&packet);
+        left.push((packet.flow, packet.sequence));
         books.check(&queue, limit, &mut actions);
     }
     assert!(books.waiting.is_empty());
+    assert!(left.len() - before < expected.len() || left[before..] == expected);
     left
 }
 

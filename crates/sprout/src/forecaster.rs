@@ -1,8 +1,9 @@
 //! [`Forecaster`]: predicts deliveries from those in past ticks.
 
 use crate::bank::Bank;
+use crate::model::STEP;
 use crate::regularity::Regularity;
-use crate::{HORIZON, Model};
+use crate::{Belief, HORIZON, Model};
 use exm_units::Bytes;
 
 /// How a receiver forecasts.
@@ -130,6 +131,18 @@ impl Forecaster {
             State::Ewma(average) => {
                 std::array::from_fn(|tick| Bytes::new((average * (tick + 1) as f64) as u64))
             }
+        }
+    }
+
+    /// The probability of each rate of the link, from which forecasts are made (NSDI 2013, section 3.2);
+    /// none for [`Method::Ewma`], which only has a mean.
+    pub fn belief(&self) -> Option<Belief> {
+        match &self.state {
+            State::Bayes(bayes) => Some(Belief {
+                spacing: STEP * bayes.unit(),
+                probabilities: *bayes.bank.best().rates(),
+            }),
+            State::Ewma(_) => None,
         }
     }
 

@@ -15,6 +15,7 @@
 //! the time and the packets that arrived. So the same code runs in the simulator and over UDP.
 
 mod bank;
+mod belief;
 mod endpoint;
 mod exposure;
 mod filter;
@@ -27,6 +28,7 @@ mod receiver;
 mod regularity;
 mod sender;
 
+pub use belief::Belief;
 pub use endpoint::{Endpoint, Settings};
 pub use filter::Filter;
 pub use forecast::{Counts, Forecast};

@@ -10,7 +10,7 @@ pub const TOP_RATE: f64 = 1000.0;
 /// The length of a tick, in seconds.
 const TICK_SECS: f64 = 0.020;
 /// The distance between two neighbouring rates, in packets a second.
-const STEP: f64 = TOP_RATE / (RATES - 1) as f64;
+pub(crate) const STEP: f64 = TOP_RATE / (RATES - 1) as f64;
 /// The largest cumulative count in the tables: eight ticks of the top rate are 160 packets, and five
 /// standard deviations more are 223.
 pub(crate) const COUNTS: usize = 256;

@@ -59,6 +59,28 @@ fn an_outage_is_detected_and_its_end_too() {
     assert!(filter.forecast(0.05).0[HORIZON - 1] > 15);
 }
 
+/// The belief sums to 1, and its mean is the link's rate in packets per second, in whichever unit the filter
+/// counts.
+#[test]
+fn the_belief_follows_the_rate() {
+    for packets in [1, 5, 20, 100] {
+        let mut forecaster = Forecaster::new(Method::default(), Bytes::new(1500));
+        let start = forecaster.belief().expect("Bayesian");
+        assert!((start.mean() - 500.0).abs() < 1e-6, "all rates are equally likely");
+        for _ in 0..150 {
+            let bytes = Bytes::new(1500 * packets);
+            forecaster.tick(Some(Observation { bytes, busy: 1.0, free: 0.0 }));
+            let belief = forecaster.belief().expect("Bayesian");
+            assert!((belief.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-6);
+            let mean = forecaster.mean() / 1500.0 / 0.02;
+            assert!((belief.mean() - mean).abs() < 1e-6 * mean);
+        }
+        let (mean, rate) = (forecaster.belief().expect("Bayesian").mean(), packets as f64 / 0.02);
+        assert!((mean - rate).abs() < 0.15 * rate, "{mean} instead of {rate}");
+    }
+    assert_eq!(Forecaster::new(Method::Ewma, Bytes::new(1500)).belief(), None);
+}
+
 #[test]
 fn impossible_observations_are_survived() {
     let mut filter = Filter::new(Model::default());

@@ -18,6 +18,17 @@ use std::collections::BTreeMap;
 const RECEIVER: u32 = u32::MAX;
 const SENDER: u32 = u32::MAX - 1;
 
+/// How a packet leaves a link.
+#[derive(Clone, Copy)]
+struct Departure {
+    /// When its transmission ends.
+    at: Instant,
+    /// When it would have to leave to arrive at the same time without jitter and reordering.
+    from: Instant,
+    /// Whether others may overtake it.
+    held_back: bool,
+}
+
 /// The state of a simulation, without its network. `LIVE` is set if the network may be changed during
 /// the run: then links do not look ahead, and packets keep their order when a delay is shortened.
 #[derive(Clone, Debug)]
@@ -30,7 +41,7 @@ pub(super) struct Engine<O, const LIVE: bool> {
     pub(super) hosts: Vec<Host>,
     /// All paths one after the other, each ended by [`RECEIVER`], and the return path, if there is one,
     /// by [`SENDER`].
-    hops: Vec<u32>,
+    pub(super) hops: Vec<u32>,
     pub(super) actions: QueueActions,
     /// The packets that one opportunity of a trace carried, and whether each is lost.
     departed: Vec<Packet>,
@@ -189,27 +200,26 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         if self.links[link].variation.is_some() {
             return self.vary(link, packet, at);
         }
-        self.propagate::<false>(link, packet, at, false);
+        self.propagate::<false>(link, packet, Departure { at, from: at, held_back: false });
     }
 
     /// As [`Engine::forward`], on a link whose delay varies.
     #[cold]
     fn vary(&mut self, link: usize, packet: Packet, at: Instant) {
         let variation = self.links[link].variation.as_mut();
-        let (at, held_back) = variation.map_or((at, false), |variation| variation.postpone(at));
-        self.propagate::<true>(link, packet, at, held_back);
+        let (from, held_back) = variation.map_or((at, false), |variation| variation.postpone(at));
+        self.propagate::<true>(link, packet, Departure { at, from, held_back });
     }
 
-    /// `packet` propagates from `link` from `at` on. Others may overtake it if it is `held_back`; only links with a
-    /// `VARIED` delay do this.
+    /// `packet` leaves `link`, and propagates. Only links with a `VARIED` delay postpone it or hold it back.
     #[inline(always)]
     fn propagate<const VARIED: bool>(
         &mut self,
         link: usize,
         mut packet: Packet,
-        at: Instant,
-        held_back: bool,
+        departure: Departure,
     ) {
+        let Departure { at, from, held_back } = departure;
         let flow = packet.flow as usize;
         let host = &mut self.hosts[flow];
         let plan = &mut host.plan;
@@ -220,18 +230,21 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
             }
             _ => {
                 let transmitter = &mut self.links[link];
-                packet.at = at + transmitter.delay;
+                packet.at = from + transmitter.delay;
                 if LIVE || VARIED {
-                    transmitter.wire.insert(packet, held_back);
+                    transmitter.wire.insert::<LIVE>(packet, at, held_back);
                 } else {
                     transmitter.wire.append(packet);
                 }
                 return self.agenda.set(link, self.links[link].first());
             }
         };
-        packet.at = at + delay;
-        let first =
-            if LIVE || VARIED { pipe.insert(packet, held_back) } else { pipe.append(packet) };
+        packet.at = from + delay;
+        let first = if LIVE || VARIED {
+            pipe.insert::<LIVE>(packet, at, held_back)
+        } else {
+            pipe.append(packet)
+        };
         if let Some(arrival) = first {
             *planned = Due::new(arrival, turn);
             self.set_flow(flow);
@@ -240,7 +253,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
 
     /// A packet reaches the end of a link's propagation delay, where the next link begins.
     fn leave_wire(&mut self, link: usize) {
-        let (packet, _) = take_first(&mut self.links[link].wire, Turn::Wire);
+        let (packet, _) = take_first::<LIVE>(&mut self.links[link].wire, Turn::Wire);
         self.agenda.set(link, self.links[link].first());
         self.arrive(packet);
     }
@@ -319,14 +332,18 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         kind: impl FnOnce(PacketId) -> EventKind,
     ) {
         if self.observer.wants_events() {
-            let flow = packet.flow as usize;
-            let id = PacketId {
-                sequence: packet.sequence,
-                sent_at: packet.sent_at,
-                size: Bytes::new(u64::from(packet.size)),
-                is_ack: self.hosts[flow].is_on_way_back(packet.tag),
-            };
+            let (flow, id) = (packet.flow as usize, self.identify(packet));
             self.observer.event(&Event { at, flow, kind: kind(id) });
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn identify(&self, packet: &Packet) -> PacketId {
+        PacketId {
+            sequence: packet.sequence,
+            sent_at: packet.sent_at,
+            size: Bytes::new(u64::from(packet.size)),
+            is_ack: self.hosts[packet.flow as usize].is_on_way_back(packet.tag),
         }
     }
 
@@ -342,7 +359,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     #[inline]
     fn deliver(&mut self, flow: usize) {
         let host = &mut self.hosts[flow];
-        let (packet, next) = take_first(&mut host.arriving, Turn::Arrival);
+        let (packet, next) = take_first::<LIVE>(&mut host.arriving, Turn::Arrival);
         host.plan.arrival = next;
         self.report_packet(self.now, &packet, |packet| EventKind::Delivered { packet });
         let complete = self.acknowledge(flow, |host, now| host.arrive(now, &packet));
@@ -352,7 +369,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// An ACK arrives at its sender.
     fn receive_ack(&mut self, flow: usize) {
         let host = &mut self.hosts[flow];
-        let (packet, next) = take_first(&mut host.acks_arriving, Turn::AckArrival);
+        let (packet, next) = take_first::<LIVE>(&mut host.acks_arriving, Turn::AckArrival);
         host.plan.ack_arrival = next;
         let complete = self.acknowledge(flow, |host, now| host.receive_ack(now, &packet));
         self.follow_up(flow, complete);
@@ -545,8 +562,9 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
 
 /// Takes the first packet of a pipe whose `turn` has come, and returns when the next one is due.
 #[inline]
-fn take_first(pipe: &mut Pipe, turn: Turn) -> (Packet, Due) {
-    let packet = pipe.pop_front().expect("a pipe is scheduled only while it holds a packet");
+fn take_first<const LIVE: bool>(pipe: &mut Pipe, turn: Turn) -> (Packet, Due) {
+    let packet =
+        pipe.pop_front::<LIVE>().expect("a pipe is scheduled only while it holds a packet");
     (packet, pipe.front().map_or(Due::NEVER, |packet| Due::new(packet.at, turn)))
 }
 

@@ -24,13 +24,17 @@ mod ahead;
 mod event_loop;
 mod host;
 mod observer;
+mod packets;
 mod pipe;
 mod simulation;
 mod transmitter;
 mod variation;
 
 pub use event_loop::omniscient;
-pub use observer::{Event, EventKind, FlowSample, Limited, LinkSample, Observer, Pace, PacketId};
+pub use observer::{
+    Event, EventKind, FlowSample, Limited, LinkSample, Observer, Pace, PacketId, SproutSample,
+};
+pub use packets::{PacketSample, Whereabouts};
 pub use simulation::{ChangeError, Simulation};
 
 use crate::metrics::Report;

@@ -1,7 +1,8 @@
 //! [`Observer`]: watches a simulation as it runs.
 
 use exm_cc::Metrics;
-use exm_units::{Bytes, Instant, Packets, Span};
+use exm_sprout::{Belief, Forecast};
+use exm_units::{Bytes, Instant, Packets, Rate, Span};
 
 /// How often an [`Observer`] wants samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,30 @@ pub struct LinkSample {
     pub bytes: u64,
     /// Whether it is transmitting.
     pub busy: bool,
+}
+
+/// The state of a Sprout session at one instant.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SproutSample {
+    /// The time.
+    pub at: Instant,
+    /// The sender's number.
+    pub flow: usize,
+    /// The probability that the receiver assigns to each rate of the link, as of its last tick (NSDI 2013,
+    /// section 3.2); none for [`Method::Ewma`](exm_sprout::Method::Ewma).
+    pub belief: Option<Belief>,
+    /// The rate that the receiver expects: the mean of its belief, or the moving average.
+    pub mean_rate: Rate,
+    /// The receiver's latest forecast: the bytes that will have been delivered by the end of each of the
+    /// next ticks (NSDI 2013, section 3.3).
+    pub forecast: Forecast,
+    /// The forecast that the sender follows: the last that reached it.
+    pub followed: Forecast,
+    /// How many more bytes the sender may send now.
+    pub window: Bytes,
+    /// The bytes that it believes to be in flight.
+    pub in_flight: Bytes,
 }
 
 /// What keeps a sender from sending more.

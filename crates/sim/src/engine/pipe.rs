@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pipe {
     packets: VecDeque<Packet>,
+    /// When each of them left its link, in simulations whose packets may be inspected; otherwise empty.
+    left: VecDeque<Instant>,
     /// When the last packet arrives that may not be overtaken.
     in_order: Instant,
 }
@@ -22,8 +24,14 @@ impl Pipe {
     }
 
     /// Adds `packet`, which arrives no earlier than those that may not be overtaken, even if its delay is
-    /// shorter than theirs; others may overtake it if it is `held_back`. Returns its arrival if it is the first.
-    pub(super) fn insert(&mut self, mut packet: Packet, held_back: bool) -> Option<Instant> {
+    /// shorter than theirs; others may overtake it if it is `held_back`. If `LIVE`, it is recorded that it left
+    /// its link at `left_at`. Returns its arrival if it is the first.
+    pub(super) fn insert<const LIVE: bool>(
+        &mut self,
+        mut packet: Packet,
+        left_at: Instant,
+        held_back: bool,
+    ) -> Option<Instant> {
         packet.at = packet.at.max(self.in_order);
         if !held_back {
             self.in_order = packet.at;
@@ -31,6 +39,9 @@ impl Pipe {
         let after = self.packets.iter().rev().take_while(|other| other.at > packet.at).count();
         let index = self.packets.len() - after;
         self.packets.insert(index, packet);
+        if LIVE {
+            self.left.insert(index, left_at);
+        }
         (index == 0).then_some(packet.at)
     }
 
@@ -40,8 +51,16 @@ impl Pipe {
     }
 
     #[inline]
-    pub(super) fn pop_front(&mut self) -> Option<Packet> {
+    pub(super) fn pop_front<const LIVE: bool>(&mut self) -> Option<Packet> {
+        if LIVE {
+            self.left.pop_front();
+        }
         self.packets.pop_front()
+    }
+
+    /// Each packet with the time at which it leaves, or left, its link. Only for pipes that are `LIVE`.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Packet, Instant)> {
+        self.packets.iter().zip(self.left.iter().copied())
     }
 
     pub(super) fn len(&self) -> usize {

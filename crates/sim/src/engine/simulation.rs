@@ -1,7 +1,8 @@
 //! [`Simulation`]: a simulation that its caller steps and changes.
 
 use super::event_loop::Engine;
-use super::observer::{FlowSample, LinkSample, Observer};
+use super::observer::{FlowSample, LinkSample, Observer, SproutSample};
+use super::packets::PacketSample;
 use crate::controllers::AnyController;
 use crate::metrics::Report;
 use crate::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
@@ -170,6 +171,19 @@ impl<O: Observer> Simulation<O> {
     /// The present state of link `link`; none if there is no such link.
     pub fn link(&self, link: usize) -> Option<LinkSample> {
         Some(self.engine.links.get(link)?.sample(self.now(), link))
+    }
+
+    /// Every packet in the network now: all that were sent and neither delivered, dropped nor lost. By link,
+    /// the packets that wait, in the order in which they would leave, those in transmission and those on
+    /// their way to another link; then, by flow, those past their last links.
+    pub fn packets(&self) -> Vec<PacketSample> {
+        self.engine.packets(&self.network)
+    }
+
+    /// The present state of the Sprout session of flow `flow`; none if there is no such flow, or it does
+    /// not run Sprout. While the flow is off, it is the state in which the last on-period ended.
+    pub fn sprout(&self, flow: usize) -> Option<SproutSample> {
+        self.engine.hosts.get(flow)?.sample_sprout(self.now(), flow)
     }
 
     /// Sets the rate of link `link`, which must have a fixed rate. A packet in transmission still leaves

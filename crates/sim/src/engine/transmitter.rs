@@ -216,6 +216,17 @@ impl Transmitter {
         (self.waiting + self.wire.len()) as u64 + u64::from(partly)
     }
 
+    /// The queue.
+    pub(super) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// The packet that a trace has carried partly, and when its last byte leaves.
+    pub(super) fn partly_carried(&self) -> Option<(&Packet, Instant)> {
+        let ServiceState::Trace { server, .. } = &self.work else { return None };
+        server.partly_carried().zip(server.carried_at())
+    }
+
     /// The state of the link at `now`.
     pub(super) fn sample(&self, now: Instant, link: usize) -> LinkSample {
         let (packets, bytes) = match &self.work {

@@ -10,7 +10,7 @@ mod sprout;
 mod tcp;
 
 use super::agenda::{Due, Turn};
-use super::observer::{FlowSample, Limited};
+use super::observer::{FlowSample, Limited, SproutSample};
 use super::pipe::Pipe;
 use crate::active::Periods;
 use crate::controllers::AnyController;
@@ -530,6 +530,14 @@ impl Host {
             }
         }
         false
+    }
+
+    /// The state of its Sprout session at `now`, if it runs Sprout.
+    pub(super) fn sample_sprout(&self, now: Instant, flow: usize) -> Option<SproutSample> {
+        match &self.transport {
+            Transport::Sprout(sprout) => Some(sprout.sample(now, flow)),
+            Transport::Bare(_) | Transport::Tcp(_) => None,
+        }
     }
 
     /// The state of the sender at `now`.

@@ -2,10 +2,11 @@
 
 use super::Arrived;
 use super::carried::Carried;
+use crate::engine::observer::SproutSample;
 use crate::network::SPROUT_EMPTY;
 use exm_link::Packet;
-use exm_sprout::{Endpoint, Header, Settings};
-use exm_units::{Bytes, Instant, Packets, Span};
+use exm_sprout::{Endpoint, Header, Settings, TICK};
+use exm_units::{Bytes, Instant, Packets, Rate, Span};
 
 #[derive(Clone, Debug)]
 pub(super) struct Sprout {
@@ -100,6 +101,22 @@ impl Sprout {
     pub(super) fn wake(&mut self, now: Instant) {
         self.near.advance(now);
         self.far.advance(now);
+    }
+
+    /// The state of the session of sender `flow` at `now`.
+    pub(super) fn sample(&self, now: Instant, flow: usize) -> SproutSample {
+        let receiver = self.far.receiver();
+        let bits_per_tick = receiver.forecaster().mean() * 8.0;
+        SproutSample {
+            at: now,
+            flow,
+            belief: receiver.forecaster().belief(),
+            mean_rate: Rate::from_bps((bits_per_tick / TICK.as_secs_f64()) as u64),
+            forecast: *receiver.forecast(),
+            followed: *self.near.peer_forecast(),
+            window: self.near.window(),
+            in_flight: self.near.sender().in_flight(),
+        }
     }
 
     /// The window and the packets in flight, in packets.

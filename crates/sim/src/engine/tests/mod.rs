@@ -6,6 +6,7 @@ mod hostile;
 mod laws;
 mod metrics;
 mod notified;
+mod packets;
 mod sender;
 mod signals;
 mod simulation;

@@ -9,7 +9,7 @@ use proptest::sample::select;
 
 /// A change at some time. Links and flows are taken modulo their number.
 #[derive(Clone, Debug)]
-enum Change {
+pub(super) enum Change {
     Rate(usize, Rate),
     Delay(usize, Span),
     ExtraDelay(usize, Span),
@@ -50,7 +50,7 @@ fn probability(p: f64) -> Probability {
     Probability::new(p).expect("a probability")
 }
 
-fn changes() -> impl Strategy<Value = Vec<(Span, Change)>> {
+pub(super) fn changes() -> impl Strategy<Value = Vec<(Span, Change)>> {
     let which = 0usize..12;
     let millis = (0u64..300).prop_map(Span::from_millis);
     let traffic = select(vec![None, Some(OnOff::always()), Some(short_flows())]);
@@ -243,14 +243,17 @@ proptest! {
     }
 }
 
-fn drive_partly<O: Observer>(simulation: &mut Simulation<O>, changes: &[(Span, Change)]) {
+pub(super) fn drive_partly<O: Observer>(
+    simulation: &mut Simulation<O>,
+    changes: &[(Span, Change)],
+) {
     for (after, change) in changes {
         simulation.run_until(simulation.now() + *after / 8);
         let _ = change.apply(simulation);
     }
 }
 
-fn ms(millis: u64) -> Instant {
+pub(super) fn ms(millis: u64) -> Instant {
     Instant::ZERO + Span::from_millis(millis)
 }
 
