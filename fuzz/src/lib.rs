@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn no_target_fails_on_random_inputs() {
-        let targets: [(&str, Target); 15] = [
+        let targets: [(&str, Target); 16] = [
             ("bench_message", bench_message::run),
             ("datagram", datagram::run),
             ("dna", dna::run),
