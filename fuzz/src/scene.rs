@@ -3,7 +3,23 @@
 use exm_ratatouille::{Lane, Player, Scene};
 use exm_units::{Instant, Span};
 
-/// Pieces of scenes, since random bytes are none.
+/// Whole pairs and pieces of pairs, since random bytes are no scenes.
+const PAIRS: [&str; 14] = [
+    "&link=5Mbps",
+    "&rtt=2ms",
+    "&flows=2",
+    "&buffer=1 BDP",
+    "&on=exp 1 ms",
+    "&off=1ms",
+    "&cc=cubic,reno",
+    "&cc=bbr",
+    "&change=1ms,rate,1Mbps",
+    "&change=2ms,flows,3",
+    "&change=0.5ms,queue,codel",
+    "&change=3ms,delay,1ms",
+    "&change=1ms,cc.0.1,vegas",
+    "&change=2ms,on,1 ms",
+];
 const PIECES: [&str; 40] = [
     "&",
     "=",
@@ -46,13 +62,20 @@ const PIECES: [&str; 40] = [
     "exp 1 ms",
     "%25",
 ];
+/// The most pairs or pieces of an input.
+const MOST: usize = 12;
 
-/// Runs the target on `bytes`: those after the first are text, or choose pieces.
+/// Runs the target on `bytes`: those after the first are text, or choose pairs or pieces.
 pub fn run(bytes: &[u8]) {
     let Some((first, rest)) = bytes.split_first() else { return };
-    let pieces = || rest.iter().map(|byte| PIECES[usize::from(*byte) % PIECES.len()]).collect();
-    let text: String =
-        if first % 2 == 0 { String::from_utf8_lossy(rest).into_owned() } else { pieces() };
+    let chosen = |from: &[&'static str]| -> String {
+        rest.iter().take(MOST).map(|byte| from[usize::from(*byte) % from.len()]).collect()
+    };
+    let text = match first % 3 {
+        0 => String::from_utf8_lossy(rest).into_owned(),
+        1 => chosen(&PAIRS),
+        _ => chosen(&PIECES),
+    };
     let Ok(mut scene) = text.parse::<Scene>() else { return };
     assert_eq!(scene.to_string().parse().as_ref(), Ok(&scene), "{text}");
     scene.until = Some(scene.until.unwrap_or(Span::MAX).min(Span::from_millis(5)));

@@ -148,8 +148,7 @@ impl Conditions {
         let slowest = flow.path.iter().min_by_key(|&&link| links[link].service.rate());
         let bottleneck = *slowest.expect("a path has a link");
         let (rate, limit) = (links[bottleneck].service.rate(), links[bottleneck].buffer);
-        let delays = flow.path.iter().chain(&flow.back).map(|&link| links[link].delay);
-        let rtt = delays.fold(flow.extra_delay, Span::saturating_add);
+        let rtt = flow.propagation(links);
         let senders = network.flows().iter().filter(|flow| flow.path.contains(&bottleneck)).count();
         let kept = flow.path.iter().map(|&link| 1.0 - links[link].loss.get()).product::<f64>();
         let bdp = bandwidth_delay(rate, rtt, flow.packet_size);

@@ -95,13 +95,16 @@ pub struct Recorded {
 
 const TARGETS: [&str; 9] = ["rate", "buffer", "queue", "loss", "delay", "flows", "on", "off", "cc"];
 
+/// The error that `text` is no change because of `problem`.
+fn wrong(text: &str, problem: &dyn fmt::Display) -> SceneError {
+    SceneError::new("change", format!("\"{text}\": {problem}"))
+}
+
 impl FromStr for Change {
     type Err = SceneError;
 
     fn from_str(text: &str) -> Result<Change, SceneError> {
-        let wrong = |problem: &dyn fmt::Display| {
-            SceneError::new("change", format!("\"{text}\": {problem}"))
-        };
+        let wrong = |problem: &dyn fmt::Display| wrong(text, problem);
         let Some((target, value)) = text.split_once(',') else {
             return Err(wrong(&"give what changes and its value, such as rate,5Mbps"));
         };
@@ -150,15 +153,14 @@ impl fmt::Display for Change {
             write!(f, ",{value}")
         };
         let numbered = |link: &usize| Some(*link).filter(|link| *link > 0);
-        let joined = |value: &dyn fmt::Display| value.to_string().replace(' ', "");
         match self {
-            Change::Rate { link, rate } => line("rate", &[numbered(link)], &joined(rate)),
+            Change::Rate { link, rate } => line("rate", &[numbered(link)], &compact(rate)),
             Change::Buffer { link, buffer } => line("buffer", &[numbered(link)], buffer),
             Change::Queue { link, queue } => line("queue", &[numbered(link)], queue),
             Change::Loss { link, probability } => {
-                line("loss", &[numbered(link)], &joined(probability))
+                line("loss", &[numbered(link)], &compact(probability))
             }
-            Change::Delay { flow, rtt } => line("delay", &[*flow], &compact(*rtt)),
+            Change::Delay { flow, rtt } => line("delay", &[*flow], &compact(rtt)),
             Change::Flows(flows) => line("flows", &[], flows),
             Change::On { flow, value } => line("on", &[*flow], value),
             Change::Off { flow, value } => line("off", &[*flow], value),
@@ -171,9 +173,7 @@ impl FromStr for Recorded {
     type Err = SceneError;
 
     fn from_str(text: &str) -> Result<Recorded, SceneError> {
-        let wrong = |problem: &dyn fmt::Display| {
-            SceneError::new("change", format!("\"{text}\": {problem}"))
-        };
+        let wrong = |problem: &dyn fmt::Display| wrong(text, problem);
         let Some((time, change)) = text.split_once(',') else {
             return Err(wrong(&"give a time, what changes and its value: 12.5s,rate,5Mbps"));
         };
@@ -184,7 +184,7 @@ impl FromStr for Recorded {
 
 impl fmt::Display for Recorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{}", compact(self.at - Instant::ZERO), self.change)
+        write!(f, "{},{}", compact(&(self.at - Instant::ZERO)), self.change)
     }
 }
 

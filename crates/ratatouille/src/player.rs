@@ -8,7 +8,7 @@ use exm_sim::engine::{ChangeError, Simulation};
 use exm_sim::metrics::Report;
 use exm_sim::network::{FlowSpec, NetworkError};
 use exm_sim::scenario::{Load, Scenario, parse_off, parse_on};
-use exm_sim::traffic::Traffic;
+use exm_sim::traffic::{OnOff, Traffic};
 use exm_units::{Bytes, Instant, Span};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,7 +27,6 @@ const FIRST_INTERVAL: Span = Span::from_millis(100);
 #[derive(Clone, Debug)]
 pub struct Player {
     scene: Scene,
-    now: Instant,
     lanes: Vec<Lane>,
     controllers: BTreeMap<String, AnyController>,
     /// How many of the changes have been applied.
@@ -78,7 +77,6 @@ impl Player {
         });
         let mut player = Player {
             scene: scene.clone(),
-            now: Instant::ZERO,
             lanes: lanes.collect::<Result<_, SceneError>>()?,
             controllers: BTreeMap::new(),
             applied: 0,
@@ -99,12 +97,14 @@ impl Player {
         changes.map(|recorded| &recorded.change).try_for_each(|change| copy.apply(change))
     }
 
-    /// Loads the controller that `change` names.
+    /// Loads the controller that `change` names, unless it is known.
     fn learn(&mut self, change: &Change, load: &mut Load<'_>) -> Result<(), SceneError> {
-        let Change::Controller { name, .. } = change else { return Ok(()) };
-        let own = AnyController::named(name).map_or_else(|| load(name, Path::new(name)), Ok);
-        let own = own.map_err(|problem| SceneError::new("change", problem))?;
-        self.controllers.insert(name.clone(), own);
+        if let Change::Controller { name, .. } = change
+            && !self.controllers.contains_key(name)
+        {
+            let own = AnyController::named(name).map_or_else(|| load(name, Path::new(name)), Ok);
+            self.controllers.insert(name.clone(), own.map_err(wrong)?);
+        }
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl Player {
 
     /// The present time.
     pub fn now(&self) -> Instant {
-        self.now
+        self.lanes[0].simulation.now()
     }
 
     /// The end of the scene.
@@ -132,34 +132,36 @@ impl Player {
     /// it. A time in the past changes nothing.
     pub fn run_until(&mut self, until: Instant) {
         let until = until.min(self.end());
-        while self.now < until {
+        while self.now() < until {
             self.take_snapshot();
-            let change = self.scene.changes.get(self.applied).map(|recorded| recorded.at);
-            let snapshot = self.snapshots.last().map(|last| last.at.saturating_add(self.interval));
-            let next = [change, snapshot].into_iter().flatten().fold(until, Instant::min);
-            self.go_to(next);
+            let next = [self.next_change(), self.next_snapshot()];
+            let next = next.into_iter().flatten().fold(until, Instant::min);
+            for lane in &mut self.lanes {
+                lane.simulation.run_until(next);
+            }
             self.apply_due();
         }
         // Also at the start, and at a snapshot, which is taken before the changes of its time.
         self.apply_due();
     }
 
-    /// Goes to `time`, where no change comes before.
-    fn go_to(&mut self, time: Instant) {
-        for lane in &mut self.lanes {
-            lane.simulation.run_until(time);
-        }
-        self.now = self.now.max(time);
+    /// The time of the next recorded change, if there is one.
+    fn next_change(&self) -> Option<Instant> {
+        self.scene.changes.get(self.applied).map(|recorded| recorded.at)
+    }
+
+    /// When the next snapshot is due, once there is one.
+    fn next_snapshot(&self) -> Option<Instant> {
+        self.snapshots.last().map(|last| last.at.saturating_add(self.interval))
     }
 
     /// Applies the changes whose time has come.
     fn apply_due(&mut self) {
         while let Some(recorded) = self.scene.changes.get(self.applied)
-            && recorded.at <= self.now
+            && recorded.at <= self.now()
         {
             let change = recorded.change.clone();
-            // All changes have been tried before the start, or when they were made. One that depends on an
-            // earlier one that is gone has no effect.
+            // It cannot fail: after the same changes it succeeded before, in the dry run or when it was made.
             let _ = self.apply(&change);
             self.applied += 1;
         }
@@ -169,19 +171,18 @@ impl Player {
     /// if nothing more happens.
     pub fn step(&mut self) -> Option<Instant> {
         let events = self.lanes.iter().filter_map(|lane| lane.simulation.next_event());
-        let change = self.scene.changes.get(self.applied).map(|recorded| recorded.at);
-        let next = events.chain(change).min().filter(|next| *next < self.end());
+        let next = events.chain(self.next_change()).min().filter(|next| *next < self.end());
         self.run_until(next.map_or(self.end(), |next| next + Span::from_nanos(1)));
         next
     }
 
     /// Goes to `time`, from the snapshot before it if it is in the past. Recorded changes stay recorded.
     pub fn seek(&mut self, time: Instant) {
-        if time < self.now
+        if time < self.now()
             && let Some(snapshot) = self.snapshots.iter().rev().find(|past| past.at <= time)
         {
             self.lanes.clone_from(&snapshot.lanes);
-            (self.now, self.applied) = (snapshot.at, snapshot.applied);
+            self.applied = snapshot.applied;
         }
         self.run_until(time);
     }
@@ -200,20 +201,17 @@ impl Player {
     /// # Errors
     /// [`SceneError`] if the change is impossible, and nothing is changed then.
     pub fn change_with(&mut self, change: Change, load: &mut Load<'_>) -> Result<(), SceneError> {
-        if let Change::Controller { name, .. } = &change
-            && !self.controllers.contains_key(name)
-        {
-            self.learn(&change, load)?;
-        }
+        self.learn(&change, load)?;
         let before = self.lanes.clone();
         if let Err(error) = self.apply(&change) {
             self.lanes = before;
             return Err(error);
         }
+        let at = self.now();
         // A snapshot of this instant was taken before the change.
-        self.snapshots.retain(|snapshot| snapshot.at <= self.now);
+        self.snapshots.retain(|snapshot| snapshot.at <= at);
         self.scene.changes.truncate(self.applied);
-        self.scene.changes.push(Recorded { at: self.now, change });
+        self.scene.changes.push(Recorded { at, change });
         self.applied += 1;
         Ok(())
     }
@@ -222,8 +220,7 @@ impl Player {
         if let Change::Controller { lane: Some(lane), .. } = change
             && *lane >= self.lanes.len()
         {
-            let problem = format!("there is no lane {lane}: there are {}", self.lanes.len());
-            return Err(SceneError::new("change", problem));
+            return Err(wrong(format!("there is no lane {lane}: there are {}", self.lanes.len())));
         }
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             lane.apply(change, index, &self.controllers)?;
@@ -233,12 +230,11 @@ impl Player {
 
     /// Keeps the present state, if it is time to.
     fn take_snapshot(&mut self) {
-        let due = self.snapshots.last().map(|last| last.at.saturating_add(self.interval));
-        if due.is_some_and(|due| self.now < due) {
+        let at = self.now();
+        if self.next_snapshot().is_some_and(|due| at < due) {
             return;
         }
-        let (at, lanes, applied) = (self.now, self.lanes.clone(), self.applied);
-        self.snapshots.push(Snapshot { at, lanes, applied });
+        self.snapshots.push(Snapshot { at, lanes: self.lanes.clone(), applied: self.applied });
         if self.snapshots.len() > MOST_SNAPSHOTS {
             let mut index = 0;
             self.snapshots.retain(|_| {
@@ -289,26 +285,26 @@ impl Lane {
                 self.flows(*flow)?.try_for_each(|flow| self.set_rtt(flow, *rtt))
             }
             Change::Flows(flows) => self.set_active(*flows),
-            Change::On { flow, value } => self.flows(*flow)?.try_for_each(|flow| {
-                let on = parse_on(value, Path::new("")).map_err(wrong)?;
-                self.set_load(flow, |load| match load {
-                    Traffic::OnOff(process) => process.on = on.clone(),
-                    Traffic::Every { on: known, .. } | Traffic::Schedule { on: known, .. } => {
-                        *known = on.clone();
-                    }
+            Change::On { flow, value } => {
+                let new = parse_on(value, Path::new("")).map_err(wrong)?;
+                self.flows(*flow)?.try_for_each(|flow| {
+                    let (Traffic::OnOff(OnOff { on, .. })
+                    | Traffic::Every { on, .. }
+                    | Traffic::Schedule { on, .. }) = &mut self.loads[flow];
+                    on.clone_from(&new);
+                    self.load(flow)
                 })
-            }),
-            Change::Off { flow, value } => self.flows(*flow)?.try_for_each(|flow| {
-                let off = parse_off(value, Path::new("")).map_err(wrong)?;
-                let Traffic::OnOff(_) = self.loads[flow] else {
-                    return Err(wrong(format!("flow {flow} starts at set times")));
-                };
-                self.set_load(flow, |load| {
-                    if let Traffic::OnOff(process) = load {
-                        process.off = off.clone();
-                    }
+            }
+            Change::Off { flow, value } => {
+                let new = parse_off(value, Path::new("")).map_err(wrong)?;
+                self.flows(*flow)?.try_for_each(|flow| {
+                    let Traffic::OnOff(process) = &mut self.loads[flow] else {
+                        return Err(wrong(format!("flow {flow} starts at set times")));
+                    };
+                    process.off.clone_from(&new);
+                    self.load(flow)
                 })
-            }),
+            }
             Change::Controller { lane, flow, name } => {
                 if lane.is_some_and(|lane| lane != own) {
                     return Ok(());
@@ -333,16 +329,10 @@ impl Lane {
         }
     }
 
-    /// The delays of the links that flow `flow` crosses, both ways.
-    fn along(&self, flow: usize) -> Span {
+    fn set_rtt(&mut self, flow: usize, rtt: Span) -> Result<(), SceneError> {
         let network = self.simulation.network();
         let spec = &network.flows()[flow];
-        let delays = spec.path.iter().chain(&spec.back).map(|&link| network.links()[link].delay);
-        delays.fold(Span::ZERO, Span::saturating_add)
-    }
-
-    fn set_rtt(&mut self, flow: usize, rtt: Span) -> Result<(), SceneError> {
-        let along = self.along(flow);
+        let along = spec.propagation(network.links()) - spec.extra_delay;
         if rtt < along {
             return Err(wrong(NetworkError::ShortRoundTrip { flow, rtt, along }));
         }
@@ -357,26 +347,18 @@ impl Lane {
             return changed(Err(ChangeError::NoSuchLink { link, links: links.len() }));
         };
         let rate = spec.service.rate();
-        let crossing =
-            |(_, spec): &(usize, &FlowSpec)| spec.path.contains(&link) || spec.back.contains(&link);
-        let flows = || network.flows().iter().enumerate().filter(crossing);
-        let rtt =
-            flows().map(|(flow, spec)| self.along(flow).saturating_add(spec.extra_delay)).max();
-        let packet = flows().map(|(_, spec)| spec.packet_size).max().unwrap_or(Bytes::PACKET);
+        let crosses = |spec: &&FlowSpec| spec.path.contains(&link) || spec.back.contains(&link);
+        let flows = || network.flows().iter().filter(crosses);
+        let rtt = flows().map(|spec| spec.propagation(links)).max();
+        let packet = flows().map(|spec| spec.packet_size).max().unwrap_or(Bytes::PACKET);
         let limit = buffer.limit(rate, rtt.unwrap_or_default(), packet);
         changed(self.simulation.set_buffer(link, limit))
     }
 
-    fn set_load(
-        &mut self,
-        flow: usize,
-        change: impl FnOnce(&mut Traffic),
-    ) -> Result<(), SceneError> {
-        change(&mut self.loads[flow]);
-        if flow >= self.active {
-            return Ok(());
-        }
-        changed(self.simulation.set_traffic(flow, self.loads[flow].clone()))
+    /// Gives flow `flow` its offered load, if it is active, or silences it.
+    fn load(&mut self, flow: usize) -> Result<(), SceneError> {
+        let traffic = if flow < self.active { self.loads[flow].clone() } else { Traffic::none() };
+        changed(self.simulation.set_traffic(flow, traffic))
     }
 
     fn set_active(&mut self, active: usize) -> Result<(), SceneError> {
@@ -385,11 +367,7 @@ impl Lane {
             return Err(wrong(format!("this network has {most} flows, and no more can be active")));
         }
         let before = std::mem::replace(&mut self.active, active);
-        for flow in before.min(active)..before.max(active) {
-            let traffic = if flow < active { self.loads[flow].clone() } else { Traffic::none() };
-            changed(self.simulation.set_traffic(flow, traffic))?;
-        }
-        Ok(())
+        (before.min(active)..before.max(active)).try_for_each(|flow| self.load(flow))
     }
 }
 

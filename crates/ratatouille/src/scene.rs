@@ -191,7 +191,7 @@ impl fmt::Display for Scene {
         pairs.extend(self.lanes.iter().map(|lane| ("cc", lane.join(","))));
         pairs.extend(self.seed.map(|seed| ("seed", seed.to_string())));
         pairs.extend((self.speed != 1.0).then(|| ("speed", self.speed.to_string())));
-        pairs.extend(self.until.map(|until| ("until", compact(until))));
+        pairs.extend(self.until.map(|until| ("until", compact(&until))));
         pairs.extend(self.changes.iter().map(|change| ("change", change.to_string())));
         for (index, (key, value)) in pairs.iter().enumerate() {
             let and = if index > 0 { "&" } else { "" };
@@ -201,9 +201,9 @@ impl fmt::Display for Scene {
     }
 }
 
-/// A time without the space before its unit.
-pub(crate) fn compact(span: Span) -> String {
-    span.to_string().replace(' ', "")
+/// A quantity without the space before its unit.
+pub(crate) fn compact(quantity: &impl fmt::Display) -> String {
+    quantity.to_string().replace(' ', "")
 }
 
 impl Scene {
@@ -268,14 +268,10 @@ impl Scene {
                     group.controller.clone_from(controller);
                 }
             }
-            match scenario.network(load) {
-                Ok(network) => Ok((scenario, network)),
-                Err(error) => {
-                    let key =
-                        if error.key() == Some("controller") { "cc" } else { self.key_of(&error) };
-                    Err(SceneError::new(key, error.problem()))
-                }
-            }
+            let network = scenario.network(load);
+            let network =
+                network.map_err(|error| SceneError::new(self.key_of(&error), error.problem()))?;
+            Ok((scenario, network))
         };
         lanes.iter().map(of_lane).collect()
     }
@@ -293,13 +289,9 @@ impl Scene {
 
     /// The key of the scene that `error` is about.
     fn key_of(&self, error: &exm_grammar::FileError) -> &'static str {
-        let of_scenario = error.key().unwrap_or_default();
-        let name = of_scenario.rsplit('.').next().unwrap_or_default();
         match &self.network {
-            Network::Link(_) => {
-                let key = OF_LINK.iter().find(|(_, _, known, _)| *known == name);
-                key.map_or("until", |(key, ..)| key)
-            }
+            _ if error.key() == Some("controller") => "cc",
+            Network::Link(_) => key_for(error.key().unwrap_or_default()).unwrap_or("until"),
             Network::Shipped(_) => "scenario",
             Network::Toml(_) => "toml",
         }
@@ -333,15 +325,18 @@ fn of_link(keys: &[(&'static str, String)]) -> Result<Scenario, SceneError> {
     scenario.insert("duration".to_owned(), DEFAULT_UNTIL.to_string().into());
     scenario.insert("link".to_owned(), Value::Array(vec![link.into()]));
     scenario.insert("flow".to_owned(), Value::Array(flows.collect()));
-    Scenario::parse(&scenario.to_string(), "the scene", Path::new("")).map_err(|error| {
-        let line = error.line().and_then(|line| {
-            let text = scenario.to_string();
-            Some(text.lines().nth(line - 1)?.split('=').next()?.trim().to_owned())
-        });
-        let name = line.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or_default();
-        let key = OF_LINK.iter().find(|(_, _, known, _)| *known == name);
-        SceneError::new(key.map_or("link", |(key, ..)| key), error.problem())
+    let text = scenario.to_string();
+    Scenario::parse(&text, "the scene", Path::new("")).map_err(|error| {
+        let line = error.line().and_then(|line| text.lines().nth(line - 1));
+        let name = line.and_then(|line| line.split('=').next()).unwrap_or_default();
+        SceneError::new(key_for(name.trim()).unwrap_or("link"), error.problem())
     })
+}
+
+/// The key of a scene for that of a scenario, such as `traffic.on`, if it describes a single link.
+fn key_for(of_scenario: &str) -> Option<&'static str> {
+    let name = of_scenario.rsplit('.').next();
+    OF_LINK.iter().find(|(_, _, known, _)| Some(*known) == name).map(|(key, ..)| *key)
 }
 
 #[cfg(test)]

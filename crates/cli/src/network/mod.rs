@@ -119,9 +119,11 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 }
 
 impl NetworkFlags {
-    /// The scene, if the scenario is a URL that holds one after a #, and whether it is given alone.
+    /// The scene, if the scenario is a URL that holds one after a # and not a file of that name, and whether it is
+    /// given alone.
     pub(crate) fn scene(&self) -> Option<(&str, bool)> {
-        let url = self.scenario.as_ref()?.to_str().filter(|url| url.contains('#'))?;
+        let url = self.scenario.as_ref().filter(|path| !path.exists())?.to_str()?;
+        let url = Some(url).filter(|url| url.contains('#'))?;
         let alone = NetworkFlags { scenario: self.scenario.clone(), ..NetworkFlags::default() };
         Some((url, *self == alone))
     }

@@ -1,7 +1,7 @@
 //! [`Engine`]: the loop over events.
 
 use super::agenda::{Agenda, Due, Turn};
-use super::host::{Host, HostPath, propagation};
+use super::host::{Host, HostPath};
 use super::observer::{Event, EventKind, Observer, Pace, PacketId};
 use super::pipe::Pipe;
 use super::transmitter::{ServiceState, Transmitter};
@@ -63,7 +63,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
             if first_back.is_some() {
                 hops.extend(flow.back.iter().map(|&link| link as u32).chain([SENDER]));
             }
-            let path = HostPath { first_hop, first_back, propagation: propagation(flow, links) };
+            let path = HostPath { first_hop, first_back, propagation: flow.propagation(links) };
             let host = Host::new(network, seed, index, path);
             agenda.set(links.len() + index, host.plan.first());
             hosts.push(host);

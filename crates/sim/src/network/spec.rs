@@ -222,6 +222,15 @@ impl FlowSpec {
     pub fn transport(self, transport: Transport) -> FlowSpec {
         FlowSpec { transport, ..self }
     }
+
+    /// Its round-trip propagation delay: that of the `links` that it crosses, both ways, and its own.
+    ///
+    /// # Panics
+    /// If it crosses a link that is not there.
+    pub fn propagation(&self, links: &[LinkSpec]) -> Span {
+        let delays = self.path.iter().chain(&self.back).map(|&link| links[link].delay);
+        delays.fold(self.extra_delay, Span::saturating_add)
+    }
 }
 
 /// A sender's transport.

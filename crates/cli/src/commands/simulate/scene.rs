@@ -1,12 +1,16 @@
 //! `exm simulate URL`: a scene, with the changes that are recorded in it.
 
+use super::record::STEPS;
 use super::results::{Results, Run};
 use super::sweep::Sweep;
 use crate::options::Setup;
+use crate::progress::Progress;
 use crate::queues;
 use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing};
-use exm_ratatouille::{Lane, Player, Scene};
+use exm_ratatouille::{Lane, Player, Scene, SceneError};
+use exm_units::{Instant, Span};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Simulates the scene of `url`, and prints the results of each lane.
@@ -15,36 +19,38 @@ pub(super) fn run(
     ranges: &mut DesignRanges,
     printing: &Printing,
 ) -> Result<ExitCode, Failure> {
-    let failure = |error: exm_ratatouille::SceneError| {
+    let failure = |error: SceneError| {
         Failure::usage(format!("the scene cannot be simulated: {error}"))
             .with_tip("a scene is what stands after the # of its URL: key=value, joined by &")
     };
     let scene = Scene::from_url(url).map_err(failure)?;
-    let mut load = |name: &str, path: &std::path::Path| ranges.controller(name, path);
+    let mut load = |name: &str, path: &Path| ranges.controller(name, path);
     let mut player = Player::new(&scene, &mut load).map_err(failure)?;
-    player.run_until(player.end());
+    play(&mut player);
     let lanes = player.lanes();
     let networks = || lanes.iter().map(|lane| (lane.scenario(), lane.simulation().network()));
     let warnings = [ranges.warnings(networks()), queues::warnings(networks())].concat();
-    let mut points: Vec<(String, Results)> = lanes
-        .iter()
-        .zip(1..)
-        .map(|(lane, number)| (name(&scene, number), results(lane, &scene)))
-        .collect();
-    if let [(_, only)] = points.as_slice() {
-        printing.print_warned(only, &warnings)?;
+    if let [only] = lanes {
+        printing.print_warned(&results(only, &scene), &warnings)?;
     } else {
-        for (_, results) in &mut points {
-            results.setup = None;
-        }
-        printing.print_warned(&Sweep::new("cc", points), &warnings)?;
+        let named = lanes.iter().zip(&scene.lanes);
+        let points =
+            named.map(|(lane, controllers)| (controllers.join(","), results(lane, &scene)));
+        printing.print_warned(&Sweep::new("cc", points.collect()), &warnings)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The name of lane `number`: its controllers.
-fn name(scene: &Scene, number: usize) -> String {
-    scene.lanes.get(number - 1).map_or_else(|| number.to_string(), |lane| lane.join(","))
+/// Plays the whole scene, and shows the progress.
+fn play(player: &mut Player) {
+    let progress = Progress::new(STEPS);
+    let whole = player.end() - Instant::ZERO;
+    let step = Span::from_nanos(whole.as_nanos().div_ceil(STEPS));
+    while player.now() < player.end() {
+        player.run_until(player.now().saturating_add(step));
+        progress.advance(1);
+    }
+    progress.finish();
 }
 
 fn results(lane: &Lane, scene: &Scene) -> Results {

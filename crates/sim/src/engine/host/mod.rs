@@ -442,7 +442,7 @@ impl Host {
 
     /// The propagation delays of its path have changed.
     pub(super) fn set_delays(&mut self, spec: &FlowSpec, links: &[LinkSpec]) {
-        self.path.propagation = propagation(spec, links);
+        self.path.propagation = spec.propagation(links);
         (self.last_delay, self.back_delay) = end_delays(spec, links);
         if let Transport::Tcp(tcp) = &mut self.transport {
             tcp.set_propagation(self.path.propagation);
@@ -565,12 +565,6 @@ impl Host {
             rule: remy.map(exm_remy::RemyCc::rule),
         }
     }
-}
-
-/// The propagation delay of the path of `spec` over `links`, both ways.
-pub(super) fn propagation(spec: &FlowSpec, links: &[LinkSpec]) -> Span {
-    let delays = spec.path.iter().chain(&spec.back).map(|&link| links[link].delay);
-    delays.fold(spec.extra_delay, Span::saturating_add)
 }
 
 /// The delays after the last link of the path and after the last link that leads back.
