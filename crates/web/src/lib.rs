@@ -1,0 +1,6 @@
+#![doc = include_str!("../README.md")]
+
+pub mod exports;
+mod viewer;
+
+pub use viewer::Viewer;
