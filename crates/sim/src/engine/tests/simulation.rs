@@ -386,7 +386,7 @@ fn rules_are_replaced_without_a_new_start() {
     let remy = |increment| RemyCc::new(&table(increment));
     let start = || {
         let link = link(Rate::from_mbps(10.0), Limit::Packets(Packets::new(400)), 0.0);
-        let transport = Host::Tcp.transport(remy(10).into());
+        let transport = crate::network::Host::Tcp.transport(remy(10).into());
         let flow = FlowSpec { transport, ..flow(40, window(1), ever()) };
         Simulation::new(network(vec![link], vec![flow], Span::from_secs(4)), 1)
     };
