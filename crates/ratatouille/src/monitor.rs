@@ -5,7 +5,7 @@ use crate::files::File;
 use crate::measures::{Measured, Measures, Sample};
 use crate::player::{Lane, Player};
 use crate::scene::{Scene, SceneError};
-use crate::watch::{HeldBy, Watch};
+use crate::watch::Watch;
 use exm_link::Service;
 use exm_sim::engine::FlowSample;
 use exm_sim::network::FlowSpec;

@@ -7,7 +7,7 @@ use exm_sim::controllers::AnyController;
 use exm_sim::network;
 use exm_sim::scenario::{Load, Scenario, Traces};
 use exm_units::{ParseUnitError, Span};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -149,7 +149,10 @@ impl FromStr for Scene {
         let mut scene = Scene::default();
         let mut link: Vec<(&'static str, String)> = Vec::new();
         let mut whole = None;
-        for (key, value) in form_urlencoded::parse(text.as_bytes()) {
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let [key, value] =
+                [key, value].map(|part| percent_decode_str(part).decode_utf8_lossy());
             match &*key {
                 "scenario" => whole = Some(Network::Shipped(value.into_owned())),
                 "toml" => whole = Some(Network::Toml(value.into_owned())),
@@ -412,12 +415,15 @@ mod tests {
             "",
             "link=5Mbps&rtt=20ms&buffer=1%20BDP&queue=codel%20target%3D5ms&loss=1%25&flows=3",
             "scenario=mixed&flows=2&cc=cubic,reno&cc=bbr&seed=7&speed=0.001&until=12.5s",
+            "cc=reno-hystart%2B%2B",
             "cc=cubic&change=1s,rate,5Mbps&change=2s,cc.0.1,reno&change=3s,on,exp%205%20s",
         ] {
             let scene: Scene = text.parse().expect("a scene");
             assert_eq!(scene.to_string(), text);
             scene.networks(&mut no_tables).expect("networks");
         }
+        let plus: Scene = "cc=reno-hystart++&buffer=1 BDP".parse().expect("a scene");
+        assert_eq!(plus.to_string(), "buffer=1%20BDP&cc=reno-hystart%2B%2B");
         let url = Scene::from_url("http://127.0.0.1:4000/#link=5Mbps").expect("a scene");
         assert_eq!(url.to_string(), "link=5Mbps");
     }
