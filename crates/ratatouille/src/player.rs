@@ -8,7 +8,7 @@ use exm_remy::{Action, RemyCc};
 use exm_sim::controllers::AnyController;
 use exm_sim::engine::{ChangeError, Observer, Simulation};
 use exm_sim::metrics::Report;
-use exm_sim::network::{FlowSpec, NetworkError};
+use exm_sim::network::{FlowSpec, Network, NetworkError};
 use exm_sim::scenario::{Load, Scenario, parse_off, parse_on};
 use exm_sim::traffic::{OnOff, Traffic};
 use exm_units::{Bytes, Instant, Span};
@@ -310,6 +310,16 @@ impl<O: Observer> Lane<O> {
     /// How many flows are active: the first ones.
     pub fn active(&self) -> usize {
         self.active
+    }
+
+    /// The network with its active flows alone: the others are silent.
+    ///
+    /// # Errors
+    /// [`NetworkError`] if no flow is active.
+    pub fn active_network(&self) -> Result<Network, NetworkError> {
+        let network = self.simulation.network();
+        let active = network.flows()[..self.active].to_vec();
+        Network::new(network.links().to_vec(), active, network.duration())
     }
 
     /// What flow `flow` has to send while it is active.

@@ -54,14 +54,7 @@ impl Viewer {
     fn warnings(&self, lanes: &[Lane<Watch>], present: &Present) -> Vec<String> {
         let mut lines = Vec::new();
         for (lane, names) in lanes.iter().zip(&present.controllers) {
-            // Flows that are not active share no link.
-            let network = lane.simulation().network();
-            let active = network.flows()[..lane.active()].to_vec();
-            let links = network.links().to_vec();
-            let Ok(network) = exm_sim::network::Network::new(links, active, network.duration())
-            else {
-                continue;
-            };
+            let Ok(network) = lane.active_network() else { continue };
             for (flow, (name, _)) in names.iter().enumerate().take(lane.active()) {
                 let Some(design) = self.library.design_of(name) else { continue };
                 let outside = Conditions::of_flow(&network, flow).outside(design);

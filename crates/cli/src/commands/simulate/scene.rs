@@ -9,6 +9,8 @@ use crate::queues;
 use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing};
 use exm_ratatouille::{Lane, Player, Scene, SceneError};
+use exm_sim::network::Network;
+use exm_sim::scenario::Scenario;
 use exm_units::{Instant, Span};
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,7 +30,8 @@ pub(super) fn run(
     let mut player = Player::new(&scene, &mut load).map_err(failure)?;
     play(&mut player);
     let lanes = player.lanes();
-    let networks = || lanes.iter().map(|lane| (lane.scenario(), lane.simulation().network()));
+    let active: Vec<(Scenario, Network)> = lanes.iter().filter_map(active).collect();
+    let networks = || active.iter().map(|(scenario, network)| (scenario, network));
     let warnings = [ranges.warnings(networks()), queues::warnings(networks())].concat();
     if let [only] = lanes {
         printing.print_warned(&results(only, &scene), &warnings)?;
@@ -39,6 +42,15 @@ pub(super) fn run(
         printing.print_warned(&Sweep::new("cc", points.collect()), &warnings)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The scenario of a lane with the flows that are active at its end, and their network.
+fn active(lane: &Lane) -> Option<(Scenario, Network)> {
+    let network = lane.active_network().ok()?;
+    let mut scenario = lane.scenario().clone();
+    let count = scenario.groups().take_while(|(first, _)| *first < lane.active()).count();
+    scenario.flows.truncate(count);
+    Some((scenario, network))
 }
 
 /// Plays the whole scene, and shows the progress.
