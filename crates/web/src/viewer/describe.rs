@@ -4,7 +4,8 @@ use super::{Refusal, Viewer};
 use exm_design::{Conditions, OutOfRange};
 use exm_grammar::Buffer;
 use exm_link::{Limit, Service};
-use exm_ratatouille::{Change, Lane, Network, Recorded, Scene, Watch};
+use exm_ratatouille::{Change, Lane, Network, Player, Recorded, Scene, Watch};
+use exm_sim::engine::Observer;
 use exm_sim::metrics::FlowReport;
 use exm_sim::network::{LinkSpec, Transport};
 use exm_units::{Bytes, Instant};
@@ -68,12 +69,23 @@ impl Viewer {
         lines
     }
 
-    /// What `exm simulate` would report if the scene ended now.
-    pub(super) fn report(&self) -> Result<Value, Refusal> {
+    /// What `exm simulate` would report if the scene ended now: it is simulated again, since a report of a part
+    /// would compare it with the time of the whole.
+    pub(super) fn report(&mut self) -> Result<Value, Refusal> {
         let player = self.shown()?.player();
+        let now = player.now() - Instant::ZERO;
+        let present = Present::of(player.scene(), player.lanes(), player.applied());
+        let mut scene = player.scene().clone();
+        scene.changes.truncate(player.applied());
+        scene.until = Some(now);
+        if now.is_zero() {
+            return Ok(json!({ "lanes": [] }));
+        }
+        let library = &mut self.library;
+        let mut player = Player::new(&scene, &mut |name, _| library.controller(name))?;
+        player.run_until(player.end());
         let lanes = player.lanes();
-        let present = Present::of(player.scene(), lanes, player.applied());
-        let of_lane = |(lane, names): (&Lane<Watch>, &Vec<(String, bool)>)| {
+        let of_lane = |(lane, names): (&Lane, &Vec<(String, bool)>)| {
             let report = lane.report();
             let flows = report.flows.iter().zip(names).filter(|(flow, _)| !flow.on_time.is_zero());
             let flows = flows.map(|(flow, (controller, _))| flow_report(flow, controller));
@@ -146,7 +158,7 @@ impl Present {
 }
 
 /// The controllers of the active flows of a lane, each once, in order.
-fn lane_name(lane: &Lane<Watch>, names: &[(String, bool)]) -> String {
+fn lane_name<O: Observer>(lane: &Lane<O>, names: &[(String, bool)]) -> String {
     let mut different: Vec<&str> = Vec::new();
     for (name, _) in names.iter().take(lane.active().max(1)) {
         if !different.contains(&name.as_str()) {

@@ -294,6 +294,19 @@ fn all_names_can_be_used() {
             opened(&format!("{key}={}", entry["name"].as_str().unwrap()));
         }
     }
-    let report = done(&mut opened("cc=cubic"), json!({ "command": "report" }));
-    assert_eq!(report["lanes"][0]["name"], "cubic");
+}
+
+/// A report of a part is that of a scene that ends there.
+#[test]
+fn reports_are_of_the_time_so_far() {
+    let ask = json!({ "command": "report" });
+    let mut part = opened(&format!("{BUSY}&change=2s,flows,5&change=9s,rate,3Mbps"));
+    assert_eq!(done(&mut part, ask.clone()), json!({ "lanes": [] }));
+    part.advance(4.0, 0.01, f64::INFINITY);
+    let mut whole = opened(&format!("{}&change=2s,flows,5", BUSY.replace("20s", "4s")));
+    whole.advance(4.0, 0.01, f64::INFINITY);
+    let report = done(&mut part, ask.clone());
+    assert_eq!(report, done(&mut whole, ask));
+    assert_eq!(report["lanes"][1]["flows"].as_array().unwrap().len(), 5);
+    assert!(report["lanes"][0]["flows"][0]["throughput"].as_u64().unwrap() > 1_000_000);
 }
