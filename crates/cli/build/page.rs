@@ -94,9 +94,7 @@ impl Page<'_> {
         let (inside, after) = after.split_once("</script>").ok_or("a <script> does not end")?;
         let kind = tag.value("type").unwrap_or_default();
         let text = match tag.value("src") {
-            Some(name) if inside.is_empty() => {
-                contained(name, &(self.read)(name)?, "</script")?
-            }
+            Some(name) if inside.is_empty() => contained(name, &(self.read)(name)?, "</script")?,
             Some(name) => return Err(format!("the <script> of {name} has a text as well")),
             None if kind == "application/wasm" => Base64::encode_string(&gzip(self.module)),
             None => inside.to_owned(),
@@ -151,8 +149,12 @@ fn next_tag(html: &str) -> Result<Option<(&str, Tag<'_>, &str)>, String> {
         let end = rest.find([' ', '\n', '=', '>']).filter(|end| *end > 0);
         let (key, after) = rest.split_at(end.ok_or(format!("a <{name}> does not end"))?);
         let (value, after) = match after.strip_prefix("=\"") {
-            Some(quoted) => quoted.split_once('"').ok_or(format!("{key} of a <{name}> does not end"))?,
-            None if after.starts_with('=') => return Err(format!("{key} of a <{name}> lacks quotes")),
+            Some(quoted) => {
+                quoted.split_once('"').ok_or(format!("{key} of a <{name}> does not end"))?
+            }
+            None if after.starts_with('=') => {
+                return Err(format!("{key} of a <{name}> lacks quotes"));
+            }
             None => ("", after),
         };
         attributes.push((key, value));
@@ -250,6 +252,6 @@ mod tests {
         assert_eq!(error(&index, SCRIPT), "the <script> of app.js has a text as well");
         assert_eq!(error("<script src=app.js></script>", ""), "src of a <script> lacks quotes");
         assert_eq!(error("<script>", ""), "a <script> does not end");
-        assert_eq!(error("<script", ""), "a <script> does not end");
+        assert_eq!(error("<script src", ""), "a <script> does not end");
     }
 }

@@ -93,14 +93,16 @@ fn page() -> Result<&'static [u8], Failure> {
 
 /// The scene that `shown` asks for; without any the page begins with its own. Names and values are checked.
 fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
-    let is_link = |text: &&String| text.contains('=') || text.starts_with(['#']) || text.starts_with("http");
+    let is_link =
+        |text: &&String| text.contains('=') || text.starts_with(['#']) || text.starts_with("http");
     let scene = match (shown, shown.iter().find(is_link)) {
         ([], _) => return Ok(None),
         ([_], Some(link)) => Scene::from_url(link).map_err(impossible)?,
         (_, Some(link)) => {
             let problem = format!("{link} is a scene, which has its own controllers");
-            return Err(Failure::usage(problem)
-                .with_tip("give the link alone, with a cc= for each lane"));
+            return Err(
+                Failure::usage(problem).with_tip("give the link alone, with a cc= for each lane")
+            );
         }
         (names, None) => {
             let mut scene = Scene::default();
@@ -151,9 +153,9 @@ fn way_to_open(path: &Path, fragment: &str) -> String {
 
 /// Opens `url` in a browser, if somebody sits at this machine and it has one.
 fn open(url: &str) {
-    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| {
-        std::env::var_os(name).is_some_and(|display| !display.is_empty())
-    });
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|display| !display.is_empty()));
     let opener = if cfg!(target_os = "macos") {
         "open"
     } else if cfg!(windows) {
