@@ -113,8 +113,9 @@ pub(crate) fn build(root: &Path, out: &Path) -> Result<Option<Vec<u8>>, String> 
             cargo.env_remove(&name);
         }
     }
+    // As a library for other crates as well, which it also is, it would not be optimised as a whole.
     cargo
-        .args(["build", "--package", "exm-web", "--lib", "--locked"])
+        .args(["rustc", "--package", "exm-web", "--lib", "--crate-type", "cdylib", "--locked"])
         .args(["--target", TARGET, "--profile", PROFILE, "--target-dir"])
         .arg(&target)
         .env("RUSTC", &compiler.path)
