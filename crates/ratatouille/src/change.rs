@@ -3,7 +3,8 @@
 use crate::scene::{SceneError, compact};
 use exm_grammar::Buffer;
 use exm_link::QueueKind;
-use exm_units::{Instant, Probability, Rate, Span};
+use exm_remy::Action;
+use exm_units::{Instant, ParseUnitError, Probability, Rate, Span};
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,6 +20,7 @@ use std::str::FromStr;
 /// | `flows,3` | how many flows are active: the others are silent |
 /// | `on,exp 5 s`, `off,1 s` | the offered load of all flows; `on.2` that of flow 2 |
 /// | `cc,bbr` | the controller of all flows; `cc.1` in lane 1, `cc.1.2` that of flow 2 in lane 1 |
+/// | `rule.1.2.17,0.9 3 1.2ms` | the action of rule 17 of the table that flow 2 in lane 1 follows, for all flows of that lane that follow it: the factor of the window, the packets added to it, the minimum time between sends. They keep what they remember |
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
@@ -82,6 +84,17 @@ pub enum Change {
         /// The name of the new one.
         name: String,
     },
+    /// The action of a rule.
+    Rule {
+        /// The lane.
+        lane: usize,
+        /// A flow that follows the table.
+        flow: usize,
+        /// The number of the rule.
+        rule: usize,
+        /// Its new action.
+        action: Action,
+    },
 }
 
 /// A change and its time, written as `TIME,TARGET,VALUE`: `12.5s,rate,5Mbps`.
@@ -93,11 +106,33 @@ pub struct Recorded {
     pub change: Change,
 }
 
-const TARGETS: [&str; 9] = ["rate", "buffer", "queue", "loss", "delay", "flows", "on", "off", "cc"];
+const TARGETS: [&str; 10] =
+    ["rate", "buffer", "queue", "loss", "delay", "flows", "on", "off", "cc", "rule"];
 
 /// The error that `text` is no change because of `problem`.
 fn wrong(text: &str, problem: &dyn fmt::Display) -> SceneError {
     SceneError::new("change", format!("\"{text}\": {problem}"))
+}
+
+/// Reads an action: `0.9 3 1.2ms`.
+fn action(text: &str) -> Result<Action, String> {
+    let form = || {
+        let example = "such as 0.9 3 1.2ms";
+        format!(
+            "give the factor of the window, packets to add and the time between sends, {example}"
+        )
+    };
+    let [multiple, increment, intersend] = text.split_whitespace().collect::<Vec<_>>()[..] else {
+        return Err(form());
+    };
+    let intersend: Span = intersend.parse().map_err(|error: ParseUnitError| error.to_string())?;
+    let multiple = multiple.parse().ok().filter(|multiple| (0.0..=1000.0).contains(multiple));
+    match (multiple, increment.parse()) {
+        (Some(multiple), Ok(increment)) => {
+            Ok(Action { multiple, increment, intersend_ms: intersend.as_millis_f64() })
+        }
+        _ => Err(form()),
+    }
 }
 
 impl FromStr for Change {
@@ -117,6 +152,7 @@ impl FromStr for Change {
         let most = match name {
             "flows" => 0,
             "cc" => 2,
+            "rule" => 3,
             _ => 1,
         };
         if numbers.len() > most {
@@ -137,6 +173,12 @@ impl FromStr for Change {
             "cc" => {
                 let [lane, flow] = [numbers.first().copied(), numbers.get(1).copied()];
                 Change::Controller { lane, flow, name: value.to_owned() }
+            }
+            "rule" => {
+                let [lane, flow, rule] = numbers[..] else {
+                    return Err(wrong(&"give lane, flow and rule, as in rule.0.1.17"));
+                };
+                Change::Rule { lane, flow, rule, action: action(value).map_err(|e| wrong(&e))? }
             }
             _ => return Err(wrong(&exm_grammar::suggest(name, &TARGETS))),
         })
@@ -165,6 +207,12 @@ impl fmt::Display for Change {
             Change::On { flow, value } => line("on", &[*flow], value),
             Change::Off { flow, value } => line("off", &[*flow], value),
             Change::Controller { lane, flow, name } => line("cc", &[*lane, *flow], name),
+            Change::Rule { lane, flow, rule, action } => {
+                let Action { multiple, increment, intersend_ms } = action;
+                let intersend = compact(&Span::from_millis_f64(*intersend_ms));
+                let numbers = [*lane, *flow, *rule].map(Some);
+                line("rule", &numbers, &format_args!("{multiple} {increment} {intersend}"))
+            }
         }
     }
 }
@@ -209,6 +257,7 @@ mod tests {
             "5s,cc,cubic",
             "5s,cc.1,cubic",
             "5s,cc.1.2,cubic",
+            "6s,rule.0.1.17,0.9 -3 1.25ms",
         ] {
             let recorded: Recorded = text.parse().expect(text);
             assert_eq!(recorded.to_string(), text);
@@ -225,5 +274,9 @@ mod tests {
         assert!(error("1s,rate.x,5Mbps").contains("a number must follow"));
         assert!(error("1s,rate.1.2,5Mbps").contains("at most 1 number"));
         assert!(error("1s,flows.1,5").contains("at most 0 numbers"));
+        assert!(error("1s,rule.1,0.9 3 1ms").contains("give lane, flow and rule"));
+        for action in ["0.9 3", "0.9 3.5 1ms", "nan 3 1ms", "0.9 3 fast", "-1 3 1ms"] {
+            assert!(error(&format!("1s,rule.0.0.0,{action}")).starts_with("change: "));
+        }
     }
 }

@@ -1,9 +1,19 @@
 #![doc = include_str!("../README.md")]
 
 mod change;
+mod files;
+mod measures;
+mod monitor;
 mod player;
 mod scene;
+mod watch;
 
 pub use change::{Change, Recorded};
+pub use files::File;
+pub use measures::{Measured, Measures, Sample};
+pub use monitor::{FlowState, LinkState, Monitor, Samples};
 pub use player::{Lane, Player};
 pub use scene::{MOST_FLOWS, Network, Scene, SceneError};
+pub use watch::{
+    FlowEvent, FlowEventKind, Gates, HeldBy, LinkCounts, Records, RuleUse, Send, Watch,
+};

@@ -1,10 +1,12 @@
 //! [`Player`]: plays a scene.
 
 use crate::change::{Change, Recorded};
+use crate::files::File;
 use crate::scene::{Scene, SceneError};
 use exm_grammar::Buffer;
+use exm_remy::{Action, RemyCc};
 use exm_sim::controllers::AnyController;
-use exm_sim::engine::{ChangeError, Simulation};
+use exm_sim::engine::{ChangeError, Observer, Simulation};
 use exm_sim::metrics::Report;
 use exm_sim::network::{FlowSpec, NetworkError};
 use exm_sim::scenario::{Load, Scenario, parse_off, parse_on};
@@ -22,24 +24,24 @@ const FIRST_INTERVAL: Span = Span::from_millis(100);
 /// Plays a scene: one simulation a lane, all at the same time, on the same arrivals. Changes are applied at their
 /// times, and new ones recorded.
 ///
-/// What it simulates depends on the scene alone, not on how it was stepped: the scene of a player, played
+/// What it simulates depends on the scene alone, not on how it was stepped or observed: the scene of a player, played
 /// again, gives the same packets.
 #[derive(Clone, Debug)]
-pub struct Player {
+pub struct Player<O = ()> {
     scene: Scene,
-    lanes: Vec<Lane>,
+    lanes: Vec<Lane<O>>,
     controllers: BTreeMap<String, AnyController>,
     /// How many of the changes have been applied.
     applied: usize,
-    snapshots: Vec<Snapshot>,
+    snapshots: Vec<Snapshot<O>>,
     interval: Span,
 }
 
 /// The simulation of a lane.
 #[derive(Clone, Debug)]
-pub struct Lane {
+pub struct Lane<O = ()> {
     scenario: Scenario,
-    simulation: Simulation,
+    simulation: Simulation<O>,
     /// What each flow has to send while it is active.
     loads: Vec<Traffic>,
     /// How many flows are active.
@@ -48,9 +50,9 @@ pub struct Lane {
 
 /// The state at a time.
 #[derive(Clone, Debug)]
-struct Snapshot {
+struct Snapshot<O> {
     at: Instant,
-    lanes: Vec<Lane>,
+    lanes: Vec<Lane<O>>,
     applied: usize,
 }
 
@@ -61,6 +63,20 @@ impl Player {
     /// # Errors
     /// [`SceneError`] if the scene is impossible, or one of its changes as far as that is known before the start.
     pub fn new(scene: &Scene, load: &mut Load<'_>) -> Result<Player, SceneError> {
+        Player::observed(scene, load, || ())
+    }
+}
+
+impl<O: Observer + Clone> Player<O> {
+    /// As [`Player::new`], with an observer of each lane. Snapshots keep observers, too.
+    ///
+    /// # Errors
+    /// As [`Player::new`].
+    pub fn observed(
+        scene: &Scene,
+        load: &mut Load<'_>,
+        mut observer: impl FnMut() -> O,
+    ) -> Result<Player<O>, SceneError> {
         let networks = scene.networks(load)?;
         let lanes = networks.into_iter().map(|(scenario, network)| {
             let all = network.flows().len();
@@ -72,7 +88,7 @@ impl Player {
                 }
             });
             let network = network.map_err(|error| SceneError::new("flows", error))?;
-            let simulation = Simulation::new(network, scenario.seed);
+            let simulation = Simulation::observed(network, scenario.seed, observer());
             Ok(Lane { scenario, simulation, loads, active })
         });
         let mut player = Player {
@@ -102,8 +118,8 @@ impl Player {
         if let Change::Controller { name, .. } = change
             && !self.controllers.contains_key(name)
         {
-            let own = AnyController::named(name).map_or_else(|| load(name, Path::new(name)), Ok);
-            self.controllers.insert(name.clone(), own.map_err(wrong)?);
+            let controller = self.scene.controller(name, load);
+            self.controllers.insert(name.clone(), controller.map_err(wrong)?);
         }
         Ok(())
     }
@@ -124,8 +140,37 @@ impl Player {
     }
 
     /// The lanes: at least one.
-    pub fn lanes(&self) -> &[Lane] {
+    pub fn lanes(&self) -> &[Lane<O>] {
         &self.lanes
+    }
+
+    /// Calls `visit` with the observer of each lane.
+    pub fn visit_observers(&mut self, visit: impl FnMut(&mut O)) {
+        self.lanes.iter_mut().map(|lane| lane.simulation.observer_mut()).for_each(visit);
+    }
+
+    /// Adds a file to the scene, so that controllers may be named after it ([`Scene::files`]).
+    ///
+    /// # Errors
+    /// [`SceneError`] if the scene has another file of that name: what was simulated may depend on it.
+    pub fn add_file(&mut self, file: File) -> Result<(), SceneError> {
+        let known = self.scene.files.iter().find(|known| known.name() == file.name());
+        match known {
+            Some(known) if *known != file => {
+                let problem = format!("the scene has another \"{}\": rename it", file.name());
+                Err(SceneError::new("file", problem))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.scene.add_file(file);
+                Ok(())
+            }
+        }
+    }
+
+    /// How many of the recorded changes have been applied.
+    pub fn applied(&self) -> usize {
+        self.applied
     }
 
     /// Simulates all lanes up to `until`, or to the end if that is earlier: all events before it, and the changes up to
@@ -217,7 +262,7 @@ impl Player {
     }
 
     fn apply(&mut self, change: &Change) -> Result<(), SceneError> {
-        if let Change::Controller { lane: Some(lane), .. } = change
+        if let Change::Controller { lane: Some(lane), .. } | Change::Rule { lane, .. } = change
             && *lane >= self.lanes.len()
         {
             return Err(wrong(format!("there is no lane {lane}: there are {}", self.lanes.len())));
@@ -246,14 +291,14 @@ impl Player {
     }
 }
 
-impl Lane {
+impl<O: Observer> Lane<O> {
     /// Its scenario; the controllers are those of the start.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
 
     /// Its simulation.
-    pub fn simulation(&self) -> &Simulation {
+    pub fn simulation(&self) -> &Simulation<O> {
         &self.simulation
     }
 
@@ -265,6 +310,16 @@ impl Lane {
     /// How many flows are active: the first ones.
     pub fn active(&self) -> usize {
         self.active
+    }
+
+    /// What flow `flow` has to send while it is active.
+    pub fn load(&self, flow: usize) -> Option<&Traffic> {
+        self.loads.get(flow)
+    }
+
+    /// The RemyCC of flow `flow`, with the table that it follows now, if it is one.
+    pub fn remycc(&self, flow: usize) -> Option<&RemyCc> {
+        self.simulation.network().flows().get(flow)?.transport.controller()?.as_remy()
     }
 
     fn apply(
@@ -292,7 +347,7 @@ impl Lane {
                     | Traffic::Every { on, .. }
                     | Traffic::Schedule { on, .. }) = &mut self.loads[flow];
                     on.clone_from(&new);
-                    self.load(flow)
+                    self.offer(flow)
                 })
             }
             Change::Off { flow, value } => {
@@ -302,7 +357,7 @@ impl Lane {
                         return Err(wrong(format!("flow {flow} starts at set times")));
                     };
                     process.off.clone_from(&new);
-                    self.load(flow)
+                    self.offer(flow)
                 })
             }
             Change::Controller { lane, flow, name } => {
@@ -315,6 +370,12 @@ impl Lane {
                 self.flows(*flow)?.try_for_each(|flow| {
                     changed(self.simulation.set_controller(flow, controller.clone()))
                 })
+            }
+            Change::Rule { lane, flow, rule, action } => {
+                if *lane == own {
+                    return self.set_rule(*flow, *rule, action);
+                }
+                Ok(())
             }
         }
     }
@@ -339,6 +400,27 @@ impl Lane {
         changed(self.simulation.set_extra_delay(flow, rtt - along))
     }
 
+    /// All flows that follow the same table as `flow` follow the edited one.
+    fn set_rule(&mut self, flow: usize, rule: usize, action: &Action) -> Result<(), SceneError> {
+        self.flows(Some(flow))?;
+        let Some(table) = self.remycc(flow).map(|remy| remy.table().clone()) else {
+            return Err(wrong(format!("flow {flow} follows no rule table")));
+        };
+        let mut edited = table.clone();
+        if rule >= edited.rules().len() {
+            let most = edited.rules().len();
+            return Err(wrong(format!("there is no rule {rule}: the table has {most}, from 0")));
+        }
+        edited.set_action(rule, *action);
+        let edited = RemyCc::new(&edited);
+        for flow in self.flows(None)? {
+            if self.remycc(flow).is_some_and(|remy| *remy.table() == table) {
+                changed(self.simulation.set_rule_table(flow, &edited))?;
+            }
+        }
+        Ok(())
+    }
+
     /// A multiple of the BDP is one of the longest round trip of the flows across the link.
     fn set_buffer(&mut self, link: usize, buffer: Buffer) -> Result<(), SceneError> {
         let network = self.simulation.network();
@@ -356,7 +438,7 @@ impl Lane {
     }
 
     /// Gives flow `flow` its offered load, if it is active, or silences it.
-    fn load(&mut self, flow: usize) -> Result<(), SceneError> {
+    fn offer(&mut self, flow: usize) -> Result<(), SceneError> {
         let traffic = if flow < self.active { self.loads[flow].clone() } else { Traffic::none() };
         changed(self.simulation.set_traffic(flow, traffic))
     }
@@ -367,7 +449,7 @@ impl Lane {
             return Err(wrong(format!("this network has {most} flows, and no more can be active")));
         }
         let before = std::mem::replace(&mut self.active, active);
-        (before.min(active)..before.max(active)).try_for_each(|flow| self.load(flow))
+        (before.min(active)..before.max(active)).try_for_each(|flow| self.offer(flow))
     }
 }
 
@@ -382,7 +464,10 @@ fn changed(result: Result<(), ChangeError>) -> Result<(), SceneError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use exm_remy::{RuleTable, SignalSet};
     use exm_sim::engine;
+    use exm_table::{Provenance, TableFile};
+    use exm_trace::Trace;
     use exm_units::Fnv1a;
     use proptest::prelude::*;
 
@@ -509,6 +594,69 @@ mod tests {
         let scene: Scene = "change=1s,rate.3,5Mbps".parse().expect("a scene");
         let error = Player::new(&scene, &mut no_tables).expect_err("it is found before the start");
         assert!(error.to_string().contains("there is no link 3"), "{error}");
+    }
+
+    /// A table that doubles its window up to `increment` packets beyond half of it.
+    fn own_table(increment: i32) -> TableFile {
+        let action = Action { multiple: 0.5, increment, intersend_ms: 0.0 };
+        let table = RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action);
+        TableFile { table, provenance: Provenance::default() }
+    }
+
+    #[test]
+    fn rules_are_edited_while_it_runs() {
+        let mut scene: Scene = "flows=2&cc=mine&cc=mine,cubic&until=6s".parse().expect("a scene");
+        scene.add_file(File::of_table("mine", &own_table(10)).expect("a file"));
+        let mut live = Player::new(&scene, &mut no_tables).expect("a player");
+        live.run_until(at(2_000));
+        live.change("rule.0.1.0,0.5 20 1ms".parse().expect("a change")).expect("possible");
+        let increments = |player: &Player| -> Vec<Option<i32>> {
+            let flows = [(0, 0), (0, 1), (0, 7), (1, 0), (1, 1)];
+            let rule =
+                |lane: usize, flow| Some(player.lanes()[lane].remycc(flow)?.table().rules()[0]);
+            flows.map(|(lane, flow)| rule(lane, flow).map(|rule| rule.action.increment)).to_vec()
+        };
+        let edited = [Some(20), Some(20), Some(20), Some(10), None];
+        assert_eq!(increments(&live), edited);
+        for (change, problem) in [
+            ("rule.0.0.1,1 1 1ms", "there is no rule 1"),
+            ("rule.1.1.0,1 1 1ms", "flow 1 follows no rule table"),
+            ("rule.2.0.0,1 1 1ms", "there is no lane 2"),
+            ("rule.0.9.0,1 1 1ms", "there is no flow 9"),
+        ] {
+            let error = live.change(change.parse().expect(change)).expect_err(change);
+            assert!(error.to_string().contains(problem), "{change}: {error}");
+        }
+        live.run_until(live.end());
+        let mut again = player(&live.scene().to_string());
+        again.run_until(again.end());
+        assert_eq!(measured(&again), measured(&live));
+        assert_eq!(increments(&again), edited);
+    }
+
+    #[test]
+    fn a_file_can_be_added_while_it_runs() {
+        let mut live = player("flows=1&cc=cubic&until=4s");
+        live.run_until(at(1_000));
+        let mine = |increment| File::of_table("mine", &own_table(increment)).expect("a file");
+        assert_eq!(live.add_file(mine(10)), Ok(()));
+        assert_eq!(live.add_file(mine(10)), Ok(()), "it is the same");
+        live.add_file(mine(11)).expect_err("what was simulated would change");
+        live.change("cc,mine".parse().expect("a change")).expect("possible");
+        live.run_until(live.end());
+        let mut again = player(&live.scene().to_string());
+        again.run_until(again.end());
+        assert_eq!(measured(&again), measured(&live));
+    }
+
+    #[test]
+    fn a_trace_can_be_brought_along() {
+        let times = (1..=500).map(|n| at(n * 7)).collect();
+        let trace = File::of_trace("train", &Trace::new(times).expect("a trace")).expect("a file");
+        let mut player = player(&format!("trace=train&file={trace}&until=10s"));
+        player.run_until(player.end());
+        let delivered = player.lanes()[0].report().flows[0].delivered;
+        assert!((1_200..=1_429).contains(&delivered), "{delivered} packets, one in 7 ms");
     }
 
     proptest! {

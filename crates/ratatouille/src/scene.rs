@@ -1,10 +1,13 @@
 //! [`Scene`]: what is played, as the fragment of a URL.
 
 use crate::change::Recorded;
+use crate::files::File;
+use exm_remy::RemyCc;
+use exm_sim::controllers::AnyController;
 use exm_sim::network;
-use exm_sim::scenario::{Load, Scenario};
+use exm_sim::scenario::{Load, Scenario, Traces};
 use exm_units::{ParseUnitError, Span};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -43,6 +46,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 /// | `seed` | the random seed | 1 |
 /// | `speed` | simulated time over real time, when it is watched | 1 |
 /// | `until` | how long it is played | the scenario's duration, or `60s` |
+/// | `file` | each time it is given, a [file](File) that the scene brings along: `NAME:DATA` | |
 /// | `change` | each time it is given, a [change](crate::Change) and its time: `12.5s,rate,5Mbps` | |
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -59,6 +63,8 @@ pub struct Scene {
     pub speed: f64,
     /// How long it is played; `None` for the duration of the scenario.
     pub until: Option<Span>,
+    /// Files that it brings along: rule tables that controllers are named after, and traces.
+    pub files: Vec<File>,
     /// The changes, in order of time.
     pub changes: Vec<Recorded>,
 }
@@ -110,7 +116,8 @@ const OF_LINK: [(&str, Part, &str, Option<&str>); 8] = [
     ("on", Part::Traffic, "on", Some("always")),
     ("off", Part::Traffic, "off", None),
 ];
-const OTHERS: [&str; 8] = ["scenario", "toml", "flows", "cc", "seed", "speed", "until", "change"];
+const OTHERS: [&str; 9] =
+    ["scenario", "toml", "flows", "cc", "seed", "speed", "until", "file", "change"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -129,6 +136,7 @@ impl Default for Scene {
             seed: None,
             speed: 1.0,
             until: None,
+            files: Vec::new(),
             changes: Vec::new(),
         }
     }
@@ -141,11 +149,15 @@ impl FromStr for Scene {
         let mut scene = Scene::default();
         let mut link: Vec<(&'static str, String)> = Vec::new();
         let mut whole = None;
-        for (key, value) in form_urlencoded::parse(text.as_bytes()) {
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let [key, value] =
+                [key, value].map(|part| percent_decode_str(part).decode_utf8_lossy());
             match &*key {
                 "scenario" => whole = Some(Network::Shipped(value.into_owned())),
                 "toml" => whole = Some(Network::Toml(value.into_owned())),
                 "change" => scene.changes.push(value.parse()?),
+                "file" => scene.add_file(value.parse()?),
                 _ => match OF_LINK.iter().find(|(known, ..)| *known == key) {
                     Some((known, ..)) => link.push((known, value.into_owned())),
                     None => {
@@ -192,6 +204,7 @@ impl fmt::Display for Scene {
         pairs.extend(self.seed.map(|seed| ("seed", seed.to_string())));
         pairs.extend((self.speed != 1.0).then(|| ("speed", self.speed.to_string())));
         pairs.extend(self.until.map(|until| ("until", compact(&until))));
+        pairs.extend(self.files.iter().map(|file| ("file", file.to_string())));
         pairs.extend(self.changes.iter().map(|change| ("change", change.to_string())));
         for (index, (key, value)) in pairs.iter().enumerate() {
             let and = if index > 0 { "&" } else { "" };
@@ -223,6 +236,40 @@ impl Scene {
         Ok(())
     }
 
+    /// Brings `file` along, instead of one of the same name.
+    pub fn add_file(&mut self, file: File) {
+        self.files.retain(|known| known.name != file.name);
+        self.files.push(file);
+    }
+
+    /// The controller called `name`: one of the simulator's, or that of a file of the scene, or what `load` returns.
+    pub(crate) fn controller(
+        &self,
+        name: &str,
+        load: &mut Load<'_>,
+    ) -> Result<AnyController, String> {
+        if let Some(controller) = AnyController::named(name) {
+            return Ok(controller);
+        }
+        self.own_table(name).unwrap_or_else(|| load(name, Path::new(name)))
+    }
+
+    /// The RemyCC of the file called `name`, if there is one.
+    fn own_table(&self, name: &str) -> Option<Result<AnyController, String>> {
+        let file = self.files.iter().find(|file| file.name == name)?;
+        Some(file.table().map(|table| RemyCc::new(&table.table).into()))
+    }
+
+    /// The traces among its files, by their names.
+    fn traces(&self) -> Result<Traces, SceneError> {
+        let mut traces = Traces::default();
+        for file in self.files.iter().filter(|file| !file.is_table()) {
+            let trace = file.trace().map_err(|problem| SceneError::new("file", problem))?;
+            traces.insert(&file.name, trace);
+        }
+        Ok(traces)
+    }
+
     /// The scene of a URL: what stands after its `#`. Without one, the text is taken for the scene itself.
     ///
     /// # Errors
@@ -236,15 +283,19 @@ impl Scene {
     /// # Errors
     /// [`SceneError`] if it is not a valid scenario.
     pub fn scenario(&self) -> Result<Scenario, SceneError> {
+        let mut traces = self.traces()?;
         let mut scenario = match &self.network {
-            Network::Link(keys) => of_link(keys)?,
+            Network::Link(keys) => of_link(keys, &mut traces)?,
             Network::Shipped(name) => Scenario::shipped(name).ok_or_else(|| {
                 let known = exm_sim::scenario::SHIPPED.iter().map(|(name, _)| *name);
                 let suggestion = exm_grammar::suggest(name, &known.collect::<Vec<_>>());
                 SceneError::new("scenario", format!("there is no \"{name}\": {suggestion}"))
             })?,
-            Network::Toml(text) => Scenario::parse(text, "the scenario", Path::new(""))
-                .map_err(|error| SceneError::new("toml", error))?,
+            Network::Toml(text) => {
+                let scenario =
+                    Scenario::parse_with(text, "the scenario", Path::new(""), &mut traces);
+                scenario.map_err(|error| SceneError::new("toml", error))?
+            }
         };
         scenario.duration = self.until.unwrap_or(scenario.duration);
         scenario.seed = self.seed.unwrap_or(scenario.seed);
@@ -268,7 +319,11 @@ impl Scene {
                     group.controller.clone_from(controller);
                 }
             }
-            let network = scenario.network(load);
+            let network =
+                scenario.network(&mut |name: &str, path: &Path| match self.own_table(name) {
+                    Some(table) => table,
+                    None => load(name, path),
+                });
             let network =
                 network.map_err(|error| SceneError::new(self.key_of(&error), error.problem()))?;
             Ok((scenario, network))
@@ -299,7 +354,7 @@ impl Scene {
 }
 
 /// The scenario of a single link and [`MOST_FLOWS`] flows.
-fn of_link(keys: &[(&'static str, String)]) -> Result<Scenario, SceneError> {
+fn of_link(keys: &[(&'static str, String)], traces: &mut Traces) -> Result<Scenario, SceneError> {
     let given = |key: &str| keys.iter().rev().find(|(known, _)| *known == key);
     let [mut link, mut flow, mut traffic] = [Table::new(), Table::new(), Table::new()];
     link.insert("name".to_owned(), "bottleneck".into());
@@ -326,7 +381,8 @@ fn of_link(keys: &[(&'static str, String)]) -> Result<Scenario, SceneError> {
     scenario.insert("link".to_owned(), Value::Array(vec![link.into()]));
     scenario.insert("flow".to_owned(), Value::Array(flows.collect()));
     let text = scenario.to_string();
-    Scenario::parse(&text, "the scene", Path::new("")).map_err(|error| {
+    let scenario = Scenario::parse_with(&text, "the scene", Path::new(""), traces);
+    scenario.map_err(|error| {
         let line = error.line().and_then(|line| text.lines().nth(line - 1));
         let name = line.and_then(|line| line.split('=').next()).unwrap_or_default();
         SceneError::new(key_for(name.trim()).unwrap_or("link"), error.problem())
@@ -342,7 +398,6 @@ fn key_for(of_scenario: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use exm_sim::controllers::AnyController;
 
     fn no_tables(name: &str, _: &Path) -> Result<AnyController, String> {
         Err(format!("there is no table {name}"))
@@ -360,12 +415,15 @@ mod tests {
             "",
             "link=5Mbps&rtt=20ms&buffer=1%20BDP&queue=codel%20target%3D5ms&loss=1%25&flows=3",
             "scenario=mixed&flows=2&cc=cubic,reno&cc=bbr&seed=7&speed=0.001&until=12.5s",
+            "cc=reno-hystart%2B%2B",
             "cc=cubic&change=1s,rate,5Mbps&change=2s,cc.0.1,reno&change=3s,on,exp%205%20s",
         ] {
             let scene: Scene = text.parse().expect("a scene");
             assert_eq!(scene.to_string(), text);
             scene.networks(&mut no_tables).expect("networks");
         }
+        let plus: Scene = "cc=reno-hystart++&buffer=1 BDP".parse().expect("a scene");
+        assert_eq!(plus.to_string(), "buffer=1%20BDP&cc=reno-hystart%2B%2B");
         let url = Scene::from_url("http://127.0.0.1:4000/#link=5Mbps").expect("a scene");
         assert_eq!(url.to_string(), "link=5Mbps");
     }

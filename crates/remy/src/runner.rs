@@ -49,6 +49,17 @@ impl RemyCc {
         &self.rules.table
     }
 
+    /// Follows the table of `other` from the next ACK on, and keeps its memory and its window. The two share that
+    /// table then. Returns whether it does: a table of other signals changes nothing.
+    pub fn follow(&mut self, other: &RemyCc) -> bool {
+        if self.table().signals() != other.table().signals() {
+            return false;
+        }
+        self.rules = Arc::clone(&other.rules);
+        self.rule = self.rule.min(self.rules.actions.len() - 1);
+        true
+    }
+
     /// The signals of the present flow; the extended ones are zero where the table uses none of them.
     #[inline]
     pub fn signals(&self) -> Point {

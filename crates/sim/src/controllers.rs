@@ -142,6 +142,14 @@ impl AnyController {
         self
     }
 
+    /// The RemyCC, if it is one, mutably.
+    pub const fn as_remy_mut(&mut self) -> Option<&mut RemyCc> {
+        match self {
+            AnyController::Remy(remy) => Some(remy),
+            _ => None,
+        }
+    }
+
     /// The RemyCC, if it is one: for recording its memory and rule.
     pub const fn as_remy(&self) -> Option<&RemyCc> {
         match self {

@@ -5,10 +5,11 @@ use super::observer::{FlowSample, LinkSample, Observer, SproutSample};
 use super::packets::PacketSample;
 use crate::controllers::AnyController;
 use crate::metrics::Report;
-use crate::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
+use crate::network::{FlowSpec, LinkSpec, Network, NetworkError};
 use crate::traffic::Traffic;
 use exm_link::{Limit, QueueConfig, QueueKind, Service};
 use exm_random::{Purpose, Stream};
+use exm_remy::RemyCc;
 use exm_units::{Instant, Probability, Rate, Span};
 
 /// A simulation that its caller drives: step by step, up to a time, or to its end; between steps its
@@ -78,6 +79,12 @@ pub enum ChangeError {
     /// The sender runs Sprout, which has no controller.
     #[error("flow {flow} is Sprout's, which has no congestion controller to replace")]
     NoController {
+        /// The flow.
+        flow: usize,
+    },
+    /// The sender's controller is not a RemyCC of the same signals.
+    #[error("flow {flow} is not a RemyCC of the same signals, so it cannot follow these rules")]
+    NoRuleTable {
         /// The flow.
         flow: usize,
     },
@@ -277,15 +284,33 @@ impl<O: Observer> Simulation<O> {
             return Err(ChangeError::NoController { flow });
         }
         let own = controller.clone();
-        self.change_flow(flow, |spec| match &mut spec.transport {
-            Transport::Bare { controller, .. } | Transport::Tcp { controller, .. } => {
+        self.change_flow(flow, |spec| {
+            if let Some(controller) = spec.transport.controller_mut() {
                 *controller = own;
             }
-            Transport::Sprout(_) => {}
         })?;
         let seed = Stream::new(self.seed, Purpose::Controller, flow).seed();
         self.engine.hosts[flow].set_controller(self.engine.now, controller.seeded(seed));
         self.engine.plan(flow);
+        Ok(())
+    }
+
+    /// Lets flow `flow`, a RemyCC, follow the table of `other` from its next ACK on. Unlike with
+    /// [`Simulation::set_controller`], it keeps its memory and its window.
+    ///
+    /// # Errors
+    /// [`ChangeError`] if there is no such flow, or it is not a RemyCC of the same signals.
+    pub fn set_rule_table(&mut self, flow: usize, other: &RemyCc) -> Result<(), ChangeError> {
+        let follows = |controller: Option<&mut AnyController>| {
+            controller.and_then(AnyController::as_remy_mut).is_some_and(|remy| remy.follow(other))
+        };
+        self.flow_spec(flow)?;
+        let mut follows_now = false;
+        self.change_flow(flow, |spec| follows_now = follows(spec.transport.controller_mut()))?;
+        if !follows_now {
+            return Err(ChangeError::NoRuleTable { flow });
+        }
+        follows(self.engine.hosts[flow].controller_mut());
         Ok(())
     }
 

@@ -278,6 +278,16 @@ impl Transport {
         }
     }
 
+    /// The controller, if there is one, mutably.
+    pub fn controller_mut(&mut self) -> Option<&mut AnyController> {
+        match self {
+            Transport::Bare { controller, .. } | Transport::Tcp { controller, .. } => {
+                Some(controller)
+            }
+            Transport::Sprout(_) => None,
+        }
+    }
+
     /// The part of `rate`, of packets of `size`, that is payload: goodput.
     pub fn goodput(&self, rate: Rate, size: Bytes) -> Rate {
         let bits = u128::from(rate.as_bps()) * u128::from(self.payload(size).get());

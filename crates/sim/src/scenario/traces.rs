@@ -15,6 +15,11 @@ const LENGTH: Span = Span::from_secs(600);
 pub struct Traces(BTreeMap<PathBuf, Arc<Trace>>);
 
 impl Traces {
+    /// Lets scenarios name `trace` by `name`.
+    pub fn insert(&mut self, name: &str, trace: Trace) {
+        self.0.insert(PathBuf::from(name), Arc::new(trace));
+    }
+
     /// The trace called `name`: a synthetic link, generated from the seed that may follow the name, or a
     /// file, its path relative to `dir`.
     ///

@@ -29,7 +29,7 @@ enum Patience {
 
 #[derive(Clone, Debug)]
 pub(super) struct Bare {
-    cc: AnyController,
+    pub(super) cc: AnyController,
     gate: Gate,
     wakeup: Wakeup,
     /// Packets sent; the number of the next one.

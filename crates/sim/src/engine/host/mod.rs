@@ -461,6 +461,15 @@ impl Host {
         self.plan.wake = Due::NEVER;
     }
 
+    /// The controller, if there is one, to be changed in place.
+    pub(super) fn controller_mut(&mut self) -> Option<&mut AnyController> {
+        match &mut self.transport {
+            Transport::Bare(bare) => Some(&mut bare.cc),
+            Transport::Tcp(tcp) => Some(&mut tcp.cc),
+            Transport::Sprout(_) => None,
+        }
+    }
+
     /// Replaces the traffic by `traffic`. If the sender is off, its next flow is planned.
     pub(super) fn set_traffic(&mut self, now: Instant, traffic: Traffic) {
         self.source.set_traffic(traffic);

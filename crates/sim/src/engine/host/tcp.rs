@@ -14,7 +14,7 @@ const SYN: u64 = u64::MAX;
 
 #[derive(Clone, Debug)]
 pub(super) struct Tcp {
-    cc: AnyController,
+    pub(super) cc: AnyController,
     sender: Sender,
     receiver: Receiver,
     settings: Settings,

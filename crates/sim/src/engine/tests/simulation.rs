@@ -3,6 +3,7 @@
 use super::laws::{limits, networks};
 use super::*;
 use exm_link::QueueKind;
+use exm_remy::{Action, RemyCc, RuleTable, Signal, SignalSet};
 use exm_tcp::Settings;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -373,6 +374,38 @@ fn a_connection_continues_under_another_controller() {
     assert!((9.0..10.0).contains(&mbps), "{mbps} Mbps");
     let controller = simulation.network().flows()[0].transport.controller();
     assert!(matches!(controller, Some(AnyController::Bbr(_))));
+}
+
+/// A RemyCC that follows other rules keeps what it remembers; the same rules change nothing.
+#[test]
+fn rules_are_replaced_without_a_new_start() {
+    let table = |increment| {
+        let action = Action { multiple: 0.5, increment, intersend_ms: 0.0 };
+        RuleTable::single(SignalSet::FIRST_FOUR, 16384.0, action)
+    };
+    let remy = |increment| RemyCc::new(&table(increment));
+    let start = || {
+        let link = link(Rate::from_mbps(10.0), Limit::Packets(Packets::new(400)), 0.0);
+        let transport = crate::network::Host::Tcp.transport(remy(10).into());
+        let flow = FlowSpec { transport, ..flow(40, window(1), ever()) };
+        Simulation::new(network(vec![link], vec![flow], Span::from_secs(4)), 1)
+    };
+    let (mut same, mut other) = (start(), start());
+    for (simulation, increment) in [(&mut same, 10), (&mut other, 30)] {
+        simulation.run_until(ms(2000));
+        let before = simulation.flow(0).unwrap();
+        simulation.set_rule_table(0, &remy(increment)).unwrap();
+        let now = simulation.flow(0).unwrap();
+        assert!(now.signals.unwrap()[2] >= 1.0, "the signals are kept");
+        assert_eq!((now.signals, now.cwnd), (before.signals, before.cwnd));
+    }
+    other.run_until(ms(3000));
+    assert_eq!(other.flow(0).unwrap().cwnd, Packets::new(59));
+    assert!(same.finish() == start().finish());
+    let signals = SignalSet::new([Signal::RttRatio]).unwrap();
+    let foreign = RuleTable::single(signals, 16384.0, Action::INITIAL);
+    let refused = other.set_rule_table(0, &RemyCc::new(&foreign));
+    assert_eq!(refused, Err(ChangeError::NoRuleTable { flow: 0 }));
 }
 
 /// A silenced sender stops at once, and starts again when it is given traffic.
