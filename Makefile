@@ -2,6 +2,7 @@
 # make test   runs every check of the project
 # make nightly runs the long form of tests that search for coincidences, which takes tens of minutes
 # make docs   builds the manual as a site
+# make site   writes the page of `exm ratatouille`, which any web server can serve
 # make dist   packs a static program, as an archive and for Debian
 # The first two need cargo (https://rustup.rs) and nothing else; the first build fetches and compiles what
 # the program is made of. Tests meet real programs as well: as root on Debian they are installed, and
@@ -23,29 +24,37 @@ SEED ?= 1
 EXM = $${CARGO_TARGET_DIR:-target}/debug/exm
 
 # The crates of the simulator, the designer and the tables, which need no operating system.
-PORTABLE = exm-units exm-random exm-cc exm-remy exm-store exm-table exm-tcp exm-trace exm-grammar exm-link exm-sprout exm-sim exm-ratatouille exm-design exmachina
+PORTABLE = exm-units exm-random exm-cc exm-remy exm-store exm-table exm-tcp exm-trace exm-grammar exm-link exm-sprout exm-sim exm-ratatouille exm-web exm-design exmachina
 # The oldest compiler that builds the project: rust-version in Cargo.toml.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # What `make dist` is for, and where it writes.
 TARGET ?= x86_64-unknown-linux-musl
 DIST = target/dist
 
-.PHONY: all build demo test nightly format lint wasm peers tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist clean
+# The target of the module that the page of `exm ratatouille` contains.
+WASM = wasm32-unknown-unknown
+
+.PHONY: all build demo test nightly format lint wasm wasm-target site peers tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist clean
 
 all: build
 
-build:
+build: wasm-target
 	@echo "== Building exm (the first time takes minutes)"
 	$(CARGO) build --release --locked
 
-# By a profile of its own, which compiles in half the CPU time of a release.
+# By a profile of its own, which compiles in half the CPU time of a release, and without the page of `exm ratatouille`.
 demo:
 	@echo "== Building exm (the first time takes minutes)"
-	$(CARGO) build --profile demo --locked
+	$(CARGO) build --profile demo --locked --no-default-features
 	@echo "== Designing, and comparing"
-	$(CARGO) run --quiet --profile demo --locked -- demo
+	$(CARGO) run --quiet --profile demo --locked --no-default-features -- demo
 
-test: format lint wasm deny-if-installed tests instructions apidocs smoke
+# Without it the program is built without that page, and a warning says so.
+wasm-target:
+	@test -d "$$(rustc --print target-libdir --target $(WASM))" || rustup target add $(WASM) || \
+		echo "== Without the target $(WASM), exm ratatouille has no page"
+
+test: format wasm-target lint wasm deny-if-installed tests instructions apidocs smoke
 	@if test -s $(SKIPPED); then \
 		echo "== All checks passed that ran; $$(sort -u $(SKIPPED) | wc -l) were skipped:"; \
 		sort -u $(SKIPPED) | sed 's/^/   /'; \
@@ -69,12 +78,10 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 # The same code runs in a browser: it asks for no files, threads or clocks that are not there.
-wasm:
+wasm: wasm-target
 	@echo "== Checking that the simulator and the designer build for WebAssembly"
-	test -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown)" || \
-		rustup target add wasm32-unknown-unknown
-	$(CARGO) check --locked --target wasm32-unknown-unknown --lib --no-default-features $(PORTABLE:%=-p %)
-	$(CARGO) check --locked --target wasm32-unknown-unknown --lib -p exmachina
+	$(CARGO) check --locked --target $(WASM) --lib --no-default-features $(PORTABLE:%=-p %)
+	$(CARGO) check --locked --target $(WASM) --lib -p exmachina
 
 peers:
 	@for peer in $(PEERS); do command -v $$peer >/dev/null || missing="$$missing $$peer"; done; \
@@ -121,6 +128,13 @@ docs: $(MDBOOK)
 	$(MDBOOK) build crates/cli/docs --dest-dir $(SITE)
 	@echo "== Open $(SITE)/index.html"
 
+# A site of one file: the page of `exm ratatouille`, for any web server, or to be opened as a file.
+RATATOUILLE = target/ratatouille
+
+site: build
+	@mkdir -p $(RATATOUILLE)
+	$${CARGO_TARGET_DIR:-target}/release/exm ratatouille --page $(RATATOUILLE)/index.html --force
+
 # The documentation of the libraries.
 apidocs:
 	@echo "== Building the documentation of the libraries"
@@ -166,7 +180,7 @@ deny:
 
 # A static program without symbols, in which no path of this machine is left: two builds of one commit by one
 # compiler give the same bytes, wherever they are made.
-dist:
+dist: wasm-target
 	@echo "== Building for $(TARGET) (takes minutes)"
 	@test -d "$$(rustc --print target-libdir --target $(TARGET))" || rustup target add $(TARGET)
 	CARGO_INCREMENTAL=0 RUSTFLAGS="--remap-path-prefix=$(CURDIR)=. \

@@ -11,6 +11,7 @@ mod experiments;
 mod help;
 mod interrupt;
 mod layout;
+mod loopback;
 mod manual;
 mod network;
 mod options;

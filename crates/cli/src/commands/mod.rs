@@ -12,6 +12,7 @@ mod help;
 mod init;
 mod list;
 mod man;
+mod ratatouille;
 mod report;
 #[cfg(target_os = "linux")]
 mod saturate;
@@ -86,6 +87,7 @@ commands! {
         Score(score),
         Falsify(falsify),
         Simulate(simulate),
+        Ratatouille(ratatouille),
         Experiment(experiment),
         Compare(compare),
         Report(report),

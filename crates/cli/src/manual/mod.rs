@@ -62,6 +62,7 @@ pub(crate) const TOPICS: &[Topic] = topics! {
         "" "how-sprout-works",
         "" "tunnel-network",
         "" "emulator",
+        "" "watching",
         "" "robust-tables",
     }
     "How good, and how we know" {

@@ -21,6 +21,8 @@ mod network;
 #[cfg(target_os = "linux")]
 mod page;
 mod program;
+#[cfg(target_os = "linux")]
+mod ratatouille;
 mod reference;
 mod robust;
 mod rooms;
