@@ -1,6 +1,6 @@
 //! The description of the open scene, and its report.
 
-use super::{Refusal, Viewer};
+use super::{Refusal, Viewer, seconds, span};
 use exm_design::{Conditions, OutOfRange};
 use exm_grammar::Buffer;
 use exm_link::{Limit, Service};
@@ -101,7 +101,7 @@ fn flow_report(flow: &FlowReport, controller: &str) -> Value {
     json!({
         "name": controller,
         "throughput": flow.throughput().map(|rate| rate.as_bps()),
-        "rtt": flow.rtt.mean().map(|rtt| rtt.as_secs_f64()),
+        "rtt": flow.rtt.mean().map(span),
         "share": flow.normalised_throughput(),
         "sent": flow.sent,
         "lost": flow.lost + flow.dropped_in_all(),
@@ -183,7 +183,7 @@ fn flows_of(lane: &Lane<Watch>, names: &[(String, bool)]) -> Value {
             "name": title,
             "controller": name.0,
             "host": host,
-            "rtt": spec.propagation(network.links()).as_secs_f64(),
+            "rtt": span(spec.propagation(network.links())),
             "table": is_table,
             "edited": name.1,
         })
@@ -211,7 +211,7 @@ fn links_of(lane: &Lane<Watch>, scene: &Scene) -> Value {
             "name": spec.name,
             "rate": spec.service.rate().as_bps(),
             "trace": follows,
-            "delay": spec.delay.as_secs_f64(),
+            "delay": span(spec.delay),
             "buffer": Buffer::from(spec.buffer).to_string(),
             "buffer_packets": packets,
             "queue": spec.queue.to_string(),
@@ -219,8 +219,4 @@ fn links_of(lane: &Lane<Watch>, scene: &Scene) -> Value {
         })
     });
     links.collect()
-}
-
-fn seconds(time: Instant) -> f64 {
-    time.as_secs_f64()
 }

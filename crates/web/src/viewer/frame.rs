@@ -1,5 +1,6 @@
 //! Frames: what has happened since the last one, as numbers. The format is in this crate's description.
 
+use super::{seconds, span};
 use exm_ratatouille::{
     FlowEvent, FlowEventKind, FlowState, HeldBy, LinkState, Measured, Monitor, Records, RuleUse,
     Samples,
@@ -7,7 +8,7 @@ use exm_ratatouille::{
 use exm_remy::Signal;
 use exm_sim::engine::{Limited, PacketSample, SproutSample, Whereabouts};
 use exm_sprout::TICK;
-use exm_units::{Instant, Span};
+use exm_units::Instant;
 use std::collections::BTreeMap;
 
 /// The most packets in a frame.
@@ -249,12 +250,4 @@ fn held_by(gate: HeldBy) -> f64 {
         HeldBy::Pace => 1.0,
         HeldBy::Data => 2.0,
     }
-}
-
-fn seconds(time: Instant) -> f64 {
-    time.as_secs_f64()
-}
-
-fn span(span: Span) -> f64 {
-    span.as_secs_f64()
 }

@@ -143,7 +143,7 @@ impl Viewer {
             Change::Controller { lane: Some(lane), .. } | Change::Rule { lane, .. } => lane < count,
             _ => true,
         });
-        self.open(&scene, Some(now.as_secs_f64()))
+        self.open(&scene, Some(seconds(now)))
     }
 
     fn watch(&mut self, lane: usize, flow: usize) -> Result<(), Refusal> {
@@ -185,7 +185,7 @@ impl Viewer {
     }
 
     fn now(&self) -> Result<Value, Refusal> {
-        Ok(json!({ "now": self.shown()?.player().now().as_secs_f64() }))
+        Ok(json!({ "now": seconds(self.shown()?.player().now()) }))
     }
 
     /// Simulates up to `until` seconds or about `packets` packets, with samples at the multiples of `interval` seconds,
@@ -196,7 +196,7 @@ impl Viewer {
             self.interval = Span::from_secs_f64(interval);
         }
         monitor.advance(instant(until), self.interval, packets.max(0.0) as u64);
-        monitor.player().now().as_secs_f64()
+        seconds(monitor.player().now())
     }
 
     /// Appends a frame to `frame`, in the format of this crate's description.
@@ -220,6 +220,16 @@ impl Viewer {
             self.measured.insert((lane, flow), monitor.measured(lane, flow));
         }
     }
+}
+
+/// A time in seconds, as the nearest double.
+fn seconds(time: Instant) -> f64 {
+    time.as_nanos() as f64 / 1e9
+}
+
+/// A duration in seconds, as the nearest double.
+fn span(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e9
 }
 
 /// The time `seconds` after the start; the start for what is no time.
