@@ -293,6 +293,8 @@ const Charts = (() => {
   }
 
   return {
+    rateOf,
+
     /** Draws the charts of all lanes on `canvases`. */
     draw(canvases) {
       const to = Math.max(State.history.now, State.seconds);
