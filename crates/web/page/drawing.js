@@ -13,7 +13,7 @@ const Drawing = (() => {
   drawing.readColours = () => {
     const style = getComputedStyle(document.documentElement);
     const read = (name) => style.getPropertyValue(`--${name}`).trim();
-    const names = ['paper', 'ink', 'quiet', 'line', 'accent', 'shrink', 'grow', 'neutral', 'wire', 'alarm'];
+    const names = ['paper', 'ink', 'quiet', 'line', 'accent', 'shrink', 'grow', 'neutral', 'pace', 'wire', 'alarm'];
     drawing.colours = Object.fromEntries(names.map((name) => [name, read(name)]));
     drawing.flows = Array.from({ length: FLOWS }, (_, flow) => read(`flow-${flow + 1}`));
     drawing.size = 0.75 * parseFloat(style.fontSize);

@@ -84,10 +84,10 @@ const RuleMap = (() => {
   }
 
   function colour(rule, window) {
-    const { grow, shrink, neutral } = Drawing.colours;
+    const { grow, shrink, pace } = Drawing.colours;
     if (colourBy === 'pace') {
       const slowness = Math.log1p(rule.intersend_ms * 10) / Math.log1p(1000);
-      return [neutral, 0.06 + 0.7 * Math.min(1, slowness)];
+      return [pace, 0.06 + 0.7 * Math.min(1, slowness)];
     }
     const difference = rule.multiple * window + rule.increment - window;
     const strength = Math.log1p(Math.abs(difference)) / Math.log1p(4 + window / 2);
@@ -167,7 +167,7 @@ const RuleMap = (() => {
     values(1).forEach((value) => Drawing.text(context, Units.number(value), left - 5, y(warp(value)), colours.quiet, 'right', 'middle'));
     Drawing.text(context, name(0), right, bottom + size * 2.5, colours.ink, 'right');
     Drawing.text(context, name(1), left, top - size * 0.6, colours.ink);
-    const key = colourBy === 'pace' ? [['slower pace', colours.neutral]] : [['window grows', colours.grow], ['shrinks', colours.shrink]];
+    const key = colourBy === 'pace' ? [['slower pace', colours.pace]] : [['window grows', colours.grow], ['shrinks', colours.shrink]];
     let at = right;
     for (const [words, fill] of key.reverse()) {
       Drawing.text(context, words, at, top - size * 0.6, colours.quiet, 'right');

@@ -11,6 +11,8 @@ const State = (() => {
     description: null,
     /** The rule table of the watched flow, or null. */
     table: null,
+    /** How many commands are under way during which nothing must be simulated. */
+    held: 0,
     /** Names of controllers, tables, queues, scenarios and traces. */
     names: null,
     /** The time window of the charts: seconds, or a number of RTTs as `10 RTT`. */
@@ -49,11 +51,24 @@ const State = (() => {
       return state.seconds / 900;
     },
 
-    async open(scene, at) {
-      const description = await state.engine.call('open', at ? { scene, at } : { scene });
-      state.history.clear();
-      await describe(description);
-      state.emit('scene');
+    /** Runs `command` while nothing is simulated. */
+    async exclusively(command) {
+      state.held++;
+      try {
+        return await command();
+      } finally {
+        state.held--;
+      }
+    },
+
+    /** Opens a scene, and plays it to the time `at` if that is given. */
+    open(scene, at) {
+      return state.exclusively(async () => {
+        const description = await state.engine.call('open', at ? { scene, at } : { scene });
+        state.history.clear();
+        await describe(description);
+        state.emit('scene');
+      });
     },
 
     /** Makes a change now; tells whether it was accepted. */
@@ -66,10 +81,10 @@ const State = (() => {
 
     /** Starts the scene again with other lanes: a list of lists of controllers. */
     setLanes(lanes) {
-      return attempt(() => state.engine.call('lanes', { lanes }), () => {
+      return state.exclusively(() => attempt(() => state.engine.call('lanes', { lanes }), () => {
         state.history.clear();
         state.emit('scene');
-      });
+      }));
     },
 
     watch(lane, flow) {

@@ -45,7 +45,7 @@ const Transport = (() => {
     const seconds = Math.min(0.1, (real - lastReal) / 1000);
     lastReal = real;
     if (playing && !catchingUp) moveGoal(seconds);
-    if (busy || document.hidden || goal <= history().now) return;
+    if (busy || State.held || document.hidden || goal <= history().now) return;
     busy = true;
     try {
       await advance();
@@ -72,7 +72,9 @@ const Transport = (() => {
   }
 
   /** Goes to `time`. What is to be seen before it is simulated again if it is no longer known. */
-  async function seek(time) {
+  const seek = (time) => State.exclusively(() => seekNow(time));
+
+  async function seekNow(time) {
     const to = Math.max(0, Math.min(time, history().end || time));
     const from = Math.max(0, to - State.seconds);
     if (to > history().now) {
@@ -110,12 +112,13 @@ const Transport = (() => {
   }
 
   async function step(by) {
-    if (busy) return;
+    if (State.held) return;
     setPlaying(false);
     try {
-      const { now } = await State.engine.call('step', { by });
-      history().now = now;
-      await collect();
+      await State.exclusively(async () => {
+        history().now = (await State.engine.call('step', { by })).now;
+        await collect();
+      });
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       Dom.toast(error.message, 'refused');

@@ -116,7 +116,7 @@ const Watched = (() => {
       counts[column * 3 + held]++;
       total[held]++;
     }
-    const colours = HELD.map((name) => getHeldColour(name));
+    const colours = HELD.map(heldColour);
     for (let column = 0; column < columns; column++) {
       const sum = counts[column * 3] + counts[column * 3 + 1] + counts[column * 3 + 2];
       let bottom = height;
@@ -131,10 +131,10 @@ const Watched = (() => {
     heldKeys.forEach((key, held) => Dom.setText(key, Units.whole(total[held] / all)));
   }
 
-  const getHeldColour = (name) => {
-    const { neutral, grow, line } = Drawing.colours;
-    return { window: grow, pace: neutral, data: line }[name];
-  };
+  function heldColour(name) {
+    const { grow, pace, neutral } = Drawing.colours;
+    return { window: grow, pace, data: neutral }[name];
+  }
 
   /** The rows of the chart of signals: each a name, a unit, a series and a column. */
   function signalRows() {
