@@ -14,8 +14,9 @@ const Lanes = (() => {
     const remove = Dom.button('Remove', () => removeLane(lane), { className: 'plain', aria: { label: `Remove lane ${LETTERS[lane]}` } });
     const path = Dom.make('canvas', { className: 'path', role: 'img', aria: { label: `Path of lane ${LETTERS[lane]}` } });
     const chart = Dom.make('canvas', { className: 'chart', role: 'img', aria: { label: `Charts of lane ${LETTERS[lane]}` } });
-    const head = Dom.make('div', { className: 'lane-head' }, heading, controllers, remove);
-    const element = Dom.make('article', { className: 'lane' }, head, chips, path, chart);
+    const spacer = Dom.make('span', { className: 'spacer' });
+    const head = Dom.make('div', { className: 'lane-head' }, heading, chips, spacer, controllers, remove);
+    const element = Dom.make('article', { className: 'lane' }, head, path, chart);
     return { element, heading, chips, remove, path, chart };
   }
 

@@ -117,7 +117,7 @@ const RuleMap = (() => {
       context.lineWidth = 1;
       context.strokeRect(left, top, right - left, bottom - top);
       if (right - left > size * 2.6 && bottom - top > size * 1.5) {
-        Drawing.text(context, String(rule.index), left + 4, top + size + 2, colours.quiet);
+        Drawing.text(context, String(rule.index), left + 4, top + size + 2, colours.ink);
       }
     }
   }
