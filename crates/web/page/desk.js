@@ -154,14 +154,13 @@ const Desk = (() => {
   const set = (about) => Dom.make('button', { type: 'submit', textContent: 'Set', aria: { label: about } });
 
   function buildForms(desk) {
-    const packets = form('buffer-form', setPackets, ...field('buffer-packets', 'Buffer, packets'), set('Set the buffer'));
-    Dom.byId('channel-buffer').closest('.channel').after(packets);
     desk.append(
+      form('buffer-form', setPackets, ...field('buffer-packets', 'Buffer, packets'), set('Set the buffer')),
       form('queue-form', setQueue, ...select('queue-name', 'Queue', [], () => { Dom.byId('queue-options').value = ''; setQueue(); }),
         ...field('queue-options', 'Parameters'), set('Set the queue')),
       form('load-form', setLoad, ...select('load-preset', 'Offered load', [['', 'as written'], ...LOADS.map(([name], index) => [String(index), name])], takePreset),
         ...field('load-on', 'On'), ...field('load-off', 'Off'),
-        ...select('load-flow', 'For', [['', 'all flows'], ['watched', 'the watched flow']], () => {}), set('Set the offered load')),
+        ...select('load-flow', 'For', [['', 'all flows'], ['watched', 'watched flow']], () => {}), set('Set the offered load')),
       form('link-form', () => {}, ...select('link-choice', 'Link', [], ({ target }) => { link = Number(target.value); update(); })),
     );
     extras = Object.fromEntries(['buffer-packets', 'queue-name', 'queue-options', 'load-preset', 'load-on', 'load-off', 'load-flow',

@@ -56,7 +56,7 @@ const Drawing = (() => {
   function niceMaximum(value) {
     if (!(value > 0)) return 1;
     const power = 10 ** Math.floor(Math.log10(value * 1.08));
-    return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((factor) => factor * power).find((candidate) => candidate >= value * 1.08);
+    return [1, 1.2, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10].map((factor) => factor * power).find((candidate) => candidate >= value * 1.08);
   }
 
   /** The next maximum of an axis that shows `value`: it grows at once, and shrinks only when much is left over. */

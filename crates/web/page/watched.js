@@ -34,7 +34,7 @@ const Watched = (() => {
   function updateTitle() {
     const { lanes, active } = State.description;
     const { lane, flow, controller } = State.watched;
-    Dom.setText(Dom.byId('watched-title'), `Flow ${flow + 1}: ${controller}`);
+    Dom.setText(Dom.byId('watched-title'), `The watched flow: flow ${flow + 1}, ${controller}`);
     const shown = Math.max(active, 1);
     const options = lanes.flatMap(({ flows }, index) => flows.slice(0, Math.max(shown, index === lane ? flow + 1 : 0)).map((each, number) =>
       [`${index}.${number}`, `${Lanes.LETTERS[index]}, flow ${number + 1}: ${each.controller}`]));
@@ -160,7 +160,7 @@ const Watched = (() => {
     if (!ready) return;
     const { context, width, height } = ready;
     const em = Drawing.size;
-    const [left, right] = [em * 6.5, width - em * 5.5];
+    const [left, right] = [em * 6.5, width - em * 7];
     const to = Math.max(State.history.now, State.seconds);
     const from = to - State.seconds;
     const x = (time) => left + (right - left) * ((time - from) / State.seconds);
