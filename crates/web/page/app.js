@@ -22,8 +22,7 @@ const App = (() => {
   function draw(real) {
     if (!stale || (State.reducedMotion.matches && real - lastPicture < REDUCED)) return;
     lastPicture = real;
-    stale = false;
-    Lanes.draw();
+    stale = Lanes.draw();
     Watched.draw();
   }
 
@@ -79,7 +78,7 @@ const App = (() => {
 
   function showWarnings() {
     const notice = Dom.byId('warnings');
-    Dom.setText(notice, State.description.warnings.join(' '));
+    Dom.setText(notice, State.description.warnings.join('; '));
     notice.hidden = !State.description.warnings.length;
   }
 
@@ -96,7 +95,7 @@ const App = (() => {
     ['frame', 'description', 'table', 'scene'].forEach((event) => State.on(event, () => { stale = true; }));
     addEventListener('resize', () => setTheme());
     State.on('description', showWarnings);
-    State.on('scene', () => Transport.collect());
+    State.on('scene', () => Transport.seek(State.description.now));
   }
 
   async function start() {

@@ -9,9 +9,9 @@ const Lanes = (() => {
   function build(lane) {
     const heading = Dom.make('h2', { className: 'lane-name' });
     const chips = Dom.make('div', { className: 'chips', role: 'group', aria: { label: `Flows of lane ${LETTERS[lane]}: watch one` } });
-    const controllers = Dom.button('Controllers…', () => Chooser.open(lane), { className: 'plain' });
-    controllers.setAttribute('aria-label', `Controllers of lane ${LETTERS[lane]}`);
-    const remove = Dom.button('Remove', () => removeLane(lane), { className: 'plain', aria: { label: `Remove lane ${LETTERS[lane]}` } });
+    const controllers = Dom.button('Change…', () => Chooser.open(lane), { className: 'plain' });
+    controllers.setAttribute('aria-label', `Change the controllers of lane ${LETTERS[lane]}`);
+    const remove = Dom.button('×', () => removeLane(lane), { className: 'plain', aria: { label: `Remove lane ${LETTERS[lane]}` } });
     const path = Dom.make('canvas', { className: 'path', role: 'img', aria: { label: `Path of lane ${LETTERS[lane]}` } });
     const chart = Dom.make('canvas', { className: 'chart', role: 'img', aria: { label: `Charts of lane ${LETTERS[lane]}` } });
     const spacer = Dom.make('span', { className: 'spacer' });
@@ -83,9 +83,11 @@ const Lanes = (() => {
     /** Adds a lane with these controllers. */
     add: (controllers) => State.setLanes([...State.lanesOfScene(), controllers]),
 
+    /** Draws all lanes; tells whether they are to be drawn again. */
     draw() {
-      Charts.draw(shown.map(({ chart }) => chart));
+      const again = Charts.draw(shown.map(({ chart }) => chart));
       shown.forEach(({ path }, lane) => PathPicture.draw(path, lane));
+      return again;
     },
 
     /** Describes each lane's charts in words. */

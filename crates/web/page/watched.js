@@ -74,9 +74,10 @@ const Watched = (() => {
     const form = Dom.byId('rule-form');
     if (!rule || form.contains(document.activeElement)) return;
     form.dataset.rule = index;
-    Dom.byId('rule-multiple').value = rule.multiple;
-    Dom.byId('rule-increment').value = rule.increment;
-    Dom.byId('rule-intersend').value = rule.intersend_ms;
+    const short = (value) => Number(value.toPrecision(7));
+    Dom.byId('rule-multiple').value = short(rule.multiple);
+    Dom.byId('rule-increment').value = short(rule.increment);
+    Dom.byId('rule-intersend').value = short(rule.intersend_ms);
   }
 
   async function editRule(event) {
@@ -229,7 +230,7 @@ const Watched = (() => {
     context.strokeStyle = colours.line;
     context.lineWidth = 1;
     for (const tick of Drawing.ticks(0, scales[0], 4)) {
-      Drawing.text(context, Units.number(tick), x(tick), bottom + em * 1.2, colours.quiet, 'center');
+      Drawing.axisLabel(context, Units.number(tick), x(tick), bottom + em * 1.2, left, right);
     }
     for (const tick of Drawing.ticks(0, scales[1], 4)) {
       context.strokeRect(left, y(tick), right - left, 0);
