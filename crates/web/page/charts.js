@@ -5,7 +5,7 @@ const Charts = (() => {
   // Bits of a packet, to show packets delivered as a rate.
   const PACKET_BITS = 12000;
   const PANELS = [
-    { name: 'inFlight', title: 'Packets in flight', share: 0.5, lines: inFlight },
+    { name: 'inFlight', title: 'Packets in flight', share: 0.5, lines: inFlight, marks: true },
     { name: 'queue', title: 'Queue, packets', share: 0.15, lines: queue, limit: true },
     { name: 'throughput', title: 'Throughput, Mbps', share: 0.19, lines: throughput },
     { name: 'rtt', title: 'RTT, ms', share: 0.16, lines: rtt },
@@ -156,7 +156,7 @@ const Charts = (() => {
     context.stroke();
     context.setLineDash([]);
     if (filled) drawFilling(context, line, view);
-    if (line.flow !== undefined && view.several) drawMarks(context, line, view);
+    if (line.flow !== undefined && view.marked) drawMarks(context, line, view);
   }
 
   function drawFilling(context, { series, colour }, { x, bottom, from }) {
@@ -294,8 +294,8 @@ const Charts = (() => {
       const most = scales.get(key) || 1;
       const y = drawAxis(context, place, panel, most);
       const lines = panel.lines(lane);
-      const several = lines.filter(({ flow }) => flow !== undefined).length > 1;
-      const here = { ...view, y, bottom: panel.bottom, several, most: 0 };
+      const marked = panel.marks && lines.filter(({ flow }) => flow !== undefined).length > 1;
+      const here = { ...view, y, bottom: panel.bottom, marked, most: 0 };
       context.save();
       context.beginPath();
       context.rect(left, panel.top - 2, right - left, panel.bottom - panel.top + 3);

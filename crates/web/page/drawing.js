@@ -38,7 +38,7 @@ const Drawing = (() => {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     context.font = drawing.font;
-    context.lineJoin = 'round';
+    context.lineJoin = 'bevel';
     return { context, width, height };
   }
 
@@ -68,9 +68,9 @@ const Drawing = (() => {
   /**
    * Adds a line through the rows of `series` from `first` on to the path. All points of one pixel column, which are
    * `perPixel` seconds, become four points at most. The line is broken where values or samples are missing.
-   * Returns the largest value.
+   * Only every `stride`-th row is looked at. Returns the largest value.
    */
-  function trace(context, series, first, value, x, y, perPixel) {
+  function trace(context, series, first, value, x, y, perPixel, stride = 1) {
     let column = NaN, before = NaN, step = Infinity, down = false;
     let at = 0, start = 0, low = 0, high = 0, last = 0, most = 0;
     const flush = () => {
@@ -81,7 +81,7 @@ const Drawing = (() => {
       if (last !== start || low < high) context.lineTo(at, y(last));
       down = true;
     };
-    for (let row = first; row < series.length; row++) {
+    for (let row = first; row < series.length; row += stride) {
       const time = series.at(row, 0);
       const now = value(row);
       const broken = !(now === now) || time - before > 3.5 * step;

@@ -133,12 +133,7 @@ const PathPicture = (() => {
         context.fillRect(inQueue[at] - edge / 2, inQueue[at + 1] - edge / 2, edge, edge);
       }
       for (let at = 0; at < data.length; at += 2) context.fillRect(data[at] - 2.5, data[at + 1] - 2.5, 5, 5);
-      context.beginPath();
-      for (let at = 0; at < acks.length; at += 2) {
-        context.moveTo(acks[at] + 1.8, acks[at + 1]);
-        context.arc(acks[at], acks[at + 1], 1.8, 0, 7);
-      }
-      context.fill();
+      for (let at = 0; at < acks.length; at += 2) context.fillRect(acks[at] - 1.5, acks[at + 1] - 1.5, 3, 3);
     }
   }
 

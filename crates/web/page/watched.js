@@ -10,6 +10,8 @@ const Watched = (() => {
     ['Held by the pace', ({ byPace }) => Units.whole(byPace)],
   ];
   const HELD = ['window', 'pace', 'data'];
+  // About so many rows of a signal are drawn.
+  const SIGNAL_ROWS = 1200;
   let values = [];
   let heldKeys = [];
   // The rule chosen by its number, or null: the one that fires.
@@ -174,8 +176,9 @@ const Watched = (() => {
   function drawSignal(context, { name, unit, series, column, factor }, { left, right, top, bottom, x, from }) {
     const { colours, size } = Drawing;
     const first = Math.max(0, series.upTo(from) - 1);
+    const stride = Math.ceil(Math.max(1, series.length - first) / SIGNAL_ROWS);
     let [low, high] = [Infinity, -Infinity];
-    for (let row = first; row < series.length; row++) {
+    for (let row = first; row < series.length; row += stride) {
       const value = series.at(row, column);
       if (value < low) low = value;
       if (value > high) high = value;
@@ -191,7 +194,7 @@ const Watched = (() => {
     const room = high > low ? high - low : 1;
     const y = (at) => bottom - (bottom - top) * ((at - low) / room);
     context.beginPath();
-    Drawing.trace(context, series, first, (row) => series.at(row, column), x, y, State.seconds / (right - left));
+    Drawing.trace(context, series, first, (row) => series.at(row, column), x, y, State.seconds / (right - left), stride);
     context.strokeStyle = Drawing.flow(State.watched.flow);
     context.lineWidth = 1.5;
     context.stroke();
