@@ -196,7 +196,7 @@ const Charts = (() => {
     const gap = Drawing.size * 1.4;
     const fits = labels.length * gap <= panel.bottom - panel.top + gap;
     const shown = fits ? labels : labels.filter(({ flow }) => flow === undefined);
-    Drawing.spread(shown, gap, panel.top, panel.bottom);
+    Drawing.spread(shown, gap, panel.top, panel.bottom - gap / 4);
     for (const { y, flow, label } of shown) {
       if (flow === undefined) Drawing.text(context, label, view.right + 5, y, Drawing.colours.ink, 'left', 'middle');
       else Drawing.badge(context, flow, view.right + Drawing.size, y);

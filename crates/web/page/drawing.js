@@ -3,6 +3,8 @@
 
 const Drawing = (() => {
   const FLOWS = 8;
+  // A line is not broken by gaps of so few pixels.
+  const GAP = 8;
   const sizes = new WeakMap();
   const observer = new ResizeObserver((entries) => {
     entries.forEach(({ target, contentRect }) => sizes.set(target, contentRect));
@@ -84,7 +86,7 @@ const Drawing = (() => {
     for (let row = first; row < series.length; row += stride) {
       const time = series.at(row, 0);
       const now = value(row);
-      const broken = !(now === now) || time - before > 3.5 * step;
+      const broken = !(now === now) || time - before > Math.max(3.5 * step, GAP * perPixel);
       if (broken && column === column) {
         flush();
         column = NaN;

@@ -18,6 +18,8 @@ const Transport = (() => {
   let measured = { real: 0, now: 0, achieved: NaN };
   let channel;
   let scrubbing = false;
+  // The number of changes that had taken effect when the description was read.
+  let noticed = 0;
 
   const history = () => State.history;
 
@@ -65,10 +67,19 @@ const Transport = (() => {
     const result = await State.engine.advance(goal, State.interval, catchingUp ? CATCHING_UP : BUDGET);
     history().take(result.frame);
     State.emit('frame');
+    await noticeChanges();
     const { now, end } = history();
     if (now < goal) return;
     catchingUp = false;
     if (playing && (now >= stopAt || now >= end)) setPlaying(false);
+  }
+
+  /** Reads the description again once a recorded change has taken effect. */
+  async function noticeChanges() {
+    const reached = State.description.changes.filter(({ at }) => at <= history().now).length;
+    if (reached === State.description.applied || reached === noticed) return;
+    noticed = reached;
+    await State.refresh();
   }
 
   /** Goes to `time`. What is to be seen before it is simulated again if it is no longer known. */
@@ -136,7 +147,7 @@ const Transport = (() => {
   function speedText(value) {
     const asked = `${Number(value.toPrecision(3))}×`;
     const slow = playing && measured.achieved < 0.8 * speed && history().now < goal;
-    return slow ? `${asked}, slower than asked: ${Number(measured.achieved.toPrecision(2))}×` : asked;
+    return slow ? `${Number(measured.achieved.toPrecision(2))}× of ${asked} asked` : asked;
   }
 
   function describe() {
