@@ -85,8 +85,8 @@ const App = (() => {
   function startView() {
     Dom.byId('window').onchange = ({ target }) => {
       State.window = target.value;
-      // What was sampled for a shorter window may not reach back far enough.
-      Transport.seek(State.history.now);
+      // Samples for another window are too few or too many, or do not reach back far enough.
+      Transport.seek(State.history.now, true);
     };
     Dom.byId('same-scale').onchange = ({ target }) => {
       State.sameScale = target.checked;

@@ -25,7 +25,7 @@ const Lanes = (() => {
   /** The controllers of a lane's active flows, in a few words. */
   function controllersOf(lane) {
     const flows = State.description.lanes[lane].flows.slice(0, Math.max(1, State.description.active));
-    return unique(flows.map(({ controller }) => controller)).join(', ');
+    return unique(flows.map(({ controller, edited }) => controller + (edited ? ' (edited)' : ''))).join(', ');
   }
 
   function chip(lane, flow, several) {
@@ -33,9 +33,8 @@ const Lanes = (() => {
     const watched = State.description.watched;
     const pressed = watched.lane === lane && watched.flow === flow;
     const number = Dom.make('span', { className: `badge flow-${flow % 8 + 1}`, textContent: flow + 1 });
-    const words = (several ? controller : '') + (edited ? ' (edited)' : '');
     const button = Dom.button('', () => State.watch(lane, flow), { className: 'chip', data: { lane, flow } });
-    button.append(number, words);
+    button.append(number, several ? controller : '');
     button.setAttribute('aria-pressed', String(pressed));
     button.setAttribute('aria-label', `Watch flow ${flow + 1} of lane ${LETTERS[lane]}, ${controller}${edited ? ', edited' : ''}`);
     return button;

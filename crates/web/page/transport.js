@@ -23,12 +23,17 @@ const Transport = (() => {
 
   const history = () => State.history;
 
+  /** Measures the speed anew, since the time has jumped or another speed is asked for. */
+  function restartMeasurement() {
+    measured = { real: performance.now(), now: history().now, achieved: NaN };
+  }
+
   function setPlaying(value) {
     playing = value;
     const button = Dom.byId('play');
     button.textContent = playing ? '❚❚' : '▶';
     button.setAttribute('aria-label', playing ? 'Pause' : 'Play');
-    measured = { real: performance.now(), now: history().now, achieved: NaN };
+    restartMeasurement();
   }
 
   function atEnd() {
@@ -82,17 +87,20 @@ const Transport = (() => {
     await State.refresh();
   }
 
-  /** Goes to `time`. What is to be seen before it is simulated again if it is no longer known. */
-  const seek = (time) => State.exclusively(() => seekNow(time));
+  /**
+   * Goes to `time`. What is to be seen before it is simulated again if it is no longer known, or if the samples shall
+   * be `fresh`.
+   */
+  const seek = (time, fresh = false) => State.exclusively(() => seekNow(time, fresh));
 
-  async function seekNow(time) {
+  async function seekNow(time, fresh) {
     const to = Math.max(0, Math.min(time, history().end || time));
     const from = Math.max(0, to - State.seconds);
     if (to > history().now) {
       catchUp(to);
       return;
     }
-    if (history().covers(from, to)) {
+    if (!fresh && history().covers(from + 2 * State.interval, to)) {
       await State.engine.call('seek', { time: to });
       history().truncate(to);
       history().now = goal = to;
@@ -110,6 +118,7 @@ const Transport = (() => {
   function catchUp(time) {
     goal = time;
     catchingUp = time > history().now;
+    restartMeasurement();
   }
 
   /** Collects what has happened up to the present. */
@@ -118,6 +127,7 @@ const Transport = (() => {
     history().take(frame);
     goal = history().now;
     catchingUp = false;
+    restartMeasurement();
     State.emit('frame');
     await State.refresh();
   }
@@ -181,7 +191,7 @@ const Transport = (() => {
   function setSpeed(value) {
     speed = value;
     goal = catchingUp ? goal : history().now;
-    measured = { real: performance.now(), now: history().now, achieved: NaN };
+    restartMeasurement();
     Share.update();
   }
 

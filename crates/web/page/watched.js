@@ -277,6 +277,7 @@ const Watched = (() => {
       RuleMap.start(choose);
       State.on('description', () => { updateTitle(); updateSections(); });
       State.on('table', offerRules);
+      State.on('scene', () => { Dom.byId('watched').scrollTop = 0; });
       Dom.byId('watched-flow').onchange = ({ target }) => State.watch(...target.value.split('.').map(Number));
       Dom.byId('rule-choice').onchange = ({ target }) => choose(target.value === '' ? null : Number(target.value));
       Dom.byId('rule-form').onsubmit = editRule;
