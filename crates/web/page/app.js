@@ -22,8 +22,7 @@ const App = (() => {
   function draw(real) {
     if (!stale || (State.reducedMotion.matches && real - lastPicture < REDUCED)) return;
     lastPicture = real;
-    stale = false;
-    Lanes.draw();
+    stale = Lanes.draw();
     Watched.draw();
   }
 
@@ -79,15 +78,15 @@ const App = (() => {
 
   function showWarnings() {
     const notice = Dom.byId('warnings');
-    Dom.setText(notice, State.description.warnings.join(' '));
+    Dom.setText(notice, State.description.warnings.join('; '));
     notice.hidden = !State.description.warnings.length;
   }
 
   function startView() {
     Dom.byId('window').onchange = ({ target }) => {
       State.window = target.value;
-      // What was sampled for a shorter window may not reach back far enough.
-      Transport.seek(State.history.now);
+      // Samples for another window are too few or too many, or do not reach back far enough.
+      Transport.seek(State.history.now, true);
     };
     Dom.byId('same-scale').onchange = ({ target }) => {
       State.sameScale = target.checked;
@@ -96,7 +95,7 @@ const App = (() => {
     ['frame', 'description', 'table', 'scene'].forEach((event) => State.on(event, () => { stale = true; }));
     addEventListener('resize', () => setTheme());
     State.on('description', showWarnings);
-    State.on('scene', () => Transport.collect());
+    State.on('scene', () => Transport.seek(State.description.now));
   }
 
   async function start() {

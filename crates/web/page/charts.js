@@ -5,7 +5,7 @@ const Charts = (() => {
   // Bits of a packet, to show packets delivered as a rate.
   const PACKET_BITS = 12000;
   const PANELS = [
-    { name: 'inFlight', title: 'Packets in flight', share: 0.5, lines: inFlight },
+    { name: 'inFlight', title: 'Packets in flight', share: 0.5, lines: inFlight, marks: true },
     { name: 'queue', title: 'Queue, packets', share: 0.15, lines: queue, limit: true },
     { name: 'throughput', title: 'Throughput, Mbps', share: 0.19, lines: throughput },
     { name: 'rtt', title: 'RTT, ms', share: 0.16, lines: rtt },
@@ -16,7 +16,9 @@ const Charts = (() => {
     { kinds: [Frame.MARKED], name: 'marked' },
     { kinds: [Frame.RETRANSMITTED], name: 'resent' },
   ];
+  // The maximum of each panel's axis, per lane, and the largest values drawn last, from which the next ones follow.
   let scales = new Map();
+  let largest = new Map();
 
   /** The lines of a panel: each a series, a function from a row to its value, a colour and, of a flow, its number. */
   function ofFlows(lane, valueOf) {
@@ -44,7 +46,10 @@ const Charts = (() => {
   }
 
   function throughput(lane) {
-    const links = ofLinks(lane, History.RATE, 1e-6).map((line) => ({ ...line, dash: [5, 4], thin: true, label: 'link' }));
+    const names = State.description.links.map(({ name }) => name);
+    const label = (link) => (names.length > 1 ? names[link].slice(0, 8) : 'link');
+    const links = ofLinks(lane, History.RATE, 1e-6)
+      .map((line) => ({ ...line, dash: [5, 4], thin: true, label: label(line.link) }));
     return [...ofFlows(lane, rateOf), ...links];
   }
 
@@ -76,32 +81,21 @@ const Charts = (() => {
     return Math.max(0, series.upTo(from) - 1);
   }
 
-  function maximum(lines, from) {
-    let most = 0;
-    for (const { series, value } of lines) {
-      for (let row = firstVisible(series, from); row < series.length; row++) {
-        const now = value(row);
-        if (now > most) most = now;
+  /** Fits the axes to what has been drawn; tells whether one of them has changed. */
+  function fitScales() {
+    const lanes = State.description.lanes.map((_, lane) => lane);
+    let changed = false;
+    for (const { name } of PANELS) {
+      const values = lanes.map((lane) => largest.get(`${name} ${lane}`) || 0);
+      const shared = Math.max(...values);
+      for (const lane of lanes) {
+        const key = `${name} ${lane}`;
+        const before = scales.get(key) || 0;
+        scales.set(key, Drawing.scale(before, State.sameScale ? shared : values[lane]));
+        changed ||= scales.get(key) !== before;
       }
     }
-    return most;
-  }
-
-  /** The lines of all lanes, and the scales of their panels. */
-  function collect(from) {
-    const lanes = State.description.lanes.map((_, index) => {
-      const lane = State.history.lane(index);
-      return PANELS.map((panel) => panel.lines(lane));
-    });
-    const most = lanes.map((panels) => panels.map((lines) => maximum(lines, from)));
-    const next = new Map();
-    lanes.forEach((_, lane) => PANELS.forEach((panel, index) => {
-      const value = State.sameScale ? Math.max(...most.map((ofLane) => ofLane[index])) : most[lane][index];
-      const key = `${panel.name} ${lane}`;
-      next.set(key, Drawing.scale(scales.get(key) || 0, value));
-    }));
-    scales = next;
-    return lanes;
+    return changed;
   }
 
   /** Where the panels are on a canvas of this size. */
@@ -154,14 +148,15 @@ const Charts = (() => {
     const { series, value, colour, dash, thin, filled } = line;
     const first = firstVisible(series, view.from);
     context.beginPath();
-    Drawing.trace(context, series, first, value, view.x, view.y, view.perPixel);
+    const most = Drawing.trace(context, series, first, value, view.x, view.y, view.perPixel);
+    view.most = Math.max(view.most, most);
     context.strokeStyle = colour;
     context.lineWidth = thin ? 1.2 : filled ? 1.5 : 2;
     context.setLineDash(dash || []);
     context.stroke();
     context.setLineDash([]);
     if (filled) drawFilling(context, line, view);
-    if (line.flow !== undefined && view.several) drawMarks(context, line, view);
+    if (line.flow !== undefined && view.marked) drawMarks(context, line, view);
   }
 
   function drawFilling(context, { series, colour }, { x, bottom, from }) {
@@ -198,8 +193,11 @@ const Charts = (() => {
       const now = value(series.length - 1);
       if (now === now) labels.push({ y: view.y(now), flow, label, colour });
     }
-    Drawing.spread(labels, Drawing.size * 1.4, panel.top, panel.bottom);
-    for (const { y, flow, label } of labels) {
+    const gap = Drawing.size * 1.4;
+    const fits = labels.length * gap <= panel.bottom - panel.top + gap;
+    const shown = fits ? labels : labels.filter(({ flow }) => flow === undefined);
+    Drawing.spread(shown, gap, panel.top, panel.bottom - gap / 4);
+    for (const { y, flow, label } of shown) {
       if (flow === undefined) Drawing.text(context, label, view.right + 5, y, Drawing.colours.ink, 'left', 'middle');
       else Drawing.badge(context, flow, view.right + Drawing.size, y);
     }
@@ -218,6 +216,8 @@ const Charts = (() => {
       context.lineTo(layout.right, y(link.buffer_packets));
       context.stroke();
     }
+    const room = layout.right - layout.left - context.measureText(panel.title).width - Drawing.size;
+    if (context.measureText(words).width > room) return;
     Drawing.text(context, words, layout.right, panel.top - Drawing.size * 0.45, quiet, 'right');
   }
 
@@ -243,27 +243,44 @@ const Charts = (() => {
   }
 
   /** The recorded changes, across all panels. */
-  function drawChanges(context, { right, panels }, view) {
-    const { colours, size } = Drawing;
+  function drawChanges(context, { left, right, panels }, view) {
     const shown = State.description.changes.filter(({ at }) => at >= view.from && at <= State.history.now + 1e-9);
-    shown.forEach(({ at, text }, index) => {
+    context.strokeStyle = Drawing.colours.accent;
+    context.lineWidth = 1;
+    context.setLineDash([1, 3]);
+    context.beginPath();
+    for (const { at } of shown) {
       const x = Math.round(view.x(at)) + 0.5;
-      context.strokeStyle = colours.accent;
-      context.lineWidth = 1;
-      context.setLineDash([1, 3]);
-      context.beginPath();
       context.moveTo(x, panels[0].top);
       context.lineTo(x, panels[panels.length - 1].bottom);
-      context.stroke();
-      context.setLineDash([]);
-      const words = text.replace(',', ' ');
-      const space = right - x > context.measureText(words).width + 8;
-      const y = panels[0].top + size * (1 + 1.3 * (index % 3));
-      Drawing.text(context, words, x + (space ? 4 : -4), y, colours.accent, space ? 'left' : 'right');
-    });
+    }
+    context.stroke();
+    context.setLineDash([]);
+    drawChangeTexts(context, shown, { left, right, top: panels[0].top }, view);
   }
 
-  function drawLane(canvas, index, panels, from, to) {
+  /** The texts of changes, the latest first, each in the first row where there is room for it. */
+  function drawChangeTexts(context, changes, { left, right, top }, view) {
+    const rows = [[], [], []];
+    for (const { at, text } of [...changes].reverse()) {
+      const words = shortened(text);
+      const width = context.measureText(words).width + 8;
+      const x = view.x(at);
+      const begin = right - x > width ? x : x - width;
+      const row = rows.findIndex((taken) => taken.every((other) => begin > other.end || begin + width < other.begin));
+      if (row < 0 || begin < left) continue;
+      rows[row].push({ begin, end: begin + width });
+      Drawing.text(context, words, begin + 4, top + Drawing.size * (1 + 1.3 * row), Drawing.colours.accent);
+    }
+  }
+
+  /** A change as few words: `rate 5Mbps`. */
+  function shortened(text) {
+    const words = text.replace(',', ' ');
+    return words.length > 26 ? `${words.slice(0, 25)}…` : words;
+  }
+
+  function drawLane(canvas, index, from, to) {
     const ready = Drawing.prepare(canvas);
     if (!ready) return;
     const { context, width, height } = ready;
@@ -272,18 +289,20 @@ const Charts = (() => {
     const x = (time) => left + (right - left) * ((time - from) / (to - from));
     const view = { x, from, right, perPixel: (to - from) / (right - left) };
     const lane = State.history.lane(index);
-    place.panels.forEach((panel, at) => {
-      const most = scales.get(`${panel.name} ${index}`);
+    place.panels.forEach((panel) => {
+      const key = `${panel.name} ${index}`;
+      const most = scales.get(key) || 1;
       const y = drawAxis(context, place, panel, most);
-      const lines = panels[at];
-      const several = lines.filter(({ flow }) => flow !== undefined).length > 1;
-      const here = { ...view, y, bottom: panel.bottom, several };
+      const lines = panel.lines(lane);
+      const marked = panel.marks && lines.filter(({ flow }) => flow !== undefined).length > 1;
+      const here = { ...view, y, bottom: panel.bottom, marked, most: 0 };
       context.save();
       context.beginPath();
       context.rect(left, panel.top - 2, right - left, panel.bottom - panel.top + 3);
       context.clip();
       lines.forEach((line) => drawLine(context, line, here));
       context.restore();
+      largest.set(key, here.most);
       drawLimit(context, place, panel, y, most);
       drawLabels(context, lines, here, panel);
     });
@@ -295,12 +314,11 @@ const Charts = (() => {
   return {
     rateOf,
 
-    /** Draws the charts of all lanes on `canvases`. */
+    /** Draws the charts of all lanes on `canvases`; tells whether they are to be drawn again, with other axes. */
     draw(canvases) {
       const to = Math.max(State.history.now, State.seconds);
-      const from = to - State.seconds;
-      const lanes = collect(from);
-      canvases.forEach((canvas, index) => lanes[index] && drawLane(canvas, index, lanes[index], from, to));
+      canvases.forEach((canvas, index) => drawLane(canvas, index, to - State.seconds, to));
+      return fitScales();
     },
   };
 })();

@@ -32,7 +32,7 @@ const Desk = (() => {
       read: (description) => theLink(description).rate,
       text: Units.rate,
       change: (rate) => `${numbered('rate', link)},${Units.rateText(rate)}`,
-      disabled: (description) => (theLink(description).trace ? `the link follows the trace ${theLink(description).trace}` : null),
+      disabled: (description) => (theLink(description).trace ? ['by its trace', `The link follows the trace ${theLink(description).trace}: its rate cannot be changed`] : null),
     },
     {
       id: 'rtt', label: 'RTT', ...logarithmic(0.001, 2), step: 1.25,
@@ -44,7 +44,7 @@ const Desk = (() => {
       read: (description) => (theLink(description).buffer_packets ?? Infinity) / bdp(description),
       text: (value) => (Number.isFinite(value) ? `${Units.number(value)} BDP` : 'unlimited'),
       change: (value) => `${numbered('buffer', link)},${Number(value.toPrecision(3))} BDP`,
-      disabled: (description) => (theLink(description).rate ? null : 'a link without a rate has no BDP: give packets'),
+      disabled: (description) => (theLink(description).rate ? null : ['in packets', 'A link without a rate has no BDP: give packets']),
     },
     {
       id: 'loss', label: 'Random loss', ...logarithmic(1e-4, 0.3, true), step: 1.5, least: 1e-4,
@@ -225,10 +225,11 @@ const Desk = (() => {
       if (channel.timer) continue;
       const reason = channel.disabled ? channel.disabled(State.description) : null;
       channel.slider.disabled = Boolean(reason);
+      channel.element.title = reason ? reason[1] : '';
       show(channel, channel.read(State.description));
       if (reason) {
-        Dom.setText(channel.output, reason);
-        channel.slider.setAttribute('aria-valuetext', reason);
+        Dom.setText(channel.output, reason[0]);
+        channel.slider.setAttribute('aria-valuetext', reason[1]);
       }
     }
     updateForms();

@@ -3,11 +3,13 @@
 
 const Drawing = (() => {
   const FLOWS = 8;
+  // A line is not broken by gaps of so few pixels.
+  const GAP = 8;
   const sizes = new WeakMap();
   const observer = new ResizeObserver((entries) => {
     entries.forEach(({ target, contentRect }) => sizes.set(target, contentRect));
   });
-  const drawing = { colours: null, flows: [], prepare, ticks, niceMaximum, trace, spread, mark, badge, text, scale };
+  const drawing = { colours: null, flows: [], prepare, ticks, niceMaximum, trace, spread, mark, badge, text, axisLabel, scale };
 
   /** Reads the colours of the present theme from the style sheet. */
   drawing.readColours = () => {
@@ -38,7 +40,7 @@ const Drawing = (() => {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     context.font = drawing.font;
-    context.lineJoin = 'round';
+    context.lineJoin = 'bevel';
     return { context, width, height };
   }
 
@@ -68,10 +70,11 @@ const Drawing = (() => {
   /**
    * Adds a line through the rows of `series` from `first` on to the path. All points of one pixel column, which are
    * `perPixel` seconds, become four points at most. The line is broken where values or samples are missing.
+   * Only every `stride`-th row is looked at. Returns the largest value.
    */
-  function trace(context, series, first, value, x, y, perPixel) {
+  function trace(context, series, first, value, x, y, perPixel, stride = 1) {
     let column = NaN, before = NaN, step = Infinity, down = false;
-    let at = 0, start = 0, low = 0, high = 0, last = 0;
+    let at = 0, start = 0, low = 0, high = 0, last = 0, most = 0;
     const flush = () => {
       if (down) context.lineTo(at, y(start));
       else context.moveTo(at, y(start));
@@ -80,10 +83,10 @@ const Drawing = (() => {
       if (last !== start || low < high) context.lineTo(at, y(last));
       down = true;
     };
-    for (let row = first; row < series.length; row++) {
+    for (let row = first; row < series.length; row += stride) {
       const time = series.at(row, 0);
       const now = value(row);
-      const broken = !(now === now) || time - before > 3.5 * step;
+      const broken = !(now === now) || time - before > Math.max(3.5 * step, GAP * perPixel);
       if (broken && column === column) {
         flush();
         column = NaN;
@@ -101,9 +104,11 @@ const Drawing = (() => {
       }
       if (now < low) low = now;
       if (now > high) high = now;
+      if (now > most) most = now;
       last = now;
     }
     if (column === column) flush();
+    return most;
   }
 
   /** Moves `labels`, each with a `y`, apart to a distance of at least `gap`, within `top` and `bottom`. */
@@ -138,16 +143,23 @@ const Drawing = (() => {
     shapes[flow % shapes.length]();
   }
 
-  /** The number of a flow in a disc of its colour. */
-  function badge(context, flow, x, y) {
-    const radius = drawing.size * 0.68;
+  /** The number of a flow in a disc of its colour; without the number where there is no room for it. */
+  function badge(context, flow, x, y, room = Infinity) {
+    const radius = Math.min(drawing.size * 0.68, room / 2);
     context.fillStyle = drawing.flow(flow);
     context.beginPath();
     context.arc(x, y, radius, 0, 7);
     context.fill();
+    if (radius < drawing.size * 0.55) return;
     context.font = drawing.bold;
     text(context, String(flow + 1), x, y + 0.5, drawing.colours.paper, 'center', 'middle');
     context.font = drawing.font;
+  }
+
+  /** Labels of an axis: those at its ends are moved inwards. */
+  function axisLabel(context, words, x, y, left, right) {
+    const half = context.measureText(words).width / 2;
+    text(context, words, Math.max(left + half, Math.min(right - half, x)), y, drawing.colours.quiet, 'center');
   }
 
   function text(context, words, x, y, colour, align = 'left', baseline = 'alphabetic') {

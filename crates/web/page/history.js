@@ -107,7 +107,7 @@ class History {
 
   /** Whether all is known from `from` to `to`. */
   covers(from, to) {
-    return this.from <= from + 1e-9 && this.now >= to;
+    return this.from <= from && this.now >= to;
   }
 
   /** The flow's row of section 7, if it is active. */

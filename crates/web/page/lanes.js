@@ -9,9 +9,9 @@ const Lanes = (() => {
   function build(lane) {
     const heading = Dom.make('h2', { className: 'lane-name' });
     const chips = Dom.make('div', { className: 'chips', role: 'group', aria: { label: `Flows of lane ${LETTERS[lane]}: watch one` } });
-    const controllers = Dom.button('Controllers…', () => Chooser.open(lane), { className: 'plain' });
-    controllers.setAttribute('aria-label', `Controllers of lane ${LETTERS[lane]}`);
-    const remove = Dom.button('Remove', () => removeLane(lane), { className: 'plain', aria: { label: `Remove lane ${LETTERS[lane]}` } });
+    const controllers = Dom.button('Change…', () => Chooser.open(lane), { className: 'plain' });
+    controllers.setAttribute('aria-label', `Change the controllers of lane ${LETTERS[lane]}`);
+    const remove = Dom.button('×', () => removeLane(lane), { className: 'plain', aria: { label: `Remove lane ${LETTERS[lane]}` } });
     const path = Dom.make('canvas', { className: 'path', role: 'img', aria: { label: `Path of lane ${LETTERS[lane]}` } });
     const chart = Dom.make('canvas', { className: 'chart', role: 'img', aria: { label: `Charts of lane ${LETTERS[lane]}` } });
     const spacer = Dom.make('span', { className: 'spacer' });
@@ -25,7 +25,7 @@ const Lanes = (() => {
   /** The controllers of a lane's active flows, in a few words. */
   function controllersOf(lane) {
     const flows = State.description.lanes[lane].flows.slice(0, Math.max(1, State.description.active));
-    return unique(flows.map(({ controller }) => controller)).join(', ');
+    return unique(flows.map(({ controller, edited }) => controller + (edited ? ' (edited)' : ''))).join(', ');
   }
 
   function chip(lane, flow, several) {
@@ -33,9 +33,8 @@ const Lanes = (() => {
     const watched = State.description.watched;
     const pressed = watched.lane === lane && watched.flow === flow;
     const number = Dom.make('span', { className: `badge flow-${flow % 8 + 1}`, textContent: flow + 1 });
-    const words = (several ? controller : '') + (edited ? ' (edited)' : '');
     const button = Dom.button('', () => State.watch(lane, flow), { className: 'chip', data: { lane, flow } });
-    button.append(number, words);
+    button.append(number, several ? controller : '');
     button.setAttribute('aria-pressed', String(pressed));
     button.setAttribute('aria-label', `Watch flow ${flow + 1} of lane ${LETTERS[lane]}, ${controller}${edited ? ', edited' : ''}`);
     return button;
@@ -83,9 +82,11 @@ const Lanes = (() => {
     /** Adds a lane with these controllers. */
     add: (controllers) => State.setLanes([...State.lanesOfScene(), controllers]),
 
+    /** Draws all lanes; tells whether they are to be drawn again. */
     draw() {
-      Charts.draw(shown.map(({ chart }) => chart));
+      const again = Charts.draw(shown.map(({ chart }) => chart));
       shown.forEach(({ path }, lane) => PathPicture.draw(path, lane));
+      return again;
     },
 
     /** Describes each lane's charts in words. */

@@ -18,8 +18,9 @@ const PathPicture = (() => {
       const queue = { left: begin, right: begin + each * 0.55, top: middle - height * 0.26, bottom: middle + height * 0.26 };
       return { queue, wire: { left: queue.right, right: queue.right + em * 2.4 } };
     });
-    const rows = (flow) => height * 0.1 + (height * 0.62) * ((flow + 0.5) / flows);
-    return { em, left, right, middle, boxes, rows, below: height * 0.9 };
+    const spacing = (height * 0.66) / flows;
+    const rows = (flow) => height * 0.08 + spacing * (flow + 0.5);
+    return { em, left, right, middle, boxes, rows, spacing, below: height * 0.9 };
   }
 
   function queued(lane) {
@@ -132,19 +133,14 @@ const PathPicture = (() => {
         context.fillRect(inQueue[at] - edge / 2, inQueue[at + 1] - edge / 2, edge, edge);
       }
       for (let at = 0; at < data.length; at += 2) context.fillRect(data[at] - 2.5, data[at + 1] - 2.5, 5, 5);
-      context.beginPath();
-      for (let at = 0; at < acks.length; at += 2) {
-        context.moveTo(acks[at] + 1.8, acks[at + 1]);
-        context.arc(acks[at], acks[at + 1], 1.8, 0, 7);
-      }
-      context.fill();
+      for (let at = 0; at < acks.length; at += 2) context.fillRect(acks[at] - 1.5, acks[at + 1] - 1.5, 3, 3);
     }
   }
 
   function drawEnds(context, place, flows) {
     flows.forEach((flow) => {
-      Drawing.badge(context, flow, place.left, place.rows(flow));
-      Drawing.badge(context, flow, place.right, place.rows(flow));
+      Drawing.badge(context, flow, place.left, place.rows(flow), place.spacing);
+      Drawing.badge(context, flow, place.right, place.rows(flow), place.spacing);
     });
   }
 

@@ -41,7 +41,7 @@ const SproutView = (() => {
       context.fillRect(x(values[row * 2]) - bar / 2, bottom - tall, bar, tall);
     }
     for (const tick of Drawing.ticks(0, mostRate * 1e-6, 5)) {
-      Drawing.text(context, Units.number(tick), x(tick * 1e6), bottom + em * 1.2, colours.quiet, tick ? 'center' : 'left');
+      Drawing.axisLabel(context, Units.number(tick), x(tick * 1e6), bottom + em * 1.2, left, right);
     }
     Drawing.text(context, 'Mbps', right, bottom + em * 2.3, colours.quiet, 'right');
     const at = lastSprout();
@@ -124,7 +124,7 @@ const SproutView = (() => {
     context.strokeStyle = colours.ink;
     context.lineWidth = 1;
     context.strokeRect(middle, top, 0, bottom - top);
-    drawKey(context, lines, { left, middle, right, top, bottom }, `forecast, ${Units.time(horizon)}`, `last ${Units.time(seconds)}`);
+    drawKey(context, lines, { left, middle, right, top, bottom }, `+${Units.time(horizon)}`, `last ${Units.time(seconds)}`);
   }
 
   function drawSteps(context, steps, x, y, colour, dash) {

@@ -18,15 +18,22 @@ const Transport = (() => {
   let measured = { real: 0, now: 0, achieved: NaN };
   let channel;
   let scrubbing = false;
+  // The number of changes that had taken effect when the description was read.
+  let noticed = 0;
 
   const history = () => State.history;
+
+  /** Measures the speed anew, since the time has jumped or another speed is asked for. */
+  function restartMeasurement() {
+    measured = { real: performance.now(), now: history().now, achieved: NaN };
+  }
 
   function setPlaying(value) {
     playing = value;
     const button = Dom.byId('play');
     button.textContent = playing ? '❚❚' : '▶';
     button.setAttribute('aria-label', playing ? 'Pause' : 'Play');
-    measured = { real: performance.now(), now: history().now, achieved: NaN };
+    restartMeasurement();
   }
 
   function atEnd() {
@@ -65,23 +72,35 @@ const Transport = (() => {
     const result = await State.engine.advance(goal, State.interval, catchingUp ? CATCHING_UP : BUDGET);
     history().take(result.frame);
     State.emit('frame');
+    await noticeChanges();
     const { now, end } = history();
     if (now < goal) return;
     catchingUp = false;
     if (playing && (now >= stopAt || now >= end)) setPlaying(false);
   }
 
-  /** Goes to `time`. What is to be seen before it is simulated again if it is no longer known. */
-  const seek = (time) => State.exclusively(() => seekNow(time));
+  /** Reads the description again once a recorded change has taken effect. */
+  async function noticeChanges() {
+    const reached = State.description.changes.filter(({ at }) => at <= history().now).length;
+    if (reached === State.description.applied || reached === noticed) return;
+    noticed = reached;
+    await State.refresh();
+  }
 
-  async function seekNow(time) {
+  /**
+   * Goes to `time`. What is to be seen before it is simulated again if it is no longer known, or if the samples shall
+   * be `fresh`.
+   */
+  const seek = (time, fresh = false) => State.exclusively(() => seekNow(time, fresh));
+
+  async function seekNow(time, fresh) {
     const to = Math.max(0, Math.min(time, history().end || time));
     const from = Math.max(0, to - State.seconds);
     if (to > history().now) {
       catchUp(to);
       return;
     }
-    if (history().covers(from, to)) {
+    if (!fresh && history().covers(from + 2 * State.interval, to)) {
       await State.engine.call('seek', { time: to });
       history().truncate(to);
       history().now = goal = to;
@@ -99,6 +118,7 @@ const Transport = (() => {
   function catchUp(time) {
     goal = time;
     catchingUp = time > history().now;
+    restartMeasurement();
   }
 
   /** Collects what has happened up to the present. */
@@ -107,6 +127,7 @@ const Transport = (() => {
     history().take(frame);
     goal = history().now;
     catchingUp = false;
+    restartMeasurement();
     State.emit('frame');
     await State.refresh();
   }
@@ -136,7 +157,7 @@ const Transport = (() => {
   function speedText(value) {
     const asked = `${Number(value.toPrecision(3))}×`;
     const slow = playing && measured.achieved < 0.8 * speed && history().now < goal;
-    return slow ? `${asked}, slower than asked: ${Number(measured.achieved.toPrecision(2))}×` : asked;
+    return slow ? `${Number(measured.achieved.toPrecision(2))}× of ${asked} asked` : asked;
   }
 
   function describe() {
@@ -170,7 +191,7 @@ const Transport = (() => {
   function setSpeed(value) {
     speed = value;
     goal = catchingUp ? goal : history().now;
-    measured = { real: performance.now(), now: history().now, achieved: NaN };
+    restartMeasurement();
     Share.update();
   }
 

@@ -10,6 +10,8 @@ const Watched = (() => {
     ['Held by the pace', ({ byPace }) => Units.whole(byPace)],
   ];
   const HELD = ['window', 'pace', 'data'];
+  // About so many rows of a signal are drawn.
+  const SIGNAL_ROWS = 1200;
   let values = [];
   let heldKeys = [];
   // The rule chosen by its number, or null: the one that fires.
@@ -74,9 +76,10 @@ const Watched = (() => {
     const form = Dom.byId('rule-form');
     if (!rule || form.contains(document.activeElement)) return;
     form.dataset.rule = index;
-    Dom.byId('rule-multiple').value = rule.multiple;
-    Dom.byId('rule-increment').value = rule.increment;
-    Dom.byId('rule-intersend').value = rule.intersend_ms;
+    const short = (value) => Number(value.toPrecision(7));
+    Dom.byId('rule-multiple').value = short(rule.multiple);
+    Dom.byId('rule-increment').value = short(rule.increment);
+    Dom.byId('rule-intersend').value = short(rule.intersend_ms);
   }
 
   async function editRule(event) {
@@ -173,8 +176,9 @@ const Watched = (() => {
   function drawSignal(context, { name, unit, series, column, factor }, { left, right, top, bottom, x, from }) {
     const { colours, size } = Drawing;
     const first = Math.max(0, series.upTo(from) - 1);
+    const stride = Math.ceil(Math.max(1, series.length - first) / SIGNAL_ROWS);
     let [low, high] = [Infinity, -Infinity];
-    for (let row = first; row < series.length; row++) {
+    for (let row = first; row < series.length; row += stride) {
       const value = series.at(row, column);
       if (value < low) low = value;
       if (value > high) high = value;
@@ -190,7 +194,7 @@ const Watched = (() => {
     const room = high > low ? high - low : 1;
     const y = (at) => bottom - (bottom - top) * ((at - low) / room);
     context.beginPath();
-    Drawing.trace(context, series, first, (row) => series.at(row, column), x, y, State.seconds / (right - left));
+    Drawing.trace(context, series, first, (row) => series.at(row, column), x, y, State.seconds / (right - left), stride);
     context.strokeStyle = Drawing.flow(State.watched.flow);
     context.lineWidth = 1.5;
     context.stroke();
@@ -229,7 +233,7 @@ const Watched = (() => {
     context.strokeStyle = colours.line;
     context.lineWidth = 1;
     for (const tick of Drawing.ticks(0, scales[0], 4)) {
-      Drawing.text(context, Units.number(tick), x(tick), bottom + em * 1.2, colours.quiet, 'center');
+      Drawing.axisLabel(context, Units.number(tick), x(tick), bottom + em * 1.2, left, right);
     }
     for (const tick of Drawing.ticks(0, scales[1], 4)) {
       context.strokeRect(left, y(tick), right - left, 0);
@@ -273,6 +277,7 @@ const Watched = (() => {
       RuleMap.start(choose);
       State.on('description', () => { updateTitle(); updateSections(); });
       State.on('table', offerRules);
+      State.on('scene', () => { Dom.byId('watched').scrollTop = 0; });
       Dom.byId('watched-flow').onchange = ({ target }) => State.watch(...target.value.split('.').map(Number));
       Dom.byId('rule-choice').onchange = ({ target }) => choose(target.value === '' ? null : Number(target.value));
       Dom.byId('rule-form').onsubmit = editRule;
