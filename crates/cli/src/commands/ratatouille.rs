@@ -98,7 +98,7 @@ fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
         |text: &&String| text.contains('=') || text.starts_with(['#']) || text.starts_with("http");
     let scene = match (shown, shown.iter().find(is_link)) {
         ([], _) => return Ok(None),
-        ([_], Some(link)) => Scene::from_url(link).map_err(impossible)?,
+        ([_], Some(link)) => Scene::from_url(link).map_err(|error| impossible(&error))?,
         (_, Some(link)) => {
             let problem = format!("{link} is a scene, which has its own controllers");
             return Err(
@@ -116,11 +116,13 @@ fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
         }
     };
     let mut ranges = DesignRanges::default();
-    scene.networks(&mut |name, path| ranges.controller(name, path)).map_err(impossible)?;
+    scene
+        .networks(&mut |name, path| ranges.controller(name, path))
+        .map_err(|error| impossible(&error))?;
     Ok(Some(scene))
 }
 
-fn impossible(error: SceneError) -> Failure {
+fn impossible(error: &SceneError) -> Failure {
     Failure::usage(format!("the scene cannot be shown: {error}"))
         .with_tip("a scene is what stands after the # of its URL: key=value, joined by &")
 }
@@ -140,7 +142,7 @@ fn named(name: &str, scene: &mut Scene) -> Result<String, Failure> {
     let names = (1..).map(|count| if count == 1 { own.clone() } else { format!("{own}-{count}") });
     // Another file may have the same name in another folder.
     for name in names.filter(|name| !is_shipped(name)) {
-        let file = File::of_table(&name, &table).map_err(impossible)?;
+        let file = File::of_table(&name, &table).map_err(|error| impossible(&error))?;
         match scene.files.iter().find(|known| known.name() == name) {
             Some(known) if *known != file => {}
             Some(_) => return Ok(name),
