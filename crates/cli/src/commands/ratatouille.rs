@@ -6,9 +6,10 @@ use crate::outputs::{check_only_output, is_stdout, write_output};
 use crate::ranges::DesignRanges;
 use crate::shell::{Failure, note, print, program};
 use crate::tables;
-use exm_ratatouille::{Scene, SceneError};
+use exm_ratatouille::{File, Scene, SceneError};
 use exm_sim::controllers::AnyController;
 use exm_sim::scenario::SPROUT_NAMES;
+use exm_trace::Synthetic;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -26,7 +27,7 @@ lane, flow by flow. The keys of the page are listed by ? on it.
 Examples:
   exm ratatouille
   exm ratatouille cubic general-delta1
-  exm ratatouille cubic,bbr
+  exm ratatouille cubic,bbr mine.json
   exm ratatouille '#link=5Mbps&rtt=40ms&cc=cubic&cc=bbr&change=20s,rate,1Mbps'
   exm ratatouille --page ratatouille.html";
 
@@ -37,8 +38,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Controllers, one for each lane: a name such as cubic, or that of a shipped table; or a link to a scene, or what
-    /// stands after the # in it
+    /// Controllers, one for each lane: a name such as cubic, a table's file, or the name of a shipped table; or a link
+    /// to a scene, or what stands after the # in it
     #[arg(value_name = "CC|LINK", add = complete::controllers())]
     shown: Vec<String>,
     /// Write the page to a file instead, which any browser can open and any web server can serve; - for standard output
@@ -97,7 +98,7 @@ fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
         |text: &&String| text.contains('=') || text.starts_with(['#']) || text.starts_with("http");
     let scene = match (shown, shown.iter().find(is_link)) {
         ([], _) => return Ok(None),
-        ([_], Some(link)) => Scene::from_url(link).map_err(impossible)?,
+        ([_], Some(link)) => Scene::from_url(link).map_err(|error| impossible(&error))?,
         (_, Some(link)) => {
             let problem = format!("{link} is a scene, which has its own controllers");
             return Err(
@@ -106,37 +107,63 @@ fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
         }
         (names, None) => {
             let mut scene = Scene::default();
-            for name in names {
-                scene.lanes.push(name.split(',').map(|name| name.trim().to_owned()).collect());
-            }
-            for name in scene.lanes.iter().flatten() {
-                check(name)?;
+            for lane in names {
+                let flows = lane.split(',').map(|name| named(name.trim(), &mut scene));
+                let flows = flows.collect::<Result<_, Failure>>()?;
+                scene.lanes.push(flows);
             }
             scene
         }
     };
     let mut ranges = DesignRanges::default();
-    scene.networks(&mut |name, path| ranges.controller(name, path)).map_err(impossible)?;
+    scene
+        .networks(&mut |name, path| ranges.controller(name, path))
+        .map_err(|error| impossible(&error))?;
     Ok(Some(scene))
 }
 
-fn impossible(error: SceneError) -> Failure {
+fn impossible(error: &SceneError) -> Failure {
     Failure::usage(format!("the scene cannot be shown: {error}"))
         .with_tip("a scene is what stands after the # of its URL: key=value, joined by &")
 }
 
-/// Checks that the page knows the controller `name`.
-fn check(name: &str) -> Result<(), Failure> {
-    if AnyController::named(name).is_some() || SPROUT_NAMES.contains(&name) {
-        return Ok(());
+/// The name that `scene` has for the controller `name`. The table of a file becomes part of it, so that whoever has the
+/// link has the table.
+fn named(name: &str, scene: &mut Scene) -> Result<String, Failure> {
+    if is_of_simulator(name) {
+        return Ok(name.to_owned());
     }
-    tables::load_contender(name)?;
-    if tables::shipped_names().contains(&name) {
-        return Ok(());
+    let table = tables::load_contender(name)?;
+    if !Path::new(name).is_file() {
+        return Ok(name.to_owned());
     }
-    let problem = "a link contains only names of shipped tables";
-    Err(Failure::invalid_value(name, "[CC|LINK]...", problem)
-        .with_tip("open the page, and drop the table's file on it"))
+    let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or("table");
+    let own: String = stem.chars().map(|char| if char == ':' { '-' } else { char }).collect();
+    let names = (1..).map(|count| if count == 1 { own.clone() } else { format!("{own}-{count}") });
+    // Another file may have the same name in another folder.
+    for name in names.filter(|name| !is_shipped(name)) {
+        let file = File::of_table(&name, &table).map_err(|error| impossible(&error))?;
+        match scene.files.iter().find(|known| known.name() == name) {
+            Some(known) if *known != file => {}
+            Some(_) => return Ok(name),
+            None => {
+                scene.add_file(file);
+                return Ok(name);
+            }
+        }
+    }
+    unreachable!("there are more numbers than files")
+}
+
+fn is_of_simulator(name: &str) -> bool {
+    AnyController::named(name).is_some() || SPROUT_NAMES.contains(&name)
+}
+
+/// Whether the program itself has something of this `name`.
+fn is_shipped(name: &str) -> bool {
+    is_of_simulator(name)
+        || tables::shipped_names().contains(&name)
+        || Synthetic::named(name).is_some()
 }
 
 /// What to do with the page in the file `path`, to see the scene of `fragment`.

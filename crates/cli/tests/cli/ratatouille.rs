@@ -10,6 +10,7 @@ use crate::common::{Folder, assert_fails, error_of};
 use crate::running::Running;
 use base64ct::{Base64, Encoding};
 use flate2::{Compression, write::GzEncoder};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -149,16 +150,47 @@ fn controllers_and_links_are_the_scene_of_the_url() {
     }
 }
 
+/// Others who have the link have the table; a name of the program's own stays what it is.
+#[test]
+fn tables_of_files_are_part_of_the_link() {
+    let folder = Folder::new("ratatouille-tables");
+    std::fs::create_dir(folder.path("other")).expect("a folder");
+    for (table, file) in [("coexist", "mine.json"), ("1x", "other/mine.json"), ("1x", "cubic.json")]
+    {
+        folder.text(&format!("table convert {table} {file}"));
+    }
+    let words = "ratatouille mine.json,mine.json other/mine.json cubic.json --no-open";
+    let Some(served) = Served::start(&folder, words) else { return };
+    let fragment = served.url.split('#').nth(1).expect("a scene");
+    let keys: Vec<&str> = fragment.split('&').collect();
+    let lanes: Vec<&&str> = keys.iter().filter(|key| key.starts_with("cc=")).collect();
+    assert_eq!(lanes, [&"cc=mine,mine", &"cc=mine-2", &"cc=cubic-2"]);
+    let files: Vec<&str> = keys.iter().filter_map(|key| key.strip_prefix("file=")).collect();
+    let names: Vec<&str> = files.iter().filter_map(|file| file.split(':').next()).collect();
+    assert_eq!(names, ["mine", "mine-2", "cubic-2"]);
+    // The same packets as with the table that it was.
+    let delivered = |scene: &str| {
+        // Not as words, in which an underscore stands for a space.
+        let output =
+            Folder::new("ratatouille-elsewhere").exm("simulate").args([scene, "--json"]).output();
+        let output = output.expect("the program starts");
+        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        result["means"]["groups"].clone()
+    };
+    let (own, shipped) = (format!("#cc=mine&until=5s&file={}", files[0]), "#cc=coexist&until=5s");
+    let flow = |scene: &str| delivered(scene)[0]["throughput_mbps"]["mean"].clone();
+    assert!(flow(&own).is_number());
+    assert_eq!(flow(&own), flow(shipped));
+}
+
 #[test]
 fn scenes_are_checked_before_they_are_shown() {
     let folder = Folder::new("ratatouille-errors");
-    folder.text("table convert coexist mine.json");
     for (words, part) in [
         ("cubci", "there is no controller \"cubci\": did you mean \"cubic\"?"),
         ("cubic,renno", "there is no controller \"renno\": did you mean"),
         ("cubic/codel", "\"cubic/codel\" names a controller and a queue discipline"),
         ("no.dna", "No such file"),
-        ("mine.json", "a link contains only names of shipped tables"),
         ("#lnik=5Mbps", "lnik: a scene has no such key: did you mean \"link\"?"),
         ("#cc=cubci", "there is no controller \"cubci\": did you mean \"cubic\"?"),
         ("link=0Mbps", "the scene cannot be shown: link: "),
