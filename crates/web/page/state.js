@@ -20,7 +20,7 @@ const State = (() => {
     sameScale: true,
     reducedMotion: matchMedia('(prefers-reduced-motion: reduce)'),
 
-    /** Calls `listener` at each `event`: description, scene, table, view, theme or frame. */
+    /** Calls `listener` at each `event`: description, scene, table or frame. */
     on(event, listener) {
       if (!listeners.has(event)) listeners.set(event, []);
       listeners.get(event).push(listener);

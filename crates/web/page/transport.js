@@ -280,10 +280,7 @@ const Transport = (() => {
     seek,
     scrub,
     describe,
-    collect,
     settled,
-
-    pause: () => setPlaying(false),
 
     play() {
       goal = history().now;
