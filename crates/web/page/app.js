@@ -1,7 +1,7 @@
 // Starts the page, and draws it at each animation frame.
 'use strict';
 
-const App = (() => {
+(() => {
   // How often texts are brought up to date (ms), and descriptions for screen readers.
   const TEXTS = 150;
   const WORDS = 700;
@@ -118,5 +118,4 @@ const App = (() => {
 
   addEventListener('unhandledrejection', ({ reason }) => fail(reason.message));
   start();
-  return {};
 })();

@@ -24,11 +24,11 @@ const Chooser = (() => {
     list.replaceChildren(...items);
   }
 
-  /** The names written into the field, or the first that is listed. */
+  /** The names written into the field: several, one exactly, or the first that is listed. */
   function takeWritten(event) {
     event.preventDefault();
     const written = search.value.split(',').map((name) => name.trim()).filter(Boolean);
-    const first = everything().find(matches);
+    const first = everything().find(({ name }) => name === written[0]) || everything().find(matches);
     if (written.length > 1 || !first) take(written);
     else take([first.name]);
   }

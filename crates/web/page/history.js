@@ -77,7 +77,6 @@ class History {
     this.lanes = [];
     this.packets = { rows: 0, columns: 6, values: new Float64Array(0) };
     this.flows = [];
-    this.from = Infinity;
     this.forgetWatched();
   }
 
@@ -103,6 +102,12 @@ class History {
   /** Forgets what is later than `time`. */
   truncate(time) {
     this.allSeries().forEach((series) => series.truncate(time));
+  }
+
+  /** The time of the oldest samples that are left: links are always sampled. */
+  get from() {
+    const link = this.lanes[0] && this.lanes[0].links[0];
+    return link && link.length ? link.at(0, 0) : Infinity;
   }
 
   /** Whether all is known from `from` to `to`. */
@@ -136,7 +141,6 @@ class History {
         row[0] = values[at];
         for (let column = 1; column < 8; column++) row[column] = values[at + 2 + column];
         series.push(row);
-        if (values[at] < this.from) this.from = values[at];
       }
     },
     [Frame.LINKS](rows, columns, values) {

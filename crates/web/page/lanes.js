@@ -7,7 +7,9 @@ const Lanes = (() => {
   let shown = [];
 
   function build(lane) {
-    const heading = Dom.make('h2', { className: 'lane-name' });
+    const letter = Dom.make('span', { className: 'quiet', textContent: `${LETTERS[lane]} ` });
+    const names = Dom.make('span');
+    const heading = Dom.make('h2', { className: 'lane-name' }, letter, names);
     const chips = Dom.make('div', { className: 'chips', role: 'group', aria: { label: `Flows of lane ${LETTERS[lane]}: watch one` } });
     const controllers = Dom.button('Change…', () => Chooser.open(lane), { className: 'plain' });
     controllers.setAttribute('aria-label', `Change the controllers of lane ${LETTERS[lane]}`);
@@ -17,7 +19,7 @@ const Lanes = (() => {
     const spacer = Dom.make('span', { className: 'spacer' });
     const head = Dom.make('div', { className: 'lane-head' }, heading, chips, spacer, controllers, remove);
     const element = Dom.make('article', { className: 'lane' }, head, path, chart);
-    return { element, heading, chips, remove, path, chart };
+    return { element, letter, names, chips, remove, path, chart };
   }
 
   const unique = (list) => [...new Set(list)];
@@ -54,11 +56,11 @@ const Lanes = (() => {
       Dom.byId('lanes').replaceChildren(...shown.map(({ element }) => element));
     }
     Dom.byId('lanes').dataset.lanes = lanes.length;
-    shown.forEach(({ heading, chips, remove }, lane) => {
-      const names = controllersOf(lane);
-      Dom.setText(heading, lanes.length > 1 ? `${LETTERS[lane]}  ${names}` : names);
-      remove.hidden = lanes.length === 1;
-      const several = names.includes(', ');
+    shown.forEach(({ letter, names, chips, remove }, lane) => {
+      const controllers = controllersOf(lane);
+      Dom.setText(names, controllers);
+      letter.hidden = remove.hidden = lanes.length === 1;
+      const several = controllers.includes(', ');
       const flows = lanes[lane].flows.slice(0, active).map((_, flow) => chip(lane, flow, several));
       replaceKeepingFocus(chips, flows);
     });

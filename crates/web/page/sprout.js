@@ -2,7 +2,6 @@
 'use strict';
 
 const SproutView = (() => {
-  const SAMPLES_OF_MEAN = { column: 1, factor: 1e-6 };
   // The part of the picture that shows the past; the rest shows the forecast.
   const PAST = 0.7;
   let mostLikely = 0;
@@ -61,9 +60,8 @@ const SproutView = (() => {
     const lines = [];
     if (links[0]) lines.push({ name: 'link', series: links[0], value: rateOf(links[0], History.RATE, 1e-6), colour: Drawing.colours.quiet });
     if (delivered) lines.push({ name: 'delivered', series: delivered, value: Charts.rateOf(delivered), colour: Drawing.flow(flow) });
-    const { column, factor } = SAMPLES_OF_MEAN;
     const { sprouts } = State.history;
-    lines.push({ name: 'believed', series: sprouts, value: rateOf(sprouts, column, factor), colour: Drawing.colours.accent, dash: [5, 3] });
+    lines.push({ name: 'believed', series: sprouts, value: rateOf(sprouts, 1, 1e-6), colour: Drawing.colours.accent, dash: [5, 3] });
     return lines;
   }
 
@@ -79,52 +77,64 @@ const SproutView = (() => {
     });
   }
 
+  /** The largest of the rates that are drawn. */
+  function largestRate(lines, steps, from) {
+    let most = 0;
+    for (const { series, value } of lines) {
+      for (let row = series.upTo(from); row < series.length; row++) most = Math.max(most, value(row) || 0);
+    }
+    return steps.reduce((largest, { rate }) => Math.max(largest, rate || 0), most);
+  }
+
   function drawForecast() {
     const ready = Drawing.prepare(Dom.byId('forecast'));
     if (!ready) return;
     const { context, width, height } = ready;
     const { colours, size: em } = Drawing;
     const [left, right, top, bottom] = [em * 2.6, width - 4, em * 1.6, height - em * 1.6];
-    const middle = left + (right - left) * PAST;
-    const { now } = State.history;
+    const place = { left, middle: left + (right - left) * PAST, right, top, bottom };
     const seconds = Math.min(State.seconds, 5);
+    const from = State.history.now - seconds;
     const lines = pastLines();
     const [received, followed] = [forecastRates(1), forecastRates(2)];
-    const inPast = lines.flatMap(({ series, value }) => {
-      const list = [];
-      for (let row = series.upTo(now - seconds); row < series.length; row++) list.push(value(row) || 0);
-      return list;
-    });
-    rateScale = Drawing.scale(rateScale, Math.max(0, ...inPast, ...received.map(({ rate }) => rate || 0)));
+    rateScale = Drawing.scale(rateScale, largestRate(lines, received, from));
     const y = (rate) => bottom - (bottom - top) * (rate / rateScale);
-    const x = (time) => middle - (middle - left) * ((now - time) / seconds);
+    drawRateAxis(context, place, y);
+    drawPast(context, lines, place, { from, seconds, y });
+    const horizon = received.length ? received[received.length - 1].to : 0.16;
+    const ahead = (time) => place.middle + (right - place.middle) * (time / horizon);
+    drawSteps(context, received, ahead, y, colours.ink, []);
+    drawSteps(context, followed, ahead, y, colours.quiet, [3, 3]);
+    drawKey(context, lines, place, `+${Units.time(horizon)}`, `last ${Units.time(seconds)}`);
+  }
+
+  function drawRateAxis(context, { left, middle, right, top, bottom }, y) {
+    const { colours } = Drawing;
+    context.lineWidth = 1;
     context.strokeStyle = colours.line;
     for (const tick of Drawing.ticks(0, rateScale, 3)) {
       context.strokeRect(left, y(tick), right - left, 0);
       Drawing.text(context, Units.number(tick), left - 4, y(tick), colours.quiet, 'right', 'middle');
     }
+    context.strokeStyle = colours.ink;
+    context.strokeRect(middle, top, 0, bottom - top);
+  }
+
+  function drawPast(context, lines, { left, middle, top, bottom }, { from, seconds, y }) {
+    const x = (time) => left + (middle - left) * ((time - from) / seconds);
     context.save();
     context.beginPath();
     context.rect(left, top - 2, middle - left, bottom - top + 4);
     context.clip();
     for (const { series, value, colour, dash } of lines) {
       context.beginPath();
-      Drawing.trace(context, series, Math.max(0, series.upTo(now - seconds) - 1), value, x, y, seconds / (middle - left));
+      Drawing.trace(context, series, Math.max(0, series.upTo(from) - 1), value, x, y, seconds / (middle - left));
       context.strokeStyle = colour;
       context.lineWidth = 1.6;
       context.setLineDash(dash || []);
       context.stroke();
     }
-    context.setLineDash([]);
     context.restore();
-    const horizon = received.length ? received[received.length - 1].to : 0.16;
-    const ahead = (time) => middle + (right - middle) * (time / horizon);
-    drawSteps(context, received, ahead, y, colours.ink, []);
-    drawSteps(context, followed, ahead, y, colours.quiet, [3, 3]);
-    context.strokeStyle = colours.ink;
-    context.lineWidth = 1;
-    context.strokeRect(middle, top, 0, bottom - top);
-    drawKey(context, lines, { left, middle, right, top, bottom }, `+${Units.time(horizon)}`, `last ${Units.time(seconds)}`);
   }
 
   function drawSteps(context, steps, x, y, colour, dash) {

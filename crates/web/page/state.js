@@ -20,7 +20,7 @@ const State = (() => {
     sameScale: true,
     reducedMotion: matchMedia('(prefers-reduced-motion: reduce)'),
 
-    /** Calls `listener` at each `event`: description, scene, table, view, theme or frame. */
+    /** Calls `listener` at each `event`: description, scene, table or frame. */
     on(event, listener) {
       if (!listeners.has(event)) listeners.set(event, []);
       listeners.get(event).push(listener);
@@ -72,7 +72,8 @@ const State = (() => {
     },
 
     /** Makes a change now; tells whether it was accepted. */
-    change(text) {
+    async change(text) {
+      await Transport.settled();
       return attempt(() => state.engine.call('change', { change: text }), () => {
         // What had been simulated beyond the present is no longer true.
         state.history.truncate(state.description.now);
@@ -87,8 +88,12 @@ const State = (() => {
       }));
     },
 
-    watch(lane, flow) {
-      return attempt(() => state.engine.call('watch', { lane, flow }), () => state.history.forgetWatched());
+    /** Watches a flow; what it has done in the visible window is simulated again. */
+    async watch(lane, flow) {
+      await Transport.settled();
+      const accepted = await attempt(() => state.engine.call('watch', { lane, flow }), () => state.history.forgetWatched());
+      if (accepted) await Transport.seek(state.history.now, true);
+      return accepted;
     },
 
     /** The controllers of each lane as the scene gives them. */

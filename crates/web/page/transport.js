@@ -21,7 +21,11 @@ const Transport = (() => {
   // The number of changes that had taken effect when the description was read.
   let noticed = 0;
 
-  const history = () => State.history;
+  // A history that is filled from an earlier time on, and then replaces the one that is still shown; and who waits.
+  let filling = null;
+  let waiting = [];
+
+  const history = () => filling || State.history;
 
   /** Measures the speed anew, since the time has jumped or another speed is asked for. */
   function restartMeasurement() {
@@ -71,9 +75,10 @@ const Transport = (() => {
   async function advance() {
     const result = await State.engine.advance(goal, State.interval, catchingUp ? CATCHING_UP : BUDGET);
     history().take(result.frame);
-    State.emit('frame');
-    await noticeChanges();
     const { now, end } = history();
+    if (now >= goal) finishFilling();
+    if (!filling) State.emit('frame');
+    await noticeChanges();
     if (now < goal) return;
     catchingUp = false;
     if (playing && (now >= stopAt || now >= end)) setPlaying(false);
@@ -82,7 +87,7 @@ const Transport = (() => {
   /** Reads the description again once a recorded change has taken effect. */
   async function noticeChanges() {
     const reached = State.description.changes.filter(({ at }) => at <= history().now).length;
-    if (reached === State.description.applied || reached === noticed) return;
+    if (filling || reached === State.description.applied || reached === noticed) return;
     noticed = reached;
     await State.refresh();
   }
@@ -108,11 +113,24 @@ const Transport = (() => {
       return;
     }
     await State.engine.call('seek', { time: from });
-    history().clear();
-    history().now = from;
+    filling = new History();
+    filling.now = from;
+    filling.end = State.history.end;
     catchUp(to);
     if (to === from) await collect();
   }
+
+  /** Shows the history that has been filled. */
+  function finishFilling() {
+    if (!filling) return;
+    State.history = filling;
+    filling = null;
+    waiting.forEach((resolve) => resolve());
+    waiting = [];
+  }
+
+  /** Waits until the simulation has come back to the time that is shown. */
+  const settled = () => (filling ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve());
 
   /** Simulates up to `time` as fast as possible. */
   function catchUp(time) {
@@ -125,6 +143,7 @@ const Transport = (() => {
   async function collect() {
     const { frame } = await State.engine.advance(history().now, State.interval, BUDGET);
     history().take(frame);
+    finishFilling();
     goal = history().now;
     catchingUp = false;
     restartMeasurement();
@@ -162,7 +181,8 @@ const Transport = (() => {
 
   function describe() {
     measure();
-    const { now, end } = history();
+    const { end } = history();
+    const now = filling ? goal : history().now;
     const scrubber = Dom.byId('scrubber');
     if (!scrubbing) {
       scrubber.max = end || 1;
@@ -241,6 +261,8 @@ const Transport = (() => {
       for (const by of ['event', 'ack', 'rtt']) Dom.byId(`step-${by}`).onclick = () => step(by);
       State.on('description', drawMarks);
       State.on('scene', () => {
+        finishFilling();
+        State.history.clear();
         speed = State.description.speed;
         Desk.show(channel, speed);
         goal = history().now = State.description.now;
@@ -258,9 +280,7 @@ const Transport = (() => {
     seek,
     scrub,
     describe,
-    collect,
-
-    pause: () => setPlaying(false),
+    settled,
 
     play() {
       goal = history().now;
