@@ -31,14 +31,14 @@ const Lanes = (() => {
   }
 
   function chip(lane, flow, several) {
-    const { controller, edited } = State.flow(lane, flow);
+    const { controller } = State.flow(lane, flow);
     const watched = State.description.watched;
     const pressed = watched.lane === lane && watched.flow === flow;
     const number = Dom.make('span', { className: `badge flow-${flow % 8 + 1}`, textContent: flow + 1 });
     const button = Dom.button('', () => State.watch(lane, flow), { className: 'chip', data: { lane, flow } });
-    button.append(number, several ? controller : '');
+    const hidden = (text) => Dom.make('span', { className: 'hidden', textContent: text });
+    button.append(hidden('Watch flow '), number, several ? ` ${controller}` : hidden(` ${controller}`), hidden(` in lane ${LETTERS[lane]}`));
     button.setAttribute('aria-pressed', String(pressed));
-    button.setAttribute('aria-label', `Watch flow ${flow + 1} of lane ${LETTERS[lane]}, ${controller}${edited ? ', edited' : ''}`);
     return button;
   }
 

@@ -71,7 +71,7 @@ const Strips = (() => {
     if (!ready) return;
     const { context, width, height } = ready;
     const em = Drawing.size;
-    const [left, right] = [em * 6.5, width - em * 7];
+    const [left, right] = [em * 7.8, width - em * 7];
     const to = Math.max(State.history.now, State.seconds);
     const from = to - State.seconds;
     const x = (time) => left + (right - left) * ((time - from) / State.seconds);
