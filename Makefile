@@ -10,8 +10,8 @@
 
 CARGO ?= cargo
 # What tests look at networks with and talk to, and the packages of Debian it comes in.
-PEERS = ip ping nft mosh-server valgrind
-PACKAGES = iproute2 iputils-ping nftables mosh valgrind
+PEERS = ip ping nft mosh-server valgrind chromium
+PACKAGES = iproute2 iputils-ping nftables mosh valgrind chromium
 # Where the smoke test writes.
 SMOKE = target/smoke
 # Tests that do not run append their name and the reason here (crates/testing).
@@ -34,7 +34,7 @@ DIST = target/dist
 # The target of the module that the page of `exm ratatouille` contains.
 WASM = wasm32-unknown-unknown
 
-.PHONY: all build demo test nightly format lint wasm wasm-target site peers tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist clean
+.PHONY: all build demo test nightly format lint wasm wasm-target site peers browser tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist clean
 
 all: build
 
@@ -89,12 +89,18 @@ peers:
 	if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
 		echo "== Installing$$missing, which tests talk to"; \
 		timeout 120 apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-			timeout 120 apt-get install -qq --no-install-recommends $(PACKAGES) >/dev/null; \
+			timeout 400 apt-get install -qq --no-install-recommends $(PACKAGES) >/dev/null; \
 	fi || true; \
 	for peer in $$missing; do command -v $$peer >/dev/null || \
 		echo "== Without $$peer, the tests that want it are skipped"; done
 
-tests: peers
+# What drives the browser in tests.
+browser:
+	@test -d crates/web/browser/node_modules || ! command -v npm >/dev/null || \
+		(cd crates/web/browser && timeout 120 npm ci --silent --no-audit --no-fund) || \
+		echo "== Without npm's packages, the tests in a browser are skipped"
+
+tests: peers browser
 	@echo "== Running the tests"
 	@mkdir -p $(dir $(SKIPPED)) && rm -f $(SKIPPED)
 	EXM_SKIPPED=$(SKIPPED) PROPTEST_RNG_SEED=$(SEED) $(CARGO) test --workspace --locked

@@ -20,6 +20,7 @@ mod missing;
 mod network;
 #[cfg(target_os = "linux")]
 mod page;
+mod page_in_browser;
 mod program;
 #[cfg(target_os = "linux")]
 mod ratatouille;

@@ -5,7 +5,6 @@
 #[allow(dead_code)]
 mod assembly;
 
-use crate::browser::{browser, opened};
 use crate::common::{Folder, assert_fails, error_of};
 use crate::running::Running;
 use base64ct::{Base64, Encoding};
@@ -247,24 +246,6 @@ fn the_page_contains_all_that_it_executes_and_names_no_other_host() {
     {
         assert!(!page.contains(attribute), "the page loads something: {attribute}");
     }
-}
-
-/// The page as a file, which is a stricter place than a server's.
-#[test]
-fn a_browser_has_nothing_to_refuse() {
-    let Some(page) = page() else { return };
-    let folder = Folder::new("ratatouille-browser");
-    folder.write("page.html", page);
-    let Some(browser) = browser() else {
-        exm_testing::skip("no Chromium or Chrome to open the page in");
-        return;
-    };
-    let Some((document, errors)) = opened(&browser, &folder.path("page.html"), &folder.0) else {
-        exm_testing::skip(format!("{} does not run", browser.display()));
-        return;
-    };
-    assert!(errors.is_empty(), "the browser complains: {errors:?}");
-    assert!(document.contains("application/wasm"));
 }
 
 #[test]

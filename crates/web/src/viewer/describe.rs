@@ -8,7 +8,7 @@ use exm_ratatouille::{Change, Lane, Network, Player, Recorded, Scene, Watch};
 use exm_sim::engine::Observer;
 use exm_sim::metrics::FlowReport;
 use exm_sim::network::{LinkSpec, Transport};
-use exm_units::{Bytes, Instant};
+use exm_units::{Bytes, Instant, Rate};
 use serde_json::{Value, json};
 
 /// What changes have made of a scene so far, as text.
@@ -100,7 +100,7 @@ impl Viewer {
 fn flow_report(flow: &FlowReport, controller: &str) -> Value {
     json!({
         "name": controller,
-        "throughput": flow.throughput().map(|rate| rate.as_bps()),
+        "throughput": flow.throughput().map(Rate::as_bps),
         "rtt": flow.rtt.mean().map(span),
         "share": flow.normalised_throughput(),
         "sent": flow.sent,

@@ -17,7 +17,7 @@ const TRACE_RTT: &str = "40ms";
 
 /// What a file is.
 enum Content {
-    Table(TableFile),
+    Table(Box<TableFile>),
     Trace(Trace),
     /// What a model or a scenario describes, or a link to a scene.
     Scene(&'static str, Scene),
@@ -61,7 +61,8 @@ impl Viewer {
         let mut problem = None;
         for name in names.take(100) {
             let added = File::of_table(&name, table).and_then(|file| {
-                self.monitor().map(|monitor| monitor.add_file(file)).unwrap_or(Ok(()))
+                // Without an open scene, there is nothing that it could be added to.
+                self.open.as_mut().map_or(Ok(()), |monitor| monitor.add_file(file))
             });
             match added {
                 // A shipped table of the same name is hidden by it, which would confuse.
@@ -99,7 +100,9 @@ fn read(name: &str, bytes: &[u8]) -> Result<Content, String> {
         return table(dna::read(bytes).map_err(|error| error.to_string())?);
     };
     if text.starts_with('{') {
-        return TableFile::from_json(text).map(Content::Table).map_err(|error| error.to_string());
+        return TableFile::from_json(text)
+            .map(|table| Content::Table(Box::new(table)))
+            .map_err(|error| error.to_string());
     }
     if name.ends_with(".dna") {
         return table(dna::read(bytes).map_err(|error| error.to_string())?);
@@ -125,7 +128,8 @@ fn read(name: &str, bytes: &[u8]) -> Result<Content, String> {
 }
 
 fn table(table: exm_remy::RuleTable) -> Result<Content, String> {
-    Ok(Content::Table(TableFile { table, provenance: Default::default() }))
+    let file = TableFile { table, provenance: Default::default() };
+    Ok(Content::Table(Box::new(file)))
 }
 
 /// A model or a scenario.

@@ -120,6 +120,7 @@ impl Viewer {
         monitor.advance(instant(at.unwrap_or(0.0)), self.interval, u64::MAX);
         self.open = Some(monitor);
         self.measured.clear();
+        self.last_measured = (0, 0);
         let (lane, flow) = self.watched;
         self.watch(lane, flow).or_else(|_| self.watch(0, 0))
     }

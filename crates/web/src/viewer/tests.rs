@@ -2,17 +2,17 @@ use super::*;
 use exm_sim::engine;
 use serde_json::Value;
 
-fn call(viewer: &mut Viewer, command: Value) -> Value {
+fn call(viewer: &mut Viewer, command: &Value) -> Value {
     serde_json::from_str(&viewer.call(&command.to_string())).expect("answers are JSON")
 }
 
-fn done(viewer: &mut Viewer, command: Value) -> Value {
-    let answer = call(viewer, command.clone());
+fn done(viewer: &mut Viewer, command: &Value) -> Value {
+    let answer = call(viewer, command);
     assert!(answer.get("error").is_none(), "{command}: {answer}");
     answer
 }
 
-fn refused(viewer: &mut Viewer, command: Value) -> String {
+fn refused(viewer: &mut Viewer, command: &Value) -> String {
     let answer = call(viewer, command);
     let error = answer.get("error").expect("it is refused");
     format!("{}: {}", error["key"].as_str().unwrap(), error["problem"].as_str().unwrap())
@@ -20,7 +20,7 @@ fn refused(viewer: &mut Viewer, command: Value) -> String {
 
 fn opened(scene: &str) -> Viewer {
     let mut viewer = Viewer::default();
-    done(&mut viewer, json!({ "command": "open", "scene": scene }));
+    done(&mut viewer, &json!({ "command": "open", "scene": scene }));
     viewer
 }
 
@@ -74,7 +74,7 @@ fn watching_changes_nothing() {
     while now < 20.0 {
         now = viewer.advance(20.0, 0.003, 500.0);
         frame(&mut viewer);
-        done(&mut viewer, json!({ "command": "watch", "lane": 1, "flow": 1 }));
+        done(&mut viewer, &json!({ "command": "watch", "lane": 1, "flow": 1 }));
     }
     let scene: Scene = BUSY.parse().unwrap();
     let mut library = Library::default();
@@ -115,9 +115,9 @@ fn the_description_follows_changes() {
         "cc.1.0,bbr",
         "rule.0.0.0,1 2 3ms",
     ] {
-        done(&mut viewer, json!({ "command": "change", "change": change }));
+        done(&mut viewer, &json!({ "command": "change", "change": change }));
     }
-    let shown = done(&mut viewer, json!({ "command": "describe" }));
+    let shown = done(&mut viewer, &json!({ "command": "describe" }));
     let link = &shown["links"][0];
     assert_eq!((link["rate"].as_u64(), link["loss"].as_f64()), (Some(5_000_000), Some(0.01)));
     // The BDP is that of the time of its change: 150 ms at 5 Mbps.
@@ -144,9 +144,9 @@ fn the_description_follows_changes() {
     let again = opened(shown["scene"].as_str().unwrap());
     let player = again.shown().unwrap().player();
     assert_eq!(player.scene().to_string(), shown["scene"].as_str().unwrap());
-    let went = done(&mut viewer, json!({ "command": "seek", "time": 0.5 }));
+    let went = done(&mut viewer, &json!({ "command": "seek", "time": 0.5 }));
     assert_eq!(went["now"], 0.5);
-    assert_eq!(done(&mut viewer, json!({ "command": "describe" }))["applied"], 0);
+    assert_eq!(done(&mut viewer, &json!({ "command": "describe" }))["applied"], 0);
 }
 
 #[test]
@@ -154,18 +154,18 @@ fn tables_are_shown_edited_and_saved() {
     let mut viewer = opened("cc=1x&until=5s");
     viewer.advance(1.0, 0.01, f64::INFINITY);
     let ask = json!({ "command": "table", "lane": 0, "flow": 0 });
-    let table = done(&mut viewer, ask.clone());
+    let table = done(&mut viewer, &ask);
     let rules = table["rules"].as_array().unwrap().len();
     assert!(rules > 3 && table["about"].as_str().unwrap().starts_with("designed for 15 Mbps"));
     assert_eq!(table["signals"][0]["name"], "send_ewma");
-    done(&mut viewer, json!({ "command": "change", "change": "rule.0.0.1,0.5 7 2ms" }));
-    let edited = done(&mut viewer, ask);
+    done(&mut viewer, &json!({ "command": "change", "change": "rule.0.0.1,0.5 7 2ms" }));
+    let edited = done(&mut viewer, &ask);
     assert_eq!(edited["rules"][1]["increment"], 7);
-    let saved = done(&mut viewer, json!({ "command": "save", "lane": 0, "flow": 0 }));
+    let saved = done(&mut viewer, &json!({ "command": "save", "lane": 0, "flow": 0 }));
     let import = json!({ "command": "import", "name": saved["name"], "text": saved["text"] });
-    let own = done(&mut viewer, import);
+    let own = done(&mut viewer, &import);
     assert_eq!((own["kind"].as_str(), own["name"].as_str()), (Some("table"), Some("1x-2")));
-    let lanes = done(&mut viewer, json!({ "command": "lanes", "lanes": [["1x-2"], ["cubic"]] }));
+    let lanes = done(&mut viewer, &json!({ "command": "lanes", "lanes": [["1x-2"], ["cubic"]] }));
     assert_eq!(lanes["lanes"][0]["name"], "1x-2");
     assert_eq!(lanes["now"], 1.0);
     assert!(lanes["scene"].as_str().unwrap().contains("file=1x-2:"));
@@ -175,7 +175,7 @@ fn tables_are_shown_edited_and_saved() {
 fn files_are_told_apart() {
     let mut viewer = opened("");
     let mut import = |name: &str, text: &str| {
-        let answer = done(&mut viewer, json!({ "command": "import", "name": name, "text": text }));
+        let answer = done(&mut viewer, &json!({ "command": "import", "name": name, "text": text }));
         if let Some(scene) = answer["scene"].as_str() {
             opened(scene).advance(1.0, 0.01, f64::INFINITY);
         }
@@ -198,13 +198,13 @@ fn files_are_told_apart() {
         ("empty", "", "give a rule table"),
     ] {
         let command = json!({ "command": "import", "name": name, "text": text });
-        let error = refused(&mut viewer, command);
+        let error = refused(&mut viewer, &command);
         assert!(error.starts_with(name) && error.contains(problem), "{error}");
     }
     let dna = json!({ "command": "import", "name": "x", "base64": "////" });
-    assert!(refused(&mut viewer, dna).starts_with("x: "));
+    assert!(refused(&mut viewer, &dna).starts_with("x: "));
     let not = json!({ "command": "import", "name": "x", "base64": "%" });
-    assert!(refused(&mut viewer, not).starts_with("base64: "));
+    assert!(refused(&mut viewer, &not).starts_with("base64: "));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn sprout_shows_its_belief() {
     let forecast = &frame[&9];
     assert!(forecast.is_sorted_by_key(|row| row[1]) && (forecast[4][0] - 0.1).abs() < 1e-9);
     assert_eq!(frame[&10].len(), 1);
-    let shown = done(&mut viewer, json!({ "command": "describe" }));
+    let shown = done(&mut viewer, &json!({ "command": "describe" }));
     assert_eq!(
         (shown["links"][0]["trace"].as_str(), shown["lanes"][0]["flows"][0]["host"].as_str()),
         (Some("lte"), Some("Sprout"))
@@ -228,11 +228,11 @@ fn sprout_shows_its_belief() {
 fn steps_go_by_event_ack_and_rtt() {
     let mut viewer = opened("rtt=100ms&flows=2&cc=cubic");
     let mut step = |by: &str| {
-        done(&mut viewer, json!({ "command": "step", "by": by }))["now"].as_f64().unwrap()
+        done(&mut viewer, &json!({ "command": "step", "by": by }))["now"].as_f64().unwrap()
     };
     let first = step("event");
     let ack = step("ack");
-    assert!(ack >= 0.1 && ack < 0.11 && first < ack, "{first} {ack}");
+    assert!((0.1..0.11).contains(&ack) && first < ack, "{first} {ack}");
     let rtt = step("rtt");
     assert!((rtt - ack - 0.1).abs() < 0.01, "{rtt}");
 }
@@ -241,7 +241,7 @@ fn steps_go_by_event_ack_and_rtt() {
 fn a_table_outside_its_design_range_is_warned_of() {
     let warnings = |scene: &str| {
         let mut viewer = opened(scene);
-        done(&mut viewer, json!({ "command": "describe" }))["warnings"].clone()
+        done(&mut viewer, &json!({ "command": "describe" }))["warnings"].clone()
     };
     assert_eq!(warnings("cc=1x&flows=2&buffer=unlimited"), json!([]));
     let two = warnings("cc=1x&flows=3&link=100Mbps&buffer=unlimited");
@@ -255,9 +255,9 @@ fn a_table_outside_its_design_range_is_warned_of() {
 #[test]
 fn what_is_wrong_is_refused_and_changes_nothing() {
     let mut viewer = Viewer::default();
-    assert!(refused(&mut viewer, json!({ "command": "describe" })).contains("open a scene first"));
+    assert!(refused(&mut viewer, &json!({ "command": "describe" })).contains("open a scene first"));
     let mut viewer = opened("cc=cubic");
-    let before = done(&mut viewer, json!({ "command": "describe" }));
+    let before = done(&mut viewer, &json!({ "command": "describe" }));
     for (command, problem) in [
         (json!({ "command": "dance" }), "dance"),
         (json!({ "command": "open" }), "scene"),
@@ -270,16 +270,16 @@ fn what_is_wrong_is_refused_and_changes_nothing() {
         (json!({ "command": "save", "lane": 9, "flow": 9 }), "has no rule table"),
         (json!({ "command": "import", "name": "x" }), "either text or base64"),
     ] {
-        let error = refused(&mut viewer, command.clone());
+        let error = refused(&mut viewer, &command);
         assert!(error.contains(problem), "{command}: {error}");
     }
     assert!(viewer.call("not JSON").contains("\"error\""));
-    assert_eq!(done(&mut viewer, json!({ "command": "describe" })), before);
+    assert_eq!(done(&mut viewer, &json!({ "command": "describe" })), before);
 }
 
 #[test]
 fn all_names_can_be_used() {
-    let names = done(&mut Viewer::default(), json!({ "command": "names" }));
+    let names = done(&mut Viewer::default(), &json!({ "command": "names" }));
     for kind in ["tables", "controllers"] {
         for entry in names[kind].as_array().unwrap() {
             opened(&format!("cc={}", entry["name"].as_str().unwrap()));
@@ -301,12 +301,12 @@ fn all_names_can_be_used() {
 fn reports_are_of_the_time_so_far() {
     let ask = json!({ "command": "report" });
     let mut part = opened(&format!("{BUSY}&change=2s,flows,5&change=9s,rate,3Mbps"));
-    assert_eq!(done(&mut part, ask.clone()), json!({ "lanes": [] }));
+    assert_eq!(done(&mut part, &ask), json!({ "lanes": [] }));
     part.advance(4.0, 0.01, f64::INFINITY);
     let mut whole = opened(&format!("{}&change=2s,flows,5", BUSY.replace("20s", "4s")));
     whole.advance(4.0, 0.01, f64::INFINITY);
-    let report = done(&mut part, ask.clone());
-    assert_eq!(report, done(&mut whole, ask));
+    let report = done(&mut part, &ask);
+    assert_eq!(report, done(&mut whole, &ask));
     assert_eq!(report["lanes"][1]["flows"].as_array().unwrap().len(), 5);
     assert!(report["lanes"][0]["flows"][0]["throughput"].as_u64().unwrap() > 1_000_000);
 }
