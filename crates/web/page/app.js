@@ -95,7 +95,6 @@
     ['frame', 'description', 'table', 'scene'].forEach((event) => State.on(event, () => { stale = true; }));
     addEventListener('resize', () => setTheme());
     State.on('description', showWarnings);
-    State.on('scene', () => Transport.seek(State.description.now));
   }
 
   async function start() {

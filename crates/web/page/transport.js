@@ -92,6 +92,12 @@ const Transport = (() => {
     await State.refresh();
   }
 
+  /** Sets the simulation back. The flow is watched anew: the state that it goes back to may be of before it was. */
+  async function rewind(time) {
+    await State.engine.call('seek', { time });
+    await State.engine.call('watch', State.description.watched);
+  }
+
   /**
    * Goes to `time`. What is to be seen before it is simulated again if it is no longer known, or if the samples shall
    * be `fresh`.
@@ -106,13 +112,13 @@ const Transport = (() => {
       return;
     }
     if (!fresh && history().covers(from + 2 * State.interval, to)) {
-      await State.engine.call('seek', { time: to });
+      await rewind(to);
       history().truncate(to);
       history().now = goal = to;
       await collect();
       return;
     }
-    await State.engine.call('seek', { time: from });
+    await rewind(from);
     filling = new History();
     filling.now = from;
     filling.end = State.history.end;
@@ -268,6 +274,7 @@ const Transport = (() => {
         goal = history().now = State.description.now;
         catchingUp = false;
         stopAt = Infinity;
+        seek(goal);
       });
     },
 
