@@ -5,7 +5,7 @@ use crate::files::File;
 use crate::measures::{Measured, Measures, Sample};
 use crate::player::{Lane, Player};
 use crate::scene::{Scene, SceneError};
-use crate::watch::Watch;
+use crate::watch::{Records, Watch};
 use exm_link::Service;
 use exm_sim::engine::FlowSample;
 use exm_sim::network::FlowSpec;
@@ -50,6 +50,7 @@ pub struct Monitor {
     /// The propagation RTTs that the measures are of.
     rtts: Vec<Vec<Span>>,
     samples: Samples,
+    watched: Option<(usize, usize)>,
 }
 
 /// Samples of flows and links.
@@ -111,6 +112,7 @@ impl Monitor {
             interval: SHORTEST_INTERVAL,
             rtts: Vec::new(),
             samples: Samples::default(),
+            watched: None,
         };
         monitor.prepare();
         Ok(monitor)
@@ -139,9 +141,26 @@ impl Monitor {
         self.player.add_file(file)
     }
 
-    /// Calls `visit` with the observer of each lane.
-    pub fn visit_observers(&mut self, visit: impl FnMut(&mut Watch)) {
-        self.player.visit_observers(visit);
+    /// Watches flow `watched.1` of lane `watched.0` from now on: its sends, and the rules that it applies.
+    pub fn watch(&mut self, watched: (usize, usize)) {
+        self.watched = Some(watched);
+        self.renew_watch();
+    }
+
+    /// Observers of a snapshot watch what was watched then.
+    fn renew_watch(&mut self) {
+        let (watched, mut lane) = (self.watched, 0);
+        self.player.visit_observers(|observer| {
+            observer.watch(watched.filter(|watched| watched.0 == lane).map(|watched| watched.1));
+            lane += 1;
+        });
+    }
+
+    /// What was recorded in each lane since it was last taken.
+    pub fn take_records(&mut self) -> Vec<Records> {
+        let mut records = Vec::new();
+        self.player.visit_observers(|observer| records.push(observer.take()));
+        records
     }
 
     /// Simulates up to `until`, or until about `packets` packets have been sent, whichever comes first. Samples are taken at
@@ -176,7 +195,8 @@ impl Monitor {
             return self.advance(time, interval, u64::MAX);
         }
         self.player.seek(time);
-        self.forget_records();
+        self.take_records();
+        self.renew_watch();
         self.samples = Samples::default();
         self.measures.iter_mut().flatten().for_each(|measures| measures.rewind(time));
         self.prepare();
@@ -200,12 +220,6 @@ impl Monitor {
                 return Some(at);
             }
         }
-    }
-
-    fn forget_records(&mut self) {
-        self.player.visit_observers(|watch| {
-            watch.take();
-        });
     }
 
     /// The samples since they were last taken.

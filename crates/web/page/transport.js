@@ -92,12 +92,6 @@ const Transport = (() => {
     await State.refresh();
   }
 
-  /** Sets the simulation back. The flow is watched anew: the state that it goes back to may be of before it was. */
-  async function rewind(time) {
-    await State.engine.call('seek', { time });
-    await State.engine.call('watch', State.description.watched);
-  }
-
   /**
    * Goes to `time`. What is to be seen before it is simulated again if it is no longer known, or if the samples shall
    * be `fresh`.
@@ -112,13 +106,14 @@ const Transport = (() => {
       return;
     }
     if (!fresh && history().covers(from + 2 * State.interval, to)) {
-      await rewind(to);
+      await State.engine.call('seek', { time: to });
       history().truncate(to);
       history().now = goal = to;
+      catchingUp = false;
       await collect();
       return;
     }
-    await rewind(from);
+    await State.engine.call('seek', { time: from });
     filling = new History();
     filling.now = from;
     filling.end = State.history.end;
@@ -150,8 +145,8 @@ const Transport = (() => {
     const { frame } = await State.engine.advance(history().now, State.interval, BUDGET);
     history().take(frame);
     finishFilling();
-    goal = history().now;
-    catchingUp = false;
+    // Somebody may have asked for a later time meanwhile.
+    goal = Math.max(goal, history().now);
     restartMeasurement();
     State.emit('frame');
     await State.refresh();
@@ -162,7 +157,8 @@ const Transport = (() => {
     setPlaying(false);
     try {
       await State.exclusively(async () => {
-        history().now = (await State.engine.call('step', { by })).now;
+        history().now = goal = (await State.engine.call('step', { by })).now;
+        catchingUp = false;
         await collect();
       });
     } catch (error) {

@@ -2,8 +2,7 @@
 
 use super::{seconds, span};
 use exm_ratatouille::{
-    FlowEvent, FlowEventKind, FlowState, HeldBy, LinkState, Measured, Monitor, Records, RuleUse,
-    Samples,
+    FlowEvent, FlowEventKind, FlowState, HeldBy, LinkState, Measured, Monitor, RuleUse, Samples,
 };
 use exm_remy::Signal;
 use exm_sim::engine::{Limited, PacketSample, SproutSample, Whereabouts};
@@ -24,8 +23,7 @@ pub(super) fn write(
     measured: &BTreeMap<(usize, usize), Measured>,
 ) {
     let samples = monitor.take_samples();
-    let mut records: Vec<Records> = Vec::new();
-    monitor.visit_observers(|observer| records.push(observer.take()));
+    let records = monitor.take_records();
     let packets = packets(monitor);
     let stride = stride(&packets);
     let player = monitor.player();

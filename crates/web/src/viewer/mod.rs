@@ -154,11 +154,7 @@ impl Viewer {
         if flow >= flows {
             return Err(Refusal::new("watch", format!("there is no flow {flow} in lane {lane}")));
         }
-        let mut index = 0;
-        monitor.visit_observers(|observer| {
-            observer.watch((index == lane).then_some(flow));
-            index += 1;
-        });
+        monitor.watch((lane, flow));
         self.watched = (lane, flow);
         Ok(())
     }

@@ -66,6 +66,19 @@ fn frames_tell_what_happened_since_the_last() {
     assert_eq!(again[&6], first[&6]);
 }
 
+/// Going back keeps the flow that is watched, though the past watched another.
+#[test]
+fn the_watched_flow_stays_so_in_the_past() {
+    let mut viewer = opened(BUSY);
+    viewer.advance(3.0, 0.01, f64::INFINITY);
+    done(&mut viewer, &json!({ "command": "watch", "lane": 0, "flow": 2 }));
+    done(&mut viewer, &json!({ "command": "seek", "time": 1.0 }));
+    assert!(frame(&mut viewer)[&4].is_empty());
+    viewer.advance(2.0, 0.01, f64::INFINITY);
+    let frame = frame(&mut viewer);
+    assert!(frame[&4].len() > 50 && frame[&5].len() > 50);
+}
+
 /// What the page shows is what `exm simulate` computes, however it is stepped, sampled and watched.
 #[test]
 fn watching_changes_nothing() {
