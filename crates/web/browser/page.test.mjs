@@ -44,7 +44,7 @@ async function open(scene, options = {}) {
     if (!own) errors.push(`a request to ${request.url()}`);
   });
   await page.goto(`${options.from ?? url}#${scene}`);
-  await page.waitForFunction(() => State.description && State.names);
+  await page.waitForSelector('body.ready');
   page.errors = errors;
   page.finish = async () => {
     assert.deepEqual(errors, []);

@@ -111,6 +111,8 @@
     }
     const given = location.hash.slice(1);
     const opened = await Share.open(given || Share.DEFAULT);
+    if (opened) await Transport.collect();
+    document.body.classList.add('ready');
     requestAnimationFrame(frame);
     if (opened && !State.reducedMotion.matches) Transport.play();
   }
