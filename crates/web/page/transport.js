@@ -15,6 +15,8 @@ const Transport = (() => {
   let busy = false;
   let lastReal = 0;
   let catchingUp = false;
+  // The last of the seeks that were asked for: they are done one after the other.
+  let seeks = Promise.resolve();
   let measured = { real: 0, now: 0, achieved: NaN };
   let channel;
   let scrubbing = false;
@@ -96,7 +98,11 @@ const Transport = (() => {
    * Goes to `time`. What is to be seen before it is simulated again if it is no longer known, or if the samples shall
    * be `fresh`.
    */
-  const seek = (time, fresh = false) => State.exclusively(() => seekNow(time, fresh));
+  function seek(time, fresh = false) {
+    const done = seeks.then(() => State.exclusively(() => seekNow(time, fresh)));
+    seeks = done.catch(() => {});
+    return done;
+  }
 
   async function seekNow(time, fresh) {
     const to = Math.max(0, Math.min(time, history().end || time));
@@ -131,7 +137,10 @@ const Transport = (() => {
   }
 
   /** Waits until the simulation has come back to the time that is shown. */
-  const settled = () => (filling ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve());
+  async function settled() {
+    await seeks;
+    if (filling) await new Promise((resolve) => waiting.push(resolve));
+  }
 
   /** Simulates up to `time` as fast as possible. */
   function catchUp(time) {
