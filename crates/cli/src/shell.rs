@@ -80,7 +80,7 @@ impl<E: std::error::Error + 'static> From<E> for Failure {
 pub(crate) struct Printing {
     /// Print the result as JSON
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 impl Printing {

@@ -12,6 +12,8 @@ const POINTS: usize = 512;
 const RAMPED: f64 = 0.9;
 /// A period is one if the course a period later is correlated with itself at least so much.
 const LEAST_CORRELATION: f64 = 0.4;
+/// And it must explain at least this part of the variation of all samples: else it is a ripple on something longer.
+const LEAST_EXPLAINED: f64 = 0.05;
 
 /// The measures of a flow: of its packets in flight, sampled at a fixed interval that is a fraction of an RTT.
 #[derive(Clone, Debug)]
@@ -149,7 +151,7 @@ impl Measures {
             let points: Vec<f64> = window.chunks_exact(step).map(mean).collect();
             let Some((lag, explained)) = repetition(&points) else { continue };
             let explained = explained / total;
-            if best.is_none_or(|(_, most)| explained > most) {
+            if explained >= best.map_or(LEAST_EXPLAINED, |(_, most)| most) {
                 best = Some((lag * step as f64 / self.samples_per_rtt(), explained));
             }
         }
@@ -245,6 +247,13 @@ mod tests {
         let course = |rtts: f64| sawtooth(rtts, 60.0) + 2.0 * (rtts * std::f64::consts::TAU).sin();
         let found = measures(2_000, course).period().expect("a period");
         assert!((found / 60.0 - 1.0).abs() < 0.05, "{found}");
+    }
+
+    /// A sawtooth that is too long to be seen three times hides no period in its ripple.
+    #[test]
+    fn a_ripple_is_no_period_without_the_sawtooth() {
+        let course = |rtts: f64| sawtooth(rtts, 1_500.0) + (rtts * std::f64::consts::TAU).sin();
+        assert_eq!(measures(2_000, course).period(), None);
     }
 
     #[test]

@@ -71,16 +71,16 @@ function changed(page, text) {
 
 // Ten scenes of all kinds of networks and controllers.
 const SCENES = [
-  'link=15Mbps&rtt=150ms&flows=2&cc=general-delta1&cc=cubic&until=20s',
+  'link=15Mbps&rtt=150ms&flows=2&cc=general-delta1&cc=cubic&until=10s',
   'link=5Mbps&rtt=40ms&buffer=1%20BDP&flows=8&cc=reno,vegas&cc=bbr&until=10s',
   'link=100Mbps&rtt=20ms&flows=4&cc=learn-100x&loss=0.1%25&until=5s',
-  'flows=3&on=exp%20100%20kB&off=exp%200.2%20s&cc=general-delta10&cc=compound&seed=7&until=20s',
-  'trace=lte&rtt=40ms&cc=sprout&cc=cubic&until=15s',
-  'trace=umts&rtt=80ms&cc=sprout-ewma&cc=ledbat&seed=3&until=15s',
-  'link=10Mbps&queue=codel&flows=4&cc=cubic-linux&cc=1x&until=15s',
-  'link=10Mbps&queue=red%20ecn=true&flows=2&cc=signals-red-ecn&cc=dctcp&until=15s',
+  'flows=3&on=exp%20100%20kB&off=exp%200.2%20s&cc=general-delta10&cc=compound&seed=7&until=10s',
+  'trace=lte&rtt=40ms&cc=sprout&cc=cubic&until=8s',
+  'trace=umts&rtt=80ms&cc=sprout-ewma&cc=ledbat&seed=3&until=8s',
+  'link=10Mbps&queue=codel&flows=4&cc=cubic-linux&cc=1x&until=8s',
+  'link=10Mbps&queue=red%20ecn=true&flows=2&cc=signals-red-ecn&cc=dctcp&until=8s',
   'scenario=parking-lot&until=10s',
-  'link=15Mbps&flows=1&cc=aimd&cc=general-delta0.1&until=20s&change=2s,flows,4&change=4s,rate,3Mbps&change=6s,queue,codel&change=8s,delay,60ms&change=10s,cc.0,bbr&change=12s,rule.1.0.3,0.5%204%202ms',
+  'link=15Mbps&flows=1&cc=aimd&cc=general-delta0.1&until=13s&change=2s,flows,4&change=4s,rate,3Mbps&change=6s,queue,codel&change=8s,delay,60ms&change=10s,cc.0,bbr&change=12s,rule.1.0.3,0.5%204%202ms',
 ];
 
 /** What the module answers natively to each of these commands. */
@@ -243,7 +243,7 @@ describe('the page', () => {
   });
 
   it('shows the same again from its link', async () => {
-    const page = await open('flows=1&cc=general-delta1&cc=cubic&until=20s&seed=3');
+    const page = await open('flows=1&cc=general-delta1&cc=cubic&until=10s&seed=3');
     await playTo(page, 2);
     for (const change of ['rate,5Mbps', 'flows,3', 'rule.0.0.3,0.7 5 2ms']) await page.evaluate((text) => State.change(text), change);
     await playTo(page, 6);
@@ -269,7 +269,7 @@ describe('the page', () => {
   });
 
   it('goes back, edits a rule, and saves the table', async () => {
-    const page = await open('cc=1x&flows=2&until=20s');
+    const page = await open('cc=1x&flows=2&until=10s');
     await playTo(page, 5);
     const before = await ask(page, 'report');
     await page.evaluate(() => Transport.seek(2));

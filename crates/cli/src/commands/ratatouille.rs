@@ -1,10 +1,12 @@
 //! `exm ratatouille`: the page on which a network is watched and changed while it runs.
 
+mod measure;
+
 use crate::complete;
 use crate::loopback::Server;
 use crate::outputs::{check_only_output, is_stdout, write_output};
 use crate::ranges::DesignRanges;
-use crate::shell::{Failure, note, print, program};
+use crate::shell::{Failure, Printing, note, print, program};
 use crate::tables;
 use exm_ratatouille::{File, Scene, SceneError};
 use exm_sim::controllers::AnyController;
@@ -29,7 +31,8 @@ Examples:
   exm ratatouille cubic general-delta1
   exm ratatouille cubic,bbr mine.json
   exm ratatouille '#link=5Mbps&rtt=40ms&cc=cubic&cc=bbr&change=20s,rate,1Mbps'
-  exm ratatouille --page ratatouille.html";
+  exm ratatouille --page ratatouille.html
+  exm ratatouille --measure 'buffer=4 BDP&flows=2&until=5min&cc=learn-100x&cc=reno'";
 
 /// Watch a network in the browser, and change it while it runs
 ///
@@ -48,6 +51,13 @@ pub(crate) struct Args {
     /// Overwrite an existing file
     #[arg(long, short, requires = "page")]
     force: bool,
+    /// Print what the page measures of each flow, over the last four fifths of the scene: its packets in flight, the
+    /// period of their orbit, its ramp-up, and what held its packets back
+    #[arg(long, conflicts_with_all = ["page", "port", "no_open"])]
+    measure: bool,
+    /// Print the measures as JSON
+    #[arg(long, requires = "measure")]
+    json: bool,
     /// The port of 127.0.0.1 [default: a free one]
     #[arg(long, value_name = "PORT", help_heading = "Server")]
     port: Option<u16>,
@@ -58,7 +68,12 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let fragment = match scene(&self.shown)? {
+        let scene = scene(&self.shown)?;
+        if self.measure {
+            measure::print(&scene.unwrap_or_default(), Printing { json: self.json })?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let fragment = match scene {
             Some(scene) => format!("#{scene}"),
             None => String::new(),
         };
@@ -98,7 +113,12 @@ fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
         |text: &&String| text.contains('=') || text.starts_with(['#']) || text.starts_with("http");
     let scene = match (shown, shown.iter().find(is_link)) {
         ([], _) => return Ok(None),
-        ([_], Some(link)) => Scene::from_url(link).map_err(|error| impossible(&error))?,
+        ([_], Some(link)) => {
+            let mut scene = Scene::from_url(link).map_err(|error| impossible(&error))?;
+            let lanes = std::mem::take(&mut scene.lanes);
+            add_lanes(&lanes, &mut scene)?;
+            scene
+        }
         (_, Some(link)) => {
             let problem = format!("{link} is a scene, which has its own controllers");
             return Err(
@@ -106,12 +126,11 @@ fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
             );
         }
         (names, None) => {
+            let lane =
+                |names: &String| names.split(',').map(|name| name.trim().to_owned()).collect();
+            let lanes: Vec<Vec<String>> = names.iter().map(lane).collect();
             let mut scene = Scene::default();
-            for lane in names {
-                let flows = lane.split(',').map(|name| named(name.trim(), &mut scene));
-                let flows = flows.collect::<Result<_, Failure>>()?;
-                scene.lanes.push(flows);
-            }
+            add_lanes(&lanes, &mut scene)?;
             scene
         }
     };
@@ -122,6 +141,15 @@ fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
     Ok(Some(scene))
 }
 
+/// Adds lanes of controllers, by the names that `scene` has for them.
+fn add_lanes(lanes: &[Vec<String>], scene: &mut Scene) -> Result<(), Failure> {
+    for names in lanes {
+        let flows = names.iter().map(|name| named(name, scene)).collect::<Result<_, Failure>>()?;
+        scene.lanes.push(flows);
+    }
+    Ok(())
+}
+
 fn impossible(error: &SceneError) -> Failure {
     Failure::usage(format!("the scene cannot be shown: {error}"))
         .with_tip("a scene is what stands after the # of its URL: key=value, joined by &")
@@ -130,7 +158,7 @@ fn impossible(error: &SceneError) -> Failure {
 /// The name that `scene` has for the controller `name`. The table of a file becomes part of it, so that whoever has the
 /// link has the table.
 fn named(name: &str, scene: &mut Scene) -> Result<String, Failure> {
-    if is_of_simulator(name) {
+    if is_of_simulator(name) || scene.files.iter().any(|file| file.name() == name) {
         return Ok(name.to_owned());
     }
     let table = tables::load_contender(name)?;
