@@ -29,7 +29,7 @@ pub(super) fn write(
     let player = monitor.player();
     let mut frame = Frame(frame);
     frame.section(0, 3, [[seconds(player.now()), seconds(player.end()), stride as f64]]);
-    frame.samples(&samples, monitor);
+    frame.samples(&samples);
     let events = records.iter().enumerate().flat_map(|(lane, records)| {
         latest(&records.events).iter().map(move |event| event_row(lane, event))
     });
@@ -98,7 +98,7 @@ impl Frame<'_> {
         self.0[head + 1] = rows as f64;
     }
 
-    fn samples(&mut self, samples: &Samples, monitor: &Monitor) {
+    fn samples(&mut self, samples: &Samples) {
         let flow = |FlowState { lane, sample, ideal, .. }: &FlowState| {
             [
                 seconds(sample.at),
@@ -113,7 +113,6 @@ impl Frame<'_> {
                 *ideal,
             ]
         };
-        debug_assert!(samples.flows.iter().all(|state| state.sample.at <= monitor.player().now()));
         self.section(1, 10, samples.flows.iter().map(flow));
         let link = |state: &LinkState| {
             [
