@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["page", "port", "no_open"])]
     measure: bool,
     /// Print the measures as JSON
-    #[arg(long, requires = "measure")]
+    #[arg(long, requires = "measure", help_heading = "Output")]
     json: bool,
     /// The port of 127.0.0.1 [default: a free one]
     #[arg(long, value_name = "PORT", help_heading = "Server")]
