@@ -327,6 +327,7 @@ describe('the page', () => {
   it('teaches', async () => {
     const page = await open('');
     await page.click('#show-lessons');
+    await page.locator('.lesson-list li').first().waitFor();
     assert.equal(await page.locator('.lesson-list li').count(), 6);
     await page.getByRole('button', { name: /orbit/ }).click();
     await page.waitForFunction(() => State.description.scene.includes('learn-100x'));
