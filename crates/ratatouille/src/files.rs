@@ -3,17 +3,23 @@
 use crate::scene::SceneError;
 use base64ct::{Base64UrlUnpadded, Encoding};
 use exm_sim::controllers::AnyController;
+use exm_sim::scenario::SPROUT_NAMES;
 use exm_table::{Provenance, TableFile};
 use exm_trace::{Synthetic, Trace};
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 /// The length of a file at most: a link must not fill the memory of whoever follows it.
 const LONGEST: usize = 8 << 20;
 /// The best compression: links are made rarely, and sent around.
 const LEVEL: u8 = 10;
+/// What a name cannot contain, since lists, links and paths are made of it.
+const SEPARATORS: [char; 4] = [',', ':', '/', '\\'];
+/// The length of a name that is made of a path.
+const LONGEST_STEM: usize = 60;
 
 /// A rule table in JSON, or a trace, as a link carries it: `NAME:DATA`, where the data is the text, compressed (RFC 1951)
 /// and in base64url without padding (RFC 4648, section 5).
@@ -43,10 +49,10 @@ impl File {
 
     fn new(name: &str, text: String) -> Result<File, SceneError> {
         let wrong = |problem: &str| SceneError::new("file", format!("\"{name}\": {problem}"));
-        if name.is_empty() || name.contains([',', ':', '/', '\\']) || name.len() > 100 {
+        if name.is_empty() || name.contains(SEPARATORS) || name.len() > 100 {
             return Err(wrong("a name has up to 100 characters, and no comma, colon or slash"));
         }
-        if AnyController::named(name).is_some() || Synthetic::named(name).is_some() {
+        if is_of_simulator(name) {
             return Err(wrong("the simulator itself has something of this name: choose another"));
         }
         if text.len() > LONGEST {
@@ -82,6 +88,19 @@ impl File {
     }
 }
 
+/// The name that a file at `path` can have: that of the path without its ending.
+pub fn stem(path: impl AsRef<Path>) -> String {
+    let stem = path.as_ref().file_stem().map_or("file".into(), |stem| stem.to_string_lossy());
+    stem.replace(SEPARATORS, "-").chars().take(LONGEST_STEM).collect()
+}
+
+/// Whether the simulator itself has something of this name, which would hide a file.
+pub(crate) fn is_of_simulator(name: &str) -> bool {
+    AnyController::named(name).is_some()
+        || SPROUT_NAMES.contains(&name)
+        || Synthetic::named(name).is_some()
+}
+
 impl fmt::Display for File {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let data = compress_to_vec(self.text.as_bytes(), LEVEL);
@@ -110,6 +129,7 @@ impl FromStr for File {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Scene;
     use exm_remy::{Action, RuleTable, SignalSet};
     use exm_units::{Instant, Span};
 
@@ -132,6 +152,26 @@ mod tests {
     }
 
     #[test]
+    fn a_new_table_has_a_name_of_its_own() {
+        let mut scene = Scene::default();
+        let mut add = |path: &str, increment| {
+            let mut table = table();
+            table.table.set_action(0, Action { increment, ..Action::INITIAL });
+            let file = scene.file_of(&table, path, |name| name == "1x").expect("a file");
+            let name = file.name().to_owned();
+            scene.add_file(file);
+            name
+        };
+        assert_eq!(add("tables/mine.json", 1), "mine");
+        assert_eq!(add("mine.dna", 1), "mine", "it is the same table");
+        assert_eq!(add("mine.json", 2), "mine-2");
+        assert_eq!(add("1x.json", 1), "1x-2");
+        assert_eq!(add("cubic.json", 1), "cubic-2");
+        assert_eq!(add("a,b:c.json", 1), "a-b-c");
+        assert_eq!(scene.files.len(), 5);
+    }
+
+    #[test]
     fn broken_files_are_refused() {
         let error = |text: &str| text.parse::<File>().expect_err("it is wrong").to_string();
         assert!(error("mine").contains("NAME:DATA"));
@@ -140,6 +180,7 @@ mod tests {
         let good = File::of_table("mine", &table()).expect("a file").to_string();
         assert!(error(&good[..good.len() - 8]).contains("cut off"));
         assert!(error(&good.replace("mine", "cubic")).contains("choose another"));
+        assert!(error(&good.replace("mine", "sprout")).contains("choose another"));
         assert!(error(&good.replace("mine", "a/b")).contains("slash"));
         let bomb = compress_to_vec(&vec![b'{'; LONGEST + 1], LEVEL);
         let bomb = format!("mine:{}", Base64UrlUnpadded::encode_string(&bomb));

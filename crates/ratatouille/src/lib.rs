@@ -9,7 +9,7 @@ mod scene;
 mod watch;
 
 pub use change::{Change, Recorded};
-pub use files::File;
+pub use files::{File, stem};
 pub use measures::{Measured, Measures, Sample};
 pub use monitor::{FlowState, LinkState, Monitor, Samples};
 pub use player::{Lane, Player};

@@ -47,8 +47,9 @@ pub struct Monitor {
     most: usize,
     /// The time between them.
     interval: Span,
-    /// The propagation RTTs that the measures are of.
+    /// The propagation RTTs that the measures are of, and how many changes had been applied then.
     rtts: Vec<Vec<Span>>,
+    applied: usize,
     samples: Samples,
     watched: Option<(usize, usize)>,
 }
@@ -111,6 +112,7 @@ impl Monitor {
             most,
             interval: SHORTEST_INTERVAL,
             rtts: Vec::new(),
+            applied: 0,
             samples: Samples::default(),
             watched: None,
         };
@@ -174,7 +176,9 @@ impl Monitor {
                 [interval, self.interval].map(|interval| next_multiple(now, interval));
             let next = next_sample.min(next_measure);
             self.player.run_until(next.min(until));
-            self.prepare();
+            if self.player.applied() != self.applied {
+                self.prepare();
+            }
             if next == next_measure && self.player.now() == next {
                 self.measure();
             }
@@ -248,6 +252,7 @@ impl Monitor {
 
     /// Begins the measures anew if propagation delays have changed.
     fn prepare(&mut self) {
+        self.applied = self.player.applied();
         let of_lane = |lane: &Lane<Watch>| -> Vec<Span> {
             let network = lane.simulation().network();
             network.flows().iter().map(|flow| flow.propagation(network.links())).collect()

@@ -1,11 +1,12 @@
 //! [`Scene`]: what is played, as the fragment of a URL.
 
 use crate::change::Recorded;
-use crate::files::File;
+use crate::files::{File, is_of_simulator, stem};
 use exm_remy::RemyCc;
 use exm_sim::controllers::AnyController;
 use exm_sim::network;
 use exm_sim::scenario::{Load, Scenario, Traces};
+use exm_table::TableFile;
 use exm_units::{ParseUnitError, Span};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::fmt;
@@ -240,6 +241,29 @@ impl Scene {
     pub fn add_file(&mut self, file: File) {
         self.files.retain(|known| known.name != file.name);
         self.files.push(file);
+    }
+
+    /// A file of `table`, named after `path`, with a number where something else has that name: the simulator, another
+    /// table of the scene, or what `is_taken` knows.
+    ///
+    /// # Errors
+    /// [`SceneError`] if the table is too large for a link.
+    pub fn file_of(
+        &self,
+        table: &TableFile,
+        path: impl AsRef<Path>,
+        is_taken: impl Fn(&str) -> bool,
+    ) -> Result<File, SceneError> {
+        let stem = stem(path);
+        let numbered = (2..).map(|count| format!("{stem}-{count}"));
+        let names = std::iter::once(stem.clone()).chain(numbered);
+        for name in names.filter(|name| !is_of_simulator(name) && !is_taken(name)) {
+            let file = File::of_table(&name, table)?;
+            if self.files.iter().all(|known| known.name != file.name || *known == file) {
+                return Ok(file);
+            }
+        }
+        unreachable!("there are more numbers than files")
     }
 
     /// The controller called `name`: one of the simulator's, or that of a file of the scene, or what `load` returns.

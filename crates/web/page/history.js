@@ -129,29 +129,27 @@ class History {
     });
   }
 
+  /** Appends rows of time, lane, number and values to the series of flows or links: the time and the values that are `kept`. */
+  append(kind, kept, rows, columns, values) {
+    const row = new Float64Array(kept);
+    for (let at = 0; at < rows * columns; at += columns) {
+      const all = this.lane(values[at + 1])[kind];
+      const series = (all[values[at + 2]] ||= new Series(kept, 8192));
+      row[0] = values[at];
+      for (let column = 1; column < kept; column++) row[column] = values[at + 2 + column];
+      series.push(row);
+    }
+  }
+
   takers = {
     [Frame.CLOCK](rows, columns, values) {
       [this.now, this.end, this.stride] = values;
     },
     [Frame.SAMPLES](rows, columns, values) {
-      const row = new Float64Array(8);
-      for (let at = 0; at < rows * columns; at += columns) {
-        const flows = this.lane(values[at + 1]).flows;
-        const series = (flows[values[at + 2]] ||= new Series(8, 8192));
-        row[0] = values[at];
-        for (let column = 1; column < 8; column++) row[column] = values[at + 2 + column];
-        series.push(row);
-      }
+      this.append('flows', 8, rows, columns, values);
     },
     [Frame.LINKS](rows, columns, values) {
-      const row = new Float64Array(6);
-      for (let at = 0; at < rows * columns; at += columns) {
-        const links = this.lane(values[at + 1]).links;
-        const series = (links[values[at + 2]] ||= new Series(6, 8192));
-        row[0] = values[at];
-        for (let column = 1; column < 6; column++) row[column] = values[at + 2 + column];
-        series.push(row);
-      }
+      this.append('links', 6, rows, columns, values);
     },
     [Frame.EVENTS](rows, columns, values) {
       for (let at = 0; at < rows * columns; at += columns) {

@@ -8,10 +8,9 @@ use crate::outputs::{check_only_output, is_stdout, write_output};
 use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing, note, print, program};
 use crate::tables;
-use exm_ratatouille::{File, Scene, SceneError};
+use exm_ratatouille::{Scene, SceneError};
 use exm_sim::controllers::AnyController;
 use exm_sim::scenario::SPROUT_NAMES;
-use exm_trace::Synthetic;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -158,40 +157,19 @@ fn impossible(error: &SceneError) -> Failure {
 /// The name that `scene` has for the controller `name`. The table of a file becomes part of it, so that whoever has the
 /// link has the table.
 fn named(name: &str, scene: &mut Scene) -> Result<String, Failure> {
-    if is_of_simulator(name) || scene.files.iter().any(|file| file.name() == name) {
+    let is_known = AnyController::named(name).is_some() || SPROUT_NAMES.contains(&name);
+    if is_known || scene.files.iter().any(|file| file.name() == name) {
         return Ok(name.to_owned());
     }
     let table = tables::load_contender(name)?;
     if !Path::new(name).is_file() {
         return Ok(name.to_owned());
     }
-    let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or("table");
-    let own: String = stem.chars().map(|char| if char == ':' { '-' } else { char }).collect();
-    let names = (1..).map(|count| if count == 1 { own.clone() } else { format!("{own}-{count}") });
-    // Another file may have the same name in another folder.
-    for name in names.filter(|name| !is_shipped(name)) {
-        let file = File::of_table(&name, &table).map_err(|error| impossible(&error))?;
-        match scene.files.iter().find(|known| known.name() == name) {
-            Some(known) if *known != file => {}
-            Some(_) => return Ok(name),
-            None => {
-                scene.add_file(file);
-                return Ok(name);
-            }
-        }
-    }
-    unreachable!("there are more numbers than files")
-}
-
-fn is_of_simulator(name: &str) -> bool {
-    AnyController::named(name).is_some() || SPROUT_NAMES.contains(&name)
-}
-
-/// Whether the program itself has something of this `name`.
-fn is_shipped(name: &str) -> bool {
-    is_of_simulator(name)
-        || tables::shipped_names().contains(&name)
-        || Synthetic::named(name).is_some()
+    let is_shipped = |name: &str| tables::shipped_names().contains(&name);
+    let file = scene.file_of(&table, name, is_shipped).map_err(|error| impossible(&error))?;
+    let name = file.name().to_owned();
+    scene.add_file(file);
+    Ok(name)
 }
 
 /// What to do with the page in the file `path`, to see the scene of `fragment`.

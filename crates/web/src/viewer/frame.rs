@@ -99,19 +99,10 @@ impl Frame<'_> {
     }
 
     fn samples(&mut self, samples: &Samples) {
-        let flow = |FlowState { lane, sample, ideal, .. }: &FlowState| {
-            [
-                seconds(sample.at),
-                *lane as f64,
-                sample.flow as f64,
-                f64::from(u8::from(sample.on)),
-                sample.in_flight.get() as f64,
-                sample.cwnd.get() as f64,
-                span(sample.intersend),
-                sample.rtt.map_or(f64::NAN, span),
-                sample.delivered as f64,
-                *ideal,
-            ]
+        let flow = |state: &FlowState| {
+            let FlowState { sample, ideal, .. } = state;
+            let head = std::iter::once(seconds(sample.at)).chain(shared_columns(state));
+            head.chain([sample.delivered as f64, *ideal])
         };
         self.section(1, 10, samples.flows.iter().map(flow));
         let link = |state: &LinkState| {
@@ -205,11 +196,25 @@ fn packet_row(lane: usize, sample: &PacketSample, now: Instant) -> [f64; 6] {
     [lane as f64, sample.flow as f64, place, position, link as f64, sequence]
 }
 
+/// What sections 1 and 7 both have of a flow.
+fn shared_columns(FlowState { lane, sample, .. }: &FlowState) -> [f64; 7] {
+    [
+        *lane as f64,
+        sample.flow as f64,
+        f64::from(u8::from(sample.on)),
+        sample.in_flight.get() as f64,
+        sample.cwnd.get() as f64,
+        span(sample.intersend),
+        sample.rtt.map_or(f64::NAN, span),
+    ]
+}
+
 fn flow_row(
-    FlowState { lane, sample, ideal, .. }: &FlowState,
+    state: &FlowState,
     monitor: &Monitor,
     measured: &BTreeMap<(usize, usize), Measured>,
-) -> [f64; 16] {
+) -> impl Iterator<Item = f64> + use<> {
+    let FlowState { lane, sample, ideal, .. } = state;
     let limited = match sample.limited {
         Limited::Window => 0.0,
         Limited::Pace => 1.0,
@@ -221,14 +226,7 @@ fn flow_row(
     let bits = spec.packet_size.get() as f64 * 8.0;
     let measured = measured.get(&(*lane, sample.flow)).copied().unwrap_or_default();
     let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
-    [
-        *lane as f64,
-        sample.flow as f64,
-        f64::from(u8::from(sample.on)),
-        sample.in_flight.get() as f64,
-        sample.cwnd.get() as f64,
-        span(sample.intersend),
-        sample.rtt.map_or(f64::NAN, span),
+    let rest = [
         sample.rule.map_or(f64::NAN, |rule| rule as f64),
         limited,
         or_nan(monitor.throughput(*lane, sample.flow)) * bits,
@@ -238,7 +236,8 @@ fn flow_row(
         or_nan(measured.ramp_up),
         or_nan(measured.by_window),
         or_nan(measured.by_pace),
-    ]
+    ];
+    shared_columns(state).into_iter().chain(rest)
 }
 
 fn held_by(gate: HeldBy) -> f64 {

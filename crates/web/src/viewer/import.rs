@@ -3,7 +3,7 @@
 use super::{Refusal, Viewer};
 use base64ct::{Base64, Encoding};
 use exm_design::{Model, shipped};
-use exm_ratatouille::{File, MOST_FLOWS, Network, Scene};
+use exm_ratatouille::{File, MOST_FLOWS, Network, Scene, stem};
 use exm_sim::scenario::Scenario;
 use exm_table::{TableFile, dna};
 use exm_trace::{Origin, Trace};
@@ -56,24 +56,12 @@ impl Viewer {
 
     /// Adds a table to the open scene, under a name that nothing else there has.
     fn import_table(&mut self, name: &str, table: &TableFile) -> Result<Value, Refusal> {
-        let own = stem(name);
-        let names = std::iter::once(own.clone()).chain((2..).map(|count| format!("{own}-{count}")));
-        let mut problem = None;
-        for name in names.take(100) {
-            let added = File::of_table(&name, table).and_then(|file| {
-                // Without an open scene, there is nothing that it could be added to.
-                self.open.as_mut().map_or(Ok(()), |monitor| monitor.add_file(file))
-            });
-            match added {
-                // A shipped table of the same name is hidden by it, which would confuse.
-                Ok(()) if shipped::model(&name).is_none() => {
-                    return Ok(json!({ "kind": "table", "name": name }));
-                }
-                Ok(()) => {}
-                Err(error) => problem = Some(error),
-            }
-        }
-        Err(problem.map_or_else(|| Refusal::new("file", "its name is taken"), Refusal::from))
+        let monitor = self.monitor()?;
+        let is_shipped = |name: &str| shipped::TABLES.iter().any(|(known, _)| *known == name);
+        let file = monitor.player().scene().file_of(table, name, is_shipped)?;
+        let name = file.name().to_owned();
+        monitor.add_file(file)?;
+        Ok(json!({ "kind": "table", "name": name }))
     }
 }
 
@@ -85,13 +73,6 @@ fn answer(kind: &str, name: &str, scene: &Scene) -> Value {
         answer["warning"] = format!("the link holds the whole file: {} kB", length / 1000).into();
     }
     answer
-}
-
-/// The name of a file without its ending, as a name in a scene.
-fn stem(name: &str) -> String {
-    let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or("file");
-    let fitting = |char: char| !matches!(char, ',' | ':' | '/' | '\\');
-    stem.chars().map(|char| if fitting(char) { char } else { '-' }).take(60).collect()
 }
 
 /// Reads a file, and tells what it is by what it contains.

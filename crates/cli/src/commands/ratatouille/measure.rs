@@ -51,7 +51,13 @@ pub(super) fn print(scene: &Scene, printing: Printing) -> Result<(), Failure> {
     progress.finish();
     let lanes = monitor.player().lanes().iter().enumerate();
     let flows = lanes.flat_map(|(lane, shown)| {
-        let name = scene.lanes.get(lane).map_or(String::new(), |names| names.join(","));
+        let of_scenario = || {
+            let groups = shown.scenario().flows.iter();
+            let mut names: Vec<String> = groups.map(|group| group.controller.clone()).collect();
+            names.dedup();
+            names
+        };
+        let name = scene.lanes.get(lane).cloned().unwrap_or_else(of_scenario).join(",");
         let flow = |flow| Flow::new(name.clone(), flow, monitor.measured(lane, flow));
         (0..shown.active()).map(flow).collect::<Vec<_>>()
     });
