@@ -1,6 +1,8 @@
 //! The [`Controller`] trait and its events.
 
 use crate::metrics::Metrics;
+use alloc::string::String;
+use core::fmt;
 use exm_units::{Bytes, Instant, Packets, Span};
 
 /// The start of a flow.
@@ -243,6 +245,21 @@ pub struct Decision {
     pub wake_at: Option<Instant>,
 }
 
+/// The failure of a controller that comes from outside the program, such as a WebAssembly module.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Failure {
+    /// When: the time of the event that it was handling.
+    pub at: Instant,
+    /// What happened, in words that a user understands, with the controller's name.
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {:.6} s", self.what, self.at.as_secs_f64())
+    }
+}
+
 /// A congestion controller. Cloning copies its whole state.
 ///
 /// Hosts keep the last [`Decision`] and call again only after an event, so calls through an enum or a
@@ -275,6 +292,12 @@ pub trait Controller: Clone {
     /// compute. By default it shows nothing.
     fn metrics(&self) -> Metrics {
         Metrics::NONE
+    }
+
+    /// How it failed, if it did: a controller that is somebody else's program may. Its decisions are
+    /// worthless from then on, and so is its host's run. By default a controller does not fail.
+    fn failure(&self) -> Option<Failure> {
+        None
     }
 
     /// What it asks of its host, the same throughout its life.

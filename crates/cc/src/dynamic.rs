@@ -1,6 +1,6 @@
 //! [`DynController`]: controllers whose kind is known only when the program runs.
 
-use crate::{Ack, Congestion, Controller, Decision, Metrics, Needs, Sent, Start};
+use crate::{Ack, Congestion, Controller, Decision, Failure, Metrics, Needs, Sent, Start};
 use alloc::boxed::Box;
 use core::fmt;
 use exm_units::{Bytes, Instant};
@@ -45,6 +45,9 @@ pub trait DynController: Send + Sync {
     /// [`Controller::metrics`].
     fn dyn_metrics(&self) -> Metrics;
 
+    /// [`Controller::failure`].
+    fn dyn_failure(&self) -> Option<Failure>;
+
     /// [`Controller::needs`].
     fn dyn_needs(&self) -> Needs;
 
@@ -82,6 +85,10 @@ impl<C: Controller + Send + Sync + 'static> DynController for C {
 
     fn dyn_metrics(&self) -> Metrics {
         Controller::metrics(self)
+    }
+
+    fn dyn_failure(&self) -> Option<Failure> {
+        Controller::failure(self)
     }
 
     fn dyn_needs(&self) -> Needs {
@@ -136,6 +143,10 @@ impl Controller for Box<dyn DynController> {
 
     fn metrics(&self) -> Metrics {
         (**self).dyn_metrics()
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        (**self).dyn_failure()
     }
 
     fn needs(&self) -> Needs {

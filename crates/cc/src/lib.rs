@@ -60,8 +60,8 @@ pub use bbr::Bbr;
 pub use bbr1::Bbr1;
 pub use compound::Compound;
 pub use controller::{
-    Ack, Congestion, CongestionKind, Controller, DEFAULT_MTU, Decision, Delivery, INITIAL_WINDOW,
-    Needs, Sent, Start,
+    Ack, Congestion, CongestionKind, Controller, DEFAULT_MTU, Decision, Delivery, Failure,
+    INITIAL_WINDOW, Needs, Sent, Start,
 };
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;

@@ -2,7 +2,7 @@
 
 use exm_cc::{
     Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Cubic, Dctcp, Decision, DynController,
-    Ledbat, Metrics, Needs, Reno, Sent, SlowStart, Start, Vegas, Xcp,
+    Failure, Ledbat, Metrics, Needs, Reno, Sent, SlowStart, Start, Vegas, Xcp,
 };
 use exm_remy::RemyCc;
 use exm_units::{Bytes, Instant};
@@ -74,6 +74,10 @@ macro_rules! controllers {
 
             fn metrics(&self) -> Metrics {
                 match self { $(AnyController::$variant(controller) => controller.metrics(),)* }
+            }
+
+            fn failure(&self) -> Option<Failure> {
+                match self { $(AnyController::$variant(controller) => controller.failure(),)* }
             }
 
             fn needs(&self) -> Needs {

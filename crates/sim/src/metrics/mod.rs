@@ -5,6 +5,7 @@ mod histogram;
 pub use histogram::Histogram;
 
 use crate::active::MeasuredOver;
+use exm_cc::Failure;
 use exm_link::Packet;
 use exm_measure::mean;
 use exm_trace::delay::Scores;
@@ -79,6 +80,8 @@ pub struct FlowReport {
     pub end_to_end: Option<Scores>,
     /// The same for the omniscient protocol, for the path's first link that follows a trace.
     pub omniscient: Option<Scores>,
+    /// How its controller failed, if it did: all the rest is then worthless.
+    pub failure: Option<Failure>,
 }
 
 /// Counts of a receiver's ACKs.
@@ -129,6 +132,14 @@ impl Report {
         links: Vec<LinkReport>,
     ) -> Report {
         Report { duration, seed, flows, links, in_network: 0, events: 0 }
+    }
+
+    /// The first failure of a controller, and the number of its flow. A report with one describes no
+    /// controller's behaviour.
+    pub fn failure(&self) -> Option<(usize, &Failure)> {
+        let failures = self.flows.iter().enumerate();
+        let failures = failures.filter_map(|(flow, report)| Some((flow, report.failure.as_ref()?)));
+        failures.min_by_key(|(flow, failure)| (failure.at, *flow))
     }
 
     /// The mean over senders of [`FlowReport::normalised_throughput`]; senders that were never on do

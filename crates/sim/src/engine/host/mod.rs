@@ -272,6 +272,7 @@ impl Host {
             (report.retransmitted, report.timeouts) = (tcp.retransmitted, tcp.timeouts);
         }
         report.end_to_end = self.end_to_end.clone().map(|end_to_end| end_to_end.finish_at(now));
+        report.failure = self.controller().and_then(Controller::failure);
         report
     }
 
@@ -459,6 +460,14 @@ impl Host {
         }
         // The previous controller's request no longer holds.
         self.plan.wake = Due::NEVER;
+    }
+
+    fn controller(&self) -> Option<&AnyController> {
+        match &self.transport {
+            Transport::Bare(bare) => Some(&bare.cc),
+            Transport::Tcp(tcp) => Some(&tcp.cc),
+            Transport::Sprout(_) => None,
+        }
     }
 
     /// The controller, if there is one, to be changed in place.
