@@ -6,6 +6,7 @@
 //! - [`Program`] starts programs (not in browsers).
 //! - [`script`] has event scripts, by which controllers are compared; [`check()`] runs a controller through them and
 //!   says what is wrong with it.
+//! - [`skeletons`] are controllers to start from.
 
 pub mod abi;
 mod check;
@@ -15,6 +16,7 @@ mod module;
 #[cfg(not(target_family = "wasm"))]
 mod program;
 pub mod script;
+pub mod skeletons;
 mod wasm;
 
 pub use check::{Finding, Severity, check};

@@ -2,14 +2,13 @@
 
 use exm_cc::{Ack, Controller, Start};
 use exm_plugin::{Program, check, script};
+use exm_testing::Folder;
 use exm_units::{Instant, Span};
-use std::path::PathBuf;
 
 /// A script of the shell that answers each line by `answer`, of which $line is the event.
-fn program(name: &str, greeting: &str, answer: &str) -> (PathBuf, String) {
-    let folder = std::env::temp_dir().join(format!("exm-programs-{}-{name}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("controller.sh");
+fn program(name: &str, greeting: &str, answer: &str) -> (Folder, String) {
+    let folder = Folder::new(&format!("program-{name}"));
+    let file = folder.0.join("controller.sh");
     let text = format!("read line\n{greeting}\nwhile read line; do\n{answer}\ndone\n");
     std::fs::write(&file, text).unwrap();
     let command = format!("sh {}", file.display());
@@ -26,7 +25,7 @@ fn a_program_is_asked_for_each_event() {
         *'"event":"ack"'*) echo '{"cwnd":11,"wake_at":7000000}';;
         *) echo '{"cwnd":1}';;
     esac"#;
-    let (folder, command) = program("events", r#"echo '{"needs":["delivery"]}'"#, answer);
+    let (_folder, command) = program("events", r#"echo '{"needs":["delivery"]}'"#, answer);
     let program = Program::new(&command).unwrap();
     let mut controller = program.controller();
     assert!(controller.needs().delivery && !controller.needs().sent);
@@ -41,7 +40,6 @@ fn a_program_is_asked_for_each_event() {
     let failure = controller.clone().failure().expect("a copy fails");
     assert!(failure.what.contains("state cannot be copied"), "{failure}");
     assert_eq!(controller.failure(), None);
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -54,7 +52,7 @@ fn a_program_that_fails_stops_its_flow() {
         ("nothing", "echo '{}'", "missing field `cwnd`"),
         ("flood", "head -c 100000 /dev/zero", "a line of more than 65536 bytes"),
     ] {
-        let (folder, command) = program(name, HELLO, answer);
+        let (_folder, command) = program(name, HELLO, answer);
         let program = Program::new(&command).unwrap();
         let mut controller = program.controller();
         assert_eq!(controller.on_start(&Start::new(Instant::ZERO)).cwnd.get(), 0, "{name}");
@@ -62,7 +60,6 @@ fn a_program_that_fails_stops_its_flow() {
         assert!(failure.what.contains(expected), "{name}: {failure}");
         assert!(failure.what.starts_with("sh "), "{failure}");
         assert_eq!(program.failure(), Some(failure));
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }
 
@@ -71,19 +68,17 @@ fn what_is_no_controller_is_refused() {
     assert!(Program::new("  ").unwrap_err().to_string().starts_with("there is no program"));
     let missing = Program::new("no-such-program-here x").unwrap_err().to_string();
     assert!(missing.starts_with("cannot start no-such-program-here x: No such file"), "{missing}");
-    let (folder, command) = program("needs", r#"echo '{"needs":["speed"]}'"#, TEN);
+    let (_folder, command) = program("needs", r#"echo '{"needs":["speed"]}'"#, TEN);
     let needs = Program::new(&command).unwrap_err().to_string();
     assert!(needs.contains("needs \"speed\": there are own_recovery, "), "{needs}");
-    std::fs::remove_dir_all(folder).unwrap();
     let ended = Program::new("true").unwrap_err().to_string();
     assert!(ended.contains("ended without an answer"), "{ended}");
 }
 
 #[test]
 fn a_program_that_always_decides_the_same_is_found() {
-    let (folder, command) = program("same", HELLO, TEN);
+    let (_folder, command) = program("same", HELLO, TEN);
     let findings = check(&Program::new(&command).unwrap().controller(), false);
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert!(findings[0].what.contains("it always decides the same"));
-    std::fs::remove_dir_all(folder).unwrap();
 }
