@@ -8,6 +8,7 @@ use exm_sim::controllers::AnyController;
 use exm_testing::Folder;
 use std::process::Command;
 
+#[allow(unreachable_pub, reason = "elsewhere it is a crate of its own")]
 #[path = "../skeletons/rust/src/lib.rs"]
 mod mine;
 
