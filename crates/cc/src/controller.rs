@@ -300,6 +300,12 @@ pub trait Controller: Clone {
         None
     }
 
+    /// What identifies its code and parameters if they are not part of the program: stored results of a controller
+    /// whose fingerprint has changed are out of date. `None` for a controller that is part of it.
+    fn fingerprint(&self) -> Option<u64> {
+        None
+    }
+
     /// What it asks of its host, the same throughout its life.
     fn needs(&self) -> Needs {
         Needs::default()

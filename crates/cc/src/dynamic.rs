@@ -48,6 +48,9 @@ pub trait DynController: Send + Sync {
     /// [`Controller::failure`].
     fn dyn_failure(&self) -> Option<Failure>;
 
+    /// [`Controller::fingerprint`].
+    fn dyn_fingerprint(&self) -> Option<u64>;
+
     /// [`Controller::needs`].
     fn dyn_needs(&self) -> Needs;
 
@@ -89,6 +92,10 @@ impl<C: Controller + Send + Sync + 'static> DynController for C {
 
     fn dyn_failure(&self) -> Option<Failure> {
         Controller::failure(self)
+    }
+
+    fn dyn_fingerprint(&self) -> Option<u64> {
+        Controller::fingerprint(self)
     }
 
     fn dyn_needs(&self) -> Needs {
@@ -147,6 +154,10 @@ impl Controller for Box<dyn DynController> {
 
     fn failure(&self) -> Option<Failure> {
         (**self).dyn_failure()
+    }
+
+    fn fingerprint(&self) -> Option<u64> {
+        (**self).dyn_fingerprint()
     }
 
     fn needs(&self) -> Needs {

@@ -11,13 +11,15 @@
 //!
 //! A plan is its document; a line each for the seed, for the name of each recorded trace, and for additional
 //! measurements, with their window in nanoseconds. A case is its document; the line of the seed; the contents
-//! of files used by each group of flows (its table, then the values of its off and on times), ended by a line;
+//! of files used by each group of flows (its table, or the fingerprint of its controller from outside, then the values
+//! of its off and on times), ended by a line;
 //! a line for each trace, with its hash.
 //!
 //! Everything else that a result depends on follows from these and the program's version, which is stored
 //! beside the hash.
 
 use crate::case::Asked;
+use exm_cc::Controller;
 use exm_random::Distribution;
 use exm_sim::network::FlowSpec;
 use exm_sim::traffic::{OnFor, OnOff, Traffic};
@@ -78,6 +80,9 @@ fn string(text: &str, out: &mut impl Write) -> fmt::Result {
 fn flow(flow: &FlowSpec, out: &mut impl Write) -> fmt::Result {
     if let Some(remy) = flow.transport.controller().and_then(|controller| controller.as_remy()) {
         remy.table().write_canonical(out)?;
+    }
+    if let Some(print) = flow.transport.controller().and_then(Controller::fingerprint) {
+        write!(out, "outside {print:x} ")?;
     }
     if let Traffic::OnOff(OnOff { off, .. }) = &flow.traffic {
         values(off, out)?;

@@ -9,7 +9,7 @@ use crate::failures::Failures;
 use exm_cc::{
     Ack, Congestion, CongestionKind, Controller, Decision, Failure, Metrics, Needs, Sent, Start,
 };
-use exm_units::{Bytes, Instant};
+use exm_units::{Bytes, Fnv1a, Instant};
 use process::Process;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -53,6 +53,8 @@ struct Shared {
     words: Vec<String>,
     command: String,
     needs: Needs,
+    /// The hash of the command, and of the files that it names.
+    print: Fnv1a,
     failures: Failures,
 }
 
@@ -68,8 +70,10 @@ impl Program {
             return Err(ProgramError::NoCommand);
         }
         let command = words.join(" ");
-        let mut shared =
-            Shared { words, command, needs: Needs::default(), failures: Failures::default() };
+        let mut print = Fnv1a::of(&command);
+        words.iter().filter_map(|word| std::fs::read(word).ok()).for_each(|file| print.add(&file));
+        let (needs, failures) = (Needs::default(), Failures::default());
+        let mut shared = Shared { words, command, needs, print, failures };
         let (_, needs) = shared.greet(0)?;
         shared.needs = needs;
         Ok(Program(Arc::new(shared)))
@@ -397,6 +401,10 @@ impl Controller for ProgramController {
 
     fn failure(&self) -> Option<Failure> {
         self.failure.as_deref().cloned()
+    }
+
+    fn fingerprint(&self) -> Option<u64> {
+        Some(self.program.print.get())
     }
 
     fn needs(&self) -> Needs {

@@ -121,6 +121,15 @@ impl Controller for WasmController {
         self.failure.as_deref().cloned()
     }
 
+    fn fingerprint(&self) -> Option<u64> {
+        let mut print = self.compiled.print;
+        for (name, value) in &self.parameters {
+            print.add(name.as_bytes());
+            print.add(&value.to_bits().to_le_bytes());
+        }
+        Some(print.get())
+    }
+
     fn needs(&self) -> Needs {
         self.compiled.needs
     }

@@ -80,6 +80,10 @@ macro_rules! controllers {
                 match self { $(AnyController::$variant(controller) => controller.failure(),)* }
             }
 
+            fn fingerprint(&self) -> Option<u64> {
+                match self { $(AnyController::$variant(controller) => controller.fingerprint(),)* }
+            }
+
             fn needs(&self) -> Needs {
                 match self { $(AnyController::$variant(controller) => controller.needs(),)* }
             }

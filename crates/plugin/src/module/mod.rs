@@ -9,7 +9,7 @@ use crate::abi::{BLOCK, ENTRY};
 use crate::failures::Failures;
 use crate::{WasmController, abi};
 use exm_cc::{Failure, Needs, Start};
-use exm_units::Instant;
+use exm_units::{Fnv1a, Instant};
 use prepare::prepare;
 use std::fmt;
 use std::sync::Arc;
@@ -133,6 +133,8 @@ pub(crate) struct Compiled {
     pub(crate) limits: Limits,
     parameters: Vec<String>,
     pub(crate) needs: Needs,
+    /// The hash of the module.
+    pub(crate) print: Fnv1a,
     pub(crate) failures: Failures,
 }
 
@@ -172,6 +174,7 @@ impl Module {
             globals: prepared.globals,
             limits: *limits,
             needs: Needs::default(),
+            print: Fnv1a::of(wasm),
             failures: Failures::default(),
         };
         let tried = Instance::new(&compiled, &[], 0)?;

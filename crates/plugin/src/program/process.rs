@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a program may take for an answer.
@@ -15,7 +16,8 @@ pub(super) struct Process {
     child: Child,
     input: ChildStdin,
     /// The lines that it prints. A thread reads them, since a pipe cannot be read with a time limit.
-    lines: Receiver<io::Result<Option<String>>>,
+    /// The mutex only makes this shareable.
+    lines: Mutex<Receiver<io::Result<Option<String>>>>,
 }
 
 impl Process {
@@ -39,7 +41,7 @@ impl Process {
                 }
             }
         });
-        Ok(Process { child, input, lines })
+        Ok(Process { child, input, lines: Mutex::new(lines) })
     }
 
     /// Sends `line`, and returns the line that answers it; or what happened instead, to stand after the command.
@@ -51,7 +53,8 @@ impl Process {
                 _ => format!("cannot be written to: {error}"),
             });
         }
-        match self.lines.recv_timeout(PATIENCE) {
+        let lines = self.lines.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match lines.recv_timeout(PATIENCE) {
             Ok(Ok(Some(reply))) => Ok(reply),
             Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => Err(self.ended()),
             Ok(Err(error)) => Err(format!("cannot be read: {error}")),
