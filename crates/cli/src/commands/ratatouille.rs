@@ -9,8 +9,7 @@ use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing, note, print, program};
 use crate::tables;
 use exm_ratatouille::{Scene, SceneError};
-use exm_sim::controllers::AnyController;
-use exm_sim::scenario::SPROUT_NAMES;
+use exm_sim::builtin::Builtin;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -157,7 +156,8 @@ fn impossible(error: &SceneError) -> Failure {
 /// The name that `scene` has for the controller `name`. The table of a file becomes part of it, so that whoever has the
 /// link has the table.
 fn named(name: &str, scene: &mut Scene) -> Result<String, Failure> {
-    let is_known = AnyController::named(name).is_some() || SPROUT_NAMES.contains(&name);
+    let is_known =
+        Builtin::parse(name).map_err(|error| Failure::usage(error.to_string()))?.is_some();
     if is_known || scene.files.iter().any(|file| file.name() == name) {
         return Ok(name.to_owned());
     }
