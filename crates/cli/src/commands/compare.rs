@@ -43,7 +43,8 @@ pub(crate) struct Args {
     /// The schemes to compare: names such as cubic, files of tables, or names of shipped tables
     ///
     /// A slash may be followed by the scheme's queue discipline and its parameters:
-    /// cubic/sfq-codel, 'cubic/codel target=10ms,interval=50ms'.
+    /// cubic/sfq-codel, 'cubic/codel target=10ms,interval=50ms' A controller's parameters follow its
+    /// name: 'cubic beta=0.8,c=0.2', 'cubic beta=0.8/codel target=1ms'.
     #[arg(long, value_name = "CC,...", value_delimiter = ',', required = true)]
     #[arg(add = complete::schemes())]
     cc: Vec<String>,

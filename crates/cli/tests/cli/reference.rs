@@ -8,7 +8,6 @@ use exm_experiment::{Experiment, METRICS};
 use exm_grammar::Source;
 use exm_link::QueueKind;
 use exm_sim::builtin::{Builtin, parameters_of};
-use exm_sim::controllers::AnyController;
 use exm_sim::scenario::{Scenario, parse_synthetic};
 use exm_trace::Synthetic;
 use exm_units::{Bytes, Packets, Rate, Span};

@@ -54,10 +54,11 @@ pub(crate) struct Args {
     threads: Threads,
     #[command(flatten)]
     network: NetworkFlags,
-    /// The senders' controller: a name such as cubic or 'cubic beta=0.8', a table's file, or the name of a shipped table
+    /// The senders' controller: a name such as cubic, a table's file, or the name of a shipped table
     ///
     /// Several, separated by commas, divide the senders into blocks that are as equal as
     /// possible: with 8 senders, "a,b,c" runs 1 to 3 with a, 4 to 6 with b, 7 and 8 with c.
+    /// Parameters may follow a name: "cubic beta=0.8,c=0.2".
     #[arg(long, value_name = "CC,...", value_delimiter = ',', add = complete::controllers())]
     #[arg(required_unless_present = "scenario", help_heading = "Network")]
     cc: Vec<String>,
