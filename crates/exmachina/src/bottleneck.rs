@@ -259,6 +259,18 @@ mod tests {
     }
 
     #[test]
+    fn parameters_follow_a_name() {
+        let of = |name: &str| link().flow(name).simulate(TIME);
+        assert_eq!(of("cubic beta=0.7,c=0.4"), of("cubic"));
+        assert_ne!(of("cubic beta=0.9"), of("cubic"));
+        assert_ne!(of("sprout risk=0.4"), of("sprout"));
+        let error = of("cubic beta=9").unwrap_err();
+        assert!(matches!(error, Error::Parameter(BuiltinError::BadValue { .. })), "{error}");
+        let error = of("cubci beta=0.9").unwrap_err().to_string();
+        assert_eq!(error, "there is no controller \"cubci\": did you mean \"cubic\"?");
+    }
+
+    #[test]
     fn two_flows_share_the_link() {
         let report = link().flow("cubic").flow("cubic").simulate(TIME).unwrap();
         let rates = report.flows.iter().map(|flow| flow.throughput().unwrap().as_mbps());

@@ -220,11 +220,14 @@ impl Listed {
     fn parameters(&self) -> Columns {
         let mut columns = Columns::with_words(0..4);
         columns.line(["controller", "parameter", "default", "values"].map(str::to_owned));
-        let mut before: Option<&Vec<Parameter>> = None;
+        let mut before = None;
         for entry in &self.entries {
-            let parameters = entry.parameters.as_ref().filter(|list| before != Some(list));
-            before = entry.parameters.as_ref();
-            for (index, known) in parameters.into_iter().flatten().enumerate() {
+            let this = Some((&entry.description, &entry.parameters));
+            if std::mem::replace(&mut before, this) == this {
+                continue;
+            }
+            let parameters = entry.parameters.iter().flatten();
+            for (index, known) in parameters.enumerate() {
                 let name = if index == 0 { entry.name.clone() } else { String::new() };
                 let [default, values] = [&known.default, &known.values].map(String::clone);
                 columns.line([name, known.name.to_owned(), default, values]);

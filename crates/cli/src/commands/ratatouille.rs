@@ -9,7 +9,7 @@ use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing, note, print, program};
 use crate::tables;
 use exm_ratatouille::{Scene, SceneError};
-use exm_sim::builtin::Builtin;
+use exm_sim::builtin::{Builtin, split_list};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -107,8 +107,13 @@ fn page() -> Result<&'static [u8], Failure> {
 
 /// The scene that `shown` asks for; without any the page begins with its own. Names and values are checked.
 fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
+    // Of controllers, the first has no "=" but that of a parameter.
+    let has_key = |text: &str| {
+        let first = text.split(',').next().unwrap_or_default();
+        first.contains('=') && Builtin::name_in(first).is_none()
+    };
     let is_link =
-        |text: &&String| text.contains('=') || text.starts_with(['#']) || text.starts_with("http");
+        |text: &&String| has_key(text) || text.starts_with(['#']) || text.starts_with("http");
     let scene = match (shown, shown.iter().find(is_link)) {
         ([], _) => return Ok(None),
         ([_], Some(link)) => {
@@ -124,9 +129,7 @@ fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
             );
         }
         (names, None) => {
-            let lane =
-                |names: &String| names.split(',').map(|name| name.trim().to_owned()).collect();
-            let lanes: Vec<Vec<String>> = names.iter().map(lane).collect();
+            let lanes: Vec<Vec<String>> = names.iter().map(|names| split_list(names)).collect();
             let mut scene = Scene::default();
             add_lanes(&lanes, &mut scene)?;
             scene

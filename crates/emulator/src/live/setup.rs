@@ -196,6 +196,7 @@ pub(crate) mod tests {
             ("on = \"always\"", "on = \"1 s\", off = \"1 s\"", "always on"),
             ("rtt", "packet_size = \"576 B\"\nrtt", "1500 bytes"),
             ("rtt", "host = \"bare\"\nrtt", "only in the simulator"),
+            ("\"cubic\"", "\"cubic beta=0.8\"", "the kernel's cubic takes no parameters"),
         ] {
             let reason = run(from, to).expect_err(to);
             assert!(reason.contains(part), "{to}: {reason}");
