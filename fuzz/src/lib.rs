@@ -5,6 +5,7 @@
 //! `fuzz_targets/` runs it under libFuzzer, or on random bytes where that is not there.
 
 pub mod bench_message;
+pub mod controller;
 pub mod datagram;
 pub mod dna;
 pub mod frame;
@@ -81,8 +82,9 @@ mod tests {
 
     #[test]
     fn no_target_fails_on_random_inputs() {
-        let targets: [(&str, Target); 16] = [
+        let targets: [(&str, Target); 17] = [
             ("bench_message", bench_message::run),
+            ("controller", controller::run),
             ("datagram", datagram::run),
             ("dna", dna::run),
             ("frame", frame::run),

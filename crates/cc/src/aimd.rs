@@ -4,22 +4,38 @@ use crate::controller::{
     Ack, Congestion, CongestionKind, Controller, Decision, INITIAL_WINDOW, Start,
 };
 use crate::metrics::Metrics;
+use crate::parameters::parameters;
 use exm_units::{Instant, Packets, Span};
 
 /// Slow start, one packet more each round trip, half the window at a loss (RFC 5681 without its
 /// recovery: in the bare sender a lost packet is only a gap).
 #[derive(Clone, Debug)]
 pub struct Aimd {
+    tuning: Tuning,
     cwnd: f64,
     ssthresh: f64,
     /// Losses of packets sent before this belong to the congestion event already responded to.
     recovered_at: Option<Instant>,
 }
 
+parameters! {
+    Aimd {
+        /// The packets added in each round trip of congestion avoidance (RFC 5681, section 3.1: one).
+        increase: Number = [1.0, 0.001, 1000.0],
+        /// What is left of the window after a loss (RFC 5681, equation 4: half).
+        decrease: Number = [0.5, 0.01, 0.99],
+    }
+}
+
 impl Aimd {
     /// A sender before its first flow.
     pub fn new() -> Aimd {
-        Aimd { cwnd: INITIAL_WINDOW.get() as f64, ssthresh: f64::INFINITY, recovered_at: None }
+        Aimd {
+            tuning: Tuning::default(),
+            cwnd: INITIAL_WINDOW.get() as f64,
+            ssthresh: f64::INFINITY,
+            recovered_at: None,
+        }
     }
 
     fn decision(&self) -> Decision {
@@ -35,7 +51,8 @@ impl Default for Aimd {
 
 impl Controller for Aimd {
     fn on_start(&mut self, start: &Start) -> Decision {
-        *self = Aimd { cwnd: start.initial_window.get() as f64, ..Aimd::new() };
+        let cwnd = start.initial_window.get() as f64;
+        *self = Aimd { tuning: self.tuning, cwnd, ..Aimd::new() };
         self.decision()
     }
 
@@ -43,7 +60,7 @@ impl Controller for Aimd {
         if !ack.stale && !ack.recovering {
             let acked = ack.acked.get() as f64;
             let slow_start = self.cwnd < self.ssthresh;
-            self.cwnd += if slow_start { acked } else { acked / self.cwnd };
+            self.cwnd += if slow_start { acked } else { self.tuning.increase * acked / self.cwnd };
         }
         self.decision()
     }
@@ -61,7 +78,7 @@ impl Controller for Aimd {
             CongestionKind::Lost | CongestionKind::Marked if ongoing => return self.decision(),
             CongestionKind::Lost | CongestionKind::Marked => f64::INFINITY,
         };
-        self.ssthresh = (self.cwnd / 2.0).max(2.0);
+        self.ssthresh = (self.cwnd * self.tuning.decrease).max(2.0);
         self.cwnd = self.ssthresh.min(floor);
         self.recovered_at = Some(congestion.now);
         self.decision()

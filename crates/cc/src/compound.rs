@@ -2,20 +2,13 @@
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
 use crate::metrics::Metrics;
+use crate::parameters::parameters;
 use crate::reno;
 use crate::window::{MAX_WINDOW, Response, RoundTrip, Window, acked, decide};
 use exm_units::{Instant, Span};
 
-/// draft-sridharan-tcpm-ctcp-02, and Tan, Song, Zhang & Sridharan, INFOCOM 2006, section III:
-/// `alpha`, which sets how fast the delay window grows.
-const ALPHA: f64 = 0.125;
-/// The same: `beta`, the part of the whole window given up at a loss.
-const BETA: f64 = 0.5;
-/// The same: `gamma`; with more packets of its own in the queue than this, the delay window
-/// shrinks.
-const GAMMA: f64 = 30.0;
-/// The same: `zeta` (`eta` in the draft), the packets it shrinks by for each packet in the queue.
-const ZETA: f64 = 1.0;
+/// The usual exponent, whose powers need only square roots.
+const K: f64 = 0.75;
 
 /// Compound TCP: the window is the sum of Reno's and of a *delay window*, which grows by `alpha *
 /// win^k` each round trip (`k` = 0.75) while fewer than `gamma` packets wait in the queue, and
@@ -24,6 +17,7 @@ const ZETA: f64 = 1.0;
 /// `gamma` stays at 30 packets; the draft's tuning of it from Reno's behaviour is left out.
 #[derive(Clone, Debug, Default)]
 pub struct Compound {
+    tuning: Tuning,
     /// Reno's window.
     window: Window,
     /// The delay window; zero in slow start.
@@ -33,6 +27,22 @@ pub struct Compound {
     /// The least round-trip time of the flow.
     base_rtt: Option<Span>,
     round: Round,
+}
+
+// draft-sridharan-tcpm-ctcp-02, and Tan, Song, Zhang & Sridharan, INFOCOM 2006, section III.
+parameters! {
+    Compound {
+        /// How fast the delay window grows: by `alpha` times the `k`-th power of the window in a round trip (Tan et al. 2006, section III).
+        alpha: Number = [0.125, 0.001, 10.0],
+        /// The part of the whole window given up at a loss (section III).
+        beta: Number = [0.5, 0.01, 0.99],
+        /// The power of the window by which the delay window grows (section III).
+        k: Number = [K, 0.0, 1.0],
+        /// With more packets of its own in the queue, the delay window shrinks (section III).
+        gamma: Number = [30.0, 0.0, 10000.0],
+        /// The packets it shrinks by for each packet in the queue (section III; `eta` in draft-sridharan-tcpm-ctcp-02).
+        zeta: Number = [1.0, 0.0, 100.0],
+    }
 }
 
 /// The round-trip times of the current round trip, in seconds.
@@ -56,15 +66,16 @@ impl Compound {
 
     /// The delay window at the end of a round trip.
     fn steer(&mut self) {
+        let tuning = self.tuning;
         let win = self.win();
         let rtt = self.round.sum / self.round.samples;
         let base = self.base_rtt.map_or(rtt, Span::as_secs_f64);
         let waiting = if rtt > 0.0 { win * (1.0 - base / rtt) } else { 0.0 };
-        let change = if waiting < GAMMA {
+        let change = if waiting < tuning.gamma {
             // Subtracts the one packet that Reno's window adds.
-            (ALPHA * three_quarters_power(win) - 1.0).max(0.0)
+            (tuning.alpha * power(win, tuning.k) - 1.0).max(0.0)
         } else {
-            -ZETA * waiting
+            -tuning.zeta * waiting
         };
         self.dwnd = (self.dwnd + change).clamp(0.0, MAX_WINDOW);
     }
@@ -75,9 +86,9 @@ impl Compound {
         self.round = Round::default();
         if congestion.kind == CongestionKind::Timeout {
             self.dwnd = 0.0;
-            self.window.reduce(congestion, libm::floor(win * (1.0 - BETA)));
+            self.window.reduce(congestion, libm::floor(win * (1.0 - self.tuning.beta)));
         } else {
-            self.dwnd = (win * (1.0 - BETA) - cwnd * reno::BETA).max(0.0);
+            self.dwnd = (win * (1.0 - self.tuning.beta) - cwnd * reno::BETA).max(0.0);
             self.window.reduce(congestion, libm::floor(cwnd * reno::BETA));
         }
     }
@@ -87,15 +98,18 @@ impl Compound {
     }
 }
 
-/// `x^k` with the draft's `k`, 0.75, by square roots: exact, so the same on every machine.
-fn three_quarters_power(x: f64) -> f64 {
+/// `x^k`; with the draft's `k`, 0.75, by square roots, which are exact.
+fn power(x: f64, k: f64) -> f64 {
+    if k != K {
+        return libm::pow(x, k);
+    }
     let root = libm::sqrt(x);
     root * libm::sqrt(root)
 }
 
 impl Controller for Compound {
     fn on_start(&mut self, start: &Start) -> Decision {
-        *self = Compound { window: Window::new(start), ..Compound::new() };
+        *self = Compound { tuning: self.tuning, window: Window::new(start), ..Compound::new() };
         self.decision()
     }
 

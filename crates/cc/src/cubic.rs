@@ -2,16 +2,10 @@
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
 use crate::hystart::{self, Beginning, SlowStart};
+use crate::parameters::parameters;
 use crate::window::{MAX_WINDOW, Response, Window, acked, follows_window};
 use exm_units::Instant;
 
-/// RFC 9438, section 4.1.1: `C`, packets per second cubed; 0.4 by section 5.1.
-const C: f64 = 0.4;
-/// RFC 9438, section 4.6: what is left of the window after congestion.
-const BETA: f64 = 0.7;
-/// RFC 9438, section 4.3: the additive increase that, with [`BETA`], is as fast as Reno. Beyond the window
-/// of the last loss the RFC grows by a whole packet a round trip; Linux does not.
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// While the path's capacity is unknown, the window grows by at least one packet per this many
 /// acknowledged: 5 % a round trip, as in Linux. The RFC lets the curve start flat.
 const UNKNOWN_GROWTH: f64 = 20.0;
@@ -24,6 +18,7 @@ const MAX_GROWTH: f64 = 1.5;
 /// HyStart.
 #[derive(Clone, Debug)]
 pub struct Cubic {
+    tuning: Tuning,
     window: Window,
     beginning: Beginning,
     curve: Curve,
@@ -36,6 +31,23 @@ pub struct Cubic {
     lookahead: Lookahead,
     /// Since when the application has had too little to send (section 5.8).
     idle_since: Option<Instant>,
+}
+
+parameters! {
+    Cubic {
+        /// What is left of the window after congestion (RFC 9438, section 4.6).
+        beta: Number = [0.7, 0.1, 0.99],
+        /// How fast the window grows away from its last maximum, in packets per second cubed (RFC 9438, sections 4.1.1 and 5.1).
+        c: Number = [0.4, 0.001, 100.0],
+    }
+}
+
+impl Tuning {
+    /// RFC 9438, section 4.3: the additive increase that, with `beta`, is as fast as Reno. Beyond the window
+    /// of the last loss the RFC grows by a whole packet a round trip; Linux does not.
+    fn alpha(&self) -> f64 {
+        3.0 * (1.0 - self.beta) / (1.0 + self.beta)
+    }
 }
 
 /// How far ahead the curve is evaluated, to set the window for when the packets sent now are acknowledged.
@@ -65,6 +77,8 @@ struct Epoch {
     began: Instant,
     /// Seconds until the curve is at `w_max` again.
     k: f64,
+    /// [`Tuning::alpha`].
+    alpha: f64,
     /// The window that Reno would have now.
     w_est: f64,
 }
@@ -73,6 +87,7 @@ impl Cubic {
     /// A sender before its first flow.
     pub fn new() -> Cubic {
         Cubic {
+            tuning: Tuning::default(),
             window: Window::default(),
             beginning: Beginning::new(SlowStart::AckTrain),
             curve: Curve::default(),
@@ -101,16 +116,18 @@ impl Cubic {
     /// as less than a packet is missing.
     fn avoid(&mut self, now: Instant, acked: f64) {
         let cwnd = self.window.cwnd;
+        let tuning = self.tuning;
         let curve = &mut self.curve;
         let epoch = curve.epoch.get_or_insert_with(|| {
             // After a timeout, or where slow start ended without a loss, the plateau is here.
             curve.w_max = curve.w_max.max(cwnd);
-            Epoch { began: now, k: libm::cbrt((curve.w_max - cwnd) / C), w_est: cwnd }
+            let k = libm::cbrt((curve.w_max - cwnd) / tuning.c);
+            Epoch { began: now, k, alpha: tuning.alpha(), w_est: cwnd }
         });
         if let Some(since) = self.idle_since.take() {
             epoch.began = epoch.began.saturating_add(now.saturating_since(since));
         }
-        epoch.w_est = (epoch.w_est + ALPHA * acked / cwnd).min(MAX_WINDOW);
+        epoch.w_est = (epoch.w_est + epoch.alpha * acked / cwnd).min(MAX_WINDOW);
         // Section 4.2: where the curve will be in a round trip.
         let since_began = now.saturating_since(epoch.began).as_secs_f64();
         let ahead = match self.lookahead {
@@ -118,7 +135,7 @@ impl Cubic {
             Lookahead::Least => self.least_rtt,
         };
         let t = since_began + ahead.unwrap_or(0.0) - epoch.k;
-        let w_cubic = curve.w_max + libm::trunc(C * t * t * t);
+        let w_cubic = curve.w_max + libm::trunc(tuning.c * t * t * t);
         let target = w_cubic.min(MAX_GROWTH * cwnd).max(epoch.w_est);
         let mut each = if target > cwnd { cwnd / (target - cwnd) } else { f64::INFINITY };
         if !curve.capacity_known {
@@ -129,13 +146,14 @@ impl Cubic {
 
     fn reduce(&mut self, congestion: &Congestion) {
         let cwnd = libm::floor(self.window.cwnd);
+        let beta = self.tuning.beta;
         self.curve_before = self.curve;
         let w_max = match congestion.kind {
             // Section 4.8: the plateau is where congestion avoidance will begin.
             CongestionKind::Timeout => 0.0,
             // Section 4.7, fast convergence: the window did not reach the last peak, so other flows need
             // room.
-            _ if cwnd < self.curve.w_max => libm::round(cwnd * (1.0 + BETA) / 2.0),
+            _ if cwnd < self.curve.w_max => libm::round(cwnd * (1.0 + beta) / 2.0),
             _ => cwnd,
         };
         let capacity_known = congestion.kind != CongestionKind::Timeout;
@@ -144,7 +162,7 @@ impl Cubic {
         if congestion.kind == CongestionKind::Timeout {
             self.least_rtt = None;
         }
-        self.window.reduce(congestion, libm::round(cwnd * BETA));
+        self.window.reduce(congestion, libm::round(cwnd * beta));
     }
 }
 
@@ -157,7 +175,8 @@ impl Default for Cubic {
 impl Controller for Cubic {
     fn on_start(&mut self, start: &Start) -> Decision {
         let (window, beginning) = (Window::new(start), self.beginning.again());
-        *self = Cubic { window, beginning, lookahead: self.lookahead, ..Cubic::new() };
+        let Cubic { tuning, lookahead, .. } = *self;
+        *self = Cubic { tuning, window, beginning, lookahead, ..Cubic::new() };
         self.window.decision()
     }
 
@@ -199,6 +218,10 @@ mod tests {
     use super::*;
     use crate::pipe::{Pipe, at};
     use exm_units::{Packets, Span};
+
+    /// Of the defaults.
+    const C: f64 = 0.4;
+    const ALPHA: f64 = 3.0 * (1.0 - 0.7) / (1.0 + 0.7);
 
     /// A sender whose window was `cwnd` when a loss cut it at `ms`.
     fn cut(cwnd: u64, ms: u64) -> Cubic {
@@ -341,6 +364,6 @@ mod tests {
         assert!(run.delivered as f64 > 0.95 * 600_000.0, "{}", run.delivered);
         let (low, high) = (*windows.iter().min().unwrap(), *windows.iter().max().unwrap());
         assert!((1480..1560).contains(&high), "{high}");
-        assert!((low as f64 / high as f64 - BETA).abs() < 0.02, "{low} of {high}");
+        assert!((low as f64 / high as f64 - 0.7).abs() < 0.02, "{low} of {high}");
     }
 }

@@ -1,19 +1,16 @@
 //! [`Dctcp`]: a window cut by the part of its packets that were marked (RFC 8257).
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Needs, Start};
+use crate::parameters::parameters;
 use crate::reno;
 use crate::window::{Response, RoundTrip, Window, acked, follows_window};
-
-/// RFC 8257, section 4.2: `g`, the weight of the newest window in the average.
-const G: f64 = 1.0 / 16.0;
-/// RFC 8257, section 3.3: `alpha` starts at one, so that the first mark halves the window.
-const INITIAL_ALPHA: f64 = 1.0;
 
 /// DCTCP: grows as Reno does, keeps an average `alpha` of the fraction of packets that were marked,
 /// and after marks reduces the window by half that fraction. Losses are handled as Reno handles
 /// them.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
+    tuning: Tuning,
     window: Window,
     alpha: f64,
     round: RoundTrip,
@@ -22,12 +19,22 @@ pub struct Dctcp {
     marked: f64,
 }
 
+parameters! {
+    Dctcp {
+        /// The weight of the newest window in the average of the marked fraction (RFC 8257, section 4.2).
+        g: Number = [0.0625, 0.0001, 1.0],
+        /// The average at the start (RFC 8257, section 3.3: one, so that the first mark halves the window).
+        initial_alpha: Number = [1.0, 0.0, 1.0],
+    }
+}
+
 impl Dctcp {
     /// A sender before its first flow.
     pub fn new() -> Dctcp {
         let window = Window::default();
         let round = RoundTrip::default();
-        Dctcp { window, alpha: INITIAL_ALPHA, round, acked: 0.0, marked: 0.0 }
+        let tuning = Tuning::default();
+        Dctcp { tuning, window, alpha: tuning.initial_alpha, round, acked: 0.0, marked: 0.0 }
     }
 
     /// RFC 8257, section 3.3, steps 2 to 8.
@@ -35,7 +42,7 @@ impl Dctcp {
         self.acked += acked(ack);
         self.marked += (ack.marked.get() as f64).min(acked(ack));
         if self.round.ends(ack) && self.acked > 0.0 {
-            self.alpha += G * (self.marked / self.acked - self.alpha);
+            self.alpha += self.tuning.g * (self.marked / self.acked - self.alpha);
             (self.acked, self.marked) = (0.0, 0.0);
         }
     }
@@ -49,7 +56,8 @@ impl Default for Dctcp {
 
 impl Controller for Dctcp {
     fn on_start(&mut self, start: &Start) -> Decision {
-        *self = Dctcp { window: Window::new(start), ..Dctcp::new() };
+        let (tuning, window) = (self.tuning, Window::new(start));
+        *self = Dctcp { tuning, window, alpha: tuning.initial_alpha, ..Dctcp::new() };
         self.window.decision()
     }
 

@@ -1,21 +1,16 @@
 //! [`Ledbat`]: a window that keeps the queueing delay it causes at a target (RFC 6817).
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
+use crate::parameters::parameters;
 use crate::window::{Response, Window, acked, follows_window};
 use exm_units::{Instant, Packets, Span};
 
-/// RFC 6817, section 2.5: `TARGET`, at most 100 ms.
-const TARGET: Span = Span::from_millis(100);
-/// RFC 6817, section 2.5: `GAIN`, at most one, so that it never grows faster than Reno.
-const GAIN: f64 = 1.0;
 /// RFC 6817, section 2.5: `BASE_HISTORY`, the minutes for which the least delay is remembered.
 const BASE_HISTORY: usize = 10;
 /// RFC 6817, section 2.4.2: the length of each entry of that history.
 const MINUTE: Span = Span::from_secs(60);
 /// RFC 6817, section 2.5: `CURRENT_FILTER`, the number of newest delays whose minimum is used.
 const CURRENT_FILTER: usize = 4;
-/// RFC 6817, section 2.5: `ALLOWED_INCREASE`, packets beyond what was in flight.
-const ALLOWED_INCREASE: f64 = 1.0;
 /// libutp: slow start ends at this part of the target.
 const SLOW_START_END: f64 = 0.9;
 /// RFC 6817, section 2.5: `MIN_CWND`.
@@ -29,11 +24,24 @@ const INIT_CWND: Packets = Packets::new(2);
 /// round-trip times elsewhere; only differences of them matter.
 #[derive(Clone, Debug)]
 pub struct Ledbat {
-    target: Span,
+    tuning: Tuning,
     window: Window,
     delays: Option<Delays>,
     /// Whether flows begin with slow start.
     slow_start: bool,
+}
+
+parameters! {
+    Ledbat {
+        /// The queueing delay to keep (RFC 6817, section 2.5: `TARGET`, which must be 100 ms or less).
+        target: Duration = [Span::from_millis(100), Span::from_micros(1), Span::from_secs(10)],
+        /// How fast the window approaches it (section 2.5: `GAIN`, which must be one or less, so that it grows no faster than Reno).
+        gain: Number = [1.0, 0.001, 100.0],
+        /// The packets by which the window may exceed what was in flight (section 2.5: `ALLOWED_INCREASE`).
+        allowed_increase: Number = [1.0, 0.0, 1000.0],
+        /// What is left of the window after a loss (section 2.4.2: half).
+        decrease: Number = [0.5, 0.01, 0.99],
+    }
 }
 
 /// Delays of the flow, in nanoseconds; negative where the receiver's clock is behind.
@@ -51,7 +59,12 @@ struct Delays {
 impl Ledbat {
     /// A sender before its first flow, its target 100 ms.
     pub fn new() -> Ledbat {
-        Ledbat { target: TARGET, window: Window::of(INIT_CWND), delays: None, slow_start: false }
+        Ledbat {
+            tuning: Tuning::default(),
+            window: Window::of(INIT_CWND),
+            delays: None,
+            slow_start: false,
+        }
     }
 
     /// The same with slow start, which RFC 6817 permits (section 2.4.1) and libutp has: the window
@@ -62,7 +75,8 @@ impl Ledbat {
 
     /// The same with another `target`; the standard allows no more than 100 ms.
     pub fn with_target(self, target: Span) -> Ledbat {
-        Ledbat { target: target.max(Span::from_nanos(1)), ..self }
+        let target = target.max(Span::from_nanos(1));
+        Ledbat { tuning: Tuning { target, ..self.tuning }, ..self }
     }
 
     /// The queueing delay from `ack` and the samples before it: RFC 6817, section 2.4.2.
@@ -82,7 +96,7 @@ impl Ledbat {
 
     /// RFC 6817, section 2.4.2, on an acknowledgement.
     fn steer(&mut self, ack: &Ack, queueing: f64, may_grow: bool) {
-        let target = self.target.as_nanos() as f64;
+        let target = self.tuning.target.as_nanos() as f64;
         let off_target = (target - queueing) / target;
         if off_target > 0.0 && !may_grow {
             return;
@@ -94,9 +108,9 @@ impl Ledbat {
         let wanted = if self.slow_start && self.window.in_slow_start() {
             cwnd + acked(ack).min(self.window.ssthresh - cwnd)
         } else {
-            cwnd + GAIN * off_target * acked(ack) / cwnd
+            cwnd + self.tuning.gain * off_target * acked(ack) / cwnd
         };
-        let allowed = ack.in_flight.get() as f64 + acked(ack) + ALLOWED_INCREASE;
+        let allowed = ack.in_flight.get() as f64 + acked(ack) + self.tuning.allowed_increase;
         self.window.set(wanted.min(allowed).max(MIN_CWND));
     }
 }
@@ -163,7 +177,7 @@ impl Controller for Ledbat {
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
         if self.window.classify(congestion) == Response::Reduce {
             let cwnd = self.window.cwnd;
-            self.window.reduce(congestion, (cwnd / 2.0).max(MIN_CWND));
+            self.window.reduce(congestion, (cwnd * self.tuning.decrease).max(MIN_CWND));
             if congestion.kind != CongestionKind::Timeout {
                 self.window.set(self.window.cwnd.min(cwnd));
             }

@@ -24,6 +24,8 @@
 //! | [`Bbr1`] | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1) | the draft's, and Linux's rounding, margin and policer detection; seed 1, [`Bbr1::new`] |
 //! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`] |
 //!
+//! What can be set of a controller has a name, a default and a range: [`Parameters`].
+//!
 //! [`Controller::needs`] states what each asks of its host.
 //!
 //! A controller of one's own is a type that implements the trait; [`DynController`] is its object-safe
@@ -45,6 +47,7 @@ mod gate;
 mod hystart;
 mod ledbat;
 mod metrics;
+mod parameters;
 #[cfg(test)]
 mod pipe;
 mod reno;
@@ -70,6 +73,7 @@ pub use gate::{Gate, MAX_WINDOW};
 pub use hystart::SlowStart;
 pub use ledbat::Ledbat;
 pub use metrics::Metrics;
+pub use parameters::{Parameter, ParameterError, Parameters, Value};
 pub use reno::Reno;
 pub use vegas::Vegas;
 pub use wakeup::Wakeup;

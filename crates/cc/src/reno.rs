@@ -2,6 +2,7 @@
 
 use crate::controller::{Ack, Congestion, Controller, Decision, Start};
 use crate::hystart::{self, Beginning, SlowStart};
+use crate::parameters::parameters;
 use crate::window::{Response, Window, acked, follows_window};
 
 /// RFC 5681, equation 4: what is left of the window after congestion.
@@ -12,8 +13,18 @@ pub(crate) const BETA: f64 = 0.5;
 /// latter): hosts that report [`Ack::app_limited`] keep the two together.
 #[derive(Clone, Debug, Default)]
 pub struct Reno {
+    tuning: Tuning,
     window: Window,
     beginning: Beginning,
+}
+
+parameters! {
+    Reno {
+        /// The packets added in each round trip of congestion avoidance (RFC 5681, section 3.1: one).
+        increase: Number = [1.0, 0.001, 1000.0],
+        /// What is left of the window after a loss (RFC 5681, equation 4: half).
+        decrease: Number = [BETA, 0.01, 0.99],
+    }
 }
 
 impl Reno {
@@ -41,13 +52,13 @@ impl Controller for Reno {
             if self.window.in_slow_start() {
                 acked = hystart::slow_start(&mut self.window, &mut self.beginning, ack);
             }
-            grow(&mut self.window, acked);
+            grow(&mut self.window, self.tuning.increase * acked);
         }
         self.window.decision()
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
-        on_congestion(&mut self.window, congestion);
+        respond(&mut self.window, congestion, self.tuning.decrease);
         self.window.decision()
     }
 
@@ -61,9 +72,14 @@ pub(crate) fn grow(window: &mut Window, acked: f64) {
 
 /// Half the window for a loss or a mark, and for a timeout as threshold (RFC 5681, equation 4).
 pub(crate) fn on_congestion(window: &mut Window, congestion: &Congestion) -> Response {
+    respond(window, congestion, BETA)
+}
+
+/// As [`on_congestion`], with the part `beta` of the window left.
+fn respond(window: &mut Window, congestion: &Congestion, beta: f64) -> Response {
     let response = window.classify(congestion);
     if response == Response::Reduce {
-        window.reduce(congestion, libm::floor(window.cwnd * BETA));
+        window.reduce(congestion, libm::floor(window.cwnd * beta));
     }
     response
 }

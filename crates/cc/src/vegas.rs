@@ -1,17 +1,11 @@
 //! [`Vegas`]: a window that keeps a few packets of its own in the queue (Brakmo & Peterson).
 
 use crate::controller::{Ack, Congestion, Controller, Decision, Start};
+use crate::parameters::parameters;
 use crate::reno;
 use crate::window::{Response, Window, acked, follows_window};
 use exm_units::Span;
 
-/// Brakmo, O'Malley & Peterson, SIGCOMM 1994, section 4.2, with the values of Linux and ns-3: with
-/// fewer packets of its own in the queue than this, the window grows.
-const ALPHA: f64 = 2.0;
-/// The same: with more than this, it shrinks.
-const BETA: f64 = 4.0;
-/// Section 4.3: with more than this, slow start ends.
-const GAMMA: f64 = 1.0;
 /// With no more RTT samples than this in a round trip, they may all be of delayed ACKs: the window
 /// then does what Reno's does, as in Linux.
 const TOO_FEW: u32 = 2;
@@ -28,12 +22,29 @@ const MIN_WINDOW: f64 = 2.0;
 /// Losses are handled as Reno handles them; the paper's early retransmissions are left to the host.
 #[derive(Clone, Debug, Default)]
 pub struct Vegas {
+    tuning: Tuning,
     window: Window,
     /// The least smoothed round-trip time of the flow, in seconds.
     base_rtt: Option<f64>,
     /// Smoothed round-trip time, in seconds (RFC 6298, rules 2.2 and 2.3).
     srtt: Option<f64>,
     round: Round,
+}
+
+// The defaults of the first two are those of Linux and ns-3.
+parameters! {
+    Vegas {
+        /// With fewer packets of its own in the queue, the window grows (Brakmo & Peterson 1994, section 4.2).
+        alpha: Number = [2.0, 0.0, 10000.0],
+        /// With more packets of its own in the queue, the window shrinks (section 4.2).
+        beta: Number = [4.0, 0.0, 10000.0],
+        /// With more packets of its own in the queue, slow start ends (section 4.3).
+        gamma: Number = [1.0, 0.0, 10000.0],
+    }
+    |tuning| match tuning.alpha <= tuning.beta {
+        true => Ok(()),
+        false => Err("alpha is above beta, so that the window would grow and shrink at once"),
+    }
 }
 
 /// Measurements of the current round trip.
@@ -103,9 +114,10 @@ impl Vegas {
 
     /// The decision at the end of a round trip, with `waiting` packets in the queue.
     fn steer(&mut self, ack: &Ack, waiting: f64) {
+        let tuning = self.tuning;
         let window = &mut self.window;
         if window.in_slow_start() {
-            if waiting > GAMMA {
+            if waiting > tuning.gamma {
                 // Down to what the path carries, plus one packet to probe.
                 let target = libm::floor(window.cwnd - waiting) + 1.0;
                 window.set(window.cwnd.min(target).max(MIN_WINDOW));
@@ -113,10 +125,10 @@ impl Vegas {
             } else {
                 window.slow_start(acked(ack));
             }
-        } else if waiting > BETA {
+        } else if waiting > tuning.beta {
             window.set((window.cwnd - 1.0).max(MIN_WINDOW));
             window.ssthresh = window.ssthresh.min((window.cwnd - 1.0).max(MIN_WINDOW));
-        } else if waiting < ALPHA {
+        } else if waiting < tuning.alpha {
             window.set(window.cwnd + 1.0);
         }
     }
@@ -124,7 +136,7 @@ impl Vegas {
 
 impl Controller for Vegas {
     fn on_start(&mut self, start: &Start) -> Decision {
-        *self = Vegas { window: Window::new(start), ..Vegas::new() };
+        *self = Vegas { tuning: self.tuning, window: Window::new(start), ..Vegas::new() };
         self.window.decision()
     }
 

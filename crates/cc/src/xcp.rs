@@ -19,6 +19,8 @@ impl Xcp {
     }
 }
 
+impl crate::Parameters for Xcp {}
+
 impl Controller for Xcp {
     fn on_start(&mut self, start: &Start) -> Decision {
         self.window = Window::new(start);

@@ -5,8 +5,7 @@ use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
 };
 use exm_link::QueueKind;
-use exm_sim::controllers::AnyController;
-use exm_sim::scenario::SPROUT_NAMES;
+use exm_sim::builtin::{self, Builtin};
 use exm_trace::Synthetic;
 use std::ffi::OsStr;
 
@@ -34,7 +33,7 @@ pub(crate) fn tables() -> ArgValueCompleter {
 /// What may run a sender: controllers, and tables.
 pub(crate) fn controllers() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
-        [starting(current, controller_names()), table_files(current)]
+        [starting(current, controller_names()), parameters(current), table_files(current)]
             .into_iter()
             .flatten()
             .collect()
@@ -47,15 +46,22 @@ pub(crate) fn schemes() -> ArgValueCompleter {
         let names = controller_names();
         let controller = current.to_str().and_then(|text| text.rsplit_once('/'));
         let queued: Vec<String> = match controller {
-            Some((controller, _)) if names.contains(&controller) => {
+            Some((controller, _))
+                if names.contains(&controller) || Builtin::name_in(controller).is_some() =>
+            {
                 QueueKind::NAMES.iter().map(|queue| format!("{controller}/{queue}")).collect()
             }
             _ => Vec::new(),
         };
-        [starting(current, names), starting(current, queued), table_files(current)]
-            .into_iter()
-            .flatten()
-            .collect()
+        [
+            starting(current, names),
+            parameters(current),
+            starting(current, queued),
+            table_files(current),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     })
 }
 
@@ -117,8 +123,20 @@ pub(crate) fn topics() -> ArgValueCompleter {
 }
 
 fn controller_names() -> Vec<&'static str> {
-    let names = AnyController::NAMES.iter().copied().chain(SPROUT_NAMES);
-    names.chain(tables::shipped_names()).collect()
+    Builtin::names().chain(tables::shipped_names()).collect()
+}
+
+/// What may follow the name of a controller and a space: its parameters, with their defaults.
+fn parameters(current: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = current.to_string_lossy();
+    let (Some(name), Some((before, _))) = (Builtin::name_in(&typed), typed.rsplit_once([' ', ',']))
+    else {
+        return Vec::new();
+    };
+    let separator = &typed[before.len()..=before.len()];
+    let entries = builtin::parameters_of(name).into_iter();
+    let texts = entries.map(|known| format!("{before}{separator}{}={}", known.name, known.default));
+    starting(current, texts)
 }
 
 /// Those of `names` that begin with the typed text.

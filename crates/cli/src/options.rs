@@ -133,6 +133,14 @@ impl fmt::Display for Setup {
     }
 }
 
+/// The controllers in `words`, which were separated by commas, as are the parameters of each.
+pub(crate) fn controllers(words: &[String]) -> Vec<String> {
+    match words {
+        [] => Vec::new(),
+        words => exm_sim::builtin::split_list(&words.join(",")),
+    }
+}
+
 /// The name of a controller without the folder and the extension of its file.
 pub(crate) fn short_name(cc: &str) -> String {
     let path = Path::new(cc);

@@ -5,8 +5,7 @@ use crate::shell::{self, Failure};
 use crate::shipped::is_file_name;
 use exm_grammar::{nearest, suggest};
 use exm_link::QueueKind;
-use exm_sim::controllers::AnyController;
-use exm_sim::scenario::SPROUT_NAMES;
+use exm_sim::builtin::{self, Builtin};
 use exm_table::{LoadError, TableFile};
 use std::path::Path;
 
@@ -49,7 +48,7 @@ impl Wanted {
     }
 
     fn controller(shipped: Shipped) -> Wanted {
-        let others = AnyController::NAMES.iter().copied().chain(SPROUT_NAMES).collect();
+        let others = Builtin::names().collect();
         Wanted { shipped, others }
     }
 
@@ -66,9 +65,16 @@ impl Wanted {
         if name.contains(['/', '\\']) || is_file_name(path) || self.names().is_empty() {
             return None;
         }
-        let what = if self.others.is_empty() { "table" } else { "controller" };
-        let suggestion = suggest(name, &self.names());
-        let failure = Failure::usage(format!("there is no {what} \"{name}\": {suggestion}"));
+        let tables: Vec<&str> = self.shipped.iter().map(|&(name, _)| name).collect();
+        let failure = Failure::usage(match (self.others.is_empty(), Builtin::name_in(name)) {
+            (true, _) => format!("there is no table \"{name}\": {}", suggest(name, &tables)),
+            (false, Some(_)) => {
+                format!(
+                    "{name} is a transport of its own, and cannot take a controller's place here"
+                )
+            }
+            (false, None) => builtin::unknown(name, &tables),
+        });
         Some(failure.with_tip(if self.others.is_empty() {
             "exm table list lists the shipped ones; a table may also be given by its path, such as \
              general.dna"
@@ -83,9 +89,10 @@ impl Wanted {
         if path.parent().is_some_and(Path::is_dir) {
             return None;
         }
-        let (queue, settings) = match queue.split_once(' ') {
-            Some((queue, settings)) => (queue, format!(" {settings}")),
-            None => (queue, String::new()),
+        let (queue, settings) = queue.split_at(queue.find(' ').unwrap_or(queue.len()));
+        let (controller, parameters) = match controller.split_once(' ') {
+            Some((name, rest)) if rest.contains('=') => controller.split_at(name.len()),
+            _ => (controller, ""),
         };
         let names = self.names();
         let near = nearest(controller, &names);
@@ -93,11 +100,11 @@ impl Wanted {
         let known = names.contains(&controller) || path.parent().is_some_and(Path::is_file);
         let known_queue = QueueKind::NAMES.contains(&queue);
         let meant = |controller: &str, queue: &str| {
-            format!("did you mean \"{controller}/{queue}{settings}\"?")
+            format!("did you mean \"{controller}{parameters}/{queue}{settings}\"?")
         };
         match (known, known_queue) {
             (true, true) => Some(format!(
-                "\"{name}\" names a controller and a queue discipline: give \"{controller}\" here, and \
+                "\"{name}\" names a controller and a queue discipline: give \"{controller}{parameters}\" here, and \
                  the queue by --queue, or as queue = \"{queue}{settings}\" in a file"
             )),
             (true, false) => Some(format!(

@@ -3,11 +3,12 @@
 use exm_grammar::{Buffer, suggest};
 use exm_link::{Limit, QueueKind, Reordering, Service};
 use exm_random::Distribution;
+use exm_sim::builtin::{Builtin, BuiltinError};
 use exm_sim::controllers::AnyController;
 use exm_sim::engine;
 use exm_sim::metrics::Report;
 use exm_sim::network::{Host, LinkSpec, Network, NetworkError, Transport};
-use exm_sim::scenario::{FlowGroup, SPROUT_NAMES, Scenario, ScenarioBuilder};
+use exm_sim::scenario::{FlowGroup, Scenario, ScenarioBuilder};
 use exm_sim::traffic::{OnOff, Traffic};
 use exm_units::{Packets, Probability, Rate, Span};
 
@@ -61,6 +62,9 @@ enum FlowController {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A controller does not have a parameter, or not with this value.
+    #[error(transparent)]
+    Parameter(#[from] BuiltinError),
     /// No controller has the name of a flow's.
     #[error("there is no controller \"{name}\": {suggestion}")]
     UnknownController {
@@ -156,8 +160,8 @@ impl Bottleneck {
 }
 
 impl Flow {
-    /// A flow by the controller called `name`: one of [`AnyController::NAMES`], `"sprout"`,
-    /// `"sprout-ewma"` or, with the feature `design`, a rule table that comes with it.
+    /// A flow by the controller called `name`: a [`Builtin`], with parameters after its name, such as
+    /// `"cubic beta=0.8"`, or, with the feature `design`, a rule table that comes with it.
     pub fn new(name: impl Into<String>) -> Flow {
         Flow::by(FlowController::Named(name.into()))
     }
@@ -194,14 +198,15 @@ impl Flow {
     }
 
     fn transport(&self) -> Result<Transport, Error> {
-        let controller = match &self.controller {
-            FlowController::Given(controller) => AnyController::clone(controller),
-            FlowController::Named(name) => match sprout(name) {
-                Some(transport) => return Ok(transport),
-                None => named(name)?,
+        match &self.controller {
+            FlowController::Given(controller) => {
+                Ok(self.host.transport(AnyController::clone(controller)))
+            }
+            FlowController::Named(text) => match Builtin::parse(text)? {
+                Some(builtin) => Ok(builtin.transport(self.host)),
+                None => Ok(self.host.transport(table(text)?)),
             },
-        };
-        Ok(self.host.transport(controller))
+        }
     }
 }
 
@@ -217,30 +222,18 @@ impl From<AnyController> for Flow {
     }
 }
 
-fn sprout(name: &str) -> Option<Transport> {
-    let method = match name {
-        "sprout" => exm_sprout::Settings::default().method,
-        "sprout-ewma" => exm_sprout::Method::Ewma,
-        _ => return None,
-    };
-    Some(Transport::Sprout(exm_sprout::Settings { method, ..exm_sprout::Settings::default() }))
-}
-
-/// The controller called `name`.
-fn named(name: &str) -> Result<AnyController, Error> {
-    if let Some(controller) = AnyController::named(name) {
-        return Ok(controller);
-    }
+/// The controller of the rule table called `name`.
+fn table(name: &str) -> Result<AnyController, Error> {
     #[cfg(feature = "design")]
     if let Some(file) = exm_design::shipped::table(name) {
         return Ok(exm_remy::RemyCc::new(&file.table).into());
     }
-    let names: Vec<&str> = AnyController::NAMES.iter().copied().chain(SPROUT_NAMES).collect();
+    let names = Builtin::names();
     #[cfg(feature = "design")]
-    let names: Vec<&str> = names
-        .into_iter()
-        .chain(exm_design::shipped::TABLES.iter().map(|&(name, _)| name))
-        .collect();
+    let names = names.chain(exm_design::shipped::TABLES.iter().map(|&(name, _)| name));
+    let names: Vec<&str> = names.collect();
+    // Of a misspelt "cubci beta=0.8" the first word is the name.
+    let name = if name.contains('=') { name.split(' ').next().unwrap_or(name) } else { name };
     Err(Error::UnknownController { name: name.to_owned(), suggestion: suggest(name, &names) })
 }
 
@@ -256,13 +249,25 @@ mod tests {
 
     #[test]
     fn every_controller_is_known_by_its_name() {
-        let names = AnyController::NAMES.iter().copied().chain(SPROUT_NAMES);
+        let names = Builtin::names();
         #[cfg(feature = "design")]
         let names = names.chain(exm_design::shipped::TABLES.iter().map(|&(name, _)| name));
         for name in names {
             let report = link().flow(name).simulate(Span::from_secs(3)).unwrap();
             assert!(report.flows[0].delivered > 0, "{name}");
         }
+    }
+
+    #[test]
+    fn parameters_follow_a_name() {
+        let of = |name: &str| link().flow(name).simulate(TIME);
+        assert_eq!(of("cubic beta=0.7,c=0.4"), of("cubic"));
+        assert_ne!(of("cubic beta=0.9"), of("cubic"));
+        assert_ne!(of("sprout risk=0.4"), of("sprout"));
+        let error = of("cubic beta=9").unwrap_err();
+        assert!(matches!(error, Error::Parameter(BuiltinError::BadValue { .. })), "{error}");
+        let error = of("cubci beta=0.9").unwrap_err().to_string();
+        assert_eq!(error, "there is no controller \"cubci\": did you mean \"cubic\"?");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::traces::Pair;
 use exm_grammar::{FileError, Offset, suggest};
 use exm_link::Service;
 use exm_random::{Purpose, Stream};
-use exm_sim::controllers::AnyController;
+use exm_sim::builtin::Builtin;
 use exm_sim::network::Network;
 use exm_sim::scenario::{Load, Scenario, Traces, is_synthetic};
 use exm_trace::Trace;
@@ -260,7 +260,7 @@ fn missing(experiment: &Experiment, scheme: usize, load: &mut Load<'_>) -> Optio
     let Scheme { name, controller, is_optional, .. } = &experiment.schemes[scheme];
     let controller = controller.as_ref().filter(|_| *is_optional)?;
     let path = experiment.dir.join(controller);
-    let is_there = path.exists() || AnyController::NAMES.contains(&controller.as_str());
+    let is_there = path.exists() || Builtin::name_in(controller).is_some();
     (!is_there && load(controller, &path).is_err()).then(|| Skipped {
         scheme: name.clone(),
         reason: format!("the table {} is not there", path.display()),

@@ -38,7 +38,7 @@ pub use fair_codel::{
 };
 pub use fifo::Fifo;
 pub use packet::{Ecn, Packet, XcpHeader};
-pub use parameters::{Parameters, QueueError};
+pub use parameters::{Parameters, QueueError, parameter_pairs};
 pub use pie::{Pie, PieSettings};
 pub use queue::{Discipline, Limit, Queue, QueueActions, QueueConfig, QueueKind};
 pub use red::{Red, RedSettings};

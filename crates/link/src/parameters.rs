@@ -194,6 +194,28 @@ impl QueueKind {
     }
 }
 
+/// The parameters in `text`: each a name and its value, as `NAME=VALUE` with commas or spaces between them. A
+/// space within a value, as in "5 ms", is left out.
+///
+/// # Errors
+/// A word that is neither a parameter with its value nor a part of a value.
+pub fn parameter_pairs(text: &str) -> Result<Vec<(&str, String)>, &str> {
+    let mut pairs: Vec<(&str, String)> = Vec::new();
+    for part in text.split(',') {
+        let mut begun = false;
+        for word in part.split_whitespace() {
+            match (word.split_once('='), pairs.last_mut()) {
+                (Some((parameter, value)), _) => pairs.push((parameter, value.to_owned())),
+                // "5 ms" is a value of two words.
+                (None, Some((_, value))) if begun => *value += word,
+                _ => return Err(word),
+            }
+            begun = true;
+        }
+    }
+    Ok(pairs)
+}
+
 /// A discipline's name and, after a space, its parameters as NAME=VALUE with commas or spaces between
 /// them.
 ///
@@ -215,19 +237,8 @@ impl FromStr for QueueKind {
         let (name, parameters) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let usual = QueueKind::with_parameters(name, [])?;
         let queue = usual.name();
-        let mut pairs: Vec<(&str, String)> = Vec::new();
-        for part in parameters.split(',') {
-            let mut begun = false;
-            for word in part.split_whitespace() {
-                match (word.split_once('='), pairs.last_mut()) {
-                    (Some((parameter, value)), _) => pairs.push((parameter, value.to_owned())),
-                    // "5 ms" is a value of two words.
-                    (None, Some((_, value))) if begun => *value += word,
-                    _ => return Err(QueueError::NoValue { queue, word: word.to_owned() }),
-                }
-                begun = true;
-            }
-        }
+        let no_value = |word: &str| QueueError::NoValue { queue, word: word.to_owned() };
+        let pairs = parameter_pairs(parameters).map_err(no_value)?;
         let pairs = pairs.iter().map(|(parameter, value)| (*parameter, value.as_str()));
         QueueKind::with_parameters(name, pairs)
     }

@@ -2,8 +2,7 @@
 
 use crate::scene::SceneError;
 use base64ct::{Base64UrlUnpadded, Encoding};
-use exm_sim::controllers::AnyController;
-use exm_sim::scenario::SPROUT_NAMES;
+use exm_sim::builtin::Builtin;
 use exm_table::{Provenance, TableFile};
 use exm_trace::{Synthetic, Trace};
 use miniz_oxide::deflate::compress_to_vec;
@@ -96,9 +95,7 @@ pub fn stem(path: impl AsRef<Path>) -> String {
 
 /// Whether the simulator itself has something of this name, which would hide a file.
 pub(crate) fn is_of_simulator(name: &str) -> bool {
-    AnyController::named(name).is_some()
-        || SPROUT_NAMES.contains(&name)
-        || Synthetic::named(name).is_some()
+    Builtin::name_in(name).is_some() || Synthetic::named(name).is_some()
 }
 
 impl fmt::Display for File {

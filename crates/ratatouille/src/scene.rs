@@ -228,7 +228,7 @@ impl Scene {
             "flows" => {
                 self.active = Some(value.parse().map_err(|_| number("number of flows"))?);
             }
-            "cc" => self.lanes.push(value.split(',').map(|cc| cc.trim().to_owned()).collect()),
+            "cc" => self.lanes.push(exm_sim::builtin::split_list(value)),
             "seed" => self.seed = Some(value.parse().map_err(|_| number("seed"))?),
             "speed" => self.speed = speed(value)?,
             "until" => self.until = Some(value.parse().map_err(|e: ParseUnitError| e.to_string())?),
@@ -272,7 +272,7 @@ impl Scene {
         name: &str,
         load: &mut Load<'_>,
     ) -> Result<AnyController, String> {
-        if let Some(controller) = AnyController::named(name) {
+        if let Some(controller) = AnyController::parse(name).map_err(|error| error.to_string())? {
             return Ok(controller);
         }
         self.own_table(name).unwrap_or_else(|| load(name, Path::new(name)))

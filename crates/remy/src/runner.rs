@@ -97,6 +97,9 @@ impl RemyCc {
     }
 }
 
+/// It has none: its actions are in its table.
+impl exm_cc::Parameters for RemyCc {}
+
 impl Controller for RemyCc {
     fn on_start(&mut self, _start: &Start) -> Decision {
         self.memory = Memory::new();

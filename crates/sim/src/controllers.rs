@@ -2,7 +2,7 @@
 
 use exm_cc::{
     Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Cubic, Dctcp, Decision, DynController,
-    Failure, Ledbat, Metrics, Needs, Reno, Sent, SlowStart, Start, Vegas, Xcp,
+    Failure, Ledbat, Metrics, Needs, Parameters, Reno, Sent, SlowStart, Start, Vegas, Xcp,
 };
 use exm_remy::RemyCc;
 use exm_units::{Bytes, Instant};
@@ -23,13 +23,23 @@ macro_rules! controllers {
         })*
 
         impl AnyController {
-            /// The names of the controllers that need no further parameters.
+            /// The names of the controllers that need no file.
             pub const NAMES: &'static [&'static str] = &[$($($name,)*)*];
 
             /// What each kind of controller is: the names of its controllers, if it has any, and a line in
             /// Markdown.
             pub const DESCRIPTIONS: &'static [(&'static [&'static str], &'static str)] =
                 &[$((&[$($name),*], concat!($($doc),*)),)*];
+
+            /// The parameters of the controller.
+            pub fn tunable(&self) -> &dyn Parameters {
+                match self { $(AnyController::$variant(controller) => controller,)* }
+            }
+
+            /// The parameters of the controller, to be set before its first flow.
+            pub fn tunable_mut(&mut self) -> &mut dyn Parameters {
+                match self { $(AnyController::$variant(controller) => controller,)* }
+            }
 
             /// The controller called `name`; none if there is no such controller.
             pub fn named(name: &str) -> Option<AnyController> {

@@ -74,8 +74,6 @@ fn plain(text: &str) -> String {
 }
 
 fn unknown(name: &str) -> String {
-    let tables = shipped::TABLES.iter().map(|(name, _)| *name);
-    let known: Vec<&str> =
-        AnyController::NAMES.iter().copied().chain(SPROUT_NAMES).chain(tables).collect();
-    format!("there is no controller \"{name}\": {}", exm_grammar::suggest(name, &known))
+    let tables: Vec<&str> = shipped::TABLES.iter().map(|(name, _)| *name).collect();
+    exm_sim::builtin::unknown(name, &tables)
 }

@@ -122,7 +122,7 @@ impl Bbr {
         if self.cycle.state == State::Startup
             && !self.cycle.full_bw_reached
             && events >= STARTUP_FULL_LOSS_COUNT
-            && Loss::is_inflight_too_high(sample)
+            && Loss::is_inflight_too_high(sample, self.tuning.loss_thresh)
         {
             self.loss.undo_state = Some(State::Startup);
             self.cycle.full_bw_reached = true;
@@ -201,7 +201,7 @@ impl Bbr {
 
     /// Section 5.3.3.9.
     fn is_time_to_cruise(&self, sample: &Sample) -> bool {
-        sample.inflight <= self.loss.inflight_with_headroom()
+        sample.inflight <= self.loss.inflight_with_headroom(self.tuning.headroom)
             && sample.inflight <= self.inflight(self.model.max_bw(), 1.0)
     }
 
@@ -247,7 +247,8 @@ impl Bbr {
             }
         }
         let longterm = self.loss.inflight_longterm;
-        if !Loss::is_inflight_too_high(sample) && longterm != f64::INFINITY {
+        if !Loss::is_inflight_too_high(sample, self.tuning.loss_thresh) && longterm != f64::INFINITY
+        {
             self.loss.inflight_longterm = longterm.max(sample.tx_in_flight);
             if self.cycle.state == State::Up {
                 self.probe_inflight_longterm_upward(sample);

@@ -1,16 +1,11 @@
 //! How losses limit the model, in probing and outside it, and how a spurious one is undone:
 //! sections 5.5.10, 5.5.11 and 5.6.4.4.
 
-use super::model::{BETA, Sample};
+use super::model::Sample;
 use super::state::State;
 use super::{Bbr, MIN_PIPE_CWND};
 use crate::controller::Ack;
 use exm_units::Instant;
-
-/// Section 2.8: `LossThresh`, the part of a flight that may be lost.
-const LOSS_THRESH: f64 = 0.02;
-/// Section 2.8: `Headroom`, the part of the long-term volume left to other flows while cruising.
-const HEADROOM: f64 = 0.15;
 
 /// The losses seen.
 #[derive(Clone, Debug)]
@@ -49,13 +44,13 @@ impl Loss {
     }
 
     /// Section 5.5.10.2.
-    pub(super) fn is_inflight_too_high(sample: &Sample) -> bool {
-        sample.lost > sample.tx_in_flight * LOSS_THRESH
+    pub(super) fn is_inflight_too_high(sample: &Sample, loss_thresh: f64) -> bool {
+        sample.lost > sample.tx_in_flight * loss_thresh
     }
 
     /// Section 5.3.3.9.
-    pub(super) fn inflight_with_headroom(&self) -> f64 {
-        let headroom = (HEADROOM * self.inflight_longterm).max(1.0);
+    pub(super) fn inflight_with_headroom(&self, headroom: f64) -> f64 {
+        let headroom = (headroom * self.inflight_longterm).max(1.0);
         match self.inflight_longterm {
             f64::INFINITY => f64::INFINITY,
             longterm => (longterm - headroom).max(MIN_PIPE_CWND),
@@ -65,10 +60,10 @@ impl Loss {
 
 /// Section 5.5.10.2: `InflightAtLoss`, the volume at which losses first exceeded the threshold,
 /// which happened within the `newly_lost` packets.
-fn inflight_at_loss(sample: &Sample, newly_lost: f64) -> f64 {
+fn inflight_at_loss(sample: &Sample, newly_lost: f64, loss_thresh: f64) -> f64 {
     let inflight_prev = sample.tx_in_flight - newly_lost;
     let lost_prev = sample.lost - newly_lost;
-    let lost_prefix = (LOSS_THRESH * inflight_prev - lost_prev) / (1.0 - LOSS_THRESH);
+    let lost_prefix = (loss_thresh * inflight_prev - lost_prev) / (1.0 - loss_thresh);
     inflight_prev + lost_prefix.clamp(0.0, newly_lost)
 }
 
@@ -93,7 +88,9 @@ impl Bbr {
         }
         self.loss.events_in_round = self.loss.events_in_round.saturating_add(1);
         self.note_loss();
-        if self.loss.is_bw_probe_sample && Loss::is_inflight_too_high(sample) {
+        if self.loss.is_bw_probe_sample
+            && Loss::is_inflight_too_high(sample, self.tuning.loss_thresh)
+        {
             self.handle_inflight_too_high(sample, newly_lost);
         }
     }
@@ -103,8 +100,8 @@ impl Bbr {
         self.loss.prev_probe_too_high = true;
         self.loss.is_bw_probe_sample = false;
         if !sample.is_app_limited {
-            let at_loss = inflight_at_loss(sample, newly_lost);
-            self.loss.inflight_longterm = at_loss.max(self.target_inflight() * BETA);
+            let at_loss = inflight_at_loss(sample, newly_lost, self.tuning.loss_thresh);
+            self.loss.inflight_longterm = at_loss.max(self.target_inflight() * self.tuning.beta);
         }
         if self.cycle.state == State::Up {
             self.loss.undo_state = Some(State::Up);
@@ -117,7 +114,7 @@ impl Bbr {
         self.model.update_max_bw(sample);
         if self.model.loss_round_start {
             if self.model.is_loss_in_round && !self.cycle.state.is_probing() {
-                self.model.lower_bounds(self.cwnd);
+                self.model.lower_bounds(self.cwnd, self.tuning.beta);
             }
             self.model.is_loss_in_round = false;
         }
@@ -200,9 +197,9 @@ mod tests {
         // One of 50 may be lost. With 100 in flight, 90 of them safe: the threshold is crossed
         // where x of 90 + x are lost, at 1.84.
         (sample.tx_in_flight, sample.lost) = (100.0, 10.0);
-        assert!((inflight_at_loss(&sample, 10.0) - 91.8367).abs() < 1e-3);
+        assert!((inflight_at_loss(&sample, 10.0, 0.02) - 91.8367).abs() < 1e-3);
         // Three were lost before: the first further loss is too many.
         sample.lost = 4.0;
-        assert_eq!(inflight_at_loss(&sample, 1.0), 99.0);
+        assert_eq!(inflight_at_loss(&sample, 1.0, 0.02), 99.0);
     }
 }

@@ -16,6 +16,7 @@ mod tests;
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Needs, Start};
 use crate::metrics::Metrics;
+use crate::parameters::parameters;
 use crate::window::MAX_WINDOW;
 pub(crate) use aggregation::{Aggregation, Path};
 use cycle::Cycle;
@@ -40,6 +41,7 @@ const NOMINAL_RTT: Span = Span::from_millis(1);
 /// random choice, the time until it probes for bandwidth again, is drawn from its seed.
 #[derive(Clone, Debug)]
 pub struct Bbr {
+    tuning: Tuning,
     random: Random,
     model: Model,
     cycle: Cycle,
@@ -57,6 +59,21 @@ pub struct Bbr {
     idle_restart: bool,
 }
 
+parameters! {
+    Bbr {
+        /// The factor to which losses may cut the model in a round trip (draft-ietf-ccwg-bbr-06, section 2.8: `Beta`).
+        beta: Number = [0.7, 0.1, 0.99],
+        /// The part of a flight that may be lost (section 2.8: `LossThresh`).
+        loss_thresh: Number = [0.02, 0.0, 0.9],
+        /// The part of the long-term volume left to other flows while cruising (section 2.8: `Headroom`).
+        headroom: Number = [0.15, 0.0, 0.9],
+        /// The time between probes for the minimum RTT (section 2.16.2: `ProbeRTTInterval`).
+        probe_rtt_interval: Duration = [Span::from_secs(5), Span::from_millis(100), Span::from_secs(1000)],
+        /// How long such a probe drains the queue (section 2.16.2: `ProbeRTTDuration`).
+        probe_rtt_duration: Duration = [Span::from_millis(200), Span::from_millis(1), Span::from_secs(10)],
+    }
+}
+
 impl Bbr {
     /// A sender before its first flow, whose random numbers come from `seed`.
     pub fn new(seed: u64) -> Bbr {
@@ -69,6 +86,7 @@ impl Bbr {
         let initial_cwnd = (start.initial_window.get() as f64).clamp(1.0, MAX_WINDOW);
         let rtt = start.rtt.filter(|rtt| !rtt.is_zero());
         let mut bbr = Bbr {
+            tuning: Tuning::default(),
             random,
             model: Model::new(start.now, rtt),
             cycle: Cycle::new(),
@@ -96,7 +114,8 @@ impl Bbr {
         self.check_startup_done(sample);
         self.check_drain_done(sample);
         self.update_probe_bw_cycle_phase(sample);
-        self.probe_rtt.update_min_rtt(sample, &mut self.model);
+        let interval = self.tuning.probe_rtt_interval;
+        self.probe_rtt.update_min_rtt(sample, &mut self.model, interval);
         self.check_probe_rtt(sample);
         self.model.advance_latest_delivery_signals(sample);
         self.model.bound_bw();
@@ -171,7 +190,9 @@ impl Bbr {
         let cap = match self.cycle.state {
             State::Startup | State::Drain => f64::INFINITY,
             State::Down | State::Refill | State::Up => self.loss.inflight_longterm,
-            State::Cruise | State::ProbeRtt => self.loss.inflight_with_headroom(),
+            State::Cruise | State::ProbeRtt => {
+                self.loss.inflight_with_headroom(self.tuning.headroom)
+            }
         };
         cap.min(self.model.inflight_shortterm).max(MIN_PIPE_CWND)
     }
@@ -217,7 +238,7 @@ impl Controller for Bbr {
     fn on_start(&mut self, start: &Start) -> Decision {
         // The random stream continues from flow to flow: a flow that starts again draws new
         // numbers.
-        *self = Bbr::starting(start, self.random.clone());
+        *self = Bbr { tuning: self.tuning, ..Bbr::starting(start, self.random.clone()) };
         self.decision()
     }
 
@@ -256,6 +277,6 @@ impl Controller for Bbr {
     }
 
     fn seed(&mut self, seed: u64) {
-        *self = Bbr::new(seed);
+        *self = Bbr { tuning: self.tuning, ..Bbr::new(seed) };
     }
 }

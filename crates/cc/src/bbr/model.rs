@@ -6,9 +6,6 @@ use crate::controller::{Ack, Delivery};
 use crate::window::acked;
 use exm_units::{Instant, Span};
 
-/// Section 2.8: `Beta`, the factor to which a congestion signal may cut the model in a round trip.
-pub(super) const BETA: f64 = 0.7;
-
 /// What an ACK reports: `RS`, section 4.1.2.1.3, and the parts of the connection state `C` needed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
@@ -194,15 +191,15 @@ impl Model {
     }
 
     /// Section 5.5.10.3: `InitLowerBounds` and `LossLowerBounds`, once a round trip with losses.
-    pub(super) fn lower_bounds(&mut self, cwnd: f64) {
+    pub(super) fn lower_bounds(&mut self, cwnd: f64, beta: f64) {
         if self.bw_shortterm == f64::INFINITY {
             self.bw_shortterm = self.max_bw();
         }
         if self.inflight_shortterm == f64::INFINITY {
             self.inflight_shortterm = cwnd;
         }
-        self.bw_shortterm = self.bw_latest.max(BETA * self.bw_shortterm);
-        self.inflight_shortterm = self.inflight_latest.max(BETA * self.inflight_shortterm);
+        self.bw_shortterm = self.bw_latest.max(beta * self.bw_shortterm);
+        self.inflight_shortterm = self.inflight_latest.max(beta * self.inflight_shortterm);
     }
 
     /// Section 5.5.10.3.

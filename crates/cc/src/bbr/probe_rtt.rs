@@ -10,10 +10,6 @@ use exm_units::{Instant, Span};
 
 /// Section 2.16.1: `MinRTTFilterLen`.
 const MIN_RTT_FILTER_LEN: Span = Span::from_secs(10);
-/// Section 2.16.2: `ProbeRTTInterval`.
-const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
-/// Section 2.16.2: `ProbeRTTDuration`.
-const PROBE_RTT_DURATION: Span = Span::from_millis(200);
 
 /// When to probe, and how far a probe is.
 #[derive(Clone, Debug)]
@@ -47,9 +43,9 @@ impl ProbeRtt {
     }
 
     /// Section 5.3.4.3.
-    pub(super) fn update_min_rtt(&mut self, sample: &Sample, model: &mut Model) {
+    pub(super) fn update_min_rtt(&mut self, sample: &Sample, model: &mut Model, interval: Span) {
         let now = sample.now;
-        self.expired = now > self.min_stamp.saturating_add(PROBE_RTT_INTERVAL);
+        self.expired = now > self.min_stamp.saturating_add(interval);
         if let Some(rtt) = sample.rtt.filter(|&rtt| rtt < self.min_delay || self.expired) {
             (self.min_delay, self.min_stamp) = (rtt, now);
         }
@@ -89,7 +85,8 @@ impl Bbr {
         }
         match self.probe_rtt.done_stamp {
             None if sample.inflight <= self.probe_rtt_cwnd() => {
-                self.probe_rtt.done_stamp = Some(sample.now.saturating_add(PROBE_RTT_DURATION));
+                let duration = self.tuning.probe_rtt_duration;
+                self.probe_rtt.done_stamp = Some(sample.now.saturating_add(duration));
                 self.probe_rtt.round_done = false;
                 self.model.start_round();
             }

@@ -13,6 +13,7 @@ mod tests;
 use crate::bbr::Random;
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Needs, Start};
 use crate::metrics::Metrics;
+use crate::parameters::parameters;
 use crate::window::MAX_WINDOW;
 use exm_units::{Instant, Packets, Span};
 use model::{Model, Sample};
@@ -21,16 +22,12 @@ use model::{Model, Sample};
 const HIGH_GAIN: f64 = 2.0 / core::f64::consts::LN_2;
 /// Section 4.3.4.3: the pacing gains of ProbeBW, each for about a round trip.
 const PACING_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Section 4.3.4.3: `cwnd_gain` of ProbeBW.
-const CWND_GAIN: f64 = 2.0;
 /// Section 4.3.2.2: less growth than this in a round trip is little.
 const FULL_BW_GROWTH: f64 = 1.25;
 /// Section 4.3.2.2: after so many rounds of little growth the pipe is full.
 const FULL_BW_ROUNDS: u32 = 3;
 /// Section 4.2.3.3: `BBRMinPipeCwnd`, the window that keeps packets and acknowledgements moving.
 const MIN_PIPE_CWND: f64 = 4.0;
-/// Section 4.3.5: `ProbeRTTDuration`.
-const PROBE_RTT_DURATION: Span = Span::from_millis(200);
 /// Section 4.2.1: the round-trip time assumed until one is known.
 const NOMINAL_RTT: Span = Span::from_millis(1);
 /// Linux: the part of the bandwidth left unused, so that a queue eventually drains.
@@ -77,10 +74,10 @@ impl State {
         }
     }
 
-    fn cwnd_gain(self) -> f64 {
+    fn cwnd_gain(self, probing: f64) -> f64 {
         match self {
             State::Startup | State::Drain => HIGH_GAIN,
-            State::ProbeBw(_) => CWND_GAIN,
+            State::ProbeBw(_) => probing,
             State::ProbeRtt => 1.0,
         }
     }
@@ -94,6 +91,7 @@ impl State {
 /// begins, is drawn from its seed.
 #[derive(Clone, Debug)]
 pub struct Bbr1 {
+    tuning: Tuning,
     random: Random,
     model: Model,
     state: State,
@@ -132,6 +130,15 @@ struct Recovery {
     timeout_at: Option<Instant>,
 }
 
+parameters! {
+    Bbr1 {
+        /// The window while probing for bandwidth, in bandwidth-delay products (draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4.3: `cwnd_gain`).
+        cwnd_gain: Number = [2.0, 1.0, 100.0],
+        /// How long a probe for the minimum RTT drains the queue (section 4.3.5: `ProbeRTTDuration`).
+        probe_rtt_duration: Duration = [Span::from_millis(200), Span::from_millis(1), Span::from_secs(10)],
+    }
+}
+
 impl Bbr1 {
     /// A sender before its first flow, whose random numbers come from `seed`.
     pub fn new(seed: u64) -> Bbr1 {
@@ -144,6 +151,7 @@ impl Bbr1 {
         let rtt = start.rtt.filter(|rtt| !rtt.is_zero());
         let nominal_bandwidth = initial_cwnd / rtt.unwrap_or(NOMINAL_RTT).as_secs_f64();
         Bbr1 {
+            tuning: Tuning::default(),
             random,
             model: Model::new(start.now, rtt),
             state: State::Startup,
@@ -235,7 +243,11 @@ impl Bbr1 {
             self.cwnd = self.cwnd.max(sample.inflight + sample.acked);
         } else {
             let extra = if self.filled_pipe { self.model.extra_acked() } else { 0.0 };
-            let target = self.inflight_at(self.model.bw(), self.state.cwnd_gain(), extra);
+            let target = self.inflight_at(
+                self.model.bw(),
+                self.state.cwnd_gain(self.tuning.cwnd_gain),
+                extra,
+            );
             let grown = self.cwnd + sample.acked;
             if self.filled_pipe {
                 self.cwnd = grown.min(target);
@@ -370,7 +382,8 @@ impl Bbr1 {
         self.model.extend_limit(sample);
         match self.probe.done_stamp {
             None if sample.inflight <= MIN_PIPE_CWND => {
-                self.probe.done_stamp = Some(sample.now.saturating_add(PROBE_RTT_DURATION));
+                let duration = self.tuning.probe_rtt_duration;
+                self.probe.done_stamp = Some(sample.now.saturating_add(duration));
                 self.model.start_round();
             }
             Some(done) => {
@@ -418,7 +431,7 @@ impl Default for Bbr1 {
 impl Controller for Bbr1 {
     fn on_start(&mut self, start: &Start) -> Decision {
         // The random stream continues from flow to flow: a flow that starts again draws new numbers.
-        *self = Bbr1::starting(start, self.random.clone());
+        *self = Bbr1 { tuning: self.tuning, ..Bbr1::starting(start, self.random.clone()) };
         self.decision()
     }
 
@@ -460,6 +473,6 @@ impl Controller for Bbr1 {
     }
 
     fn seed(&mut self, seed: u64) {
-        *self = Bbr1::new(seed);
+        *self = Bbr1 { tuning: self.tuning, ..Bbr1::new(seed) };
     }
 }

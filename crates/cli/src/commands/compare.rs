@@ -4,13 +4,14 @@ use crate::commands::experiment::{Shown, Work};
 use crate::complete;
 use crate::experiments;
 use crate::network::{Document, NetworkFlags};
-use crate::options::short_name;
+use crate::options::{self, short_name};
 use crate::ranges::DesignRanges;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use exm_experiment::{Experiment, MAX_RUNS, Options, PLACEHOLDER, Plan, PlanError};
 use exm_grammar::FileError;
 use exm_link::{QueueKind, Service};
+use exm_sim::builtin::split_queue;
 use exm_sim::controllers::AnyController;
 use exm_sim::network::Network;
 use std::path::PathBuf;
@@ -42,7 +43,8 @@ pub(crate) struct Args {
     /// The schemes to compare: names such as cubic, files of tables, or names of shipped tables
     ///
     /// A slash may be followed by the scheme's queue discipline and its parameters:
-    /// cubic/sfq-codel, 'cubic/codel target=10ms,interval=50ms'.
+    /// cubic/sfq-codel, 'cubic/codel target=10ms,interval=50ms' A controller's parameters follow its
+    /// name: 'cubic beta=0.8,c=0.2', 'cubic beta=0.8/codel target=1ms'.
     #[arg(long, value_name = "CC,...", value_delimiter = ',', required = true)]
     #[arg(add = complete::schemes())]
     cc: Vec<String>,
@@ -128,7 +130,7 @@ impl Args {
             table.insert("reference".to_owned(), shown_name(reference).into());
         }
         let scheme = |cc: &String| {
-            let (controller, queue) = parts(cc);
+            let (controller, queue) = split_queue(cc);
             let mut scheme = Table::new();
             scheme.insert("name".to_owned(), shown_name(cc).into());
             scheme.insert("controller".to_owned(), document.path(controller).into());
@@ -137,7 +139,7 @@ impl Args {
             }
             Value::Table(scheme)
         };
-        let schemes: Vec<Value> = schemes(&self.cc).iter().map(scheme).collect();
+        let schemes: Vec<Value> = options::controllers(&self.cc).iter().map(scheme).collect();
         table.insert("scheme".to_owned(), schemes.into());
         table
     }
@@ -184,36 +186,8 @@ const RATE_COLUMNS: [&str; 6] =
 const TRACE_COLUMNS: [&str; 6] =
     ["goodput", "capacity_used", "delay_95", "self_inflicted", "queued_within", "loss"];
 
-/// The schemes in `words`, which were separated by commas: the parameters of a queue are separated
-/// by commas, too.
-fn schemes(words: &[String]) -> Vec<String> {
-    let mut schemes: Vec<String> = Vec::new();
-    for word in words {
-        let is_parameter = word.contains('=') && !word.contains('/');
-        match schemes.last_mut() {
-            Some(last) if is_parameter && parts(last).1.is_some() => {
-                last.push(',');
-                last.push_str(word);
-            }
-            _ => schemes.push(word.clone()),
-        }
-    }
-    schemes
-}
-
-/// A controller and the queue after it, if any.
-fn parts(cc: &str) -> (&str, Option<&str>) {
-    let Some((controller, queue)) = cc.rsplit_once('/') else { return (cc, None) };
-    let name = queue.split_whitespace().next().unwrap_or_default();
-    if QueueKind::NAMES.contains(&name) && !controller.is_empty() {
-        (controller, Some(queue))
-    } else {
-        (cc, None)
-    }
-}
-
 fn shown_name(cc: &str) -> String {
-    match parts(cc) {
+    match split_queue(cc) {
         (controller, Some(queue)) => {
             let queue =
                 queue.parse().map_or_else(|_| queue.to_owned(), |q: QueueKind| q.to_string());
@@ -229,18 +203,11 @@ mod tests {
 
     #[test]
     fn a_queue_may_stand_after_a_slash() {
-        assert_eq!(parts("cubic/sfq-codel"), ("cubic", Some("sfq-codel")));
-        assert_eq!(parts("a/b.json/codel"), ("a/b.json", Some("codel")));
-        assert_eq!(parts("a/b.json"), ("a/b.json", None));
+        assert_eq!(split_queue("cubic/sfq-codel"), ("cubic", Some("sfq-codel")));
+        assert_eq!(split_queue("a/b.json/codel"), ("a/b.json", Some("codel")));
+        assert_eq!(split_queue("a/b.json"), ("a/b.json", None));
         assert_eq!(shown_name("a/b.json/codel"), "b/codel");
         assert_eq!(shown_name("cubic/codel target=1 ms"), "cubic/codel target=1ms");
-    }
-
-    #[test]
-    fn the_parameters_of_a_queue_have_commas_too() {
-        let of = |text: &str| schemes(&text.split(',').map(str::to_owned).collect::<Vec<_>>());
-        let queue = "cubic/codel target=1ms,interval=20ms";
-        assert_eq!(of(&format!("bbr,{queue},reno")), ["bbr", queue, "reno"]);
-        assert_eq!(of("cubic,a=b.json"), ["cubic", "a=b.json"]);
+        assert_eq!(shown_name("cubic beta=0.8/codel"), "cubic beta=0.8/codel");
     }
 }

@@ -141,7 +141,9 @@ impl Args {
             name => name,
         };
         let mut transport = |name: &str, host: Host| -> Result<Transport, Failure> {
-            let controller = match AnyController::named(name) {
+            let controller = match AnyController::parse(name)
+                .map_err(|error| Failure::usage(error.to_string()))?
+            {
                 Some(controller) => controller,
                 None => ranges.controller(name, Path::new(name)).map_err(Failure::usage)?,
             };

@@ -7,8 +7,9 @@ use crate::{experiments, shipped};
 use exm_design::shipped::MODELS;
 use exm_experiment::SHIPPED as EXPERIMENTS;
 use exm_link::QueueKind;
+use exm_sim::builtin::{Builtin, ParameterEntry, SPROUT_DESCRIPTION, SPROUT_NAMES, parameters_of};
 use exm_sim::controllers::AnyController;
-use exm_sim::scenario::{SHIPPED as SCENARIOS, SPROUT_DESCRIPTION, SPROUT_NAMES};
+use exm_sim::scenario::SHIPPED as SCENARIOS;
 use exm_store::Columns;
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -108,7 +109,7 @@ impl Kind {
         match self {
             Kind::Models => shipped::model_names().len(),
             Kind::Scenarios => shipped::scenario_names().len(),
-            Kind::Controllers => AnyController::NAMES.len() + SPROUT_NAMES.len(),
+            Kind::Controllers => Builtin::names().count(),
             Kind::Queues => QueueKind::NAMES.len(),
             Kind::Tables => crate::tables::shipped_names().len(),
             Kind::Experiments => EXPERIMENTS.len(),
@@ -121,7 +122,11 @@ fn controllers() -> Vec<Entry> {
     let described = AnyController::DESCRIPTIONS.iter();
     let of_kind = described.flat_map(|(names, text)| names.iter().map(|name| (*name, plain(text))));
     let sprout = SPROUT_NAMES.iter().map(|name| (*name, SPROUT_DESCRIPTION.to_owned()));
-    of_kind.chain(sprout).map(|(name, text)| Entry::new(name, text)).collect()
+    let entry = |(name, text): (&'static str, String)| {
+        let parameters = Some(parameters_of(name).iter().map(Parameter::of).collect());
+        Entry { parameters, ..Entry::new(name, text) }
+    };
+    of_kind.chain(sprout).map(entry).collect()
 }
 
 /// A documentation comment without its markup.
@@ -137,11 +142,30 @@ struct Entry {
     /// Of tables: whether it is hardened, and was found to hold around its model. The others are for experiments.
     #[serde(skip_serializing_if = "Option::is_none")]
     for_use: Option<bool>,
+    /// Of controllers: what can be set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Vec<Parameter>>,
+}
+
+/// A parameter of a controller.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Parameter {
+    name: &'static str,
+    default: String,
+    values: String,
+    description: String,
+}
+
+impl Parameter {
+    fn of(known: &ParameterEntry) -> Parameter {
+        let ParameterEntry { name, default, values, description } = known.clone();
+        Parameter { name, default, values, description: plain(description) }
+    }
 }
 
 impl Entry {
     fn new(name: &str, description: String) -> Entry {
-        Entry { name: name.to_owned(), description, for_use: None }
+        Entry { name: name.to_owned(), description, for_use: None, parameters: None }
     }
 
     /// That of a file, whose description is the first sentence of its first comment.
@@ -180,7 +204,36 @@ impl fmt::Display for Listed {
             columns.line([entry.name.clone(), text.to_owned()]);
         }
         writeln!(f, "{}", layout::table(&columns))?;
+        if matches!(self.kind, Kind::Controllers) {
+            writeln!(f, "{}", layout::table(&self.parameters()))?;
+            writeln!(f, "{}", layout::paragraph(GRAMMAR))?;
+        }
         f.write_str(&layout::paragraph(&format!("Use one: {}", self.kind.example())))
+    }
+}
+
+/// How parameters are written.
+const GRAMMAR: &str = "Parameters stand after the name: --cc 'cubic beta=0.8,c=0.2'. exm help quantities says what each does.";
+
+impl Listed {
+    /// The parameters of controllers; variants of one that have the same are listed once.
+    fn parameters(&self) -> Columns {
+        let mut columns = Columns::with_words(0..4);
+        columns.line(["controller", "parameter", "default", "values"].map(str::to_owned));
+        let mut before = None;
+        for entry in &self.entries {
+            let this = Some((&entry.description, &entry.parameters));
+            if std::mem::replace(&mut before, this) == this {
+                continue;
+            }
+            let parameters = entry.parameters.iter().flatten();
+            for (index, known) in parameters.enumerate() {
+                let name = if index == 0 { entry.name.clone() } else { String::new() };
+                let [default, values] = [&known.default, &known.values].map(String::clone);
+                columns.line([name, known.name.to_owned(), default, values]);
+            }
+        }
+        columns
     }
 }
 

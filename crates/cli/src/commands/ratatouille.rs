@@ -9,8 +9,7 @@ use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing, note, print, program};
 use crate::tables;
 use exm_ratatouille::{Scene, SceneError};
-use exm_sim::controllers::AnyController;
-use exm_sim::scenario::SPROUT_NAMES;
+use exm_sim::builtin::{Builtin, split_list};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -108,8 +107,13 @@ fn page() -> Result<&'static [u8], Failure> {
 
 /// The scene that `shown` asks for; without any the page begins with its own. Names and values are checked.
 fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
+    // Of controllers, the first has no "=" but that of a parameter.
+    let has_key = |text: &str| {
+        let first = text.split(',').next().unwrap_or_default();
+        first.contains('=') && Builtin::name_in(first).is_none()
+    };
     let is_link =
-        |text: &&String| text.contains('=') || text.starts_with(['#']) || text.starts_with("http");
+        |text: &&String| has_key(text) || text.starts_with(['#']) || text.starts_with("http");
     let scene = match (shown, shown.iter().find(is_link)) {
         ([], _) => return Ok(None),
         ([_], Some(link)) => {
@@ -125,9 +129,7 @@ fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
             );
         }
         (names, None) => {
-            let lane =
-                |names: &String| names.split(',').map(|name| name.trim().to_owned()).collect();
-            let lanes: Vec<Vec<String>> = names.iter().map(lane).collect();
+            let lanes: Vec<Vec<String>> = names.iter().map(|names| split_list(names)).collect();
             let mut scene = Scene::default();
             add_lanes(&lanes, &mut scene)?;
             scene
@@ -157,7 +159,8 @@ fn impossible(error: &SceneError) -> Failure {
 /// The name that `scene` has for the controller `name`. The table of a file becomes part of it, so that whoever has the
 /// link has the table.
 fn named(name: &str, scene: &mut Scene) -> Result<String, Failure> {
-    let is_known = AnyController::named(name).is_some() || SPROUT_NAMES.contains(&name);
+    let is_known =
+        Builtin::parse(name).map_err(|error| Failure::usage(error.to_string()))?.is_some();
     if is_known || scene.files.iter().any(|file| file.name() == name) {
         return Ok(name.to_owned());
     }

@@ -7,8 +7,8 @@ use exm_design::Model;
 use exm_experiment::{Experiment, METRICS};
 use exm_grammar::Source;
 use exm_link::QueueKind;
-use exm_sim::controllers::AnyController;
-use exm_sim::scenario::{SPROUT_NAMES, Scenario, parse_synthetic};
+use exm_sim::builtin::{Builtin, parameters_of};
+use exm_sim::scenario::{Scenario, parse_synthetic};
 use exm_trace::Synthetic;
 use exm_units::{Bytes, Packets, Rate, Span};
 use std::collections::BTreeSet;
@@ -164,8 +164,34 @@ fn every_unit_queue_and_controller_is_documented() {
         let known = parameters.iter().map(|(parameter, _)| *parameter).chain([name]);
         assert_eq!(documented, set(known), "parameters of {name}");
     }
-    let controllers = AnyController::NAMES.iter().copied().chain(SPROUT_NAMES);
-    assert_eq!(first_cells(section(&page, "Controllers")), set(controllers));
+    assert_eq!(first_cells(section(&page, "Controllers")), set(Builtin::names()));
+}
+
+#[test]
+fn every_parameter_of_controllers_is_documented() {
+    let page = page("quantities.md");
+    let rows = section(&page, "Parameters of controllers").lines();
+    let rows: Vec<&str> = rows.filter(|line| line.starts_with("| `")).collect();
+    let mut groups: Vec<(Vec<&str>, Vec<_>)> = Vec::new();
+    for name in Builtin::names() {
+        let parameters = parameters_of(name);
+        match groups.iter_mut().find(|(_, others)| *others == parameters) {
+            Some((names, _)) => names.push(name),
+            None => groups.push((vec![name], parameters)),
+        }
+    }
+    let expected = groups.iter().flat_map(|(names, parameters)| {
+        let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        parameters.iter().map(move |known| {
+            let (name, default, values) = (known.name, &known.default, &known.values);
+            format!("| {names} | `{name}` | {default} | {values} | {} |", known.description)
+        })
+    });
+    assert_eq!(
+        rows,
+        expected.collect::<Vec<_>>(),
+        "the table of parameters is not that of the code"
+    );
 }
 
 #[test]

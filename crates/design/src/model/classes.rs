@@ -12,6 +12,7 @@ use crate::objective::Objective;
 use crate::shipped;
 use exm_grammar::suggest;
 use exm_remy::RemyCc;
+use exm_sim::builtin;
 use exm_sim::controllers::AnyController;
 use exm_sim::traffic::{OnOff, Traffic};
 use exm_units::{Probability, Span};
@@ -288,12 +289,12 @@ impl Reader<'_> {
         }
         let wanted = "a controller's or a shipped table's name";
         parsed(value, wanted, |name| {
-            let controller = AnyController::named(name)
+            let controller = AnyController::parse(name)
+                .map_err(|error| error.to_string())?
                 .or_else(|| shipped::table(name).map(|file| RemyCc::new(&file.table).into()));
             let known = || {
-                let tables = shipped::TABLES.iter().map(|&(name, _)| name);
-                let names: Vec<&str> = AnyController::NAMES.iter().copied().chain(tables).collect();
-                format!("there is no controller \"{name}\": {}", suggest(name, &names))
+                let tables: Vec<&str> = shipped::TABLES.iter().map(|&(name, _)| name).collect();
+                builtin::unknown(name, &tables)
             };
             let controller = Box::new(controller.ok_or_else(known)?);
             Ok(Role::Fixed { name: name.to_owned(), controller })

@@ -3,6 +3,7 @@
 use crate::{PathSpec, Propagation, Setup};
 use exm_experiment::Case;
 use exm_session::Settings;
+use exm_sim::builtin::Builtin;
 use exm_sim::network::{FlowSpec, LinkSpec, Transport};
 use exm_sim::scenario::FlowGroup;
 use exm_sim::traffic::{OnFor, OnOff, Traffic};
@@ -65,6 +66,14 @@ fn sender(group: &FlowGroup, flow: &FlowSpec, controls: &[String]) -> Result<Sen
         Transport::Tcp { .. } if flow.packet_size != Bytes::new(1500) => {
             Err("the kernel's packets have 1500 bytes".to_owned())
         }
+        Transport::Tcp { .. } if with_parameters(&group.controller).is_some() => {
+            let name = with_parameters(&group.controller).unwrap_or_default();
+            Err(format!(
+                "the kernel's {name} takes no parameters, and {} has some: give {name}, or run it in the \
+                 simulator",
+                group.controller
+            ))
+        }
         Transport::Tcp { .. } => {
             let name = kernels(&group.controller);
             match controls.iter().any(|known| known == name) {
@@ -78,6 +87,11 @@ fn sender(group: &FlowGroup, flow: &FlowSpec, controls: &[String]) -> Result<Sen
         }
         _ => Err("a sender without TCP exists only in the simulator".to_owned()),
     }
+}
+
+/// The name of the built-in controller in `text`, if parameters follow it.
+fn with_parameters(text: &str) -> Option<&'static str> {
+    Builtin::name_in(text).filter(|name| *name != text.trim())
 }
 
 /// Our names and the kernel's of the same controllers, where they differ: the kernel's BBR is version 1, ours
@@ -182,6 +196,7 @@ pub(crate) mod tests {
             ("on = \"always\"", "on = \"1 s\", off = \"1 s\"", "always on"),
             ("rtt", "packet_size = \"576 B\"\nrtt", "1500 bytes"),
             ("rtt", "host = \"bare\"\nrtt", "only in the simulator"),
+            ("\"cubic\"", "\"cubic beta=0.8\"", "the kernel's cubic takes no parameters"),
         ] {
             let reason = run(from, to).expect_err(to);
             assert!(reason.contains(part), "{to}: {reason}");

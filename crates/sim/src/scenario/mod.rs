@@ -19,7 +19,7 @@
 //! | `trace` | a file of delivery opportunities, the name of a synthetic link, or the model of one in TOML; these two with another seed than 1 as `"lte, seed 2"` | |
 //! | `rtt` | round-trip propagation delay | required |
 //! | `senders` | how many | required |
-//! | `controller` | a name such as `"cubic"`, or the path of a rule table, from where the file is | required |
+//! | `controller` | a name such as `"cubic"`, which parameters may follow: `"cubic beta=0.8,c=0.2"` ([`Builtin`]); or the path of a rule table, from where the file is | required |
 //! | `traffic.on` | `"always"`, or a distribution of times or amounts of data | required |
 //! | `traffic.off` | a distribution of times | required unless on is `"always"` |
 //! | `traffic.every` | instead of `off`: a flow at each multiple of this time, for all senders at once | |
@@ -63,7 +63,7 @@
 //! model: how far a rate of 200 packets a second wanders, in packets a second per square root of a second),
 //! `outage` (`"1 s"`, the mean length of an outage), `learns` (false: whether these two are slowly learnt from
 //! the link) and `idleness` (0.28; 0 in the paper's model: the weight of time in which the window left the link
-//! idle, where 1 ignores such time).
+//! idle, where 1 ignores such time). Parameters after the name, as in `"sprout risk=0.1"`, override both.
 //!
 //! A `[series]` table requests time series: `every` is a duration, or `"event"` for a sample after each event;
 //! `flows` and `links` select what is recorded (both, unless one is `false`).
@@ -83,6 +83,7 @@ mod times;
 mod traces;
 mod transports;
 
+pub use crate::builtin::{SPROUT_DESCRIPTION, SPROUT_NAMES};
 pub use builder::ScenarioBuilder;
 pub use shipped::SHIPPED;
 pub use synthetic::{is_synthetic, load_synthetic, parse_synthetic};
@@ -90,6 +91,7 @@ pub use times::{ValueError, parse_off, parse_on, parse_traffic};
 pub use traces::Traces;
 
 use crate::active::MeasuredOver;
+use crate::builtin::Builtin;
 use crate::controllers::AnyController;
 use crate::engine::Pace;
 use crate::network::{FlowSpec, Host, LinkSpec, Network, NetworkError, Transport};
@@ -142,7 +144,7 @@ pub struct FlowGroup {
     pub rtt: Span,
     /// How many there are.
     pub count: usize,
-    /// Their controller: a name of [`AnyController::NAMES`] or the path of a rule table.
+    /// Their controller: the text of a [`Builtin`], such as "cubic beta=0.8", or the path of a rule table.
     pub controller: String,
     /// When they are on, and how much they send.
     pub traffic: Traffic,
@@ -158,11 +160,6 @@ pub struct FlowGroup {
     pub sprout: exm_sprout::Settings,
 }
 
-/// The names of Sprout, and of its variant without caution, in place of a controller's.
-pub const SPROUT_NAMES: [&str; 2] = ["sprout", "sprout-ewma"];
-/// What they are, in a line.
-pub const SPROUT_DESCRIPTION: &str = "Sprout: its receiver forecasts what a cellular link will deliver; -ewma follows the mean rate instead.";
-
 impl FlowGroup {
     /// The senders' transport if they run `controller`.
     pub fn transport(&self, controller: AnyController) -> Transport {
@@ -173,16 +170,6 @@ impl FlowGroup {
                 Transport::Bare { controller, timer }
             }
         }
-    }
-
-    /// The transport if the controller is one of [`SPROUT_NAMES`].
-    fn sprout(&self) -> Option<Transport> {
-        let method = match self.controller.as_str() {
-            "sprout" => self.sprout.method,
-            "sprout-ewma" => exm_sprout::Method::Ewma,
-            _ => return None,
-        };
-        Some(Transport::Sprout(exm_sprout::Settings { method, ..self.sprout }))
     }
 }
 
@@ -278,7 +265,7 @@ impl Scenario {
         read::scenario(Source { file: name.to_owned(), text: text.to_owned() }, dir, traces)
     }
 
-    /// The network it describes. A controller that is not one of [`AnyController::NAMES`] is loaded by `load`,
+    /// The network it describes. A controller that is not a [`Builtin`] is loaded by `load`,
     /// once per name: it is given the name and a path from the scenario's directory, and returns a controller,
     /// or what is wrong.
     ///
@@ -327,21 +314,21 @@ impl Scenario {
         controllers: &mut BTreeMap<&'a str, AnyController>,
         load: &mut Load<'_>,
     ) -> Result<Transport, FileError> {
-        if let Some(transport) = group.sprout() {
-            return Ok(transport);
-        }
         let name = group.controller.as_str();
+        let place = self.places.flow(index).controller;
+        let blame = |problem| self.source.error(place, problem).with_key("controller");
+        let builtin = Builtin::parse(name).map_err(|error| blame(error.to_string()))?;
+        if let Some(settings) = builtin.as_ref().and_then(|builtin| builtin.sprout(group.sprout)) {
+            return Ok(Transport::Sprout(settings));
+        }
         if !controllers.contains_key(name) {
-            let place = self.places.flow(index).controller;
-            let controller = self.controller(name, load);
-            let blame = |problem| self.source.error(place, problem).with_key("controller");
-            controllers.insert(name, controller.map_err(blame)?);
+            let controller = match builtin.and_then(Builtin::controller) {
+                Some(controller) => controller,
+                None => load(name, &self.dir.join(name)).map_err(blame)?,
+            };
+            controllers.insert(name, controller);
         }
         Ok(group.transport(controllers[name].clone()))
-    }
-
-    fn controller(&self, name: &str, load: &mut Load<'_>) -> Result<AnyController, String> {
-        AnyController::named(name).map_or_else(|| load(name, &self.dir.join(name)), Ok)
     }
 
     /// The flows of `group`, of which the first has this `number`.

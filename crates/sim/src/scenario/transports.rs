@@ -3,18 +3,14 @@
 use super::file::{SproutTable, TcpTable};
 use super::read::{Reader, place};
 use super::times::parse_floor;
+use crate::builtin::{
+    IDLENESS, OUTAGES, RISKS, SIGMAS, SproutModel, SproutParameters, check, check_lookahead,
+    check_queueing,
+};
 use exm_grammar::{FileError, suggest};
-use exm_sprout::{HORIZON, Method, Model, TICK};
 use exm_tcp::{DelayedAcks, IdleRestart, Settings};
-use exm_units::{Packets, Span};
-use std::ops::RangeInclusive;
+use exm_units::Packets;
 use toml::Spanned;
-
-/// The ranges of Sprout's settings; sigma is in packets a second per square root of a second, the
-/// outage in seconds.
-const RISKS: RangeInclusive<f64> = 0.0001..=0.9999;
-const SIGMAS: RangeInclusive<f64> = 1.0..=2000.0;
-const OUTAGES: RangeInclusive<f64> = 0.01..=1000.0;
 
 impl Reader<'_> {
     /// The settings of a TCP host.
@@ -79,72 +75,34 @@ impl Reader<'_> {
     /// The settings of a Sprout host.
     pub(super) fn sprout(&self, own: &SproutTable) -> Result<exm_sprout::Settings, FileError> {
         let mut settings = exm_sprout::Settings::default();
-        let Method::Bayes { mut model, mut risk } = settings.method else { return Ok(settings) };
         for table in [&self.sprout, own] {
-            if let Some(value) = &table.model {
-                (model, settings.queueing) = self.model(value)?;
-            }
-            if let Some(value) = &table.risk {
-                risk = self.within("risk", value, *value.as_ref(), &RISKS)?;
-            }
-            if let Some(value) = &table.sigma {
-                model.sigma = self.within("sigma", value, *value.as_ref(), &SIGMAS)?;
-            }
-            if let Some(value) = &table.outage {
-                let secs = value.as_ref().as_secs_f64();
-                model.escape = 1.0 / self.within("outage", value, secs, &OUTAGES)?;
-            }
-            if let Some(value) = &table.idleness {
-                model.idleness = self.within("idleness", value, *value.as_ref(), &(0.0..=1.0))?;
-            }
-            model.learns = table.learns.unwrap_or(model.learns);
-            if let Some(value) = &table.lookahead {
-                let ticks = *value.as_ref() as f64;
-                let most = HORIZON as f64;
-                settings.lookahead =
-                    self.within("lookahead", value, ticks, &(1.0..=most))? as usize;
-            }
-            if let Some(value) = &table.queueing {
-                let (queueing, most) = (*value.as_ref(), TICK * HORIZON as u64);
-                if queueing > most {
-                    let problem = format!(
-                        "a queueing of {queueing} is beyond the forecast: give at most {most}"
-                    );
-                    return Err(self.source.error(place(value), problem));
-                }
-                settings.queueing = queueing;
-            }
+            settings = self.sprout_parameters(table)?.applied_to(settings);
         }
-        settings.method = Method::Bayes { model, risk };
         Ok(settings)
     }
 
-    /// The link model, and its default queueing allowance.
-    fn model(&self, name: &Spanned<String>) -> Result<(Model, Span), FileError> {
-        match name.as_ref().as_str() {
-            "default" => Ok((Model::default(), exm_sprout::Settings::default().queueing)),
-            "paper" => Ok((Model::PAPER, Span::ZERO)),
-            other => {
-                let suggestion = suggest(other, &["default", "paper"]);
-                let problem = format!("there is no model \"{other}\" of Sprout: {suggestion}");
-                Err(self.source.error(place(name), problem))
-            }
-        }
+    fn sprout_parameters(&self, table: &SproutTable) -> Result<SproutParameters, FileError> {
+        Ok(SproutParameters {
+            model: self.checked(&table.model, |name| SproutModel::named(name))?,
+            risk: self.checked(&table.risk, |&risk| check("risk", risk, &RISKS))?,
+            sigma: self.checked(&table.sigma, |&sigma| check("sigma", sigma, &SIGMAS))?,
+            outage: self.checked(&table.outage, |&outage| {
+                check("outage", outage.as_secs_f64(), &OUTAGES).map(|_| outage)
+            })?,
+            idleness: self.checked(&table.idleness, |&part| check("idleness", part, &IDLENESS))?,
+            learns: table.learns,
+            lookahead: self.checked(&table.lookahead, |&ticks| check_lookahead(ticks))?,
+            queueing: self.checked(&table.queueing, |&span| check_queueing(span))?,
+        })
     }
 
-    /// `number`, which stands at `value`, if it is in `range`.
-    fn within<T>(
+    /// What `read` makes of the value, if there is one; what is wrong with it is reported at its place.
+    fn checked<T, V>(
         &self,
-        key: &str,
-        value: &Spanned<T>,
-        number: f64,
-        range: &RangeInclusive<f64>,
-    ) -> Result<f64, FileError> {
-        if range.contains(&number) {
-            return Ok(number);
-        }
-        let (low, high) = (range.start(), range.end());
-        let problem = format!("a {key} of {number} is impossible: give {low} to {high}");
-        Err(self.source.error(place(value), problem))
+        value: &Option<Spanned<T>>,
+        read: impl FnOnce(&T) -> Result<V, String>,
+    ) -> Result<Option<V>, FileError> {
+        let Some(value) = value else { return Ok(None) };
+        read(value.as_ref()).map(Some).map_err(|problem| self.source.error(place(value), problem))
     }
 }

@@ -14,14 +14,15 @@ pub(super) fn load(words: &[String], ranges: &mut DesignRanges) -> Result<Vec<Co
     let distinct = (1..short.len()).all(|i| !short[..i].contains(&short[i]));
     let names = if distinct { &short } else { words };
     let mut load = |(word, name): (&String, &String)| {
-        let scheme = match AnyController::named(word) {
-            Some(controller) => Scheme::Controller(controller),
-            None => {
-                let file = tables::load_contender(word)?;
-                ranges.note(name, &file);
-                Scheme::Table(file.table)
-            }
-        };
+        let scheme =
+            match AnyController::parse(word).map_err(|error| Failure::usage(error.to_string()))? {
+                Some(controller) => Scheme::Controller(controller),
+                None => {
+                    let file = tables::load_contender(word)?;
+                    ranges.note(name, &file);
+                    Scheme::Table(file.table)
+                }
+            };
         Ok(Contender { name: name.clone(), scheme })
     };
     words.iter().zip(names).map(&mut load).collect()

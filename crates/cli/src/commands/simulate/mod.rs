@@ -8,6 +8,7 @@ mod text;
 
 use crate::complete;
 use crate::network::{Document, Edit, NetworkFlags};
+use crate::options;
 use crate::progress::Progress;
 use crate::queues;
 use crate::ranges::DesignRanges;
@@ -57,6 +58,7 @@ pub(crate) struct Args {
     ///
     /// Several, separated by commas, divide the senders into blocks that are as equal as
     /// possible: with 8 senders, "a,b,c" runs 1 to 3 with a, 4 to 6 with b, 7 and 8 with c.
+    /// Parameters may follow a name: "cubic beta=0.8,c=0.2".
     #[arg(long, value_name = "CC,...", value_delimiter = ',', add = complete::controllers())]
     #[arg(required_unless_present = "scenario", help_heading = "Network")]
     cc: Vec<String>,
@@ -92,9 +94,10 @@ impl Args {
             }
             return scene::run(url, &mut ranges, &self.printing);
         }
-        let mut document = self.network.document(self.cc.len())?;
-        if !self.cc.is_empty() {
-            document.divide(&self.cc)?;
+        let cc = options::controllers(&self.cc);
+        let mut document = self.network.document(cc.len())?;
+        if !cc.is_empty() {
+            document.divide(&cc)?;
         }
         if let Some((key, values)) = self.network.sweep() {
             return self.sweep(key, &values, &document, &mut ranges);
