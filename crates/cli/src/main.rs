@@ -16,6 +16,7 @@ mod manual;
 mod network;
 mod options;
 mod outputs;
+mod outside;
 mod pictures;
 mod progress;
 mod queues;
@@ -38,5 +39,6 @@ fn main() -> ExitCode {
         return failure.report();
     }
     interrupt::watch();
+    exm_design::use_outside_loader(outside::controller);
     cli.run().unwrap_or_else(shell::Failure::report)
 }

@@ -1,7 +1,7 @@
 //! Output files: which may be written, and how.
 
-use crate::interrupt;
 use crate::shell::{Failure, write_out};
+use crate::{interrupt, outside};
 use exm_store::write_atomically;
 use std::path::Path;
 
@@ -39,6 +39,7 @@ pub(crate) fn check_output(path: &Path, others: &[&Path], force: bool) -> Result
 
 /// Writes a file completely or not at all, also if the user interrupts.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    outside::check()?;
     interrupt::shielded(|| write_atomically(path, bytes))
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
 }

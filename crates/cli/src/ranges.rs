@@ -1,6 +1,6 @@
 //! Warnings if a rule table runs on networks outside its design range.
 
-use crate::tables;
+use crate::{outside, tables};
 use exm_design::{Conditions, Model, OutOfRange};
 use exm_remy::RemyCc;
 use exm_sim::controllers::AnyController;
@@ -40,9 +40,12 @@ impl DesignRanges {
         }
     }
 
-    /// The RemyCC of the table `name`, or at `path` if it is that of a file; its design range is
-    /// added.
+    /// The controller from outside called `name`, or else the RemyCC of this table, or at `path` if it is that of a
+    /// file; its design range is added.
     pub(crate) fn controller(&mut self, name: &str, path: &Path) -> Result<AnyController, String> {
+        if let Some(outside) = outside::controller(name, path) {
+            return outside;
+        }
         let file = tables::for_controller(name, path)?;
         self.note(name, &file);
         Ok(RemyCc::new(&file.table).into())

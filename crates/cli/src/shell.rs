@@ -1,8 +1,8 @@
 //! What all commands share: printing results and reporting failures.
 
 use crate::codes::{self, FAILED, USAGE};
-use crate::layout;
 use crate::visible::{visible, visible_json};
+use crate::{layout, outside};
 use clap::builder::styling::AnsiColor;
 use serde::Serialize;
 use std::fmt::Display;
@@ -114,6 +114,7 @@ impl Printing {
         text: impl FnOnce() -> String,
         json: impl FnOnce() -> Result<String, serde_json::Error>,
     ) -> Result<(), Failure> {
+        outside::check()?;
         if self.json { print_json(&json()?) } else { print(&text()) }
     }
 }

@@ -14,6 +14,7 @@ pub mod harden;
 mod model;
 mod network_score;
 mod objective;
+mod outside;
 pub mod score;
 mod search;
 pub mod shipped;
@@ -26,6 +27,7 @@ pub use evaluate::{Candidate, Prepared, Samples, mean_scores, simulate};
 pub use finish::{Finished, Finishing, finish};
 pub use model::{ActionPart, Class, Design, Model, Role};
 pub use objective::{Objective, Throughput, Units};
+pub use outside::{OutsideLoader, use_outside_loader};
 pub use search::Progress;
 pub use specimen::{Bottleneck, DrawnLink, DrawnSender, Layout, Mixed, Specimen};
 

@@ -92,7 +92,7 @@ pub use results::{
     SchemeInfo, Simulated,
 };
 pub use rows::{EndToEndRow, FlowRow, LinkRow, RunRow};
-pub use runner::{Live, LiveError, Watch, is_complete, run, run_live, total_work};
+pub use runner::{Live, RunError, Watch, is_complete, run, run_live, total_work};
 pub use shipped::SHIPPED;
 pub use store::{Rows, Store, StoreError};
 pub use summary::{Shape, Summary};

@@ -7,6 +7,7 @@ use crate::convergence::{self, Convergence};
 use crate::metric;
 use crate::series;
 use crate::timeline::Timeline;
+use exm_cc::Failure;
 use exm_sim::engine;
 use exm_sim::metrics::{FlowReport, Histogram, LinkReport, Report};
 use exm_sim::network::FlowSpec;
@@ -116,11 +117,21 @@ pub struct LinkRow {
 
 impl RunRow {
     /// Simulates `case` with this seed, with the optional measurements `asked`.
-    pub(crate) fn made(case: &Case, seed: u64, asked: Asked) -> RunRow {
+    ///
+    /// # Errors
+    /// The failure of a controller.
+    pub(crate) fn made(case: &Case, seed: u64, asked: Asked) -> Result<RunRow, Failure> {
+        let sound = |report: &Report| match report.failure() {
+            Some((_, failure)) => Err(failure.clone()),
+            None => Ok(()),
+        };
         let Some(step) = asked.step() else {
-            return RunRow::new(case, &engine::run(&case.network, seed), asked);
+            let report = engine::run(&case.network, seed);
+            sound(&report)?;
+            return Ok(RunRow::new(case, &report, asked));
         };
         let (report, recording) = series::record(case, seed, step);
+        sound(&report)?;
         let mut row = RunRow::new(case, &report, asked);
         if asked.convergence.is_some() {
             let times = convergence::convergence(case, &recording);
@@ -137,7 +148,7 @@ impl RunRow {
                 .zip(timelines)
                 .for_each(|(flow, timeline)| flow.timeline = timeline);
         }
-        row
+        Ok(row)
     }
 
     /// The row of the measurements `measured` by a backend in a run of `case`.

@@ -5,6 +5,7 @@ use crate::case::Case;
 use crate::plan::Plan;
 use crate::rows::RunRow;
 use crate::store::{Rows, Store, StoreError};
+use exm_cc::Failure;
 use rayon::prelude::*;
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
 use std::num::NonZeroUsize;
@@ -29,16 +30,30 @@ pub fn total_work(plan: &Plan) -> u64 {
 /// finishes. Returns all finished runs: fewer than planned only if `watch` stopped it.
 ///
 /// # Errors
-/// [`StoreError`] if a run cannot be stored.
-pub fn run(plan: &Plan, store: Store, rows: Rows, watch: &dyn Watch) -> Result<Rows, StoreError> {
-    let make =
-        |case: &Case, seed| Ok((!watch.is_stopped()).then(|| RunRow::made(case, seed, plan.asked)));
+/// [`RunError`] if a run cannot be stored, or its controller failed.
+pub fn run(plan: &Plan, store: Store, rows: Rows, watch: &dyn Watch) -> Result<Rows, RunError> {
+    let make = |case: &Case, seed| {
+        if watch.is_stopped() {
+            return Ok(None);
+        }
+        let row = RunRow::made(case, seed, plan.asked);
+        row.map(Some).map_err(|failure| RunError::Controller { case: case.name.clone(), failure })
+    };
     make_all(plan, store, rows, watch, make)
 }
 
-/// An error that stops all live runs.
+/// An error that stops all runs.
 #[derive(Debug, thiserror::Error)]
-pub enum LiveError {
+#[non_exhaustive]
+pub enum RunError {
+    /// A controller from outside failed.
+    #[error("{failure}, in the run of {case}")]
+    Controller {
+        /// The name of the case.
+        case: String,
+        /// What happened.
+        failure: Failure,
+    },
     /// A run could not be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -62,14 +77,14 @@ pub struct Live<'a> {
 /// As [`run`], in real time. A run that fails stops the others.
 ///
 /// # Errors
-/// [`LiveError`] if a run fails or cannot be stored; the runs before it stay stored.
+/// [`RunError`] if a run fails or cannot be stored; the runs before it stay stored.
 pub fn run_live(
     plan: &Plan,
     store: Store,
     rows: Rows,
     watch: &dyn Watch,
     live: Live<'_>,
-) -> Result<Rows, LiveError> {
+) -> Result<Rows, RunError> {
     let has_failed = AtomicBool::new(false);
     let is_stopped = || watch.is_stopped() || has_failed.load(Ordering::Relaxed);
     let make = |case: &Case, seed| {

@@ -212,8 +212,9 @@ mod tests {
         let experiment = Experiment::parse(FILE, "a.toml", Path::new("")).expect("is valid");
         let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
         let plan = plan.expect("is valid");
-        let rows = (0..3)
-            .map(|run| ((0, run), RunRow::made(&plan.cases[0], plan.seed_of(run), plan.asked)));
+        let rows = (0..3).map(|run| {
+            ((0, run), RunRow::made(&plan.cases[0], plan.seed_of(run), plan.asked).unwrap())
+        });
         let rows = rows.collect();
         let results = Results::new(&plan, &rows, "exm experiment run a.toml".to_owned());
         let written = |format: Format| {

@@ -138,7 +138,7 @@ mod tests {
         let plan = Plan::new(experiment, &Options::default(), &mut |name, _| Err(name.to_owned()));
         std::fs::remove_file(&file).ok();
         let plan = plan.expect("is valid");
-        let row = RunRow::made(&plan.cases[0], 1, plan.asked);
+        let row = RunRow::made(&plan.cases[0], 1, plan.asked).unwrap();
         let timeline = row.flows[0].timeline.clone().expect("is drawn");
         assert_eq!((timeline.from_s, timeline.step_s, timeline.bytes.len()), (1.0, 0.1, 20));
         let offered = timeline.offered(&plan.cases[0], 0).expect("a trace");

@@ -1,8 +1,8 @@
 //! Runs give the same bytes on any number of threads, and however often they were interrupted.
 
 use exm_experiment::{
-    Backend, BackendError, Case, Experiment, Live, LiveError, Measured, Options, Plan, Results,
-    Rows, SimulatedTwin, Store, StoreError, Watch,
+    Backend, BackendError, Case, Experiment, Live, Measured, Options, Plan, Results, Rows,
+    RunError, SimulatedTwin, Store, StoreError, Watch,
 };
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_testing::Folder;
@@ -445,7 +445,7 @@ fn live_runs_are_executed_at_once() {
         let watch = After(u64::MAX, AtomicU64::new(0));
         let rows = exm_experiment::run_live(&plan, store, rows, &watch, live)?;
         let results = exm_experiment::write(&folder.0, &plan, &rows, "exm".to_owned());
-        Ok::<_, LiveError>((rows.len(), results.expect("is written")))
+        Ok::<_, RunError>((rows.len(), results.expect("is written")))
     };
     let (count, results) = live(2, "").expect("can be made");
     assert_eq!((count, results.simulated.len()), (12, 4));
@@ -454,6 +454,6 @@ fn live_runs_are_executed_at_once() {
         let [low, high] = one.range.expect("there is a range");
         assert!((low..high).contains(&one.simulated), "{one:?}");
     }
-    let Err(LiveError::Backend(error)) = live(1, "Cubic") else { panic!("it fails") };
+    let Err(RunError::Backend(error)) = live(1, "Cubic") else { panic!("it fails") };
     assert_eq!(error.to_string(), "Cubic cannot be run live: there is none");
 }

@@ -9,7 +9,7 @@ use super::section::{Section, elements, parsed};
 use super::traffic::Bursts;
 use super::{objective, traffic};
 use crate::objective::Objective;
-use crate::shipped;
+use crate::{outside, shipped};
 use exm_grammar::suggest;
 use exm_remy::RemyCc;
 use exm_sim::builtin;
@@ -291,6 +291,7 @@ impl Reader<'_> {
         parsed(value, wanted, |name| {
             let controller = AnyController::parse(name)
                 .map_err(|error| error.to_string())?
+                .or(outside::load(name, section.dir()).transpose()?)
                 .or_else(|| shipped::table(name).map(|file| RemyCc::new(&file.table).into()));
             let known = || {
                 let tables: Vec<&str> = shipped::TABLES.iter().map(|&(name, _)| name).collect();

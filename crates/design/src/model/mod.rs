@@ -28,7 +28,7 @@ use crate::shipped;
 use crate::specimen::LINK_AXES;
 use classes::Known;
 use error::Problem;
-use exm_cc::Reno;
+use exm_cc::{Controller, Reno};
 use exm_grammar::FileError;
 use exm_remy::{Signal, SignalSet};
 use exm_sim::network::Host;
@@ -341,9 +341,17 @@ impl Model {
     }
 
     /// A number that tells models apart by what they say: not by name, comments or wording. It is
-    /// the 64-bit FNV-1a hash of the printed model without its name.
+    /// the 64-bit FNV-1a hash of the printed model without its name, and of its controllers from outside.
     pub fn fingerprint(&self) -> u64 {
-        Fnv1a::of(Body(self).to_string()).get()
+        let mut hash = Fnv1a::of(Body(self).to_string());
+        for class in &self.classes {
+            if let Role::Fixed { controller, .. } = &class.role
+                && let Some(print) = controller.fingerprint()
+            {
+                hash.add(&print.to_le_bytes());
+            }
+        }
+        hash.get()
     }
 }
 

@@ -253,7 +253,10 @@ impl Aggregator<'_> {
             (0..plan.cases.len()).flat_map(|case| (0..runs).map(move |run| (case, run))).collect();
         let made = jobs.into_par_iter().map(|(case, run)| {
             let seed = plan.seed_of(run);
-            ((case, run), RunRow::made(&plan.cases[case].simulated(seed), seed, plan.asked))
+            (
+                (case, run),
+                RunRow::made(&plan.cases[case].simulated(seed), seed, plan.asked).unwrap(),
+            )
         });
         let rows: Rows = made.collect();
         let aggregator = Aggregator { plan, rows: &rows };

@@ -7,6 +7,7 @@ use super::log::{HeldOutLine, Log, Step};
 use super::watch::Watch;
 use crate::interrupt;
 use crate::outputs::write_file;
+use crate::outside;
 use crate::shell::Failure;
 use exm_design::Designer;
 use exm_store::counted;
@@ -82,6 +83,7 @@ impl Run {
                 break end;
             }
             let progress = self.designer.step();
+            outside::check().inspect_err(|_| self.display.finish())?;
             self.designer.set_cpu_seconds(clock.seconds());
             let step = Step::of(&self.designer, &progress);
             self.log.add(&step).map_err(|failure| self.stuck(failure))?;

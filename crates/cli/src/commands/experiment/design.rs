@@ -8,6 +8,7 @@ use crate::threads::Threads;
 use crate::{complete, experiments, ranges, tables};
 use exm_design::SearchKind;
 use exm_experiment::{Experiment, SHIPPED, Scheme};
+use exm_plugin::outside;
 use exm_sim::builtin::Builtin;
 use exm_store::Columns;
 use exm_table::TableFile;
@@ -192,7 +193,11 @@ fn tables_of(experiment: &Experiment, text: &str) -> Result<Vec<(String, TableFi
     let mut found: Vec<(String, TableFile)> = Vec::new();
     for name in controllers(text) {
         let is_known = found.iter().any(|(known, _)| known == name);
-        if is_known || name == SCHEME || Builtin::name_in(name).is_some() {
+        if is_known
+            || name == SCHEME
+            || Builtin::name_in(name).is_some()
+            || outside::is_outside(name)
+        {
             continue;
         }
         let is_file = [".json", ".dna"].iter().any(|ending| name.ends_with(ending));

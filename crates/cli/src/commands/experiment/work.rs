@@ -4,7 +4,7 @@ use crate::codes::INTERRUPTED;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::shell::{Failure, note};
-use exm_experiment::{Live, LiveError, Plan, Results, Rows, Store, StoreError, Watch, is_complete};
+use exm_experiment::{Live, Plan, Results, Rows, Store, StoreError, Watch, is_complete};
 use exm_store::counted;
 use std::path::Path;
 
@@ -36,7 +36,7 @@ impl Work<'_> {
         interrupt::heed();
         let watch = Bar(Progress::new(exm_experiment::total_work(plan)));
         let rows = match live {
-            None => exm_experiment::run(plan, store, rows, &watch).map_err(LiveError::from),
+            None => exm_experiment::run(plan, store, rows, &watch),
             Some(live) => exm_experiment::run_live(plan, store, rows, &watch, live),
         };
         watch.0.finish();

@@ -5,7 +5,9 @@ use crate::ranges::DesignRanges;
 use crate::shell::Failure;
 use crate::tables;
 use exm_design::score::{Contender, Scheme};
+use exm_plugin::outside;
 use exm_sim::controllers::AnyController;
+use std::path::Path;
 
 /// The contenders called `words`, each by its short name, or all by their full names if short names
 /// coincide. The design ranges of tables are added to `ranges`.
@@ -17,6 +19,10 @@ pub(super) fn load(words: &[String], ranges: &mut DesignRanges) -> Result<Vec<Co
         let scheme =
             match AnyController::parse(word).map_err(|error| Failure::usage(error.to_string()))? {
                 Some(controller) => Scheme::Controller(controller),
+                None if outside::is_outside(word) => {
+                    let controller = ranges.controller(word, Path::new(word));
+                    Scheme::Controller(controller.map_err(Failure::usage)?)
+                }
                 None => {
                     let file = tables::load_contender(word)?;
                     ranges.note(name, &file);
