@@ -4,6 +4,7 @@
 mod cellsim;
 mod compare;
 mod completions;
+mod controller;
 mod demo;
 mod design;
 mod experiment;
@@ -92,6 +93,7 @@ commands! {
         Compare(compare),
         Report(report),
         List(list),
+        Controller(controller),
         #[cfg(target_os = "linux")]
         Cellsim(cellsim),
         #[cfg(target_os = "linux")]
