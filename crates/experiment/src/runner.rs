@@ -37,7 +37,8 @@ pub fn run(plan: &Plan, store: Store, rows: Rows, watch: &dyn Watch) -> Result<R
             return Ok(None);
         }
         let row = RunRow::made(case, seed, plan.asked);
-        row.map(Some).map_err(|failure| RunError::Controller { case: case.name.clone(), failure })
+        row.map(Some)
+            .map_err(|failure| RunError::Controller { scheme: case.scheme_name.clone(), failure })
     };
     make_all(plan, store, rows, watch, make)
 }
@@ -47,10 +48,10 @@ pub fn run(plan: &Plan, store: Store, rows: Rows, watch: &dyn Watch) -> Result<R
 #[non_exhaustive]
 pub enum RunError {
     /// A controller from outside failed.
-    #[error("{failure}, in the run of {case}")]
+    #[error("{failure}, in a run of {scheme}")]
     Controller {
-        /// The name of the case.
-        case: String,
+        /// The scheme.
+        scheme: String,
         /// What happened.
         failure: Failure,
     },

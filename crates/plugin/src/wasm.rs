@@ -38,13 +38,13 @@ impl WasmController {
                 self.cwnd = decision.cwnd.get();
                 decision
             }
-            Err(what) => self.fail(now, &format!("{}: {what},", self.compiled.name)),
+            Err(what) => self.fail(now, &what),
         }
     }
 
     #[cold]
     fn fail(&mut self, at: Instant, what: &str) -> Decision {
-        let failure = Failure { at, what: what.to_owned() };
+        let failure = Failure { at, what: format!("{}: {what},", self.compiled.name) };
         self.compiled.failures.note(&failure);
         (self.instance, self.cwnd, self.failure) = (None, 0, Some(Box::new(failure)));
         STOPPED
@@ -108,7 +108,6 @@ impl Controller for WasmController {
     fn on_mtu(&mut self, mtu: Bytes) {
         let Some(instance) = &mut self.instance else { return };
         if let Err(what) = instance.mtu(mtu) {
-            let what = format!("{}: {what},", self.compiled.name);
             self.fail(Instant::ZERO, &what);
         }
     }

@@ -64,6 +64,7 @@ pub(crate) const TOPICS: &[Topic] = topics! {
         "" "emulator",
         "" "watching",
         "" "robust-tables",
+        "" "controllers-from-outside",
     }
     "How good, and how we know" {
         "" "performance",

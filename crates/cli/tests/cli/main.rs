@@ -6,6 +6,7 @@ mod browser;
 mod cellsim;
 mod common;
 mod completions;
+mod controllers;
 mod design;
 mod designs;
 mod documents;

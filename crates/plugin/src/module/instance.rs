@@ -41,7 +41,7 @@ impl Instance {
         let mut instance = Instance::raw(compiled)?;
         let failed = |function: &str, error: &wasmi::Error, limit: u64| {
             let what = description(error, limit);
-            ModuleError::Failed(format!("{}: {function} {what}", compiled.name))
+            ModuleError::Failed(format!("{function} {what}"))
         };
         let limit = instance.instructions_per_event;
         let entry = instance.exports.get_typed_func::<(), u32>(&instance.store, ENTRY);
@@ -83,7 +83,7 @@ impl Instance {
         let exports =
             linker.instantiate_and_start(&mut store, &compiled.module).map_err(|error| {
                 let what = description(&error, fuel);
-                ModuleError::Failed(format!("{}: its start {what}", compiled.name))
+                ModuleError::Failed(format!("its start {what}"))
             })?;
         let missing = |name: &str| ModuleError::Missing(name.to_owned());
         let memory = exports.get_memory(&store, "memory").ok_or_else(|| missing("memory"))?;
@@ -124,7 +124,7 @@ impl Instance {
         let mut copy = Instance::raw(compiled)?;
         let (from, to) = (self.memory.size(&self.store), copy.memory.size(&copy.store));
         let failed = |what: &dyn std::fmt::Display| {
-            ModuleError::Failed(format!("{} cannot be copied: {what}", compiled.name))
+            ModuleError::Failed(format!("it cannot be copied: {what}"))
         };
         if from > to {
             copy.memory.grow(&mut copy.store, from - to).map_err(|error| failed(&error))?;
@@ -225,9 +225,7 @@ fn description(error: &wasmi::Error, limit: u64) -> String {
         Some(TrapCode::OutOfFuel) => {
             format!("did not end within {limit} instructions: is it an endless loop?")
         }
-        Some(TrapCode::UnreachableCodeReached) => {
-            "gave up: an assertion failed, or it panicked".to_owned()
-        }
+        Some(TrapCode::UnreachableCodeReached) => "gave up: an assertion in it failed".to_owned(),
         Some(TrapCode::MemoryOutOfBounds) => "read or wrote outside its memory".to_owned(),
         Some(TrapCode::StackOverflow) => "called itself too deeply".to_owned(),
         Some(TrapCode::IntegerDivisionByZero) => "divided a whole number by zero".to_owned(),

@@ -8,8 +8,8 @@ pub(crate) use instance::Instance;
 use crate::abi::{BLOCK, ENTRY};
 use crate::failures::Failures;
 use crate::{WasmController, abi};
-use exm_cc::{Failure, Needs, Start};
-use exm_units::{Fnv1a, Instant};
+use exm_cc::{Failure, Needs};
+use exm_units::Fnv1a;
 use prepare::prepare;
 use std::fmt;
 use std::sync::Arc;
@@ -225,16 +225,6 @@ impl Module {
     /// only summaries of simulations.
     pub fn failure(&self) -> Option<Failure> {
         self.0.failures.first()
-    }
-
-    /// Tries the start of a flow.
-    ///
-    /// # Errors
-    /// [`ModuleError::Failed`] if it fails.
-    pub fn try_start(&self) -> Result<(), ModuleError> {
-        let mut instance = Instance::new(&self.0, &[], 0)?;
-        let decision = instance.start(&Start::new(Instant::ZERO));
-        decision.map(drop).map_err(|what| ModuleError::Failed(format!("{}: {what}", self.0.name)))
     }
 }
 

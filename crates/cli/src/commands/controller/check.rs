@@ -51,6 +51,7 @@ impl Args {
                 .inspect_err(|finding| findings.push(finding.clone()))
                 .ok()
         };
+        findings.sort_by_key(|finding| finding.severity);
         let has_error = findings.iter().any(|finding| finding.severity == Severity::Error);
         let checked = Checked {
             controller: self.cc,
