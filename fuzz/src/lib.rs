@@ -11,6 +11,7 @@ pub mod dna;
 pub mod frame;
 pub mod handshake;
 pub mod model;
+pub mod module;
 pub mod roaming;
 pub mod saturator;
 pub mod scenario;
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     fn no_target_fails_on_random_inputs() {
-        let targets: [(&str, Target); 17] = [
+        let targets: [(&str, Target); 18] = [
             ("bench_message", bench_message::run),
             ("controller", controller::run),
             ("datagram", datagram::run),
@@ -90,6 +91,7 @@ mod tests {
             ("frame", frame::run),
             ("handshake", handshake::run),
             ("model", model::run),
+            ("module", module::run),
             ("roaming", roaming::run),
             ("saturator", saturator::run),
             ("scenario", scenario::run),

@@ -76,6 +76,9 @@ pub enum Error {
     /// A number that no network can have.
     #[error(transparent)]
     Network(#[from] NetworkError),
+    /// A controller from outside failed during the simulation.
+    #[error("{0}")]
+    ControllerFailed(exm_cc::Failure),
 }
 
 impl Bottleneck {
@@ -143,9 +146,13 @@ impl Bottleneck {
     /// added, and of the link.
     ///
     /// # Errors
-    /// As of [`Bottleneck::network`].
+    /// As of [`Bottleneck::network`], and if a controller fails.
     pub fn simulate(&self, duration: Span) -> Result<Report, Error> {
-        Ok(engine::run(&self.network(duration)?, self.seed))
+        let report = engine::run(&self.network(duration)?, self.seed);
+        match report.failure() {
+            Some((_, failure)) => Err(Error::ControllerFailed(failure.clone())),
+            None => Ok(report),
+        }
     }
 
     /// The link and a group for each flow.

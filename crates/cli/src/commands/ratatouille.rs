@@ -8,6 +8,7 @@ use crate::outputs::{check_only_output, is_stdout, write_output};
 use crate::ranges::DesignRanges;
 use crate::shell::{Failure, Printing, note, print, program};
 use crate::tables;
+use exm_plugin::outside;
 use exm_ratatouille::{Scene, SceneError};
 use exm_sim::builtin::{Builtin, split_list};
 use std::io::IsTerminal;
@@ -163,6 +164,12 @@ fn named(name: &str, scene: &mut Scene) -> Result<String, Failure> {
         Builtin::parse(name).map_err(|error| Failure::usage(error.to_string()))?.is_some();
     if is_known || scene.files.iter().any(|file| file.name() == name) {
         return Ok(name.to_owned());
+    }
+    if outside::is_outside(name) {
+        let problem =
+            format!("the page runs no controllers from outside the program, such as {name}");
+        return Err(Failure::usage(problem)
+            .with_tip("exm simulate shows what one does, exm compare beside others"));
     }
     let table = tables::load_contender(name)?;
     if !Path::new(name).is_file() {
