@@ -4,6 +4,7 @@
 mod cellsim;
 mod compare;
 mod completions;
+mod contest;
 mod demo;
 mod design;
 mod experiment;
@@ -90,6 +91,7 @@ commands! {
         Ratatouille(ratatouille),
         Experiment(experiment),
         Compare(compare),
+        Contest(contest),
         Report(report),
         List(list),
         #[cfg(target_os = "linux")]
