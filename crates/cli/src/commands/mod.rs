@@ -4,6 +4,7 @@
 mod cellsim;
 mod compare;
 mod completions;
+mod contest;
 mod controller;
 mod demo;
 mod design;
@@ -91,6 +92,7 @@ commands! {
         Ratatouille(ratatouille),
         Experiment(experiment),
         Compare(compare),
+        Contest(contest),
         Report(report),
         List(list),
         Controller(controller),

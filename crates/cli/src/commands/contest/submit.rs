@@ -1,0 +1,106 @@
+//! `exm contest submit`: stores a submission and scores it.
+
+use super::{Dir, failure, number};
+use crate::codes::FAILED;
+use crate::shell::{Failure, Printing};
+use exm_contest::store::AttemptScores;
+use exm_contest::{Attempt, Score};
+use exm_store::Columns;
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+const EXAMPLES: &str = "\
+A submission is a WebAssembly module (.wasm), a rule table (.json, .dna), or a text that names a built-in \
+controller with its parameters. The same bytes again are the same attempt. The exit code is 1 if the \
+controller fails in its run: such an attempt is kept, and not ranked.
+
+Examples:
+  exm contest submit mine.wasm --as ada
+  exm contest submit table.json --as ada --contest course --final";
+
+/// Submit a controller to a contest, and score it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The submission
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The participant: letters, digits, - and _
+    #[arg(long = "as", value_name = "NAME")]
+    name: String,
+    /// Take this one to the final, not the last one
+    #[arg(long = "final")]
+    is_final: bool,
+    #[command(flatten)]
+    dir: Dir,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// What was scored.
+#[derive(Serialize)]
+struct Scored<'a> {
+    name: &'a str,
+    hash: &'a str,
+    scores: &'a AttemptScores,
+}
+
+impl fmt::Display for Scored<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut columns = Columns::new(1);
+        let heading = ["", "Mbps", "95 % delay, ms", "self-inflicted, ms", "power"];
+        columns.line(heading.map(str::to_owned));
+        let AttemptScores { training, robustness, .. } = self.scores;
+        for (pair, score) in [("training", training), ("robustness", robustness)] {
+            columns.line([pair.to_owned()].into_iter().chain(cells(score)));
+        }
+        f.write_str(&columns.to_string())
+    }
+}
+
+/// The cells of a score.
+pub(super) fn cells(score: &Score) -> [String; 4] {
+    [
+        number(Some(score.throughput_mbps), 3),
+        number(score.delay_95_ms, 0),
+        number(score.self_inflicted_ms, 0),
+        number(score.power, 2),
+    ]
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an attempt records when it was submitted; no score depends on it"
+)]
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let contest = self.dir.open()?;
+        let file = self.file.file_name().map(|name| name.to_string_lossy().into_owned());
+        let file = file.unwrap_or_default();
+        let bytes = std::fs::read(&self.file).map_err(|error| {
+            Failure::usage(format!("cannot read {}: {error}", self.file.display()))
+        })?;
+        let when = (now_ms(), self.is_final);
+        let attempt: Attempt = contest.submit(&self.name, &file, &bytes, when).map_err(failure)?;
+        let Some(scores) = &attempt.scores else {
+            return Err(Failure::new("the attempt has no scores"));
+        };
+        for score in [&scores.training, &scores.robustness] {
+            if let Some(what) = &score.failure {
+                let problem =
+                    format!("the attempt is kept and not ranked, since it failed: {what}");
+                return Err(Failure::new(problem).with_code(FAILED));
+            }
+        }
+        self.printing.print(&Scored { name: &attempt.name, hash: &attempt.hash, scores })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
