@@ -1,17 +1,19 @@
 //! `exm contest board`: the ranking.
 
-use super::submit::cells;
+use super::submit::{cells, now_ms};
 use super::{Dir, failure};
 use crate::outputs::{check_output, write_file};
 use crate::pictures::Format;
-use crate::shell::{Failure, Printing};
+use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
-use exm_contest::Board;
+use exm_contest::{Board, Site, http};
 use exm_store::Columns;
 use serde::Serialize;
 use std::fmt;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 const EXAMPLES: &str = "\
 Each participant is ranked by the attempt with the highest power on the training pair, among the baselines. \
@@ -20,7 +22,8 @@ better. Whatever an interruption left unscored is scored first.
 
 Examples:
   exm contest board
-  exm contest board --contest course --plot figure.svg --json";
+  exm contest board --contest course --plot figure.svg --json
+  exm contest board --contest course --serve 8080";
 
 /// Show the ranking of a contest, and draw all attempts
 #[derive(Debug, clap::Args)]
@@ -34,6 +37,9 @@ pub(crate) struct Args {
     /// Overwrite an existing figure
     #[arg(long, short)]
     force: bool,
+    /// Show the board as a live page on this port of localhost, and take submissions there
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["plot", "json"])]
+    serve: Option<u16>,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
@@ -71,11 +77,30 @@ impl Args {
         });
         let format = format.transpose()?;
         self.threads.start()?;
+        if let Some(port) = self.serve {
+            return self.serve(port);
+        }
         let board = self.dir.open()?.board().map_err(failure)?;
         if let (Some(plot), Some(format)) = (&self.plot, format) {
             write_file(plot, &format.encode(board.figure().svg())?)?;
         }
         self.printing.print(&Shown(board))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Serves the page until the program is interrupted.
+    fn serve(&self, port: u16) -> Result<ExitCode, Failure> {
+        let cannot = |error: std::io::Error| {
+            Failure::new(format!("cannot serve on port {port} of 127.0.0.1: {error}"))
+                .with_tip("give another port, or 0 for a free one")
+        };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(cannot)?;
+        let port = listener.local_addr().map_err(cannot)?.port();
+        let site = Site::new(self.dir.open()?, port).map_err(failure)?;
+        shell::print(&format!("the board is at http://localhost:{port}/ until Ctrl-C\n"))?;
+        let (limits, stop) = (http::Limits::default(), AtomicBool::new(false));
+        http::serve(&listener, limits, &stop, |request| site.answer(request, now_ms()))
+            .map_err(cannot)?;
         Ok(ExitCode::SUCCESS)
     }
 }

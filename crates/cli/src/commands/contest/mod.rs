@@ -2,6 +2,7 @@
 
 mod board;
 mod finals;
+mod invite;
 mod new;
 mod submit;
 
@@ -26,6 +27,7 @@ subcommands! {
     {
         New(new),
         Submit(submit),
+        Invite(invite),
         Board(board),
         Final(finals),
     }

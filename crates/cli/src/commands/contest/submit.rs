@@ -75,7 +75,7 @@ pub(super) fn cells(score: &Score) -> [String; 4] {
     clippy::disallowed_methods,
     reason = "an attempt records when it was submitted; no score depends on it"
 )]
-fn now_ms() -> u64 {
+pub(super) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
