@@ -123,22 +123,18 @@ impl Board {
     /// Figure 2-12 of the thesis: throughput against self-inflicted delay of all attempts, with their empirical frontier and
     /// the baselines.
     pub fn figure(&self) -> ThroughputDelay {
-        let scheme = |name: &str, style, frontier: bool, (delay, throughput): (f64, f64)| Scheme {
-            name: name.to_owned(),
-            style,
-            frontiers: if frontier { vec!["empirical frontier".to_owned()] } else { Vec::new() },
-            curve: None,
-            runs: vec![Run { delay_ms: Some(delay), throughput }],
-        };
-        let points = self.points.iter().map(|point| {
-            scheme("", Style::nth(0), true, (point.self_inflicted_ms, point.throughput_mbps))
+        let cloud = self.points.iter().map(|point| Run {
+            delay_ms: Some(point.self_inflicted_ms),
+            throughput: point.throughput_mbps,
         });
         let baselines = self.rows.iter().filter(|row| row.baseline).enumerate();
         let baselines = baselines.filter_map(|(number, row)| {
             let style = Style::nth(number + 1);
             // The omniscient protocol inflicts no delay on itself, and a logarithmic axis has no zero: it has a millisecond.
             let delay = row.training.self_inflicted_ms?.max(1.0);
-            Some(scheme(&row.name, style, false, (delay, row.training.throughput_mbps)))
+            let run = Run { delay_ms: Some(delay), throughput: row.training.throughput_mbps };
+            let (name, frontiers) = (row.name.clone(), Vec::new());
+            Some(Scheme { name, style, frontiers, curve: None, runs: vec![run] })
         });
         ThroughputDelay {
             title: self.title.clone(),
@@ -149,7 +145,8 @@ impl Board {
             delay: "self-inflicted delay".to_owned(),
             spread: Spread::None,
             original: None,
-            schemes: points.chain(baselines).collect(),
+            schemes: baselines.collect(),
+            cloud: cloud.collect(),
         }
     }
 }

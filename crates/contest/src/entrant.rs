@@ -1,8 +1,9 @@
 //! [`Entrant`]: a submission that can run.
 
+use crate::entrants::{Strategist, Strategy};
 use crate::video::VideoCall;
 use exm_plugin::{Limits, Module, ModuleError};
-use exm_remy::RemyCc;
+use exm_remy::{RemyCc, RuleTable};
 use exm_sim::builtin::{Builtin, BuiltinError, unknown};
 use exm_sim::controllers::AnyController;
 use exm_sim::network::{Host, Transport};
@@ -130,6 +131,16 @@ impl Entrant {
             }
             Err(source) => Err(EntrantError::Parameter { name: name.to_owned(), source }),
         }
+    }
+
+    /// A participant's strategy.
+    pub fn strategy(strategy: Strategy) -> Entrant {
+        Entrant::of(AnyController::own(Strategist::new(strategy)))
+    }
+
+    /// The RemyCC of these rules.
+    pub fn of_rules(rules: &RuleTable) -> Entrant {
+        Entrant::of(RemyCc::new(rules).into())
     }
 
     /// Its transport, for a flow.

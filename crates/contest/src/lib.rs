@@ -7,16 +7,19 @@
 //! - [`Board`] ranks the best attempt of each participant among the baselines, and draws all attempts.
 //! - [`finals`] ranks the frozen submissions on an unseen pair of traces.
 //! - [`Site`] shows a contest over HTTP and takes submissions, which [`http`] serves within bounds.
+//! - [`robots`] are thousands of generated [`entrants`], which mark out what is within reach.
 //! - [`VideoCall`] is a model of a video call, one of the baselines.
 
 pub mod board;
 pub mod entrant;
+pub mod entrants;
 mod error;
 pub mod finals;
 mod hash;
 pub mod http;
 mod invitations;
 mod rank;
+pub mod robots;
 mod rules;
 pub mod score;
 mod site;

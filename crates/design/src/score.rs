@@ -169,6 +169,7 @@ pub fn throughput_delay(
     schemes: Vec<figure::Scheme>,
 ) -> ThroughputDelay {
     ThroughputDelay {
+        cloud: Vec::new(),
         title,
         subtitle,
         description,

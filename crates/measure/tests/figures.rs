@@ -72,6 +72,7 @@ fn throughput_and_delay() {
         ("XCP", 1.25, 6.2),
     ];
     let figure = ThroughputDelay {
+        cloud: Vec::new(),
         title: "Dumbbell, 15 Mbps, 150 ms, 8 senders".to_owned(),
         subtitle: "Medians and one-sigma ellipses of 128 runs of 100 s".to_owned(),
         description: "Throughput and queueing delay of nine schemes.".to_owned(),
@@ -113,6 +114,7 @@ fn no_frontier_joins_two_families() {
     };
     let both = &["ours", "theirs"];
     let figure = ThroughputDelay {
+        cloud: Vec::new(),
         title: "Two families of tables and what people designed".to_owned(),
         subtitle: "15 Mbps, 150 ms".to_owned(),
         description: "Two frontiers.".to_owned(),
@@ -148,6 +150,7 @@ fn ellipses_are_whole_and_around_their_points() {
         run.delay_ms = Some(10.0 * libm::exp2(index as f64 % 9.0 - 4.0));
     }
     let figure = |spread| ThroughputDelay {
+        cloud: Vec::new(),
         title: "Wide".to_owned(),
         subtitle: String::new(),
         description: String::new(),
@@ -187,6 +190,7 @@ fn a_curve() {
         ..one(0, name, mbps, ms)
     };
     let figure = ThroughputDelay {
+        cloud: Vec::new(),
         title: "What certainty costs".to_owned(),
         subtitle: "a cellular uplink".to_owned(),
         description: "Less certainty is more throughput and more delay.".to_owned(),

@@ -95,6 +95,7 @@ impl Artist<'_> {
         };
         let schemes = marks.iter().map(scheme).collect();
         let figure = ThroughputDelay {
+            cloud: Vec::new(),
             title: words.title,
             subtitle: words.subtitle,
             description,

@@ -43,6 +43,8 @@ pub struct ThroughputDelay {
     pub original: Option<[[f64; 2]; 2]>,
     /// The schemes. Those to which nothing was ever delivered are left out.
     pub schemes: Vec<Scheme>,
+    /// Thousands of others, each a dot without a name, with the efficient frontier of them all.
+    pub cloud: Vec<Run>,
 }
 
 /// How the scatter of runs is shown.
@@ -174,6 +176,7 @@ impl Plot for ThroughputDelay {
         drawing.within(&panel.frame, |drawing| {
             self.original.iter().for_each(|axes| draw_original(drawing, &panel, axes));
             draw_arrow(drawing, at);
+            draw_cloud(drawing, &panel, &self.cloud);
             if self.spread != Spread::None {
                 marks.iter().for_each(|mark| draw_spread(drawing, &panel, mark));
             }
@@ -198,6 +201,11 @@ impl Plot for ThroughputDelay {
                 [Value::Text(&scheme.name), Value::Number(delay), Value::Number(run.throughput)]
             })
         });
+        let cloud = self.cloud.iter().map(|run| {
+            let delay = run.delay_ms.unwrap_or(f64::NAN);
+            [Value::Text(""), Value::Number(delay), Value::Number(run.throughput)]
+        });
+        let rows = rows.chain(cloud);
         csv(["scheme", &format!("{}, ms", self.delay), &self.y_axis], rows)
     }
 }
@@ -211,9 +219,10 @@ impl ThroughputDelay {
     fn panel(&self, marks: &[Mark<'_>], top: f64, form: Form) -> Panel {
         let original = |axis: usize| self.original.into_iter().flat_map(move |axes| axes[axis]);
         let delays = marks.iter().flat_map(|mark| mark.delays(self.spread));
-        let delays = extent(delays.chain(original(0)));
+        let cloud = cloud_points(&self.cloud);
+        let delays = extent(delays.chain(original(0)).chain(cloud.iter().map(|at| at.0)));
         let throughputs = marks.iter().flat_map(|mark| mark.throughputs(self.spread));
-        let throughputs = extent(throughputs.chain(original(1)));
+        let throughputs = extent(throughputs.chain(original(1)).chain(cloud.iter().map(|at| at.1)));
         // Some room for names above and below.
         let roomy = throughputs.map(|(low, high)| {
             let room = ((high - low) * 0.06).max(high.abs() * 0.02);
@@ -328,6 +337,26 @@ fn frontiers(marks: &[Mark<'_>]) -> Vec<Frontier> {
     };
     let all = names.into_iter().enumerate().map(frontier);
     all.filter(|frontier| frontier.medians.len() > 1).collect()
+}
+
+/// Delays and throughputs of a cloud's runs to which something was delivered.
+fn cloud_points(cloud: &[Run]) -> Vec<(f64, f64)> {
+    let points = cloud.iter().filter_map(|run| Some((run.delay_ms?, run.throughput)));
+    points.map(|(ms, throughput)| (ms.max(LEAST_MS), throughput)).collect()
+}
+
+/// A dot for each run, and the frontier of all.
+fn draw_cloud(drawing: &mut Drawing, panel: &Panel, cloud: &[Run]) {
+    let points = cloud_points(cloud);
+    for &point in &points {
+        drawing.circle(panel.at(point), 1.6, "fill=\"#777\" fill-opacity=\"0.45\"");
+    }
+    let frontier = efficient_frontier(&points).into_iter().map(|index| panel.at(points[index]));
+    let frontier: Vec<(f64, f64)> = frontier.collect();
+    if frontier.len() > 1 {
+        let line = "stroke=\"#000\" stroke-width=\"1.5\" stroke-opacity=\"0.75\"";
+        drawing.with_tooltip("empirical frontier", |drawing| drawing.line(&frontier, line));
+    }
 }
 
 fn draw_frontiers(drawing: &mut Drawing, panel: &Panel, frontiers: &[Frontier]) {
