@@ -6,6 +6,7 @@ mod browser;
 mod cellsim;
 mod common;
 mod completions;
+mod contest;
 mod design;
 mod designs;
 mod documents;
