@@ -7,6 +7,7 @@ mod cellsim;
 mod common;
 mod completions;
 mod controllers;
+mod contest;
 mod design;
 mod designs;
 mod documents;
