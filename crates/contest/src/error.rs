@@ -62,6 +62,9 @@ pub enum ContestError {
         /// The problem.
         problem: String,
     },
+    /// A file of scores is of something else.
+    #[error("{} holds scores of another pair, setting or version: remove it, or give another folder", .0.display())]
+    OtherScores(PathBuf),
     /// The system has no random numbers.
     #[error("no random token can be made: {0}")]
     Random(String),

@@ -2,6 +2,7 @@
 
 use crate::entrant::Entrant;
 use crate::error::ContestError;
+use crate::hash::sha256;
 use exm_link::Service;
 use exm_sim::engine;
 use exm_sim::metrics::Report;
@@ -23,6 +24,11 @@ impl Pair {
     /// The pair of these traces.
     pub fn new(down: Trace, up: Trace) -> Pair {
         Pair { down: Arc::new(down), up: Arc::new(up) }
+    }
+
+    /// The SHA-256 hash of both traces.
+    pub fn hash(&self) -> String {
+        sha256(format!("{}\n{}", self.down.to_text(), self.up.to_text()).as_bytes())
     }
 }
 

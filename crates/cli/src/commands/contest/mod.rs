@@ -4,6 +4,7 @@ mod board;
 mod finals;
 mod invite;
 mod new;
+mod robots;
 mod submit;
 
 use crate::commands::subcommands;
@@ -20,7 +21,8 @@ Examples:
   exm contest new course --training lte.down lte.up --hidden final.down final.up
   exm contest submit mine.wasm --as ada --contest course
   exm contest board --contest course --plot figure.svg
-  exm contest final --pair final.down final.up --contest course";
+  exm contest final --pair final.down final.up --contest course
+  exm contest robots";
 
 subcommands! {
     /// Hold a contest of congestion controllers: rules, submissions, board and final
@@ -30,6 +32,7 @@ subcommands! {
         Invite(invite),
         Board(board),
         Final(finals),
+        Robots(robots),
     }
 }
 
