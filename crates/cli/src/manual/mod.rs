@@ -65,6 +65,7 @@ pub(crate) const TOPICS: &[Topic] = topics! {
         "" "watching",
         "" "robust-tables",
         "" "controllers-from-outside",
+        "" "holding-a-contest",
     }
     "How good, and how we know" {
         "" "performance",

@@ -2,6 +2,9 @@
 
 use crate::common::{Folder, assert_fails};
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
 use std::time::Duration;
 
 const NEW: &str = "contest new course --duration 10s --warm-up 2s";
@@ -76,4 +79,49 @@ fn bad_input_is_one_clear_error() {
     let rules = fs::read_to_string(folder.path("course/contest.toml")).unwrap();
     folder.write("course/contest.toml", rules.replace("warm_up", "warm"));
     fails("contest board --contest course", 2, "course/contest.toml:");
+}
+
+#[test]
+fn robots_compete_and_go_on_after_an_interruption() {
+    let folder = Folder::new("contest-robots");
+    let robots = "contest robots --entrants 30 --duration 4s --warm-up 1s -o out --threads";
+    let found = folder.json(&format!("{robots} 2 --json"));
+    assert_eq!(found["entrants"], 30);
+    assert!(found["frontier_training"].as_u64().expect("a number") > 1);
+    assert!(found["sprout"][1]["power"].as_f64().expect("a number") > 0.0);
+    let text = fs::read_to_string(folder.path("out/findings.txt")).unwrap();
+    // As if it had been killed in the middle of a line.
+    let log = fs::read_to_string(folder.path("out/training.jsonl")).unwrap();
+    fs::write(folder.path("out/training.jsonl"), &log[..log.len() / 2]).unwrap();
+    folder.text(&format!("{robots} 1"));
+    assert_eq!(fs::read_to_string(folder.path("out/findings.txt")).unwrap(), text);
+    assert!(fs::read_to_string(folder.path("out/unseen.svg")).unwrap().contains("sprout"));
+    let other = folder.run("contest robots --entrants 30 --duration 5s --warm-up 1s -o out");
+    assert_fails(&other, 1, &["scores of another pair, setting or version"]);
+}
+
+#[test]
+fn a_participant_submits_over_http() {
+    let folder = begun("contest-http");
+    let token = folder.text("contest invite ada --contest course");
+    let mut server = folder.exm("contest board --contest course --serve 0");
+    let mut server = server.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    let port: u16 = line.split(['/', ':']).find_map(|word| word.parse().ok()).expect(&line);
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let body = "cubic beta=0.5";
+    let request = format!(
+        "POST /submit?file=mine.txt HTTP/1.1\r\nHost: localhost:{port}\r\nAuthorization: Bearer {}\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        token.trim(),
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(reply.starts_with("HTTP/1.1 201"), "{reply}");
+    assert!(folder.text("contest board --contest course").contains("\nada "));
 }
