@@ -106,8 +106,7 @@ mod tests {
             |seed| Synthetic::named("lte").unwrap().generate(seed, Span::from_secs(2)).unwrap();
         let pair = Pair::new(trace(1), trace(2));
         let setting = |secs| Setting::new(Span::from_secs(secs), Span::ZERO, Span::from_millis(20));
-        let mut score = Score::default();
-        score.throughput_mbps = 0.1 + 0.2;
+        let score = Score { throughput_mbps: 0.1 + 0.2, ..Score::default() };
         let log = RobotLog::open(&path, &pair, &setting(2)).unwrap();
         log.add("one", &score).unwrap();
         log.add("two", &score).unwrap();

@@ -324,11 +324,13 @@ mod tests {
     }
 
     fn score(delay: f64, throughput: f64) -> Score {
-        let mut score = Score::default();
-        score.throughput_mbps = throughput;
-        (score.delay_95_ms, score.self_inflicted_ms) = (Some(delay + 40.0), Some(delay));
-        score.power = Some(throughput / (delay + 40.0) * 1e3);
-        score
+        Score {
+            throughput_mbps: throughput,
+            delay_95_ms: Some(delay + 40.0),
+            self_inflicted_ms: Some(delay),
+            power: Some(throughput / (delay + 40.0) * 1e3),
+            failure: None,
+        }
     }
 
     #[test]
