@@ -255,7 +255,8 @@ impl Findings {
         let (before, after): (Vec<f64>, Vec<f64>) = both.iter().copied().unzip();
         let places = |index| [fields[0].place(index), fields[1].place(index)];
         let sprout = robots.iter().position(|robot| robot.name == "sprout");
-        let best = fields[0].0.iter().max_by(|a, b| a.2.total_cmp(&b.2));
+        // Of equal ones the first.
+        let best = fields[0].0.iter().reduce(|best, one| if one.2 > best.2 { one } else { best });
         Findings {
             entrants: both.len(),
             frontier_training: first.len(),

@@ -384,8 +384,8 @@ fn a_changed_trace_or_table_is_another_configuration() {
     };
     assert_eq!(opened("1\n2\n3\n", 1.0).expect("is new").len(), 2);
     assert!(opened("1\n2\n3\n", 1.0).is_ok());
-    assert!(matches!(opened("1\n1\n3\n", 1.0), Err(StoreError::Stale { .. })));
-    assert!(matches!(opened("1\n2\n3\n", 0.5), Err(StoreError::Stale { .. })));
+    assert!(matches!(opened("1\n1\n3\n", 1.0), Err(RunError::Store(StoreError::Stale { .. }))));
+    assert!(matches!(opened("1\n2\n3\n", 0.5), Err(RunError::Store(StoreError::Stale { .. }))));
 }
 
 /// Two schemes for [`THERE_AND_BACK`].

@@ -444,6 +444,7 @@ fn a_density() {
 fn figures_of_nothing_and_of_extremes_are_drawn_too() {
     let text = String::new;
     let td = |schemes: Vec<Scheme>, spread| ThroughputDelay {
+        cloud: Vec::new(),
         title: text(),
         subtitle: text(),
         description: text(),
