@@ -7,8 +7,13 @@ use exmachina::sim::metrics::{FlowReport, Histogram, LinkReport, Report};
 use exmachina::sim::network::Network;
 use exmachina::sim::scenario::{FlowGroup, Scenario};
 use exmachina::sim::traffic::OnFor;
-use exmachina::units::Span;
+use exmachina::units::{Instant, Span};
 use pyo3::PyResult;
+
+/// Seconds, to the nearest double.
+pub(crate) fn seconds(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e9
+}
 
 /// The names of the flows: of its group, with a number in a group of several.
 pub(crate) fn flow_names(scenario: &Scenario) -> Vec<String> {
@@ -29,10 +34,10 @@ pub(crate) fn flows(scenario: &Scenario, network: &Network, report: &Report) -> 
     columns.texts("controller", groups.iter().map(|group| group.controller.clone()));
     let hosts = network.flows().iter().map(|flow| flow.transport.host_name().to_owned());
     columns.texts("host", hosts);
-    let rtts = groups.iter().map(|group| Some(group.rtt.as_secs_f64()));
+    let rtts = groups.iter().map(|group| Some(seconds(group.rtt)));
     columns.numbers("propagation_rtt_s", rtts);
     let flows = || report.flows.iter();
-    columns.numbers("on_s", flows().map(|flow| Some(flow.on_time.as_secs_f64())));
+    columns.numbers("on_s", flows().map(|flow| Some(seconds(flow.on_time))));
     let rate = |flow: &FlowReport| flow.throughput().map(|rate| rate.as_bps() as f64);
     columns.numbers("throughput_bps", flows().map(rate));
     columns.numbers("share", flows().map(FlowReport::normalised_throughput));
@@ -57,11 +62,11 @@ pub(crate) fn flows(scenario: &Scenario, network: &Network, report: &Report) -> 
     spread(&mut columns, names, report, |flow| &flow.completion);
     let received = flows().map(|f| Some(f.end_to_end.as_ref()?.throughput.as_bps() as f64));
     columns.numbers("received_bps", received);
-    let delay = |flow: &FlowReport| flow.end_to_end.as_ref()?.delay_95.map(Span::as_secs_f64);
+    let delay = |flow: &FlowReport| flow.end_to_end.as_ref()?.delay_95.map(seconds);
     columns.numbers("delay_p95_s", flows().map(delay));
     let own = flows().map(|flow| {
         let (scores, best) = (flow.end_to_end.as_ref()?, flow.omniscient.as_ref()?);
-        scores.self_inflicted(best).map(Span::as_secs_f64)
+        scores.self_inflicted(best).map(seconds)
     });
     columns.numbers("self_inflicted_s", own);
     columns
@@ -74,7 +79,7 @@ fn spread(
     report: &Report,
     of: fn(&FlowReport) -> &Histogram,
 ) {
-    let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
+    let seconds = |span: Option<Span>| span.map(seconds);
     let times = || report.flows.iter().map(of);
     columns.numbers(mean, times().map(|times| seconds(times.mean())));
     columns.numbers(median, times().map(|times| seconds(times.percentile(50.0))));
@@ -126,16 +131,18 @@ impl Series {
     pub(crate) fn columns(&self, flows: &[String], links: &[String]) -> [Columns; 2] {
         let (mut of_flows, mut of_links) = (Columns::default(), Columns::default());
         let samples = || self.flows.iter();
-        of_flows.numbers("time_s", samples().map(|sample| Some(sample.at.as_secs_f64())));
+        of_flows
+            .numbers("time_s", samples().map(|sample| Some(seconds(sample.at - Instant::ZERO))));
         of_flows.texts("flow", samples().map(|sample| flows[sample.flow].clone()));
         of_flows.counts("cwnd_packets", samples().map(|sample| sample.cwnd.get()));
-        let intersend = samples().map(|sample| Some(sample.intersend.as_secs_f64()));
+        let intersend = samples().map(|sample| Some(seconds(sample.intersend)));
         of_flows.numbers("intersend_s", intersend);
         of_flows.counts("in_flight_packets", samples().map(|sample| sample.in_flight.get()));
         of_flows.counts("delivered", samples().map(|sample| sample.delivered));
-        of_flows.numbers("rtt_s", samples().map(|sample| sample.rtt.map(Span::as_secs_f64)));
+        of_flows.numbers("rtt_s", samples().map(|sample| sample.rtt.map(seconds)));
         let samples = || self.links.iter();
-        of_links.numbers("time_s", samples().map(|sample| Some(sample.at.as_secs_f64())));
+        of_links
+            .numbers("time_s", samples().map(|sample| Some(seconds(sample.at - Instant::ZERO))));
         of_links.texts("link", samples().map(|sample| links[sample.link].clone()));
         of_links.counts("queue_packets", samples().map(|sample| sample.packets));
         of_links.counts("queue_bytes", samples().map(|sample| sample.bytes));

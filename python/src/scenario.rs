@@ -45,6 +45,8 @@ impl Scenario {
         let scenario = scenario::Scenario::parse(&text, name, &dir).map_err(error)?;
         let controllers = controllers.unwrap_or_else(|| PyDict::new(py).unbind());
         Given::new(Some(controllers.bind(py)), &Arc::default())?;
+        // As pathlib writes the empty path.
+        let dir = if dir == Path::new(".") { PathBuf::new() } else { dir };
         Ok(Scenario { text, name: name.to_owned(), dir, scenario, controllers })
     }
 
@@ -102,7 +104,7 @@ impl Scenario {
     /// The simulated time, s.
     #[getter]
     fn duration(&self) -> f64 {
-        self.scenario.duration.as_secs_f64()
+        report::seconds(self.scenario.duration)
     }
 
     fn __repr__(&self) -> String {
@@ -173,7 +175,7 @@ impl Scenario {
         let results = PyDict::new(py);
         results.set_item("title", &self.scenario.title)?;
         results.set_item("seed", report.seed)?;
-        results.set_item("duration_s", report.duration.as_secs_f64())?;
+        results.set_item("duration_s", report::seconds(report.duration))?;
         results.set_item("events", report.events)?;
         results.set_item("flows", report::flows(&self.scenario, network, report).into_dict(py)?)?;
         results.set_item("links", report::links(report).into_dict(py)?)?;

@@ -7,7 +7,7 @@ use exmachina::remy::{Memory, Point, Signal};
 use exmachina::table::TableFile;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -122,6 +122,11 @@ impl Table {
 
     fn __len__(&self) -> usize {
         self.file.table.rules().len()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let rules = (0..self.file.table.rules().len()).map(|index| self.rule(index));
+        PyList::new(py, rules.collect::<Vec<Rule>>())?.try_iter()
     }
 
     fn __getitem__(&self, index: isize) -> PyResult<Rule> {

@@ -2,10 +2,12 @@
 
 use crate::columns::bytes;
 use crate::error::error;
+use crate::report::seconds;
 use exm_grammar::suggest;
 use exmachina::trace::{Synthetic, Trace as Recorded};
+use exmachina::units::Instant;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::PyTuple;
 use std::path::Path;
 
 /// A link's delivery opportunities, repeated endlessly.
@@ -49,7 +51,7 @@ impl Trace {
     /// The length of a lap, s.
     #[getter]
     fn period(&self) -> f64 {
-        self.trace.period().as_secs_f64()
+        seconds(self.trace.period())
     }
 
     /// Its mean rate, bit/s.
@@ -58,10 +60,12 @@ impl Trace {
         self.trace.mean_rate().as_bps()
     }
 
-    /// The times of the opportunities, ns: a type of numpy and bytes.
-    fn _times<'py>(&self, py: Python<'py>) -> PyResult<(&'static str, Bound<'py, PyBytes>)> {
-        let times: Vec<u64> = self.trace.times().iter().map(|time| time.as_nanos()).collect();
-        bytes(py, "<u8", &times)
+    /// The times of the opportunities of a lap, s, as an array.
+    #[getter]
+    fn times<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let times = self.trace.times().iter().map(|&time| seconds(time - Instant::ZERO));
+        let (dtype, data) = bytes(py, "<f8", &times.collect::<Vec<f64>>())?;
+        py.import("numpy")?.call_method1("frombuffer", (data, dtype))
     }
 
     fn __len__(&self) -> usize {

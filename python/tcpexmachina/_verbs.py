@@ -62,8 +62,11 @@ def simulate(
     raw = _scenario(network, set, flags).simulate(seed, every, shown)
     if progress is True:
         print(file=sys.stderr)
-    columns = {key: Columns(value) if isinstance(value, dict) else value for key, value in raw.items()}
-    return Report(**columns)
+    return Report(**{key: _columns(value) for key, value in raw.items()})
+
+
+def _columns(value: Any) -> Any:
+    return Columns(value) if isinstance(value, dict) else value
 
 
 def _bar(done: float) -> None:
