@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -132,3 +133,10 @@ def test_pictures_are_the_librarys() -> None:
     assert "<table>" in report._repr_html_()
     series = em.simulate(**LINK, every="100 ms")._repr_svg_()
     assert "queue, packets" in series
+
+
+@pytest.mark.parametrize("every", [None, "100 ms"])
+def test_plots_are_drawn_into_axes_that_are_given(every: str | None) -> None:
+    ax = MagicMock()
+    assert em.simulate(**LINK, every=every).plot(ax) is ax
+    assert ax.legend.called and (ax.plot.called if every else ax.scatter.called)
