@@ -4,6 +4,7 @@
 # make docs   builds the manual as a site
 # make site   writes the page of `exm ratatouille`, which any web server can serve
 # make dist   packs a static program, as an archive and for Debian
+# make python builds the Python package and tests it; make wheel packs it
 # The first two need cargo (https://rustup.rs) and nothing else; the first build fetches and compiles what
 # the program is made of. Tests meet real programs as well: as root on Debian they are installed, and
 # where they are missing those tests are skipped. What was skipped, and why, is listed at the end.
@@ -34,7 +35,7 @@ DIST = target/dist
 # The target of the module that the page of `exm ratatouille` contains.
 WASM = wasm32-unknown-unknown
 
-.PHONY: all build demo test nightly format lint wasm wasm-target site peers browser tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist clean
+.PHONY: all build demo test nightly format lint wasm wasm-target site peers browser tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist python wheel clean
 
 all: build
 
@@ -54,7 +55,7 @@ wasm-target:
 	@test -d "$$(rustc --print target-libdir --target $(WASM))" || rustup target add $(WASM) || \
 		echo "== Without the target $(WASM), exm ratatouille has no page"
 
-test: format wasm-target lint wasm deny-if-installed tests instructions apidocs smoke
+test: format wasm-target lint wasm deny-if-installed tests instructions apidocs smoke python
 	@if test -s $(SKIPPED); then \
 		echo "== All checks passed that ran; $$(sort -u $(SKIPPED) | wc -l) were skipped:"; \
 		sort -u $(SKIPPED) | sed 's/^/   /'; \
@@ -146,6 +147,37 @@ apidocs:
 	@echo "== Building the documentation of the libraries"
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
+# The Python package, by the profile and in the folder of the other tests, in an environment of its own. Where Python,
+# its module venv or the registry is missing, this is skipped.
+VENV = $(CURDIR)/target/python/venv
+PYTHON_TOOLS = maturin pytest numpy pyarrow mypy
+
+$(VENV)/ready:
+	@rm -rf $(VENV) && mkdir -p $(dir $(VENV)) $(dir $(SKIPPED))
+	@skip() { echo "python/tests: $$1" | tee -a $(SKIPPED); }; \
+	if ! python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		skip "there is no Python 3.11 or later with its module venv"; \
+	elif ! { python3 -m venv $(VENV) && timeout 300 $(VENV)/bin/pip install --quiet $(PYTHON_TOOLS); }; then \
+		skip "pip cannot install $(PYTHON_TOOLS)"; \
+	else touch $@; fi
+
+python: $(VENV)/ready
+	@test ! -e $(VENV)/ready || { \
+		echo "== Building the Python package, and testing it" && cd python && \
+		VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --profile dev --locked --quiet && \
+		$(VENV)/bin/python -m pytest -q && \
+		$(VENV)/bin/python -m mypy.stubtest --mypy-config-file pyproject.toml tcpexmachina._core && \
+		$(VENV)/bin/python -m mypy tcpexmachina tests; }
+
+# Without symbols and paths of this machine, so that two builds of one commit by one compiler give the same bytes.
+wheel: $(VENV)/ready
+	@test -e $(VENV)/ready || { echo "a wheel needs Python 3.11, its module venv and maturin"; exit 1; }
+	@echo "== Building the wheel (takes minutes)"
+	cd python && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) CARGO_INCREMENTAL=0 \
+		RUSTFLAGS="--remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo \
+		--remap-path-prefix=$$(rustc --print sysroot)=rust" \
+		$(VENV)/bin/maturin build --release --locked --out $(CURDIR)/target/python/wheels
+
 smoke:
 	$(CARGO) test --workspace --locked --no-run --quiet
 	@echo "== Designing, stopping, going on, scoring and comparing with the program itself"
@@ -171,7 +203,7 @@ msrv:
 package:
 	@echo "== Packing the crates, and building each from its package"
 	CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) package --workspace --locked \
-		--exclude exm-fuzz --exclude exm-testing $(PACKAGE_FLAGS)
+		--exclude exm-fuzz --exclude exm-testing --exclude exm-python $(PACKAGE_FLAGS)
 
 # `make test` runs it where cargo-deny is installed, which takes longer than all tests. The test "licences" of
 # the command checks licences, sources and bans of the same file everywhere.

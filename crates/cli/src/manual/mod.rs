@@ -45,6 +45,7 @@ pub(crate) const TOPICS: &[Topic] = topics! {
         "tutorials/" "knock-out",
         "tutorials/" "class",
         "tutorials/" "bad-link",
+        "" "python",
     }
     "Reference" {
         "reference/" "quantities",

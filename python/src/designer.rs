@@ -1,0 +1,189 @@
+//! [`Designer`]: a design, step by step.
+
+use crate::controller::Stop;
+use crate::error::error;
+use crate::table::{Model, Table};
+use crate::work::interruptible;
+use exmachina::design::{Designer as Design, SearchKind};
+use exmachina::table::{Provenance, TableFile};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A design that is taken a step at a time. It can be stopped, saved and resumed at any step, and the result is the
+/// same.
+#[pyclass(frozen, module = "tcpexmachina")]
+pub(crate) struct Designer {
+    design: Mutex<Design>,
+    dir: PathBuf,
+}
+
+/// A step of a design.
+#[pyclass(frozen, get_all, module = "tcpexmachina")]
+pub(crate) struct Step {
+    /// Its number, from 1.
+    number: u64,
+    /// The mean score on specimens of the search.
+    score: f64,
+    /// The table's score on separate specimens, if it was evaluated.
+    judged: Option<f64>,
+    /// How many rules the table had.
+    rules: usize,
+    /// The CPU time of the whole design so far, s.
+    cpu_s: f64,
+    /// What was done.
+    what: String,
+}
+
+#[pymethods]
+impl Step {
+    fn __repr__(&self) -> String {
+        let Step { number, score, rules, cpu_s, .. } = self;
+        format!("<Step {number}: score {score:.4}, {rules} rules, {cpu_s:.1} s of CPU time>")
+    }
+
+    /// The step of these values, in the order of its attributes.
+    #[staticmethod]
+    fn _of(values: (u64, f64, Option<f64>, usize, f64, String)) -> Step {
+        let (number, score, judged, rules, cpu_s, what) = values;
+        Step { number, score, judged, rules, cpu_s, what }
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let Step { number, score, judged, rules, cpu_s, what } = self;
+        let values = (*number, *score, *judged, *rules, *cpu_s, what.clone()).into_pyobject(py)?;
+        let made = py.get_type::<Step>().getattr("_of")?;
+        (made, (values,)).into_pyobject(py)
+    }
+}
+
+#[pymethods]
+impl Designer {
+    #[new]
+    #[pyo3(signature = (model, seed = 1, search = "evolve", start = None))]
+    fn new(model: &Model, seed: u64, search: &str, start: Option<&Table>) -> PyResult<Designer> {
+        let search: SearchKind = search.parse().map_err(error)?;
+        let dir = model.model.dir().to_owned();
+        let model = model.model.clone();
+        let design = match start {
+            None => Design::new(model, search, seed).map_err(error)?,
+            Some(start) => {
+                Design::starting_from(&start.file.table, model, search, seed).map_err(error)?
+            }
+        };
+        Ok(Designer { design: Mutex::new(design), dir })
+    }
+
+    /// Continues from the text of a checkpoint; relative paths in its model start from `dir`.
+    #[staticmethod]
+    #[pyo3(signature = (text, dir = PathBuf::new()))]
+    fn resume(text: &str, dir: PathBuf) -> PyResult<Designer> {
+        let design = Design::resume_in(text, &dir).map_err(error)?;
+        Ok(Designer { design: Mutex::new(design), dir })
+    }
+
+    /// The whole state as text.
+    fn checkpoint(&self) -> String {
+        self.lock().checkpoint()
+    }
+
+    /// Takes one step. After an interrupt the design is as it was before the step.
+    fn step(&self, py: Python<'_>) -> PyResult<Step> {
+        let clock = py.import("time")?.getattr("process_time")?;
+        let start: f64 = clock.call0()?.extract()?;
+        let mut next = self.lock().clone();
+        let work = move || {
+            let progress = next.step();
+            Ok((next, progress))
+        };
+        let (mut next, progress) = interruptible(py, &Arc::new(Stop::default()), false, work)?;
+        let end: f64 = clock.call0()?.extract()?;
+        next.set_cpu_seconds(next.cpu_seconds() + end - start);
+        let step = Step {
+            number: next.steps(),
+            score: progress.score,
+            judged: progress.judged,
+            rules: progress.rules,
+            cpu_s: next.cpu_seconds(),
+            what: progress.what,
+        };
+        *self.lock() = next;
+        Ok(step)
+    }
+
+    fn __iter__(own: Bound<'_, Designer>) -> Bound<'_, Designer> {
+        own
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Step> {
+        self.step(py)
+    }
+
+    /// The tables to keep if the design ends now: one for each that the model designs.
+    #[getter]
+    fn tables(&self, py: Python<'_>) -> PyResult<Vec<Table>> {
+        let design = self.lock().clone();
+        let work = move || Ok((design.finish(), design));
+        let (tables, design) = interruptible(py, &Arc::new(Stop::default()), false, work)?;
+        let provenance = Provenance {
+            program: Some(concat!("tcpexmachina ", env!("CARGO_PKG_VERSION")).to_owned()),
+            search: Some(design.search().name().to_owned()),
+            seed: Some(design.seed()),
+            cpu_seconds: Some(design.cpu_seconds()),
+            objective: Some(design.model().objectives()),
+            model_hash: Some(design.model().fingerprint()),
+            model: Some(design.model().text().to_owned()),
+            ..Provenance::default()
+        };
+        let file = |table| TableFile { table, provenance: provenance.clone() };
+        Ok(tables.into_iter().map(|table| Table { file: file(table) }).collect())
+    }
+
+    /// The table to keep if the design ends now, where the model designs one.
+    #[getter]
+    fn table(&self, py: Python<'_>) -> PyResult<Table> {
+        let mut tables = self.tables(py)?;
+        if tables.len() > 1 {
+            let count = tables.len();
+            return Err(error(format!("the model designs {count} tables: they are in tables")));
+        }
+        Ok(tables.remove(0))
+    }
+
+    /// Steps taken.
+    #[getter]
+    fn steps(&self) -> u64 {
+        self.lock().steps()
+    }
+
+    /// The CPU time so far, s, also before the last checkpoint.
+    #[getter]
+    fn cpu_s(&self) -> f64 {
+        self.lock().cpu_seconds()
+    }
+
+    /// The random seed of the search.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.lock().seed()
+    }
+
+    fn __repr__(&self) -> String {
+        let design = self.lock();
+        let (steps, seconds) = (design.steps(), design.cpu_seconds());
+        format!("<Designer after {steps} steps, {seconds:.1} s of CPU time>")
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let resume = py.get_type::<Designer>().getattr("resume")?;
+        let dir: &Path = &self.dir;
+        (resume, (self.checkpoint(), dir)).into_pyobject(py)
+    }
+}
+
+impl Designer {
+    fn lock(&self) -> MutexGuard<'_, Design> {
+        self.design.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

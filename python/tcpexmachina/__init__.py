@@ -1,0 +1,48 @@
+"""Congestion control that is computed: simulate networks, compare and score controllers, design rule tables."""
+
+from ._columns import Columns
+from ._core import (
+    Ack,
+    Congestion,
+    Designer,
+    Error,
+    Model,
+    Rule,
+    Scenario,
+    Start,
+    Step,
+    Table,
+    Trace,
+)
+from ._network import Bottleneck, Controller, Flow
+from ._results import Check, Comparison, Counterexample, Report, Scores
+from ._verbs import check, compare, design, falsify, score, simulate
+
+__all__ = [
+    "Ack",
+    "Bottleneck",
+    "Check",
+    "Columns",
+    "Comparison",
+    "Congestion",
+    "Controller",
+    "Counterexample",
+    "Designer",
+    "Error",
+    "Flow",
+    "Model",
+    "Report",
+    "Rule",
+    "Scenario",
+    "Scores",
+    "Start",
+    "Step",
+    "Table",
+    "Trace",
+    "check",
+    "compare",
+    "design",
+    "falsify",
+    "score",
+    "simulate",
+]

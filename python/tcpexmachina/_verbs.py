@@ -1,0 +1,162 @@
+"""The verbs of `exm` as functions."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from ._columns import Columns
+from ._core import Designer, Error, Model, Scenario, Table
+from ._network import Bottleneck, ControllerLike, Names
+from ._results import Check, Comparison, Counterexample, Report, Scores
+
+Network = Scenario | Bottleneck | str | Path
+
+
+def _scenario(network: Network | None, set: Mapping[str, Any] | None, flags: Mapping[str, Any]) -> Scenario:
+    if network is None:
+        scenario = Bottleneck(**flags).scenario()
+    elif flags:
+        raise Error(f"{', '.join(flags)} describe a network, and another is given: give its keys by set")
+    elif isinstance(network, Bottleneck):
+        scenario = network.scenario()
+    elif isinstance(network, Scenario):
+        scenario = network
+    else:
+        scenario = Scenario.load(str(network))
+    if set:
+        texts = {key: None if value is None else _literal(value) for key, value in set.items()}
+        scenario = scenario.with_keys(texts)
+    return scenario
+
+
+def _literal(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _model(model: Model | str | Path) -> Model:
+    return model if isinstance(model, Model) else Model.load(str(model))
+
+
+def simulate(
+    network: Network | None = None,
+    *,
+    seed: int | None = None,
+    every: str | None = None,
+    set: Mapping[str, Any] | None = None,
+    progress: bool | Callable[[float], object] = False,
+    **flags: Any,
+) -> Report:
+    """Simulates a network: a scenario, its name or file, a bottleneck, or the keywords of one.
+
+    `every`, such as "100 ms", records time series. `set` changes keys of the scenario. `progress` shows a bar, or is
+    called with the part that is done, from 0 to 1. The same network and seed give the same results, to the bit, as
+    `exm simulate`.
+    """
+    shown = _bar if progress is True else progress or None
+    raw = _scenario(network, set, flags).simulate(seed, every, shown)
+    if progress is True:
+        print(file=sys.stderr)
+    return Report(**{key: _columns(value) for key, value in raw.items()})
+
+
+def _columns(value: Any) -> Any:
+    return Columns(value) if isinstance(value, dict) else value
+
+
+def _bar(done: float) -> None:
+    """A progress bar, in a terminal as in a notebook."""
+    width = 40
+    full = round(done * width)
+    print(f"\r[{'#' * full}{' ' * (width - full)}] {done:4.0%}", end="", file=sys.stderr, flush=True)
+
+
+def compare(
+    network: Network,
+    schemes: Sequence[ControllerLike],
+    *,
+    runs: int = 16,
+    seed: int | None = None,
+    set: Mapping[str, Any] | None = None,
+) -> Comparison:
+    """Compares schemes on a network, as `exm compare`: each controls the flows whose controller is "scheme", or else
+    all. A name may be followed by a queue: "cubic/codel"."""
+    scenario, names = _scenario(network, set, {}), Names()
+    words = [names.name(scheme) for scheme in schemes]
+    with tempfile.TemporaryDirectory() as folder:
+        text = _core.compare(scenario, words, names.given, runs, seed, folder)
+        files = sorted(Path(folder).glob("*.svg"))
+        pictures = {file.name: file.read_text() for file in files if "narrow" not in file.name}
+    return Comparison(json.loads(text), pictures)
+
+
+def score(
+    contenders: Sequence[ControllerLike],
+    model: Model | str | Path,
+    *,
+    specimens: int = 1000,
+    seed: int = 1,
+    host: str | None = None,
+) -> Scores:
+    """Scores controllers on networks of a model that are held out from every search, as `exm score`."""
+    names = Names()
+    words = [names.name(contender) for contender in contenders]
+    raw = _core.score(_model(model), words, names.given, specimens, seed, host)
+    raw["contenders"], raw["trials"] = Columns(raw["contenders"]), Columns(raw["trials"])
+    return Scores(**raw)
+
+
+def check(table: Table | str | Path, model: Model | str | Path | None = None, **seed: int) -> Check:
+    """Checks a table on networks around its model, as `exm table check`; `seed` draws other networks further out."""
+    table = table if isinstance(table, Table) else Table.load(str(table))
+    return Check(**_core.check(table, None if model is None else _model(model), **seed))
+
+
+def falsify(
+    cc: ControllerLike,
+    against: ControllerLike = "cubic",
+    *,
+    model: Model | str | Path | None = None,
+    around: float = 10.0,
+    delta: float | None = None,
+    competitor: ControllerLike = "cubic",
+    host: str = "tcp",
+    tries: int = 400,
+    seed: int = 1,
+) -> list[Counterexample]:
+    """Searches the networks on which `cc` performs worst relative to `against`, as `exm falsify`; the worst first."""
+    names = Names()
+    words = [names.name(one) for one in (cc, against, competitor)]
+    search = {"around": around, "delta": delta, "competitor": words[2]}
+    search |= {"host": host, "tries": tries, "seed": seed}
+    at = None if model is None else _model(model)
+    found = _core.falsify(words[0], words[1], names.given, at, search)
+    for one in found:
+        one["scenario"] = Scenario(one["scenario"], controllers=names.given)
+    return [Counterexample(**one) for one in found]
+
+
+def design(
+    model: Model | str | Path,
+    *,
+    steps: int,
+    seed: int = 1,
+    search: str = "evolve",
+    progress: bool = False,
+) -> Table:
+    """Designs a table in so many steps of the search. The result is not hardened, as that of `exm design` is.
+
+    `Designer` takes the steps one at a time, and can be stopped and resumed.
+    """
+    designer = Designer(_model(model), seed, search)
+    for step, _ in zip(designer, range(steps), strict=False):
+        if progress:
+            _bar(step.number / steps)
+        if step.number >= steps:
+            break
+    return designer.table
