@@ -23,6 +23,7 @@ pub(crate) fn throughput_delay_svg(title: String, y_axis: String, schemes: Vec<R
         runs: runs.into_iter().map(|(delay_ms, throughput)| Run { delay_ms, throughput }).collect(),
     });
     let figure = ThroughputDelay {
+        cloud: Vec::new(),
         description: format!("{title}: throughput against queueing delay"),
         title,
         subtitle: String::new(),
