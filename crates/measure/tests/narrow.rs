@@ -39,6 +39,7 @@ fn throughput_delay() -> ThroughputDelay {
         runs: (0..32).map(|number| run(index, number)).collect(),
     };
     ThroughputDelay {
+        cloud: Vec::new(),
         title: title(),
         subtitle: subtitle(),
         description: String::new(),
