@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The controllers that a caller gave by name: those written in Python, and tables.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub(crate) struct Given {
     known: BTreeMap<String, AnyController>,
     /// Whether one of them is written in Python.
     pub(crate) calls_python: bool,
+    /// Those from outside that were loaded.
+    loaded: Arc<Mutex<Vec<Outside>>>,
 }
 
 impl Given {
@@ -52,7 +54,10 @@ impl Given {
             return Ok(known.clone());
         }
         if let Some(outside) = Outside::load(name, path) {
-            return Ok(outside?.controller().into());
+            let outside = outside?;
+            let controller = outside.controller().into();
+            self.loaded().push(outside);
+            return Ok(controller);
         }
         let file = table(name, path)?;
         Ok(RemyCc::new(&file.table).into())
@@ -63,6 +68,18 @@ impl Given {
         match AnyController::parse(text).map_err(error)? {
             Some(controller) => Ok(controller),
             None => self.load(text, Path::new(text)).map_err(error),
+        }
+    }
+
+    fn loaded(&self) -> MutexGuard<'_, Vec<Outside>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses results in which a controller from outside failed.
+    pub(crate) fn check(&self) -> PyResult<()> {
+        match self.loaded().iter().filter_map(Outside::failure).min() {
+            Some(failure) => Err(error(failure)),
+            None => Ok(()),
         }
     }
 

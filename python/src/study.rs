@@ -71,6 +71,7 @@ pub(crate) fn score_contenders<'py>(
         scores.map_err(error)
     };
     let scores = interruptible(py, &stop, given.calls_python, work)?;
+    given.check()?;
     score_columns(py, &scores)
 }
 
@@ -191,6 +192,7 @@ pub(crate) fn falsify_controller<'py>(
     let heeded = Arc::clone(&stop);
     let work = move || falsify.search(&|| heed(&heeded)).map_err(error);
     let found = interruptible(py, &stop, given.calls_python, work)?;
+    given.check()?;
     let on = host(&search.host)?;
     let row = |found: &falsify::Counterexample| {
         let median = found.deficit.median;

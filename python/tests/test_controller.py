@@ -1,6 +1,8 @@
 """Controllers written in Python."""
 
 import pickle
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,3 +147,13 @@ def test_a_scenario_with_a_controller_pickles() -> None:
     scenario = em.Bottleneck(**LINK, flows=[Reno]).scenario()
     again = pickle.loads(pickle.dumps(scenario))
     assert em.simulate(again) == em.simulate(scenario)
+
+
+def test_a_program_that_fails_is_no_result(tmp_path: Path) -> None:
+    program = tmp_path / "fails.py"
+    program.write_text("input(); print('{}', flush=True); input()\n")
+    failing = f"program:{sys.executable} {program}"
+    with pytest.raises(em.Error, match="ended without an answer"):
+        em.simulate(**LINK, flows=[failing])
+    with pytest.raises(em.Error, match="ended without an answer"):
+        em.score([failing], "demo", specimens=2, host="tcp")
