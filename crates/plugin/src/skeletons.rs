@@ -1,6 +1,7 @@
 //! Skeletons: controllers to start from, in several languages, each with a test and a README.
 
 use std::fmt;
+use std::path::Path;
 
 /// A language that has a skeleton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,43 @@ impl Language {
             Language::AssemblyScript => "assemblyscript",
             Language::Zig => "zig",
             Language::Python => "python",
+        }
+    }
+
+    /// The language of the source in `folder`, by the file of the interface that its skeleton has; none if it has none
+    /// that becomes a module.
+    pub fn of_folder(folder: &Path) -> Option<Language> {
+        let interfaces = [
+            (Language::Rust, "src/exm.rs"),
+            (Language::C, "exm.h"),
+            (Language::AssemblyScript, "assembly/exm.ts"),
+            (Language::Zig, "exm.zig"),
+        ];
+        let found = interfaces.into_iter().find(|(_, file)| folder.join(file).is_file());
+        found.map(|(language, _)| language)
+    }
+
+    /// The command of the shell that builds the module of the controller `name` in its folder, and where the module then
+    /// is; none for a program over pipes.
+    pub fn build(self, name: &str) -> Option<(String, String)> {
+        let here = format!("{name}.wasm");
+        match self {
+            Language::Rust => Some((
+                "cargo build --quiet --release --target wasm32-unknown-unknown".to_owned(),
+                format!("target/wasm32-unknown-unknown/release/{name}.wasm"),
+            )),
+            Language::C => Some((format!("make --silent {here}"), here)),
+            Language::AssemblyScript => {
+                Some(("npm install --silent && npm run --silent build".to_owned(), here))
+            }
+            Language::Zig => Some((
+                format!(
+                    "$(command -v zig || echo python3 -m ziglang) build-exe {name}.zig -target wasm32-freestanding \
+                     -O ReleaseSmall -fno-entry -rdynamic --stack 16384"
+                ),
+                here,
+            )),
+            Language::Python => None,
         }
     }
 

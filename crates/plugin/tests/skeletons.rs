@@ -50,7 +50,11 @@ fn decisions(controller: &mut impl Controller, seed: u64) -> Vec<Decision> {
     script::play(controller, &script::random(2000, seed))
 }
 
-fn assert_module(folder: &Folder, module: &str) {
+/// Builds the module in `folder`, as a contest does, and compares its decisions.
+fn assert_module(folder: &Folder, language: Language) {
+    assert_eq!(Language::of_folder(&folder.0), Some(language));
+    let (command, module) = language.build("mine").expect("it becomes a module");
+    run(folder, &command);
     let wasm = std::fs::read(folder.0.join(module)).unwrap();
     let module = Module::compile("mine.wasm", &wasm, &Limits::STRANGER).unwrap();
     assert_eq!(module.parameters(), ["increase"]);
@@ -70,8 +74,7 @@ fn rust() {
     }
     let folder = written(Language::Rust);
     run(&folder, "cargo test --quiet --offline");
-    run(&folder, &format!("cargo build --quiet --offline --release --target {target}"));
-    assert_module(&folder, &format!("target/{target}/release/mine.wasm"));
+    assert_module(&folder, Language::Rust);
 }
 
 #[test]
@@ -89,8 +92,8 @@ fn c() {
         return;
     }
     let folder = written(Language::C);
-    run(&folder, "make test mine.wasm");
-    assert_module(&folder, "mine.wasm");
+    run(&folder, "make test");
+    assert_module(&folder, Language::C);
 }
 
 #[test]
@@ -104,7 +107,7 @@ fn assemblyscript() {
         return;
     }
     run(&folder, "npm test");
-    assert_module(&folder, "mine.wasm");
+    assert_module(&folder, Language::AssemblyScript);
 }
 
 #[test]
@@ -115,13 +118,7 @@ fn zig() {
     let folder = written(Language::Zig);
     let zig = "$(command -v zig || echo python3 -m ziglang)";
     run(&folder, &format!("{zig} test mine.zig"));
-    run(
-        &folder,
-        &format!(
-            "{zig} build-exe mine.zig -target wasm32-freestanding -O ReleaseSmall -fno-entry -rdynamic --stack 16384"
-        ),
-    );
-    assert_module(&folder, "mine.wasm");
+    assert_module(&folder, Language::Zig);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::common::{Folder, assert_fails};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const NEW: &str = "contest new course --duration 10s --warm-up 2s";
@@ -124,4 +124,23 @@ fn a_participant_submits_over_http() {
     server.wait().unwrap();
     assert!(reply.starts_with("HTTP/1.1 201"), "{reply}");
     assert!(folder.text("contest board --contest course").contains("\nada "));
+}
+
+#[test]
+fn a_source_is_built_and_submitted() {
+    let folder = begun("contest-source");
+    folder.text("controller new mine --lang rust");
+    let has = "test -d \"$(rustc --print target-libdir --target wasm32-unknown-unknown)\"";
+    if !Command::new("sh").args(["-c", has]).status().unwrap().success() {
+        exm_testing::skip("there is no target wasm32-unknown-unknown");
+        return;
+    }
+    folder.text("contest submit mine --as ada --contest course");
+    assert!(folder.text("contest board --contest course").contains("\nada "));
+    fs::create_dir(folder.path("empty")).unwrap();
+    let empty = folder.run("contest submit empty --as ada --contest course");
+    assert_fails(&empty, 2, &["empty holds no source of a controller"]);
+    folder.write("mine/src/lib.rs", "this is no Rust");
+    let broken = folder.run("contest submit mine --as ada --contest course");
+    assert_eq!(broken.status.code(), Some(1));
 }

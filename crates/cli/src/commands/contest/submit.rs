@@ -5,27 +5,29 @@ use crate::codes::FAILED;
 use crate::shell::{Failure, Printing};
 use exm_contest::store::AttemptScores;
 use exm_contest::{Attempt, Score};
+use exm_plugin::skeletons::Language;
 use exm_store::Columns;
 use serde::Serialize;
 use std::fmt;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::SystemTime;
 
 const EXAMPLES: &str = "\
 A submission is a WebAssembly module (.wasm), a rule table (.json, .dna), or a text that names a built-in \
-controller with its parameters. The same bytes again are the same attempt. The exit code is 1 if the \
+controller with its parameters; or the folder of a skeleton's source, which is built on this machine. The same bytes again are the same attempt. The exit code is 1 if the \
 controller fails in its run: such an attempt is kept, and not ranked.
 
 Examples:
   exm contest submit mine.wasm --as ada
+  exm contest submit mine --as ada
   exm contest submit table.json --as ada --contest course --final";
 
 /// Submit a controller to a contest, and score it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The submission
+    /// The submission, or the folder of its source
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The participant: letters, digits, - and _
@@ -80,14 +82,38 @@ pub(super) fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Builds the source in `folder`, on this machine and as its user, and returns the module.
+fn built(folder: &Path) -> Result<PathBuf, Failure> {
+    let unknown = || {
+        Failure::usage(format!("{} holds no source of a controller", folder.display()))
+            .with_tip("exm controller new NAME --lang LANGUAGE writes one; or give a module, .wasm")
+    };
+    let language = Language::of_folder(folder).ok_or_else(unknown)?;
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    let (command, module) = name.and_then(|name| language.build(&name)).ok_or_else(unknown)?;
+    let status = Command::new("sh")
+        .args(["-c", &command])
+        .current_dir(folder)
+        .env_remove("CARGO_TARGET_DIR")
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|error| Failure::new(format!("cannot run the shell to build it: {error}")))?;
+    if !status.success() {
+        let problem = format!("{} could not be built by: {command}", folder.display());
+        return Err(Failure::new(problem).with_tip("its README says what it needs"));
+    }
+    Ok(folder.join(module))
+}
+
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let contest = self.dir.open()?;
         let file = self.file.file_name().map(|name| name.to_string_lossy().into_owned());
         let file = file.unwrap_or_default();
-        let bytes = std::fs::read(&self.file).map_err(|error| {
-            Failure::usage(format!("cannot read {}: {error}", self.file.display()))
-        })?;
+        let file = if self.file.is_dir() { format!("{file}.wasm") } else { file };
+        let path = if self.file.is_dir() { built(&self.file)? } else { self.file.clone() };
+        let bytes = std::fs::read(&path)
+            .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
         let when = (now_ms(), self.is_final);
         let attempt: Attempt = contest.submit(&self.name, &file, &bytes, when).map_err(failure)?;
         let Some(scores) = &attempt.scores else {
