@@ -215,6 +215,8 @@ describe('the page', () => {
     await press('l');
     await page.waitForFunction(() => State.description.watched.lane === 1);
     for (const key of [',', '.', '/']) {
+      // What is watched anew is simulated again first, which takes longer on a busy machine.
+      await page.evaluate(() => Transport.settled());
       const before = await page.evaluate(() => State.history.now);
       await press(key);
       await page.waitForFunction((time) => State.history.now > time, before);

@@ -231,7 +231,7 @@ fn follow_page(path: &Path, folder: &Folder, shorter: &[(&str, &str)]) {
         }
         let kind = block.kind();
         assert!(
-            ["", "text", "toml", "rust", "console", "sh"].contains(&kind),
+            ["", "text", "toml", "rust", "python", "console", "sh"].contains(&kind),
             "{page}:{}: nothing runs {kind}",
             block.line
         );
