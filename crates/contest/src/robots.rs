@@ -1,4 +1,4 @@
-//! [`Robots`]: a contest among thousands of generated entrants, to see what is within reach on a link, and what of that
+//! A contest among thousands of generated entrants, to see what is within reach on a link, and what of that
 //! holds on another one.
 //!
 //! In the thesis, 40 students submitted 2 994 protocols (figure 2-12). Here parameter sweeps stand for them: additive
