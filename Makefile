@@ -150,7 +150,7 @@ apidocs:
 # The Python package, by the profile and in the folder of the other tests, in an environment of its own. Where Python,
 # its module venv or the registry is missing, this is skipped.
 VENV = $(CURDIR)/target/python/venv
-PYTHON_TOOLS = maturin pytest numpy pyarrow mypy
+PYTHON_TOOLS = maturin==1.16.0 pytest==9.2.0 numpy==2.4.6 pyarrow==26.0.1 mypy==2.4.1
 
 $(VENV)/ready:
 	@rm -rf $(VENV) && mkdir -p $(dir $(VENV)) $(dir $(SKIPPED))
