@@ -141,14 +141,7 @@ impl Congestion {
     /// What it is: `"lost"`, `"marked"`, `"timeout"`, `"spurious"` or `"idle"`.
     #[getter]
     fn kind(&self) -> &'static str {
-        match self.0.kind {
-            cc::CongestionKind::Lost => "lost",
-            cc::CongestionKind::Marked => "marked",
-            cc::CongestionKind::Timeout => "timeout",
-            cc::CongestionKind::Spurious => "spurious",
-            cc::CongestionKind::Idle => "idle",
-            _ => "other",
-        }
+        self.0.kind.name()
     }
 
     /// When the affected packet was sent, s.

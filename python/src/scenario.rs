@@ -150,7 +150,7 @@ impl Scenario {
                 (report, Some(series))
             }
         };
-        if let Some((_, failure)) = report.failure() {
+        if let Some(failure) = report.failure() {
             return Err(error(failure));
         }
         self.results(py, &network, &report, series)

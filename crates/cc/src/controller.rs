@@ -233,6 +233,19 @@ pub enum CongestionKind {
     Idle,
 }
 
+impl CongestionKind {
+    /// Its name, as controllers in other languages receive it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CongestionKind::Lost => "lost",
+            CongestionKind::Marked => "marked",
+            CongestionKind::Timeout => "timeout",
+            CongestionKind::Spurious => "spurious",
+            CongestionKind::Idle => "idle",
+        }
+    }
+}
+
 /// What a controller allows its sender from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {

@@ -101,7 +101,7 @@ pub fn run(entrant: &Entrant, pair: &Pair, setting: &Setting) -> Result<Score, C
 }
 
 fn of_report(report: &Report) -> Score {
-    if let Some((_, failure)) = report.failure() {
+    if let Some(failure) = report.failure() {
         return Score { failure: Some(failure.to_string()), ..Score::default() };
     }
     let flow = &report.flows[0];

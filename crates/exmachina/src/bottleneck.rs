@@ -150,7 +150,7 @@ impl Bottleneck {
     pub fn simulate(&self, duration: Span) -> Result<Report, Error> {
         let report = engine::run(&self.network(duration)?, self.seed);
         match report.failure() {
-            Some((_, failure)) => Err(Error::ControllerFailed(failure.clone())),
+            Some(failure) => Err(Error::ControllerFailed(failure.clone())),
             None => Ok(report),
         }
     }

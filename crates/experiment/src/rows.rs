@@ -122,7 +122,7 @@ impl RunRow {
     /// The failure of a controller.
     pub(crate) fn made(case: &Case, seed: u64, asked: Asked) -> Result<RunRow, Failure> {
         let sound = |report: &Report| match report.failure() {
-            Some((_, failure)) => Err(failure.clone()),
+            Some(failure) => Err(failure.clone()),
             None => Ok(()),
         };
         let Some(step) = asked.step() else {

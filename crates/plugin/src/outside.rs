@@ -2,8 +2,9 @@
 
 #[cfg(not(target_family = "wasm"))]
 use crate::Program;
-use crate::{Limits, Module};
+use crate::{Limits, Module, WasmController};
 use exm_cc::{DynController, Failure};
+use exm_link::parameter_pairs;
 use std::path::{Path, PathBuf};
 
 /// What names of programs begin with.
@@ -18,7 +19,8 @@ pub struct Outside(Origin);
 
 #[derive(Clone, Debug)]
 enum Origin {
-    Module(Module, Vec<(String, f64)>),
+    /// The module, and its controller with the parameters, which no flow has started.
+    Module(Module, WasmController),
     #[cfg(not(target_family = "wasm"))]
     Program(Program),
 }
@@ -64,16 +66,14 @@ impl Outside {
         let blame = |error: &dyn std::fmt::Display| format!("{name}: {error}");
         let parameters = read_parameters(parameters).map_err(|error| blame(&error))?;
         let module = Module::compile(name, wasm, limits).map_err(|error| blame(&error))?;
-        module.with_parameters(&parameters).map_err(|error| blame(&error))?;
-        Ok(Outside(Origin::Module(module, parameters)))
+        let controller = module.with_parameters(&parameters).map_err(|error| blame(&error))?;
+        Ok(Outside(Origin::Module(module, controller)))
     }
 
     /// A controller from there.
     pub fn controller(&self) -> Box<dyn DynController> {
         match &self.0 {
-            Origin::Module(module, parameters) => {
-                Box::new(module.with_parameters(parameters).expect("they were tried"))
-            }
+            Origin::Module(_, controller) => Box::new(controller.clone()),
             #[cfg(not(target_family = "wasm"))]
             Origin::Program(program) => Box::new(program.controller()),
         }
@@ -124,14 +124,11 @@ fn program(command: &str) -> Result<Outside, String> {
     Err(format!("programs cannot be started here: {command}"))
 }
 
-/// The parameters in a text such as `increase=2,decrease=0.7`, with commas or spaces between them.
+/// The parameters in a text such as `increase=2,decrease=0.7`, in the grammar of all parameters.
 fn read_parameters(text: &str) -> Result<Vec<(String, f64)>, String> {
     let mut parameters: Vec<(String, f64)> = Vec::new();
-    let words = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
-    for word in words {
-        let (name, value) = word
-            .split_once('=')
-            .ok_or_else(|| format!("\"{word}\" has no value: parameters are written NAME=VALUE"))?;
+    let no_value = |word| format!("\"{word}\" has no value: parameters are written NAME=VALUE");
+    for (name, value) in parameter_pairs(text).map_err(no_value)? {
         let number = value.parse().ok().filter(|number: &f64| number.is_finite());
         let number = number.ok_or_else(|| {
             format!("{name} cannot be \"{value}\": parameters of modules are numbers, such as {name}=2.5")

@@ -6,9 +6,7 @@ mod process;
 
 use crate::decide::{self, STOPPED};
 use crate::failures::Failures;
-use exm_cc::{
-    Ack, Congestion, CongestionKind, Controller, Decision, Failure, Metrics, Needs, Sent, Start,
-};
+use exm_cc::{Ack, Congestion, Controller, Decision, Failure, Metrics, Needs, Sent, Start};
 use exm_units::{Bytes, Fnv1a, Instant};
 use process::Process;
 use serde::{Deserialize, Serialize};
@@ -250,25 +248,13 @@ impl From<&Congestion> for Event {
     fn from(congestion: &Congestion) -> Event {
         Event::Congestion {
             now: congestion.now.as_nanos(),
-            kind: kind_name(congestion.kind),
+            kind: congestion.kind.name(),
             sent_at: congestion.sent_at.as_nanos(),
             packets: congestion.packets.get(),
             bytes: congestion.bytes.get(),
             in_flight: congestion.in_flight.get(),
             in_flight_bytes: congestion.in_flight_bytes.get(),
         }
-    }
-}
-
-/// The name of a kind of congestion.
-const fn kind_name(kind: CongestionKind) -> &'static str {
-    match kind {
-        CongestionKind::Lost => "lost",
-        CongestionKind::Timeout => "timeout",
-        CongestionKind::Spurious => "spurious",
-        CongestionKind::Idle => "idle",
-        // The mildest, for a kind that this version of the protocol does not know.
-        _ => "marked",
     }
 }
 

@@ -134,12 +134,9 @@ impl Report {
         Report { duration, seed, flows, links, in_network: 0, events: 0 }
     }
 
-    /// The first failure of a controller, and the number of its flow. A report with one describes no
-    /// controller's behaviour.
-    pub fn failure(&self) -> Option<(usize, &Failure)> {
-        let failures = self.flows.iter().enumerate();
-        let failures = failures.filter_map(|(flow, report)| Some((flow, report.failure.as_ref()?)));
-        failures.min_by_key(|(flow, failure)| (failure.at, *flow))
+    /// The first failure of a controller. A report with one describes no controller's behaviour.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.flows.iter().filter_map(|flow| flow.failure.as_ref()).min_by_key(|failure| failure.at)
     }
 
     /// The mean over senders of [`FlowReport::normalised_throughput`]; senders that were never on do

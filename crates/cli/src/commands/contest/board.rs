@@ -58,7 +58,7 @@ impl fmt::Display for Shown {
             ["", "Mbps", "95 % delay, ms", "self-inflicted, ms", "power", "robustness", "attempts"];
         columns.line(heading.map(str::to_owned));
         for row in &self.0.rows {
-            let name = if row.baseline { format!("({})", row.name) } else { row.name.clone() };
+            let name = super::row_name(&row.name, row.baseline);
             let attempts = if row.baseline { "-".to_owned() } else { row.attempts.to_string() };
             let robustness = super::number(row.robustness.power, 2);
             columns

@@ -46,7 +46,7 @@ impl fmt::Display for Shown {
             ["rank", "", "Mbps", "95 % delay, ms", "self-inflicted, ms", "power", "before"];
         columns.line(heading.map(str::to_owned));
         for row in &self.0.rows {
-            let name = if row.baseline { format!("({})", row.name) } else { row.name.clone() };
+            let name = super::row_name(&row.name, row.baseline);
             let start = [row.rank.to_string(), name].into_iter();
             columns.line(start.chain(cells(&row.score)).chain([row.rank_before.to_string()]));
         }

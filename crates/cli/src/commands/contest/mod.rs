@@ -79,6 +79,11 @@ fn failure(error: ContestError) -> Failure {
     }
 }
 
+/// The name of a row: that of a baseline is in parentheses.
+fn row_name(name: &str, is_baseline: bool) -> String {
+    if is_baseline { format!("({name})") } else { name.to_owned() }
+}
+
 /// A number with these decimals, or a dash.
 fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.decimals$}"))

@@ -125,7 +125,7 @@ impl OnLink {
         let network = Network::new(vec![link], vec![flow], Span::from_secs(30));
         let report = engine::run(&network.expect("it is possible"), 1);
         let error = |what: String| Finding { severity: Severity::Error, what };
-        if let Some((_, failure)) = report.failure() {
+        if let Some(failure) = report.failure() {
             return Err(error(format!("{failure} on a link of 10 Mbps and 50 ms")));
         }
         let flow = &report.flows[0];
