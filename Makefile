@@ -150,7 +150,8 @@ apidocs:
 # The Python package, by the profile and in the folder of the other tests, in an environment of its own. Where Python,
 # its module venv or the registry is missing, this is skipped.
 VENV = $(CURDIR)/target/python/venv
-PYTHON_TOOLS = maturin==1.16.0 pytest==9.2.0 numpy==2.4.6 pyarrow==26.0.1 mypy==2.4.1
+PYTHON_TOOLS = maturin==1.16.0 pytest==9.2.0 numpy==2.4.6 pyarrow==26.0.1 mypy==2.4.1 \
+	nbclient==0.11.0 ipykernel==7.4.0 matplotlib==3.11.2
 
 $(VENV)/ready:
 	@rm -rf $(VENV) && mkdir -p $(dir $(VENV)) $(dir $(SKIPPED))
