@@ -4,11 +4,13 @@ use crate::controller::{PythonController, Stop};
 use crate::error::error;
 use exm_grammar::suggest;
 use exm_plugin::{Outside, outside};
-use exmachina::design::{Model, shipped};
+use exmachina::design::{DesignRanges, Model, shipped};
+use exmachina::experiment::queues;
 use exmachina::remy::RemyCc;
 use exmachina::sim::builtin::{self, Builtin};
 use exmachina::sim::controllers::AnyController;
-use exmachina::sim::scenario::SHIPPED;
+use exmachina::sim::network::Network;
+use exmachina::sim::scenario::{SHIPPED, Scenario};
 use exmachina::table::TableFile;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -25,6 +27,17 @@ pub(crate) struct Given {
     pub(crate) calls_python: bool,
     /// Those from outside that were loaded.
     loaded: Arc<Mutex<Vec<Outside>>>,
+    /// What to warn about.
+    noted: Arc<Mutex<Noted>>,
+}
+
+/// What warnings are made of.
+#[derive(Debug, Default)]
+struct Noted {
+    /// The design ranges of tables.
+    ranges: DesignRanges,
+    /// Controllers from outside that are not sandboxed.
+    unsandboxed: Vec<String>,
 }
 
 impl Given {
@@ -37,7 +50,7 @@ impl Given {
         for (name, value) in controllers.into_iter().flatten() {
             let name: String = name.extract()?;
             let controller = match value.cast::<crate::table::Table>() {
-                Ok(table) => RemyCc::new(&table.get().file.table).into(),
+                Ok(table) => given.remy(&name, &table.get().file),
                 Err(_) => {
                     given.calls_python = true;
                     AnyController::own(PythonController::new(&value, stop)?)
@@ -55,12 +68,49 @@ impl Given {
         }
         if let Some(outside) = Outside::load(name, path) {
             let outside = outside?;
+            if !outside.is_sandboxed() {
+                self.noted().unsandboxed.push(name.to_owned());
+            }
             let controller = outside.controller().into();
             self.loaded().push(outside);
             return Ok(controller);
         }
-        let file = table(name, path)?;
-        Ok(RemyCc::new(&file.table).into())
+        Ok(self.remy(name, &table(name, path)?))
+    }
+
+    /// The RemyCC of the table called `name`, whose design range is noted.
+    fn remy(&self, name: &str, file: &TableFile) -> AnyController {
+        self.note(name, file);
+        RemyCc::new(&file.table).into()
+    }
+
+    /// Notes the design range of the table called `name`.
+    pub(crate) fn note(&self, name: &str, file: &TableFile) {
+        self.noted().ranges.note(name, file);
+    }
+
+    /// What to warn about in results on these networks, each of which is that of a scenario.
+    pub(crate) fn warnings<'a>(
+        &self,
+        networks: impl IntoIterator<Item = (&'a Scenario, &'a Network)> + Clone,
+    ) -> Vec<String> {
+        let ranges = self.noted().ranges.warnings(networks.clone());
+        [self.unsandboxed(), ranges, queues::warnings(networks)].concat()
+    }
+
+    /// What to warn about in scores on the networks of `model`.
+    pub(crate) fn warnings_on(&self, model: &Model) -> Vec<String> {
+        let ranges = self.noted().ranges.warnings_on(model);
+        [self.unsandboxed(), ranges].concat()
+    }
+
+    /// A warning for each controller that is not sandboxed.
+    pub(crate) fn unsandboxed(&self) -> Vec<String> {
+        self.noted().unsandboxed.iter().map(|name| outside::unsandboxed(name)).collect()
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The controller that `text` describes: a built-in one with parameters, or as [`Given::load`] has it.

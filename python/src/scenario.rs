@@ -9,16 +9,15 @@ use exmachina::sim::engine::{Observer, Simulation};
 use exmachina::sim::metrics::Report;
 use exmachina::sim::network::Network;
 use exmachina::sim::scenario;
-use exmachina::units::Span;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How many simulated parts a simulation has at first; each then takes about [`SLICE_MS`].
-const PARTS: u64 = 1000;
-/// How long signals wait for a simulation at most, about, ms.
-const SLICE_MS: f64 = 30.0;
+/// How many events are simulated before signals are looked for: some milliseconds of work.
+const SLICE: u32 = 1 << 15;
+/// By which part of the simulated time progress is reported.
+const REPORTED: f64 = 1e-3;
 
 /// A network as a file describes it: links, flows, and how long to simulate it. `controllers` are those that it
 /// names and that are neither built in nor files: a dict of names and tables, classes or objects.
@@ -153,7 +152,7 @@ impl Scenario {
         if let Some(failure) = report.failure() {
             return Err(error(failure));
         }
-        self.results(py, &network, &report, series)
+        self.results(py, &running, &report, series)
     }
 }
 
@@ -168,11 +167,12 @@ impl Scenario {
     fn results<'py>(
         &self,
         py: Python<'py>,
-        network: &Network,
+        &Running { network, given, .. }: &Running<'_>,
         report: &Report,
         series: Option<report::Series>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let results = PyDict::new(py);
+        results.set_item("warnings", given.warnings([(&self.scenario, network)]))?;
         results.set_item("title", &self.scenario.title)?;
         results.set_item("seed", report.seed)?;
         results.set_item("duration_s", report::seconds(report.duration))?;
@@ -207,26 +207,24 @@ impl Running<'_> {
         py: Python<'_>,
         mut simulation: Simulation<O>,
     ) -> PyResult<(Report, O)> {
-        let end = self.network.duration().as_nanos();
-        let mut part = (end / PARTS).max(1);
+        let end = self.network.duration().as_nanos() as f64;
+        let mut reported = f64::NEG_INFINITY;
         while simulation.now() < simulation.end() && !self.stop.is_stopped() {
-            let until = simulation.now() + Span::from_nanos(part);
             let mut go = || {
-                #[expect(
-                    clippy::disallowed_methods,
-                    reason = "it bounds how long signals wait; no result depends on it"
-                )]
-                let start = std::time::Instant::now();
-                simulation.run_until(until.min(simulation.end()));
-                start.elapsed().as_secs_f64() * 1e3
+                (0..SLICE).try_for_each(|_| simulation.step().map(drop));
             };
-            let millis = if self.given.calls_python { go() } else { py.detach(go) };
-            part = if millis < SLICE_MS / 2.0 { part.saturating_mul(2) } else { part };
-            part = if millis > SLICE_MS { (part / 2).max(1) } else { part };
+            if self.given.calls_python {
+                go();
+            } else {
+                py.detach(go);
+            }
             py.check_signals()?;
-            if let Some(progress) = &self.progress {
-                let done = simulation.now().as_nanos() as f64 / end as f64;
-                progress.call1(py, (done.min(1.0),))?;
+            let done = (simulation.now().as_nanos() as f64 / end).min(1.0);
+            if let Some(progress) = &self.progress
+                && (done >= reported + REPORTED || done == 1.0)
+            {
+                progress.call1(py, (done,))?;
+                reported = done;
             }
         }
         self.stop.check()?;

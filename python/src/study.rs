@@ -9,10 +9,10 @@ use crate::error::error;
 use crate::names::Given;
 use crate::scenario::Scenario;
 use crate::table::{Model, Table};
-use crate::work::{heed, interruptible};
+use crate::work::{Progress, heed, interruptible, watched};
 use exmachina::design::check::{self, Check};
 use exmachina::design::falsify::{self, Falsify, Space};
-use exmachina::design::score::{Contender, HeldOut, Scheme, Scores, held_out};
+use exmachina::design::score::{Contender, HeldOut, Scheme, Scores, held_out, held_out_count};
 use exmachina::design::stress::Summary;
 use exmachina::design::{Model as DesignModel, Objective};
 use exmachina::experiment::{self as experiments, Experiment, Options, PLACEHOLDER, Plan, Store};
@@ -33,7 +33,7 @@ fn host(name: &str) -> PyResult<Host> {
 
 /// Scores contenders, by their names, on networks held out from every search.
 #[pyfunction]
-#[pyo3(name = "score", signature = (model, contenders, controllers, specimens = 1000, seed = 1, on = None))]
+#[pyo3(name = "score", signature = (model, contenders, controllers, specimens = 1000, seed = 1, on = None, progress = None))]
 pub(crate) fn score_contenders<'py>(
     py: Python<'py>,
     model: &Model,
@@ -42,6 +42,7 @@ pub(crate) fn score_contenders<'py>(
     specimens: usize,
     seed: u64,
     on: Option<&str>,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     if contenders.is_empty() || specimens < 2 {
         return Err(error("give contenders, and two specimens at least"));
@@ -57,6 +58,7 @@ pub(crate) fn score_contenders<'py>(
             _ if given.is_controller(&name) => Scheme::Controller(given.controller(&name)?),
             _ => {
                 let file = crate::names::table(&name, Path::new(&name)).map_err(error)?;
+                given.note(&name, &file);
                 Scheme::Table(file.table)
             }
         };
@@ -65,14 +67,22 @@ pub(crate) fn score_contenders<'py>(
     let contenders: Vec<Contender> =
         contenders.into_iter().map(contender).collect::<PyResult<_>>()?;
     let on = HeldOut { seed, specimens, host };
-    let (model, heeded) = (model.model.clone(), Arc::clone(&stop));
+    let warnings = given.warnings_on(&model.model);
+    let done = Progress::of((held_out_count(&model.model, specimens) * contenders.len()) as u64);
+    let (model, heeded, counted) = (model.model.clone(), Arc::clone(&stop), Arc::clone(&done));
     let work = move || {
-        let scores = held_out(&model, &on, &contenders, &|| heed(&heeded));
-        scores.map_err(error)
+        let each = || {
+            counted.advance(1);
+            heed(&heeded);
+        };
+        held_out(&model, &on, &contenders, &each).map_err(error)
     };
-    let scores = interruptible(py, &stop, given.calls_python, work)?;
+    let watching = (&*done, progress.as_ref());
+    let scores = watched(py, (&stop, given.calls_python), watching, work)?;
     given.check()?;
-    score_columns(py, &scores)
+    let dict = score_columns(py, &scores)?;
+    dict.set_item("warnings", warnings)?;
+    Ok(dict)
 }
 
 fn score_columns<'py>(py: Python<'py>, scores: &Scores) -> PyResult<Bound<'py, PyDict>> {
@@ -115,13 +125,31 @@ fn score_columns<'py>(py: Python<'py>, scores: &Scores) -> PyResult<Bound<'py, P
     Ok(dict)
 }
 
-/// Checks a table around a model, and returns what was found.
+/// Which of the tables that `model` designs is called `name`, or is the only one.
+fn index(model: &DesignModel, name: Option<&str>) -> PyResult<usize> {
+    let names = model.tables();
+    let found = match name {
+        None if names.len() == 1 => Some(0),
+        None => None,
+        Some(name) => names.iter().position(|one| one == name),
+    };
+    found.ok_or_else(|| {
+        let problem = match name {
+            None => "the model designs several tables".to_owned(),
+            Some(name) => format!("the model designs no table called \"{name}\""),
+        };
+        error(format!("{problem}: give one of these as name: {}", names.join(", ")))
+    })
+}
+
+/// Checks a table around a model, and returns what was found. `name` is its name where the model designs several.
 #[pyfunction]
-#[pyo3(name = "check", signature = (table, model = None, seed = exmachina::design::stress::HELD_OUT_SEED))]
+#[pyo3(name = "check", signature = (table, model = None, name = None, seed = exmachina::design::stress::HELD_OUT_SEED))]
 pub(crate) fn check_table<'py>(
     py: Python<'py>,
     table: &Table,
     model: Option<&Model>,
+    name: Option<&str>,
     seed: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let model = match (model, table.file.provenance.model.as_deref()) {
@@ -133,8 +161,9 @@ pub(crate) fn check_table<'py>(
             ));
         }
     };
+    let index = index(&model, name)?;
     let rules = table.file.table.clone();
-    let work = move || Ok(check::check(&model, 0, &rules, seed));
+    let work = move || Ok(check::check(&model, index, &rules, seed));
     let check: Check = interruptible(py, &Arc::new(Stop::default()), false, work)?;
     let around = |summary: &Summary| -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -177,7 +206,7 @@ pub(crate) struct Search {
 /// Searches the networks on which `cc` performs worst relative to `against`, and returns what was found, the
 /// worst first, each with the text of its scenario.
 #[pyfunction]
-#[pyo3(name = "falsify")]
+#[pyo3(name = "falsify", signature = (cc, against, controllers, model, search, progress = None))]
 pub(crate) fn falsify_controller<'py>(
     py: Python<'py>,
     cc: &str,
@@ -185,13 +214,22 @@ pub(crate) fn falsify_controller<'py>(
     controllers: &Bound<'py, PyDict>,
     model: Option<&Model>,
     search: Search,
-) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Vec<Bound<'py, PyDict>>, Vec<String>)> {
     let stop = Arc::new(Stop::default());
     let given = Given::new(Some(controllers), &stop)?;
     let falsify = falsify_search((cc, against), &given, model, &search)?;
-    let heeded = Arc::clone(&stop);
-    let work = move || falsify.search(&|| heed(&heeded)).map_err(error);
-    let found = interruptible(py, &stop, given.calls_python, work)?;
+    let done = Progress::of(falsify.simulations() as u64);
+    let (heeded, counted) = (Arc::clone(&stop), Arc::clone(&done));
+    let work = move || {
+        let each = || {
+            counted.advance(1);
+            heed(&heeded);
+        };
+        falsify.search(&each).map_err(error)
+    };
+    let watching = (&*done, progress.as_ref());
+    let found = watched(py, (&stop, given.calls_python), watching, work)?;
     given.check()?;
     let on = host(&search.host)?;
     let row = |found: &falsify::Counterexample| {
@@ -213,7 +251,7 @@ pub(crate) fn falsify_controller<'py>(
         dict.set_item("scenario", text)?;
         Ok(dict)
     };
-    found.iter().map(row).collect()
+    Ok((found.iter().map(row).collect::<PyResult<_>>()?, given.unsandboxed()))
 }
 
 fn falsify_search(
@@ -266,21 +304,26 @@ fn falsify_search(
     })
 }
 
-/// Stops runs on an interrupt.
-struct Watch(Arc<Stop>);
+/// Counts the work of runs, and stops them on an interrupt.
+struct Watch {
+    stop: Arc<Stop>,
+    done: Arc<Progress>,
+}
 
 impl experiments::Watch for Watch {
-    fn advance(&self, _: u64) {}
+    fn advance(&self, work: u64) {
+        self.done.advance(work);
+    }
 
     fn is_stopped(&self) -> bool {
-        self.0.is_stopped()
+        self.stop.is_stopped()
     }
 }
 
 /// Compares schemes on a scenario as `exm compare` does, with its runs and pictures in `folder`; returns the JSON of
 /// the results.
 #[pyfunction]
-#[pyo3(signature = (scenario, schemes, controllers, runs, seed, folder))]
+#[pyo3(signature = (scenario, schemes, controllers, runs, seed, folder, progress = None))]
 pub(crate) fn compare(
     py: Python<'_>,
     scenario: &Scenario,
@@ -289,6 +332,7 @@ pub(crate) fn compare(
     runs: u64,
     seed: Option<u64>,
     folder: PathBuf,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     if !(1..=experiments::MAX_RUNS).contains(&runs) {
         return Err(error(format!("give 1 to {} runs", experiments::MAX_RUNS)));
@@ -302,8 +346,10 @@ pub(crate) fn compare(
     let experiment = Experiment::parse(&text, "the comparison", dir).map_err(error)?;
     let options = Options { runs: Some(runs), seed, ..Options::default() };
     let plan = Plan::new(experiment, &options, &mut |name, path| given.load(name, path));
-    let plan = plan.map_err(error)?;
-    let watch = Watch(Arc::clone(&stop));
+    let mut plan = plan.map_err(error)?;
+    plan.warnings = given.warnings(plan.cases.iter().map(|case| (&case.scenario, &case.network)));
+    let done = Progress::of(experiments::total_work(&plan));
+    let watch = Watch { stop: Arc::clone(&stop), done: Arc::clone(&done) };
     let work = move || {
         let (store, rows) = Store::open(&folder, &plan, true).map_err(error)?;
         let rows = experiments::run(&plan, store, rows, &watch).map_err(error)?;
@@ -313,7 +359,7 @@ pub(crate) fn compare(
         let command = "tcpexmachina.compare".to_owned();
         Ok(experiments::write(&folder, &plan, &rows, command).map_err(error)?.to_json())
     };
-    interruptible(py, &stop, given.calls_python, work)
+    watched(py, (&stop, given.calls_python), (&*done, progress.as_ref()), work)
 }
 
 /// The text of a scenario as that of an experiment with these schemes. They control the flows whose controller is

@@ -2,14 +2,24 @@
 
 use crate::error::error;
 use crate::names;
+use crate::work::interruptible;
+use exmachina::design::rule_map::{Colour, Seen, View};
 use exmachina::design::{Conditions, Model as DesignModel};
-use exmachina::remy::{Memory, Point, Signal};
+use exmachina::measure::figure::RuleMap;
+use exmachina::remy::{Memory, Point, RemyCc, Signal};
+use exmachina::sim::controllers::AnyController;
+use exmachina::sim::engine::run_observed;
+use exmachina::sim::scenario::Scenario;
 use exmachina::table::TableFile;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The scenario that pictures of tables are simulated on.
+const NETWORK: &str = "dumbbell";
 
 /// A RemyCC: a table of rules, with where it comes from. It is a sequence of its rules.
 #[pyclass(frozen, module = "tcpexmachina")]
@@ -120,6 +130,33 @@ impl Table {
         Ok(dict)
     }
 
+    /// Its rules as a map of two signals, as `exm table plot` draws it: with the way of the senders of the scenario
+    /// "dumbbell" through them.
+    #[pyo3(signature = (name = "the table", x = "rtt_ratio", y = "ack_ewma"))]
+    fn map_svg(&self, py: Python<'_>, name: &str, x: &str, y: &str) -> PyResult<String> {
+        Ok(self.map(py, name, [x, y])?.svg())
+    }
+
+    fn _repr_svg_(&self, py: Python<'_>) -> PyResult<String> {
+        self.map_svg(py, "the table", "rtt_ratio", "ack_ewma")
+    }
+
+    /// Draws that map by matplotlib; returns the axes.
+    #[pyo3(signature = (ax = None, *, x = "rtt_ratio", y = "ack_ewma"))]
+    fn plot<'py>(
+        &self,
+        py: Python<'py>,
+        ax: Option<Bound<'py, PyAny>>,
+        x: &str,
+        y: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let map = self.map(py, "the table", [x, y])?;
+        let boxes: Vec<_> = map.boxes.iter().map(|rule| (rule.x, rule.y, rule.value)).collect();
+        let colours = (map.colours.title, map.colours.low, map.colours.high);
+        let shown = (map.title, map.x, map.y, colours, boxes, map.trajectory);
+        py.import("tcpexmachina._plots")?.call_method1("rule_map", (ax, shown))
+    }
+
     fn __len__(&self) -> usize {
         self.file.table.rules().len()
     }
@@ -158,6 +195,30 @@ impl Table {
 }
 
 impl Table {
+    /// Its rules as a map of the signals called `x` and `y`.
+    fn map(&self, py: Python<'_>, name: &str, [x, y]: [&str; 2]) -> PyResult<RuleMap> {
+        let signal = |name: &str| name.parse::<Signal>().map_err(error);
+        let view = View { x: signal(x)?, y: signal(y)?, colour: Colour::Growth };
+        if view.x == view.y {
+            return Err(error(format!("{x} is on both axes: give two signals")));
+        }
+        let text = names::scenario(NETWORK)?.expect("it is shipped");
+        let (name, table) = (name.to_owned(), self.file.table.clone());
+        let work = move || {
+            let mut scenario = Scenario::parse(text, NETWORK, Path::new("")).map_err(error)?;
+            for group in &mut scenario.flows {
+                name.clone_into(&mut group.controller);
+            }
+            let controller = AnyController::from(RemyCc::new(&table));
+            let network = scenario.network(&mut |_, _| Ok(controller.clone())).map_err(error)?;
+            let title = scenario.title.as_deref().unwrap_or(NETWORK);
+            let mut seen = Seen::default();
+            run_observed(&network, scenario.seed, &mut seen);
+            Ok(view.map(&name, &table, &seen, title))
+        };
+        interruptible(py, &Arc::default(), false, work)
+    }
+
     fn rule(&self, index: usize) -> Rule {
         let table = &self.file.table;
         let rule = &table.rules()[index];

@@ -16,6 +16,7 @@ from ._core import (
 )
 from ._network import Bottleneck, Controller, Flow
 from ._results import Check, Comparison, Counterexample, Report, Scores
+from ._show import Warning
 from ._verbs import check, compare, design, falsify, score, simulate
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Step",
     "Table",
     "Trace",
+    "Warning",
     "check",
     "compare",
     "design",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _plots
 from ._columns import Columns
 from ._core import Scenario
 
@@ -48,27 +49,17 @@ class Report:
 
     def plot(self, ax: Any = None) -> Any:
         """Draws windows over time, or throughput against queueing delay, by matplotlib; returns the axes."""
-        ax = _axes(ax)
         if self.flow_series is not None:
-            for name, points in _lines(self.flow_series, "flow", "cwnd_packets"):
-                ax.plot(*zip(*points, strict=True), label=name)
-            ax.set(xlabel="time, s", ylabel="window, packets")
-        else:
-            for row in self.flows:
-                delay = row["queueing_delay_mean_s"] * 1e3
-                ax.scatter([delay], [row["throughput_bps"] / 1e6], label=row["name"])
-            ax.set(xlabel="queueing delay, ms", ylabel="throughput, Mbps")
-            ax.invert_xaxis()
-        ax.legend()
-        return ax
+            windows = {name: _split(points) for name, points in _lines(self.flow_series, "flow", "cwnd_packets")}
+            return _plots.lines(ax, windows, "time, s", "window, packets")
+        flows = {
+            row["name"]: ([row["queueing_delay_mean_s"] * 1e3], [row["throughput_bps"] / 1e6]) for row in self.flows
+        }
+        return _plots.throughput_delay(ax, flows, "throughput, Mbps")
 
 
-def _axes(ax: Any) -> Any:
-    if ax is None:
-        import matplotlib.pyplot as plt  # not a dependency
-
-        return plt.subplots()[1]
-    return ax
+def _split(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
 
 
 def _millis(seconds: float) -> float | None:
@@ -111,6 +102,35 @@ class Scores:
     def _repr_html_(self) -> str:
         return self._repr_svg_() + self.contenders._repr_html_()
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draws each contender's share against its queueing delay on each network, by matplotlib; returns the axes."""
+        points: dict[str, tuple[list[float], list[float]]] = {}
+        for row in self.trials:
+            delays, shares = points.setdefault(row["name"], ([], []))
+            delays.append(row["queueing_delay_s"] * 1e3)
+            shares.append(row["share"])
+        return _plots.throughput_delay(ax, points, "throughput / equal share of the link")
+
+
+#: Metrics of comparisons: their columns, and what these are in theirs.
+_METRICS = {
+    "throughput": ("throughput_bps", 1e6),
+    "queueing": ("queueing_delay_s", 1e-3),
+    "rtt": ("rtt_s", 1e-3),
+    "goodput": ("goodput_bps", 1e6),
+    "delay_95": ("delay_p95_s", 1e-3),
+    "self_inflicted": ("self_inflicted_s", 1e-3),
+    "completion": ("completion_s", 1e-3),
+    "loss": ("loss", 1e-2),
+    "retransmitted": ("retransmitted", 1e-2),
+    "utilisation": ("utilisation", 1e-2),
+    "jain": ("jain", 1.0),
+}
+
+
+def _numbers(values: Iterable[float | None]) -> np.ndarray[Any, Any]:
+    return np.array([np.nan if value is None else value for value in values], dtype=float)
+
 
 @dataclass
 class Comparison:
@@ -123,14 +143,27 @@ class Comparison:
 
     @property
     def schemes(self) -> Columns:
-        """A row for each scheme: its medians over runs."""
+        """A row for each scheme: medians over its flows in all runs, the ends of 95 % intervals, and how many flows
+        these are."""
         cases = self.results["cases"]
         columns: dict[str, Any] = {"scheme": [case["scheme"] for case in cases]}
-        for name, value in (cases[0]["own"] if cases else {}).items():
-            if isinstance(value, (int, float)):
-                values = [case["own"].get(name) for case in cases]
-                columns[name] = np.array([np.nan if v is None else v for v in values], dtype=float)
+        columns["samples"] = np.array([case["own"]["samples"] for case in cases], dtype="u8")
+        for metric, (column, unit) in _METRICS.items():
+            if not any(metric in case["own"]["values"] for case in cases):
+                continue
+            columns[column] = _numbers(case["own"]["values"].get(metric) for case in cases) * unit
+            ends = [case["own"]["intervals"].get(metric, (None, None)) for case in cases]
+            for name, values in zip(("low", "high"), zip(*ends, strict=True), strict=True):
+                if any(value is not None for value in values):
+                    columns[f"{column}_{name}"] = _numbers(values) * unit
         return Columns(columns)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws the medians of the schemes as its picture has them, by matplotlib; returns the axes."""
+        x, y = self.results["axes"]
+        values = {case["scheme"]: case["own"]["values"] for case in self.results["cases"]}
+        points = {name: ([of[x]], [of[y]]) for name, of in values.items() if x in of and y in of}
+        return _plots.throughput_delay(ax, points, f"{y}, Mbps", f"{x}, ms")
 
     def _repr_svg_(self) -> str:
         return next(iter(self.pictures.values()), "")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from ._columns import Columns
 from ._core import Designer, Error, Model, Scenario, Table
 from ._network import Bottleneck, ControllerLike, Names
 from ._results import Check, Comparison, Counterexample, Report, Scores
+from ._show import Progress, bar, shown, warn
 
 Network = Scenario | Bottleneck | str | Path
 
@@ -49,7 +49,7 @@ def simulate(
     seed: int | None = None,
     every: str | None = None,
     set: Mapping[str, Any] | None = None,
-    progress: bool | Callable[[float], object] = False,
+    progress: Progress = False,
     **flags: Any,
 ) -> Report:
     """Simulates a network: a scenario, its name or file, a bottleneck, or the keywords of one.
@@ -58,22 +58,15 @@ def simulate(
     called with the part that is done, from 0 to 1. The same network and seed give the same results, to the bit, as
     `exm simulate`.
     """
-    shown = _bar if progress is True else progress or None
-    raw = _scenario(network, set, flags).simulate(seed, every, shown)
-    if progress is True:
-        print(file=sys.stderr)
+    scenario = _scenario(network, set, flags)
+    with shown(progress) as show:
+        raw = scenario.simulate(seed, every, show)
+    warn(raw.pop("warnings"))
     return Report(**{key: _columns(value) for key, value in raw.items()})
 
 
 def _columns(value: Any) -> Any:
     return Columns(value) if isinstance(value, dict) else value
-
-
-def _bar(done: float) -> None:
-    """A progress bar, in a terminal as in a notebook."""
-    width = 40
-    full = round(done * width)
-    print(f"\r[{'#' * full}{' ' * (width - full)}] {done:4.0%}", end="", file=sys.stderr, flush=True)
 
 
 def compare(
@@ -83,16 +76,19 @@ def compare(
     runs: int = 16,
     seed: int | None = None,
     set: Mapping[str, Any] | None = None,
+    progress: Progress = False,
 ) -> Comparison:
     """Compares schemes on a network, as `exm compare`: each controls the flows whose controller is "scheme", or else
     all. A name may be followed by a queue: "cubic/codel"."""
     scenario, names = _scenario(network, set, {}), Names()
     words = [names.name(scheme) for scheme in schemes]
-    with tempfile.TemporaryDirectory() as folder:
-        text = _core.compare(scenario, words, names.given, runs, seed, folder)
+    with tempfile.TemporaryDirectory() as folder, shown(progress) as show:
+        text = _core.compare(scenario, words, names.given, runs, seed, folder, show)
         files = sorted(Path(folder).glob("*.svg"))
         pictures = {file.name: file.read_text() for file in files if "narrow" not in file.name}
-    return Comparison(json.loads(text), pictures)
+    results = json.loads(text)
+    warn(results.get("warnings", []))
+    return Comparison(results, pictures)
 
 
 def score(
@@ -102,19 +98,28 @@ def score(
     specimens: int = 1000,
     seed: int = 1,
     host: str | None = None,
+    progress: Progress = False,
 ) -> Scores:
     """Scores controllers on networks of a model that are held out from every search, as `exm score`."""
     names = Names()
     words = [names.name(contender) for contender in contenders]
-    raw = _core.score(_model(model), words, names.given, specimens, seed, host)
+    on = _model(model)
+    with shown(progress) as show:
+        raw = _core.score(on, words, names.given, specimens, seed, host, show)
+    warn(raw.pop("warnings"))
     raw["contenders"], raw["trials"] = Columns(raw["contenders"]), Columns(raw["trials"])
     return Scores(**raw)
 
 
-def check(table: Table | str | Path, model: Model | str | Path | None = None, **seed: int) -> Check:
-    """Checks a table on networks around its model, as `exm table check`; `seed` draws other networks further out."""
+def check(
+    table: Table | str | Path, model: Model | str | Path | None = None, *, name: str | None = None, **seed: int
+) -> Check:
+    """Checks a table on networks around its model, as `exm table check`; `seed` draws other networks further out.
+
+    `name` is the table's where its model designs several, one of `Model.tables`.
+    """
     table = table if isinstance(table, Table) else Table.load(str(table))
-    return Check(**_core.check(table, None if model is None else _model(model), **seed))
+    return Check(**_core.check(table, None if model is None else _model(model), name, **seed))
 
 
 def falsify(
@@ -128,6 +133,7 @@ def falsify(
     host: str = "tcp",
     tries: int = 400,
     seed: int = 1,
+    progress: Progress = False,
 ) -> list[Counterexample]:
     """Searches the networks on which `cc` performs worst relative to `against`, as `exm falsify`; the worst first."""
     names = Names()
@@ -135,7 +141,9 @@ def falsify(
     search = {"around": around, "delta": delta, "competitor": words[2]}
     search |= {"host": host, "tries": tries, "seed": seed}
     at = None if model is None else _model(model)
-    found = _core.falsify(words[0], words[1], names.given, at, search)
+    with shown(progress) as show:
+        found, warnings = _core.falsify(words[0], words[1], names.given, at, search, show)
+    warn(warnings)
     for one in found:
         one["scenario"] = Scenario(one["scenario"], controllers=names.given)
     return [Counterexample(**one) for one in found]
@@ -156,7 +164,7 @@ def design(
     designer = Designer(_model(model), seed, search)
     for step, _ in zip(designer, range(steps), strict=False):
         if progress:
-            _bar(step.number / steps)
+            bar(step.number / steps)
         if step.number >= steps:
             break
     return designer.table

@@ -1,8 +1,9 @@
 //! Experiments, by the path of a file or by the name of one shipped in the program.
 
-use crate::queues;
-use crate::ranges::DesignRanges;
+use crate::ranges;
 use crate::shell::Failure;
+use exm_design::DesignRanges;
+use exm_experiment::queues;
 use exm_experiment::{Experiment, Options, Plan, PlanError, SHIPPED};
 use exm_grammar::suggest;
 use exm_sim::controllers::AnyController;
@@ -39,7 +40,10 @@ pub(crate) fn plan(experiment: Experiment, options: &Options) -> Result<Plan, Pl
     let mut ranges = DesignRanges::default();
     let mut known: BTreeMap<PathBuf, Result<AnyController, String>> = BTreeMap::new();
     let mut plan = Plan::new(experiment, options, &mut |name, path| {
-        known.entry(path.to_owned()).or_insert_with(|| ranges.controller(name, path)).clone()
+        known
+            .entry(path.to_owned())
+            .or_insert_with(|| ranges::controller(&mut ranges, name, path))
+            .clone()
     })?;
     let networks = || plan.cases.iter().map(|c| (&c.scenario, &c.network));
     let warnings = [ranges.warnings(networks()), queues::warnings(networks())].concat();

@@ -19,9 +19,7 @@ mod outputs;
 mod outside;
 mod pictures;
 mod progress;
-mod queues;
 mod ranges;
-mod rule_map;
 #[cfg(target_os = "linux")]
 mod sessions;
 mod shell;

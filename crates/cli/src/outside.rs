@@ -25,7 +25,7 @@ pub(crate) fn controller(name: &str, path: &Path) -> Option<Result<AnyController
         Err(problem) => return Some(Err(problem)),
     };
     if !found.is_sandboxed() {
-        shell::note(&format!("{name} is not sandboxed: it can do whatever you can"));
+        shell::note(&outside::unsandboxed(name));
     }
     let controller = found.controller().into();
     loaded.push((path.to_owned(), found));

@@ -15,6 +15,8 @@ mod model;
 mod network_score;
 mod objective;
 mod outside;
+mod ranges;
+pub mod rule_map;
 pub mod score;
 mod search;
 pub mod shipped;
@@ -28,6 +30,7 @@ pub use finish::{Finished, Finishing, finish};
 pub use model::{ActionPart, Class, Design, Model, Role};
 pub use objective::{Objective, Throughput, Units};
 pub use outside::{OutsideLoader, use_outside_loader};
+pub use ranges::{DesignRanges, model_of};
 pub use search::Progress;
 pub use specimen::{Bottleneck, DrawnLink, DrawnSender, Layout, Mixed, Specimen};
 

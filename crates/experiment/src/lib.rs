@@ -63,6 +63,7 @@ mod finding;
 mod folder;
 mod metric;
 mod plan;
+pub mod queues;
 mod report;
 mod results;
 mod rows;

@@ -39,6 +39,11 @@ pub fn is_outside(name: &str) -> bool {
     name.starts_with(PROGRAM) || parts(name).is_some()
 }
 
+/// The note about the controller called `name`, which is not sandboxed.
+pub fn unsandboxed(name: &str) -> String {
+    format!("{name} is not sandboxed: it can do whatever you can")
+}
+
 impl Outside {
     /// The controller called `name`, which is at `path` if it is the name of a file: `mine.wasm`, `mine.wasm
     /// increase=2,decrease=0.7` or `program:python3 mine.py`. None if the name is not such a one.

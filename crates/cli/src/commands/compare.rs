@@ -5,9 +5,10 @@ use crate::complete;
 use crate::experiments;
 use crate::network::{Document, NetworkFlags};
 use crate::options::{self, short_name};
-use crate::ranges::DesignRanges;
+use crate::ranges;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
+use exm_design::DesignRanges;
 use exm_experiment::{Experiment, MAX_RUNS, Options, PLACEHOLDER, Plan, PlanError};
 use exm_grammar::FileError;
 use exm_link::{QueueKind, Service};
@@ -94,7 +95,7 @@ impl Args {
         let mut ranges = DesignRanges::default();
         let (_, network) = document.network(&mut |name, path| match name {
             PLACEHOLDER => AnyController::named("cubic").ok_or_else(String::new),
-            other => ranges.controller(other, path),
+            other => ranges::controller(&mut ranges, other, path),
         })?;
         let mut table = document.edited()?;
         table.insert("experiment".to_owned(), Value::Table(self.experiment(document, &network)));

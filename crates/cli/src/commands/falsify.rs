@@ -5,10 +5,11 @@ use crate::layout;
 use crate::options::{self, DEFAULT_SEED, short_name};
 use crate::outputs::{check_output, write_file};
 use crate::progress::Progress;
-use crate::ranges::DesignRanges;
+use crate::ranges;
 use crate::shell::{Failure, Printing, quoted};
 use crate::shipped;
 use crate::threads::Threads;
+use exm_design::DesignRanges;
 use exm_design::falsify::{self, COMPETITOR, Counterexample, Falsify, Performance, Space, TESTED};
 use exm_design::{DrawnLink, Mixed, Model, Objective};
 use exm_grammar::Unit;
@@ -145,7 +146,9 @@ impl Args {
                 .map_err(|error| Failure::usage(error.to_string()))?
             {
                 Some(controller) => controller,
-                None => ranges.controller(name, Path::new(name)).map_err(Failure::usage)?,
+                None => {
+                    ranges::controller(ranges, name, Path::new(name)).map_err(Failure::usage)?
+                }
             };
             let suits = host.suits(&controller);
             suits.then(|| host.transport(controller)).ok_or_else(|| {

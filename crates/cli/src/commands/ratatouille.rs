@@ -5,9 +5,10 @@ mod measure;
 use crate::complete;
 use crate::loopback::Server;
 use crate::outputs::{check_only_output, is_stdout, write_output};
-use crate::ranges::DesignRanges;
+use crate::ranges;
 use crate::shell::{Failure, Printing, note, print, program};
 use crate::tables;
+use exm_design::DesignRanges;
 use exm_plugin::outside;
 use exm_ratatouille::{Scene, SceneError};
 use exm_sim::builtin::{Builtin, split_list};
@@ -138,7 +139,7 @@ fn scene(shown: &[String]) -> Result<Option<Scene>, Failure> {
     };
     let mut ranges = DesignRanges::default();
     scene
-        .networks(&mut |name, path| ranges.controller(name, path))
+        .networks(&mut |name, path| ranges::controller(&mut ranges, name, path))
         .map_err(|error| impossible(&error))?;
     Ok(Some(scene))
 }

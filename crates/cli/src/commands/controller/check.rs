@@ -1,10 +1,11 @@
 //! `exm controller check`: tries a controller.
 
 use crate::codes::FAILED;
-use crate::ranges::DesignRanges;
+use crate::ranges;
 use crate::shell::{Failure, Printing};
 use crate::{complete, layout};
 use exm_cc::Controller;
+use exm_design::DesignRanges;
 use exm_link::{Limit, Service};
 use exm_plugin::{Finding, Outside, Severity, check};
 use exm_sim::controllers::AnyController;
@@ -75,7 +76,8 @@ impl Args {
             AnyController::parse(name).map_err(|error| Failure::usage(error.to_string()))?;
         let controller = match builtin {
             Some(controller) => controller,
-            None => DesignRanges::default().controller(name, path).map_err(Failure::usage)?,
+            None => ranges::controller(&mut DesignRanges::default(), name, path)
+                .map_err(Failure::usage)?,
         };
         Ok((controller, true))
     }

@@ -5,7 +5,7 @@ use crate::layout;
 use crate::outputs::write_file;
 use crate::shell::{Failure, Printing, note};
 use crate::threads::Threads;
-use crate::{complete, experiments, ranges, tables};
+use crate::{complete, experiments, tables};
 use exm_design::SearchKind;
 use exm_experiment::{Experiment, SHIPPED, Scheme};
 use exm_plugin::outside;
@@ -143,7 +143,7 @@ impl Args {
         controller: &str,
         file: &TableFile,
     ) -> Result<Option<(Order, String)>, Failure> {
-        let Some(model) = ranges::model_of(file) else { return Ok(None) };
+        let Some(model) = exm_design::model_of(file) else { return Ok(None) };
         let stem = stem(controller);
         // One of several tables is called MODEL.TABLE.
         let (base, table) = match model.tables() {

@@ -2,8 +2,9 @@
 
 use crate::layout;
 use crate::progress::Progress;
-use crate::ranges::DesignRanges;
+use crate::ranges;
 use crate::shell::{Failure, Printing};
+use exm_design::DesignRanges;
 use exm_ratatouille::{Measured, Monitor, Scene};
 use exm_store::Columns;
 use exm_units::{Instant, Span};
@@ -37,7 +38,7 @@ struct Flow {
 /// Plays `scene`, and prints the measures of each flow.
 pub(super) fn print(scene: &Scene, printing: Printing) -> Result<(), Failure> {
     let mut ranges = DesignRanges::default();
-    let mut load = |name: &str, path: &std::path::Path| ranges.controller(name, path);
+    let mut load = |name: &str, path: &std::path::Path| ranges::controller(&mut ranges, name, path);
     let mut monitor = Monitor::new(scene, &mut load, MOST).map_err(|e| super::impossible(&e))?;
     let progress = Progress::new(STEPS);
     let step = (monitor.player().end() - Instant::ZERO) / STEPS;

@@ -1,9 +1,10 @@
 //! Contenders by name.
 
 use crate::options::short_name;
-use crate::ranges::DesignRanges;
+use crate::ranges;
 use crate::shell::Failure;
 use crate::tables;
+use exm_design::DesignRanges;
 use exm_design::score::{Contender, Scheme};
 use exm_plugin::outside;
 use exm_sim::controllers::AnyController;
@@ -20,7 +21,7 @@ pub(super) fn load(words: &[String], ranges: &mut DesignRanges) -> Result<Vec<Co
             match AnyController::parse(word).map_err(|error| Failure::usage(error.to_string()))? {
                 Some(controller) => Scheme::Controller(controller),
                 None if outside::is_outside(word) => {
-                    let controller = ranges.controller(word, Path::new(word));
+                    let controller = ranges::controller(ranges, word, Path::new(word));
                     Scheme::Controller(controller.map_err(Failure::usage)?)
                 }
                 None => {

@@ -10,10 +10,11 @@ use crate::complete;
 use crate::network::{Document, Edit, NetworkFlags};
 use crate::options;
 use crate::progress::Progress;
-use crate::queues;
-use crate::ranges::DesignRanges;
+use crate::ranges;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
+use exm_design::DesignRanges;
+use exm_experiment::queues;
 use exm_sim::network::{MAX_TIME, Network};
 use exm_sim::scenario::Scenario;
 use exm_units::Span;
@@ -141,7 +142,7 @@ impl Args {
         ranges: &mut DesignRanges,
     ) -> Result<(Results, Vec<String>), Failure> {
         let (scenario, network) =
-            document.network(&mut |name, path| ranges.controller(name, path))?;
+            document.network(&mut |name, path| ranges::controller(ranges, name, path))?;
         let seeds = self.seeds(self.network.seed().unwrap_or(scenario.seed))?;
         let recording = self.series.recording(scenario.series)?;
         if let Some(recording) = &recording {

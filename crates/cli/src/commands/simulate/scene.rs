@@ -5,9 +5,10 @@ use super::results::{Results, Run};
 use super::sweep::Sweep;
 use crate::options::Setup;
 use crate::progress::Progress;
-use crate::queues;
-use crate::ranges::DesignRanges;
+use crate::ranges;
 use crate::shell::{Failure, Printing};
+use exm_design::DesignRanges;
+use exm_experiment::queues;
 use exm_ratatouille::{Lane, Player, Scene, SceneError};
 use exm_sim::network::Network;
 use exm_sim::scenario::Scenario;
@@ -26,7 +27,7 @@ pub(super) fn run(
             .with_tip("a scene is what stands after the # of its URL: key=value, joined by &")
     };
     let scene = Scene::from_url(url).map_err(failure)?;
-    let mut load = |name: &str, path: &Path| ranges.controller(name, path);
+    let mut load = |name: &str, path: &Path| ranges::controller(ranges, name, path);
     let mut player = Player::new(&scene, &mut load).map_err(failure)?;
     play(&mut player);
     let lanes = player.lanes();

@@ -1,10 +1,10 @@
 //! `exm table list`: the tables shipped with the program.
 
 use crate::layout;
-use crate::ranges::model_of;
 use crate::shell::{Failure, Printing};
 use crate::tables;
 use exm_design::Conditions;
+use exm_design::model_of;
 use exm_store::Columns;
 use exm_table::Verdict;
 use serde::Serialize;

@@ -3,10 +3,10 @@
 use crate::complete;
 use crate::outputs::{check_only_output, write_output};
 use crate::pictures::Format;
-use crate::ranges::DesignRanges;
-use crate::rule_map::{Colour, Seen, View};
 use crate::shell::{self, Failure};
 use crate::{shipped, tables};
+use exm_design::DesignRanges;
+use exm_design::rule_map::{self, Seen, View};
 use exm_remy::{RemyCc, RuleTable, Signal};
 use exm_sim::controllers::AnyController;
 use exm_sim::engine;
@@ -60,6 +60,24 @@ pub(crate) struct Args {
     force: bool,
 }
 
+/// What colours show.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Colour {
+    /// How an ACK changes the window
+    Growth,
+    /// The minimum time between two packets
+    Pace,
+}
+
+impl From<Colour> for rule_map::Colour {
+    fn from(colour: Colour) -> rule_map::Colour {
+        match colour {
+            Colour::Growth => rule_map::Colour::Growth,
+            Colour::Pace => rule_map::Colour::Pace,
+        }
+    }
+}
+
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let format = Format::of(&self.output, "--out")?;
@@ -72,7 +90,7 @@ impl Args {
         let mut ranges = DesignRanges::default();
         ranges.note(&self.table.display().to_string(), &file);
         let (seen, network) = self.simulated(&file.table, &ranges)?;
-        let view = View { x: self.x, y: self.y, colour: self.colour };
+        let view = View { x: self.x, y: self.y, colour: self.colour.into() };
         let name = self.table.file_stem().unwrap_or_default().to_string_lossy();
         let svg = view.map(&name, &file.table, &seen, &network).svg();
         write_output(&self.output, &format.encode(svg)?)?;

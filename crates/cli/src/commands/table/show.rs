@@ -2,10 +2,10 @@
 
 use crate::complete;
 use crate::layout;
-use crate::ranges::model_of;
 use crate::shell::{Failure, Printing};
 use crate::tables;
 use exm_design::Conditions;
+use exm_design::model_of;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -1,9 +1,9 @@
 //! A table and the model that it was designed for.
 
-use crate::ranges::model_of;
 use crate::shell::Failure;
 use crate::{shipped, tables};
 use exm_design::Model;
+use exm_design::model_of;
 use exm_table::TableFile;
 use std::path::Path;
 

@@ -7,8 +7,9 @@ use exm_sim::engine::{FlowSample, Observer, Pace};
 /// The quantile of a simulation's memories at the lower end of the axes; the upper end is symmetric.
 const SHOWN: [f64; 2] = [0.002, 0.998];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Colour {
+/// What the colours of a map show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
     /// How an ACK changes the window
     Growth,
     /// The minimum time between two packets
@@ -17,15 +18,18 @@ pub(crate) enum Colour {
 
 /// The signals on the axes of a map, and what its colours show.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct View {
-    pub(crate) x: Signal,
-    pub(crate) y: Signal,
-    pub(crate) colour: Colour,
+pub struct View {
+    /// The signal to the right.
+    pub x: Signal,
+    /// The signal upwards.
+    pub y: Signal,
+    /// What colours show.
+    pub colour: Colour,
 }
 
 /// How a simulation used a table.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub struct Seen {
     /// How often each rule fired.
     fired: Vec<u64>,
     /// The memory at each ACK of each flow of the first sender, but for the first ACK, which only sets
@@ -71,7 +75,7 @@ impl Observer for Seen {
 
 impl Seen {
     /// Whether there is nothing to draw: no flow received two ACKs.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
@@ -90,7 +94,7 @@ impl Seen {
 
 impl View {
     /// The map of `table`, called `name`, as a simulation of `network` used it.
-    pub(crate) fn map(self, name: &str, table: &RuleTable, seen: &Seen, network: &str) -> RuleMap {
+    pub fn map(self, name: &str, table: &RuleTable, seen: &Seen, network: &str) -> RuleMap {
         let held = Signal::ALL.map(|signal| seen.quantile(signal, 0.5));
         let window = exm_measure::median(&seen.windows).unwrap_or(0.0).max(1.0);
         let slice: Vec<(usize, &Rule)> = table

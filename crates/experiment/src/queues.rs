@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// A line for each controller that crosses, in any of these networks, only queues that do without what it
 /// relies on: routers that give it feedback, or that mark packets.
-pub(crate) fn warnings<'a>(
+pub fn warnings<'a>(
     networks: impl IntoIterator<Item = (&'a Scenario, &'a Network)>,
 ) -> Vec<String> {
     let mut lines = BTreeMap::new();
