@@ -5,7 +5,7 @@ use crate::specimen::{Layout, Specimen};
 use exm_remy::{CompiledAction, Grid, Point, RemyCc, RuleTable, Signal};
 use exm_sim::dumbbell::{self, Dumbbell, Observer, Outcome, Rules};
 use exm_sim::engine::{self, FlowSample, Pace};
-use exm_sim::metrics::FlowReport;
+use exm_sim::metrics::{FlowReport, Report};
 use exm_sim::network::{FlowSpec, Host, Network, NetworkError, Transport};
 use exm_units::Span;
 use rayon::prelude::*;
@@ -142,7 +142,11 @@ pub(crate) fn events(
     seed: u64,
     observer: &mut impl engine::Observer,
 ) -> Vec<Outcome> {
-    let report = engine::run_observed(network, seed, observer);
+    outcomes(network, &engine::run_observed(network, seed, observer))
+}
+
+/// The results of the senders of `network` in a report of its simulation.
+pub fn outcomes(network: &Network, report: &Report) -> Vec<Outcome> {
     report.flows.iter().zip(network.flows()).map(|(flow, spec)| outcome(flow, spec)).collect()
 }
 

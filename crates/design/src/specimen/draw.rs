@@ -5,7 +5,7 @@ use crate::model::{Class, Draw, Link, Model, Networks, Part, Role, Senders};
 use exm_link::{QueueKind, Reordering};
 use exm_random::{Purpose, Stream};
 use exm_sim::dumbbell::Dumbbell;
-use exm_sim::network::{Host, Transport};
+use exm_sim::network::{Host, Network, NetworkError, Transport};
 use exm_units::Span;
 use std::sync::Arc;
 
@@ -280,6 +280,15 @@ impl Model {
         });
         let (links, senders) = (links.collect(), senders.collect());
         Layout::Mixed(Mixed { links, senders, packet, duration })
+    }
+
+    /// The network `layout`, which was drawn from this model, for the event engine, where the senders of all designed
+    /// tables run `designed`.
+    ///
+    /// # Errors
+    /// [`NetworkError`] where the engine refuses it.
+    pub fn network(&self, layout: &Layout, designed: &Transport) -> Result<Network, NetworkError> {
+        layout.network(|class| Model::transport(&self.classes()[class], |_| designed.clone()))
     }
 
     /// The transport of the senders of `class`, where `designed` is the controller of a designed table.
