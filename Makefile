@@ -4,7 +4,8 @@
 # make docs   builds the manual as a site
 # make site   writes the page of `exm ratatouille`, which any web server can serve
 # make dist   packs a static program, as an archive and for Debian
-# make python builds the Python package and tests it; make wheel packs it
+# make python builds the Python package and tests it; make wheel packs it for this machine, make wheels for any
+#             Linux, make sdist its sources
 # The first two need cargo (https://rustup.rs) and nothing else; the first build fetches and compiles what
 # the program is made of. Tests meet real programs as well: as root on Debian they are installed, and
 # where they are missing those tests are skipped. What was skipped, and why, is listed at the end.
@@ -35,7 +36,7 @@ DIST = target/dist
 # The target of the module that the page of `exm ratatouille` contains.
 WASM = wasm32-unknown-unknown
 
-.PHONY: all build demo test nightly format lint wasm wasm-target site peers browser tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist python wheel clean
+.PHONY: all build demo test nightly format lint wasm wasm-target site peers browser tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist python maturin wheel sdist wheels clean
 
 all: build
 
@@ -150,7 +151,8 @@ apidocs:
 # The Python package, by the profile and in the folder of the other tests, in an environment of its own. Where Python,
 # its module venv or the registry is missing, this is skipped.
 VENV = $(CURDIR)/target/python/venv
-PYTHON_TOOLS = maturin==1.16.0 pytest==9.2.0 numpy==2.4.6 pyarrow==26.0.1 mypy==2.4.1
+PYTHON_TOOLS = maturin==1.16.0 pytest==9.2.0 numpy==2.4.6 pyarrow==26.0.1 mypy==2.4.1 \
+	nbclient==0.11.0 ipykernel==7.4.0 matplotlib==3.11.2
 
 $(VENV)/ready:
 	@rm -rf $(VENV) && mkdir -p $(dir $(VENV)) $(dir $(SKIPPED))
@@ -170,13 +172,36 @@ python: $(VENV)/ready
 		$(VENV)/bin/python -m mypy tcpexmachina tests; }
 
 # Without symbols and paths of this machine, so that two builds of one commit by one compiler give the same bytes.
-wheel: $(VENV)/ready
+PACKED = $(CURDIR)/target/python/wheels
+MATURIN = cd python && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) CARGO_INCREMENTAL=0 \
+	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo \
+	--remap-path-prefix=$$(rustc --print sysroot)=rust" PATH=$(VENV)/bin:$$PATH $(VENV)/bin/maturin
+
+maturin: $(VENV)/ready
 	@test -e $(VENV)/ready || { echo "a wheel needs Python 3.11, its module venv and maturin"; exit 1; }
+
+# For this machine, and others that are no older.
+wheel: maturin
 	@echo "== Building the wheel (takes minutes)"
-	cd python && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) CARGO_INCREMENTAL=0 \
-		RUSTFLAGS="--remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo \
-		--remap-path-prefix=$$(rustc --print sysroot)=rust" \
-		$(VENV)/bin/maturin build --release --locked --out $(CURDIR)/target/python/wheels
+	$(MATURIN) build --release --locked --out $(PACKED)
+
+# The sources with all crates that the package is made of: pip builds it where there is a Rust compiler.
+sdist: maturin
+	@echo "== Packing the sources of the Python package"
+	$(MATURIN) sdist --out $(PACKED)
+
+# For any Linux since 2014, and for Alpine: Zig links with the C library that these have. Machine and C library of
+# each target, and the tag of its wheel.
+WHEELS = x86_64-unknown-linux-gnu=manylinux2014 x86_64-unknown-linux-musl=musllinux_1_2
+ZIG = ziglang==0.17.1
+
+wheels: maturin
+	$(VENV)/bin/pip install --quiet $(ZIG)
+	@set -e; for wheel in $(WHEELS); do \
+		target=$${wheel%=*}; echo "== Building the wheel for $$target (takes minutes)"; \
+		test -d "$$(rustc --print target-libdir --target $$target)" || rustup target add $$target; \
+		($(MATURIN) build --release --locked --zig --target $$target --compatibility $${wheel#*=} --out $(PACKED)); \
+	done
 
 smoke:
 	$(CARGO) test --workspace --locked --no-run --quiet
