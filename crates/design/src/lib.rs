@@ -15,6 +15,7 @@ mod model;
 mod network_score;
 mod objective;
 mod outside;
+mod record;
 pub mod score;
 mod search;
 pub mod shipped;
