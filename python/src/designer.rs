@@ -2,6 +2,7 @@
 
 use crate::controller::Stop;
 use crate::error::error;
+use crate::round::Evaluator;
 use crate::table::{Model, Table};
 use crate::work::{heed, interruptible};
 use exmachina::design::harden::{GENERATIONS, HardeningStep};
@@ -96,18 +97,35 @@ impl Designer {
         self.lock().checkpoint()
     }
 
-    /// Takes one step. After an interrupt the design is as it was before the step.
-    fn step(&self, py: Python<'_>) -> PyResult<Step> {
-        let clock = py.import("time")?.getattr("process_time")?;
+    /// Takes one step. After an interrupt or an error the design is as it was before the step.
+    ///
+    /// `evaluate` evaluates candidates elsewhere: it gets the bytes of a round and the number of its pairs, and returns
+    /// their scores, as the function `evaluate` computes them, and the CPU time that they took, s.
+    #[pyo3(signature = (evaluate = None))]
+    fn step(&self, py: Python<'_>, evaluate: Option<Py<PyAny>>) -> PyResult<Step> {
+        // Other designs of this process may run on other threads: where the candidates are evaluated elsewhere, only
+        // this thread's time counts.
+        let name = if evaluate.is_some() { "thread_time" } else { "process_time" };
+        let clock = py.import("time")?.getattr(name)?;
         let start: f64 = clock.call0()?.extract()?;
         let mut next = self.lock().clone();
-        let work = move || {
-            let progress = next.step();
-            Ok((next, progress))
+        let (mut next, progress, elsewhere) = match evaluate {
+            None => {
+                let work = move || {
+                    let progress = next.step();
+                    Ok((next, progress, 0.0))
+                };
+                interruptible(py, &Arc::new(Stop::default()), false, work)?
+            }
+            // The callable is called on this thread, where an interrupt is raised in it.
+            Some(call) => {
+                let evaluator = Evaluator::new(call);
+                let progress = py.detach(|| next.step_by(&evaluator))?;
+                (next, progress, evaluator.cpu_seconds())
+            }
         };
-        let (mut next, progress) = interruptible(py, &Arc::new(Stop::default()), false, work)?;
         let end: f64 = clock.call0()?.extract()?;
-        next.set_cpu_seconds(next.cpu_seconds() + end - start);
+        next.set_cpu_seconds(next.cpu_seconds() + end - start + elsewhere);
         let step = Step {
             number: next.steps(),
             score: progress.score,
@@ -125,7 +143,7 @@ impl Designer {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Step> {
-        self.step(py)
+        self.step(py, None)
     }
 
     /// The tables to keep if the design ends now, not hardened: one for each that the model designs.
@@ -194,6 +212,12 @@ impl Designer {
             return Err(error(format!("the model designs {count} tables: they are in tables")));
         }
         Ok(tables.remove(0))
+    }
+
+    /// The model that it designs for.
+    #[getter]
+    fn model(&self) -> Model {
+        Model::of(self.lock().model().clone(), "the model".to_owned())
     }
 
     /// The name of the search.
