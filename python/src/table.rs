@@ -216,6 +216,12 @@ impl Model {
         self.model.text()
     }
 
+    /// Where relative paths of files that it names start.
+    #[getter]
+    fn dir(&self) -> &Path {
+        self.model.dir()
+    }
+
     /// The name in its file.
     #[getter]
     fn name(&self) -> Option<&str> {

@@ -39,6 +39,14 @@ class Budget:
         return None if self.steps is None else min(1.0, steps / self.steps)
 
 
+def check_ending(hardening: int, specimens: int) -> None:
+    """Refuses what the end of a design would refuse, before the work."""
+    if not 1 <= hardening <= 1000:
+        raise Error(f"hardening of {hardening}: give 1 to 1000 generations of guards")
+    if not 0 <= specimens <= 1_000_000:
+        raise Error(f"{specimens} specimens: give 0 to 1000000")
+
+
 def check_search(budget: Budget, search: str) -> None:
     """Refuses a score as the end of a search that never evaluates one."""
     if search == "paper" and budget.score is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _core
-from ._budget import Budget, check_search
+from ._budget import Budget, check_ending, check_search
 from ._columns import Columns
 from ._core import Designer, Error, Model, Scenario, Table
 from ._network import Bottleneck, ControllerLike, Names
@@ -164,6 +164,7 @@ def design(
     """
     budget = Budget(steps, rules, score)
     check_search(budget, search)
+    check_ending(hardening, specimens)
     designer = Designer(single(_model(model)), seed, search, start_table(start))
     last = None
     while not budget.is_spent(designer, last):
