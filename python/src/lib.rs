@@ -9,6 +9,7 @@ mod events;
 mod names;
 mod picture;
 mod report;
+mod round;
 mod scenario;
 mod study;
 mod table;
@@ -28,6 +29,8 @@ mod _core {
     use crate::events::{Ack, Congestion, Start};
     #[pymodule_export]
     use crate::picture::{series_svg, throughput_delay_svg};
+    #[pymodule_export]
+    use crate::round::evaluate;
     #[pymodule_export]
     use crate::scenario::Scenario;
     #[pymodule_export]

@@ -157,6 +157,13 @@ impl Table {
     }
 }
 
+impl Model {
+    /// `model`, which messages call `label`.
+    pub(crate) fn of(model: DesignModel, label: String) -> Model {
+        Model { model, label }
+    }
+}
+
 impl Table {
     fn rule(&self, index: usize) -> Rule {
         let table = &self.file.table;
@@ -198,10 +205,21 @@ impl Model {
         Ok(Model { model: names::model(name)?, label: name.to_owned() })
     }
 
+    /// The same model with another weight of delay.
+    fn with_delta(&self, delta: f64) -> PyResult<Model> {
+        Ok(Model { model: self.model.with_delta(delta).map_err(error)?, label: self.label.clone() })
+    }
+
     /// Its text as a file.
     #[getter]
     fn text(&self) -> &str {
         self.model.text()
+    }
+
+    /// Where relative paths of files that it names start.
+    #[getter]
+    fn dir(&self) -> &Path {
+        self.model.dir()
     }
 
     /// The name in its file.

@@ -15,6 +15,8 @@ mod model;
 mod network_score;
 mod objective;
 mod outside;
+mod record;
+mod round;
 pub mod score;
 mod search;
 pub mod shipped;
@@ -28,6 +30,7 @@ pub use finish::{Finished, Finishing, finish};
 pub use model::{ActionPart, Class, Design, Model, Role};
 pub use objective::{Objective, Performance, Throughput, Units};
 pub use outside::{OutsideLoader, use_outside_loader};
+pub use round::{Block, Evaluate, Local, Round, RoundError, SharedRound};
 pub use search::Progress;
 pub use specimen::{Bottleneck, DrawnLink, DrawnSender, Layout, Mixed, Specimen};
 
