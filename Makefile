@@ -152,7 +152,8 @@ apidocs:
 # its module venv or the registry is missing, this is skipped.
 VENV = $(CURDIR)/target/python/venv
 PYTHON_TOOLS = maturin==1.16.0 pytest==9.2.0 numpy==2.4.6 pyarrow==26.0.1 mypy==2.4.1 \
-	nbclient==0.11.0 ipykernel==7.4.0 matplotlib==3.11.2
+	nbclient==0.11.0 ipykernel==7.4.0 matplotlib==3.11.2 \
+	gymnasium==1.4.0 pettingzoo==1.27.0
 
 RAY = ray==2.60.0
 

@@ -6,8 +6,10 @@ mod controller;
 mod designer;
 mod error;
 mod events;
+mod learn;
 mod names;
 mod picture;
+mod policy;
 mod report;
 mod round;
 mod scenario;
@@ -28,7 +30,11 @@ mod _core {
     #[pymodule_export]
     use crate::events::{Ack, Congestion, Start};
     #[pymodule_export]
+    use crate::learn::{Environment, Vector};
+    #[pymodule_export]
     use crate::picture::{series_svg, throughput_delay_svg};
+    #[pymodule_export]
+    use crate::policy::Policy;
     #[pymodule_export]
     use crate::round::evaluate;
     #[pymodule_export]

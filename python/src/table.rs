@@ -240,6 +240,12 @@ impl Model {
         Conditions::of_model(&self.model).to_string()
     }
 
+    /// The largest number of senders of designed tables in one of its networks.
+    #[getter]
+    fn most_senders(&self) -> usize {
+        self.model.most_senders()
+    }
+
     /// The names of the tables that it designs.
     #[getter]
     fn tables(&self) -> Vec<String> {

@@ -42,6 +42,14 @@ pub enum PolicyError {
         /// What the system says.
         problem: String,
     },
+    /// It cannot be written.
+    #[error("cannot write {file}: {problem}")]
+    Write {
+        /// Its path.
+        file: String,
+        /// What the system says.
+        problem: String,
+    },
     /// The file is not sound.
     #[error("{file}: {problem}")]
     File {

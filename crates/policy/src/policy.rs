@@ -64,6 +64,17 @@ impl Policy {
         file::write(self)
     }
 
+    /// Writes a file, whole or not at all. What names controllers takes it for a policy's if it ends with `.policy`.
+    ///
+    /// # Errors
+    /// [`PolicyError::Write`].
+    pub fn save(&self, path: &Path) -> Result<(), PolicyError> {
+        exm_store::write_atomically(path, self.to_json().as_bytes()).map_err(|error| {
+            let (file, problem) = (path.display().to_string(), error.to_string());
+            PolicyError::Write { file, problem }
+        })
+    }
+
     /// What it observes and decides, and how often.
     pub fn interface(&self) -> &Interface {
         &self.interface

@@ -61,6 +61,13 @@ impl Model {
         Some(grid.iter().fold(1, |product, &length| product.saturating_mul(length)))
     }
 
+    /// The largest number of senders of designed tables in one of its networks.
+    pub fn most_senders(&self) -> usize {
+        let most = |class: &Class| class.count.ends().1.0 as usize;
+        let own = self.own_classes().iter().filter(|class| class.is_designed()).map(most).sum();
+        self.parts.iter().map(|part| part.model.most_senders()).fold(own, usize::max)
+    }
+
     /// Draws `count` specimens: block number `block` of the experiment of `seed`. Other blocks are
     /// independent of it, and the same arguments always give the same specimens.
     ///
