@@ -1,5 +1,7 @@
 //! [`Environment`] and [`Vector`]: what the environments of Gymnasium and PettingZoo run.
 
+#![expect(clippy::needless_pass_by_value, reason = "pyo3 makes values of Python's arguments")]
+
 use crate::controller::Stop;
 use crate::error::error;
 use crate::names::Given;
@@ -310,7 +312,6 @@ impl Vector {
     }
 
     /// Begins new episodes of all; where seeds are given, from these on.
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 makes values of Python's arguments")]
     fn reset(
         &mut self,
         py: Python<'_>,
@@ -331,6 +332,7 @@ impl Vector {
     }
 
     /// Steps all, and writes their observations, rewards, and whether their episodes have ended.
+    #[expect(clippy::too_many_arguments, reason = "it writes into three arrays")]
     fn step(
         &mut self,
         py: Python<'_>,
