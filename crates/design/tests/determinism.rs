@@ -84,7 +84,7 @@ impl Evaluate for InParts {
     fn scores(&self, round: &Round<'_>) -> Result<Vec<f64>, RoundError> {
         let (text, pairs) = (round.to_text(), round.pairs());
         let firsts = (0..pairs).step_by(self.0).rev();
-        let part = |first| Ok(SharedRound::read(&text)?.scores(first, pairs.min(first + self.0))?);
+        let part = |first| SharedRound::read(&text)?.scores(first, pairs.min(first + self.0));
         let mut parts = firsts.map(part).collect::<Result<Vec<Vec<f64>>, RoundError>>()?;
         parts.reverse();
         Ok(parts.concat())
