@@ -5,7 +5,7 @@
 # make site   writes the page of `exm ratatouille`, which any web server can serve
 # make dist   packs a static program, as an archive and for Debian
 # make python builds the Python package and tests it; make wheel packs it for this machine, make wheels for any
-#             Linux, make sdist its sources
+#             Linux, make sdist its sources; make ray tests it on a cluster
 # The first two need cargo (https://rustup.rs) and nothing else; the first build fetches and compiles what
 # the program is made of. Tests meet real programs as well: as root on Debian they are installed, and
 # where they are missing those tests are skipped. What was skipped, and why, is listed at the end.
@@ -26,7 +26,7 @@ SEED ?= 1
 EXM = $${CARGO_TARGET_DIR:-target}/debug/exm
 
 # The crates of the simulator, the designer and the tables, which need no operating system.
-PORTABLE = exm-units exm-random exm-cc exm-remy exm-store exm-table exm-tcp exm-trace exm-grammar exm-link exm-sprout exm-sim exm-plugin exm-ratatouille exm-web exm-design exmachina
+PORTABLE = exm-units exm-random exm-cc exm-remy exm-store exm-table exm-tcp exm-trace exm-grammar exm-link exm-sprout exm-sim exm-policy exm-plugin exm-learn exm-ratatouille exm-web exm-design exmachina
 # The oldest compiler that builds the project: rust-version in Cargo.toml.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # What `make dist` is for, and where it writes.
@@ -36,7 +36,7 @@ DIST = target/dist
 # The target of the module that the page of `exm ratatouille` contains.
 WASM = wasm32-unknown-unknown
 
-.PHONY: all build demo test nightly format lint wasm wasm-target site peers browser tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist python maturin wheel sdist wheels clean
+.PHONY: all build demo test nightly format lint wasm wasm-target site peers browser tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist python ray maturin wheel sdist wheels clean
 
 all: build
 
@@ -152,7 +152,10 @@ apidocs:
 # its module venv or the registry is missing, this is skipped.
 VENV = $(CURDIR)/target/python/venv
 PYTHON_TOOLS = maturin==1.16.0 pytest==9.2.0 numpy==2.4.6 pyarrow==26.0.1 mypy==2.4.1 \
-	nbclient==0.11.0 ipykernel==7.4.0 matplotlib==3.11.2
+	nbclient==0.11.0 ipykernel==7.4.0 matplotlib==3.11.2 \
+	gymnasium==1.4.0 pettingzoo==1.27.0
+
+RAY = ray==2.60.0
 
 $(VENV)/ready:
 	@rm -rf $(VENV) && mkdir -p $(dir $(VENV)) $(dir $(SKIPPED))
@@ -170,6 +173,12 @@ python: $(VENV)/ready
 		$(VENV)/bin/python -m pytest -q && \
 		$(VENV)/bin/python -m mypy.stubtest --mypy-config-file pyproject.toml tcpexmachina._core && \
 		$(VENV)/bin/python -m mypy tcpexmachina tests; }
+
+# Not part of `make test`: Ray is 358 MB, and its clusters take 20 s to start.
+ray: python
+	@echo "== Testing designs on a cluster"
+	@$(VENV)/bin/pip install --quiet $(RAY)
+	cd python && $(VENV)/bin/python -m pytest -q tests/ray
 
 # Without symbols and paths of this machine, so that two builds of one commit by one compiler give the same bytes.
 PACKED = $(CURDIR)/target/python/wheels

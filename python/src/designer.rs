@@ -2,14 +2,23 @@
 
 use crate::controller::Stop;
 use crate::error::error;
+use crate::round::Evaluator;
 use crate::table::{Model, Table};
-use crate::work::interruptible;
+use crate::work::{heed, interruptible};
+use exmachina::design::harden::{GENERATIONS, HardeningStep};
 use exmachina::design::{Designer as Design, SearchKind};
-use exmachina::table::{Provenance, TableFile};
+use exmachina::remy::RuleTable;
+use exmachina::table::{Pending, Provenance, TableFile};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const PROGRAM: &str = concat!("tcpexmachina ", env!("CARGO_PKG_VERSION"));
+/// The limits of the command's options.
+const MOST_GENERATIONS: usize = 1000;
+const MOST_SPECIMENS: usize = 1_000_000;
 
 /// A design that is taken a step at a time. It can be stopped, saved and resumed at any step, and the result is the
 /// same.
@@ -88,18 +97,35 @@ impl Designer {
         self.lock().checkpoint()
     }
 
-    /// Takes one step. After an interrupt the design is as it was before the step.
-    fn step(&self, py: Python<'_>) -> PyResult<Step> {
-        let clock = py.import("time")?.getattr("process_time")?;
+    /// Takes one step. After an interrupt or an error the design is as it was before the step.
+    ///
+    /// `evaluate` evaluates candidates elsewhere: it gets the bytes of a round and the number of its pairs, and returns
+    /// their scores, as the function `evaluate` computes them, and the CPU time that they took, s.
+    #[pyo3(signature = (evaluate = None))]
+    fn step(&self, py: Python<'_>, evaluate: Option<Py<PyAny>>) -> PyResult<Step> {
+        // Other designs of this process may run on other threads: where the candidates are evaluated elsewhere, only
+        // this thread's time counts.
+        let name = if evaluate.is_some() { "thread_time" } else { "process_time" };
+        let clock = py.import("time")?.getattr(name)?;
         let start: f64 = clock.call0()?.extract()?;
         let mut next = self.lock().clone();
-        let work = move || {
-            let progress = next.step();
-            Ok((next, progress))
+        let (mut next, progress, elsewhere) = match evaluate {
+            None => {
+                let work = move || {
+                    let progress = next.step();
+                    Ok((next, progress, 0.0))
+                };
+                interruptible(py, &Arc::new(Stop::default()), false, work)?
+            }
+            // The callable is called on this thread, where an interrupt is raised in it.
+            Some(call) => {
+                let evaluator = Evaluator::new(call);
+                let progress = py.detach(|| next.step_by(&evaluator))?;
+                (next, progress, evaluator.cpu_seconds())
+            }
         };
-        let (mut next, progress) = interruptible(py, &Arc::new(Stop::default()), false, work)?;
         let end: f64 = clock.call0()?.extract()?;
-        next.set_cpu_seconds(next.cpu_seconds() + end - start);
+        next.set_cpu_seconds(next.cpu_seconds() + end - start + elsewhere);
         let step = Step {
             number: next.steps(),
             score: progress.score,
@@ -117,30 +143,67 @@ impl Designer {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Step> {
-        self.step(py)
+        self.step(py, None)
     }
 
-    /// The tables to keep if the design ends now: one for each that the model designs.
+    /// The tables to keep if the design ends now, not hardened: one for each that the model designs.
     #[getter]
     fn tables(&self, py: Python<'_>) -> PyResult<Vec<Table>> {
         let design = self.lock().clone();
         let work = move || Ok((design.finish(), design));
         let (tables, design) = interruptible(py, &Arc::new(Stop::default()), false, work)?;
-        let provenance = Provenance {
-            program: Some(concat!("tcpexmachina ", env!("CARGO_PKG_VERSION")).to_owned()),
-            search: Some(design.search().name().to_owned()),
-            seed: Some(design.seed()),
-            cpu_seconds: Some(design.cpu_seconds()),
-            objective: Some(design.model().objectives()),
-            model_hash: Some(design.model().fingerprint()),
-            model: Some(design.model().text().to_owned()),
-            ..Provenance::default()
+        let pending = design.hardening(GENERATIONS).map(|_| Pending::Hardening);
+        let file = |(index, table): (usize, RuleTable)| {
+            let provenance = Provenance {
+                program: Some(PROGRAM.to_owned()),
+                pending,
+                ..design.provenance(index, &table)
+            };
+            Table { file: TableFile { table, provenance } }
         };
-        let file = |table| TableFile { table, provenance: provenance.clone() };
-        Ok(tables.into_iter().map(|table| Table { file: file(table) }).collect())
+        Ok(tables.into_iter().enumerate().map(file).collect())
     }
 
-    /// The table to keep if the design ends now, where the model designs one.
+    /// The tables of the finished design, as `exm design` ends one: hardened in up to `hardening` generations of
+    /// guards, unless the model or the papers' search disables that, checked, and scored on `specimens` held-out
+    /// networks, if any. `start` names the table that the design started from, for their provenance.
+    #[pyo3(signature = (hardening = 10, specimens = 256, start = None))]
+    fn finish(
+        &self,
+        py: Python<'_>,
+        hardening: usize,
+        specimens: usize,
+        start: Option<&str>,
+    ) -> PyResult<Vec<Table>> {
+        if !(1..=MOST_GENERATIONS).contains(&hardening) {
+            let range = format!("give 1 to {MOST_GENERATIONS} generations of guards");
+            return Err(error(format!("hardening of {hardening}: {range}")));
+        }
+        if specimens > MOST_SPECIMENS {
+            let range = format!("give 0 to {MOST_SPECIMENS}");
+            return Err(error(format!("{specimens} specimens: {range}")));
+        }
+        let design = self.lock().clone();
+        let stop = Arc::new(Stop::default());
+        let asked = stop.clone();
+        let work = move || {
+            let tried = |_: HardeningStep| {
+                heed(&asked);
+                ControlFlow::Continue(())
+            };
+            design.finished_files(hardening, specimens, &tried).map_err(error)
+        };
+        let mut files = interruptible(py, &stop, false, work)?;
+        for file in &mut files {
+            file.provenance.program = Some(PROGRAM.to_owned());
+            if let (Some(start), Some(notes)) = (start, &mut file.provenance.notes) {
+                notes.push_str(&format!("; it started from {start}"));
+            }
+        }
+        Ok(files.into_iter().map(|file| Table { file }).collect())
+    }
+
+    /// The table to keep if the design ends now, not hardened, where the model designs one.
     #[getter]
     fn table(&self, py: Python<'_>) -> PyResult<Table> {
         let mut tables = self.tables(py)?;
@@ -149,6 +212,18 @@ impl Designer {
             return Err(error(format!("the model designs {count} tables: they are in tables")));
         }
         Ok(tables.remove(0))
+    }
+
+    /// The model that it designs for.
+    #[getter]
+    fn model(&self) -> Model {
+        Model::of(self.lock().model().clone(), "the model".to_owned())
+    }
+
+    /// The name of the search.
+    #[getter]
+    fn search(&self) -> &'static str {
+        self.lock().search().name()
     }
 
     /// Steps taken.

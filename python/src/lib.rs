@@ -6,9 +6,12 @@ mod controller;
 mod designer;
 mod error;
 mod events;
+mod learn;
 mod names;
 mod picture;
+mod policy;
 mod report;
+mod round;
 mod scenario;
 mod study;
 mod table;
@@ -27,7 +30,13 @@ mod _core {
     #[pymodule_export]
     use crate::events::{Ack, Congestion, Start};
     #[pymodule_export]
+    use crate::learn::{Environment, Vector};
+    #[pymodule_export]
     use crate::picture::{series_svg, throughput_delay_svg};
+    #[pymodule_export]
+    use crate::policy::Policy;
+    #[pymodule_export]
+    use crate::round::evaluate;
     #[pymodule_export]
     use crate::scenario::Scenario;
     #[pymodule_export]

@@ -2,6 +2,8 @@
 
 use crate::controller::{PythonController, Stop};
 use crate::error::error;
+use crate::policy::Policy;
+use crate::table::Table;
 use exm_grammar::suggest;
 use exm_plugin::{Outside, outside};
 use exmachina::design::{DesignRanges, Model, shipped};
@@ -49,12 +51,13 @@ impl Given {
         let mut given = Given::default();
         for (name, value) in controllers.into_iter().flatten() {
             let name: String = name.extract()?;
-            let controller = match value.cast::<crate::table::Table>() {
-                Ok(table) => given.remy(&name, &table.get().file),
-                Err(_) => {
-                    given.calls_python = true;
-                    AnyController::own(PythonController::new(&value, stop)?)
-                }
+            let controller = if let Ok(table) = value.cast::<Table>() {
+                given.remy(&name, &table.get().file)
+            } else if let Ok(policy) = value.cast::<Policy>() {
+                AnyController::own(policy.get().policy.controller())
+            } else {
+                given.calls_python = true;
+                AnyController::own(PythonController::new(&value, stop)?)
             };
             given.known.insert(name, controller);
         }

@@ -25,23 +25,40 @@ pub(crate) fn flow_names(scenario: &Scenario) -> Vec<String> {
     groups.flat_map(|group| (1..=group.count).map(move |number| named(group, number))).collect()
 }
 
-/// A row for each flow of `network`, which is that of `scenario`.
-pub(crate) fn flows(scenario: &Scenario, network: &Network, report: &Report) -> Columns {
+/// What is known of a flow besides its results.
+pub(crate) struct Known {
+    pub(crate) name: String,
+    pub(crate) controller: String,
+    /// The propagation RTT.
+    pub(crate) rtt: Span,
+}
+
+/// What `scenario` says of its flows.
+pub(crate) fn known(scenario: &Scenario) -> Vec<Known> {
+    let groups = scenario.flows.iter().flat_map(|group| vec![group; group.count]);
+    let known = |(name, group): (String, &FlowGroup)| Known {
+        name,
+        controller: group.controller.clone(),
+        rtt: group.rtt,
+    };
+    flow_names(scenario).into_iter().zip(groups).map(known).collect()
+}
+
+/// A row for each flow of `network`, of which so much is `known`.
+pub(crate) fn flows(known: &[Known], network: &Network, report: &Report) -> Columns {
     let mut columns = Columns::default();
-    let groups: Vec<&FlowGroup> =
-        scenario.flows.iter().flat_map(|group| vec![group; group.count]).collect();
-    columns.texts("name", flow_names(scenario));
-    columns.texts("controller", groups.iter().map(|group| group.controller.clone()));
+    columns.texts("name", known.iter().map(|flow| flow.name.clone()));
+    columns.texts("controller", known.iter().map(|flow| flow.controller.clone()));
     let hosts = network.flows().iter().map(|flow| flow.transport.host_name().to_owned());
     columns.texts("host", hosts);
-    let rtts = groups.iter().map(|group| Some(seconds(group.rtt)));
+    let rtts = known.iter().map(|flow| Some(seconds(flow.rtt)));
     columns.numbers("propagation_rtt_s", rtts);
     let flows = || report.flows.iter();
     columns.numbers("on_s", flows().map(|flow| Some(seconds(flow.on_time))));
     let rate = |flow: &FlowReport| flow.throughput().map(|rate| rate.as_bps() as f64);
     columns.numbers("throughput_bps", flows().map(rate));
     columns.numbers("share", flows().map(FlowReport::normalised_throughput));
-    let ratios = flows().zip(&groups).map(|(flow, group)| flow.rtt_ratio(group.rtt));
+    let ratios = flows().zip(known).map(|(flow, known)| flow.rtt_ratio(known.rtt));
     columns.numbers("rtt_ratio", ratios.map(|ratio| ratio.filter(|ratio| ratio.is_finite())));
     spread(&mut columns, ["rtt_mean_s", "rtt_median_s", "rtt_p95_s"], report, |f| &f.rtt);
     let names = ["queueing_delay_mean_s", "queueing_delay_median_s", "queueing_delay_p95_s"];

@@ -177,7 +177,10 @@ impl Scenario {
         results.set_item("seed", report.seed)?;
         results.set_item("duration_s", report::seconds(report.duration))?;
         results.set_item("events", report.events)?;
-        results.set_item("flows", report::flows(&self.scenario, network, report).into_dict(py)?)?;
+        results.set_item(
+            "flows",
+            report::flows(&report::known(&self.scenario), network, report).into_dict(py)?,
+        )?;
         results.set_item("links", report::links(report).into_dict(py)?)?;
         let into = |columns: Columns| columns.into_dict(py);
         if let Some(series) = series {

@@ -194,6 +194,13 @@ impl Table {
     }
 }
 
+impl Model {
+    /// `model`, which messages call `label`.
+    pub(crate) fn of(model: DesignModel, label: String) -> Model {
+        Model { model, label }
+    }
+}
+
 impl Table {
     /// Its rules as a map of the signals called `x` and `y`.
     fn map(&self, py: Python<'_>, name: &str, [x, y]: [&str; 2]) -> PyResult<RuleMap> {
@@ -259,10 +266,21 @@ impl Model {
         Ok(Model { model: names::model(name)?, label: name.to_owned() })
     }
 
+    /// The same model with another weight of delay.
+    fn with_delta(&self, delta: f64) -> PyResult<Model> {
+        Ok(Model { model: self.model.with_delta(delta).map_err(error)?, label: self.label.clone() })
+    }
+
     /// Its text as a file.
     #[getter]
     fn text(&self) -> &str {
         self.model.text()
+    }
+
+    /// Where relative paths of files that it names start.
+    #[getter]
+    fn dir(&self) -> &Path {
+        self.model.dir()
     }
 
     /// The name in its file.
@@ -281,6 +299,12 @@ impl Model {
     #[getter]
     fn conditions(&self) -> String {
         Conditions::of_model(&self.model).to_string()
+    }
+
+    /// The largest number of senders of designed tables in one of its networks.
+    #[getter]
+    fn most_senders(&self) -> usize {
+        self.model.most_senders()
     }
 
     /// The names of the tables that it designs.

@@ -78,7 +78,7 @@ def rule_map(
     colours = ScalarMappable(Normalize(low, high), cmap="RdBu")
     for (left, right), (bottom, top), value in boxes:
         size = (right - left, top - bottom)
-        ax.add_patch(Rectangle((left, bottom), *size, facecolor=colours.to_rgba(value), edgecolor="grey"))
+        ax.add_patch(Rectangle((left, bottom), *size, facecolor=colours.to_rgba(np.array(value)), edgecolor="grey"))
     for flow in flows[:3]:
         ax.plot(*zip(*flow, strict=True), color="black", alpha=0.3, linewidth=0.7)
     ax.set(title=title, xlabel=x[0], ylabel=y[0], xlim=x[1:], ylim=y[1:])

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from . import _core
+from ._budget import Budget, check_ending, check_search
 from ._columns import Columns
 from ._core import Designer, Error, Model, Scenario, Table
 from ._network import Bottleneck, ControllerLike, Names
 from ._results import Check, Comparison, Counterexample, Report, Scores
-from ._show import Progress, bar, shown, warn
+from ._show import Progress, shown, warn
 
 Network = Scenario | Bottleneck | str | Path
 
@@ -152,19 +153,52 @@ def falsify(
 def design(
     model: Model | str | Path,
     *,
-    steps: int,
+    steps: int | None = None,
+    rules: int | None = None,
+    score: float | None = None,
     seed: int = 1,
     search: str = "evolve",
-    progress: bool = False,
+    start: Table | str | Path | None = None,
+    hardening: int = 10,
+    specimens: int = 256,
+    progress: Progress = False,
 ) -> Table:
-    """Designs a table in so many steps of the search. The result is not hardened, as that of `exm design` is.
+    """Designs a table, as `exm design` with the flags of the same names: the same rules, guards and scores, to the bit.
 
-    `Designer` takes the steps one at a time, and can be stopped and resumed.
+    It ends after `steps` steps of the search, or when an evaluated table has `rules` rules or a `score`, whichever is
+    first. Then the table is hardened, in up to `hardening` generations of guards, checked, and scored on `specimens`
+    held-out networks. `Designer` takes the steps one at a time, and can be stopped and resumed;
+    `tcpexmachina.distributed.design` uses other machines as well.
     """
-    designer = Designer(_model(model), seed, search)
-    for step, _ in zip(designer, range(steps), strict=False):
-        if progress:
-            bar(step.number / steps)
-        if step.number >= steps:
-            break
-    return designer.table
+    budget = Budget(steps, rules, score)
+    check_search(budget, search)
+    check_ending(hardening, specimens)
+    designer = Designer(single(_model(model)), seed, search, start_table(start))
+    last = None
+    with shown(progress) as show:
+        while not budget.is_spent(designer, last):
+            last = designer.step()
+            part = budget.part(last.number)
+            if show and part is not None:
+                show(part)
+    return designer.finish(hardening, specimens, start_name(start))[0]
+
+
+def single(model: Model) -> Model:
+    """The model, if it designs one table.
+
+    Raises an error for one that designs several, before the work.
+    """
+    if len(model.tables) > 1:
+        raise Error(f"the model designs {len(model.tables)} tables, {', '.join(model.tables)}: Designer returns them all")
+    return model
+
+
+def start_table(start: Table | str | Path | None) -> Table | None:
+    """The table that a design starts from."""
+    return start if start is None or isinstance(start, Table) else Table.load(str(start))
+
+
+def start_name(start: Table | str | Path | None) -> str | None:
+    """What the provenance calls it."""
+    return "a table" if isinstance(start, Table) else None if start is None else str(start)

@@ -28,3 +28,25 @@ def exm() -> Callable[..., dict[str, Any]]:
         return result
 
     return run
+
+
+SMALL = """
+[network]
+rate = "5..20 Mbps"
+rtt = "50..150 ms"
+senders = "1..4"
+[traffic]
+on = "exp 1 s"
+off = "exp 1 s"
+[design]
+duration = "4 s"
+specimens = 4
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The file of a model whose designs take seconds."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path

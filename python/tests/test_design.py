@@ -1,6 +1,7 @@
 """Tables, models, designs, checks and the search for the worst networks."""
 
 import itertools
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -39,8 +40,37 @@ def test_a_design_goes_on_as_if_it_had_not_stopped() -> None:
         em.Designer.resume("{}")
 
 
-def test_a_designed_table_runs() -> None:
-    table = em.design("demo", steps=1)
+def recorded(text: str) -> dict[str, Any]:
+    """The file of a table, without the program and what it cost."""
+    table: dict[str, Any] = json.loads(text)
+    for key in ("program", "command", "cpu_seconds"):
+        table["provenance"].pop(key, None)
+    return table
+
+
+def test_a_design_is_the_commands(exm: Callable[..., dict[str, Any]], small: Path, tmp_path: Path) -> None:
+    flags = "--steps 36 --seed 2 --hardening 2 --specimens 8 --quiet"
+    exm("design", str(small), "-o", str(tmp_path / "cc.json"), *flags.split())
+    ours = em.design(small, steps=36, seed=2, hardening=2, specimens=8)
+    assert recorded(ours.to_json()) == recorded((tmp_path / "cc.json").read_text())
+    assert "robustness" in json.loads(ours.to_json())["provenance"]
+
+
+def test_what_ends_a_design() -> None:
+    with pytest.raises(em.Error, match="give steps, rules or score"):
+        em.design("demo")
+    with pytest.raises(em.Error, match="steps of 0: give 1 or more"):
+        em.design("demo", steps=0)
+    with pytest.raises(em.Error, match="never reached"):
+        em.design("demo", score=-9, search="paper")
+    with pytest.raises(em.Error, match="designs 2 tables"):
+        em.design("diversity", steps=1)
+    with pytest.raises(em.Error, match="hardening of 0: give 1 to 1000"):
+        em.Designer(em.Model.load("demo")).finish(hardening=0)
+
+
+def test_a_designed_table_runs(small: Path) -> None:
+    table = em.design(small, steps=1, hardening=1, specimens=0)
     report = em.simulate(rate="10 Mbps", duration="5 s", flows=[table, "cubic"])
     assert report.flows.delivered[0] > 0
     assert table.provenance["search"] == "evolve"

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def test_notebooks_run(path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     import nbformat
 
-    notebook = nbformat.read(path, as_version=4)
+    notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     nbclient.NotebookClient(notebook, timeout=120).execute()
     last = [cell for cell in notebook.cells if cell.cell_type == "code"][-1]
     assert last.outputs, "the last cell shows nothing"

@@ -2,6 +2,7 @@
 
 use crate::{Ack, Congestion, Controller, Decision, Failure, Metrics, Needs, Sent, Start};
 use alloc::boxed::Box;
+use core::any::Any;
 use core::fmt;
 use exm_units::{Bytes, Instant};
 
@@ -59,6 +60,9 @@ pub trait DynController: Send + Sync {
 
     /// A copy of its whole state.
     fn dyn_clone(&self) -> Box<dyn DynController>;
+
+    /// The controller itself, so that whoever knows its type can reach it.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
 impl<C: Controller + Send + Sync + 'static> DynController for C {
@@ -108,6 +112,10 @@ impl<C: Controller + Send + Sync + 'static> DynController for C {
 
     fn dyn_clone(&self) -> Box<dyn DynController> {
         Box::new(self.clone())
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
     }
 }
 

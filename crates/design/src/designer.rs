@@ -1,6 +1,7 @@
 //! [`Designer`]: a design that can be stopped, saved and resumed at any step.
 
 use crate::model::Model;
+use crate::round::{Evaluate, Local};
 use crate::search::{DOMAIN, Evolution, PaperSearch, Progress, SavedEvolution, SavedPaperSearch};
 use exm_grammar::FileError;
 use exm_remy::{RuleTable, SignalsInUse};
@@ -210,11 +211,22 @@ impl Designer {
 
     /// Takes one step of the search.
     pub fn step(&mut self) -> Progress {
+        let Ok(progress) = self.step_by(&Local);
+        progress
+    }
+
+    /// Takes one step of the search, whose candidates `evaluator` evaluates, perhaps on other machines. The result is
+    /// that of [`Designer::step`].
+    ///
+    /// # Errors
+    /// Those of `evaluator`. The step is then incomplete: go on with a clone from before it, or from a checkpoint.
+    pub fn step_by<E: Evaluate>(&mut self, evaluator: &E) -> Result<Progress, E::Error> {
+        let progress = match &mut self.state {
+            State::Evolve(search) => search.step(&self.model, self.seed, evaluator)?,
+            State::Paper(search) => search.step(&self.model, self.seed, evaluator)?,
+        };
         self.steps += 1;
-        match &mut self.state {
-            State::Evolve(search) => search.step(&self.model, self.seed),
-            State::Paper(search) => search.step(&self.model, self.seed),
-        }
+        Ok(progress)
     }
 
     /// The tables as they are now, in the order of [`Model::tables`]: one, unless the model designs

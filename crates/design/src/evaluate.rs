@@ -5,7 +5,7 @@ use crate::specimen::{Layout, Specimen};
 use exm_remy::{CompiledAction, Grid, Point, RemyCc, RuleTable, Signal};
 use exm_sim::dumbbell::{self, Dumbbell, Observer, Outcome, Rules};
 use exm_sim::engine::{self, FlowSample, Pace};
-use exm_sim::metrics::FlowReport;
+use exm_sim::metrics::{FlowReport, Report};
 use exm_sim::network::{FlowSpec, Host, Network, NetworkError, Transport};
 use exm_units::Span;
 use rayon::prelude::*;
@@ -45,9 +45,9 @@ impl Prepared {
         Prepared { is_fast, transport: needs_engine.then(transport), ..Prepared::new(table) }
     }
 
-    /// The same table with other actions, for the fast path; the table uses none but Remy's signals.
-    pub fn with_actions(&self, actions: Vec<CompiledAction>) -> Prepared {
-        Prepared { grid: self.grid.clone(), actions, is_fast: true, transport: None }
+    /// Prepares `tables`, those of one candidate, for the networks of `model` on its host.
+    pub(crate) fn all(model: &Model, tables: &[RuleTable]) -> Candidate {
+        tables.iter().map(|table| Prepared::of(model, table)).collect()
     }
 
     /// What the senders of `network` get with the table on the bare host; `observer` is told of every rule
@@ -84,12 +84,20 @@ pub fn mean_scores(model: &Model, specimens: &[Specimen], candidates: &[Candidat
     let scores: Vec<f64> = (0..candidates.len() * specimens.len())
         .into_par_iter()
         .map(pair)
-        .map(|(candidate, specimen)| {
-            model.score(&specimen.network, &simulate(model, specimen, candidate))
-        })
+        .map(|(candidate, specimen)| pair_score(model, specimen, candidate))
         .collect();
+    means(&scores, specimens.len())
+}
+
+/// The score of `candidate` on `specimen`.
+pub(crate) fn pair_score(model: &Model, specimen: &Specimen, candidate: &[Prepared]) -> f64 {
+    model.score(&specimen.network, &simulate(model, specimen, candidate))
+}
+
+/// The mean of every `specimens` of `scores`, added in their order.
+pub(crate) fn means(scores: &[f64], specimens: usize) -> Vec<f64> {
     let mean = |scores: &[f64]| scores.iter().sum::<f64>() / scores.len() as f64;
-    scores.chunks(specimens.len()).map(mean).collect()
+    scores.chunks(specimens).map(mean).collect()
 }
 
 /// The results of the senders of `specimen` with the tables of `candidate`.
@@ -142,7 +150,11 @@ pub(crate) fn events(
     seed: u64,
     observer: &mut impl engine::Observer,
 ) -> Vec<Outcome> {
-    let report = engine::run_observed(network, seed, observer);
+    outcomes(network, &engine::run_observed(network, seed, observer))
+}
+
+/// The results of the senders of `network` in a report of its simulation.
+pub fn outcomes(network: &Network, report: &Report) -> Vec<Outcome> {
     report.flows.iter().zip(network.flows()).map(|(flow, spec)| outcome(flow, spec)).collect()
 }
 

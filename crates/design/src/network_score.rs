@@ -1,7 +1,7 @@
 //! The joint score of a network's senders, by the objectives of their classes.
 
 use crate::model::{Class, Model};
-use crate::objective::{self, Objective};
+use crate::objective::{self, Objective, Performance};
 use crate::specimen::{Layout, Mixed, Specimen};
 use exm_measure::mean;
 use exm_sim::MeasuredOver;
@@ -28,6 +28,21 @@ impl Model {
         let only = &self.classes()[class];
         let own = |class: &Class| std::ptr::eq(class, only).then(|| class.objective.clone());
         self.mean_value(network, outcomes, own)
+    }
+
+    /// The score of sender number `sender` of `network`, by the objective of its class; `None` if it was never on.
+    pub fn sender_score(&self, network: &Layout, sender: usize, outcome: &Outcome) -> Option<f64> {
+        let (class, path) = network.path_of(sender);
+        let objective = &self.classes()[class].objective;
+        let got = (!outcome.on_time.is_zero()).then(|| objective.got(path, outcome))?;
+        Some(objective.value(path, got))
+    }
+
+    /// The objective of sender number `sender` of `network` at one time, at which it performs as `performance` says: for
+    /// those who reward a sender while it runs. Unlike a score, it does not count how many senders share a link.
+    pub fn value_at(&self, network: &Layout, sender: usize, performance: &Performance) -> f64 {
+        let (class, path) = network.path_of(sender);
+        self.classes()[class].objective.value(path, performance.into())
     }
 
     /// The score of omniscient senders. Each sends at its proportionally fair rate and never queues, except at

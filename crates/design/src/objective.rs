@@ -116,6 +116,24 @@ pub(crate) struct Got {
     loss: f64,
 }
 
+/// How a sender performs at one time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Performance {
+    /// Packets delivered per second.
+    pub throughput: f64,
+    /// The mean RTT.
+    pub rtt: Span,
+    /// Packets lost as a share of those lost or delivered.
+    pub loss: f64,
+}
+
+impl From<&Performance> for Got {
+    fn from(of: &Performance) -> Got {
+        let (packets_per_ms, rtt_ms) = (of.throughput / 1e3, of.rtt.as_millis_f64());
+        Got { packets_per_ms, rtt_ms, loss: of.loss }
+    }
+}
+
 /// The path of a sender, which determines the units of an objective, and the duration of its run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
@@ -229,6 +247,13 @@ impl Objective {
         }
         let rtt_ms = outcome.rtt_sum.as_millis_f64() / outcome.delivered as f64;
         Got { packets_per_ms: goodput(outcome) / time_ms, rtt_ms, loss }
+    }
+
+    /// Its value for one sender, in absolute units: [`Model::value_at`](crate::Model::value_at) knows a sender's path.
+    pub fn value_at(&self, performance: &Performance) -> f64 {
+        let (packets_per_ms, duration) = (1.0, performance.rtt);
+        let path = Path { packets_per_ms, delay_ms: RTT_UNIT_MS, service_ms: 0.0, duration };
+        self.value(path, performance.into())
     }
 
     /// The contribution of a sender on `path` to the score.

@@ -115,6 +115,11 @@ impl Layout {
         }
     }
 
+    /// The class of sender number `sender`: its number in [`Model::classes`](crate::Model::classes).
+    pub fn class_of(&self, sender: usize) -> usize {
+        self.path_of(sender).0
+    }
+
     /// The class of sender number `sender`, and the path that it crosses.
     pub(crate) fn path_of(&self, sender: usize) -> (usize, Path) {
         match self {
@@ -134,6 +139,11 @@ impl Layout {
             Layout::Dumbbell { network, .. } => network.duration,
             Layout::Mixed(mixed) => mixed.duration,
         }
+    }
+
+    /// Simulates it for `duration` instead.
+    pub fn set_duration(&mut self, duration: Span) {
+        *self.duration_mut() = duration;
     }
 
     pub(crate) fn duration_mut(&mut self) -> &mut Span {

@@ -2,7 +2,7 @@
 //! searches better what they begin with.
 
 use exm_design::score::{Contender, HeldOut, Scheme, held_out};
-use exm_design::{Designer, Model, SearchKind};
+use exm_design::{Designer, Evaluate, Model, Round, RoundError, SearchKind, SharedRound};
 use exm_remy::{Action, Rule, RuleTable, Signal, SignalSet};
 use exm_sim::network::Host;
 use exm_table::{Provenance, TableFile};
@@ -73,6 +73,63 @@ fn a_design_goes_on_as_if_it_had_never_stopped() {
             assert_eq!(bytes(rest.finish()), bytes(whole.finish()), "{search} stopped at {stop}");
         }
     }
+}
+
+/// Evaluates rounds as workers on other machines do: from text, in parts, the last of them first.
+struct InParts(usize);
+
+impl Evaluate for InParts {
+    type Error = RoundError;
+
+    fn scores(&self, round: &Round<'_>) -> Result<Vec<f64>, RoundError> {
+        let (text, pairs) = (round.to_text(), round.pairs());
+        let firsts = (0..pairs).step_by(self.0).rev();
+        let part = |first| SharedRound::read(&text)?.scores(first, pairs.min(first + self.0));
+        let mut parts = firsts.map(part).collect::<Result<Vec<Vec<f64>>, RoundError>>()?;
+        parts.reverse();
+        Ok(parts.concat())
+    }
+}
+
+#[test]
+fn a_design_is_the_same_wherever_its_candidates_are_evaluated() {
+    for search in SEARCHES {
+        let mut whole = designer(search, None);
+        take(&mut whole, 40, 2);
+        for pairs in [1, 7, 1000] {
+            let mut parts = designer(search, None);
+            for _ in 0..40 {
+                parts.step_by(&InParts(pairs)).expect("its own rounds");
+            }
+            assert_eq!(parts.checkpoint(), whole.checkpoint(), "{search} by {pairs} pairs");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_round_is_refused() {
+    struct Refused;
+    impl Evaluate for Refused {
+        type Error = String;
+        fn scores(&self, round: &Round<'_>) -> Result<Vec<f64>, String> {
+            let text = round.to_text();
+            let refused = |text: &str, last| {
+                let scores = SharedRound::read(text).and_then(|shared| shared.scores(0, last));
+                scores.expect_err("it is broken").to_string()
+            };
+            assert!(refused("{}", 1).starts_with("it is not a round of a design"));
+            let other = text.replace("4 s", "5 s");
+            assert!(refused(&other, 1).contains("has other contents on this machine"));
+            let broken = text.replace("\\\"rules\\\"", "\\\"rulse\\\"");
+            assert!(refused(&broken, 1).starts_with("one of its tables is broken"));
+            let pairs = round.pairs();
+            assert!(refused(&text, pairs + 1).starts_with(&format!("it has {pairs} pairs")));
+            Err("it ends here".to_owned())
+        }
+    }
+    let mut designer = designer(SearchKind::Evolve, None);
+    assert_eq!(designer.step_by(&Refused), Err("it ends here".to_owned()));
+    assert_eq!(designer.steps(), 0);
 }
 
 #[test]

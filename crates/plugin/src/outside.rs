@@ -5,7 +5,9 @@ use crate::Program;
 use crate::{Limits, Module, WasmController};
 use exm_cc::{DynController, Failure};
 use exm_link::parameter_pairs;
+use exm_policy::Policy;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What names of programs begin with.
 pub const PROGRAM: &str = "program:";
@@ -13,7 +15,10 @@ pub const PROGRAM: &str = "program:";
 /// What names of modules end with, before their parameters.
 pub const MODULE: &str = ".wasm";
 
-/// Where a controller comes from: a module with its parameters, or a program.
+/// What names of learnt policies end with.
+pub const POLICY: &str = ".policy";
+
+/// Where a controller comes from: a module with its parameters, a learnt policy, or a program.
 #[derive(Clone, Debug)]
 pub struct Outside(Origin);
 
@@ -21,6 +26,7 @@ pub struct Outside(Origin);
 enum Origin {
     /// The module, and its controller with the parameters, which no flow has started.
     Module(Module, WasmController),
+    Policy(Arc<Policy>),
     #[cfg(not(target_family = "wasm"))]
     Program(Program),
 }
@@ -36,7 +42,7 @@ pub fn parts(name: &str) -> Option<(&str, &str)> {
 
 /// Whether `name` is that of a controller from outside.
 pub fn is_outside(name: &str) -> bool {
-    name.starts_with(PROGRAM) || parts(name).is_some()
+    name.starts_with(PROGRAM) || name.ends_with(POLICY) || parts(name).is_some()
 }
 
 /// The note about the controller called `name`, which is not sandboxed.
@@ -46,13 +52,17 @@ pub fn unsandboxed(name: &str) -> String {
 
 impl Outside {
     /// The controller called `name`, which is at `path` if it is the name of a file: `mine.wasm`, `mine.wasm
-    /// increase=2,decrease=0.7` or `program:python3 mine.py`. None if the name is not such a one.
+    /// increase=2,decrease=0.7`, `mine.policy` or `program:python3 mine.py`. None if the name is not such a one.
     ///
     /// # Errors
     /// What is wrong with it, with its name.
     pub fn load(name: &str, path: &Path) -> Option<Result<Outside, String>> {
         if let Some(command) = name.strip_prefix(PROGRAM) {
             return Some(program(command));
+        }
+        if name.ends_with(POLICY) {
+            let policy = Policy::load(path).map_err(|error| error.to_string());
+            return Some(policy.map(|policy| Outside(Origin::Policy(Arc::new(policy)))));
         }
         let (file, parameters) = parts(name)?;
         Some(module(file, parameters, &file_of(name, file, path)))
@@ -79,6 +89,7 @@ impl Outside {
     pub fn controller(&self) -> Box<dyn DynController> {
         match &self.0 {
             Origin::Module(_, controller) => Box::new(controller.clone()),
+            Origin::Policy(policy) => Box::new(policy.controller()),
             #[cfg(not(target_family = "wasm"))]
             Origin::Program(program) => Box::new(program.controller()),
         }
@@ -88,6 +99,7 @@ impl Outside {
     pub fn failure(&self) -> Option<Failure> {
         match &self.0 {
             Origin::Module(module, _) => module.failure(),
+            Origin::Policy(_) => None,
             #[cfg(not(target_family = "wasm"))]
             Origin::Program(program) => program.failure(),
         }
@@ -95,7 +107,7 @@ impl Outside {
 
     /// Whether it is sandboxed: whether it can harm nobody.
     pub fn is_sandboxed(&self) -> bool {
-        matches!(self.0, Origin::Module(..))
+        matches!(self.0, Origin::Module(..) | Origin::Policy(_))
     }
 }
 
@@ -155,6 +167,7 @@ mod tests {
         assert_eq!(parts("mine.wasm"), Some(("mine.wasm", "")));
         assert_eq!(parts("a b/mine.wasm  x=1, y=2"), Some(("a b/mine.wasm", "x=1, y=2")));
         assert_eq!(parts("mine.wasm.wasm x=1"), Some(("mine.wasm.wasm", "x=1")));
+        assert!(is_outside("mine.policy"));
         for name in ["cubic", "mine.wasmx", "mine.json"] {
             assert_eq!(parts(name), None);
         }
@@ -191,6 +204,8 @@ mod tests {
         let load = |name: &str| Outside::load(name, Path::new(name)).expect(name).unwrap_err();
         assert!(load("no/such.wasm x=1").starts_with("cannot read no/such.wasm: No such file"));
         assert!(load("program:").starts_with("there is no program"));
+        let policy = load("no/such.policy");
+        assert!(policy.starts_with("cannot read no/such.policy: No such file"));
         let text = Outside::module("mine.wasm", b"x", "", &Limits::OWN).unwrap_err();
         assert!(text.starts_with("mine.wasm: it is not a WebAssembly module"), "{text}");
         assert!(Outside::load("cubic", Path::new("cubic")).is_none());

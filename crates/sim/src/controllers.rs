@@ -153,6 +153,15 @@ impl AnyController {
         AnyController::Own(Box::new(controller))
     }
 
+    /// The controller that [`AnyController::own`] was given, if it is one of type `C`: for a program that changes its
+    /// own controller while a simulation runs, by [`Simulation::controller_mut`](crate::engine::Simulation::controller_mut).
+    pub fn own_mut<C: 'static>(&mut self) -> Option<&mut C> {
+        match self {
+            AnyController::Own(controller) => (**controller).as_any_mut().downcast_mut(),
+            _ => None,
+        }
+    }
+
     /// The same controller with its random choices drawn from `seed`.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> AnyController {

@@ -134,7 +134,7 @@ impl Args {
     fn write_table(&self, designer: &Designer, scores: Option<&Scores>) -> Result<(), Failure> {
         let table = designer.finish().remove(0);
         let mut provenance = design::provenance(designer, 0, &table, shell::command_line());
-        provenance.held_out_score = scores.map(|scores| design::score_of(scores, 0));
+        provenance.held_out_score = scores.map(|scores| scores.record(0));
         let file = TableFile { table, provenance };
         write_file(&self.path("remycc.json"), file.to_json().as_bytes())
     }

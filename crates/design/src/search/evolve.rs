@@ -11,11 +11,12 @@
 //! generation: the candidates of one run with the current tables of the others, and are ranked by the score of
 //! all senders.
 
-use super::cma::Strategy;
+use super::cma::{Draw, Strategy};
 use super::genome::{Cut, Genome};
 use super::{DOMAIN, JUDGING_BLOCK, Progress, genes};
-use crate::evaluate::{self, Candidate, Prepared, Samples};
+use crate::evaluate::{Prepared, Samples};
 use crate::model::{ActionPart, Model};
+use crate::round::{Block, Evaluate, Local, Round};
 use crate::specimen::{DrawnSender, Layout, Specimen};
 use exm_random::{Purpose, Stream};
 use exm_remy::{Action, RuleTable, Signal};
@@ -137,36 +138,20 @@ impl Line {
         self.species.iter().map(|species| species.genome.rules()).sum()
     }
 
-    /// One generation of each species on `specimens`; returns the candidates' mean score.
-    fn evolve(&mut self, model: &Model, specimens: &[Specimen], random: &mut Stream) -> f64 {
-        let mut sum = 0.0;
-        for index in 0..self.species.len() {
-            let species = &self.species[index];
-            let draws = species.strategy.draw(species.strategy.population(), random);
-            // The others are as they are.
-            let present = prepared(model, &self.tables());
-            let candidates: Vec<Candidate> = draws
-                .par_iter()
-                .map(|draw| {
-                    let table = species.genome.express(&species.strategy.place(draw));
-                    let mut candidate = present.clone();
-                    candidate[index] = Prepared::of(model, &table);
-                    candidate
-                })
-                .collect();
-            let scores = evaluate::mean_scores(model, specimens, &candidates);
-            let mut order: Vec<usize> = (0..draws.len()).collect();
-            order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
-            let ranked = order.iter().map(|&i| &draws[i]).collect::<Vec<_>>();
-            self.species[index].strategy.learn(&ranked);
-            sum += scores.iter().sum::<f64>() / scores.len() as f64;
-        }
-        sum / self.species.len() as f64
+    /// Its tables with each of `draws` for species number `index`. The others are as they are.
+    fn candidates(&self, index: usize, draws: &[Draw]) -> Vec<Vec<RuleTable>> {
+        let (species, present) = (&self.species[index], self.tables());
+        let candidate = |draw: &Draw| {
+            let mut tables = present.clone();
+            tables[index] = species.genome.express(&species.strategy.place(draw));
+            tables
+        };
+        draws.par_iter().map(candidate).collect()
     }
 
     /// Splits in two each rule that fires enough, along the signal it was split by least.
     fn grow(&mut self, model: &Model, specimens: &[Specimen], step: f64) {
-        let present = prepared(model, &self.tables());
+        let present = Prepared::all(model, &self.tables());
         for (index, species) in self.species.iter_mut().enumerate() {
             species.grow(&Samples::collect(model, specimens, &present, index), step);
         }
@@ -184,11 +169,6 @@ impl Line {
     }
 }
 
-/// `tables` prepared for the networks of `model`.
-fn prepared(model: &Model, tables: &[RuleTable]) -> Candidate {
-    tables.iter().map(|table| Prepared::of(model, table)).collect()
-}
-
 impl Species {
     fn new(genome: Genome, step: f64) -> Species {
         let strategy = Strategy::new(genome.first_genes(), step);
@@ -198,6 +178,14 @@ impl Species {
 
     fn table(&self) -> RuleTable {
         self.genome.express(&self.strategy.mean)
+    }
+
+    /// Moves towards the best of `draws`, which have these `scores`.
+    fn learn(&mut self, draws: &[Draw], scores: &[f64]) {
+        let mut order: Vec<usize> = (0..draws.len()).collect();
+        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+        let ranked = order.iter().map(|&i| &draws[i]).collect::<Vec<_>>();
+        self.strategy.learn(&ranked);
     }
 
     /// Splits in two each rule that fires enough in `samples`, along the signal it was split by least.
@@ -267,7 +255,7 @@ impl Evolution {
                 let tables = tables.map(|table| from_nothing(model, seed, table)).collect();
                 let mut line = Line::new(tables, parts);
                 for block in 0..FIRST_GROWTHS {
-                    line.grow(model, &rehearsal(model, seed, block), FIRST_STEP);
+                    line.grow(model, &rehearsal(model, seed, block).specimens(model), FIRST_STEP);
                 }
                 line
             },
@@ -288,20 +276,22 @@ impl Evolution {
         let current = self.current();
         match &self.best {
             // A table that has just grown does as before with twice the rules: keep the smaller.
-            Some((best, score)) if judge(model, seed, &current) <= *score => best.clone(),
-            _ => current,
+            Some((best, score)) => {
+                let Ok(judged) = judge(model, seed, std::slice::from_ref(&current), &Local);
+                if judged[0] <= *score { best.clone() } else { current }
+            }
+            None => current,
         }
     }
 
     /// One generation of each line. At the end of a stage the best line is kept, and grows.
-    pub(crate) fn step(&mut self, model: &Model, seed: u64) -> Progress {
-        let generation = self.clock.generation;
-        let specimens = rehearsal(model, seed, generation);
-        let mut score = f64::NEG_INFINITY;
-        for (number, line) in self.lines.iter_mut().enumerate() {
-            let mut random = stream(seed, generation, number);
-            score = score.max(line.evolve(model, &specimens, &mut random));
-        }
+    pub(crate) fn step<E: Evaluate>(
+        &mut self,
+        model: &Model,
+        seed: u64,
+        evaluator: &E,
+    ) -> Result<Progress, E::Error> {
+        let score = self.evolve(model, seed, evaluator)?;
         self.clock.generation += 1;
         let rules = self.lines[0].rules();
         let (before, lines) = (counted(rules, "rule", "rules"), self.lines.len());
@@ -316,17 +306,59 @@ impl Evolution {
             left_in_stage: self.clock.stage_ends - self.clock.generation,
         };
         if self.clock.generation == self.clock.stage_ends {
-            progress.judged = Some(self.end_stage(model, seed));
+            progress.judged = Some(self.end_stage(model, seed, evaluator)?);
             let grown = self.lines[0].rules();
             progress.what = format!("{before} became {grown}");
         }
-        progress
+        Ok(progress)
+    }
+
+    /// One generation of each species of each line; returns the mean score of the candidates of the best line. The
+    /// candidates of all lines are evaluated together, so that they fill more cores.
+    fn evolve<E: Evaluate>(
+        &mut self,
+        model: &Model,
+        seed: u64,
+        evaluator: &E,
+    ) -> Result<f64, E::Error> {
+        let generation = self.clock.generation;
+        let block = rehearsal(model, seed, generation);
+        let specimens = block.specimens(model);
+        let numbers = 0..self.lines.len();
+        let mut random: Vec<Stream> = numbers.map(|line| stream(seed, generation, line)).collect();
+        let mut sums = vec![0.0; self.lines.len()];
+        let species = self.lines[0].species.len();
+        for index in 0..species {
+            let strategies = self.lines.iter().map(|line| &line.species[index].strategy);
+            let draws: Vec<Vec<Draw>> = strategies
+                .zip(&mut random)
+                .map(|(strategy, random)| strategy.draw(strategy.population(), random))
+                .collect();
+            let of_line = |(line, draws): (&Line, &Vec<Draw>)| line.candidates(index, draws);
+            let candidates: Vec<_> = self.lines.iter().zip(&draws).flat_map(of_line).collect();
+            let round = Round { model, block, specimens: &specimens, candidates: &candidates };
+            let scores = round.mean_scores(evaluator)?;
+            let mut rest = scores.as_slice();
+            for ((line, draws), sum) in self.lines.iter_mut().zip(&draws).zip(&mut sums) {
+                let (own, others) = rest.split_at(draws.len());
+                line.species[index].learn(draws, own);
+                *sum += own.iter().sum::<f64>() / own.len() as f64;
+                rest = others;
+            }
+        }
+        let means = sums.into_iter().map(|sum| sum / species as f64);
+        Ok(means.fold(f64::NEG_INFINITY, f64::max))
     }
 
     /// Keeps the line with the best evaluated score and lets it grow; returns the score.
-    fn end_stage(&mut self, model: &Model, seed: u64) -> f64 {
+    fn end_stage<E: Evaluate>(
+        &mut self,
+        model: &Model,
+        seed: u64,
+        evaluator: &E,
+    ) -> Result<f64, E::Error> {
         let tables: Vec<Vec<RuleTable>> = self.lines.iter().map(Line::tables).collect();
-        let scores: Vec<f64> = tables.iter().map(|tables| judge(model, seed, tables)).collect();
+        let scores = judge(model, seed, &tables, evaluator)?;
         // Of equals the first.
         let best = (0..scores.len()).rev().max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
         let best = best.expect("there is a line");
@@ -336,9 +368,10 @@ impl Evolution {
         self.lines.swap(0, best);
         self.lines.truncate(1);
         let line = &mut self.lines[0];
-        line.grow(model, &rehearsal(model, seed, self.clock.generation), GROWN_STEP);
+        let specimens = rehearsal(model, seed, self.clock.generation).specimens(model);
+        line.grow(model, &specimens, GROWN_STEP);
         self.clock = Clock::stage(self.clock.generation, line.rules());
-        scores[best]
+        Ok(scores[best])
     }
 
     /// The state for a checkpoint: the tables, first those that all lines began with, and all else.
@@ -385,26 +418,30 @@ fn stream(seed: u64, generation: u64, line: usize) -> Stream {
 
 /// The specimens of a generation, half as long as the model's: more candidates are worth more than
 /// longer specimens.
-fn rehearsal(model: &Model, seed: u64, generation: u64) -> Vec<Specimen> {
-    let mut specimens = model.specimens(seed, generation, model.design().specimens);
-    for specimen in &mut specimens {
-        let duration = specimen.network.duration_mut();
-        *duration = *duration / 2;
-    }
-    specimens
+fn rehearsal(model: &Model, seed: u64, generation: u64) -> Block {
+    Block { seed, number: generation, count: model.design().specimens, is_halved: true }
 }
 
-fn judge(model: &Model, seed: u64, tables: &[RuleTable]) -> f64 {
-    let specimens = model.specimens(seed, JUDGING_BLOCK, JUDGES * model.design().specimens);
-    evaluate::mean_scores(model, &specimens, &[prepared(model, tables)])[0]
+/// The scores of `candidates` on the specimens that no search draws.
+fn judge<E: Evaluate>(
+    model: &Model,
+    seed: u64,
+    candidates: &[Vec<RuleTable>],
+    evaluator: &E,
+) -> Result<Vec<f64>, E::Error> {
+    let count = JUDGES * model.design().specimens;
+    let block = Block { seed, number: JUDGING_BLOCK, count, is_halved: false };
+    let specimens = block.specimens(model);
+    Round { model, block, specimens: &specimens, candidates }.mean_scores(evaluator)
 }
 
 /// One rule that paces at a sender's share of a typical network. Its window of four times the
 /// packets then in flight only limits the damage on other networks. If the search may not set the pacing interval,
 /// there is no pacing.
 fn from_nothing(model: &Model, seed: u64, table: usize) -> RuleTable {
+    let specimens = rehearsal(model, seed, 0).specimens(model);
     let typical: Vec<Typical> =
-        rehearsal(model, seed, 0).iter().filter_map(|s| Typical::of(model, s, table)).collect();
+        specimens.iter().filter_map(|s| Typical::of(model, s, table)).collect();
     let mean_log = |value: &dyn Fn(&Typical) -> f64| {
         let logs: f64 = typical.iter().map(|s| libm::log(value(s))).sum();
         libm::exp(logs / typical.len().max(1) as f64)

@@ -7,9 +7,9 @@
 //! every fourth the most used rule is split at the median of its memories on every axis.
 
 use super::Progress;
-use crate::evaluate::{self, Candidate, Prepared, Samples};
+use crate::evaluate::{Prepared, Samples};
 use crate::model::{ActionPart, Model};
-use crate::specimen::Specimen;
+use crate::round::{Block, Evaluate, Round};
 use exm_remy::{Action, RuleTable, Signal};
 
 /// The number of epochs between splits: the papers' K.
@@ -54,12 +54,17 @@ impl PaperSearch {
     }
 
     /// Tries the candidates around one rule, or ends an epoch.
-    pub(crate) fn step(&mut self, model: &Model, seed: u64) -> Progress {
+    pub(crate) fn step<E: Evaluate>(
+        &mut self,
+        model: &Model,
+        seed: u64,
+        evaluator: &E,
+    ) -> Result<Progress, E::Error> {
         if let Some(rule) = self.saved.improving {
-            return self.improve(model, &self.specimens(model, seed), rule);
+            return self.improve(model, seed, rule, evaluator);
         }
         self.saved.draw += 1;
-        let specimens = self.specimens(model, seed);
+        let specimens = self.block(model, seed).specimens(model);
         let present = vec![Prepared::of(model, &self.table)];
         let samples = Samples::collect(model, &specimens, &present, 0);
         let fired = |rule: &usize| samples.fired(*rule);
@@ -68,22 +73,36 @@ impl PaperSearch {
         // Of equals the first.
         let rule = (0..rules).rev().filter(due).max_by_key(fired);
         if let Some(rule) = rule {
-            return self.improve(model, &specimens, rule);
+            return self.improve(model, seed, rule, evaluator);
         }
-        let score = evaluate::mean_scores(model, &specimens, &[present])[0];
+        let score = self.scores(model, seed, &[vec![self.table.clone()]], evaluator)?[0];
         self.saved.epoch += 1;
         if !self.saved.epoch.is_multiple_of(EPOCHS_PER_SPLIT) {
-            return self.progress(score, format!("beginning epoch {}", self.saved.epoch));
+            return Ok(self.progress(score, format!("beginning epoch {}", self.saved.epoch)));
         }
         let most = (0..rules).rev().max_by_key(fired).expect("a table has a rule");
         self.split(most, &samples);
         let what = format!("split rule {most} after epoch {}", self.saved.epoch);
-        Progress { rules, ..self.progress(score, what) }
+        Ok(Progress { rules, ..self.progress(score, what) })
     }
 
     /// The specimens of the last draw.
-    fn specimens(&self, model: &Model, seed: u64) -> Vec<Specimen> {
-        model.specimens(seed, self.saved.draw, model.design().specimens)
+    fn block(&self, model: &Model, seed: u64) -> Block {
+        let count = model.design().specimens;
+        Block { seed, number: self.saved.draw, count, is_halved: false }
+    }
+
+    /// The scores of `candidates` on these specimens.
+    fn scores<E: Evaluate>(
+        &self,
+        model: &Model,
+        seed: u64,
+        candidates: &[Vec<RuleTable>],
+        evaluator: &E,
+    ) -> Result<Vec<f64>, E::Error> {
+        let block = self.block(model, seed);
+        let specimens = block.specimens(model);
+        Round { model, block, specimens: &specimens, candidates }.mean_scores(evaluator)
     }
 
     fn progress(&self, score: f64, what: String) -> Progress {
@@ -91,25 +110,22 @@ impl PaperSearch {
     }
 
     /// Replaces `rule` by the best candidate around it, or ends its epoch if none is better.
-    fn improve(&mut self, model: &Model, specimens: &[Specimen], rule: usize) -> Progress {
+    fn improve<E: Evaluate>(
+        &mut self,
+        model: &Model,
+        seed: u64,
+        rule: usize,
+        evaluator: &E,
+    ) -> Result<Progress, E::Error> {
         let action = self.table.rules()[rule].action;
         let candidates = around(action, &model.design().action);
-        let base = Prepared::new(&self.table);
-        let compiled: Vec<_> = self.table.rules().iter().map(|r| r.action.compile()).collect();
-        let tables: Vec<Candidate> = candidates
-            .iter()
-            .map(|&candidate| {
-                if !model.is_fast() {
-                    let mut table = self.table.clone();
-                    table.set_action(rule, candidate);
-                    return vec![Prepared::of(model, &table)];
-                }
-                let mut actions = compiled.clone();
-                actions[rule] = candidate.compile();
-                vec![base.with_actions(actions)]
-            })
-            .collect();
-        let scores = evaluate::mean_scores(model, specimens, &tables);
+        let table = |&candidate: &Action| {
+            let mut table = self.table.clone();
+            table.set_action(rule, candidate);
+            vec![table]
+        };
+        let tables: Vec<Vec<RuleTable>> = candidates.iter().map(table).collect();
+        let scores = self.scores(model, seed, &tables, evaluator)?;
         // The first is the present action: it stays unless another is truly better.
         let best = (0..scores.len()).rev().max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
         let best = best.expect("the present action is a candidate");
@@ -117,11 +133,11 @@ impl PaperSearch {
         if best == 0 {
             self.saved.improving = None;
             self.saved.epochs[rule] = epoch + 1;
-            return self.progress(scores[best], format!("rule {rule} is done in epoch {epoch}"));
+            return Ok(self.progress(scores[best], format!("rule {rule} is done in epoch {epoch}")));
         }
         self.saved.improving = Some(rule);
         self.table.set_action(rule, candidates[best]);
-        self.progress(scores[best], format!("improving rule {rule} in epoch {epoch}"))
+        Ok(self.progress(scores[best], format!("improving rule {rule} in epoch {epoch}")))
     }
 
     /// Splits a rule in two on every axis on which its memories differ.
@@ -181,6 +197,8 @@ fn around(action: Action, parts: &[ActionPart]) -> Vec<Action> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluate;
+    use crate::round::Local;
 
     const MODEL: &str = r#"
         [network]
@@ -202,7 +220,7 @@ mod tests {
         let (mut scores, mut improved) = (Vec::new(), 0);
         for _ in 0..60 {
             let (before, draw) = (search.current().clone(), search.saved.draw);
-            let progress = search.step(&model, 1);
+            let Ok(progress) = search.step(&model, 1, &Local);
             if search.saved.draw != draw {
                 assert!(
                     search.saved.draw == draw + 1 && scores.is_empty(),
@@ -211,7 +229,7 @@ mod tests {
             }
             // The reported score is that of the table on the specimens that are kept.
             let prepared = [vec![Prepared::new(search.current())]];
-            let specimens = search.specimens(&model, 1);
+            let specimens = search.block(&model, 1).specimens(&model);
             if search.saved.improving.is_some() {
                 let score = evaluate::mean_scores(&model, &specimens, &prepared)[0];
                 assert_eq!(score, progress.score);

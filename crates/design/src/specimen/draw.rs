@@ -5,7 +5,7 @@ use crate::model::{Class, Draw, Link, Model, Networks, Part, Role, Senders};
 use exm_link::{QueueKind, Reordering};
 use exm_random::{Purpose, Stream};
 use exm_sim::dumbbell::Dumbbell;
-use exm_sim::network::{Host, Transport};
+use exm_sim::network::{Host, Network, NetworkError, Transport};
 use exm_units::Span;
 use std::sync::Arc;
 
@@ -59,6 +59,13 @@ impl Model {
     pub fn grid_size(&self) -> Option<usize> {
         let grid = self.networks.grid()?;
         Some(grid.iter().fold(1, |product, &length| product.saturating_mul(length)))
+    }
+
+    /// The largest number of senders of designed tables in one of its networks.
+    pub fn most_senders(&self) -> usize {
+        let most = |class: &Class| class.count.ends().1.0 as usize;
+        let own = self.own_classes().iter().filter(|class| class.is_designed()).map(most).sum();
+        self.parts.iter().map(|part| part.model.most_senders()).fold(own, usize::max)
     }
 
     /// Draws `count` specimens: block number `block` of the experiment of `seed`. Other blocks are
@@ -280,6 +287,15 @@ impl Model {
         });
         let (links, senders) = (links.collect(), senders.collect());
         Layout::Mixed(Mixed { links, senders, packet, duration })
+    }
+
+    /// The network `layout`, which was drawn from this model, for the event engine, where the senders of all designed
+    /// tables run `designed`.
+    ///
+    /// # Errors
+    /// [`NetworkError`] where the engine refuses it.
+    pub fn network(&self, layout: &Layout, designed: &Transport) -> Result<Network, NetworkError> {
+        layout.network(|class| Model::transport(&self.classes()[class], |_| designed.clone()))
     }
 
     /// The transport of the senders of `class`, where `designed` is the controller of a designed table.

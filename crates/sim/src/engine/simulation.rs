@@ -7,6 +7,7 @@ use crate::controllers::AnyController;
 use crate::metrics::Report;
 use crate::network::{FlowSpec, LinkSpec, Network, NetworkError};
 use crate::traffic::Traffic;
+use exm_cc::Decision;
 use exm_link::{Limit, QueueConfig, QueueKind, Service};
 use exm_random::{Purpose, Stream};
 use exm_remy::RemyCc;
@@ -291,6 +292,26 @@ impl<O: Observer> Simulation<O> {
         })?;
         let seed = Stream::new(self.seed, Purpose::Controller, flow).seed();
         self.engine.hosts[flow].set_controller(self.engine.now, controller.seeded(seed));
+        self.engine.plan(flow);
+        Ok(())
+    }
+
+    /// The controller of flow `flow`, to be changed in place; none if there is no such flow, or it runs Sprout. What it
+    /// decides comes into force at its next event, or by [`Simulation::set_decision`].
+    pub fn controller_mut(&mut self, flow: usize) -> Option<&mut AnyController> {
+        self.engine.hosts.get_mut(flow)?.controller_mut()
+    }
+
+    /// Puts `decision` in force for flow `flow`, as if its controller had made it now: for decisions that are
+    /// made outside the simulation. It holds until the controller's next one.
+    ///
+    /// # Errors
+    /// [`ChangeError`] if there is no such flow, or it runs Sprout.
+    pub fn set_decision(&mut self, flow: usize, decision: Decision) -> Result<(), ChangeError> {
+        if self.flow_spec(flow)?.transport.controller().is_none() {
+            return Err(ChangeError::NoController { flow });
+        }
+        self.engine.hosts[flow].set_decision(decision);
         self.engine.plan(flow);
         Ok(())
     }

@@ -405,6 +405,11 @@ impl Sender {
         (delivered, sampler.deliver(now, delivered, latest, self.board.una()))
     }
 
+    /// Puts `decision` in force, as if its controller had just made it.
+    pub fn set_decision(&mut self, decision: Decision) {
+        self.adopt_within(decision, self.is_governed());
+    }
+
     /// Puts `decision` in force; while the host governs the window, only its pacing.
     #[inline]
     fn adopt_within(&mut self, decision: Decision, governed: bool) {

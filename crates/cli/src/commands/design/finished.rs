@@ -2,7 +2,7 @@
 
 use super::finishing::Phases;
 use super::log::HeldOutLine;
-use super::{End, Files, Run, score_of};
+use super::{End, Files, Run};
 use crate::interrupt;
 use crate::shell::Failure;
 use exm_design::Designer;
@@ -42,7 +42,7 @@ impl Finished {
     /// Writes into its files how the contender of this `index`, which its tables are, was scored.
     pub(super) fn keep_score(&mut self, scores: &Scores, index: usize) -> Result<(), Failure> {
         for file in &mut self.made {
-            file.provenance.held_out_score = Some(score_of(scores, index));
+            file.provenance.held_out_score = Some(scores.record(index));
         }
         save_all(&self.made, &self.outputs)?;
         self.run.log_held_out(&HeldOutLine::of(scores, index))

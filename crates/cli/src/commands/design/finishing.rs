@@ -6,7 +6,7 @@ use crate::interrupt;
 use crate::progress::HardeningProgress;
 use crate::shell::Failure;
 use exm_design::harden::{GENERATIONS, Hardening, HardeningStep};
-use exm_design::{Designer, Finished, Finishing, Prepared, SearchKind, finish, mean_scores};
+use exm_design::{Designer, Finished, Finishing, Prepared, finish, mean_scores};
 use exm_remy::RuleTable;
 use serde::Serialize;
 use std::cell::Cell;
@@ -54,10 +54,7 @@ impl std::fmt::Display for Phases {
 impl DesignArgs {
     /// How the tables of `designer` are hardened; `None` if the model or the papers' search disables hardening.
     pub(super) fn hardening(&self, designer: &Designer) -> Option<Hardening> {
-        let is_ours = designer.search() == SearchKind::Evolve;
-        let limit = designer.model().hardening_limit().filter(|_| is_ours)?;
-        let generations = self.hardening.map_or(GENERATIONS, |count| count as usize);
-        Some(Hardening { generations, seed: designer.seed(), ..Hardening::new(limit) })
+        designer.hardening(self.hardening.map_or(GENERATIONS, |count| count as usize))
     }
 
     /// The budget of CPU time, and how much of it is reserved for the work after the search, in seconds; `None` without such

@@ -34,8 +34,7 @@ use args::DesignArgs;
 use exm_design::score::{Contender, HeldOut, Scheme, Scores};
 use exm_design::{Designer, Model};
 use exm_remy::RuleTable;
-use exm_store::counted;
-use exm_table::{ArrivalTimes, Provenance, Score};
+use exm_table::Provenance;
 use std::path::Path;
 use std::process::ExitCode;
 use watch::Watch;
@@ -143,52 +142,16 @@ pub(crate) fn held_out(
     score::held_out(model, &on, &contenders)
 }
 
-/// The score of the contender of this `index`, for its table's file.
-pub(crate) fn score_of(scores: &Scores, index: usize) -> Score {
-    let estimate = scores.contenders[index].score;
-    Score {
-        mean: estimate.mean,
-        interval: estimate.interval(),
-        specimens: scores.specimens as u64,
-        seed: scores.seed,
-    }
-}
-
-/// The provenance of `table`, number `index` of those that `designer` made.
+/// The provenance of `table`, number `index` of those that `designer` made by `command`.
 pub(crate) fn provenance(
     designer: &Designer,
     index: usize,
     table: &RuleTable,
     command: String,
 ) -> Provenance {
-    let steps = designer.steps();
-    let rules = counted(table.rules().len(), "rule", "rules");
-    let taken = counted(steps, "step", "steps");
-    let model = designer.model();
-    let own = model.classes().iter().find(|class| class.runs(index));
-    let objective = own.map_or(model.objective(), |class| &class.objective);
-    let mut notes = format!(
-        "{rules} after {taken}; the same model, search, seed, start and --steps {steps} \
-         make this table again"
-    );
-    if let [_, _, ..] = model.tables() {
-        let name = &model.tables()[index];
-        notes.push_str(&format!(
-            "; it is \"{name}\" of {}, designed together",
-            model.tables().len()
-        ));
-    }
     Provenance {
         program: Some(format!("exm {}", env!("CARGO_PKG_VERSION"))),
         command: Some(command),
-        search: Some(designer.search().name().to_owned()),
-        seed: Some(designer.seed()),
-        cpu_seconds: Some((designer.cpu_seconds() * 10.0).round() / 10.0),
-        objective: Some(objective.to_string()),
-        arrival_times: Some(ArrivalTimes::Receiver),
-        notes: Some(notes),
-        model_hash: Some(model.fingerprint()),
-        model: Some(model.text().to_owned()),
-        ..Provenance::default()
+        ..designer.provenance(index, table)
     }
 }

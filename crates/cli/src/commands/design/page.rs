@@ -3,8 +3,8 @@
 use super::picture::{self, Design, Several};
 use super::spoken;
 use super::watch::Watched;
-use crate::rule_map::{Colour, Seen, View};
 use crate::shell::{self, Failure};
+use exm_design::rule_map::{Colour, Seen, View};
 use exm_design::{Candidate, Layout, Model, Prepared, Specimen, simulate};
 use exm_measure::figure::{Form, Plot};
 use exm_measure::mean;

@@ -13,7 +13,7 @@ use crate::tables;
 use exm_design::{Designer, Model, SearchKind, SeveralTables, StartError};
 use exm_remy::RuleTable;
 use exm_store::counted;
-use exm_table::{Pending, TableFile};
+use exm_table::{Pending, Provenance, TableFile};
 use exm_units::Span;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -79,12 +79,8 @@ impl DesignArgs {
         let search = designer.cpu_seconds();
         let phases = Phases { search, hardening: clock.seconds(), scoring: 0.0 };
         let file = |(index, one): (usize, exm_design::Finished)| {
-            let mut file = self.file(designer, index, one.table);
-            file.provenance.robustness = Some(one.robustness);
-            if let (Some(notes), true) = (&mut file.provenance.notes, one.generations > 0) {
-                notes.push_str(&format!("; --hardening {} repeats its guards", one.generations));
-            }
-            file
+            let provenance = self.provenance(designer, index, &one.table);
+            one.into_file(provenance)
         };
         let made: Vec<TableFile> = made.into_iter().enumerate().map(file).collect();
         save_all(&made, &outputs)?;
@@ -106,13 +102,18 @@ impl DesignArgs {
 
     /// The file of table number `index` that `designer` made.
     fn file(&self, designer: &Designer, index: usize, table: RuleTable) -> TableFile {
-        let mut provenance = provenance(designer, index, &table, shell::command_line());
+        TableFile { provenance: self.provenance(designer, index, &table), table }
+    }
+
+    /// The provenance of `table`, number `index` of those that `designer` made.
+    fn provenance(&self, designer: &Designer, index: usize, table: &RuleTable) -> Provenance {
+        let mut provenance = provenance(designer, index, table, shell::command_line());
         // What is resumed may have started from another.
         let start = self.start.as_ref().filter(|_| !self.resume);
         if let (Some(start), Some(notes)) = (start, &mut provenance.notes) {
             notes.push_str(&format!("; it started from {}", start.display()));
         }
-        TableFile { table, provenance }
+        provenance
     }
 
     /// The design to go on with: new, or that of the checkpoint. None of its files is in the way.

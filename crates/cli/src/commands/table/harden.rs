@@ -141,7 +141,7 @@ impl Args {
     fn score(&self, model: &Model, table: &RuleTable) -> Result<Score, Failure> {
         let tables = vec![vec![table.clone()]];
         let scores = design::held_out(model, self.seed, self.specimens as usize, tables)?;
-        Ok(design::score_of(&scores, 0))
+        Ok(scores.record(0))
     }
 
     fn hardened(&self, model: &Model, file: &TableFile) -> Result<Finished, Failure> {

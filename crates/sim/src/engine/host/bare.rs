@@ -237,7 +237,7 @@ impl Bare {
     }
 
     #[inline]
-    fn adopt(&mut self, decision: Decision) {
+    pub(super) fn adopt(&mut self, decision: Decision) {
         self.gate.decide(decision);
         self.wakeup.ask(decision.wake_at);
     }

@@ -19,7 +19,7 @@ use crate::network::{FlowSpec, LinkSpec, Network, SPROUT_EMPTY, TCP_HEADER, Tran
 use crate::traffic::{FlowDemand, Traffic, TrafficSource};
 use bare::Bare;
 use carried::Carried;
-use exm_cc::Controller;
+use exm_cc::{Controller, Decision};
 use exm_link::{Ecn, Packet};
 use exm_random::{Purpose, Stream};
 use exm_sprout::Header;
@@ -460,6 +460,15 @@ impl Host {
         }
         // The previous controller's request no longer holds.
         self.plan.wake = Due::NEVER;
+    }
+
+    /// `decision` takes effect, as if its controller had just made it.
+    pub(super) fn set_decision(&mut self, decision: Decision) {
+        match &mut self.transport {
+            Transport::Bare(bare) => bare.adopt(decision),
+            Transport::Tcp(tcp) => tcp.set_decision(decision),
+            Transport::Sprout(_) => {}
+        }
     }
 
     fn controller(&self) -> Option<&AnyController> {

@@ -3,7 +3,7 @@
 use super::Arrived;
 use crate::controllers::AnyController;
 use crate::network::TCP_HEADER;
-use exm_cc::{Controller, Needs};
+use exm_cc::{Controller, Decision, Needs};
 use exm_link::{Ecn, Packet, XcpHeader};
 use exm_tcp::{Acknowledgement, Arrival, Receiver, Segment, Sender, Settings, Transfer};
 use exm_units::{Bytes, Instant, Packets, Span};
@@ -78,6 +78,11 @@ impl Tcp {
         let mtu = Bytes::new(u64::from(self.packet_size));
         let transfer = Transfer { data, rtt: Some(self.propagation), mtu };
         self.sender.start(now, transfer, &mut self.cc);
+    }
+
+    /// `decision` takes effect, as if its controller had just made it.
+    pub(super) fn set_decision(&mut self, decision: Decision) {
+        self.sender.set_decision(decision);
     }
 
     /// `cc` takes over the connection.

@@ -2,6 +2,7 @@
 
 use super::laws::{limits, networks};
 use super::*;
+use crate::network::Host;
 use exm_link::QueueKind;
 use exm_remy::{Action, RemyCc, RuleTable, Signal, SignalSet};
 use exm_tcp::Settings;
@@ -465,4 +466,53 @@ fn impossible_changes_are_rejected() {
         other.set_rate(0, Rate::from_bps(0)).unwrap_err();
         other.finish()
     });
+}
+
+/// A controller that never asks for more than it started with.
+#[derive(Clone)]
+struct Fixed(u64);
+
+impl exm_cc::Controller for Fixed {
+    fn on_start(&mut self, _: &exm_cc::Start) -> exm_cc::Decision {
+        exm_cc::Decision { cwnd: Packets::new(self.0), intersend: Span::ZERO, wake_at: None }
+    }
+    fn on_ack(&mut self, ack: &exm_cc::Ack) -> exm_cc::Decision {
+        self.on_start(&exm_cc::Start::new(ack.now))
+    }
+    fn on_congestion(&mut self, of: &exm_cc::Congestion) -> exm_cc::Decision {
+        self.on_start(&exm_cc::Start::new(of.now))
+    }
+    fn on_tick(&mut self, now: Instant) -> exm_cc::Decision {
+        self.on_start(&exm_cc::Start::new(now))
+    }
+}
+
+#[test]
+fn an_own_controller_is_changed_and_decided_for_in_place() {
+    for host in Host::ALL {
+        let link = LinkSpec::bottleneck(Service::Fixed(Rate::from_mbps(10.0)), Limit::Unlimited);
+        let own = host.transport(AnyController::own(Fixed(5)));
+        let flow = FlowSpec::new(own).extra_delay(Span::from_millis(100));
+        let network = Network::new(vec![link], vec![flow], Span::from_secs(4)).unwrap();
+        let mut simulation = Simulation::new(network, 1);
+        simulation.run_until(Instant::ZERO + Span::from_millis(1001));
+        let in_flight = |simulation: &Simulation| simulation.flow(0).unwrap().in_flight.get();
+        assert_eq!(in_flight(&simulation), 5);
+        // In force at once, until the controller's next decision.
+        let now = simulation.now();
+        let cwnd = Packets::new(8);
+        let decision = exm_cc::Decision { cwnd, intersend: Span::ZERO, wake_at: None };
+        simulation.set_decision(0, decision).unwrap();
+        simulation.run_until(now + Span::from_micros(1));
+        assert_eq!(in_flight(&simulation), 8);
+        simulation.run_until(now + Span::from_secs(1));
+        assert_eq!(in_flight(&simulation), 5);
+        simulation.controller_mut(0).unwrap().own_mut::<Fixed>().unwrap().0 = 20;
+        assert!(simulation.controller_mut(0).unwrap().own_mut::<u64>().is_none());
+        simulation.run_until(now + Span::from_secs(2));
+        assert_eq!(in_flight(&simulation), 20);
+        assert!(
+            simulation.set_decision(1, decision).is_err() && simulation.controller_mut(1).is_none()
+        );
+    }
 }
