@@ -7,6 +7,7 @@ use exm_design::{Layout, outcomes};
 use exm_policy::Measurement;
 use exm_sim::engine::Simulation;
 use exm_sim::metrics::Report;
+use exm_units::Span;
 use std::sync::Arc;
 
 /// Where an episode stands after a step.
@@ -49,6 +50,8 @@ struct Learner {
     reward: f64,
     measured: Measurement,
     acts: bool,
+    /// For how long the flow had been on when it was rewarded last.
+    on: Span,
 }
 
 #[derive(Clone, Debug)]
@@ -66,7 +69,7 @@ impl Episode {
     pub(crate) fn new(source: Arc<Source>, settings: Arc<Settings>, drawn: Drawn) -> Episode {
         let Drawn { network, seed, learners, layout } = drawn;
         let learner =
-            |flow| Learner { flow, reward: 0.0, measured: Measurement::default(), acts: false };
+            |flow| Learner { flow, reward: 0.0, measured: Measurement::default(), acts: false, on: Span::ZERO };
         let learners = learners.into_iter().map(learner).collect();
         let simulation = Simulation::new(network, seed);
         let mut episode =
@@ -106,19 +109,18 @@ impl Episode {
             self.status = Status::Ended;
         }
         for index in 0..self.learners.len() {
-            let flow = self.learners[index].flow;
+            let Learner { flow, on: before, .. } = self.learners[index];
             let agent = agent(&mut self.simulation, flow);
-            let acts = agent.is_waiting;
-            let mut measured = *agent.flow.measured();
-            if self.status == Status::Ended && !acts {
-                measured = self.last(flow);
+            let (acts, mut measured) = (agent.is_waiting, *agent.flow.measured());
+            let (mut reward, mut on) = (0.0, before);
+            if acts || self.status == Status::Ended {
+                if !acts {
+                    measured = self.last(flow);
+                }
+                on = self.simulation.on_time(flow);
+                reward = self.reward(flow, &measured, on.saturating_sub(before));
             }
-            let reward = if acts || self.status == Status::Ended {
-                self.reward(flow, &measured)
-            } else {
-                0.0
-            };
-            self.learners[index] = Learner { flow, reward, measured, acts };
+            self.learners[index] = Learner { flow, reward, measured, acts, on };
         }
     }
 
@@ -149,24 +151,20 @@ impl Episode {
         learners.iter().any(|learner| agent(simulation, learner.flow).is_waiting)
     }
 
-    /// What `flow` measured since its last action, if it is on.
+    /// What `flow` measured since its last action.
     fn last(&mut self, flow: usize) -> Measurement {
-        let is_on = self.simulation.flow(flow).is_some_and(|sample| sample.on);
         let now = self.simulation.now();
-        if is_on {
-            agent(&mut self.simulation, flow).flow.unfinished(now)
-        } else {
-            Measurement::default()
-        }
+        agent(&mut self.simulation, flow).flow.unfinished(now)
     }
 
-    fn reward(&self, flow: usize, measured: &Measurement) -> f64 {
+    /// The reward of `flow`, which was on for `on` since the last one.
+    fn reward(&self, flow: usize, measured: &Measurement, on: Span) -> f64 {
         match (self.settings.reward, self.status) {
             (Reward::Score, Status::Ended) => self.score_of(flow).unwrap_or(0.0),
             // Aurora's is per interval, so the last one, which is cut off, has none.
             (Reward::Aurora, Status::Ended) => 0.0,
             (reward, _) => {
-                reward.of(measured, |at| self.source.value(self.layout.as_ref(), flow, at))
+                reward.of(measured, on, |at| self.source.value(self.layout.as_ref(), flow, at))
             }
         }
     }

@@ -7,8 +7,9 @@ use exm_units::Span;
 /// What an action is rewarded by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reward {
-    /// The model's objective in the interval, times the interval's length in seconds: the return is its integral over
-    /// time, whatever the lengths of intervals are. An interval without an ACK counts as half a packet.
+    /// The model's objective in the interval, times the seconds for which the flow was on since its last action: the
+    /// return is the objective's integral over that time, whatever the lengths of intervals are, and nothing is gained by
+    /// intervals that the end of an on-period cuts off. An interval without an ACK counts as half a packet.
     Objective,
     /// Aurora's (Jay et al., ICML 2019): (10 x packets per second - 1000 x RTT in seconds - 2000 x loss rate) / 1000,
     /// per interval.
@@ -30,14 +31,20 @@ impl Reward {
         }
     }
 
-    /// The reward of an interval, where `value` is the objective.
-    pub(crate) fn of(self, measured: &Measurement, value: impl FnOnce(&Performance) -> f64) -> f64 {
+    /// The reward of an interval, where `value` is the objective and `on` how long the flow was on since its last
+    /// action.
+    pub(crate) fn of(
+        self,
+        measured: &Measurement,
+        on: Span,
+        value: impl FnOnce(&Performance) -> f64,
+    ) -> f64 {
         let seconds = measured.duration.as_secs_f64();
         match self {
             Reward::Objective if seconds > 0.0 => {
                 let throughput = (measured.delivered as f64).max(0.5) / seconds;
                 let rtt = measured.rtt.max(LEAST_RTT);
-                value(&Performance { throughput, rtt, loss: measured.loss() }) * seconds
+                value(&Performance { throughput, rtt, loss: measured.loss() }) * on.as_secs_f64()
             }
             Reward::Objective | Reward::Score => 0.0,
             Reward::Aurora => {

@@ -200,6 +200,43 @@ fn a_return_is_the_objectives_integral_however_long_intervals_are() {
     assert!((short / long - 1.0).abs() < 0.02, "{short} and {long}");
 }
 
+/// A sender that fills an unlimited queue gets no ACK of its next flows for seconds, and their intervals are cut off:
+/// none of that may pay.
+#[test]
+fn senders_that_fill_queues_are_rewarded_as_they_are_scored() {
+    let model = r#"
+        [network]
+        rate = "10 Mbps"
+        rtt = "50 ms"
+        senders = 1
+        buffer = "unlimited"
+        [traffic]
+        on = "exp 1 s"
+        off = "exp 0.2 s"
+        [objective]
+        delta = 1
+        [design]
+        duration = "40 s"
+    "#;
+    let model = Model::parse(model, "the model").unwrap();
+    let interface = Interface { action: ActionSpace::Window, ..Interface::default() };
+    let both = |action: f32| {
+        let source = Source::Model(Box::new(model.clone()));
+        let mut environment = Environment::new(source, settings(interface), 1).unwrap();
+        let mut total = 0.0;
+        while !environment.has_ended() {
+            environment.step(&[action]).unwrap();
+            total += environment.reward(0);
+        }
+        let on = environment.simulation().on_time(0).as_secs_f64();
+        (total / on, environment.score().unwrap())
+    };
+    for action in [0.0, 1.0] {
+        let (reward, score) = both(action);
+        assert!((reward - score).abs() < 1.0, "{action}: {reward} and {score}");
+    }
+}
+
 #[test]
 fn what_is_no_action_changes_nothing() {
     let mut environment = Environment::new(source(), settings(Interface::default()), 1).unwrap();

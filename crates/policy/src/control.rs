@@ -6,7 +6,7 @@ use crate::monitor::{Measurement, Monitor};
 use exm_cc::{Ack, Congestion, Decision, Needs, Sent, Start};
 use exm_units::{Instant, Packets, Span};
 
-/// How long the first interval lasts if no ACK arrives.
+/// How long an interval lasts before the first ACK.
 const FIRST: Span = Span::from_secs(1);
 
 /// A flow between two policies' decisions. The first interval lasts until the first interval's length after the first
@@ -95,8 +95,9 @@ impl ControlLoop {
         self.features.rotate_left(width);
         let last = self.features.len() - width;
         self.interface.observation.fill(&mut self.features[last..], &self.measured, &self.decision);
-        let end = self.interface.interval.end(now, self.monitor.smoothed_rtt());
-        self.set_end(end);
+        let rtt = self.monitor.smoothed_rtt();
+        let rtt = if rtt.is_zero() { FIRST } else { rtt };
+        self.set_end(self.interface.interval.end(now, rtt));
         true
     }
 

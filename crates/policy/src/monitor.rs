@@ -15,8 +15,8 @@ pub struct Measurement {
     pub delivered: u64,
     /// Packets deemed lost in it.
     pub lost: u64,
-    /// The mean RTT of its ACKs; without any, that of the last interval that had some, plus the time since then. Zero
-    /// before the flow's first.
+    /// The mean RTT of its ACKs; without any, that of the last interval that had some, plus the time since then, or the
+    /// time since the flow's start.
     pub rtt: Span,
     /// The least RTT of the flow so far; zero before its first ACK.
     pub min_rtt: Span,
@@ -56,6 +56,7 @@ fn per_second(count: u64, time: Span) -> f64 {
 /// Measures a flow in intervals.
 #[derive(Clone, Debug, Default)]
 pub struct Monitor {
+    start: Instant,
     since: Instant,
     sent: u64,
     delivered: u64,
@@ -112,7 +113,7 @@ impl Regression {
 impl Monitor {
     /// The monitor of a flow that starts at `now`.
     pub fn new(now: Instant) -> Monitor {
-        Monitor { since: now, ..Monitor::default() }
+        Monitor { start: now, since: now, ..Monitor::default() }
     }
 
     /// A packet was sent, and so many are in flight.
@@ -167,7 +168,8 @@ impl Monitor {
         if let Some(rtt) = mean {
             self.last = Some((rtt, self.line.last));
         }
-        let waited = self.last.map_or(Span::ZERO, |(rtt, at)| rtt + now.saturating_since(at));
+        let (known, at) = self.last.unwrap_or((Span::ZERO, self.start));
+        let waited = known + now.saturating_since(at);
         let measurement = Measurement {
             duration: now.saturating_since(self.since),
             sent: self.sent,
@@ -216,6 +218,13 @@ mod tests {
         assert_eq!((silent.sent, silent.delivered, silent.rtt_slope), (0, 0, 0.0));
         // 110 ms, and 160 ms since the last ACK.
         assert_eq!(silent.rtt, Span::from_millis(270));
+    }
+
+    #[test]
+    fn before_the_first_ack_the_rtt_is_at_least_what_has_passed() {
+        let mut monitor = Monitor::new(at(1000));
+        assert_eq!(monitor.close(at(2000)).rtt, Span::from_millis(1000));
+        assert_eq!(monitor.close(at(3000)).rtt, Span::from_millis(2000));
     }
 
     #[test]

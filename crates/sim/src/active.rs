@@ -54,6 +54,8 @@ pub(crate) struct Periods {
     all: Vec<Period>,
     /// From this one on, packets of each arrived in the next, up to the present one.
     joined: usize,
+    /// How long those lasted that have ended.
+    ended: Span,
 }
 
 impl Periods {
@@ -67,7 +69,14 @@ impl Periods {
     pub(crate) fn end(&mut self, now: Instant) {
         if let Some(period) = self.all.last_mut() {
             (period.until, period.last) = (now, now);
+            self.ended += now.saturating_since(period.from);
         }
+    }
+
+    /// How long it was on until `now`.
+    pub(crate) fn on_time(&self, now: Instant) -> Span {
+        let present = self.all.last().filter(|period| period.until == Instant::MAX);
+        self.ended + present.map_or(Span::ZERO, |period| now.saturating_since(period.from))
     }
 
     /// A packet of period `number` arrives after its end: between periods, or in a later one.

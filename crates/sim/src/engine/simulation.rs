@@ -176,6 +176,11 @@ impl<O: Observer> Simulation<O> {
         Some(self.engine.hosts.get(flow)?.sample(self.now(), flow))
     }
 
+    /// How long flow `flow` was on so far; zero if there is no such flow.
+    pub fn on_time(&self, flow: usize) -> Span {
+        self.engine.hosts.get(flow).map_or(Span::ZERO, |host| host.periods().on_time(self.now()))
+    }
+
     /// The present state of link `link`; none if there is no such link.
     pub fn link(&self, link: usize) -> Option<LinkSample> {
         Some(self.engine.links.get(link)?.sample(self.now(), link))
