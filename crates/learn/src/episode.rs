@@ -68,8 +68,13 @@ impl Episode {
     /// The episode on `drawn`, at its first action.
     pub(crate) fn new(source: Arc<Source>, settings: Arc<Settings>, drawn: Drawn) -> Episode {
         let Drawn { network, seed, learners, layout } = drawn;
-        let learner =
-            |flow| Learner { flow, reward: 0.0, measured: Measurement::default(), acts: false, on: Span::ZERO };
+        let learner = |flow| Learner {
+            flow,
+            reward: 0.0,
+            measured: Measurement::default(),
+            acts: false,
+            on: Span::ZERO,
+        };
         let learners = learners.into_iter().map(learner).collect();
         let simulation = Simulation::new(network, seed);
         let mut episode =

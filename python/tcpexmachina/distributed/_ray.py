@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +18,8 @@ TRIES = 5
 """How often a task is run again whose worker or machine is lost. A task that kills its worker must end as well."""
 PATIENCE = 60.0
 """How long a cluster may be without cores, s, such as while its machines start."""
+CONNECT = 10.0
+"""How long to wait for the cluster's port, s."""
 LOOK = 2.0
 """How often a driver that waits looks at the cluster, s."""
 ONE_THREAD = {"env_vars": {"RAYON_NUM_THREADS": "1"}}
@@ -37,6 +41,7 @@ class RayCluster:
         self._ray = ray
         self._starts = not ray.is_initialized()
         if self._starts:
+            _check_there(address)
             try:
                 ray.init(address=address, log_to_driver=False, logging_level="error")
             except (ConnectionError, RuntimeError, ValueError, OSError) as problem:
@@ -112,6 +117,17 @@ class RayCluster:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _check_there(address: str) -> None:
+    """Raises an error at once where nothing listens at an address with a port: Ray tries for minutes."""
+    there = re.fullmatch(r"(?:ray://)?(.+):(\d+)", address)
+    if there is None:
+        return
+    try:
+        socket.create_connection((there[1].strip("[]"), int(there[2])), timeout=CONNECT).close()
+    except (OSError, OverflowError) as problem:
+        raise Error(f"there is no Ray cluster at {address}: {problem}") from None
 
 
 def _cause(problem: Any) -> Exception:

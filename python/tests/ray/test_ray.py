@@ -33,6 +33,8 @@ def recorded(table: em.Table) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def machines() -> Iterator[Cluster]:
     """A head with one core. Tests add machines, and lose them."""
+    # Where workers find the tasks of this file.
+    os.environ["PYTHONPATH"] = str(Path(__file__).parent)
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     yield cluster
     ray.shutdown()
