@@ -11,7 +11,7 @@ use exm_sim::network::Host;
 const MODEL: &str = r#"
     [network]
     rate = "10 Mbps"
-    rtt = "40 ms"
+    rtt = "12 ms"
     buffer = "50 packets"
     senders = 1
     [traffic]
