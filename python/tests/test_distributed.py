@@ -164,6 +164,17 @@ def test_a_round_is_cut_by_its_cost() -> None:
     assert max(covers(720, 1000)) == 20
 
 
+def children(process: int) -> list[int]:
+    """The processes that it has started."""
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def runs(process: int) -> bool:
+    """Whether it still does."""
+    status = Path(f"/proc/{process}/status")
+    return status.exists() and "State:\tZ" not in status.read_text()
+
+
 def test_the_command_goes_on_where_it_was_killed(exm: Callable[..., dict[str, Any]], small: Path, tmp_path: Path) -> None:
     flags = "--steps 36 --seed 2 --hardening 2 --specimens 8 --quiet".split()
     exm("design", str(small), "-o", str(tmp_path / "whole.json"), *flags)
@@ -174,9 +185,13 @@ def test_the_command_goes_on_where_it_was_killed(exm: Callable[..., dict[str, An
     deadline = time.monotonic() + 60
     while not state.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
+    workers = children(driver.pid)
     driver.kill()
     driver.wait()
     assert state.exists() and not out.exists()
+    while any(map(runs, workers)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(workers) >= 2 and not any(map(runs, workers))
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["table"] == str(out)
     assert recorded(out.read_text()) == recorded((tmp_path / "whole.json").read_text())

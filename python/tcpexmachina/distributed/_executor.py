@@ -34,6 +34,18 @@ class Executor(Protocol):
         """Ends the workers."""
 
 
+def _end_with_driver() -> None:
+    """Ends this worker when its driver is killed, which the pool does not."""
+    driver = multiprocessing.parent_process()
+    assert driver is not None
+
+    def watch() -> None:
+        driver.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 class Processes:
     """Workers that are processes of this machine, by default one for each of its cores.
 
@@ -53,7 +65,7 @@ class Processes:
 
     def _new(self) -> ProcessPoolExecutor:
         # A fork would copy the locks of this process's threads.
-        return ProcessPoolExecutor(self._workers, multiprocessing.get_context("spawn"))
+        return ProcessPoolExecutor(self._workers, multiprocessing.get_context("spawn"), _end_with_driver)
 
     def _replace(self, broken: ProcessPoolExecutor) -> None:
         """Starts new workers in place of `broken`, unless another thread has."""
