@@ -4,7 +4,7 @@ use crate::controller::Stop;
 use crate::error::error;
 use crate::round::Evaluator;
 use crate::table::{Model, Table};
-use crate::work::{heed, interruptible};
+use crate::work::{heed, interruptible, on_threads};
 use exmachina::design::harden::{GENERATIONS, HardeningStep};
 use exmachina::design::{Designer as Design, SearchKind};
 use exmachina::remy::RuleTable;
@@ -166,14 +166,16 @@ impl Designer {
 
     /// The tables of the finished design, as `exm design` ends one: hardened in up to `hardening` generations of
     /// guards, unless the model or the papers' search disables that, checked, and scored on `specimens` held-out
-    /// networks, if any. `start` names the table that the design started from, for their provenance.
-    #[pyo3(signature = (hardening = 10, specimens = 256, start = None))]
+    /// networks, if any. `start` names the table that the design started from, for their provenance. It is done by so
+    /// many `threads`, instead of one for each core.
+    #[pyo3(signature = (hardening = 10, specimens = 256, start = None, threads = None))]
     fn finish(
         &self,
         py: Python<'_>,
         hardening: usize,
         specimens: usize,
         start: Option<&str>,
+        threads: Option<usize>,
     ) -> PyResult<Vec<Table>> {
         if !(1..=MOST_GENERATIONS).contains(&hardening) {
             let range = format!("give 1 to {MOST_GENERATIONS} generations of guards");
@@ -191,7 +193,11 @@ impl Designer {
                 heed(&asked);
                 ControlFlow::Continue(())
             };
-            design.finished_files(hardening, specimens, &tried).map_err(error)
+            let finished = || design.finished_files(hardening, specimens, &tried).map_err(error);
+            match threads {
+                Some(threads) => on_threads(threads, finished)?,
+                None => finished(),
+            }
         };
         let mut files = interruptible(py, &stop, false, work)?;
         for file in &mut files {

@@ -131,6 +131,14 @@ fn supervised<T: Send + 'static>(
     }
 }
 
+/// Runs `work` on so many threads.
+pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let built = ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool =
+        built.map_err(|problem| crate::error::error(format!("cannot start threads: {problem}")))?;
+    Ok(pool.install(work))
+}
+
 /// Runs `work` on threads that stay attached to the interpreter between calls: to attach a thread anew costs 10 us,
 /// several times as much as a controller's method.
 fn on_attached_threads<T: Send>(work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {

@@ -40,7 +40,10 @@ class Inline:
     def cores(self) -> int:
         return self._cores
 
-    def run(self, task: Task[T], shared: bytes, calls: Sequence[tuple[Any, ...]]) -> list[T]:
+    def widest(self) -> int:
+        return self._cores
+
+    def run(self, task: Task[T], shared: bytes, calls: Sequence[tuple[Any, ...]], threads: int = 1) -> list[T]:
         order = list(enumerate(calls))
         random.Random(self.tasks).shuffle(order)
         self.tasks += len(calls)

@@ -85,7 +85,7 @@ class Driver:
         finish: Executor | None = None,
     ) -> Table:
         """The finished table. `share` is how many of the executor's cores this design may fill. The table is hardened
-        here, with all cores of this machine, or by a worker of `finish`."""
+        here, with all cores of this machine, or by one task of `finish`, with as many as it may."""
         last = None
         build = _tasks.build()
 
@@ -107,7 +107,9 @@ class Driver:
         if finish is None:
             return self._designer.finish(*ending)[0]
         state = self._designer.checkpoint().encode()
-        return Table.from_json(finish.run(_tasks.finish, state, [(build, self._folder, *ending)])[0][0])
+        threads = max(1, min(share(), finish.widest()))
+        call = (build, self._folder, threads, *ending)
+        return Table.from_json(finish.run(_tasks.finish, state, [call], threads)[0][0])
 
 
 def design(

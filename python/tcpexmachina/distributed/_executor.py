@@ -24,8 +24,12 @@ class Executor(Protocol):
     def cores(self) -> int:
         """The workers that there are now: a task of one thread for each can run at a time."""
 
-    def run(self, task: Task[T], shared: bytes, calls: Sequence[tuple[Any, ...]]) -> list[T]:
+    def widest(self) -> int:
+        """The cores of the machine that has most."""
+
+    def run(self, task: Task[T], shared: bytes, calls: Sequence[tuple[Any, ...]], threads: int = 1) -> list[T]:
         """The results of `task(shared, *call)` for each call, in their order. A task whose worker dies is run again.
+        Each takes so many cores of one machine.
 
         Raises the error of a task, and an error where workers die again and again or there are none.
         """
@@ -77,7 +81,10 @@ class Processes:
     def cores(self) -> int:
         return self._workers
 
-    def run(self, task: Task[T], shared: bytes, calls: Sequence[tuple[Any, ...]]) -> list[T]:
+    def widest(self) -> int:
+        return self._workers
+
+    def run(self, task: Task[T], shared: bytes, calls: Sequence[tuple[Any, ...]], threads: int = 1) -> list[T]:
         results: dict[int, T] = {}
         for _ in range(self.TRIES):
             pool = self._pool

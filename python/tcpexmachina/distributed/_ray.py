@@ -50,10 +50,14 @@ class RayCluster:
     def cores(self) -> int:
         return int(self._ray.cluster_resources().get("CPU", 0))
 
-    def run(self, task: Task[T], shared: bytes, calls: Sequence[tuple[Any, ...]]) -> list[T]:
+    def widest(self) -> int:
+        alive = [node for node in self._ray.nodes() if node["Alive"]]
+        return int(max((node["Resources"].get("CPU", 0) for node in alive), default=0))
+
+    def run(self, task: Task[T], shared: bytes, calls: Sequence[tuple[Any, ...]], threads: int = 1) -> list[T]:
         # Once a round, not once a task.
         kept = self._ray.put(shared)
-        remote = self._remote(task, num_cpus=1)
+        remote = self._remote(task, num_cpus=threads)
         return self._results([remote.remote(kept, *call) for call in calls])
 
     def study(

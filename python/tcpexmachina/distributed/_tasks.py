@@ -35,9 +35,9 @@ def evaluate(round: bytes, expected: str, first: int, last: int) -> tuple[list[f
 
 
 def finish(
-    checkpoint: bytes, expected: str, folder: str, hardening: int, specimens: int, start: str | None
+    checkpoint: bytes, expected: str, folder: str, threads: int, hardening: int, specimens: int, start: str | None
 ) -> list[str]:
     """The tables of the design of a checkpoint, hardened, checked and scored, as JSON."""
     check_build(expected)
     designer = _core.Designer.resume(checkpoint.decode(), folder)
-    return [table.to_json() for table in designer.finish(hardening, specimens, start)]
+    return [table.to_json() for table in designer.finish(hardening, specimens, start, threads)]
