@@ -5,6 +5,7 @@
 The simulations of each round are timed one by one, and Ray's overhead for a task and for a round is measured on a cluster
 of this machine. From these the rounds are replayed on more cores: a core takes the next task when it is free, and each
 driver submits one task after the other. The same replay of two cores is compared with a study on this machine's cluster.
+Hardening takes the cores of a design's share, at most those of a machine, and is assumed to fill them.
 
 Not in the prediction: the network between machines, and the limits of Ray's own head node.
 """
@@ -26,6 +27,8 @@ from tcpexmachina.distributed import Design, RayCluster, _tasks, study
 from tcpexmachina.distributed._chunks import Chunks
 
 CORES = (2, 16, 100, 1000)
+MACHINE = 16
+"""Cores of a machine of the larger clusters."""
 
 
 @dataclass
@@ -60,7 +63,10 @@ class Recorder:
     def cores(self) -> int:
         return 1
 
-    def run(self, task: Any, shared: bytes, calls: Any) -> list[Any]:
+    def widest(self) -> int:
+        return 1
+
+    def run(self, task: Any, shared: bytes, calls: Any, threads: int = 1) -> list[Any]:
         if task is _tasks.finish:
             begun = time.process_time()
             tables = [task(shared, *call) for call in calls]
@@ -114,11 +120,13 @@ def spans(chunks: Chunks, one: Round, share: int) -> list[float]:
 def makespan(rounds: list[Round], finish_s: float, cores: int, costs: Costs, designs: int) -> float:
     """How long so many designs of these rounds take side by side, s. Each begins at another round, and ends with one
     task that hardens its table."""
+    threads = max(1, min(round(cores / designs), MACHINE))
     share = max(1, round(cores / designs))
     free = [0.0] * cores
     heapq.heapify(free)
     # (when its task is submitted, tie-breaker, design, how long it takes)
     waiting: list[tuple[float, int, int, float]] = []
+    hardenings: list[float] = []
     ticket = itertools.count()
     left = [0] * designs
     ends = [0.0] * designs
@@ -131,7 +139,10 @@ def makespan(rounds: list[Round], finish_s: float, cores: int, costs: Costs, des
         if one is None:
             return
         at = now + one.driver_s + costs.round
-        tasks = spans(cutters[number], one, share) if one.pairs_s else [finish_s]
+        if not one.pairs_s:
+            hardenings.append(at)
+            return
+        tasks = spans(cutters[number], one, share)
         left[number] = len(tasks)
         for seconds in tasks:
             at += costs.submit
@@ -149,6 +160,14 @@ def makespan(rounds: list[Round], finish_s: float, cores: int, costs: Costs, des
         left[number] -= 1
         if left[number] == 0:
             begin(number, ends[number])
+    # A cluster that is busy starts tasks of one core before those of several: here, after all of them.
+    free.sort()
+    groups = [max(free[first : first + threads]) for first in range(0, cores - threads + 1, threads)]
+    heapq.heapify(groups)
+    for submitted in sorted(hardenings):
+        end = max(submitted, heapq.heappop(groups)) + finish_s / threads
+        heapq.heappush(groups, end)
+        ends.append(end)
     return max(ends)
 
 
