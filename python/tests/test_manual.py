@@ -8,7 +8,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", ["crates/cli/docs/python.md", "python/README.md", "README.md"])
+PAGES = ["python", "learning", "designs-on-many-machines"]
+
+
+@pytest.mark.parametrize("page", [*(f"crates/cli/docs/{page}.md" for page in PAGES), "python/README.md", "README.md"])
 def test_examples_run(page: str) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
     assert blocks

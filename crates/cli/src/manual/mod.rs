@@ -46,6 +46,8 @@ pub(crate) const TOPICS: &[Topic] = topics! {
         "tutorials/" "class",
         "tutorials/" "bad-link",
         "" "python",
+        "" "learning",
+        "" "designs-on-many-machines",
     }
     "Reference" {
         "reference/" "quantities",
