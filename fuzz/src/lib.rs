@@ -12,6 +12,7 @@ pub mod frame;
 pub mod handshake;
 pub mod model;
 pub mod module;
+pub mod policy;
 pub mod roaming;
 pub mod saturator;
 pub mod scenario;
@@ -83,7 +84,7 @@ mod tests {
 
     #[test]
     fn no_target_fails_on_random_inputs() {
-        let targets: [(&str, Target); 18] = [
+        let targets: [(&str, Target); 19] = [
             ("bench_message", bench_message::run),
             ("controller", controller::run),
             ("datagram", datagram::run),
@@ -91,6 +92,7 @@ mod tests {
             ("frame", frame::run),
             ("handshake", handshake::run),
             ("model", model::run),
+            ("policy", policy::run),
             ("module", module::run),
             ("roaming", roaming::run),
             ("saturator", saturator::run),

@@ -196,6 +196,18 @@ def test_controllers_in_python_run_beside_a_learner() -> None:
         play(env, policy(env), seed=1)
 
 
+def test_the_example_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "examples")
+    import learn
+
+    monkeypatch.setattr(learn, "EPISODES", 4)
+    said: list[str] = []
+    first = learn.learn(seed=3, generations=2, log=said.append)
+    assert first == learn.learn(seed=3, generations=2, log=said.append)
+    mean = [float(text.split()[3].strip(",")) for text in said[:2]]
+    assert mean[1] > mean[0]
+
+
 def test_pettingzoo_takes_it_for_an_environment() -> None:
     pytest.importorskip("pettingzoo")
     from pettingzoo.test import parallel_api_test
