@@ -19,6 +19,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import tcpexmachina as em
+import tcpexmachina.gym
 
 AURORA = em.Model("""
     name = "Aurora"

@@ -1,6 +1,6 @@
 """Environments in which policies learn, for Gymnasium and PettingZoo: `pip install tcpexmachina[gym]`.
 
-`gymnasium.make("tcpexmachina/Flow-v0")` is `FlowEnv`; `gymnasium.make_vec("tcpexmachina/Flow-v0", num_envs=64,
+Its import registers them: `gymnasium.make("tcpexmachina/Flow-v0")` is `FlowEnv`; `gymnasium.make_vec("tcpexmachina/Flow-v0", num_envs=64,
 vectorization_mode="vector_entry_point")` is `FlowVectorEnv`, whose environments are stepped together on all cores.
 `FlowsEnv` has several flows that learn, as PettingZoo's parallel environments.
 """
@@ -22,7 +22,6 @@ from . import _core
 from ._columns import Columns
 from ._core import Error, Model, Scenario
 from ._network import Bottleneck, ControllerLike, Names
-from ._register import register
 from ._results import Report
 
 try:
@@ -34,6 +33,7 @@ except ImportError:  # FlowEnv needs Gymnasium alone.
 NetworkLike = Model | Scenario | Bottleneck | str | Path
 Array = NDArray[np.float32]
 
+ID = "tcpexmachina/Flow-v0"
 _SEEDS = 2**63
 
 
@@ -300,4 +300,5 @@ if ParallelEnv is not None:
             return _report(self._core)
 
 
-register()
+if ID not in gymnasium.registry:
+    gymnasium.register(ID, f"{__name__}:FlowEnv", vector_entry_point=f"{__name__}:FlowVectorEnv")
