@@ -171,7 +171,6 @@ impl Designer {
     #[pyo3(signature = (hardening = 10, specimens = 256, start = None, threads = None))]
     fn finish(
         &self,
-        py: Python<'_>,
         hardening: usize,
         specimens: usize,
         start: Option<&str>,
@@ -199,7 +198,7 @@ impl Designer {
                 None => finished(),
             }
         };
-        let mut files = interruptible(py, &stop, false, work)?;
+        let mut files = Python::attach(|py| interruptible(py, &stop, false, work))?;
         for file in &mut files {
             file.provenance.program = Some(PROGRAM.to_owned());
             if let (Some(start), Some(notes)) = (start, &mut file.provenance.notes) {
