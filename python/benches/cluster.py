@@ -120,8 +120,8 @@ def spans(chunks: Chunks, one: Round, share: int) -> list[float]:
 def makespan(rounds: list[Round], finish_s: float, cores: int, costs: Costs, designs: int) -> float:
     """How long so many designs of these rounds take side by side, s. Each begins at another round, and ends with one
     task that hardens its table."""
-    threads = max(1, min(round(cores / designs), MACHINE))
     share = max(1, round(cores / designs))
+    threads = min(share, MACHINE)
     free = [0.0] * cores
     heapq.heapify(free)
     # (when its task is submitted, tie-breaker, design, how long it takes)
@@ -137,11 +137,9 @@ def makespan(rounds: list[Round], finish_s: float, cores: int, costs: Costs, des
         """Submits the next round of a design."""
         one = next(todo[number], None)
         if one is None:
+            hardenings.append(now + costs.round)
             return
         at = now + one.driver_s + costs.round
-        if not one.pairs_s:
-            hardenings.append(at)
-            return
         tasks = spans(cutters[number], one, share)
         left[number] = len(tasks)
         for seconds in tasks:
@@ -150,7 +148,7 @@ def makespan(rounds: list[Round], finish_s: float, cores: int, costs: Costs, des
 
     for number in range(designs):
         turn = number * len(rounds) // designs
-        todo.append(iter([*rounds[turn:], *rounds[:turn], Round(0.0, [])]))
+        todo.append(iter(rounds[turn:] + rounds[:turn]))
         begin(number, 0.0)
     while waiting:
         submitted, _, number, seconds = heapq.heappop(waiting)

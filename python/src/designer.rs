@@ -19,6 +19,7 @@ const PROGRAM: &str = concat!("tcpexmachina ", env!("CARGO_PKG_VERSION"));
 /// The limits of the command's options.
 const MOST_GENERATIONS: usize = 1000;
 const MOST_SPECIMENS: usize = 1_000_000;
+const MOST_THREADS: usize = 1024;
 
 /// A design that is taken a step at a time. It can be stopped, saved and resumed at any step, and the result is the
 /// same.
@@ -183,6 +184,9 @@ impl Designer {
         if specimens > MOST_SPECIMENS {
             let range = format!("give 0 to {MOST_SPECIMENS}");
             return Err(error(format!("{specimens} specimens: {range}")));
+        }
+        if threads.is_some_and(|threads| !(1..=MOST_THREADS).contains(&threads)) {
+            return Err(error(format!("give 1 to {MOST_THREADS} threads, or none for one a core")));
         }
         let design = self.lock().clone();
         let stop = Arc::new(Stop::default());

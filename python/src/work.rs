@@ -1,8 +1,9 @@
 //! Computations without the GIL, which Ctrl-C ends.
 
 use crate::controller::Stop;
+use crate::error::error;
 use pyo3::prelude::*;
-use rayon::ThreadPoolBuilder;
+use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -133,9 +134,7 @@ fn supervised<T: Send + 'static>(
 
 /// Runs `work` on so many threads.
 pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let built = ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool =
-        built.map_err(|problem| crate::error::error(format!("cannot start threads: {problem}")))?;
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build().map_err(no_threads)?;
     Ok(pool.install(work))
 }
 
@@ -146,5 +145,9 @@ fn on_attached_threads<T: Send>(work: impl FnOnce() -> PyResult<T> + Send) -> Py
         |thread| Python::attach(|py| py.detach(|| thread.run())),
         |pool| pool.install(work),
     );
-    built.map_err(|problem| crate::error::error(format!("cannot start threads: {problem}")))?
+    built.map_err(no_threads)?
+}
+
+fn no_threads(problem: ThreadPoolBuildError) -> PyErr {
+    error(format!("cannot start threads: {problem}"))
 }

@@ -1,7 +1,8 @@
 """Environments in which policies learn, for Gymnasium and PettingZoo: `pip install tcpexmachina[gym]`.
 
-Its import registers them: `gymnasium.make("tcpexmachina/Flow-v0")` is `FlowEnv`; `gymnasium.make_vec("tcpexmachina/Flow-v0", num_envs=64,
-vectorization_mode="vector_entry_point")` is `FlowVectorEnv`, whose environments are stepped together on all cores.
+Its import registers them: `gymnasium.make("tcpexmachina/Flow-v0")` is `FlowEnv`, and
+`gymnasium.make_vec("tcpexmachina/Flow-v0", num_envs=64, vectorization_mode="vector_entry_point")` is `FlowVectorEnv`, whose
+environments are stepped together on all cores.
 `FlowsEnv` has several flows that learn, as PettingZoo's parallel environments.
 """
 

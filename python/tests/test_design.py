@@ -67,6 +67,8 @@ def test_what_ends_a_design() -> None:
         em.design("diversity", steps=1)
     with pytest.raises(em.Error, match="hardening of 0: give 1 to 1000"):
         em.Designer(em.Model.load("demo")).finish(hardening=0)
+    with pytest.raises(em.Error, match="give 1 to 1024 threads"):
+        em.Designer(em.Model.load("demo")).finish(threads=0)
 
 
 def test_a_designed_table_runs(small: Path) -> None:
