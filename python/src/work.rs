@@ -134,7 +134,10 @@ fn supervised<T: Send + 'static>(
 
 /// Runs `work` on so many threads.
 pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let pool = ThreadPoolBuilder::new().num_threads(threads).build().map_err(no_threads)?;
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|problem| no_threads(&problem))?;
     Ok(pool.install(work))
 }
 
@@ -145,9 +148,9 @@ fn on_attached_threads<T: Send>(work: impl FnOnce() -> PyResult<T> + Send) -> Py
         |thread| Python::attach(|py| py.detach(|| thread.run())),
         |pool| pool.install(work),
     );
-    built.map_err(no_threads)?
+    built.map_err(|problem| no_threads(&problem))?
 }
 
-fn no_threads(problem: ThreadPoolBuildError) -> PyErr {
+fn no_threads(problem: &ThreadPoolBuildError) -> PyErr {
     error(format!("cannot start threads: {problem}"))
 }
