@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How often signals are looked for.
-const PERIOD: Duration = Duration::from_millis(20);
+const PERIOD: Duration = Duration::from_millis(10);
 
 /// What unwinds a computation that was asked to stop.
 struct Stopped;

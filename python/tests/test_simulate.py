@@ -95,20 +95,25 @@ def test_an_interrupt_ends_scores_at_once() -> None:
 
 
 def interrupted(work: Callable[[], object]) -> None:
-    """Interrupts `work`, and takes a quarter of a second at most to do it, on a machine that others use."""
+    """Interrupts `work`, which a tenth of a second later has ended, but for tries that other programs delay."""
+    took = [seconds_to_interrupt(work) for _ in range(3)]
+    assert min(took) < 0.1, took
+
+
+def seconds_to_interrupt(work: Callable[[], object]) -> float:
     sent = []
 
     def interrupt() -> None:
         sent.append(time.monotonic())
         signal.raise_signal(signal.SIGINT)
 
-    timer = threading.Timer(0.5, interrupt)
+    timer = threading.Timer(0.3, interrupt)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         work()
     took = time.monotonic() - sent[0]
     timer.join()
-    assert took < 0.25, took
+    return took
 
 
 def test_other_threads_run_meanwhile() -> None:

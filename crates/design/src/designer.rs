@@ -121,7 +121,7 @@ pub enum CheckpointError {
     /// It is of another program or version.
     #[error(
         "it is \"{format}\" of version {version}, not \"{FORMAT}\" of version {VERSION}: \
-         start the design anew"
+         use the program that wrote it, or start the design anew"
     )]
     Version {
         /// The format that the file names.

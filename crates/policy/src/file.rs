@@ -62,7 +62,10 @@ pub enum PolicyError {
     #[error("it is not a policy: {0}")]
     Syntax(#[from] serde_json::Error),
     /// It is of another program or version.
-    #[error("it is \"{format}\" of version {version}, not \"{FORMAT}\" of version {VERSION}")]
+    #[error(
+        "it is \"{format}\" of version {version}, not \"{FORMAT}\" of version {VERSION}: \
+         use a newer program, or write it anew"
+    )]
     Version {
         /// The format that the file names.
         format: String,
