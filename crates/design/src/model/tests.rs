@@ -262,7 +262,9 @@ fn what_is_no_other_quantity_is_refused_with_a_remedy() {
 fn what_is_no_traffic_is_refused_with_a_remedy() {
     for (lines, expected) in [
         ("on = \"exp 0 s\"\noff = \"1 s\"", "the mean of \"exp 0 s\" is zero: give more than zero"),
-        ("on = \"0 s\"\noff = \"1 s\"", "a flow must last: give more than zero"),
+        ("on = \"0 s\"\noff = \"1 s\"", "a flow must last: give a nanosecond or more"),
+        ("on = \"1e-300 us\"\noff = \"1 s\"", "a flow must last: give a nanosecond or more"),
+        ("on = \"0 kB\"\noff = \"1 s\"", "a flow must last: give more than zero"),
         (
             "on = \"exponental 5 s\"\noff = \"1 s\"",
             "\"exponental\" is no distribution: did you mean \"exponential\"?",

@@ -16,6 +16,9 @@ const OFF: &str = "\"exponential 5 s\"";
 /// The largest number drawn, in seconds or packets: thirty years keep sums from overflowing.
 const LARGEST: f64 = 1e9;
 
+/// The shortest mean time of a flow, in seconds, which is the clock's tick: of shorter ones nothing would be sent.
+const SHORTEST: f64 = 1e-9;
+
 /// Flows that start together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bursts {
@@ -45,8 +48,12 @@ pub(super) fn read(
         };
     }
     let Amounts { distribution, unit } = amounts(on, packet, section.dir())?;
-    if distribution.mean() <= 0.0 {
-        let what = "a flow must last: give more than zero";
+    let (least, text) = match unit {
+        Unit::Seconds => (SHORTEST, "a nanosecond or more"),
+        Unit::Packets | Unit::Bytes => (f64::MIN_POSITIVE, "more than zero"),
+    };
+    if distribution.mean() < least {
+        let what = format!("a flow must last: give {text}");
         return Err(Problem::at(on.span().start, what));
     }
     let on = match unit {
