@@ -31,7 +31,7 @@ struct Cut {
 }
 
 /// The number of a cut, or the complement of that of a rule.
-type Next = i32;
+pub(crate) type Next = i32;
 
 /// A rule and the part of its box that is left of it.
 type Part<const N: usize> = (Bounds<N>, usize);
@@ -45,6 +45,16 @@ impl<const N: usize> Cuts<N> {
         let mut cuts = Vec::new();
         let root = add(&mut cuts, parts, boxes.len() * MAX_CUTS_A_RULE, MAX_DEPTH)?;
         Some(Cuts { cuts, root, boxes })
+    }
+
+    /// Where a lookup begins: a cut, or the complement of a rule.
+    pub(crate) fn root(&self) -> Next {
+        self.root
+    }
+
+    /// Each cut: its axis, its bound, and what follows below the bound and from it on.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, f64, [Next; 2])> {
+        self.cuts.iter().map(|cut| (cut.axis as usize, cut.bound, cut.next))
     }
 
     #[inline(never)]

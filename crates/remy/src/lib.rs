@@ -17,6 +17,7 @@ mod action;
 mod canonical;
 mod cuts;
 mod extended;
+pub mod fixed;
 mod grid;
 mod lookup;
 mod memory;
