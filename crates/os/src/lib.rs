@@ -29,6 +29,7 @@
 #![cfg(target_os = "linux")]
 
 mod address_guard;
+mod bpf;
 mod clock;
 mod host;
 mod idle_inhibitor;
@@ -49,6 +50,7 @@ mod vnet;
 mod wait;
 
 pub use address_guard::AddressGuard;
+pub use bpf::{BpfLink, BpfMap, BpfMapSpec, BpfProgram, BpfProgramSpec, Btf};
 pub use clock::Clock;
 pub use host::{is_installed, nameservers, take_variable};
 pub use idle_inhibitor::IdleInhibitor;

@@ -5,6 +5,8 @@
 //! work is safe between `fork` and `exec`.
 #![expect(unsafe_code, reason = "no safe wrapper has these system calls")]
 
+pub(crate) mod bpf;
+
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions};
 use rustix::thread::UnshareFlags;

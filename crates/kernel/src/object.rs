@@ -1,0 +1,177 @@
+//! The prebuilt program: instructions and what the kernel needs beside them, from the ELF file that clang wrote.
+
+use crate::btf;
+use object::elf::R_BPF_64_64;
+use object::{Object as _, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
+use std::ops::Range;
+
+/// The program for the kernel, built from `bpf/remy.bpf.c` by `make kernel-object`.
+const REMY: &[u8] = include_bytes!("../bpf/remy.bpf.o");
+
+const INSTRUCTION: usize = 8;
+/// Opcode of an instruction that loads 64 bits, and what its source register says of them.
+const LOAD_64: u8 = 0x18;
+const PSEUDO_MAP: u8 = 1;
+const PSEUDO_FUNCTION: u8 = 4;
+/// Where functions lie whose address a program takes.
+const SHARED: &str = ".text";
+
+/// The file, read.
+pub(crate) struct Object {
+    file: object::File<'static>,
+    /// The types, as the kernel wants them.
+    pub(crate) types: Vec<u8>,
+}
+
+/// A program of the file, ready but for the map.
+#[derive(Debug, Default)]
+pub(crate) struct Code {
+    instructions: Vec<u8>,
+    /// Where its instructions take the map.
+    maps: Vec<usize>,
+    pub(crate) functions: Vec<u8>,
+    pub(crate) relocations: Vec<u8>,
+}
+
+impl Object {
+    /// The object that is part of this crate.
+    pub(crate) fn remy() -> Object {
+        Object::read(REMY).expect("the test `the_prebuilt_object_is_whole` reads it")
+    }
+
+    fn read(bytes: &'static [u8]) -> Option<Object> {
+        let file = object::File::parse(bytes).ok()?;
+        let mut types = file.section_by_name(".BTF")?.data().ok()?.to_vec();
+        btf::set_section_sizes(&mut types, |name| {
+            file.section_by_name(name).map(|section| section.size() as u32)
+        })?;
+        Some(Object { file, types })
+    }
+
+    /// The program in the section `name`, with the functions whose address it takes behind it.
+    pub(crate) fn code(&self, name: &str) -> Option<Code> {
+        let mut code = Code::default();
+        self.append(&mut code, name, 0)?;
+        let own = code.instructions.len();
+        let shared = self.file.section_by_name(SHARED)?.index();
+        let section = self.file.section_by_name(name)?;
+        let mut calls = false;
+        for (at, relocation) in section.relocations() {
+            let RelocationTarget::Symbol(symbol) = relocation.target() else { return None };
+            let symbol = self.file.symbol_by_index(symbol).ok()?;
+            let is_shared = symbol.section_index() == Some(shared);
+            calls |= is_shared;
+            let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
+            let at = at as usize;
+            match (r_type, is_shared) {
+                (R_BPF_64_64, true) => code.point_function(at, own)?,
+                (R_BPF_64_64, false) => code.maps.push(at),
+                _ => return None,
+            }
+        }
+        if calls {
+            self.append(&mut code, SHARED, own)?;
+        }
+        Some(code)
+    }
+
+    fn append(&self, code: &mut Code, name: &str, at: usize) -> Option<()> {
+        code.instructions.extend(self.file.section_by_name(name)?.data().ok()?);
+        let extended = self.file.section_by_name(".BTF.ext")?.data().ok()?;
+        let types = self.file.section_by_name(".BTF")?.data().ok()?;
+        // The header: magic, version, its length, then offset and length of functions, of lines, of relocations.
+        code.functions.extend(records(extended, types, 8, name, at, INSTRUCTION)?);
+        code.relocations.extend(records(extended, types, 24, name, at, 1)?);
+        Some(())
+    }
+}
+
+impl Code {
+    /// The instructions, with the map of file descriptor `map` where they take one.
+    pub(crate) fn with_map(&self, map: i32) -> Vec<u8> {
+        let mut instructions = self.instructions.clone();
+        for &at in &self.maps {
+            set_source(&mut instructions, at, PSEUDO_MAP);
+            instructions[at + 4..at + 8].copy_from_slice(&map.to_ne_bytes());
+        }
+        instructions
+    }
+
+    /// The address of a function behind the program: the distance in instructions from the one that follows.
+    fn point_function(&mut self, at: usize, shared: usize) -> Option<()> {
+        let target = (shared as i32 + self.immediate(at)?) / INSTRUCTION as i32;
+        if *self.instructions.get(at)? != LOAD_64 {
+            return None;
+        }
+        set_source(&mut self.instructions, at, PSEUDO_FUNCTION);
+        self.set_immediate(at, target - at as i32 / INSTRUCTION as i32 - 1)
+    }
+
+    fn immediate(&self, at: usize) -> Option<i32> {
+        Some(i32::from_ne_bytes(self.instructions.get(at + 4..at + 8)?.try_into().ok()?))
+    }
+
+    fn set_immediate(&mut self, at: usize, value: i32) -> Option<()> {
+        self.instructions.get_mut(at + 4..at + 8)?.copy_from_slice(&value.to_ne_bytes());
+        Some(())
+    }
+}
+
+/// The source register of an instruction is the high half of its second byte.
+fn set_source(instructions: &mut [u8], at: usize, source: u8) {
+    instructions[at + 1] = instructions[at + 1] & 0x0f | source << 4;
+}
+
+/// The records for the section `name` of a part of `.BTF.ext`, whose offset is at `part` of its header. Their first
+/// field, a place in bytes from the section's beginning, is moved by `base` and divided by `unit`.
+fn records(
+    extended: &[u8],
+    types: &[u8],
+    part: usize,
+    name: &str,
+    base: usize,
+    unit: usize,
+) -> Option<Vec<u8>> {
+    let word = |at: usize| {
+        Some(u32::from_ne_bytes(extended.get(at..at + 4)?.try_into().ok()?) as usize)
+    };
+    let begin = word(4)? + word(part)?;
+    let part: Range<usize> = begin..begin + word(part + 4)?;
+    let size = word(part.start)?;
+    let mut at = part.start + 4;
+    let mut found = Vec::new();
+    while at < part.end {
+        let (section, count) = (word(at)?, word(at + 4)?);
+        let data = extended.get(at + 8..at + 8 + count * size)?;
+        if string(types, section)? == name.as_bytes() {
+            for record in data.chunks(size) {
+                let place = u32::from_ne_bytes(record[..4].try_into().ok()?) as usize;
+                found.extend((((place + base) / unit) as u32).to_ne_bytes());
+                found.extend(&record[4..]);
+            }
+        }
+        at += 8 + count * size;
+    }
+    Some(found)
+}
+
+/// The string of `.BTF` at `at`.
+fn string(types: &[u8], at: usize) -> Option<&[u8]> {
+    let word = |at: usize| {
+        Some(u32::from_ne_bytes(types.get(at..at + 4)?.try_into().ok()?) as usize)
+    };
+    types.get(word(4)? + word(16)? + at..)?.split(|&byte| byte == 0).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prebuilt_object_is_whole() {
+        let object = Object::read(REMY).expect("an object of clang");
+        let code = object.code("struct_ops/cong_control").expect("a program");
+        assert!(!code.functions.is_empty() && !code.relocations.is_empty());
+        assert_eq!(code.maps.len(), 1);
+    }
+}
