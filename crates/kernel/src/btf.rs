@@ -2,7 +2,7 @@
 //!
 //! The format is described in the kernel's `Documentation/bpf/btf.rst`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 const MAGIC: u16 = 0xeb9f;
 const HEADER: usize = 24;
@@ -24,8 +24,7 @@ pub(crate) struct Types<'a> {
 
 /// A member of a structure.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Member<'a> {
-    pub(crate) name: &'a str,
+pub(crate) struct Member {
     pub(crate) kind: u32,
     /// Bytes from the beginning.
     pub(crate) offset: usize,
@@ -81,8 +80,8 @@ impl<'a> Types<'a> {
     }
 
     /// The members of the structure of that number, by name.
-    pub(crate) fn members(&self, id: u32) -> HashMap<&'a str, Member<'a>> {
-        let Some(at) = self.offset(id) else { return HashMap::new() };
+    pub(crate) fn members(&self, id: u32) -> BTreeMap<&'a str, Member> {
+        let Some(at) = self.offset(id) else { return BTreeMap::new() };
         let info = self.word(at + 4);
         // With the flag, the upper eight bits of an offset are the size of a bit field.
         let mask = if info >> 31 == 1 { 0xff_ffff } else { u32::MAX };
@@ -91,7 +90,7 @@ impl<'a> Types<'a> {
                 let at = at + 12 + 12 * index as usize;
                 let offset = (self.word(at + 8) & mask) as usize / 8;
                 let name = self.string(self.word(at));
-                (name, Member { name, kind: self.word(at + 4), offset, index })
+                (name, Member { kind: self.word(at + 4), offset, index })
             })
             .collect()
     }
@@ -132,13 +131,17 @@ fn type_size(data: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Fills in the sizes of sections, which the compiler leaves at zero and the kernel wants.
-pub(crate) fn set_section_sizes(bytes: &mut [u8], size_of: impl Fn(&str) -> Option<u32>) -> Option<()> {
+pub(crate) fn set_section_sizes(
+    bytes: &mut [u8],
+    size_of: impl Fn(&str) -> Option<u32>,
+) -> Option<()> {
     const SECTION: u32 = 15;
     let sizes: Vec<(usize, u32)> = {
         let types = Types::new(bytes)?;
-        let sections = types.offsets.iter().filter(|&&at| {
-            at != usize::MAX && kind_of(types.word(at + 4)) == SECTION
-        });
+        let sections = types
+            .offsets
+            .iter()
+            .filter(|&&at| at != usize::MAX && kind_of(types.word(at + 4)) == SECTION);
         sections
             .map(|&at| Some((at, size_of(types.string(types.word(at)))?)))
             .collect::<Option<_>>()?

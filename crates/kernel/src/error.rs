@@ -26,7 +26,9 @@ pub enum KernelError {
     )]
     Name(String),
     /// The name is in use.
-    #[error("the kernel has a congestion control called '{0}': choose another name, or unload that one")]
+    #[error(
+        "the kernel has a congestion control called '{0}': choose another name, or unload that one"
+    )]
     Taken(String),
     /// Nothing of that name was loaded.
     #[error("no RemyCC called '{0}' is in the kernel: exm kernel list shows those that are")]
@@ -38,10 +40,14 @@ pub enum KernelError {
     )]
     NoTypes,
     /// The kernel is too old.
-    #[error("this kernel is Linux {0}: it takes 6.4, the first that lets congestion control be loaded and taken away")]
+    #[error(
+        "this kernel is Linux {0}: it takes 6.4, the first that lets congestion control be loaded and taken away"
+    )]
     Old(String),
     /// The kernel was built without something.
-    #[error("this kernel has no {0}: it was built without BPF congestion control (CONFIG_BPF_JIT, CONFIG_NET)")]
+    #[error(
+        "this kernel has no {0}: it was built without BPF congestion control (CONFIG_BPF_JIT, CONFIG_NET)"
+    )]
     Missing(&'static str),
     /// Rights are missing.
     #[error("{what} is not allowed: it takes the capabilities {needed}, so run it as root")]
@@ -52,7 +58,9 @@ pub enum KernelError {
         needed: &'static str,
     },
     /// The kernel is locked down.
-    #[error("{0} is not allowed: the kernel is locked down (/sys/kernel/security/lockdown says confidentiality)")]
+    #[error(
+        "{0} is not allowed: the kernel is locked down (/sys/kernel/security/lockdown says confidentiality)"
+    )]
     Lockdown(&'static str),
     /// The system's error.
     #[error("{what}: {source}")]
@@ -74,7 +82,8 @@ pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> KernelErro
         if lockdown.contains("[confidentiality]") {
             return KernelError::Lockdown(what);
         }
-        let needed = "CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN and, to find what others loaded, CAP_SYS_ADMIN";
+        let needed =
+            "CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN and, to find what others loaded, CAP_SYS_ADMIN";
         KernelError::Rights { what, needed }
     }
 }

@@ -67,7 +67,9 @@ impl Image {
         }
         bytes.resize(HEADER + CUTS * RECORD, 0);
         for action in table.actions() {
-            bytes.extend([action.high, action.low, action.shift].iter().flat_map(|n| n.to_ne_bytes()));
+            bytes.extend(
+                [action.high, action.low, action.shift].iter().flat_map(|n| n.to_ne_bytes()),
+            );
             bytes.extend(action.increment.to_ne_bytes());
             bytes.extend(action.intersend_ns.to_ne_bytes());
         }

@@ -1,30 +1,24 @@
-//! placeholder
-#![cfg(target_os = "linux")]
-mod btf;
-mod error;
+#![doc = include_str!("../README.md")]
+
 mod image;
+
+#[cfg(target_os = "linux")]
+mod algorithm;
+#[cfg(target_os = "linux")]
+mod btf;
+#[cfg(target_os = "linux")]
+mod connection;
+#[cfg(target_os = "linux")]
+mod error;
+#[cfg(target_os = "linux")]
 mod loader;
+#[cfg(target_os = "linux")]
 mod object;
 
+#[cfg(target_os = "linux")]
+pub use algorithm::{Algorithm, connections};
+#[cfg(target_os = "linux")]
+pub use connection::Connection;
+#[cfg(target_os = "linux")]
 pub use error::KernelError;
 pub use image::{TableInfo, TooLarge};
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use exm_remy::{Action, RuleTable, SignalSet, fixed::FixedTable};
-    #[test]
-    fn loads() {
-        let table = RuleTable::single(SignalSet::FIRST_FOUR, 1.0, Action { multiple: 0.0, increment: 20, intersend_ms: 1.0 });
-        let table = FixedTable::new(&table, 7).expect("four signals");
-        let image = image::Image::new(&table, "hello").unwrap();
-        match loader::load("remy_test", &image) {
-            Ok(_) => {
-                let out = std::process::Command::new("sysctl").arg("net.ipv4.tcp_available_congestion_control").output().unwrap();
-                println!("{}", String::from_utf8_lossy(&out.stdout));
-            }
-            Err(e) => panic!("{e}"),
-        }
-        println!("{}", loader::read_connections().unwrap().len());
-    }
-}

@@ -5,7 +5,7 @@ use crate::error::{KernelError, check_version, system};
 use crate::image::{Image, SIZE};
 use crate::object::{Code, Object};
 use exm_os::{BpfLink, BpfMap, BpfMapSpec, BpfProgram, BpfProgramSpec, Btf};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd};
@@ -66,7 +66,12 @@ struct Loading<'a> {
 }
 
 impl Loading<'_> {
-    fn program(&self, name: &str, kind: u32, attach: (u32, u32)) -> Result<BpfProgram, KernelError> {
+    fn program(
+        &self,
+        name: &str,
+        kind: u32,
+        attach: (u32, u32),
+    ) -> Result<BpfProgram, KernelError> {
         let code: Code = self.object.code(name).expect("the prebuilt object has every program");
         let name = name.rsplit('/').next().unwrap_or(name);
         BpfProgram::load(&BpfProgramSpec {
@@ -127,8 +132,8 @@ pub(crate) fn current_table(tables: &BpfMap) -> std::io::Result<Vec<u8>> {
     BpfMap::with_id(id)?.get(&KEY)
 }
 
-/// Loads the program with `image`, as the congestion control `name`.
-pub(crate) fn load(name: &str, image: &Image) -> Result<BpfLink, KernelError> {
+/// Loads the program with `image`, as the congestion control `name`; returns what holds it, and the map of its table.
+pub(crate) fn load(name: &str, image: &Image) -> Result<(BpfLink, BpfMap), KernelError> {
     let kernel = Kernel::read()?;
     let operations = kernel.operations()?;
     let object = Object::remy();
@@ -138,7 +143,8 @@ pub(crate) fn load(name: &str, image: &Image) -> Result<BpfLink, KernelError> {
     let programs = operations.load(&loading)?;
     let map = operations.map(&loading.btf)?;
     map.set(&KEY, &operations.value(name, &programs)).map_err(|error| taken(name, error))?;
-    BpfLink::attach(&map).map_err(|error| taken(name, error))
+    let link = BpfLink::attach(&map).map_err(|error| taken(name, error))?;
+    Ok((link, tables))
 }
 
 fn taken(name: &str, error: std::io::Error) -> KernelError {
@@ -150,9 +156,19 @@ fn taken(name: &str, error: std::io::Error) -> KernelError {
 
 impl Operations<'_> {
     /// The programs, by the members of the structure that they are for.
-    fn load(&self, loading: &Loading<'_>) -> Result<HashMap<&'static str, BpfProgram>, KernelError> {
-        const ALWAYS: [&str; 7] =
-            ["init", "set_state", "cwnd_event", "ssthresh", "undo_cwnd", "min_tso_segs", "cong_control"];
+    fn load(
+        &self,
+        loading: &Loading<'_>,
+    ) -> Result<BTreeMap<&'static str, BpfProgram>, KernelError> {
+        const ALWAYS: [&str; 7] = [
+            "init",
+            "set_state",
+            "cwnd_event",
+            "ssthresh",
+            "undo_cwnd",
+            "min_tso_segs",
+            "cong_control",
+        ];
         let members = self.types.members(self.id);
         let load = |name: &'static str| {
             let member = members.get(name).ok_or(KernelError::Missing(name))?;
@@ -180,7 +196,7 @@ impl Operations<'_> {
     }
 
     /// The structure: its name, its flags, and the descriptors of the programs.
-    fn value(&self, name: &str, programs: &HashMap<&'static str, BpfProgram>) -> Vec<u8> {
+    fn value(&self, name: &str, programs: &BTreeMap<&'static str, BpfProgram>) -> Vec<u8> {
         let mut value = vec![0; self.types.size(self.wrapper)];
         let members = self.types.members(self.id);
         let mut set = |member: &str, bytes: &[u8]| {
@@ -219,7 +235,13 @@ pub(crate) fn read_connections() -> Result<Vec<u8>, KernelError> {
     let id = types.find(Kind::Func, ITERATOR).ok_or(KernelError::Missing(ITERATOR))?;
     let object = Object::remy();
     let btf = Btf::load(&object.types).map_err(system("loading the types of a BPF program"))?;
-    let empty = BpfMapSpec { kind: MAP_ARRAY, key_size: 4, value_size: 4, max_entries: 1, ..BpfMapSpec::default() };
+    let empty = BpfMapSpec {
+        kind: MAP_ARRAY,
+        key_size: 4,
+        value_size: 4,
+        max_entries: 1,
+        ..BpfMapSpec::default()
+    };
     let tables = BpfMap::create(&empty).map_err(system("creating a BPF map"))?;
     let loading = Loading { object: &object, btf, tables: &tables };
     let program = loading.program("iter/tcp", PROGRAM_TRACING, (ATTACH_ITER, id))?;

@@ -3,7 +3,6 @@
 use crate::btf;
 use object::elf::R_BPF_64_64;
 use object::{Object as _, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
-use std::ops::Range;
 
 /// The program for the kernel, built from `bpf/remy.bpf.c` by `make kernel-object`.
 const REMY: &[u8] = include_bytes!("../bpf/remy.bpf.o");
@@ -80,8 +79,9 @@ impl Object {
         let extended = self.file.section_by_name(".BTF.ext")?.data().ok()?;
         let types = self.file.section_by_name(".BTF")?.data().ok()?;
         // The header: magic, version, its length, then offset and length of functions, of lines, of relocations.
-        code.functions.extend(records(extended, types, 8, name, at, INSTRUCTION)?);
-        code.relocations.extend(records(extended, types, 24, name, at, 1)?);
+        let extended = Extended { bytes: extended, types };
+        code.functions.extend(extended.records(8, name, |place| (place + at) / INSTRUCTION)?);
+        code.relocations.extend(extended.records(24, name, |place| place + at)?);
         Some(())
     }
 }
@@ -122,45 +122,47 @@ fn set_source(instructions: &mut [u8], at: usize, source: u8) {
     instructions[at + 1] = instructions[at + 1] & 0x0f | source << 4;
 }
 
-/// The records for the section `name` of a part of `.BTF.ext`, whose offset is at `part` of its header. Their first
-/// field, a place in bytes from the section's beginning, is moved by `base` and divided by `unit`.
-fn records(
-    extended: &[u8],
-    types: &[u8],
-    part: usize,
-    name: &str,
-    base: usize,
-    unit: usize,
-) -> Option<Vec<u8>> {
-    let word = |at: usize| {
-        Some(u32::from_ne_bytes(extended.get(at..at + 4)?.try_into().ok()?) as usize)
-    };
-    let begin = word(4)? + word(part)?;
-    let part: Range<usize> = begin..begin + word(part + 4)?;
-    let size = word(part.start)?;
-    let mut at = part.start + 4;
-    let mut found = Vec::new();
-    while at < part.end {
-        let (section, count) = (word(at)?, word(at + 4)?);
-        let data = extended.get(at + 8..at + 8 + count * size)?;
-        if string(types, section)? == name.as_bytes() {
-            for record in data.chunks(size) {
-                let place = u32::from_ne_bytes(record[..4].try_into().ok()?) as usize;
-                found.extend((((place + base) / unit) as u32).to_ne_bytes());
-                found.extend(&record[4..]);
-            }
-        }
-        at += 8 + count * size;
+/// The section `.BTF.ext`, and `.BTF`, whose strings it uses.
+struct Extended<'a> {
+    bytes: &'a [u8],
+    types: &'a [u8],
+}
+
+impl Extended<'_> {
+    fn word(&self, at: usize) -> Option<usize> {
+        word(self.bytes, at)
     }
-    Some(found)
+
+    /// The records for the section `name` of the part whose offset is at `part` of the header. Their first field
+    /// is a place in bytes from the section's beginning, which `moved` changes.
+    fn records(&self, part: usize, name: &str, moved: impl Fn(usize) -> usize) -> Option<Vec<u8>> {
+        let begin = self.word(4)? + self.word(part)?;
+        let end = begin + self.word(part + 4)?;
+        let size = self.word(begin)?;
+        let mut at = begin + 4;
+        let mut found = Vec::new();
+        while at < end {
+            let (section, count) = (self.word(at)?, self.word(at + 4)?);
+            let data = self.bytes.get(at + 8..at + 8 + count * size)?;
+            if string(self.types, section)? == name.as_bytes() {
+                for record in data.chunks(size) {
+                    found.extend((moved(word(record, 0)?) as u32).to_ne_bytes());
+                    found.extend(&record[4..]);
+                }
+            }
+            at += 8 + count * size;
+        }
+        Some(found)
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize)
 }
 
 /// The string of `.BTF` at `at`.
 fn string(types: &[u8], at: usize) -> Option<&[u8]> {
-    let word = |at: usize| {
-        Some(u32::from_ne_bytes(types.get(at..at + 4)?.try_into().ok()?) as usize)
-    };
-    types.get(word(4)? + word(16)? + at..)?.split(|&byte| byte == 0).next()
+    types.get(word(types, 4)? + word(types, 16)? + at..)?.split(|&byte| byte == 0).next()
 }
 
 #[cfg(test)]

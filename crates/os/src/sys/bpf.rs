@@ -155,14 +155,13 @@ pub(crate) fn map_element(map: BorrowedFd<'_>, element: Element<'_>) -> io::Resu
     unsafe { bpf(command, &mut attributes) }.map(drop)
 }
 
-pub(crate) fn load_program(
-    spec: &BpfProgramSpec<'_>,
-    btf: BorrowedFd<'_>,
-) -> io::Result<OwnedFd> {
+pub(crate) fn load_program(spec: &BpfProgramSpec<'_>, btf: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let mut log = Vec::new();
     let quiet = load_program_with(spec, btf, &mut log);
     // The kernel says why when asked; asking from the start would cost time where all is well.
-    let refused = |error: &io::Error| matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EACCES | libc::E2BIG));
+    let refused = |error: &io::Error| {
+        matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EACCES | libc::E2BIG))
+    };
     if !quiet.as_ref().is_err_and(refused) {
         return quiet;
     }
