@@ -9,6 +9,8 @@ use exm_endpoint::OpenError;
 use exm_experiment::{PlanError, ResultsError, ShowError, TracesError};
 use exm_grammar::FileError;
 #[cfg(target_os = "linux")]
+use exm_kernel::KernelError;
+#[cfg(target_os = "linux")]
 use exm_saturator::net::NetError;
 use exm_table::LoadError;
 use exm_trace::TraceError;
@@ -50,7 +52,22 @@ fn is_usage(error: &(dyn Error + 'static)) -> bool {
         )
         || is_of_no_key(error)
         || is_of_no_device(error)
+        || is_of_no_name(error)
         || of_reading(error).is_some_and(is_absent)
+}
+
+/// Whether `error` is a name that the kernel does not know or take.
+fn is_of_no_name(error: &(dyn Error + 'static)) -> bool {
+    #[cfg(target_os = "linux")]
+    return matches!(
+        error.downcast_ref(),
+        Some(KernelError::Name(_) | KernelError::Taken(_) | KernelError::Unknown(_))
+    );
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = error;
+        false
+    }
 }
 
 /// Whether `error` is a missing environment variable of the key.

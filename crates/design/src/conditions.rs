@@ -36,6 +36,11 @@ const MUCH_LONGER: f64 = 100.0;
 /// the queue of a table fits into it.
 const AS_GOOD_AS_UNLIMITED: f64 = 1.0;
 
+/// What the window of a sender may exceed the largest bandwidth-delay product by: room for a queue of four of them.
+const LARGEST_WINDOW_BDP: f64 = 5.0;
+/// What the kernel of Linux lets any connection send at first, in packets: no bound is less.
+const LEAST_BOUND: f64 = 10.0;
+
 /// The range of each quantity of a set of networks, from minimum to maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conditions {
@@ -98,6 +103,13 @@ impl Conditions {
         let own = designed.map(|class| Conditions::of_class(model, class));
         let parts = model.parts.iter().map(|part| Conditions::of_model(&part.model));
         own.chain(parts).reduce(Conditions::joined).expect("a model designs a table")
+    }
+
+    /// The largest window that a sender needs in these networks, in packets of 1500 bytes: five bandwidth-delay
+    /// products of the fastest and longest of them.
+    pub fn largest_window(&self) -> u32 {
+        let product = bandwidth_delay(self.rate.1, self.rtt.1, Bytes::new(1500));
+        (LARGEST_WINDOW_BDP * product).max(LEAST_BOUND).ceil() as u32
     }
 
     fn of_class(model: &Model, class: &Class) -> Conditions {

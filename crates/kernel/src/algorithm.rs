@@ -113,6 +113,11 @@ impl Algorithm {
         is_it.then_some(path)
     }
 
+    /// Whether it is still in the kernel: another process may have unloaded it.
+    pub fn is_loaded(&self) -> bool {
+        self.link.is_attached()
+    }
+
     /// Takes it away: no new connection can choose it, and those that have it keep it until they end.
     ///
     /// # Errors

@@ -259,6 +259,11 @@ impl BpfLink {
         self.info.map_id
     }
 
+    /// Whether the operations are still in use: another process may have detached them.
+    pub fn is_attached(&self) -> bool {
+        sys::link_info(self.fd.as_fd()).is_ok_and(|info| info.map_id != 0)
+    }
+
     /// Takes the operations out of use, whoever holds the link.
     ///
     /// # Errors

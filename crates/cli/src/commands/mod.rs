@@ -12,6 +12,8 @@ mod experiment;
 mod falsify;
 mod help;
 mod init;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod list;
 mod man;
 mod ratatouille;
@@ -104,6 +106,8 @@ commands! {
         Tunnel(tunnel),
         #[cfg(target_os = "linux")]
         Saturate(saturate),
+        #[cfg(target_os = "linux")]
+        Kernel(kernel),
         Table(table),
         Trace(trace),
         Completions(completions),
