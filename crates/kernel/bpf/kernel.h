@@ -73,6 +73,8 @@ struct bpf_iter__tcp {
 	struct sock_common *sk_common;
 } KERNEL;
 
+/* Kinds of maps (enum bpf_map_type). */
+enum { MAP_ARRAY = 2, MAP_ARRAY_OF_MAPS = 12 };
 /* The address family of IPv4 (AF_INET). */
 enum { FAMILY_IPV4 = 2 };
 /* States of congestion control (enum tcp_ca_state), and an event (enum tcp_ca_event). */

@@ -1,18 +1,7 @@
 /* A RemyCC as congestion control of the Linux kernel (struct_ops). Its table is in a map, which can be exchanged
  * while connections live. exm-kernel loads the object; `make kernel-object` builds it. */
 
-#include "kernel.h"
-
-#define REMY_INTEGERS
-typedef __u8 remy_u8;
-typedef __s32 remy_s32;
-typedef __u32 remy_u32;
-typedef __s64 remy_s64;
-typedef __u64 remy_u64;
-#define REMY_INLINE static inline __attribute__((always_inline))
-#define REMY_CUTS 32768
-#define REMY_RULES 16384
-#include "remy.h"
+#include "table.h"
 
 /* A connection, in its icsk_ca_priv: 104 bytes at most. */
 struct flow {
@@ -25,39 +14,6 @@ struct flow {
 	__u16 unused;
 	__u64 acks;
 };
-
-/* What a map holds of a table: a name for people, and the table. */
-struct image {
-	char label[64];
-	struct remy_table table;
-};
-
-struct table_map {
-	__uint(type, 2);
-	__uint(max_entries, 1);
-	__uint(key_size, 4);
-	__uint(value_size, sizeof(struct image));
-};
-
-struct {
-	__uint(type, 12);
-	__uint(max_entries, 1);
-	__uint(key_size, 4);
-	__uint(value_size, 4);
-	__array(values, struct table_map);
-} tables SEC(".maps");
-
-REMY_INLINE struct remy_table *current_table(void)
-{
-	__u32 key = 0;
-	void *map = map_lookup(&tables, &key);
-	struct image *image;
-
-	if (!map)
-		return 0;
-	image = map_lookup(map, &key);
-	return image ? &image->table : 0;
-}
 
 REMY_INLINE void pace(struct sock *sk, __u64 intersend)
 {
@@ -300,5 +256,3 @@ int remy_connections(struct bpf_iter__tcp *ctx)
 	seq_write(ctx->meta->seq, &connection, sizeof(connection));
 	return 0;
 }
-
-char remy_license[] SEC("license") = "Dual MIT/GPL";

@@ -130,25 +130,31 @@ fn type_size(data: &[u8], at: usize) -> Option<usize> {
     Some(12 + rest)
 }
 
-/// Fills in the sizes of sections, which the compiler leaves at zero and the kernel wants.
-pub(crate) fn set_section_sizes(
+/// Fills in the sizes of sections and the offsets of variables in them, which the compiler leaves at zero and the kernel
+/// wants.
+pub(crate) fn set_sections(
     bytes: &mut [u8],
     size_of: impl Fn(&str) -> Option<u32>,
+    offset_of: impl Fn(&str) -> Option<u32>,
 ) -> Option<()> {
     const SECTION: u32 = 15;
-    let sizes: Vec<(usize, u32)> = {
-        let types = Types::new(bytes)?;
-        let sections = types
-            .offsets
-            .iter()
-            .filter(|&&at| at != usize::MAX && kind_of(types.word(at + 4)) == SECTION);
-        sections
-            .map(|&at| Some((at, size_of(types.string(types.word(at)))?)))
-            .collect::<Option<_>>()?
-    };
+    // Where each number belongs.
+    let mut numbers = Vec::new();
+    let types = Types::new(bytes)?;
+    for &at in types.offsets.iter().skip(1) {
+        let info = types.word(at + 4);
+        if kind_of(info) != SECTION {
+            continue;
+        }
+        numbers.push((at + 8, size_of(types.string(types.word(at)))?));
+        for variable in (0..info & 0xffff).map(|index| at + 12 + 12 * index as usize) {
+            let name = types.string(types.word(types.offset(types.word(variable))?));
+            numbers.push((variable + 4, offset_of(name)?));
+        }
+    }
     let begin = word(bytes, 4)? as usize + word(bytes, 8)? as usize;
-    for (at, size) in sizes {
-        bytes.get_mut(begin + at + 8..)?.get_mut(..4)?.copy_from_slice(&size.to_ne_bytes());
+    for (at, number) in numbers {
+        bytes.get_mut(begin + at..)?.get_mut(..4)?.copy_from_slice(&number.to_ne_bytes());
     }
     Some(())
 }

@@ -42,18 +42,22 @@ pub enum TooLarge {
     Depth(usize),
 }
 
+/// Whether `table` fits the bounds of the runtime in C.
+pub(crate) fn check(table: &FixedTable) -> Result<(), TooLarge> {
+    let (cuts, rules, depth) = (table.cuts().len(), table.actions().len(), table.depth());
+    if rules > RULES {
+        return Err(TooLarge::Rules(rules));
+    }
+    if cuts > CUTS {
+        return Err(TooLarge::Cuts(cuts));
+    }
+    if depth > DEEPEST { Err(TooLarge::Depth(depth)) } else { Ok(()) }
+}
+
 impl Image {
     pub(crate) fn new(table: &FixedTable, label: &str) -> Result<Image, TooLarge> {
-        let (cuts, rules, depth) = (table.cuts().len(), table.actions().len(), table.depth());
-        if rules > RULES {
-            return Err(TooLarge::Rules(rules));
-        }
-        if cuts > CUTS {
-            return Err(TooLarge::Cuts(cuts));
-        }
-        if depth > DEEPEST {
-            return Err(TooLarge::Depth(depth));
-        }
+        check(table)?;
+        let (cuts, rules) = (table.cuts().len(), table.actions().len());
         let mut bytes = label_bytes(label).to_vec();
         bytes.extend(table.root().to_ne_bytes());
         bytes.extend(table.max_window().to_ne_bytes());

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod c;
 mod image;
 
 #[cfg(target_os = "linux")]
@@ -17,8 +18,12 @@ mod object;
 
 #[cfg(target_os = "linux")]
 pub use algorithm::{Algorithm, connections};
+pub use c::c_code;
 #[cfg(target_os = "linux")]
 pub use connection::Connection;
 #[cfg(target_os = "linux")]
 pub use error::KernelError;
 pub use image::{TableInfo, TooLarge};
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

@@ -23,7 +23,7 @@ const FLAG_LINK: u32 = 1 << 13;
 pub(crate) const OPERATIONS: &str = "exm_remycc";
 /// Users without rights may choose it (`TCP_CONG_NON_RESTRICTED`).
 const NON_RESTRICTED: u32 = 1;
-const LICENCE: &CStr = c"Dual MIT/GPL";
+pub(crate) const LICENCE: &CStr = c"Dual MIT/GPL";
 /// The only key of the maps.
 const KEY: [u8; 4] = [0; 4];
 
@@ -78,12 +78,13 @@ impl Loading<'_> {
             kind,
             attach: attach.0,
             attach_btf_id: attach.1,
-            instructions: &code.with_map(self.tables.as_fd().as_raw_fd()),
+            instructions: &code.with_maps(|_| self.tables.as_fd().as_raw_fd()),
             licence: LICENCE,
             name,
             btf: &self.btf,
             functions: &code.functions,
             relocations: &code.relocations,
+            sleepable: false,
         })
         .map_err(system("loading a BPF program"))
     }
@@ -105,7 +106,7 @@ pub(crate) fn table_map(image: &Image) -> Result<BpfMap, KernelError> {
 }
 
 /// The map from which the program takes its table.
-fn map_of_tables(table: &BpfMap) -> Result<BpfMap, KernelError> {
+pub(crate) fn map_of_tables(table: &BpfMap) -> Result<BpfMap, KernelError> {
     let spec = BpfMapSpec {
         kind: MAP_ARRAY_OF_MAPS,
         key_size: 4,

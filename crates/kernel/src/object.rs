@@ -26,8 +26,8 @@ pub(crate) struct Object {
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     instructions: Vec<u8>,
-    /// Where its instructions take the map.
-    maps: Vec<usize>,
+    /// Where its instructions take a map, and the name of the map.
+    maps: Vec<(usize, String)>,
     pub(crate) functions: Vec<u8>,
     pub(crate) relocations: Vec<u8>,
 }
@@ -38,12 +38,14 @@ impl Object {
         Object::read(REMY).expect("the test `the_prebuilt_object_is_whole` reads it")
     }
 
-    fn read(bytes: &'static [u8]) -> Option<Object> {
+    pub(crate) fn read(bytes: &'static [u8]) -> Option<Object> {
         let file = object::File::parse(bytes).ok()?;
         let mut types = file.section_by_name(".BTF")?.data().ok()?.to_vec();
-        btf::set_section_sizes(&mut types, |name| {
-            file.section_by_name(name).map(|section| section.size() as u32)
-        })?;
+        btf::set_sections(
+            &mut types,
+            |name| file.section_by_name(name).map(|section| section.size() as u32),
+            |name| file.symbol_by_name(name).map(|symbol| symbol.address() as u32),
+        )?;
         Some(Object { file, types })
     }
 
@@ -52,26 +54,33 @@ impl Object {
         let mut code = Code::default();
         self.append(&mut code, name, 0)?;
         let own = code.instructions.len();
-        let shared = self.file.section_by_name(SHARED)?.index();
-        let section = self.file.section_by_name(name)?;
-        let mut calls = false;
-        for (at, relocation) in section.relocations() {
-            let RelocationTarget::Symbol(symbol) = relocation.target() else { return None };
-            let symbol = self.file.symbol_by_index(symbol).ok()?;
-            let is_shared = symbol.section_index() == Some(shared);
-            calls |= is_shared;
-            let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
-            let at = at as usize;
-            match (r_type, is_shared) {
-                (R_BPF_64_64, true) => code.point_function(at, own)?,
-                (R_BPF_64_64, false) => code.maps.push(at),
-                _ => return None,
-            }
-        }
-        if calls {
+        if self.relocate(&mut code, name, 0, own)? {
             self.append(&mut code, SHARED, own)?;
+            self.relocate(&mut code, SHARED, own, own)?;
         }
         Some(code)
+    }
+
+    /// Points what the section `name`, which is at `base` of the code, takes from elsewhere: maps, and functions, which
+    /// are at `shared`. Returns whether there are functions.
+    fn relocate(&self, code: &mut Code, name: &str, base: usize, shared: usize) -> Option<bool> {
+        let functions = self.file.section_by_name(SHARED)?.index();
+        let mut any = false;
+        for (at, relocation) in self.file.section_by_name(name)?.relocations() {
+            let RelocationTarget::Symbol(symbol) = relocation.target() else { return None };
+            let symbol = self.file.symbol_by_index(symbol).ok()?;
+            if relocation.flags() != (RelocationFlags::Elf { r_type: R_BPF_64_64 }) {
+                return None;
+            }
+            let at = base + at as usize;
+            if symbol.section_index() == Some(functions) {
+                code.point_function(at, shared)?;
+                any = true;
+            } else {
+                code.maps.push((at, symbol.name().ok()?.to_owned()));
+            }
+        }
+        Some(any)
     }
 
     fn append(&self, code: &mut Code, name: &str, at: usize) -> Option<()> {
@@ -87,12 +96,12 @@ impl Object {
 }
 
 impl Code {
-    /// The instructions, with the map of file descriptor `map` where they take one.
-    pub(crate) fn with_map(&self, map: i32) -> Vec<u8> {
+    /// The instructions, with the file descriptors of maps, by name, where they take them.
+    pub(crate) fn with_maps(&self, descriptor: impl Fn(&str) -> i32) -> Vec<u8> {
         let mut instructions = self.instructions.clone();
-        for &at in &self.maps {
-            set_source(&mut instructions, at, PSEUDO_MAP);
-            instructions[at + 4..at + 8].copy_from_slice(&map.to_ne_bytes());
+        for (at, name) in &self.maps {
+            set_source(&mut instructions, *at, PSEUDO_MAP);
+            instructions[at + 4..at + 8].copy_from_slice(&descriptor(name).to_ne_bytes());
         }
         instructions
     }
@@ -138,9 +147,12 @@ impl Extended<'_> {
     fn records(&self, part: usize, name: &str, moved: impl Fn(usize) -> usize) -> Option<Vec<u8>> {
         let begin = self.word(4)? + self.word(part)?;
         let end = begin + self.word(part + 4)?;
+        let mut found = Vec::new();
+        if begin == end {
+            return Some(found);
+        }
         let size = self.word(begin)?;
         let mut at = begin + 4;
-        let mut found = Vec::new();
         while at < end {
             let (section, count) = (self.word(at)?, self.word(at + 4)?);
             let data = self.bytes.get(at + 8..at + 8 + count * size)?;

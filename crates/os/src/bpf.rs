@@ -153,6 +153,8 @@ pub struct BpfProgramSpec<'a> {
     pub functions: &'a [u8],
     /// Where the kernel has to adapt it to its own structures, sixteen bytes each.
     pub relocations: &'a [u8],
+    /// Whether it may wait, as a program must that is run by [`BpfProgram::run`].
+    pub sleepable: bool,
 }
 
 /// A program.
@@ -190,6 +192,15 @@ impl BpfProgram {
     /// The system's error.
     pub fn run_time(&self) -> io::Result<(u64, u64)> {
         sys::program_run_time(self.as_fd())
+    }
+
+    /// Runs a program of the kind `BPF_PROG_TYPE_SYSCALL`, which reads and writes `context`, and returns what it
+    /// returns.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn run(&self, context: &mut [u8]) -> io::Result<u32> {
+        sys::run_program(self.as_fd(), context)
     }
 
     /// Runs an iterator, and reads what it writes.

@@ -17,6 +17,9 @@ pub(crate) const TRACE_ITER: u32 = 28;
 /// The kind of a link to operations (`BPF_LINK_TYPE_STRUCT_OPS`).
 const LINK_STRUCT_OPS: u32 = 9;
 
+/// A flag of a program (`BPF_F_SLEEPABLE`).
+const SLEEPABLE: u32 = 1 << 4;
+
 /// Commands (`enum bpf_cmd`).
 mod command {
     pub(super) const MAP_CREATE: u32 = 0;
@@ -25,6 +28,7 @@ mod command {
     pub(super) const PROG_LOAD: u32 = 5;
     pub(super) const OBJ_PIN: u32 = 6;
     pub(super) const OBJ_GET: u32 = 7;
+    pub(super) const PROG_RUN: u32 = 10;
     pub(super) const PROG_BY_ID: u32 = 13;
     pub(super) const MAP_BY_ID: u32 = 14;
     pub(super) const INFO: u32 = 15;
@@ -222,7 +226,7 @@ fn load_program_with(
         log_size: log.len() as u32,
         log: if log.is_empty() { 0 } else { log.as_mut_ptr() as u64 },
         kernel_version: 0,
-        flags: 0,
+        flags: if spec.sleepable { SLEEPABLE } else { 0 },
         name: short_name(spec.name),
         interface: 0,
         expected_attach: spec.attach,
@@ -243,6 +247,45 @@ fn load_program_with(
     };
     // SAFETY: each pointer is to a slice that outlives the call, with the number of its elements, or zero with none.
     unsafe { bpf_fd(command::PROG_LOAD, &mut attributes) }
+}
+
+pub(crate) fn run_program(program: BorrowedFd<'_>, context: &mut [u8]) -> io::Result<u32> {
+    #[repr(C)]
+    struct Attributes {
+        program: i32,
+        result: u32,
+        sizes: [u32; 2],
+        data: [u64; 2],
+        repeat: u32,
+        duration: u32,
+        context_size: u32,
+        context_size_out: u32,
+        context: u64,
+        context_out: u64,
+        flags: u32,
+        cpu: u32,
+        batch: u32,
+        padding: u32,
+    }
+    let mut attributes = Attributes {
+        program: program.as_raw_fd(),
+        result: 0,
+        sizes: [0; 2],
+        data: [0; 2],
+        repeat: 0,
+        duration: 0,
+        context_size: context.len() as u32,
+        context_size_out: 0,
+        context: context.as_mut_ptr() as u64,
+        context_out: 0,
+        flags: 0,
+        cpu: 0,
+        batch: 0,
+        padding: 0,
+    };
+    // SAFETY: the kernel reads and writes the context within its size, and it outlives the call.
+    unsafe { bpf(command::PROG_RUN, &mut attributes) }?;
+    Ok(attributes.result)
 }
 
 /// Objects with numbers.
