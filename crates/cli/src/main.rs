@@ -8,6 +8,7 @@ mod codes;
 mod commands;
 mod complete;
 mod experiments;
+mod fixed;
 mod help;
 mod interrupt;
 mod layout;

@@ -70,7 +70,7 @@ fn head(out: &mut String, name: &str, notes: &str) -> fmt::Result {
     }
     writeln!(
         out,
-        "/* struct remy_sender flow;\n \
+        "\n/* struct remy_sender flow;\n \
          *\n \
          * {name}_begin(&flow);                            a flow begins: flow.window is its first window\n \
          * pace = {name}_on_ack(&flow, sent, now, rtt, 1);  on each ACK: flow.window and the pace, both in force\n \

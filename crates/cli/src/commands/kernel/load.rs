@@ -1,6 +1,6 @@
 //! `exm kernel load`: a table becomes a congestion control.
 
-use super::fitted::{Fitted, TableArgs, kernel_name};
+use crate::fixed::{Fitted, TableArgs};
 use crate::interrupt;
 use crate::shell::{Failure, Printing, note};
 use exm_kernel::{Algorithm, TableInfo};
@@ -69,8 +69,8 @@ impl fmt::Display for Loaded {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let Fitted { table, label } = self.table.read()?;
-        let name = self.name.unwrap_or_else(|| kernel_name(&self.table.table));
+        let Fitted { table, label, .. } = self.table.read()?;
+        let name = self.name.unwrap_or_else(|| kernel_name(&label));
         // Before it is there, so that no signal finds it in between.
         let signals = Signals::catch()?;
         interrupt::hand_over();
@@ -95,4 +95,11 @@ fn stay(algorithm: &Algorithm, signals: &Signals) -> Result<ExitCode, Failure> {
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// A name for a congestion control after a table: what the kernel takes of its name.
+fn kernel_name(label: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let plain: String = label.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    plain.chars().take(15).collect()
 }

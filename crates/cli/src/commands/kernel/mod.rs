@@ -1,6 +1,5 @@
 //! `exm kernel`: tables as congestion control of the Linux kernel.
 
-mod fitted;
 mod list;
 mod load;
 mod replace;

@@ -1,6 +1,6 @@
 //! `exm kernel replace`: another table under a name that is in use.
 
-use super::fitted::{Fitted, TableArgs};
+use crate::fixed::{Fitted, TableArgs};
 use crate::shell::{Failure, Printing};
 use exm_kernel::Algorithm;
 use serde::Serialize;
@@ -41,7 +41,7 @@ impl fmt::Display for Replaced {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let Fitted { table, label } = self.table.read()?;
+        let Fitted { table, label, .. } = self.table.read()?;
         let algorithm = Algorithm::named(&self.name)?;
         let before = algorithm.table()?.label;
         algorithm.replace(&table, &label)?;

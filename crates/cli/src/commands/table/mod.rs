@@ -1,6 +1,7 @@
 //! `exm table`: rule tables as files.
 
 mod check;
+mod compile;
 mod convert;
 mod diff;
 mod harden;
@@ -20,10 +21,11 @@ name of a shipped one (see exm table list).
 Examples:
   exm table show RemyCC.dna
   exm table diff before.json after.json
-  exm table convert RemyCC.dna RemyCC.json";
+  exm table convert RemyCC.dna RemyCC.json
+  exm table compile general-delta1 -o remy1.h";
 
 subcommands! {
-    /// Show, draw, check, harden, compare and convert rule tables
+    /// Show, draw, check, harden, compare, convert and compile rule tables
     {
         Show(show),
         Stats(stats),
@@ -32,6 +34,7 @@ subcommands! {
         Check(check),
         Harden(harden),
         Convert(convert),
+        Compile(compile),
         List(list),
     }
 }

@@ -1,4 +1,4 @@
-//! [`Fitted`]: a table as the kernel takes it.
+//! Tables in integers, as a kernel and C code take them.
 
 use crate::options::short_name;
 use crate::shell::{Failure, warn};
@@ -6,7 +6,7 @@ use crate::{complete, tables};
 use exm_design::{Conditions, model_of};
 use exm_remy::fixed::FixedTable;
 use exm_table::{TableFile, Verdict};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The largest window of a table whose file does not say what it was designed for, in packets: 120 ms at 1 Gbit/s.
 const WINDOW_OF_UNKNOWN: u32 = 10_000;
@@ -23,10 +23,11 @@ pub(crate) struct TableArgs {
     max_window: Option<u32>,
 }
 
-/// A table in integers, and its name for people.
+/// A table in integers, its name for people, and what its file says of it.
 pub(crate) struct Fitted {
     pub(crate) table: FixedTable,
     pub(crate) label: String,
+    pub(crate) file: TableFile,
 }
 
 impl TableArgs {
@@ -43,21 +44,11 @@ impl TableArgs {
         let max_window = self.max_window.unwrap_or_else(|| largest_window(&file));
         let table = FixedTable::new(&file.table, max_window)
             .map_err(|error| Failure::usage(format!("{}: {error}", self.table.display())))?;
-        Ok(Fitted { table, label })
+        Ok(Fitted { table, label, file })
     }
 }
 
 /// The largest window that the networks of the design take.
 pub(crate) fn largest_window(file: &TableFile) -> u32 {
     model_of(file).map_or(WINDOW_OF_UNKNOWN, |model| Conditions::of_model(&model).largest_window())
-}
-
-/// A name for a congestion control after the table at `path`: what the kernel takes of it.
-pub(crate) fn kernel_name(path: &Path) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let plain: String = short_name(&path.to_string_lossy())
-        .chars()
-        .map(|c| if is_plain(c) { c } else { '_' })
-        .collect();
-    plain.chars().take(15).collect()
 }
