@@ -1,19 +1,21 @@
 //! [`EmulatorBackend`]: runs experiments in real time.
 
-use crate::live::bulk::{Problem, transfer};
-use crate::live::meter::{Meter, Reading};
-use crate::live::setup::Run;
+use crate::live::bulk::{Control, Problem, transfer};
+use crate::live::meter::{Meter, Meters, Reading};
+use crate::live::setup::{Run, Sender};
 use crate::live::twin::twin_network;
-use crate::{DirectionStats, Emulated, Ends, EndsError, OutsideNetwork, emulate};
+use crate::{DirectionStats, Ends, EndsError, OutsideNetwork, emulate};
 use exm_experiment::{Backend, BackendError, Case, Measured, SimulatedTwin};
+use exm_kernel::{Algorithm, KernelError};
 use exm_os::{Rights, RightsError, read_net_sysctl};
+use exm_remy::fixed::FixedTable;
 use exm_sim::engine::omniscient;
 use exm_sim::metrics::{FlowReport, LinkReport, Report};
-use exm_sim::network::LinkSpec;
+use exm_sim::network::{FlowSpec, LinkSpec};
 use exm_units::{Bytes, Instant, Span};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -57,9 +59,12 @@ impl EmulatorBackend {
 
 impl Backend for EmulatorBackend {
     fn twin(&self, case: &Case) -> Result<SimulatedTwin, String> {
-        let Run { sender, .. } = Run::of(case, &self.controls)?;
+        let run = Run::of(case, &self.controls)?;
+        // A table that the kernel does not take is refused before anything runs.
+        Loaded::new(&run).map_err(|error| error.to_string())?;
+        let senders: Vec<Sender> = run.flows.into_iter().map(|(_, sender)| sender).collect();
         let network = case.network.clone();
-        Ok(SimulatedTwin::new(move |seed| twin_network(&network, &sender, seed)))
+        Ok(SimulatedTwin::new(move |seed| twin_network(&network, &senders, seed)))
     }
 
     fn run(
@@ -75,6 +80,39 @@ impl Backend for EmulatorBackend {
     }
 }
 
+/// The senders of a run in the kernel. Tables are in it as long as this value.
+struct Loaded {
+    controls: Vec<Control>,
+    _tables: Vec<Algorithm>,
+}
+
+impl Loaded {
+    /// Loads the tables of `run`, each under a name that no other run has.
+    fn new(run: &Run<'_>) -> Result<Loaded, KernelError> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (mut controls, mut tables) = (Vec::new(), Vec::<(Arc<FixedTable>, Algorithm)>::new());
+        for (_, sender) in &run.flows {
+            controls.push(match sender {
+                Sender::Sprout(settings) => Control::Sprout(*settings),
+                Sender::Tcp(name) => Control::Tcp(name.clone()),
+                Sender::Table(table) => {
+                    let known = tables.iter().find(|(other, _)| other == table);
+                    if let Some((_, algorithm)) = known {
+                        Control::Tcp(algorithm.name().to_owned())
+                    } else {
+                        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+                        let name = format!("exm{}_{count}", std::process::id());
+                        let algorithm = Algorithm::load(&name, table, "a live run")?;
+                        tables.push((Arc::clone(table), algorithm));
+                        Control::Tcp(name)
+                    }
+                }
+            });
+        }
+        Ok(Loaded { controls, _tables: tables.into_iter().map(|(_, one)| one).collect() })
+    }
+}
+
 fn measure(
     case: &Case,
     run: &Run<'_>,
@@ -82,15 +120,16 @@ fn measure(
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Measured>, Problem> {
     let (from, until) = case.network.scored();
-    let meter = Mutex::new(Meter::new(from, until, step));
+    let meters = Meters::new(run.flows.iter().map(|_| Meter::new(from, until, step)));
+    let loaded = Loaded::new(run)?;
     let ends = Ends::new(OutsideNetwork::Namespace)?;
     let stop = AtomicBool::new(false);
-    let observers: [Box<dyn crate::Observer + '_>; 2] = [Box::new(Reading(&meter)), Box::new(())];
+    let observers: [Box<dyn crate::Observer + '_>; 2] = [Box::new(Reading(&meters)), Box::new(())];
     let ((bytes, is_whole), emulated) =
         emulate(&run.setup(seed), ends.ports(), observers, |link| {
             let clock = link.clock();
             thread::scope(|scope| {
-                let work = scope.spawn(|| transfer(&run.sender, &ends, clock, &stop));
+                let work = scope.spawn(|| transfer(&loaded.controls, &ends, clock, &meters, &stop));
                 let goes_on = || {
                     clock.now() < until
                         && !work.is_finished()
@@ -111,9 +150,12 @@ fn measure(
     if !is_whole {
         return Ok(None);
     }
-    let mut meter = meter.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let timelines = vec![meter.timeline()];
-    let flows = vec![flow_report(case, run, (meter, Bytes::new(bytes)), &emulated)];
+    let mut meters = Meters::into_flows(meters);
+    let timelines = meters.iter_mut().map(Meter::timeline).collect();
+    let of_flows = run.flows.iter().zip(meters).zip(bytes);
+    let flows = of_flows
+        .map(|(((flow, _), meter), bytes)| flow_report(case, (run, flow), meter, Bytes::new(bytes)))
+        .collect();
     let links = vec![
         link_report(run.there, &emulated.stats[0], emulated.end),
         link_report(run.back, &emulated.stats[1], emulated.end),
@@ -123,29 +165,30 @@ fn measure(
     Ok(Some(Measured { report, timelines }))
 }
 
-/// The result of the flow: `meter` observed its packets, and `bytes` application bytes arrived.
+/// The result of a flow: `meter` observed its packets, and `bytes` application bytes arrived.
 fn flow_report(
     case: &Case,
-    run: &Run<'_>,
-    (meter, bytes): (Meter, Bytes),
-    emulated: &Emulated,
+    (run, flow): (&Run<'_>, &FlowSpec),
+    meter: Meter,
+    bytes: Bytes,
 ) -> FlowReport {
     let duration = case.network.duration();
+    let share = duration.as_secs_f64() / run.flows.len() as f64;
     let mut report = FlowReport::default();
-    report.sent = emulated.stats[0].arrived.packets;
+    report.sent = meter.delivered + meter.lost + meter.dropped;
     report.arrived = meter.delivered;
     report.delivered = meter.delivered;
     report.bytes = bytes;
     report.lost = meter.lost;
     report.dropped = vec![meter.dropped];
     report.on_time = duration;
-    report.share_time = duration.as_secs_f64();
+    report.share_time = share;
     report.active_time = duration;
-    report.active_share_time = duration.as_secs_f64();
+    report.active_share_time = share;
     report.queueing_delay = meter.queueing;
     report.bottleneck = run.there.service.rate();
     report.end_to_end = Some(meter.end_to_end.finish());
-    report.omniscient = omniscient(&case.network, run.flow);
+    report.omniscient = omniscient(&case.network, flow);
     report
 }
 

@@ -1,7 +1,7 @@
 //! Bulk transfers over an emulated link, until they are stopped.
 
-use crate::live::setup::Sender;
-use crate::{End, Ends};
+use crate::live::meter::{Meters, note_connection};
+use crate::{End, Ends, Flow};
 use exm_datagram::Key;
 use exm_endpoint::PortRange;
 use exm_os::Clock;
@@ -13,6 +13,7 @@ use std::error::Error;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -22,30 +23,65 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// The longest connection attempt: links have outages.
 const CONNECTING: Duration = Duration::from_secs(60);
 
+/// What runs a flow, once it is in the kernel.
+#[derive(Clone, Debug)]
+pub(crate) enum Control {
+    /// Sprout, in a session with these settings.
+    Sprout(Settings),
+    /// The kernel's TCP, with its congestion control of this name.
+    Tcp(String),
+}
+
 /// An error of one end or both.
 pub(crate) type Problem = Box<dyn Error + Send + Sync>;
 
 /// Sends from the inside of the link to the outside until `stop` is set. Returns how many application bytes
-/// arrived.
+/// arrived of each flow.
 pub(crate) fn transfer(
-    sender: &Sender,
+    senders: &[Control],
     ends: &Ends,
     clock: Clock,
+    meters: &Mutex<Meters>,
     stop: &AtomicBool,
-) -> Result<u64, Problem> {
-    match sender {
-        Sender::Sprout(settings) => sprout(*settings, ends, clock, stop),
-        Sender::Tcp(control) => tcp(control, ends, stop),
-    }
+) -> Result<Vec<u64>, Problem> {
+    thread::scope(|scope| {
+        let start = |(flow, sender): (usize, &Control)| {
+            let sender = sender.clone();
+            scope.spawn(move || match &sender {
+                Control::Sprout(settings) => sprout(*settings, ends, clock, stop),
+                Control::Tcp(name) => {
+                    tcp(name, ends, |connection| note_connection(meters, connection, flow), stop)
+                }
+            })
+        };
+        let running: Vec<_> = senders.iter().enumerate().map(start).collect();
+        running
+            .into_iter()
+            .map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
 }
 
-fn tcp(control: &str, ends: &Ends, stop: &AtomicBool) -> Result<u64, Problem> {
+fn tcp(
+    control: &str,
+    ends: &Ends,
+    note: impl Fn(&Flow) + Send + Sync,
+    stop: &AtomicBool,
+) -> Result<u64, Problem> {
+    const TCP: u8 = 6;
     let Ends { inside, outside } = ends;
     let listener = outside.namespace.run(|| TcpListener::bind((outside.ip, 0)))?;
     let Ok(SocketAddr::V4(server)) = listener.local_addr() else {
         return Err("the listening socket has no address of version 4".into());
     };
     let socket = inside.namespace.run(|| socket(control))?;
+    net::bind(&socket, &SocketAddrV4::new(inside.ip, 0))?;
+    let own = SocketAddr::try_from(net::getsockname(&socket)?)?;
+    note(&Flow {
+        protocol: TCP,
+        from: (own.ip(), own.port()),
+        to: ((*server.ip()).into(), server.port()),
+    });
     both(stop, || receive(&listener, stop), || send(socket, server, stop))
 }
 

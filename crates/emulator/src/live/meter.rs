@@ -1,10 +1,11 @@
 //! [`Meter`]: measures what the link does to each packet.
 
-use crate::{Cause, Delivery, Observer, PacketInfo};
+use crate::{Cause, Delivery, Flow, Observer, PacketInfo};
 use exm_experiment::Timeline;
 use exm_sim::metrics::Histogram;
 use exm_trace::delay::EndToEnd;
 use exm_units::{Bytes, Instant, Span};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Statistics of the data packets.
@@ -75,22 +76,54 @@ impl Meter {
     }
 }
 
-/// A [`Meter`] as an observer of the link, which a single thread calls.
-pub(crate) struct Reading<'a>(pub(crate) &'a Mutex<Meter>);
+/// A [`Meter`] for each flow of a run.
+#[derive(Debug)]
+pub(crate) struct Meters {
+    flows: Vec<Meter>,
+    /// The flow of each connection, by the hash of its addresses.
+    connections: BTreeMap<u32, usize>,
+}
 
-impl Reading<'_> {
-    fn meter(&self) -> MutexGuard<'_, Meter> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Meters {
+    pub(crate) fn new(flows: impl IntoIterator<Item = Meter>) -> Mutex<Meters> {
+        let flows = flows.into_iter().collect();
+        Mutex::new(Meters { flows, connections: BTreeMap::new() })
+    }
+
+    /// Those of all flows.
+    pub(crate) fn into_flows(meters: Mutex<Meters>) -> Vec<Meter> {
+        meters.into_inner().unwrap_or_else(PoisonError::into_inner).flows
+    }
+
+    /// The meter of the packets of a connection. Packets of none that is known, such as those of Sprout, which opens
+    /// sockets of its own, belong to the first flow.
+    fn of(&mut self, connection: u32) -> &mut Meter {
+        let flow = self.connections.get(&connection).copied().unwrap_or(0);
+        &mut self.flows[flow]
     }
 }
 
+/// Locks them. A thread that panics leaves them whole.
+pub(crate) fn locked(meters: &Mutex<Meters>) -> MutexGuard<'_, Meters> {
+    meters.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has the packets of `connection` belong to the flow of this number.
+pub(crate) fn note_connection(meters: &Mutex<Meters>, connection: &Flow, flow: usize) {
+    locked(meters).connections.insert(connection.hash(), flow);
+}
+
+/// [`Meters`] as an observer of the link, which a single thread calls.
+pub(crate) struct Reading<'a>(pub(crate) &'a Mutex<Meters>);
+
 impl Observer for Reading<'_> {
     fn delivered(&mut self, delivery: &Delivery) {
-        self.meter().take(delivery);
+        locked(self.0).of(delivery.packet.flow).take(delivery);
     }
 
-    fn dropped(&mut self, _packet: &PacketInfo, _at: Instant, cause: Cause) {
-        let mut meter = self.meter();
+    fn dropped(&mut self, packet: &PacketInfo, _at: Instant, cause: Cause) {
+        let mut meters = locked(self.0);
+        let meter = meters.of(packet.flow);
         match cause {
             Cause::Loss | Cause::Burst => meter.lost += 1,
             Cause::Queue | Cause::Refused | Cause::Memory => meter.dropped += 1,

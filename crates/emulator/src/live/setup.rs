@@ -2,12 +2,15 @@
 
 use crate::{PathSpec, Propagation, Setup};
 use exm_experiment::Case;
+use exm_remy::fixed::FixedTable;
 use exm_session::Settings;
 use exm_sim::builtin::Builtin;
+use exm_sim::controllers::AnyController;
 use exm_sim::network::{FlowSpec, LinkSpec, Transport};
 use exm_sim::scenario::FlowGroup;
 use exm_sim::traffic::{OnFor, OnOff, Traffic};
 use exm_units::{Bytes, Span};
+use std::sync::Arc;
 
 /// The sender.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,30 +19,36 @@ pub(crate) enum Sender {
     Sprout(Settings),
     /// The kernel's TCP, with its congestion control of this name.
     Tcp(String),
+    /// The kernel's TCP, with this table as its congestion control.
+    Table(Arc<FixedTable>),
 }
 
-/// What a run of a case needs.
+/// What a run of a case needs: its flows, all of which cross the same links.
 pub(crate) struct Run<'a> {
-    pub(crate) flow: &'a FlowSpec,
+    pub(crate) flows: Vec<(&'a FlowSpec, Sender)>,
     pub(crate) there: &'a LinkSpec,
     pub(crate) back: &'a LinkSpec,
-    pub(crate) sender: Sender,
 }
+
+/// The largest window of a table in a live run, in packets: far more than the emulator's links hold.
+const MAX_WINDOW: u32 = 10_000;
 
 impl<'a> Run<'a> {
     /// What a run of `case` needs with a kernel that has these congestion controls; or why it cannot be run.
     pub(crate) fn of(case: &'a Case, controls: &[String]) -> Result<Run<'a>, String> {
-        let ([group], [flow]) = (&case.scenario.flows[..], case.network.flows()) else {
-            return Err("several flows are not run live".to_owned());
-        };
-        let ([there], [back]) = (&flow.path[..], &flow.back[..]) else {
+        let groups = &case.scenario.flows;
+        let of_groups = groups.iter().flat_map(|group| std::iter::repeat_n(group, group.count));
+        let senders = of_groups.zip(case.network.flows());
+        let flows: Vec<(&FlowSpec, Sender)> = senders
+            .map(|(group, flow)| Ok((flow, sender(group, flow, controls)?)))
+            .collect::<Result<_, String>>()?;
+        let Some((first, _)) = flows.first() else { return Err("it has no flows".to_owned()) };
+        let ([there], [back]) = (&first.path[..], &first.back[..]) else {
             return Err("live runs have one link there and one back".to_owned());
         };
-        let Traffic::OnOff(OnOff { on: OnFor::Always, .. }) = flow.traffic else {
-            return Err("live runs need flows that are always on".to_owned());
-        };
         let [there, back] = [there, back].map(|&link| &case.network.links()[link]);
-        Ok(Run { flow, there, back, sender: sender(group, flow, controls)? })
+        check_flows(&flows)?;
+        Ok(Run { flows, there, back })
     }
 
     /// The configuration of the link, with data going up.
@@ -51,9 +60,31 @@ impl<'a> Run<'a> {
             limit: link.buffer,
             ..PathSpec::new(link.service.clone())
         };
-        let (up, down) = (path(self.there, Span::ZERO), path(self.back, self.flow.extra_delay));
+        let (up, down) =
+            (path(self.there, Span::ZERO), path(self.back, self.flows[0].0.extra_delay));
         Setup { seed, ..Setup::new(up, down) }
     }
+}
+
+/// Why these flows cannot share a live run, if they cannot.
+fn check_flows(flows: &[(&FlowSpec, Sender)]) -> Result<(), String> {
+    let (first, _) = flows[0];
+    for (flow, sender) in flows {
+        if !matches!(flow.traffic, Traffic::OnOff(OnOff { on: OnFor::Always, .. })) {
+            return Err("live runs need flows that are always on".to_owned());
+        }
+        let is_alike = (&flow.path, &flow.back, flow.extra_delay)
+            == (&first.path, &first.back, first.extra_delay);
+        if !is_alike {
+            return Err(
+                "the flows of a live run cross the same links, with the same RTT".to_owned()
+            );
+        }
+        if flows.len() > 1 && matches!(sender, Sender::Sprout(_)) {
+            return Err("Sprout is run live as the only flow".to_owned());
+        }
+    }
+    Ok(())
 }
 
 fn sender(group: &FlowGroup, flow: &FlowSpec, controls: &[String]) -> Result<Sender, String> {
@@ -65,6 +96,10 @@ fn sender(group: &FlowGroup, flow: &FlowSpec, controls: &[String]) -> Result<Sen
         }
         Transport::Tcp { .. } if flow.packet_size != Bytes::new(1500) => {
             Err("the kernel's packets have 1500 bytes".to_owned())
+        }
+        Transport::Tcp { controller: AnyController::Remy(remycc), .. } => {
+            let table = FixedTable::new(remycc.table(), MAX_WINDOW);
+            table.map(|table| Sender::Table(Arc::new(table))).map_err(|error| error.to_string())
         }
         Transport::Tcp { .. } if with_parameters(&group.controller).is_some() => {
             let name = with_parameters(&group.controller).unwrap_or_default();
@@ -154,7 +189,7 @@ pub(crate) mod tests {
     fn run(from: &str, to: &str) -> Result<(Sender, Setup), String> {
         let plan = plan(from, to);
         let controls = ["reno", "cubic", "bbr"].map(str::to_owned);
-        Run::of(&plan.cases[0], &controls).map(|run| (run.sender.clone(), run.setup(7)))
+        Run::of(&plan.cases[0], &controls).map(|run| (run.flows[0].1.clone(), run.setup(7)))
     }
 
     #[test]
@@ -172,6 +207,7 @@ pub(crate) mod tests {
         let name = |cc: &str| match run("\"cubic\"", &format!("\"{cc}\"")) {
             Ok((Sender::Tcp(name), _)) => name,
             Ok((Sender::Sprout(settings), _)) => format!("{}", settings.mtu()),
+            Ok((Sender::Table(table), _)) => format!("{} rules", table.actions().len()),
             Err(reason) => reason,
         };
         assert_eq!((name("bbr1"), name("cubic-linux")), ("bbr".to_owned(), "cubic".to_owned()));
@@ -191,7 +227,6 @@ pub(crate) mod tests {
     #[test]
     fn cases_that_cannot_be_run_live_are_rejected() {
         for (from, to, part) in [
-            ("rtt", "count = 2\nrtt", "several flows"),
             ("back = [\"return\"]", "", "one link there and one back"),
             ("on = \"always\"", "on = \"1 s\", off = \"1 s\"", "always on"),
             ("rtt", "packet_size = \"576 B\"\nrtt", "1500 bytes"),

@@ -23,18 +23,23 @@ const LATENESS: Span = Span::from_micros(200);
 /// have any phase relative to the recorded delivery opportunities.
 const START_DELAY: Span = Span::from_millis(20);
 
-/// The simulated twin of `network` with `sender` as its sender, for the run with the random seed `seed`.
-pub(crate) fn twin_network(network: &Network, sender: &Sender, seed: u64) -> Network {
+/// The simulated twin of `network` with these senders, one for each flow, for the run with the random seed `seed`.
+pub(crate) fn twin_network(network: &Network, senders: &[Sender], seed: u64) -> Network {
     let twin =
-        network.clone().changed(|links, flows| add_host_overhead(links, flows, sender, seed));
+        network.clone().changed(|links, flows| add_host_overhead(links, flows, senders, seed));
     // A delay that is already the longest possible stays as it is.
     twin.unwrap_or_else(|_| network.clone())
 }
 
-fn add_host_overhead(links: &mut [LinkSpec], flows: &mut [FlowSpec], sender: &Sender, seed: u64) {
+fn add_host_overhead(
+    links: &mut [LinkSpec],
+    flows: &mut [FlowSpec],
+    senders: &[Sender],
+    seed: u64,
+) {
     let mut random = Stream::new(seed, Purpose::Hosts, 0);
     let mut below = |most: Span| Span::from_nanos(random.below(most.as_nanos() as usize) as u64);
-    for flow in flows {
+    for (flow, sender) in flows.iter_mut().zip(senders) {
         flow.extra_delay += HOST_DELAY.0 + below(HOST_DELAY.1 - HOST_DELAY.0);
         let begins = Instant::ZERO + below(START_DELAY);
         flow.traffic = Traffic::Schedule { visits: vec![(begins, None)], on: OnFor::Always };
@@ -61,7 +66,8 @@ fn match_sender(flow: &mut FlowSpec, sender: &Sender) {
         (Sender::Tcp(name), Transport::Tcp { controller, .. }) => {
             *controller = AnyController::named(ours(name)).expect("known to the plan");
         }
-        (Sender::Tcp(_), _) => {}
+        // A RemyCC is what it is in the simulator, and so is its host: TCP.
+        (Sender::Tcp(_) | Sender::Table(_), _) => {}
     }
 }
 
@@ -71,6 +77,10 @@ mod tests {
     use crate::live::setup::Run;
     use crate::live::setup::tests::plan;
     use exm_units::Bytes;
+
+    fn senders(run: &Run<'_>) -> Vec<Sender> {
+        run.flows.iter().map(|(_, sender)| sender.clone()).collect()
+    }
 
     #[test]
     fn the_twin_has_the_hosts_overhead_and_the_sessions_packets() {
@@ -82,7 +92,7 @@ mod tests {
                 [name, alike_name].map(|name| plan("\"cubic\"", &format!("\"{name}\"")));
             let case = &plan.cases[0];
             let run = Run::of(case, &controls).expect("can be run");
-            let networks = [1, 2].map(|seed| twin_network(&case.network, &run.sender, seed));
+            let networks = [1, 2].map(|seed| twin_network(&case.network, &senders(&run), seed));
             let [ours, another] = networks.each_ref().map(|network| &network.flows()[0]);
             assert_eq!(ours.packet_size, Bytes::new(size), "{name}");
             let added = ours.extra_delay - case.network.flows()[0].extra_delay;
@@ -105,7 +115,7 @@ mod tests {
             Service::Fixed(_) => panic!("it has a trace"),
         };
         let (planned, late) =
-            (times(&case.network), times(&twin_network(&case.network, &run.sender, 1)));
+            (times(&case.network), times(&twin_network(&case.network, &senders(&run), 1)));
         assert_eq!(planned.len(), late.len());
         let pairs = planned.iter().zip(&late);
         assert!(
