@@ -188,6 +188,9 @@ pub struct Simulated {
     pub metric: String,
     /// The measured value.
     pub live: f64,
+    /// Its 95 % interval over runs, if there are several and the metric has one.
+    #[serde(default)]
+    pub live_interval: Option<[f64; 2]>,
     /// The simulated value, over all simulated runs.
     pub simulated: f64,
     /// Four fifths of the simulated runs lie between these; missing in results of versions that did not

@@ -152,7 +152,7 @@ impl Results {
         let mut columns = self.first_columns("scheme");
         columns.push(Column::new("quantity", ColumnKind::Text));
         columns.extend(
-            ["measured live", "simulated", "live/simulated"]
+            ["measured live", "interval 95 %", "simulated", "live/simulated"]
                 .map(|heading| Column::new(heading, ColumnKind::Number)),
         );
         columns.push(Column::new("four simulated runs of five", ColumnKind::Text));
@@ -161,11 +161,16 @@ impl Results {
             let decimals = metric.map_or(3, |metric| metric.decimals);
             let mut cells = self.first_cells(&one.point, &one.scheme);
             cells.push(Cell::text(metric.map_or(one.metric.as_str(), |metric| metric.words)));
-            cells.extend([one.live, one.simulated].map(|value| Cell::number(value, decimals)));
+            let range = |range: Option<[f64; 2]>| {
+                let text =
+                    range.map(|[low, high]| format!("{low:.decimals$} to {high:.decimals$}"));
+                Cell::text(text.unwrap_or_default())
+            };
+            cells.push(Cell::number(one.live, decimals));
+            cells.push(range(one.live_interval));
+            cells.push(Cell::number(one.simulated, decimals));
             cells.push(Cell::number(one.live / one.simulated, 3));
-            let range =
-                one.range.map(|[low, high]| format!("{low:.decimals$} to {high:.decimals$}"));
-            cells.push(Cell::text(range.unwrap_or_default()));
+            cells.push(range(one.range));
             cells
         });
         let rows: Vec<Vec<Cell>> = rows.collect();

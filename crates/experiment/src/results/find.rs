@@ -15,7 +15,7 @@ use crate::summary::{Sample, Summary};
 use rayon::prelude::*;
 
 /// The quantities of live runs that are compared with the simulator's.
-const BESIDE: [&str; 2] = ["received", "delay_95"];
+const BESIDE: [&str; 3] = ["received", "mean_queueing", "delay_95"];
 /// The least number of simulated runs beside live ones, however few these are: it takes little time, and
 /// their summary then hardly depends on the seed.
 const SIMULATED: u64 = 24;
@@ -274,12 +274,14 @@ impl Aggregator<'_> {
             let mut each: Vec<f64> =
                 runs.iter().filter_map(|&run| sample.value(key, &[run])).collect();
             each.sort_unstable_by(f64::total_cmp);
+            let live_interval = live.own.intervals.get(key).copied();
             Some(Simulated {
                 variant: live.variant.clone(),
                 point: live.point.clone(),
                 scheme: live.scheme.clone(),
                 metric: key.to_owned(),
                 live: *live.own.values.get(key)?,
+                live_interval,
                 simulated: sample.value(key, &runs)?,
                 range: Some([percentile(&each, RANGE)?, percentile(&each, 1.0 - RANGE)?]),
             })
