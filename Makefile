@@ -6,6 +6,7 @@
 # make dist   packs a static program, as an archive and for Debian
 # make python builds the Python package and tests it; make wheel packs it for this machine, make wheels for any
 #             Linux, make sdist its sources; make ray tests it on a cluster
+# make kernel-object builds the programs for the kernel from their sources, with clang; users need none
 # The first two need cargo (https://rustup.rs) and nothing else; the first build fetches and compiles what
 # the program is made of. Tests meet real programs as well: as root on Debian they are installed, and
 # where they are missing those tests are skipped. What was skipped, and why, is listed at the end.
@@ -36,7 +37,7 @@ DIST = target/dist
 # The target of the module that the page of `exm ratatouille` contains.
 WASM = wasm32-unknown-unknown
 
-.PHONY: all build demo test nightly format lint wasm wasm-target site peers browser tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist python ray maturin wheel sdist wheels clean
+.PHONY: all build demo test kernel-object bpf-object nightly format lint wasm wasm-target site peers browser tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist python ray maturin wheel sdist wheels clean
 
 all: build
 
@@ -65,6 +66,18 @@ test: format wasm-target lint wasm deny-if-installed tests instructions apidocs 
 	fi
 
 # A relay's attack on roaming needs coincidences: `make test` runs 10^5 cases of it, this 10^7.
+# The objects are committed: `built` says which compiler made them, and of which sources.
+BPF = crates/kernel/bpf
+kernel-object:
+	@$(MAKE) -s bpf-object PROGRAM=remy OBJECT=$(BPF)/remy.bpf.o
+	@$(MAKE) -s bpf-object PROGRAM=script OBJECT=$(BPF)/script.bpf.o
+	cd $(BPF) && { clang --version | head -n 1; sha256sum *.h *.c | LC_ALL=C sort -k 2; } > built
+
+# No path of the machine is in the object.
+bpf-object:
+	cd $(BPF) && clang --target=bpf -mcpu=v3 -O2 -g -Wall -Wno-unused-function -fdebug-compilation-dir=. -ffile-prefix-map=$$PWD=. -c $(PROGRAM).bpf.c -o $(abspath $(OBJECT))
+	$$(clang -print-prog-name=llvm-strip) -g $(abspath $(OBJECT))
+
 nightly:
 	@echo "== Fuzzing roaming"
 	$(CARGO) run --release --locked -p exm-fuzz --bin roaming -- 10000000 $(SEED)

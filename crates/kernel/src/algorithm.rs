@@ -118,6 +118,23 @@ impl Algorithm {
         self.link.is_attached()
     }
 
+    /// How many ACKs its program followed, and for how many nanoseconds in all, while the sysctl
+    /// `kernel.bpf_stats_enabled` was set.
+    ///
+    /// # Errors
+    /// Missing rights.
+    pub fn run_time(&self) -> Result<(u64, u64), KernelError> {
+        let kernel = Kernel::read()?;
+        let map = BpfMap::with_id(self.link.map_id()).map_err(system("finding the program"))?;
+        let value = map.get(&[0; 4]).map_err(system("finding the program"))?;
+        let (_, program) = kernel
+            .operations()?
+            .read(&value, "cong_control")
+            .ok_or(KernelError::Missing("cong_control"))?;
+        let program = BpfProgram::with_id(program).map_err(system("finding the program"))?;
+        program.run_time().map_err(system("reading the time of the program"))
+    }
+
     /// Takes it away: no new connection can choose it, and those that have it keep it until they end.
     ///
     /// # Errors

@@ -67,6 +67,7 @@ pub(crate) const TOPICS: &[Topic] = topics! {
         "" "emulator",
         "" "watching",
         "" "robust-tables",
+        "" "kernel",
         "" "controllers-from-outside",
         "" "holding-a-contest",
     }
