@@ -3,6 +3,10 @@
 
 use exm_emulator::live::EmulatorBackend;
 use exm_experiment::{Backend, Experiment, Measured, Options, Plan, PlanError};
+use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
+use exm_sim::controllers::AnyController;
+use exm_sim::engine;
+use exm_sim::metrics::FlowReport;
 use exm_units::Span;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -58,11 +62,42 @@ fn backend() -> Option<EmulatorBackend> {
     }
 }
 
+/// Four senders, on and off.
+const TURNS: &str = r#"
+    duration = "6 s"
+    [dumbbell]
+    rate = "8 Mbps"
+    rtt = "40 ms"
+    buffer = "200 packets"
+    senders = 4
+    controller = "scheme"
+    traffic = { on = "exp 60 kB", off = "exp 100 ms" }
+    [experiment]
+    figure = "throughput-delay"
+    runs = 1
+    [[experiment.scheme]]
+    name = "RemyCC"
+    controller = "a table"
+    [[experiment.scheme]]
+    name = "Reno"
+    controller = "reno"
+"#;
+
+/// A RemyCC with a window of 20 packets and a pace of 1 per millisecond.
+fn one_rule() -> AnyController {
+    let action = Action { multiple: 0.0, increment: 20, intersend_ms: 1.0 };
+    RemyCc::new(&RuleTable::single(SignalSet::FIRST_FOUR, 16_384.0, action)).into()
+}
+
 fn plan(only: &[&str]) -> Plan {
-    let experiment = Experiment::parse(FILE, "live.toml", Path::new("")).expect("is valid");
+    plan_of(FILE, only)
+}
+
+fn plan_of(text: &str, only: &[&str]) -> Plan {
+    let experiment = Experiment::parse(text, "live.toml", Path::new("")).expect("is valid");
     let only = only.iter().map(|&name| name.to_owned()).collect();
     let options = Options { only, ..Options::default() };
-    Plan::new(experiment, &options, &mut |name, _| Err(name.to_owned())).expect("is valid")
+    Plan::new(experiment, &options, &mut |_, _| Ok(one_rule())).expect("is valid")
 }
 
 fn check(scheme: &str, measured: &Measured) {
@@ -92,6 +127,37 @@ fn schemes_run_on_an_emulated_link() {
         let measured =
             backend.run(case, 1, step, &|| false).expect("can be run").expect("to its end");
         check(case.scheme_name(), &measured);
+    }
+}
+
+#[test]
+fn flows_come_and_go_as_in_the_simulator() {
+    let Some(backend) = backend() else { return };
+    let plan = plan_of(TURNS, &[]).live(&backend);
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(error) => return exm_testing::skip(error),
+    };
+    for case in &plan.cases {
+        let measured =
+            backend.run(case, 1, None, &|| false).expect("can be run").expect("to its end");
+        let flows = &measured.report.flows;
+        assert_eq!(flows.len(), 4);
+        for flow in flows {
+            // On any machine, however busy.
+            assert!(flow.completion.count() > 3 && flow.bytes.get() > 100_000, "{flow:?}");
+            assert!(flow.on_time <= flow.active_time && flow.active_time < Span::from_secs(6));
+            assert!(flow.throughput().expect("was on").as_mbps() < 8.3);
+        }
+        let share: f64 = flows.iter().map(|flow| flow.active_share_time).sum();
+        assert!((0.5..=6.01).contains(&share), "{share} s of 6 had a sender");
+        let simulated = engine::run(&case.network, 1);
+        let mean = |flows: &[FlowReport]| {
+            flows.iter().filter_map(FlowReport::throughput).map(|rate| rate.as_mbps()).sum::<f64>()
+                / 4.0
+        };
+        let ratio = mean(flows) / mean(&simulated.flows);
+        assert!((0.3..1.5).contains(&ratio), "{}: {ratio}", case.scheme_name());
     }
 }
 

@@ -48,9 +48,22 @@ struct Period {
     last: Instant,
 }
 
-/// The on-periods of one sender, numbered from 0.
+/// The on-periods of one sender, numbered from 0, as they come.
+///
+/// ```
+/// use exm_sim::{MeasuredOver, Periods, times};
+/// use exm_units::{Instant, Span};
+///
+/// let at = |ms| Instant::ZERO + Span::from_millis(ms);
+/// let mut sender = Periods::default();
+/// sender.start(at(100));
+/// sender.end(at(300));
+/// sender.late(0, at(350));
+/// let active = times([&sender].into_iter(), at(1000), MeasuredOver::Arrivals);
+/// assert_eq!(active[0].time, Span::from_millis(250));
+/// ```
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Periods {
+pub struct Periods {
     all: Vec<Period>,
     /// From this one on, packets of each arrived in the next, up to the present one.
     joined: usize,
@@ -60,13 +73,13 @@ pub(crate) struct Periods {
 
 impl Periods {
     /// An on-period starts.
-    pub(crate) fn start(&mut self, now: Instant) {
+    pub fn start(&mut self, now: Instant) {
         self.joined = self.all.len();
         self.all.push(Period { from: now, until: Instant::MAX, last: now });
     }
 
     /// It ends.
-    pub(crate) fn end(&mut self, now: Instant) {
+    pub fn end(&mut self, now: Instant) {
         if let Some(period) = self.all.last_mut() {
             (period.until, period.last) = (now, now);
             self.ended += now.saturating_since(period.from);
@@ -74,14 +87,14 @@ impl Periods {
     }
 
     /// How long it was on until `now`.
-    pub(crate) fn on_time(&self, now: Instant) -> Span {
+    pub fn on_time(&self, now: Instant) -> Span {
         let present = self.all.last().filter(|period| period.until == Instant::MAX);
         self.ended + present.map_or(Span::ZERO, |period| now.saturating_since(period.from))
     }
 
     /// A packet of period `number` arrives after its end: between periods, or in a later one.
     #[cold]
-    pub(crate) fn late(&mut self, number: usize, now: Instant) {
+    pub fn late(&mut self, number: usize, now: Instant) {
         let Some(present) = self.all.last_mut() else { return };
         if present.until != Instant::MAX {
             present.last = now;
@@ -95,13 +108,16 @@ impl Periods {
 
 /// A time, and the integral of 1 / (senders active) over it, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Times {
-    pub(crate) time: Span,
-    pub(crate) share: f64,
+#[non_exhaustive]
+pub struct Times {
+    /// The time.
+    pub time: Span,
+    /// The integral.
+    pub share: f64,
 }
 
 /// The times of each of `senders` until `now`.
-pub(crate) fn times<'a>(
+pub fn times<'a>(
     senders: impl Iterator<Item = &'a Periods> + Clone,
     now: Instant,
     over: MeasuredOver,

@@ -21,4 +21,4 @@ pub mod scenario;
 pub mod series;
 pub mod traffic;
 
-pub use active::MeasuredOver;
+pub use active::{MeasuredOver, Periods, Times, times};

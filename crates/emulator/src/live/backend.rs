@@ -12,6 +12,7 @@ use exm_remy::fixed::FixedTable;
 use exm_sim::engine::omniscient;
 use exm_sim::metrics::{FlowReport, LinkReport, Report};
 use exm_sim::network::{FlowSpec, LinkSpec};
+use exm_sim::{MeasuredOver, times};
 use exm_units::{Bytes, Instant, Span};
 use std::io;
 use std::sync::Arc;
@@ -129,7 +130,9 @@ fn measure(
         emulate(&run.setup(seed), ends.ports(), observers, |link| {
             let clock = link.clock();
             thread::scope(|scope| {
-                let work = scope.spawn(|| transfer(&loaded.controls, &ends, clock, &meters, &stop));
+                let work = scope.spawn(|| {
+                    transfer((run, &loaded.controls, seed), &ends, clock, &meters, &stop)
+                });
                 let goes_on = || {
                     clock.now() < until
                         && !work.is_finished()
@@ -152,44 +155,45 @@ fn measure(
     }
     let mut meters = Meters::into_flows(meters);
     let timelines = meters.iter_mut().map(Meter::timeline).collect();
-    let of_flows = run.flows.iter().zip(meters).zip(bytes);
-    let flows = of_flows
-        .map(|(((flow, _), meter), bytes)| flow_report(case, (run, flow), meter, Bytes::new(bytes)))
-        .collect();
-    let links = vec![
-        link_report(run.there, &emulated.stats[0], emulated.end),
-        link_report(run.back, &emulated.stats[1], emulated.end),
-    ];
+    let over = |over| times(meters.iter().map(|meter| &meter.periods), until, over);
+    let (on, active) = (over(MeasuredOver::Papers), over(MeasuredOver::Arrivals));
+    let mut flows: Vec<FlowReport> =
+        run.flows.iter().map(|(flow, _)| flow_report(case, run, flow)).collect();
+    for (report, (on, active)) in flows.iter_mut().zip(on.into_iter().zip(active)) {
+        (report.on_time, report.share_time) = (on.time, on.share);
+        (report.active_time, report.active_share_time) = (active.time, active.share);
+    }
+    for ((report, meter), bytes) in flows.iter_mut().zip(meters).zip(bytes) {
+        fill(report, meter, Bytes::new(bytes));
+    }
+    let there = link_report(run.there, &emulated.stats[0], emulated.end);
+    let back = run.back.map(|back| link_report(back, &emulated.stats[1], emulated.end));
+    let links = [there].into_iter().chain(back).collect();
     let mut report = Report::new(case.network.duration(), seed, flows, links);
     report.in_network = emulated.inside.iter().sum();
     Ok(Some(Measured { report, timelines }))
 }
 
-/// The result of a flow: `meter` observed its packets, and `bytes` application bytes arrived.
-fn flow_report(
-    case: &Case,
-    (run, flow): (&Run<'_>, &FlowSpec),
-    meter: Meter,
-    bytes: Bytes,
-) -> FlowReport {
-    let duration = case.network.duration();
-    let share = duration.as_secs_f64() / run.flows.len() as f64;
+/// The result of a flow before anything is measured.
+fn flow_report(case: &Case, run: &Run<'_>, flow: &FlowSpec) -> FlowReport {
     let mut report = FlowReport::default();
+    report.over = case.network.over();
+    report.bottleneck = run.there.service.rate();
+    report.omniscient = run.back.and_then(|_| omniscient(&case.network, flow));
+    report
+}
+
+/// Enters what `meter` observed of its packets, and that `bytes` application bytes arrived.
+fn fill(report: &mut FlowReport, meter: Meter, bytes: Bytes) {
     report.sent = meter.delivered + meter.lost + meter.dropped;
     report.arrived = meter.delivered;
     report.delivered = meter.delivered;
     report.bytes = bytes;
     report.lost = meter.lost;
     report.dropped = vec![meter.dropped];
-    report.on_time = duration;
-    report.share_time = share;
-    report.active_time = duration;
-    report.active_share_time = share;
+    report.completion = meter.completion;
     report.queueing_delay = meter.queueing;
-    report.bottleneck = run.there.service.rate();
     report.end_to_end = Some(meter.end_to_end.finish());
-    report.omniscient = omniscient(&case.network, flow);
-    report
 }
 
 fn link_report(spec: &LinkSpec, stats: &DirectionStats, end: Instant) -> LinkReport {

@@ -1,27 +1,25 @@
-//! Bulk transfers over an emulated link, until they are stopped.
+//! The senders of a run, until they are stopped.
 
-use crate::live::meter::{Meters, note_connection};
-use crate::{End, Ends, Flow};
+use crate::live::meter::{Meters, locked};
+use crate::live::setup::Run;
+use crate::live::tcp::TcpFlows;
+use crate::{End, Ends};
 use exm_datagram::Key;
 use exm_endpoint::PortRange;
 use exm_os::Clock;
 use exm_session::{Application, LoopControl, Session, Settings, Sink, Source, drive};
 use exm_units::{Instant, Span};
-use rustix::net::sockopt::{self, Timeout};
-use rustix::net::{self, AddressFamily, SocketType};
 use std::error::Error;
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 /// How often threads check whether to stop.
-const PATIENCE: Duration = Duration::from_millis(100);
-/// The longest connection attempt: links have outages.
-const CONNECTING: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What runs a flow, once it is in the kernel.
 #[derive(Clone, Debug)]
@@ -35,10 +33,10 @@ pub(crate) enum Control {
 /// An error of one end or both.
 pub(crate) type Problem = Box<dyn Error + Send + Sync>;
 
-/// Sends from the inside of the link to the outside until `stop` is set. Returns how many application bytes
-/// arrived of each flow.
+/// Has `senders` send the flows of `run` from the inside of the link to the outside, with the random `seed`, until
+/// `stop` is set. Returns how many application bytes arrived of each.
 pub(crate) fn transfer(
-    senders: &[Control],
+    (run, senders, seed): (&Run<'_>, &[Control], u64),
     ends: &Ends,
     clock: Clock,
     meters: &Mutex<Meters>,
@@ -46,11 +44,15 @@ pub(crate) fn transfer(
 ) -> Result<Vec<u64>, Problem> {
     thread::scope(|scope| {
         let start = |(flow, sender): (usize, &Control)| {
-            let sender = sender.clone();
+            let (sender, source) = (sender.clone(), run.source(flow, seed));
+            let payload = run.payload(flow);
             scope.spawn(move || match &sender {
-                Control::Sprout(settings) => sprout(*settings, ends, clock, stop),
-                Control::Tcp(name) => {
-                    tcp(name, ends, |connection| note_connection(meters, connection, flow), stop)
+                Control::Sprout(settings) => {
+                    locked(meters).start(flow, clock.now());
+                    sprout(*settings, ends, clock, stop)
+                }
+                Control::Tcp(control) => {
+                    TcpFlows { control, flow, payload, ends, clock, meters, stop }.run(source)
                 }
             })
         };
@@ -60,85 +62,6 @@ pub(crate) fn transfer(
             .map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     })
-}
-
-fn tcp(
-    control: &str,
-    ends: &Ends,
-    note: impl Fn(&Flow) + Send + Sync,
-    stop: &AtomicBool,
-) -> Result<u64, Problem> {
-    const TCP: u8 = 6;
-    let Ends { inside, outside } = ends;
-    let listener = outside.namespace.run(|| TcpListener::bind((outside.ip, 0)))?;
-    let Ok(SocketAddr::V4(server)) = listener.local_addr() else {
-        return Err("the listening socket has no address of version 4".into());
-    };
-    let socket = inside.namespace.run(|| socket(control))?;
-    net::bind(&socket, &SocketAddrV4::new(inside.ip, 0))?;
-    let own = SocketAddr::try_from(net::getsockname(&socket)?)?;
-    note(&Flow {
-        protocol: TCP,
-        from: (own.ip(), own.port()),
-        to: ((*server.ip()).into(), server.port()),
-    });
-    both(stop, || receive(&listener, stop), || send(socket, server, stop))
-}
-
-/// A TCP socket with the congestion control `control`.
-fn socket(control: &str) -> io::Result<OwnedFd> {
-    let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
-    sockopt::set_tcp_congestion(&socket, control)?;
-    // Unsent data is discarded at the end.
-    sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
-    Ok(socket)
-}
-
-fn send(socket: OwnedFd, server: SocketAddrV4, stop: &AtomicBool) -> Result<(), Problem> {
-    sockopt::set_socket_timeout(&socket, Timeout::Send, Some(CONNECTING))?;
-    net::connect(&socket, &server)?;
-    let mut stream = TcpStream::from(socket);
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let data = [0; 65_536];
-    while !stop.load(Ordering::Relaxed) {
-        match stream.write(&data) {
-            // The receiver stopped first.
-            Err(_) if stop.load(Ordering::Relaxed) => break,
-            Err(error) if !is_impatience(&error) => return Err(error.into()),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn receive(listener: &TcpListener, stop: &AtomicBool) -> Result<u64, Problem> {
-    listener.set_nonblocking(true)?;
-    let mut stream = loop {
-        match listener.accept() {
-            Ok((stream, _)) => break stream,
-            Err(error) if !is_impatience(&error) => return Err(error.into()),
-            Err(_) if stop.load(Ordering::Relaxed) => return Ok(0),
-            Err(_) => thread::sleep(Duration::from_millis(1)),
-        }
-    };
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let (mut buffer, mut total) = ([0; 65_536], 0);
-    while !stop.load(Ordering::Relaxed) {
-        match stream.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(size) => total += size as u64,
-            Err(error) if is_impatience(&error) => {}
-            // The sender stopped first.
-            Err(_) if stop.load(Ordering::Relaxed) => break,
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(total)
-}
-
-fn is_impatience(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 fn sprout(
@@ -177,7 +100,7 @@ fn sprout(
 }
 
 /// Runs both ends; if one fails, the other stops. Returns the result of the first.
-fn both(
+pub(crate) fn both(
     stop: &AtomicBool,
     receive: impl FnOnce() -> Result<u64, Problem> + Send,
     send: impl FnOnce() -> Result<(), Problem> + Send,

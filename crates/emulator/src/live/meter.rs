@@ -2,7 +2,9 @@
 
 use crate::{Cause, Delivery, Flow, Observer, PacketInfo};
 use exm_experiment::Timeline;
+use exm_sim::Periods;
 use exm_sim::metrics::Histogram;
+use exm_sim::traffic::FlowDemand;
 use exm_trace::delay::EndToEnd;
 use exm_units::{Bytes, Instant, Span};
 use std::collections::BTreeMap;
@@ -17,6 +19,15 @@ pub(crate) struct Meter {
     /// Packets lost at random, and dropped by the queue.
     pub(crate) lost: u64,
     pub(crate) dropped: u64,
+    pub(crate) periods: Periods,
+    /// How long each on-period took that had an amount of data to deliver.
+    pub(crate) completion: Histogram,
+    /// How many connections it has had, and on-periods, and how many of these have ended.
+    connections: usize,
+    started: usize,
+    ended: usize,
+    /// When the last on-period began.
+    began: Instant,
     sampler: Option<Sampler>,
     until: Instant,
 }
@@ -44,6 +55,12 @@ impl Meter {
             delivered: 0,
             lost: 0,
             dropped: 0,
+            periods: Periods::default(),
+            completion: Histogram::new(),
+            connections: 0,
+            started: 0,
+            ended: 0,
+            began: Instant::ZERO,
             sampler,
             until,
         }
@@ -58,6 +75,17 @@ impl Meter {
             sampler.timeline.delay_ms.push(delay);
             sampler.next += sampler.step;
         }
+    }
+
+    /// A packet of on-period `period` arrived. A connection's handshake precedes its on-period, and does not count.
+    fn arrived(&mut self, delivery: &Delivery, period: usize) {
+        if period >= self.started {
+            return;
+        }
+        if period < self.ended {
+            self.periods.late(period, delivery.received_at);
+        }
+        self.take(delivery);
     }
 
     fn take(&mut self, delivery: &Delivery) {
@@ -80,8 +108,8 @@ impl Meter {
 #[derive(Debug)]
 pub(crate) struct Meters {
     flows: Vec<Meter>,
-    /// The flow of each connection, by the hash of its addresses.
-    connections: BTreeMap<u32, usize>,
+    /// Of each connection, by the hash of its addresses: its flow, and the on-period that it carries.
+    connections: BTreeMap<u32, (usize, usize)>,
 }
 
 impl Meters {
@@ -95,11 +123,35 @@ impl Meters {
         meters.into_inner().unwrap_or_else(PoisonError::into_inner).flows
     }
 
-    /// The meter of the packets of a connection. Packets of none that is known, such as those of Sprout, which opens
-    /// sockets of its own, belong to the first flow.
-    fn of(&mut self, connection: u32) -> &mut Meter {
-        let flow = self.connections.get(&connection).copied().unwrap_or(0);
-        &mut self.flows[flow]
+    /// Has the packets of `connection` belong to the next on-period of this flow that has no connection.
+    pub(crate) fn note(&mut self, connection: &Flow, flow: usize) {
+        let period = self.flows[flow].connections;
+        self.flows[flow].connections += 1;
+        self.connections.insert(connection.hash(), (flow, period));
+    }
+
+    /// An on-period of this flow starts.
+    pub(crate) fn start(&mut self, flow: usize, now: Instant) {
+        let flow = &mut self.flows[flow];
+        (flow.started, flow.began) = (flow.started + 1, now);
+        flow.periods.start(now);
+    }
+
+    /// It ends.
+    pub(crate) fn end(&mut self, flow: usize, now: Instant, demand: FlowDemand) {
+        let flow = &mut self.flows[flow];
+        flow.periods.end(now);
+        flow.ended = flow.started;
+        if matches!(demand, FlowDemand::Deliver(_)) {
+            flow.completion.record(now - flow.began);
+        }
+    }
+
+    /// The meter of the packets of a connection, and its on-period. Packets of none that is known, such as those of
+    /// Sprout, which opens sockets of its own, belong to the first.
+    fn of(&mut self, connection: u32) -> (&mut Meter, usize) {
+        let (flow, period) = self.connections.get(&connection).copied().unwrap_or((0, 0));
+        (&mut self.flows[flow], period)
     }
 }
 
@@ -108,22 +160,19 @@ pub(crate) fn locked(meters: &Mutex<Meters>) -> MutexGuard<'_, Meters> {
     meters.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has the packets of `connection` belong to the flow of this number.
-pub(crate) fn note_connection(meters: &Mutex<Meters>, connection: &Flow, flow: usize) {
-    locked(meters).connections.insert(connection.hash(), flow);
-}
-
 /// [`Meters`] as an observer of the link, which a single thread calls.
 pub(crate) struct Reading<'a>(pub(crate) &'a Mutex<Meters>);
 
 impl Observer for Reading<'_> {
     fn delivered(&mut self, delivery: &Delivery) {
-        locked(self.0).of(delivery.packet.flow).take(delivery);
+        let mut meters = locked(self.0);
+        let (meter, period) = meters.of(delivery.packet.flow);
+        meter.arrived(delivery, period);
     }
 
     fn dropped(&mut self, packet: &PacketInfo, _at: Instant, cause: Cause) {
         let mut meters = locked(self.0);
-        let meter = meters.of(packet.flow);
+        let (meter, _) = meters.of(packet.flow);
         match cause {
             Cause::Loss | Cause::Burst => meter.lost += 1,
             Cause::Queue | Cause::Refused | Cause::Memory => meter.dropped += 1,

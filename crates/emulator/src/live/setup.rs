@@ -2,14 +2,16 @@
 
 use crate::{PathSpec, Propagation, Setup};
 use exm_experiment::Case;
+use exm_link::Service;
+use exm_random::{Purpose, Stream};
 use exm_remy::fixed::FixedTable;
 use exm_session::Settings;
 use exm_sim::builtin::Builtin;
 use exm_sim::controllers::AnyController;
 use exm_sim::network::{FlowSpec, LinkSpec, Transport};
 use exm_sim::scenario::FlowGroup;
-use exm_sim::traffic::{OnFor, OnOff, Traffic};
-use exm_units::{Bytes, Span};
+use exm_sim::traffic::{OnFor, OnOff, Traffic, TrafficSource};
+use exm_units::{Bytes, Rate, Span};
 use std::sync::Arc;
 
 /// The sender.
@@ -27,11 +29,15 @@ pub(crate) enum Sender {
 pub(crate) struct Run<'a> {
     pub(crate) flows: Vec<(&'a FlowSpec, Sender)>,
     pub(crate) there: &'a LinkSpec,
-    pub(crate) back: &'a LinkSpec,
+    /// Without one, ACKs find no queue.
+    pub(crate) back: Option<&'a LinkSpec>,
 }
 
 /// The largest window of a table in a live run, in packets: far more than the emulator's links hold.
 const MAX_WINDOW: u32 = 10_000;
+
+/// The rate of a way back without a queue.
+const NO_QUEUE: Rate = Rate::from_bps(100_000_000_000);
 
 impl<'a> Run<'a> {
     /// What a run of `case` needs with a kernel that has these congestion controls; or why it cannot be run.
@@ -43,10 +49,12 @@ impl<'a> Run<'a> {
             .map(|(group, flow)| Ok((flow, sender(group, flow, controls)?)))
             .collect::<Result<_, String>>()?;
         let Some((first, _)) = flows.first() else { return Err("it has no flows".to_owned()) };
-        let ([there], [back]) = (&first.path[..], &first.back[..]) else {
-            return Err("live runs have one link there and one back".to_owned());
+        let link = |&number: &usize| &case.network.links()[number];
+        let (there, back) = match (&first.path[..], &first.back[..]) {
+            ([there], []) => (link(there), None),
+            ([there], [back]) => (link(there), Some(link(back))),
+            _ => return Err("live runs have one link there and one or none back".to_owned()),
         };
-        let [there, back] = [there, back].map(|&link| &case.network.links()[link]);
         check_flows(&flows)?;
         Ok(Run { flows, there, back })
     }
@@ -60,9 +68,25 @@ impl<'a> Run<'a> {
             limit: link.buffer,
             ..PathSpec::new(link.service.clone())
         };
-        let (up, down) =
-            (path(self.there, Span::ZERO), path(self.back, self.flows[0].0.extra_delay));
-        Setup { seed, ..Setup::new(up, down) }
+        let extra = self.flows[0].0.extra_delay;
+        let no_queue = || PathSpec {
+            propagation: Propagation::Fixed(extra),
+            ..PathSpec::new(Service::Fixed(NO_QUEUE))
+        };
+        let down = self.back.map_or_else(no_queue, |link| path(link, extra));
+        Setup { seed, ..Setup::new(path(self.there, Span::ZERO), down) }
+    }
+
+    /// The traffic of a flow, as in the simulator's run with this seed.
+    pub(crate) fn source(&self, flow: usize, seed: u64) -> TrafficSource {
+        let stream = Stream::new(seed, Purpose::Traffic, flow);
+        TrafficSource::new(self.flows[flow].0.traffic.clone(), stream, self.payload(flow))
+    }
+
+    /// The payload of a flow's packets.
+    pub(crate) fn payload(&self, flow: usize) -> Bytes {
+        let spec = self.flows[flow].0;
+        spec.transport.payload(spec.packet_size)
     }
 }
 
@@ -70,8 +94,14 @@ impl<'a> Run<'a> {
 fn check_flows(flows: &[(&FlowSpec, Sender)]) -> Result<(), String> {
     let (first, _) = flows[0];
     for (flow, sender) in flows {
-        if !matches!(flow.traffic, Traffic::OnOff(OnOff { on: OnFor::Always, .. })) {
-            return Err("live runs need flows that are always on".to_owned());
+        let is_always_on = matches!(flow.traffic, Traffic::OnOff(OnOff { on: OnFor::Always, .. }));
+        if matches!(sender, Sender::Sprout(_)) && !is_always_on {
+            return Err("Sprout is run live where it is always on".to_owned());
+        }
+        if matches!(&flow.transport, Transport::Tcp { settings, .. } if settings.persistent) {
+            return Err(
+                "live runs have a connection for each flow, none that carries several".to_owned()
+            );
         }
         let is_alike = (&flow.path, &flow.back, flow.extra_delay)
             == (&first.path, &first.back, first.extra_delay);
@@ -227,8 +257,8 @@ pub(crate) mod tests {
     #[test]
     fn cases_that_cannot_be_run_live_are_rejected() {
         for (from, to, part) in [
-            ("back = [\"return\"]", "", "one link there and one back"),
-            ("on = \"always\"", "on = \"1 s\", off = \"1 s\"", "always on"),
+            ("[\"data\"]", "[\"data\", \"return\"]", "one link there and one or none back"),
+            ("rtt", "tcp = { persistent = true }\nrtt", "a connection for each flow"),
             ("rtt", "packet_size = \"576 B\"\nrtt", "1500 bytes"),
             ("rtt", "host = \"bare\"\nrtt", "only in the simulator"),
             ("\"cubic\"", "\"cubic beta=0.8\"", "the kernel's cubic takes no parameters"),

@@ -47,11 +47,15 @@ fn add_host_overhead(
     for (flow, sender) in flows.iter_mut().zip(senders) {
         flow.extra_delay += HOST_DELAY.0 + below(HOST_DELAY.1 - HOST_DELAY.0);
         let begins = Instant::ZERO + below(START_DELAY);
-        flow.traffic = Traffic::Schedule { visits: vec![(begins, None)], on: OnFor::Always };
+        if *flow.traffic.on() == OnFor::Always {
+            flow.traffic = Traffic::Schedule { visits: vec![(begins, None)], on: OnFor::Always };
+        }
         match_sender(flow, sender);
     }
     let tables = flows.iter().zip(senders).filter(|(_, sender)| matches!(sender, Sender::Table(_)));
-    for link in tables.flat_map(|(flow, _)| flow.back.clone()) {
+    // Where ACKs cross no link, the jitter is on the way there: a round trip is the same.
+    let jittered = |flow: &FlowSpec| flow.back.first().or(flow.path.first()).copied();
+    for link in tables.filter_map(|(flow, _)| jittered(flow)) {
         links[link].jitter = HOST_JITTER;
     }
     for link in links {
