@@ -119,7 +119,7 @@ fn one_ack_in_five_is_lost() {
 #[test]
 fn packets_and_acks_overtake_one_another() {
     let reordering = Reordering { probability: probability(0.1), extra: Span::from_millis(5) };
-    let shuffled = || PathSpec { reordering: Some(reordering.clone()), ..path() };
+    let shuffled = || PathSpec { reordering: Some(reordering), ..path() };
     survives(shuffled(), shuffled(), 3_000_000);
 }
 

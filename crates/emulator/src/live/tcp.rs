@@ -51,11 +51,13 @@ impl TcpFlows<'_> {
                 // A rendezvous: one connection is ready while another is in use.
                 let (made, ready) = sync_channel(0);
                 thread::scope(|scope| {
-                    let connecting = scope.spawn(|| {
+                    let connecting = scope.spawn(move || {
                         inside.namespace.enter()?;
-                        self.connect(server, made)
+                        self.connect(server, &made)
                     });
-                    let sent = self.send(source, ready);
+                    let sent = self.send(source, &ready);
+                    // Nobody needs a connection any more.
+                    drop(ready);
                     let connected =
                         connecting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                     connected.and(sent)
@@ -69,7 +71,7 @@ impl TcpFlows<'_> {
     }
 
     /// Makes connections, each before it is needed, until nobody needs any.
-    fn connect(&self, server: SocketAddrV4, made: SyncSender<TcpStream>) -> Result<(), Problem> {
+    fn connect(&self, server: SocketAddrV4, made: &SyncSender<TcpStream>) -> Result<(), Problem> {
         while !self.is_stopped() {
             let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
             sockopt::set_tcp_congestion(&socket, self.control)?;
@@ -92,10 +94,10 @@ impl TcpFlows<'_> {
     }
 
     /// Takes a connection of `ready` for each on-period.
-    fn send(&self, mut source: TrafficSource, ready: Receiver<TcpStream>) -> Result<(), Problem> {
+    fn send(&self, mut source: TrafficSource, ready: &Receiver<TcpStream>) -> Result<(), Problem> {
         loop {
             let start = source.next_start(self.clock.now());
-            let Some(mut stream) = self.next(&ready)? else { return Ok(()) };
+            let Some(mut stream) = self.next(ready)? else { return Ok(()) };
             if !self.sleep_until(start) {
                 return Ok(());
             }
@@ -138,7 +140,7 @@ impl TcpFlows<'_> {
 
     /// Sends what an on-period asks for. Returns whether it did so without being stopped.
     fn meet(&self, demand: FlowDemand, stream: &mut TcpStream) -> io::Result<bool> {
-        const DATA: [u8; 65_536] = [0; 65_536];
+        static DATA: [u8; 65_536] = [0; 65_536];
         let mut left = match demand {
             FlowDemand::Until(_) => u64::MAX,
             FlowDemand::Deliver(packets) => packets.get().saturating_mul(self.payload.get()),
