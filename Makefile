@@ -70,6 +70,7 @@ test: format wasm-target lint wasm deny-if-installed tests instructions apidocs 
 BPF = crates/kernel/bpf
 kernel-object:
 	@$(MAKE) -s bpf-object PROGRAM=remy OBJECT=$(BPF)/remy.bpf.o
+	@$(MAKE) -s bpf-object PROGRAM=alone OBJECT=$(BPF)/alone.bpf.o
 	@$(MAKE) -s bpf-object PROGRAM=script OBJECT=$(BPF)/script.bpf.o
 	cd $(BPF) && { clang --version | head -n 1; sha256sum *.h *.c | LC_ALL=C sort -k 2; } > built
 

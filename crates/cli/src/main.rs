@@ -12,6 +12,7 @@ mod fixed;
 mod help;
 mod interrupt;
 mod layout;
+mod live;
 mod loopback;
 mod manual;
 mod network;

@@ -7,7 +7,7 @@ use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_sim::controllers::AnyController;
 use exm_sim::engine;
 use exm_sim::metrics::FlowReport;
-use exm_units::Span;
+use exm_units::{Rate, Span};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -153,7 +153,7 @@ fn flows_come_and_go_as_in_the_simulator() {
         assert!((0.5..=6.01).contains(&share), "{share} s of 6 had a sender");
         let simulated = engine::run(&case.network, 1);
         let mean = |flows: &[FlowReport]| {
-            flows.iter().filter_map(FlowReport::throughput).map(|rate| rate.as_mbps()).sum::<f64>()
+            flows.iter().filter_map(FlowReport::throughput).map(Rate::as_mbps).sum::<f64>()
                 / 4.0
         };
         let ratio = mean(flows) / mean(&simulated.flows);

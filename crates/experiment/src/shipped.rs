@@ -19,6 +19,7 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "live-cubic",
     "live-long",
     "live-lte",
+    "live-turns",
     "one-for-all",
     "optimising-harder",
     "price-of-tcp",

@@ -33,8 +33,18 @@ struct sock {
 	__u32 sk_pacing_status;
 } KERNEL;
 
+struct rate_sample;
+
 struct tcp_congestion_ops {
+	__u32 (*ssthresh)(struct sock *sk);
+	void (*set_state)(struct sock *sk, __u8 state);
+	void (*cwnd_event)(struct sock *sk, int event);
+	__u32 (*min_tso_segs)(struct sock *sk);
+	void (*cong_control)(struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs);
+	__u32 (*undo_cwnd)(struct sock *sk);
 	char name[16];
+	void (*init)(struct sock *sk);
+	__u32 flags;
 } KERNEL;
 
 struct inet_connection_sock {
@@ -82,6 +92,8 @@ enum { CA_RECOVERY = 3, CA_LOSS = 4 };
 enum { EVENT_TX_START = 0 };
 /* The connection spaces its packets by a timer (enum sk_pacing). */
 enum { PACING_NEEDED = 1 };
+/* Users without rights may choose it (TCP_CONG_NON_RESTRICTED). */
+enum { NON_RESTRICTED = 1 };
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)1;
 static long (*probe_read_kernel)(void *to, __u32 size, const void *from) = (void *)113;

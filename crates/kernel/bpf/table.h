@@ -1,4 +1,4 @@
-/* The table of a program for the kernel, in a map of maps: to exchange the inner map is to exchange the table. */
+/* The table of a program for the kernel. */
 
 #include "kernel.h"
 
@@ -19,6 +19,16 @@ struct image {
 	struct remy_table table;
 };
 
+#ifdef REMY_ALONE
+/* In the object itself. */
+const volatile struct image image SEC(".rodata.image");
+
+REMY_INLINE const struct remy_table *current_table(void)
+{
+	return (const struct remy_table *)&image.table;
+}
+#else
+/* In a map of maps: to exchange the inner map is to exchange the table. */
 struct table_map {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, 1);
@@ -34,7 +44,7 @@ struct {
 	__array(values, struct table_map);
 } tables SEC(".maps");
 
-REMY_INLINE struct remy_table *current_table(void)
+REMY_INLINE const struct remy_table *current_table(void)
 {
 	__u32 key = 0;
 	void *map = map_lookup(&tables, &key);
@@ -45,5 +55,6 @@ REMY_INLINE struct remy_table *current_table(void)
 	image = map_lookup(map, &key);
 	return image ? &image->table : 0;
 }
+#endif
 
 char remy_license[] SEC("license") = "Dual MIT/GPL";

@@ -6,6 +6,8 @@ mod image;
 #[cfg(target_os = "linux")]
 mod algorithm;
 #[cfg(target_os = "linux")]
+mod alone;
+#[cfg(target_os = "linux")]
 mod btf;
 #[cfg(target_os = "linux")]
 mod connection;
@@ -18,6 +20,8 @@ mod object;
 
 #[cfg(target_os = "linux")]
 pub use algorithm::{Algorithm, connections};
+#[cfg(target_os = "linux")]
+pub use alone::bpf_object;
 pub use c::c_code;
 #[cfg(target_os = "linux")]
 pub use connection::Connection;

@@ -1,13 +1,15 @@
 //! Tables in the kernel of this machine: connections over loopback, in a network namespace of the test's own.
 #![cfg(target_os = "linux")]
 
-use exm_kernel::{Algorithm, Connection, KernelError, connections};
+use exm_kernel::{Algorithm, Connection, KernelError, bpf_object, connections};
 use exm_os::{Namespace, Netlink};
 use exm_remy::fixed::FixedTable;
 use exm_remy::{Action, RuleTable, SignalSet};
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -149,6 +151,37 @@ fn two_hundred_connections_share_two_tables() {
             assert_eq!(own.len(), 100);
             assert!(own.iter().all(|one| one.window == window), "{own:?}");
         }
+        Ok(())
+    });
+}
+
+/// Calls bpftool; what it says if it fails.
+fn bpftool(arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new("bpftool").args(arguments).output().map_err(|e| e.to_string())?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+#[test]
+fn others_load_a_table_from_a_file() {
+    if let Err(error) = bpftool(&["version"]) {
+        return exm_testing::skip(format!("no bpftool: {error}"));
+    }
+    // What this kernel does not take, the other tests say.
+    with_loaded(&fixed(1, 0.0), |_| {
+        let folder = exm_testing::Folder::new("bpf-object");
+        let (path, name) = (folder.0.join("remy.bpf.o"), name());
+        fs::write(&path, bpf_object(&name, &fixed(20, 0.0), "twenty")?)?;
+        bpftool(&["struct_ops", "register", &path.display().to_string()])?;
+        let connected = connect(&name);
+        bpftool(&["struct_ops", "unregister", "name", "remycc"])?;
+        let mut ends = connected?;
+        transfer(&mut ends, 1_000_000)?;
+        let shown = Command::new("ss").args(["-tinH", "src", "127.0.0.1"]).output()?.stdout;
+        let shown = String::from_utf8_lossy(&shown).into_owned();
+        assert!(shown.contains(&name) && shown.contains("cwnd:20 "), "{shown}");
         Ok(())
     });
 }

@@ -3,6 +3,7 @@
 use crate::commands::experiment::{Shown, Work};
 use crate::complete;
 use crate::experiments;
+use crate::live::LiveFlags;
 use crate::network::{Document, NetworkFlags};
 use crate::options::{self, short_name};
 use crate::ranges;
@@ -25,7 +26,8 @@ const RUNS: u64 = 16;
 const EXAMPLES: &str = "\
 All senders of a run use the same scheme, and all schemes get the same traffic. In a scenario with several
 kinds of flows, those with controller = \"scheme\" do. As in the papers, the picture shows throughput against
-queueing delay. The same command continues an interrupted comparison, and reuses finished runs.
+queueing delay. Live runs (--live) take place in real time, in this machine's kernel over an emulated link;
+schemes that it does not have are left out. The same command continues an interrupted comparison, and reuses finished runs.
 
 Examples:
   exm compare --cc cubic,vegas,cc.json --link 15Mbps --rtt 150ms --senders 8 \\
@@ -34,6 +36,8 @@ Examples:
   exm compare dumbbell --cc cubic,vegas --sweep link.rate=5Mbps,10Mbps,20Mbps -o rates
   exm compare --cc cubic,cubic/sfq-codel,bbr --link 50Mbps --rtt 40ms --buffer '1 BDP' -o mine
   exm compare --cc general-delta1,cubic --trace lte-like --rtt 50ms --runs 32
+  exm compare --cc coexist,cubic-linux,bbr1 --link 15Mbps --rtt 100ms --live --runs 3 \\
+      --duration 30s
   exm compare --cc sprout,cubic/codel,bbr --trace lte --back 'lte, seed 2' --rtt 40ms --runs 1 \\
       --buffer unlimited --warm-up 60s --duration 300s";
 
@@ -63,6 +67,8 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    live: LiveFlags,
+    #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
     printing: Printing,
@@ -71,6 +77,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Acquires the privileges for live runs, which requires a process without threads.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
+        self.live.prepare()
+    }
+
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.threads.start()?;
         let mut document = self.network.document(1)?;
@@ -81,7 +93,7 @@ impl Args {
             folder: &self.out,
             command: self.command(&document),
             fresh: self.force,
-            live: None,
+            live: self.live.backend(),
         };
         let results = work.carry_out()?;
         let setup = self.network.setup(&document, [self.runs, RUNS]);
@@ -105,7 +117,8 @@ impl Args {
             .map_err(|error| failure(&error))?;
         let options =
             Options { runs: Some(self.runs), seed: self.network.seed(), ..Options::default() };
-        experiments::plan(experiment, &options).map_err(|error| match error {
+        let planned = experiments::plan(experiment, &options);
+        planned.and_then(|plan| self.live.plan(plan)).map_err(|error| match error {
             PlanError::Experiment(error) => failure(&error),
             other => Failure::from(other),
         })
@@ -176,6 +189,9 @@ impl Args {
             option("--reference", reference);
         }
         option("--runs", &self.runs.to_string());
+        if let Some(live) = self.live.word() {
+            command += &format!(" {live}");
+        }
         command
     }
 }

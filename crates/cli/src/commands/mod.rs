@@ -123,6 +123,8 @@ impl Command {
             #[cfg(target_os = "linux")]
             Command::Cellsim(args) => args.prepare(),
             #[cfg(target_os = "linux")]
+            Command::Compare(args) => args.prepare(),
+            #[cfg(target_os = "linux")]
             Command::Experiment(args) => args.prepare(),
             #[cfg(target_os = "linux")]
             Command::Tunnel(args) => args.prepare(),

@@ -7,10 +7,11 @@ use crate::commands::duration;
 use crate::complete;
 use crate::experiments;
 use crate::layout;
+use crate::live::LiveFlags;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use cpu_time::ProcessTime;
-use exm_experiment::{Live, MAX_RUNS, Options, PlanError, pairs};
+use exm_experiment::{MAX_RUNS, Options, PlanError, pairs};
 use exm_store::Columns;
 use exm_units::Span;
 use std::fmt;
@@ -75,19 +76,8 @@ pub(crate) struct Args {
     /// NAME.down and NAME.up, or two files
     #[arg(long, value_name = "FOLDER|DOWN,UP", conflicts_with = "trace")]
     traces: Option<String>,
-    /// Make the runs in real time, on emulated links with Sprout over UDP and the kernel's TCP, and
-    /// compare them with simulated ones
-    #[cfg(target_os = "linux")]
-    #[arg(long)]
-    live: bool,
-    /// Execute this many live runs at the same time
-    #[cfg(target_os = "linux")]
-    #[arg(long, value_name = "N", requires = "live", default_value = "1")]
-    at_once: std::num::NonZeroUsize,
-    /// The backend of live runs, once it is known to work.
-    #[cfg(target_os = "linux")]
-    #[arg(skip)]
-    backend: Option<exm_emulator::live::EmulatorBackend>,
+    #[command(flatten)]
+    live: LiveFlags,
     /// The folder of the results [default: results/EXPERIMENT]
     #[arg(short, long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -121,18 +111,7 @@ impl Args {
     /// Acquires the privileges for live runs, which requires a process without threads.
     #[cfg(target_os = "linux")]
     pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
-        if self.live {
-            self.backend = Some(exm_emulator::live::EmulatorBackend::open()?);
-        }
-        Ok(())
-    }
-
-    /// The backend of live runs, if they are requested.
-    fn live(&self) -> Option<Live<'_>> {
-        #[cfg(target_os = "linux")]
-        return self.backend.as_ref().map(|backend| Live { backend, at_once: self.at_once });
-        #[cfg(not(target_os = "linux"))]
-        None
+        self.live.prepare()
     }
 
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
@@ -160,12 +139,8 @@ impl Args {
         let experiment = experiments::load(name)?;
         let options = self.options(experiment.runs)?;
         let folder = self.out.clone().unwrap_or_else(|| self.usual_folder(&experiment.name));
-        let live = self.live();
         let planned = experiments::plan(experiment, &options);
-        let planned = match live {
-            Some(live) => planned.and_then(|plan| plan.live(live.backend)),
-            None => planned,
-        };
+        let planned = planned.and_then(|plan| self.live.plan(plan));
         let plan = planned.map_err(|error| match &error {
             PlanError::NoSuchScheme { name, suggestion } => {
                 let problem = format!("there is no such scheme: {suggestion}");
@@ -182,7 +157,7 @@ impl Args {
             folder: &folder,
             command: self.command(name),
             fresh: self.force,
-            live,
+            live: self.live.backend(),
         };
         let results = work.carry_out()?;
         self.printing.print_warned(&Shown::new(&results, &folder), &results.warnings)
@@ -196,7 +171,7 @@ impl Args {
             Path::new(first).canonicalize().ok()?.file_stem()?.to_str().map(str::to_owned)
         });
         let mut name = of_traces.map_or(name.to_owned(), |traces| format!("{name}-{traces}"));
-        if self.live().is_some() {
+        if self.live.word().is_some() {
             name += "-live";
         }
         PathBuf::from("results").join(name)
@@ -235,9 +210,7 @@ impl Args {
         if self.quick {
             words.push("--quick".to_owned());
         }
-        if self.live().is_some() {
-            words.push("--live".to_owned());
-        }
+        words.extend(self.live.word().map(str::to_owned));
         words.join(" ")
     }
 }
