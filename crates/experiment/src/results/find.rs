@@ -12,10 +12,14 @@ use crate::plan::Plan;
 use crate::rows::RunRow;
 use crate::store::Rows;
 use crate::summary::{Sample, Summary};
+use exm_sim::traffic::OnFor;
 use rayon::prelude::*;
 
 /// The quantities of live runs that are compared with the simulator's.
-const BESIDE: [&str; 3] = ["received", "mean_queueing", "delay_95"];
+const BESIDE: [&str; 4] = ["received", "mean_throughput", "mean_queueing", "delay_95"];
+/// What is compared only where flows come and go: of those that are always on, what is received after the
+/// warm-up says more.
+const OF_TURNS: &str = "mean_throughput";
 /// The least number of simulated runs beside live ones, however few these are: it takes little time, and
 /// their summary then hardly depends on the seed.
 const SIMULATED: u64 = 24;
@@ -133,7 +137,10 @@ impl Aggregator<'_> {
     fn case(&self, number: usize) -> CaseResult {
         let (case, experiment) = (&self.plan.cases[number], &self.plan.experiment);
         let count = case.is_own.len();
-        let sure = [experiment.y.key, experiment.x.key];
+        let mut sure = vec![experiment.y.key, experiment.x.key];
+        if self.plan.is_live {
+            sure.extend(BESIDE);
+        }
         let group = |index: usize| GroupResult {
             name: case.scenario.flows[index].name.clone(),
             is_own: case.is_own[index],
@@ -286,7 +293,10 @@ impl Aggregator<'_> {
                 range: Some([percentile(&each, RANGE)?, percentile(&each, 1.0 - RANGE)?]),
             })
         };
-        BESIDE.into_iter().filter_map(beside).collect()
+        let flows = self.plan.cases[number].network.flows();
+        let is_always_on = flows.iter().all(|flow| *flow.traffic.on() == OnFor::Always);
+        let keys = BESIDE.into_iter().filter(|&key| key != OF_TURNS || !is_always_on);
+        keys.filter_map(beside).collect()
     }
 
     /// The papers' numbers, except ratios to the reference, beside ours.
