@@ -153,8 +153,7 @@ fn flows_come_and_go_as_in_the_simulator() {
         assert!((0.5..=6.01).contains(&share), "{share} s of 6 had a sender");
         let simulated = engine::run(&case.network, 1);
         let mean = |flows: &[FlowReport]| {
-            flows.iter().filter_map(FlowReport::throughput).map(Rate::as_mbps).sum::<f64>()
-                / 4.0
+            flows.iter().filter_map(FlowReport::throughput).map(Rate::as_mbps).sum::<f64>() / 4.0
         };
         let ratio = mean(flows) / mean(&simulated.flows);
         assert!((0.3..1.5).contains(&ratio), "{}: {ratio}", case.scheme_name());

@@ -69,7 +69,8 @@ impl Args {
             Some("o") => Args::object,
             _ if is_stdout(output) => Args::c_code,
             _ => {
-                let problem = "a table is compiled to C or an object: a name that ends in .c, .h or .o";
+                let problem =
+                    "a table is compiled to C or an object: a name that ends in .c, .h or .o";
                 return Err(Failure::invalid_value(&output.to_string_lossy(), "--output", problem));
             }
         };
