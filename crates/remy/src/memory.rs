@@ -80,6 +80,19 @@ impl Memory {
         self.last_sent = sent;
         self.last_received = received;
     }
+
+    /// When the next packet was sent and received, where one ACK is of it and `left - 1` more, of which the last was
+    /// sent at `sent` and received at `received`: evenly spread over the time since the last ACK.
+    pub(crate) fn next_of(&self, left: u64, sent: Instant, received: Instant) -> (Instant, Instant) {
+        if self.min_rtt == 0 {
+            return (sent, received);
+        }
+        let part = |last: i64, at: Instant| {
+            let apart = (at.as_nanos() as i64 - last) / left as i64;
+            Instant::from_nanos((last + apart) as u64)
+        };
+        (part(self.last_sent, sent), part(self.last_received, received))
+    }
 }
 
 impl Default for Memory {

@@ -10,7 +10,7 @@ use crate::table::RuleTable;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use exm_cc::{Ack, Congestion, Controller, Decision, Needs, Start};
+use exm_cc::{Ack, Congestion, Controller, Decision, MAX_WINDOW, Needs, Start};
 use exm_units::{Instant, Packets};
 
 /// A RemyCC. Clones share the table.
@@ -18,6 +18,9 @@ use exm_units::{Instant, Packets};
 /// The time between arrivals is taken from [`Ack::received_at`] if given, otherwise from the arrival
 /// of the ACKs; the RTT is measured by the sender. So the receiver's clock may differ from the
 /// sender's. A table that uses [`Signal::Ecn`] asks its host for marks.
+///
+/// An ACK of several packets ([`Ack::acked`]), as TCP and QUIC send them, counts as one ACK for each, spread evenly
+/// over the time since the one before: tables are designed for one ACK a packet.
 #[derive(Clone, Debug)]
 pub struct RemyCc {
     rules: Arc<Rules>,
@@ -88,6 +91,21 @@ impl RemyCc {
         self.decision()
     }
 
+    /// Follows the ACK of several packets, each after the one before.
+    #[cold]
+    #[inline(never)]
+    fn on_packets(&mut self, ack: &Ack, received: Instant, gap: u64) -> Decision {
+        let packets = ack.acked.min(MAX_WINDOW).get();
+        let mut gap = gap.saturating_sub(packets - 1);
+        for left in (1..=packets).rev() {
+            let (sent, received) = self.memory.next_of(left, ack.sent_at, received);
+            self.memory.on_ack(sent, received, ack.rtt(), gap);
+            self.apply();
+            gap = 1;
+        }
+        self.decision()
+    }
+
     fn decision(&self) -> Decision {
         Decision {
             cwnd: Packets::new(u64::from(self.window)),
@@ -114,10 +132,13 @@ impl Controller for RemyCc {
         if !ack.stale {
             let gap = ack.largest_acked.map_or(1, |largest| ack.sequence.saturating_sub(largest));
             let received = ack.received_at.unwrap_or(ack.now);
-            self.memory.on_ack(ack.sent_at, received, ack.rtt(), gap);
             if let Some(extended) = &mut self.extended {
                 extended.on_ack(ack);
             }
+            if ack.acked.get() > 1 {
+                return self.on_packets(ack, received, gap);
+            }
+            self.memory.on_ack(ack.sent_at, received, ack.rtt(), gap);
         }
         self.apply()
     }

@@ -99,6 +99,45 @@ proptest! {
         }
     }
 
+    /// As TCP's and QUIC's receivers send them.
+    #[test]
+    fn an_ack_of_several_packets_is_one_ack_for_each(
+        table in table(),
+        acks in prop::collection::vec((1u64..6, 1u64..4, 0u64..3), 1..50),
+    ) {
+        // A rate over a round trip needs the ACKs' own times.
+        prop_assume!(!table.signals().is_extended());
+        let (mut together, mut each) = (RemyCc::new(&table), RemyCc::new(&table));
+        let (mut number, mut now) = (0_u64, 1_000_000);
+        for (acked, apart, lost) in acks {
+            let step = apart * 1000;
+            let rtt = 500_000;
+            let largest = number.checked_sub(1);
+            let mut decision = None;
+            for packet in 0..acked {
+                now += step;
+                let gap = if packet == 0 { lost } else { 0 };
+                let sequence = number + gap;
+                let (sent_at, at) = (Instant::from_nanos(now - rtt), Instant::from_nanos(now));
+                let mut ack = Ack::new(sequence, sent_at, at);
+                ack.largest_acked = number.checked_sub(1);
+                // Of the first ACK nothing but its end is known.
+                if largest.is_some() {
+                    decision = Some(each.on_ack(&ack));
+                }
+                number = sequence + 1;
+            }
+            let mut ack = Ack::new(number - 1, Instant::from_nanos(now - rtt), Instant::from_nanos(now));
+            (ack.largest_acked, ack.acked) = (largest, Packets::new(acked));
+            let followed = together.on_ack(&ack);
+            match decision {
+                Some(decision) => prop_assert_eq!(followed, decision),
+                None => each = together.clone(),
+            }
+            prop_assert_eq!(together.signals(), each.signals());
+        }
+    }
+
     #[test]
     fn an_action_truncates_and_clamps(
         multiple in any::<f64>(),
