@@ -83,7 +83,12 @@ impl Memory {
 
     /// When the next packet was sent and received, where one ACK is of it and `left - 1` more, of which the last was
     /// sent at `sent` and received at `received`: evenly spread over the time since the last ACK.
-    pub(crate) fn next_of(&self, left: u64, sent: Instant, received: Instant) -> (Instant, Instant) {
+    pub(crate) fn next_of(
+        &self,
+        left: u64,
+        sent: Instant,
+        received: Instant,
+    ) -> (Instant, Instant) {
         if self.min_rtt == 0 {
             return (sent, received);
         }
