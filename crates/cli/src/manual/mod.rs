@@ -68,6 +68,7 @@ pub(crate) const TOPICS: &[Topic] = topics! {
         "" "watching",
         "" "robust-tables",
         "" "kernel",
+        "" "quic",
         "" "controllers-from-outside",
         "" "holding-a-contest",
     }

@@ -1,6 +1,7 @@
 //! What the program is made of may be given to others: the licences, sources and bans of `deny.toml`.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -78,38 +79,56 @@ fn expressions_are_understood() {
     }
 }
 
-/// The packages that cargo knows of: those of the workspace, and all that they are built from on Linux.
-fn packages(root: &Path) -> Vec<Value> {
+/// What cargo knows of the workspace and of all that it is built from on Linux.
+fn metadata(root: &Path) -> Value {
     let cargo = std::env::var_os("CARGO").expect("cargo runs the test");
     let mut command = Command::new(cargo);
     command.args(["metadata", "--format-version", "1", "--locked", "--all-features"]);
     command.args(["--filter-platform", "x86_64-unknown-linux-gnu"]).current_dir(root);
     let output = command.output().expect("cargo starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let packages = metadata["packages"].take();
-    serde_json::from_value(packages).expect("a list")
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().expect("a list")
+}
+
+/// The names of the packages that depend on the one called `name`.
+fn dependents<'a>(metadata: &'a Value, name: &str) -> Vec<&'a str> {
+    let packages = list(metadata, "packages").iter();
+    let names: BTreeMap<&str, &str> = packages
+        .map(|package| (package["id"].as_str().unwrap(), package["name"].as_str().unwrap()))
+        .collect();
+    let is_named = |id: &Value| names[id.as_str().unwrap()] == name;
+    let nodes = list(&metadata["resolve"], "nodes").iter();
+    let depend = nodes.filter(|node| list(node, "dependencies").iter().any(is_named));
+    depend.map(|node| names[node["id"].as_str().unwrap()]).collect()
 }
 
 #[test]
 fn dependencies_are_as_deny_toml_permits() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = std::fs::read_to_string(root.join("deny.toml")).expect("it is there");
-    let deny: toml::Table = text.parse().expect("TOML");
-    let list = |table: &str, key: &str| deny[table][key].as_array().expect("a list").clone();
-    let allow = list("licenses", "allow");
-    let allowed = |name: &str| allow.iter().any(|known| known.as_str() == Some(name));
-    let banned = list("bans", "deny");
-    let packages = packages(&root);
+    let deny: Value = toml::from_str(&text).expect("TOML");
+    let allowed = |name: &str| list(&deny["licenses"], "allow").iter().any(|known| known == name);
+    let metadata = metadata(&root);
+    let packages = list(&metadata, "packages");
     assert!(packages.len() > 100, "only {} packages", packages.len());
     for package in packages {
         let name = package["name"].as_str().expect("a name");
         let licence = package["license"].as_str().unwrap_or("none");
         assert!(Expression::is_met(licence, &allowed), "{name} is under {licence}");
-        let is_banned = banned.iter().any(|known| known["name"].as_str() == Some(name));
-        assert!(!is_banned, "{name} is banned by deny.toml");
         // What has no source is of the workspace.
         let source = package["source"].as_str().unwrap_or("registry+");
         assert!(source.starts_with("registry+"), "{name} comes from {source}");
+    }
+    for banned in list(&deny["bans"], "deny") {
+        let name = banned["name"].as_str().expect("a name");
+        let wrappers = banned["wrappers"].as_array().map_or(&[][..], Vec::as_slice);
+        for dependent in dependents(&metadata, name) {
+            let is_wrapper = wrappers.iter().any(|wrapper| wrapper == dependent);
+            assert!(is_wrapper, "{name} is banned by deny.toml, and {dependent} depends on it");
+        }
     }
 }
