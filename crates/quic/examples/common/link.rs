@@ -1,5 +1,6 @@
 //! [`Link`]: a slow link in front of a server of the same machine.
 
+use crate::common::now;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -42,9 +43,9 @@ impl Link {
         let (mut there, mut here) = (VecDeque::new(), VecDeque::new());
         let mut client = None;
         let mut buffer = vec![0; 65_536];
-        let mut free_at = Instant::now();
+        let mut free_at = now();
         loop {
-            let now = Instant::now();
+            let now = now();
             while let Ok((length, from)) = front.recv_from(&mut buffer) {
                 client = Some(from);
                 if free_at < now + self.queue {

@@ -5,13 +5,19 @@
 use exm_sim::controllers::AnyController;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 mod link;
 
 pub(crate) use link::Link;
 
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+/// The clock of an example, which runs in real time.
+#[expect(clippy::disallowed_methods, reason = "only libraries get the time from their callers")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
 
 /// What an example is called with: a controller, and how many bytes it sends.
 pub(crate) struct Job {

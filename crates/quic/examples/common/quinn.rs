@@ -1,11 +1,10 @@
 //! A transfer over quinn.
 
-use crate::common::{Job, Link, Report, Result, certificate};
+use crate::common::{Job, Link, Report, Result, certificate, now};
 use exm_quic::Factory;
 use quinn::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
 
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
@@ -27,7 +26,7 @@ pub(crate) async fn run(job: Job, link: Link) -> Result<Report> {
     let client = Endpoint::client(SocketAddr::from(LOCAL))?;
     let connection = client.connect_with(config, address, "localhost")?.await?;
 
-    let start = Instant::now();
+    let start = now();
     send(&connection, job.bytes).await?;
     receiver.await??;
     let stats = connection.stats().path;
