@@ -132,6 +132,23 @@ pub(crate) fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)
     Ok((statistics.tp_packets, statistics.tp_drops))
 }
 
+/// What the kernel says of a TCP connection: `struct tcp_info` of linux/tcp.h, as far as `info` has room and the kernel
+/// knows it. Returns how many bytes that is.
+pub(crate) fn tcp_info(socket: BorrowedFd<'_>, info: &mut [u8]) -> io::Result<usize> {
+    let mut size = libc::socklen_t::try_from(info.len()).unwrap_or(libc::socklen_t::MAX);
+    // SAFETY: the size is at most that of the buffer, which outlives the call.
+    checked(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut size,
+        )
+    })?;
+    Ok(size as usize)
+}
+
 /// Gives the calling thread the real-time policy `SCHED_FIFO` with `priority`, which child processes do not
 /// inherit.
 pub(crate) fn set_fifo_priority(priority: libc::c_int) -> io::Result<()> {
