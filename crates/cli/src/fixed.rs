@@ -6,7 +6,7 @@ use crate::{complete, tables};
 use exm_design::{Conditions, model_of};
 use exm_remy::fixed::FixedTable;
 use exm_table::{TableFile, Verdict};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The largest window of a table whose file does not say what it was designed for, in packets: 120 ms at 1 Gbit/s.
 const WINDOW_OF_UNKNOWN: u32 = 10_000;
@@ -33,19 +33,26 @@ pub(crate) struct Fitted {
 impl TableArgs {
     /// Reads the table, and warns if it is one for experiments only.
     pub(crate) fn read(&self) -> Result<Fitted, Failure> {
-        let file = tables::load(&self.table)?;
-        let label = short_name(&self.table.to_string_lossy());
-        if !file.robustness().is_some_and(|known| known.verdict == Verdict::Holds) {
-            warn(&format!(
-                "{label} was not found to hold on networks around its model: where it was not designed for, it may \
-                 fill queues or starve (exm table check, exm table harden)"
-            ));
-        }
-        let max_window = self.max_window.unwrap_or_else(|| largest_window(&file));
-        let table = FixedTable::new(&file.table, max_window)
-            .map_err(|error| Failure::usage(format!("{}: {error}", self.table.display())))?;
-        Ok(Fitted { table, label, file })
+        fitted(&self.table, |file| self.max_window.unwrap_or_else(|| largest_window(file)))
     }
+}
+
+/// Reads the table `path`, and warns if it is one for experiments only.
+pub(crate) fn fitted(
+    path: &Path,
+    max_window: impl FnOnce(&TableFile) -> u32,
+) -> Result<Fitted, Failure> {
+    let file = tables::load(path)?;
+    let label = short_name(&path.to_string_lossy());
+    if !file.robustness().is_some_and(|known| known.verdict == Verdict::Holds) {
+        warn(&format!(
+            "{label} was not found to hold on networks around its model: where it was not designed for, it may \
+             fill queues or starve (exm table check, exm table harden)"
+        ));
+    }
+    let table = FixedTable::new(&file.table, max_window(&file))
+        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    Ok(Fitted { table, label, file })
 }
 
 /// The largest window that the networks of the design take.

@@ -9,7 +9,7 @@ mod turn;
 mod wire;
 
 #[cfg(target_os = "linux")]
-pub use listener::{Event, Limits, Listener};
+pub use listener::{Event, Limits, ListenError, Listener};
 pub use order::order;
 #[cfg(target_os = "linux")]
 pub use turn::{Measured, Turn, TurnError};

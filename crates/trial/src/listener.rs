@@ -33,6 +33,16 @@ impl Default for Limits {
     }
 }
 
+/// There is no listening at an address.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen at {address}: {source}")]
+pub struct ListenError {
+    /// The address.
+    pub address: SocketAddr,
+    /// What the kernel says: that the address is not this machine's, or in use.
+    pub source: io::Error,
+}
+
 /// What a listener tells its user of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -58,10 +68,11 @@ impl Listener {
     /// Listens at `address`, of which the port may be 0: any.
     ///
     /// # Errors
-    /// The address is not this machine's, or in use.
-    pub fn bind(address: SocketAddr, key: Key, limits: Limits) -> io::Result<Listener> {
-        let socket = TcpListener::bind(address)?;
-        socket.set_nonblocking(true)?;
+    /// [`ListenError`].
+    pub fn bind(address: SocketAddr, key: Key, limits: Limits) -> Result<Listener, ListenError> {
+        let listening = TcpListener::bind(address)
+            .and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
+        let socket = listening.map_err(|source| ListenError { address, source })?;
         Ok(Listener { socket, key, limits, clock: Clock::start(), open: AtomicUsize::new(0) })
     }
 

@@ -130,6 +130,15 @@ impl Turn<'_> {
         Ok(measured)
     }
 
+    /// Checks that the kernel has the control, that the listener is there, and that it takes the turn. Sends no data.
+    ///
+    /// # Errors
+    /// [`TurnError`].
+    pub fn check(&self, stop: &AtomicBool) -> Result<(), TurnError> {
+        let stream = self.connect()?;
+        self.begin(&Line { stream: &stream, clock: Clock::start(), stop }).map(drop)
+    }
+
     fn connect(&self) -> Result<TcpStream, TurnError> {
         let control = |source: Errno| TurnError::Control {
             control: self.control.to_owned(),

@@ -75,6 +75,21 @@ impl KeyFlags {
                     \"exm sprout serve --new-key\" makes one";
         key.map_err(|error| Failure::from(error).with_tip(ways))
     }
+
+    /// Writes a new key to its file, or prints it if there is none.
+    pub(crate) fn hand_out(&self, key: &Key) -> Result<(), Failure> {
+        match &self.key_file {
+            Some(file) => key.to_new_file(file).map_err(|error| {
+                let tip = "give the name of a new file, or no --new-key where it holds a key";
+                Failure::from(error).with_tip(tip)
+            }),
+            None => {
+                // Not as a note: programs parse it, too.
+                let _ = writeln!(io::stderr(), "key: {}", key.to_text().as_str());
+                Ok(())
+            }
+        }
+    }
 }
 
 /// Warns if others can read the key in `file`, as wg(8) does, or if it belongs to another user, who can replace it.
@@ -142,18 +157,7 @@ impl ServerFlags {
         if !quiet {
             note(&format!("listening on UDP port {port}"));
         }
-        match &self.key.key_file {
-            Some(file) if self.new_key => key.to_new_file(file).map_err(|error| {
-                let tip = "give the name of a new file, or no --new-key where it holds a key";
-                Failure::from(error).with_tip(tip)
-            })?,
-            None if self.new_key => {
-                // Not as a note: programs parse it, too.
-                let _ = writeln!(io::stderr(), "key: {}", key.to_text().as_str());
-            }
-            _ => {}
-        }
-        Ok(())
+        if self.new_key { self.key.hand_out(key) } else { Ok(()) }
     }
 }
 

@@ -4,6 +4,7 @@ mod list;
 mod load;
 mod replace;
 mod show;
+mod trying;
 mod unload;
 
 use crate::commands::subcommands;
@@ -17,7 +18,8 @@ Examples:
   iperf3 -C remy1 -c HOST
   sysctl net.ipv4.tcp_congestion_control=remy1
   ip route change default via GATEWAY congctl remy1
-  exm kernel show remy1";
+  exm kernel show remy1
+  exm kernel try HOST coexist --for 60s --key-file key";
 
 subcommands! {
     /// Run tables in the Linux kernel, as congestion control of TCP
@@ -27,5 +29,6 @@ subcommands! {
         Replace(replace),
         List(list),
         Show(show),
+        Try(trying),
     }
 }
