@@ -4,7 +4,7 @@
 use exm_emulator::{
     Ends, Observer, OutsideNetwork, PathSpec, Propagation, Reordering, Setup, emulate,
 };
-use exm_kernel::{Algorithm, KernelError, connections};
+use exm_kernel::{Algorithm, connections};
 use exm_link::{Limit, Service};
 use exm_remy::fixed::FixedTable;
 use exm_remy::{Action, RuleTable, SignalSet};
@@ -35,12 +35,7 @@ fn loaded() -> Option<(Algorithm, Ends)> {
     let name = format!("f{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     let algorithm = match Algorithm::load(&name, &table(), "a test") {
         Ok(algorithm) => algorithm,
-        Err(
-            error @ (KernelError::Rights { .. }
-            | KernelError::NoTypes
-            | KernelError::Old(_)
-            | KernelError::Missing(_)),
-        ) => {
+        Err(error) if error.is_of_the_machine() => {
             exm_testing::skip(error);
             return None;
         }

@@ -72,6 +72,14 @@ pub enum KernelError {
     },
 }
 
+impl KernelError {
+    /// Whether it is for want of rights, or of what the kernel has, that no table runs here.
+    pub fn is_of_the_machine(&self) -> bool {
+        use KernelError::{Lockdown, Missing, NoTypes, Old, Rights};
+        matches!(self, NoTypes | Old(_) | Missing(_) | Rights { .. } | Lockdown(_))
+    }
+}
+
 /// The error of the system in trying `what`, with the way out where it is known.
 pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> KernelError {
     move |source| {

@@ -1,7 +1,7 @@
 //! Tables in the kernel of this machine: connections over loopback, in a network namespace of the test's own.
 #![cfg(target_os = "linux")]
 
-use exm_kernel::{Algorithm, Connection, KernelError, bpf_object, connections};
+use exm_kernel::{Algorithm, Connection, bpf_object, connections};
 use exm_os::{Namespace, Netlink};
 use exm_remy::fixed::FixedTable;
 use exm_remy::{Action, RuleTable, SignalSet};
@@ -32,12 +32,7 @@ fn name() -> String {
 #[track_caller]
 fn with_loaded(table: &FixedTable, work: impl FnOnce(Algorithm) -> Result<(), Problem> + Send) {
     match Algorithm::load(&name(), table, "a test") {
-        Err(KernelError::Rights { what, .. }) => {
-            exm_testing::skip(format!("{what} is not allowed"))
-        }
-        Err(KernelError::NoTypes | KernelError::Old(_) | KernelError::Missing(_)) => {
-            exm_testing::skip("the kernel has no BPF congestion control");
-        }
+        Err(error) if error.is_of_the_machine() => exm_testing::skip(error),
         Err(error) => panic!("{error}"),
         Ok(algorithm) => {
             let namespace = Namespace::new().expect("root may create namespaces");

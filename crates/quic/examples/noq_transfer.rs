@@ -1,6 +1,6 @@
 //! A file transfer over noq whose sender runs a controller by its name.
 //!
-//! The link lies in the same program: 10 Mbps, an RTT of 50 ms, and a queue of 200 ms. The controller is a shipped
+//! The link lies in the same program: 15 Mbps, an RTT of 150 ms, and a queue of 200 ms. The controller is a shipped
 //! table, the file of a table, or one designed by people (`reno`, `cubic`); the second argument is how much it sends.
 //!
 //! ```sh

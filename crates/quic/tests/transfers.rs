@@ -17,6 +17,10 @@ use exm_sim::controllers::AnyController;
 use std::future::Future;
 use std::time::Duration;
 
+/// A short one, so that little data says much.
+const LINK: Link =
+    Link { mbps: 10.0, delay: Duration::from_millis(25), queue: Duration::from_millis(200) };
+
 fn run(transfer: impl Future<Output = Result<Report>>) -> Report {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let limited = async { tokio::time::timeout(Duration::from_secs(60), transfer).await };
@@ -43,7 +47,7 @@ fn assert_windowed(report: &Report) {
 #[test]
 fn quinn_sends_what_the_window_of_a_table_allows() {
     let job = Job { controller: always(10, 0.0), bytes: 500_000 };
-    let report = run(quinn_transfer::run(job, Link::EXAMPLE));
+    let report = run(quinn_transfer::run(job, LINK));
     assert_windowed(&report);
 }
 
@@ -51,7 +55,7 @@ fn quinn_sends_what_the_window_of_a_table_allows() {
 #[test]
 fn noq_sends_what_the_window_of_a_table_allows() {
     let job = Job { controller: always(10, 0.0), bytes: 500_000 };
-    let report = run(noq_transfer::run(job, Link::EXAMPLE));
+    let report = run(noq_transfer::run(job, LINK));
     assert_windowed(&report);
 }
 
@@ -60,7 +64,7 @@ fn noq_sends_what_the_window_of_a_table_allows() {
 #[test]
 fn noq_paces_as_the_table_says() {
     let job = Job { controller: always(100, 4.0), bytes: 700_000 };
-    let report = run(noq_transfer::run(job, Link::EXAMPLE));
+    let report = run(noq_transfer::run(job, LINK));
     assert!((2.1..3.0).contains(&report.goodput()), "{} Mbps", report.goodput());
     assert_eq!(report.lost, 0);
 }
@@ -68,7 +72,7 @@ fn noq_paces_as_the_table_says() {
 #[cfg(feature = "noq")]
 #[test]
 fn a_shipped_table_fills_the_link_and_recovers_from_losses() {
-    let short = Link { queue: Duration::from_millis(15), ..Link::EXAMPLE };
+    let short = Link { queue: Duration::from_millis(15), ..LINK };
     let report = run(noq_transfer::run(job("general-delta0.1", 2_000_000), short));
     assert!(report.goodput() > 3.0, "{} Mbps", report.goodput());
 }
@@ -76,7 +80,7 @@ fn a_shipped_table_fills_the_link_and_recovers_from_losses() {
 #[cfg(feature = "quinn")]
 #[test]
 fn a_table_that_overruns_its_queue_keeps_the_link_busy() {
-    let short = Link { queue: Duration::from_millis(30), ..Link::EXAMPLE };
+    let short = Link { queue: Duration::from_millis(30), ..LINK };
     let report =
         run(quinn_transfer::run(Job { controller: always(120, 0.0), bytes: 2_000_000 }, short));
     assert!(report.goodput() > 4.0, "{} Mbps, {} lost", report.goodput(), report.lost);
@@ -86,9 +90,9 @@ fn a_table_that_overruns_its_queue_keeps_the_link_busy() {
 #[test]
 fn controllers_designed_by_people_run_as_well() {
     #[cfg(feature = "quinn")]
-    assert!(run(quinn_transfer::run(job("cubic", 1_000_000), Link::EXAMPLE)).goodput() > 3.0);
+    assert!(run(quinn_transfer::run(job("cubic", 1_000_000), LINK)).goodput() > 3.0);
     #[cfg(feature = "noq")]
-    assert!(run(noq_transfer::run(job("reno", 1_000_000), Link::EXAMPLE)).goodput() > 3.0);
+    assert!(run(noq_transfer::run(job("reno", 1_000_000), LINK)).goodput() > 3.0);
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub(crate) const TOPICS: &[Topic] = topics! {
         "" "emulator",
         "" "watching",
         "" "robust-tables",
-        "" "kernel",
+        "" "linux",
         "" "quic",
         "" "controllers-from-outside",
         "" "holding-a-contest",

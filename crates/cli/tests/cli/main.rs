@@ -16,6 +16,8 @@ mod experiment;
 mod falsify;
 mod help;
 mod init;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod licences;
 mod manual;
 mod missing;

@@ -22,9 +22,9 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The network of the examples: 10 Mbps, an RTT of 50 ms, and a queue of 200 ms.
+    /// The network of the examples: 15 Mbps, an RTT of 150 ms, and a queue of 200 ms.
     pub(crate) const EXAMPLE: Link =
-        Link { mbps: 10.0, delay: Duration::from_millis(25), queue: Duration::from_millis(200) };
+        Link { mbps: 15.0, delay: Duration::from_millis(75), queue: Duration::from_millis(200) };
 
     /// Puts the link before `server`, for one client and as long as the program runs. Returns the address that is
     /// the server's for the client.

@@ -19,7 +19,7 @@ Examples:
   sysctl net.ipv4.tcp_congestion_control=remy1
   ip route change default via GATEWAY congctl remy1
   exm kernel show remy1
-  exm kernel try HOST coexist --for 60s --key-file key";
+  exm kernel try HOST coexist --duration 60s --key-file key";
 
 subcommands! {
     /// Run tables in the Linux kernel, as congestion control of TCP

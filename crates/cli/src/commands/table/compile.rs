@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     table: TableArgs,
     /// The file to write, .c, .h or .o; - is the standard output, for C
-    #[arg(long, short)]
+    #[arg(short, long = "out", alias = "output", value_name = "FILE")]
     output: PathBuf,
     /// What the names of its functions begin with, or the name of the congestion control [default: the name of
     /// the output]
@@ -71,7 +71,7 @@ impl Args {
             _ => {
                 let problem =
                     "a table is compiled to C or an object: a name that ends in .c, .h or .o";
-                return Err(Failure::invalid_value(&output.to_string_lossy(), "--output", problem));
+                return Err(Failure::invalid_value(&output.to_string_lossy(), "--out", problem));
             }
         };
         check_only_output(output, &[&self.table.table], self.force)?;

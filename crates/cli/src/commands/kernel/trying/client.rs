@@ -90,8 +90,9 @@ impl Args {
         }
         let problem =
             format!("it leaves {turn} for each of {turns} turns, and {SHORTEST} are the least");
-        let tip = "give a longer time by --for, or fewer rounds";
-        Err(Failure::usage(format!("'{}' for '--for': {problem}", self.duration)).with_tip(tip))
+        let tip = "give a longer time by --duration, or fewer rounds";
+        Err(Failure::usage(format!("'{}' for '--duration': {problem}", self.duration))
+            .with_tip(tip))
     }
 
     /// The first of `servers` that listens. Controls that the kernel does not have are left out, if nobody asked for
@@ -210,7 +211,7 @@ fn explained(error: TurnError) -> Failure {
             "see that \"exm kernel try --listen\" of the same version runs there with the same key"
         }
         TurnError::TooMuch { .. } => {
-            "give a shorter time by --for, more --rounds, or a lower --max-rate"
+            "give a shorter time by --duration, more --rounds, or a lower --max-rate"
         }
         _ => return Failure::from(error),
     };

@@ -24,8 +24,8 @@ Both ends have the same key. A listener discards what it gets, and takes it from
 
 Examples:
   exm kernel try --listen --new-key --key-file key
-  exm kernel try example.org coexist --for 60s --key-file key
-  exm kernel try example.org coexist general-delta1 --with cubic,reno --for 5min --plot path.svg";
+  exm kernel try example.org coexist --duration 60s --key-file key
+  exm kernel try example.org coexist general-delta1 --with cubic,reno --duration 5min --plot path.svg";
 
 /// Compare tables with Cubic and BBR on a real path
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "cubic,bbr")]
     with: Vec<String>,
     /// The duration of all turns together
-    #[arg(long = "for", alias = "duration", value_name = "DURATION", default_value = "60s")]
+    #[arg(long, alias = "for", value_name = "DURATION", default_value = "60s")]
     #[arg(value_parser = duration)]
     duration: Span,
     /// How many turns each has: the more, the shorter
