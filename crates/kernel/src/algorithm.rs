@@ -177,7 +177,7 @@ pub fn connections() -> Result<Vec<Connection>, KernelError> {
 
 /// Whether the kernel takes this name.
 pub(crate) fn check_name(name: &str) -> Result<(), KernelError> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
         return Err(KernelError::Name(name.to_owned()));
     }

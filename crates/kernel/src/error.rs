@@ -21,9 +21,7 @@ pub enum KernelError {
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
     /// A name that the kernel does not take.
-    #[error(
-        "'{0}' is no name for a congestion control: it takes 1 to 15 letters, digits, '-' or '_'"
-    )]
+    #[error("'{0}' is no name for a congestion control: it takes 1 to 15 letters, digits or '_'")]
     Name(String),
     /// The name is in use.
     #[error(

@@ -189,7 +189,7 @@ fn a_name_that_is_taken_or_odd_is_refused() {
         };
         let taken = load(algorithm.name());
         assert!(taken.starts_with("the kernel has a congestion control called 't"), "{taken}");
-        for odd in ["", "a name", "../x", "sixteen_letters_", "é"] {
+        for odd in ["", "a name", "../x", "sixteen_letters_", "é", "a-b", "a.b"] {
             assert!(load(odd).contains("is no name for a congestion control"), "{odd}");
         }
         Ok(())

@@ -99,7 +99,7 @@ fn stay(algorithm: &Algorithm, signals: &Signals) -> Result<ExitCode, Failure> {
 
 /// A name for a congestion control after a table: what the kernel takes of its name.
 pub(super) fn kernel_name(label: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let plain: String = label.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
     plain.chars().take(15).collect()
 }

@@ -57,15 +57,15 @@ pub(crate) struct Args {
     #[command(flatten)]
     printing: Printing,
     /// Be the other end: receive until interrupted
-    #[arg(long, help_heading = "Listener")]
+    #[arg(long, help_heading = "Server")]
     #[arg(conflicts_with_all = ["server", "tables", "plot", "json"])]
     listen: bool,
     /// The address to listen at [default: all of this machine]
-    #[arg(long, value_name = "ADDRESS", requires = "listen", help_heading = "Listener")]
+    #[arg(long, value_name = "ADDRESS", requires = "listen", help_heading = "Server")]
     bind: Option<IpAddr>,
     /// The TCP port to listen on
     #[arg(long, value_name = "PORT", requires = "listen", default_value_t = 60_001)]
-    #[arg(help_heading = "Listener")]
+    #[arg(help_heading = "Server")]
     port: u16,
     /// Generate a key for the other end, and print it or write it to a new file
     #[arg(long, requires = "listen", conflicts_with_all = ["key_env", "key_stdin"])]
