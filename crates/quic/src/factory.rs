@@ -41,10 +41,9 @@ pub(crate) struct Path<C> {
 #[cfg(any(feature = "quinn", feature = "noq"))]
 impl<C: Controller> Path<C> {
     pub(crate) fn acked(&mut self, sent: Instant, bytes: u64) {
-        let none = Acked { sent, packets: 0, bytes: 0, in_flight: 0, app_limited: false };
+        let none = Acked { sent, bytes: 0, in_flight: 0, app_limited: false };
         let batch = self.batch.get_or_insert(none);
         batch.sent = batch.sent.max(sent);
-        batch.packets += 1;
         batch.bytes += bytes;
     }
 

@@ -47,8 +47,6 @@ impl Unsupported {
 pub struct Acked {
     /// When the last of them was sent.
     pub sent: time::Instant,
-    /// How many.
-    pub packets: u64,
     /// Their size without the headers of UDP and IP.
     pub bytes: u64,
     /// Bytes in flight after the ACK.
@@ -98,7 +96,7 @@ enum Recovery {
 /// assert_eq!(sender.window(), 10 * 1200);
 /// sender.on_sent(start, 1200);
 /// let (sent, now) = (start, start + Duration::from_millis(40));
-/// sender.on_acked(now, Acked { sent, packets: 1, bytes: 1200, in_flight: 0, app_limited: false });
+/// sender.on_acked(now, Acked { sent, bytes: 1200, in_flight: 0, app_limited: false });
 /// assert_eq!(sender.window(), 11 * 1200);
 /// assert_eq!(sender.pacing_rate(), None);
 /// # Ok::<(), exm_quic::Unsupported>(())
@@ -120,6 +118,8 @@ pub struct Sender<C> {
     /// Of the last ACK.
     largest_acked: Option<u64>,
     acked_bytes: u64,
+    /// Acknowledged bytes beyond those that were told as whole datagrams; negative where they were rounded up.
+    beyond: i64,
     smoothed_rtt: Option<Span>,
     /// When a packet was last sent or acknowledged.
     active_at: Instant,
@@ -151,6 +151,7 @@ impl<C: Controller> Sender<C> {
             lost: 0,
             largest_acked: None,
             acked_bytes: 0,
+            beyond: 0,
             smoothed_rtt: None,
             active_at: Instant::ZERO,
         };
@@ -288,17 +289,21 @@ impl<C: Controller> Sender<C> {
         self.wake(now);
         self.in_flight = acked.in_flight;
         self.active_at = now;
-        if acked.packets == 0 {
+        if acked.bytes == 0 {
             return;
         }
-        self.acked = self.acked.saturating_add(acked.packets);
         self.acked_bytes = acked.bytes;
         self.recover(sent_at);
+        let packets = self.whole_datagrams(acked.bytes);
+        if packets == 0 {
+            return;
+        }
+        self.acked = self.acked.saturating_add(packets);
         // Stacks do not say which numbers were lost: they count as those before the ACK that follows.
         let sequence = self.acked.saturating_add(self.lost).saturating_sub(1);
         let mut event = Ack::new(sequence, sent_at, now);
         event.largest_acked = self.largest_acked;
-        event.acked = Packets::new(acked.packets);
+        event.acked = Packets::new(packets);
         event.acked_bytes = Bytes::new(acked.bytes);
         event.in_flight = Packets::new(self.packets(self.in_flight));
         event.in_flight_bytes = Bytes::new(self.in_flight);
@@ -311,6 +316,17 @@ impl<C: Controller> Sender<C> {
         if matches!(self.recovery, Recovery::Growing { window } if window >= self.wanted()) {
             self.recovery = Recovery::None;
         }
+    }
+
+    /// How many datagrams of the MTU `bytes` more make, to the nearest. Small ones, such as the handshake's, are in
+    /// the network for a shorter time than full ones: a controller that heard of each would take the difference for
+    /// a queue.
+    fn whole_datagrams(&mut self, bytes: u64) -> u64 {
+        let mtu = self.mtu.cast_signed();
+        let beyond = self.beyond.saturating_add_unsigned(bytes.min(1 << 60));
+        let packets = beyond.saturating_add(mtu / 2).div_euclid(mtu).max(0);
+        self.beyond = beyond - packets * mtu;
+        packets.cast_unsigned()
     }
 
     /// RFC 6298's average.

@@ -13,8 +13,7 @@
 /* An ACK frame: when its newest packet was sent, and when it came. */
 struct frame {
     int64_t sent, received;
-    uint64_t rtt;
-    uint32_t packets;
+    uint64_t rtt, bytes;
 };
 
 struct remy_state {
@@ -28,7 +27,7 @@ static void follow(picoquic_cnx_t* cnx, uint64_t pace)
 {
     /* picoquic counts 1024 of these to a microsecond. */
     cnx->packet_time_nano_sec = pace * 1024 / 1000;
-    cnx->pacing_margin_micros = 1000;
+    cnx->pacing_margin_micros = 1;
 }
 
 static uint64_t table_window(picoquic_cnx_t* cnx, const struct remy_state* state)
@@ -47,20 +46,22 @@ static void remy_init(picoquic_cnx_t* cnx)
     }
 }
 
-/* Applies a rule for each packet of the frame. */
+/* Applies a rule for each packet of the frame. A packet of the table is one of the MTU: small ones, as those of the
+ * handshake, are in the network for a shorter time, which would make a queue of that of full ones. */
 static void apply(picoquic_cnx_t* cnx, struct remy_state* state)
 {
     struct frame before = state->before, now = state->now;
+    int64_t packets = (int64_t)((now.bytes + cnx->send_mtu / 2) / cnx->send_mtu);
     uint64_t pace = 0;
-    for (uint32_t i = 1; i <= now.packets; i++) {
+    for (int64_t i = 1; i <= packets; i++) {
         int64_t sent = now.sent, received = now.received;
         if (before.rtt != 0) {
-            sent = before.sent + (now.sent - before.sent) * i / now.packets;
-            received = before.received + (now.received - before.received) * i / now.packets;
+            sent = before.sent + (now.sent - before.sent) * i / packets;
+            received = before.received + (now.received - before.received) * i / packets;
         }
         pace = remycc_on_ack(&state->flow, sent, received, now.rtt, 1);
     }
-    if (now.packets > 0) {
+    if (packets > 0) {
         state->before = now;
         follow(cnx, pace);
     }
@@ -81,7 +82,7 @@ static void remy_notify(picoquic_cnx_t* cnx, picoquic_congestion_notification_t 
         state->now = (struct frame) { (int64_t)(now - rtt) * 1000, (int64_t)now * 1000, rtt * 1000, 0 };
         break;
     case picoquic_congestion_notification_acknowledgement:
-        state->now.packets += state->now.rtt != 0;
+        state->now.bytes += bytes;
         /* After losses the window grows by what arrives, until it is the table's again. */
         if (!is_whole && now >= state->repaired_at)
             cnx->cwin += bytes;

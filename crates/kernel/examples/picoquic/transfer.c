@@ -1,15 +1,13 @@
 /* Sends bytes by picoquic over a link of 15 Mbps, 150 ms and a queue of 200 ms, both ends in this process and in
- * simulated time, by a RemyCC or picoquic's own NewReno.
+ * simulated time, by a RemyCC.
  *
- * transfer remy|newreno MEGABYTES CERTIFICATES */
+ * transfer MEGABYTES CERTIFICATES */
 
 #include "picoquic_internal.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 extern const picoquic_congestion_algorithm_t remy_algorithm;
-extern const picoquic_congestion_algorithm_t* picoquic_newreno_algorithm;
 
 /* Times are in microseconds. */
 #define MBPS 15.0
@@ -48,10 +46,10 @@ static void submit(struct way* way, struct packet* packet, uint64_t now)
     way->last = &packet->next;
 }
 
-/* Sends all that `cnx` may send now. */
+/* Sends all that `cnx` may send now: picoquic keeps to its pace by the time at which it wants to be asked. */
 static void send_all(picoquic_cnx_t* cnx, struct way* way, uint64_t now)
 {
-    while (cnx != NULL && cnx->cnx_state != picoquic_state_disconnected) {
+    while (cnx != NULL && cnx->next_wake_time <= now && cnx->cnx_state != picoquic_state_disconnected) {
         picoquic_packet* kept = picoquic_create_packet();
         struct packet* packet = calloc(1, sizeof *packet);
         if (picoquic_prepare_packet(cnx, kept, now, packet->bytes, sizeof packet->bytes, &packet->length) != 0
@@ -95,16 +93,14 @@ static uint64_t next_time(picoquic_quic_t* quic, struct way* way, uint64_t now)
 
 int main(int count_of, char** words)
 {
-    if (count_of != 4) {
-        fprintf(stderr, "usage: %s remy|newreno MEGABYTES CERTIFICATES\n", words[0]);
+    if (count_of != 3) {
+        fprintf(stderr, "usage: %s MEGABYTES CERTIFICATES\n", words[0]);
         return 2;
     }
     char certificate[4096], key[4096];
-    snprintf(certificate, sizeof certificate, "%s/cert.pem", words[3]);
-    snprintf(key, sizeof key, "%s/key.pem", words[3]);
-    const picoquic_congestion_algorithm_t* algorithm
-        = strcmp(words[1], "remy") == 0 ? &remy_algorithm : picoquic_newreno_algorithm;
-    uint64_t bytes = strtoull(words[2], NULL, 10) * 1000000, received = 0, ignored = 0, now = 0;
+    snprintf(certificate, sizeof certificate, "%s/cert.pem", words[2]);
+    snprintf(key, sizeof key, "%s/key.pem", words[2]);
+    uint64_t bytes = strtoull(words[1], NULL, 10) * 1000000, received = 0, ignored = 0, now = 0;
     struct sockaddr_in near = { .sin_family = AF_INET, .sin_port = 1 }, far = { .sin_family = AF_INET, .sin_port = 2 };
     struct sockaddr* there[2] = { (struct sockaddr*)&near, (struct sockaddr*)&far };
     struct sockaddr* back[2] = { there[1], there[0] };
@@ -114,11 +110,14 @@ int main(int count_of, char** words)
     picoquic_quic_t* server = picoquic_create(
         1, certificate, key, "transfer", count, &received, NULL, NULL, NULL, now, &now, NULL, NULL, 0);
     if (client == NULL || server == NULL) {
-        fprintf(stderr, "no certificate in %s\n", words[3]);
+        fprintf(stderr, "no certificate in %s\n", words[2]);
         return 1;
     }
-    picoquic_set_default_congestion_algorithm(client, algorithm);
     picoquic_cnx_t* cnx = picoquic_create_cnx(client, 0, there[1], now, 0, "example.org", "transfer", 1);
+    /* Not as the default of `client`: a new connection forgets the pace of the algorithm that it begins with. */
+    picoquic_set_congestion_algorithm(cnx, &remy_algorithm);
+    /* Nor does it look for a larger MTU: while a probe waits, this version keeps to no pace. */
+    cnx->send_mtu_max_tried = cnx->send_mtu;
     uint8_t* data = calloc(1, bytes);
 
     struct way up = { .mbps = MBPS }, down = { .mbps = MBPS };
@@ -137,7 +136,7 @@ int main(int count_of, char** words)
         receive_all(server, &up, now, there);
         receive_all(client, &down, now, back);
     }
-    printf("%s: %llu bytes in %.2f s, %.2f Mbps; mean queueing %.1f ms; %llu packets, %llu dropped\n", words[1],
+    printf("%llu bytes in %.2f s, %.2f Mbps; mean queueing %.1f ms; %llu packets, %llu dropped\n",
         (unsigned long long)received, (double)now * 1e-6, (double)received * 8 / (double)now,
         up.waited * 1e-3 / (double)up.sent, (unsigned long long)up.sent, (unsigned long long)up.dropped);
     return received < bytes;

@@ -88,7 +88,6 @@ impl Trial {
     fn ack(&mut self, millis: u64, sent: u64, packets: u64, left: u64) {
         let acked = Acked {
             sent: self.at(sent),
-            packets,
             bytes: packets * MTU,
             in_flight: left * MTU,
             app_limited: false,
@@ -121,6 +120,23 @@ fn a_controller_hears_of_each_ack_and_of_the_packets_before_it() {
         "1 acked, 3 further, after 70 ms",
     ];
     assert_eq!(trial.constant.heard(), heard);
+}
+
+#[test]
+fn small_datagrams_count_once_they_make_a_whole_one() {
+    let mut trial = Trial::of(Constant::of(20));
+    let mut told = |bytes: &[u64]| {
+        for &bytes in bytes {
+            let (now, sent) = (trial.at(50), trial.at(0));
+            trial.sender.on_acked(now, Acked { sent, bytes, in_flight: 0, app_limited: false });
+        }
+        trial.constant.heard().len()
+    };
+    assert_eq!(told(&[100, 100, 100]), 0);
+    assert_eq!(told(&[300]), 1, "600 bytes round up");
+    assert_eq!(told(&[600]), 0, "which were counted");
+    assert_eq!(told(&[1190; 50]), 50);
+    assert_eq!(told(&[0]), 0);
 }
 
 #[test]
@@ -227,7 +243,7 @@ fn the_initial_window_stays_what_it_was() {
     let began = any_time();
     let mut sender = Sender::new(Reno::new(), began, MTU as u16).unwrap();
     sender.on_sent(began, MTU);
-    let acked = Acked { sent: began, packets: 1, bytes: MTU, in_flight: 0, app_limited: false };
+    let acked = Acked { sent: began, bytes: MTU, in_flight: 0, app_limited: false };
     sender.on_acked(began + Duration::from_millis(20), acked);
     assert_eq!((sender.window(), sender.initial_window()), (11 * MTU, 10 * MTU));
 }
