@@ -43,10 +43,10 @@ impl Args {
         let servers = servers(host)?;
         let signals = Signals::catch()?;
         interrupt::hand_over();
-        let (mut controls, loaded) = self.controls()?;
+        let (controls, loaded) = self.controls()?;
         let ((tried, failure), signal) =
-            until_signal(&signals, |stop| match self.find(&servers, &mut controls, &key, stop) {
-                Ok(server) => self.take_turns(host, server, &controls, (&key, stop)),
+            until_signal(&signals, |stop| match self.find(&servers, controls, (&key, stop)) {
+                Ok((server, controls)) => self.take_turns(host, server, &controls, (&key, stop)),
                 Err(failure) => (None, Some(failure)),
             });
         drop(loaded);
@@ -95,55 +95,39 @@ impl Args {
             .with_tip(tip))
     }
 
-    /// The first of `servers` that listens. Controls that the kernel does not have are left out, if nobody asked for
-    /// them.
+    /// The first of `servers` that listens, and those of `controls` that this kernel offers: one that it does not is
+    /// left out if nobody asked for it.
     fn find(
         &self,
         servers: &[SocketAddr],
-        controls: &mut Vec<Control>,
-        key: &Key,
-        stop: &AtomicBool,
-    ) -> Result<SocketAddr, Failure> {
-        let mut last =
-            Failure::usage("there is nothing to try").with_tip("name a table, or use --with");
-        let mut index = 0;
-        let mut found = None;
-        while let Some(control) = controls.get(index) {
-            let duration = self.turn(controls.len())?;
-            let turn = |&server| Turn {
+        controls: Vec<Control>,
+        (key, stop): (&Key, &AtomicBool),
+    ) -> Result<(SocketAddr, Vec<Control>), Failure> {
+        let duration = self.turn(controls.len())?;
+        let (mut found, mut offered) = (None, Vec::new());
+        for control in controls {
+            let candidates = found.as_ref().map_or(servers, std::slice::from_ref);
+            let turn = |server| Turn {
                 server,
                 key,
                 control: &control.name,
                 duration,
                 max_rate: self.max_rate,
             };
-            let candidates = found.as_ref().map_or(servers, std::slice::from_ref);
-            let mut checked = Err(last);
-            for server in candidates {
-                checked = match turn(server).check(stop) {
-                    Ok(()) => Ok(Some(*server)),
-                    Err(TurnError::Control { control: name, source }) if !control.is_wanted => {
-                        note(&format!(
-                            "{name} is left out: this kernel does not offer it ({source})"
-                        ));
-                        Ok(None)
-                    }
-                    Err(error) => Err(explained(error)),
-                };
-                if checked.is_ok() {
-                    break;
-                }
-            }
-            match checked? {
-                Some(server) => {
+            match first_that_takes(candidates, |server| turn(server).check(stop)) {
+                Ok(server) => {
                     found = Some(server);
-                    index += 1;
+                    offered.push(control);
                 }
-                None => drop(controls.remove(index)),
+                Err(TurnError::Control { control: name, source }) if !control.is_wanted => {
+                    note(&format!("{name} is left out: this kernel does not offer it ({source})"));
+                }
+                Err(error) => return Err(explained(error)),
             }
-            last = Failure::new("nothing is left to try");
         }
-        found.ok_or(last)
+        let nothing =
+            || Failure::usage("there is nothing to try").with_tip("name a table, or use --with");
+        Ok((found.ok_or_else(nothing)?, offered))
     }
 
     /// What all turns came to, as far as they were taken; and why no more of them were.
@@ -192,6 +176,21 @@ impl Args {
         let failure = any.is_none().then(lost);
         (any, failure)
     }
+}
+
+/// The first of `servers`, of which there is one at least, that `check` accepts, or the last one's error.
+fn first_that_takes(
+    servers: &[SocketAddr],
+    check: impl Fn(SocketAddr) -> Result<(), TurnError>,
+) -> Result<SocketAddr, TurnError> {
+    let mut last = Err(TurnError::Stopped);
+    for &server in servers {
+        last = check(server).map(|()| server);
+        if last.is_ok() {
+            break;
+        }
+    }
+    last
 }
 
 /// `error` with a remedy.
