@@ -21,7 +21,7 @@ macro_rules! texts {
 pub const MODELS: &[(&str, &str)] = texts![
     "models", ".toml":
     "10x", "1x", "alone-delay", "alone-throughput", "coexist", "datacenter", "demo", "diversity",
-    "general-delta0.1", "general-delta1", "general-delta10", "general16", "harder", "knock-ack",
+    "general-delta0.1", "general-delta1", "general-delta10", "general16", "harder", "hosts-delta1", "knock-ack",
     "knock-none", "knock-pace", "knock-ratio", "knock-send", "knock-slow", "knock-window", "learn-1000x",
     "learn-100x", "learn-10x", "learn-2x", "only-ack", "only-ack-ratio", "only-ack-slow", "only-none",
     "only-ratio", "only-ratio-slow", "only-send", "only-send-ack", "only-send-ratio", "only-send-slow",
@@ -36,7 +36,7 @@ pub const TABLES: &[(&str, &str)] = texts![
     "remyccs", ".json":
     "10x", "1x", "alone-delay", "alone-throughput", "coexist", "datacenter", "diversity.delay",
     "diversity.throughput", "general-delta0.1", "general-delta1", "general-delta10", "harder.15s",
-    "harder.1min", "harder.4min", "harder.8min", "knock-ack", "knock-none", "knock-pace", "knock-ratio",
+    "harder.1min", "harder.4min", "harder.8min", "hosts-delta1", "knock-ack", "knock-none", "knock-pace", "knock-ratio",
     "knock-send", "knock-slow", "knock-window", "learn-1000x", "learn-1000x.16min", "learn-1000x.1min",
     "learn-1000x.4min", "learn-100x", "learn-10x", "learn-2x", "learn-2x.16min", "learn-2x.1min",
     "learn-2x.4min", "only-ack", "only-ack-ratio", "only-ack-slow", "only-none", "only-ratio",
@@ -108,9 +108,9 @@ mod tests {
         let hardened: Vec<&str> = TABLES
             .iter()
             .map(|&(name, _)| name)
-            .filter(|name| name.starts_with("general-"))
+            .filter(|name| name.starts_with("general-") || name.starts_with("hosts-"))
             .collect();
-        assert_eq!(hardened.len(), 3);
+        assert_eq!(hardened.len(), 4);
         let differing = hardened.into_iter().filter_map(|name| {
             let file = table(name).unwrap();
             let known = file.robustness().expect(name);
