@@ -7,7 +7,7 @@ use exm_emulator::{
 use exm_kernel::{Algorithm, connections};
 use exm_link::{Limit, Service};
 use exm_remy::fixed::FixedTable;
-use exm_remy::{Action, RuleTable, SignalSet};
+use exm_remy::{Action, RuleTable, Signal, SignalSet};
 use exm_trace::Trace;
 use exm_units::{Instant, Packets, Probability, Rate, Span};
 use rustix::net::sockopt::set_tcp_congestion;
@@ -59,26 +59,36 @@ fn path() -> PathSpec {
     }
 }
 
-/// Sends `count` bytes by `algorithm` through the link, with `work` beside it, and has every byte checked.
-fn transfer(
+/// Does `work` with both ends of a connection through the link, the first of which sends by `algorithm`.
+fn connected(
     (algorithm, ends): &(Algorithm, Ends),
     (up, down): (PathSpec, PathSpec),
+    work: impl FnOnce(TcpStream, TcpStream) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let observers: [Box<dyn Observer>; 2] = [Box::new(()), Box::new(())];
+    let setup = Setup { seed: 1, ..Setup::new(up, down) };
+    let (done, _) = emulate(&setup, ends.ports(), observers, |_| {
+        let listener = ends.outside.namespace.run(|| TcpListener::bind((ends.outside.ip, 0)))?;
+        let address = listener.local_addr()?;
+        let sender = ends.inside.namespace.run(|| TcpStream::connect(address))?;
+        set_tcp_congestion(&sender, algorithm.name())?;
+        let (receiver, _) = listener.accept()?;
+        receiver.set_read_timeout(Some(Duration::from_secs(60)))?;
+        work(sender, receiver)
+    })?;
+    done
+}
+
+/// Sends `count` bytes with `work` beside it, and has every byte checked.
+fn transfer(
+    loaded: &(Algorithm, Ends),
+    ways: (PathSpec, PathSpec),
     count: usize,
     work: impl FnOnce() -> Result<(), Problem> + Send,
 ) -> Result<(), Problem> {
     let bytes = |range: std::ops::Range<usize>| range.map(|i| (i % 251) as u8).collect::<Vec<u8>>();
-    let observers: [Box<dyn Observer>; 2] = [Box::new(()), Box::new(())];
-    let setup = Setup { seed: 1, ..Setup::new(up, down) };
-    let (done, _) = emulate(&setup, ends.ports(), observers, |_| {
-        thread::scope(|scope| -> Result<(), Problem> {
-            let listener =
-                ends.outside.namespace.run(|| TcpListener::bind((ends.outside.ip, 0)))?;
-            let address = listener.local_addr()?;
-            let connect = || TcpStream::connect(address);
-            let mut sender = ends.inside.namespace.run(connect)?;
-            set_tcp_congestion(&sender, algorithm.name())?;
-            let (mut receiver, _) = listener.accept()?;
-            receiver.set_read_timeout(Some(Duration::from_secs(60)))?;
+    connected(loaded, ways, |mut sender, mut receiver| {
+        thread::scope(|scope| {
             let working = scope.spawn(work);
             let sending = scope.spawn(move || sender.write_all(&bytes(0..count)));
             let mut received = vec![0; count];
@@ -87,8 +97,7 @@ fn transfer(
             sending.join().expect("no panic")?;
             working.join().expect("no panic")
         })
-    })?;
-    done
+    })
 }
 
 #[track_caller]
@@ -143,6 +152,33 @@ fn the_path_stalls() {
 #[ignore = "takes 45 s"]
 fn the_path_stalls_for_thirty_seconds() {
     survives(stalling(30), path(), 1_500_000);
+}
+
+/// A full packet takes 1.5 ms at the link, and a small one 0.2 ms: of an RTT of 20 ms the difference is no queue.
+#[test]
+fn a_small_packet_makes_no_queue_of_full_ones() {
+    let Some(loaded) = loaded() else { return };
+    let action = Action { multiple: 0.0, increment: 40, intersend_ms: 4.0 };
+    let slow = RuleTable::single(SignalSet::FIRST_FOUR, 16_384.0, action);
+    let slow = FixedTable::new(&slow, 1000).expect("four signals");
+    loaded.0.replace(&slow, "slow").expect("it is loaded");
+    let ratio = || -> Result<f64, Problem> {
+        let found = connections()?;
+        let own = found.iter().find(|one| one.algorithm == loaded.0.name()).ok_or("it is open")?;
+        let signal = own.signals.iter().find(|(signal, _)| *signal == Signal::RttRatio);
+        Ok(signal.expect("one of Remy's").1)
+    };
+    let ask_then_send = |mut sender: TcpStream, mut receiver: TcpStream| -> Result<(), Problem> {
+        for count in [100, 100, 100_000] {
+            sender.write_all(&vec![7; count])?;
+            receiver.read_exact(&mut vec![0; count])?;
+            thread::sleep(Duration::from_millis(100));
+        }
+        let ratio = ratio()?;
+        assert!((1.0..1.04).contains(&ratio), "{ratio}");
+        Ok(())
+    };
+    connected(&loaded, (path(), path()), ask_then_send).unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]

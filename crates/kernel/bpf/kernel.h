@@ -66,6 +66,7 @@ struct tcp_sock {
 	__u32 rttvar_us;
 	__u64 tcp_mstamp;
 	__u64 first_tx_mstamp;
+	__u64 bytes_acked;
 } KERNEL;
 
 struct rate_sample {

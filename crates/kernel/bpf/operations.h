@@ -11,8 +11,11 @@ struct flow {
 	__u8 ca_state;
 	/* The window is still below the table's after a loss. */
 	__u8 recovering;
-	__u16 unused;
+	/* A full packet was acknowledged. */
+	__u8 is_bulk;
+	__u8 unused;
 	__u64 acks;
+	__u64 bytes_acked;
 };
 
 REMY_INLINE void pace(struct sock *sk, __u64 intersend)
@@ -55,7 +58,9 @@ void remy_init(__u64 *ctx)
 	flow->rtt = 0;
 	flow->ca_state = 0;
 	flow->recovering = 0;
+	flow->is_bulk = 0;
 	flow->acks = 0;
+	flow->bytes_acked = tp->bytes_acked;
 	sk->sk_pacing_status = PACING_NEEDED;
 	begin(sk);
 }
@@ -138,6 +143,25 @@ REMY_INLINE void set_window(struct tcp_sock *tp, struct flow *flow, __u32 packet
 	tp->snd_cwnd = window;
 }
 
+/* Whether the RTT of an ACK is one of full packets. Small ones, such as a request, are in the network for a shorter
+ * time, and a table would take the difference for a queue: they tell the RTT only of flows that sent no full packet. */
+REMY_INLINE int is_typical(struct tcp_sock *tp, struct flow *flow, __u32 packets)
+{
+	struct remy_memory nothing = {};
+	__u64 bytes = tp->bytes_acked - flow->bytes_acked;
+	int is_full = bytes >= (__u64)packets * tp->mss_cache / 2;
+
+	flow->bytes_acked = tp->bytes_acked;
+	/* It does not advance while packets are missing. */
+	if (flow->ca_state >= CA_RECOVERY || bytes == 0)
+		return 1;
+	if (is_full && !flow->is_bulk) {
+		flow->sender.memory = nothing;
+		flow->is_bulk = 1;
+	}
+	return is_full || !flow->is_bulk;
+}
+
 REMY_INLINE void on_ack(struct sock *sk, struct rate_sample *rs)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -145,7 +169,7 @@ REMY_INLINE void on_ack(struct sock *sk, struct rate_sample *rs)
 	__u32 packets = rs->acked_sacked;
 
 	/* Packets sent twice give no RTT: it is not known which copy arrived. */
-	if (rs->rtt_us > 0)
+	if (is_typical(tp, flow, packets) && rs->rtt_us > 0)
 		flow->rtt = rs->rtt_us;
 	if (flow->rtt && packets - 1 < REMY_MAX_WINDOW)
 		pace(sk, follow(tp, flow, packets, rs->losses));

@@ -5,7 +5,7 @@ use exm_remy::fixed::TIME_BITS;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A record of the program that lists connections (`struct connection` of `bpf/remy.bpf.c`).
-const RECORD: usize = 160;
+const RECORD: usize = 168;
 const FAMILY_IPV4: u16 = 2;
 
 /// A TCP connection that a table controls.
