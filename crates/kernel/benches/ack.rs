@@ -20,7 +20,7 @@ mod linux {
 
     type Problem = Box<dyn Error + Send + Sync>;
 
-    pub fn run() -> Result<(), Problem> {
+    pub(crate) fn run() -> Result<(), Problem> {
         let before = fs::read_to_string(SWITCH)?;
         fs::write(SWITCH, "1")?;
         let measured = measure();
@@ -52,6 +52,7 @@ mod linux {
     }
 
     /// The ACKs of a connection, and the time of the program that followed them, ns.
+    #[expect(clippy::disallowed_methods, reason = "a kernel runs in real time")]
     fn cost(table: &FixedTable) -> Result<(u64, u64), Problem> {
         let algorithm = Algorithm::load("exm_bench", table, "a benchmark")?;
         Namespace::new()?.run(|| {

@@ -134,6 +134,7 @@ pub(super) struct FlowTable {
     pub(super) tcp: TcpTable,
     #[serde(default)]
     pub(super) sprout: SproutTable,
+    pub(super) duplex: Option<Spanned<bool>>,
     pub(super) timer: Option<Spanned<bool>>,
 }
 
