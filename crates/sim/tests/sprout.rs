@@ -9,7 +9,7 @@ use exm_sim::metrics::FlowReport;
 use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
 use exm_sprout::{Method, Model, Settings};
 use exm_trace::Trace;
-use exm_units::{Probability, Rate, Span};
+use exm_units::{Probability, Span};
 use std::sync::Arc;
 
 /// A recording, the one of the opposite direction, and the original's results: kbit/s, and ms of
@@ -114,28 +114,6 @@ fn one_setting_surpasses_sprout_ewma_but_for_one_delay() {
         assert!(ours.0 > ewma.0, "{there}");
         assert!(ours.2 < ewma.2 * if decided_by_an_outage { 1.005 } else { 1.0 }, "{there}");
     }
-}
-
-/// A session that carries data both ways does about as well each way as one that carries it one way, since its forecasts
-/// ride on the data.
-#[test]
-fn a_session_carries_data_both_ways() {
-    let run = |duplex| {
-        let link = |name: &str, way: usize| {
-            LinkSpec::new(Service::Fixed(Rate::from_mbps(4.0)))
-                .name(name)
-                .ends(way, 1 - way)
-                .delay(Span::from_millis(20))
-        };
-        let flow = FlowSpec::new(sprout(Method::default())).back([1]).duplex(duplex);
-        let links = vec![link("there", 0), link("back", 1)];
-        let network = Network::new(links, vec![flow], Span::from_secs(30)).expect("a network");
-        let report = engine::run(&network, 1);
-        (report.links[0].utilisation, report.links[1].utilisation)
-    };
-    let (one, both) = (run(false), run(true));
-    assert!(one.1 < 0.05 && one.0 > 0.8, "{one:?}");
-    assert!(both.0 > 0.9 * one.0 && both.1 > 0.9 * one.0, "{one:?}, {both:?}");
 }
 
 /// Loss is not a congestion signal: throughput falls no faster than the paper's on Verizon's LTE

@@ -134,7 +134,6 @@ pub(super) struct FlowTable {
     pub(super) tcp: TcpTable,
     #[serde(default)]
     pub(super) sprout: SproutTable,
-    pub(super) duplex: Option<Spanned<bool>>,
     pub(super) timer: Option<Spanned<bool>>,
 }
 

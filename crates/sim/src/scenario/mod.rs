@@ -42,8 +42,7 @@
 //! each group of equal flows, with `path` (names of links in order; may be omitted if there is one link),
 //! `back` (the links that the receiver's ACKs cross; by default ACKs cross none), `rtt` (the delays of the
 //! links count towards it, the rest follows the last of them), `controller`, `traffic`, `count` (default 1),
-//! `name`, `packet_size`, `host`, `tcp`, `sprout`, `timer` and, for Sprout, `duplex` (false; true: the receiver always has
-//! data to send as well, in the same session, which loads the links that lead back).
+//! `name`, `packet_size`, `host`, `tcp`, `sprout` and `timer`.
 //!
 //! A `[tcp]` table sets the defaults of all TCP hosts, which a flow's own `tcp` may override: `initial_window`
 //! (10 packets), `handshake` (false: connections start established), `rto` (the floor of the retransmission
@@ -159,8 +158,6 @@ pub struct FlowGroup {
     pub tcp: Settings,
     /// Their settings, if the transport is Sprout; the packet size is the group's.
     pub sprout: exm_sprout::Settings,
-    /// Whether their receivers always have data to send as well: Sprout's only.
-    pub duplex: bool,
 }
 
 impl FlowGroup {
@@ -214,7 +211,6 @@ struct FlowPlaces {
     path: Offset,
     rtt: Offset,
     controller: Offset,
-    duplex: Offset,
     packet_size: Offset,
     traffic: Offset,
 }
@@ -355,7 +351,6 @@ impl Scenario {
             packet_size: group.packet_size,
             traffic: group.traffic.clone(),
             transport,
-            duplex: group.duplex,
         })
     }
 
@@ -378,7 +373,6 @@ impl Scenario {
             | E::BrokenPath { flow, .. }
             | E::NoReturn { flow, .. }
             | E::Loop { flow, .. } => of_flow(flow).path,
-            E::Duplex { flow } => of_flow(flow).duplex,
             E::FlowDelay { flow, .. } | E::ShortRoundTrip { flow, .. } => of_flow(flow).rtt,
             E::PacketSize { flow, .. } | E::NoPayload { flow, .. } => of_flow(flow).packet_size,
             E::BadTraffic { flow, .. } | E::NoTimePasses { flow } => of_flow(flow).traffic,

@@ -142,7 +142,6 @@ fn graph(
         host: table.host,
         tcp: table.tcp,
         sprout: table.sprout,
-        duplex: None,
         timer: table.timer,
     };
     Ok((vec![link], vec![flow]))
@@ -304,7 +303,6 @@ impl Reader<'_> {
             path: table.path.as_ref().and_then(place),
             rtt: place(&table.rtt),
             controller: place(&table.controller),
-            duplex: table.duplex.as_ref().and_then(place),
             packet_size: table.packet_size.as_ref().and_then(place).or(self.packet_place),
             traffic: place(&table.traffic.on),
         };
@@ -336,7 +334,6 @@ impl Reader<'_> {
             timer: table.timer.map(Spanned::into_inner),
             tcp: self.tcp(&table.tcp)?,
             sprout: self.sprout(&table.sprout)?,
-            duplex: table.duplex.is_some_and(Spanned::into_inner),
         };
         Ok((group, places))
     }

@@ -87,8 +87,7 @@ impl Plan {
 enum AckContents {
     Bare(AckInfo),
     Tcp(Acknowledgement),
-    /// A packet of Sprout's far endpoint, and its size.
-    Sprout(Header, Bytes),
+    Sprout(Header),
 }
 
 /// What an ACK of the bare host reports: the arrival of one packet.
@@ -146,9 +145,7 @@ impl Host {
                 let controller = controller.seeded(random);
                 Transport::Tcp(Box::new(Tcp::new(size, controller, settings, path.propagation)))
             }
-            Kind::Sprout(settings) => {
-                Transport::Sprout(Box::new(Sprout::new(size, settings, spec.duplex)))
-            }
+            Kind::Sprout(settings) => Transport::Sprout(Box::new(Sprout::new(size, settings))),
         };
         let persistent = matches!(&transport, Transport::Tcp(tcp) if tcp.is_persistent());
         let payload = spec.transport.payload(size);
@@ -350,7 +347,7 @@ impl Host {
             Transport::Sprout(sprout) if current => {
                 let arrived = sprout.receive(now, packet);
                 let complete = self.take(now, arrived, packet.epoch);
-                return self.answer(now) || complete;
+                return self.send_sprout_header(now) || complete;
             }
             // Arrivals after their on-period still count, as with the bare sender.
             Transport::Tcp(tcp) => tcp.receive_late(now, packet).map(AckContents::Tcp),
@@ -364,14 +361,10 @@ impl Host {
     }
 
     /// Sprout's receiver sends what it has to send. Returns whether that completes the flow.
-    fn answer(&mut self, now: Instant) -> bool {
-        let mut complete = false;
-        while let Transport::Sprout(sprout) = &mut self.transport
-            && let Some((header, size)) = sprout.answer(now)
-        {
-            complete |= self.queue_ack(now, AckContents::Sprout(header, size), self.epoch);
-        }
-        complete
+    fn send_sprout_header(&mut self, now: Instant) -> bool {
+        let Transport::Sprout(sprout) = &mut self.transport else { return false };
+        let Some(header) = sprout.header_to_send(now) else { return false };
+        self.queue_ack(now, AckContents::Sprout(header), self.epoch)
     }
 
     /// Queues `ack` to be sent; if no links lead back, the sender receives it at once. Returns whether
@@ -394,11 +387,11 @@ impl Host {
     /// Sends a waiting ACK, if there is one.
     pub(super) fn send_ack(&mut self, now: Instant, flow: usize) -> Option<Packet> {
         let (ack, epoch) = self.unsent.pop_front()?;
-        let size = match ack {
-            AckContents::Sprout(_, size) => size,
-            AckContents::Bare(_) | AckContents::Tcp(_) => TCP_HEADER,
-        };
         let number = self.acks.push(ack);
+        let size = match self.transport {
+            Transport::Sprout(_) => SPROUT_EMPTY,
+            Transport::Bare(_) | Transport::Tcp(_) => TCP_HEADER,
+        };
         let mut packet = Packet::new(flow as u32, number, size.get() as u32, now);
         packet.epoch = epoch;
         packet.tag = self.path.first_back?;
@@ -420,8 +413,8 @@ impl Host {
             (Transport::Bare(bare), AckContents::Bare(ack)) => bare.receive_ack(now, ack, current),
             (Transport::Tcp(tcp), AckContents::Tcp(ack)) if current => tcp.receive_ack(now, ack),
             (Transport::Tcp(tcp), AckContents::Tcp(ack)) => tcp.receive_late_ack(now, epoch, ack),
-            (Transport::Sprout(sprout), AckContents::Sprout(header, size)) if current => {
-                sprout.receive_answer(now, header, *size);
+            (Transport::Sprout(sprout), AckContents::Sprout(header)) if current => {
+                sprout.receive_ack(now, header);
                 return false;
             }
             _ => return false,
@@ -560,7 +553,7 @@ impl Host {
             }
             Transport::Sprout(sprout) => {
                 sprout.wake(now);
-                return self.answer(now);
+                return self.send_sprout_header(now);
             }
         }
         false

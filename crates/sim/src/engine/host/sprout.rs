@@ -1,5 +1,4 @@
-//! [`Sprout`]: both endpoints of a Sprout session. The near one has data to send; the far one too, without end, if the
-//! flow is duplex.
+//! [`Sprout`]: both endpoints of a Sprout session, of which the near one has data to send.
 
 use super::Arrived;
 use super::carried::Carried;
@@ -14,9 +13,6 @@ pub(super) struct Sprout {
     settings: Settings,
     near: Endpoint,
     far: Endpoint,
-    duplex: bool,
-    /// When the far endpoint may send data.
-    far_sends_at: Instant,
     /// The headers of the packets in flight.
     headers: Carried<Header>,
     /// Packets that this flow still has to send, and still has to deliver; `u64::MAX` for a flow
@@ -26,15 +22,13 @@ pub(super) struct Sprout {
 }
 
 impl Sprout {
-    pub(super) fn new(packet_size: Bytes, settings: Settings, duplex: bool) -> Sprout {
+    pub(super) fn new(packet_size: Bytes, settings: Settings) -> Sprout {
         let settings = Settings { packet: packet_size, ..settings };
         let endpoint = Endpoint::new(Instant::ZERO, settings);
         Sprout {
             settings,
             near: endpoint.clone(),
             far: endpoint,
-            duplex,
-            far_sends_at: Instant::MAX,
             headers: Carried::default(),
             to_send: 0,
             to_deliver: 0,
@@ -90,26 +84,18 @@ impl Sprout {
         arrived
     }
 
-    /// The far endpoint's next packet, if it has one to send now: its header and its size.
-    pub(super) fn answer(&mut self, now: Instant) -> Option<(Header, Bytes)> {
-        let size = self.settings.packet;
-        let room = self.far.send_at(now, size).filter(|_| self.duplex);
-        if room == Some(now) {
-            return Some((self.far.send(now, size, true, Some(size)), size));
-        }
-        self.far_sends_at = room.unwrap_or(Instant::MAX);
-        let pending = self.duplex.then_some(size);
-        let due = self.far.is_due(now);
-        due.then(|| (self.far.send(now, SPROUT_EMPTY, false, pending), SPROUT_EMPTY))
+    /// The far endpoint's packet, if it has one to send now.
+    pub(super) fn header_to_send(&mut self, now: Instant) -> Option<Header> {
+        self.far.is_due(now).then(|| self.far.send(now, SPROUT_EMPTY, false, None))
     }
 
     /// It arrives at the sender.
-    pub(super) fn receive_answer(&mut self, now: Instant, header: &Header, size: Bytes) {
-        self.near.receive(now, header, size, size > SPROUT_EMPTY);
+    pub(super) fn receive_ack(&mut self, now: Instant, header: &Header) {
+        self.near.receive(now, header, SPROUT_EMPTY, false);
     }
 
     pub(super) fn next_wake(&self) -> Instant {
-        self.near.next_wake().min(self.far.next_wake()).min(self.far_sends_at)
+        self.near.next_wake().min(self.far.next_wake())
     }
 
     pub(super) fn wake(&mut self, now: Instant) {
