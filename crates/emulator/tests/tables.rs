@@ -163,7 +163,7 @@ fn a_small_packet_makes_no_queue_of_full_ones() {
     let slow = FixedTable::new(&slow, 1000).expect("four signals");
     loaded.0.replace(&slow, "slow").expect("it is loaded");
     let ratio = || -> Result<f64, Problem> {
-        let found = connections()?;
+        let found = loaded.1.inside.namespace.run(|| Ok::<_, Problem>(connections()?))?;
         let own = found.iter().find(|one| one.algorithm == loaded.0.name()).ok_or("it is open")?;
         let signal = own.signals.iter().find(|(signal, _)| *signal == Signal::RttRatio);
         Ok(signal.expect("one of Remy's").1)
@@ -187,7 +187,7 @@ fn another_table_comes_into_force_a_thousand_times_under_load() {
     let replace = || {
         for number in 0..1000 {
             loaded.0.replace(&table(), &format!("table {number}"))?;
-            let found = connections()?;
+            let found = loaded.1.inside.namespace.run(|| Ok::<_, Problem>(connections()?))?;
             let own = found.iter().filter(|one| one.algorithm == loaded.0.name());
             assert!(own.clone().count() <= 1 && own.clone().all(|one| one.window <= 40));
         }
