@@ -17,7 +17,7 @@ pub struct Connection {
     pub local: SocketAddr,
     /// That of the other end.
     pub remote: SocketAddr,
-    /// The window in use, in packets: less than the table's while lost packets are sent again.
+    /// The window in use, in packets: less than the table's while lost packets are retransmitted.
     pub window: u32,
     /// The table's window, in packets.
     pub table_window: u32,
@@ -29,7 +29,7 @@ pub struct Connection {
     pub acks: u64,
     /// The signals, in the units of a table: ms, and the ratio of RTTs.
     pub signals: [(Signal, f64); Signal::REMYS],
-    /// Whether it sends lost packets again.
+    /// Whether it retransmits lost packets.
     pub recovering: bool,
 }
 

@@ -18,10 +18,10 @@ pub struct TcpInfo {
     pub least_rtt: Span,
     /// The congestion window, in packets.
     pub window: u32,
-    /// Payload bytes that were sent, those sent again included.
+    /// Payload bytes that were sent, retransmitted ones included.
     pub sent: u64,
-    /// Payload bytes that were sent again.
-    pub sent_again: u64,
+    /// Payload bytes that were retransmitted.
+    pub retransmitted: u64,
     /// Payload bytes that were acknowledged.
     pub acked: u64,
 }
@@ -42,7 +42,7 @@ impl TcpInfo {
             least_rtt,
             window: u32_at(&info, 80),
             sent: u64_at(&info, 200),
-            sent_again: u64_at(&info, 208),
+            retransmitted: u64_at(&info, 208),
             acked: u64_at(&info, 120),
         })
     }
@@ -83,7 +83,7 @@ mod tests {
         ours.read_exact(&mut [0]).unwrap();
         let info = TcpInfo::of(&ours).unwrap();
         // The kernel counts the SYN as a byte that was acknowledged.
-        assert_eq!((info.sent, info.acked - 1, info.sent_again), (5000, 5000, 0));
+        assert_eq!((info.sent, info.acked - 1, info.retransmitted), (5000, 5000, 0));
         assert!(info.window >= 10, "{info:?}");
         assert!(info.rtt > Span::ZERO && info.rtt < Span::from_secs(1), "{info:?}");
         assert!(info.least_rtt <= Span::from_secs(1), "{info:?}");

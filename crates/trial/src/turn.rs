@@ -52,8 +52,8 @@ pub struct Measured {
     pub rtt_95: Span,
     /// The least RTT.
     pub least_rtt: Span,
-    /// Of the bytes sent, the share that was sent again.
-    pub sent_again: f64,
+    /// Of the bytes sent, the share that was retransmitted.
+    pub retransmitted: f64,
     /// Payload that was sent, bytes.
     pub bytes: u64,
 }
@@ -277,7 +277,7 @@ impl Sending {
         let seconds = now.saturating_since(self.start).as_secs_f64();
         let acked = info.acked.saturating_sub(self.before.acked);
         let sent = info.sent.saturating_sub(self.before.sent);
-        let again = info.sent_again.saturating_sub(self.before.sent_again);
+        let again = info.retransmitted.saturating_sub(self.before.retransmitted);
         let sum: u64 = self.rtts.iter().map(|rtt| rtt.as_nanos()).sum();
         let count = self.rtts.len();
         let measured = Measured {
@@ -285,7 +285,7 @@ impl Sending {
             rtt: Span::from_nanos(sum / count as u64),
             rtt_95: self.rtts[(count * 95).div_ceil(100) - 1],
             least_rtt: info.least_rtt,
-            sent_again: if sent == 0 { 0.0 } else { again as f64 / sent as f64 },
+            retransmitted: if sent == 0 { 0.0 } else { again as f64 / sent as f64 },
             bytes: sent,
         };
         Ok((measured, self.written))

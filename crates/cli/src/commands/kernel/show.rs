@@ -13,7 +13,7 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 The signals are averages in ms, and the ratio of the latest RTT to the least. The rule is the number of
 the one in force, as exm table show --tree numbers them. The window is less than the table's while lost packets
-are sent again.
+are retransmitted.
 
 Examples:
   exm kernel show
@@ -77,7 +77,7 @@ impl fmt::Display for Shown {
             return writeln!(f, "no connection of this network namespace uses a table");
         }
         for entry in &self.connections {
-            let state = if entry.recovering { ", sends lost packets again" } else { "" };
+            let state = if entry.recovering { ", retransmits lost packets" } else { "" };
             let pace = entry
                 .pace_bps
                 .map_or_else(|| "unpaced".to_owned(), |bps| Rate::from_bps(bps).to_string());

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How often it looks whether it was interrupted.
-pub(super) const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(50);
 
 impl Args {
     /// Receives until a signal arrives.

@@ -42,7 +42,7 @@ struct Numbers {
     rtt_95: f64,
     least_rtt: f64,
     /// A share of the bytes sent.
-    sent_again: f64,
+    retransmitted: f64,
 }
 
 #[derive(Serialize)]
@@ -50,7 +50,7 @@ struct Means {
     goodput: Estimate,
     rtt: Estimate,
     rtt_95: Estimate,
-    sent_again: Estimate,
+    retransmitted: Estimate,
 }
 
 impl Tally {
@@ -67,18 +67,18 @@ impl Tally {
             goodput: mean(&|turn| turn.goodput),
             rtt: mean(&|turn| turn.rtt),
             rtt_95: mean(&|turn| turn.rtt_95),
-            sent_again: mean(&|turn| turn.sent_again),
+            retransmitted: mean(&|turn| turn.retransmitted),
         });
     }
 
     fn cells(&self) -> Vec<String> {
         let mut cells = vec![self.name.clone()];
         match &self.means {
-            Some(Means { goodput, rtt, rtt_95, sent_again }) => cells.extend([
+            Some(Means { goodput, rtt, rtt_95, retransmitted }) => cells.extend([
                 goodput.text(2),
                 rtt.text(1),
                 rtt_95.text(1),
-                format!("{} %", sent_again.scaled(100.0).text(2)),
+                format!("{} %", retransmitted.scaled(100.0).text(2)),
             ]),
             None => cells.extend(["-"; 4].map(str::to_owned)),
         }
@@ -100,7 +100,7 @@ impl Tried {
             rtt: measured.rtt.as_millis_f64(),
             rtt_95: measured.rtt_95.as_millis_f64(),
             least_rtt: measured.least_rtt.as_millis_f64(),
-            sent_again: measured.sent_again,
+            retransmitted: measured.retransmitted,
         };
         let least = self.least_rtt.map_or(turn.least_rtt, |least| least.min(turn.least_rtt));
         self.least_rtt = Some(least);
@@ -148,7 +148,7 @@ impl Tried {
 impl fmt::Display for Tried {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut columns = Columns::new(1);
-        let heading = ["", "goodput, Mbps", "RTT, ms", "RTT (95 %), ms", "sent again", "turns"];
+        let heading = ["", "goodput, Mbps", "RTT, ms", "RTT (95 %), ms", "retransmitted", "turns"];
         columns.line(heading.map(str::to_owned));
         self.controls.iter().for_each(|control| columns.line(control.cells()));
         f.write_str(&layout::table(&columns))?;
