@@ -256,8 +256,11 @@ pub(crate) mod tests {
 
     #[test]
     fn cases_that_cannot_be_run_live_are_rejected() {
+        let flow = "[[flow]]\n        path = [\"data\"]\n        back = [\"return\"]";
+        let two_links = "[[link]]\nname = \"next\"\nfrom = \"b\"\nto = \"c\"\nrate = \"8 Mbps\"\n\
+                         [[flow]]\npath = [\"data\", \"next\"]";
         for (from, to, part) in [
-            ("[\"data\"]", "[\"data\", \"return\"]", "one link there and one or none back"),
+            (flow, two_links, "one link there and one or none back"),
             ("rtt", "tcp = { persistent = true }\nrtt", "a connection for each flow"),
             ("rtt", "packet_size = \"576 B\"\nrtt", "1500 bytes"),
             ("rtt", "host = \"bare\"\nrtt", "only in the simulator"),
