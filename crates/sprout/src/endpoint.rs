@@ -43,8 +43,11 @@ const RESTFUL: Span = Span::from_secs(5);
 const RESTING: Span = Span::from_millis(500);
 
 /// In an outage heartbeats back off: each waits for a further fraction of the outage's length. Otherwise
-/// they would fill the queue, and the link would first deliver old ones when the outage ends.
-const PATIENCE: u64 = 4;
+/// they would fill the queue, and the link would first deliver old ones when the outage ends. They wait for no longer
+/// than this, unless the session rests: a link that delivers a packet a second keeps up with them, and the outage may
+/// be that of the return path alone.
+const PATIENCE: u64 = 8;
+const LONGEST_WAIT: Span = Span::from_millis(150);
 
 /// An endpoint of a session: it sends data, and forecasts how much its peer may send.
 ///
@@ -92,11 +95,11 @@ impl Endpoint {
     /// data.
     pub fn receive(&mut self, now: Instant, header: &Header, size: Bytes, data: bool) {
         self.advance(now);
-        self.receiver.receive(now, header, size);
+        let waited = self.receiver.receive(now, header, size);
         if let Some(forecast) = &header.forecast {
             let put_off = self.silent_until > now + self.settings.heartbeat
                 && self.sender.stalled(now) > Span::ZERO;
-            self.sender.on_forecast(now, forecast, header.echo);
+            self.sender.on_forecast(now, forecast, header.echo, waited);
             // The outage is over: heartbeats that it delayed are due.
             if put_off && self.sender.stalled(now) == Span::ZERO {
                 self.silent_until = now;
@@ -177,7 +180,7 @@ impl Endpoint {
         let silence = room_at.map_or(Span::MAX, |at| at.saturating_since(now));
         let rests = now.saturating_since(self.active_at) >= RESTFUL;
         let heartbeat = self.settings.heartbeat.max(if rests { RESTING } else { Span::ZERO });
-        let longest = heartbeat.max(self.sender.stalled(now) / PATIENCE);
+        let longest = heartbeat.max((self.sender.stalled(now) / PATIENCE).min(LONGEST_WAIT));
         silence.min(longest)
     }
 

@@ -29,14 +29,15 @@ pub(crate) struct Exposure {
 }
 
 impl Exposure {
-    /// A packet arrives. It waited from its arrival at the queue until now.
-    pub(crate) fn arrive(&mut self, now: Instant, header: &Header) {
+    /// A packet arrives. Returns how long it waited at the link, until now.
+    pub(crate) fn arrive(&mut self, now: Instant, header: &Header) -> Span {
         let delay = micros(now).wrapping_sub(header.sent_at);
         let waited = self.least.see(now, delay);
         let since = Instant::from_nanos(now.as_nanos().saturating_sub(waited.as_nanos()));
         self.idle(since);
         self.wait(since, now);
         self.satisfied = header.satisfied;
+        waited
     }
 
     /// A packet waited at the link from `from` to `to`; only time not yet counted is added.

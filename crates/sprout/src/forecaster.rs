@@ -3,7 +3,7 @@
 use crate::bank::Bank;
 use crate::model::STEP;
 use crate::regularity::Regularity;
-use crate::{Belief, HORIZON, Model};
+use crate::{Belief, HORIZON, Model, TICK};
 use exm_units::Bytes;
 
 /// How a receiver forecasts.
@@ -13,7 +13,8 @@ pub enum Method {
     Bayes {
         /// The model of the link.
         model: Model,
-        /// The accepted probability that less is delivered than forecast: 0.05 in the paper.
+        /// The accepted probability that less is delivered than forecast: 0.05 in the paper. On a slow link it is
+        /// larger, as [`Model::slow`] says.
         risk: f64,
     },
     /// Sprout-EWMA: a moving average of deliveries, without caution (thesis, section 2.4.5).
@@ -86,6 +87,11 @@ const SMALLEST: i32 = -3;
 /// The unit changes when it is off by more than this power of two.
 const MARGIN: f64 = 0.75;
 
+/// The power of the rate by which the risk grows on a slow link, to at most so many times itself and at most a half.
+const EASING: f64 = 1.5;
+const MOST_EASING: f64 = 4.0;
+const MOST_RISK: f64 = 0.5;
+
 impl Forecaster {
     /// A forecaster by `method` without observations, for full packets of `packet` bytes.
     pub fn new(method: Method, packet: Bytes) -> Forecaster {
@@ -125,7 +131,7 @@ impl Forecaster {
         match &self.state {
             State::Bayes(bayes) => {
                 let unit = bayes.unit() * self.packet.get() as f64;
-                let forecast = bayes.bank.best().forecast_fluid(bayes.risk);
+                let forecast = bayes.bank.best().forecast_fluid(bayes.risk());
                 forecast.map(|count| Bytes::new((count * unit) as u64))
             }
             State::Ewma(average) => {
@@ -168,6 +174,13 @@ impl Bayes {
     /// The size of a unit, in packets.
     fn unit(&self) -> f64 {
         libm::exp2(f64::from(self.unit))
+    }
+
+    /// The accepted risk, which is larger on a slow link if the model [eases](Model::slow) there.
+    fn risk(&self) -> f64 {
+        let rate = self.bank.best().mean() * self.unit() / TICK.as_secs_f64();
+        let more = libm::pow(self.model.slow / rate.max(1.0), EASING).clamp(1.0, MOST_EASING);
+        (self.risk * more).min(MOST_RISK.max(self.risk))
     }
 
     fn observe(&mut self, packets: f64, seen: &Observation) {

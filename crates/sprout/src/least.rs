@@ -3,23 +3,36 @@
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 
-/// The length of the windows, of which the last two are used: a route may change, and clocks drift by a
+/// The default length of the windows, of which the last two are used: a route may change, and clocks drift by a
 /// millisecond in half a minute.
 const WINDOW: Span = Span::from_secs(10);
 
-/// The minimum of the last ten to twenty seconds, for delays in whole microseconds modulo 2^32, which
-/// may be measured by two clocks with an unknown difference.
-#[derive(Clone, Debug, Default)]
+/// The minimum of the last one to two windows, for delays in whole microseconds modulo 2^32, which may be measured by
+/// two clocks with an unknown difference.
+#[derive(Clone, Debug)]
 pub(crate) struct Least {
+    /// The length of a window.
+    window: Span,
     /// The start of each of the last two windows, and the minimum in it.
     windows: VecDeque<(Instant, u32)>,
 }
 
+impl Default for Least {
+    fn default() -> Least {
+        Least::over(WINDOW)
+    }
+}
+
 impl Least {
+    /// A minimum over windows of length `window`.
+    pub(crate) fn over(window: Span) -> Least {
+        Least { window, windows: VecDeque::new() }
+    }
+
     /// Adds the sample `micros`, at `now`. Returns by how much it exceeds the minimum.
     pub(crate) fn see(&mut self, now: Instant, micros: u32) -> Span {
         match self.windows.back_mut() {
-            Some((start, least)) if now - *start < WINDOW => {
+            Some((start, least)) if now - *start < self.window => {
                 if exceeds(*least, micros) {
                     *least = micros;
                 }

@@ -46,21 +46,23 @@ impl Receiver {
         }
     }
 
-    /// A packet of `size` bytes that begins with `header` has arrived at `now`.
-    pub fn receive(&mut self, now: Instant, header: &Header, size: Bytes) {
+    /// A packet of `size` bytes that begins with `header` has arrived at `now`. Returns how long it waited at the
+    /// link.
+    pub fn receive(&mut self, now: Instant, header: &Header, size: Bytes) -> Span {
         self.advance(now);
         self.bytes = Bytes::new(self.bytes.get().saturating_add(size.get()));
         self.pieces.receive(header, size.get());
         if let Some(until) = self.quiet_until {
             self.exposure.wait(until, now);
         }
-        self.exposure.arrive(now, header);
+        let waited = self.exposure.arrive(now, header);
         let later = |(_, sent_at)| header.sent_at.wrapping_sub(sent_at) as i32 >= 0;
         if self.newest.is_none_or(later) {
             self.newest = Some((now, header.sent_at));
         }
         let next = now.saturating_add(header.time_to_next);
         self.quiet_until = self.quiet_until.max(Some(next));
+        waited
     }
 
     /// Ends the ticks that are over at `now`.

@@ -27,8 +27,14 @@ const PROBING: Span = Span::from_millis(15);
 const FRESH: usize = 2;
 /// The largest delay of a host's wake-ups that is made up for.
 const LATENESS: Span = Span::from_millis(2);
+/// The windows of the minimum RTT. Queues of several senders seldom empty; a longer route may take its place.
+const RTT_WINDOW: Span = Span::from_secs(30);
+const LONG_WINDOW: Span = Span::from_secs(150);
 /// The age of arriving packets at which an outage is assumed.
 const PASSING: Span = Span::from_millis(400);
+/// A forecast that waited at the link that leads back is older by that time: what it forecasts for the time has been
+/// delivered. At most this much counts, so that the rest of a forecast still reaches 100 ms ahead.
+const OLDEST: Span = Span::from_millis(60);
 /// A silence of the peer up to this long may be due to the return path, while everything arrives.
 const SILENCE: Span = Span::from_secs(1);
 
@@ -41,8 +47,9 @@ pub struct Sender {
     lookahead: usize,
     /// The queueing delay allowed in any case.
     queueing: Span,
-    /// Round-trip times.
+    /// Round-trip times of the last minute, and of the last minutes.
     rtts: Least,
+    long_rtts: Least,
     /// The longest recent queueing delay, which decays by a fifth with each forecast.
     waited: Span,
     forecast: Forecast,
@@ -80,7 +87,8 @@ impl Sender {
             packet: settings.packet,
             lookahead: settings.lookahead,
             queueing: settings.queueing,
-            rtts: Least::default(),
+            rtts: Least::over(RTT_WINDOW),
+            long_rtts: Least::over(LONG_WINDOW),
             waited: PASSING,
             forecast,
             forecast_at: now,
@@ -98,9 +106,15 @@ impl Sender {
         }
     }
 
-    /// A forecast has arrived, with an echo of the last packet that arrived there. One that is not newer than
-    /// the last is ignored.
-    pub fn on_forecast(&mut self, now: Instant, forecast: &Forecast, echo: Option<Echo>) {
+    /// A forecast has arrived, with an echo of the last packet that arrived there, in a packet that waited for
+    /// `waited` on its way. One that is not newer than the last is ignored.
+    pub fn on_forecast(
+        &mut self,
+        now: Instant,
+        forecast: &Forecast,
+        echo: Option<Echo>,
+        waited: Span,
+    ) {
         let newer = forecast.tick.wrapping_sub(self.forecast.tick) as i32 > 0;
         // The peer cannot have received what was not sent.
         if !newer || forecast.received.get() > self.sent {
@@ -110,10 +124,12 @@ impl Sender {
             self.on_echo(now, echo);
         }
         self.forecast = *forecast;
-        self.forecast_at = now;
+        let age = waited.min(OLDEST);
+        self.forecast_at = Instant::from_nanos(now.as_nanos().saturating_sub(age.as_nanos()));
         self.tick = 0;
         self.queue = self.sent - forecast.received.get();
         self.pace();
+        self.advance(now);
     }
 
     /// An echo from the future, or from longer ago than half the range of a header's clock, is ignored.
@@ -122,6 +138,7 @@ impl Sender {
         let held = (echo.held().as_nanos() / 1000) as u32;
         if ago <= u32::MAX / 2 && held <= ago {
             let waited = self.rtts.see(now, ago - held);
+            self.long_rtts.see(now, ago - held);
             self.waited = waited.max(self.waited * 4 / 5);
             let sent_at = now.as_nanos().saturating_sub(u64::from(ago) * 1000);
             self.fresh_at = self.fresh_at.max(Instant::from_nanos(sent_at));
@@ -185,12 +202,20 @@ impl Sender {
         (PROBING.as_nanos() / self.waited.as_nanos().max(1)).clamp(LEAST, most)
     }
 
+    /// How far ahead the forecast is used. Bytes in propagation are in flight, too, and counted, so a longer RTT adds
+    /// to it. But other senders' queues may look like one: only the RTT of the last minutes takes it beyond the horizon.
+    fn ahead(&self) -> Span {
+        let with = |rtts: &Least| {
+            let rtt = rtts.get().map_or(Span::ZERO, |micros| Span::from_micros(micros.into()));
+            self.queueing + rtt
+        };
+        let most = with(&self.long_rtts).max(TICK * HORIZON as u64);
+        (TICK * self.lookahead as u64).max(with(&self.rtts).min(most))
+    }
+
     /// How many bytes may be sent in tick `tick`, with `queue` bytes in flight.
     fn window_at(&self, tick: usize, queue: u64) -> Bytes {
-        // Bytes in propagation are in flight, too, and counted.
-        let rtt = self.rtts.get().map_or(Span::ZERO, |micros| Span::from_micros(micros.into()));
-        let ahead = (TICK * self.lookahead as u64).max(self.queueing + rtt);
-        let until = self.forecast.within(TICK * tick as u64 + ahead);
+        let until = self.forecast.within(TICK * tick as u64 + self.ahead());
         let delivered = until - self.forecast.after(tick);
         Bytes::new(delivered.get().saturating_sub(queue))
     }

@@ -306,7 +306,12 @@ fn packets_are_sent_in_trains() {
         let delivered = [Bytes::new(1500 * packets); HORIZON];
         let forecast = crate::Forecast { tick: 0, received: Bytes::ZERO, delivered };
         let mut sender = Sender::new(Instant::ZERO, &settings, forecast);
-        sender.on_forecast(Instant::ZERO, &crate::Forecast { tick: 1, ..forecast }, None);
+        sender.on_forecast(
+            Instant::ZERO,
+            &crate::Forecast { tick: 1, ..forecast },
+            None,
+            Span::ZERO,
+        );
         let mut flights = Vec::new();
         for micros in (0..20_000).step_by(10) {
             let now = Instant::ZERO + Span::from_micros(micros);
@@ -345,6 +350,7 @@ fn a_few_packets_may_always_be_in_flight() {
             now,
             &nothing(tick),
             Some(Echo::new(sent_at, Span::ZERO).expect("not long")),
+            Span::ZERO,
         );
         (now, packets(sender))
     };
@@ -369,29 +375,91 @@ fn steady(tick: u32, received: u64) -> crate::Forecast {
     crate::Forecast { tick, received: Bytes::new(received), delivered }
 }
 
+/// Beyond the horizon they go on ever more slowly: to no more than what 300 ms would deliver.
 #[test]
-fn forecasts_are_interpolated_within_ticks() {
+fn forecasts_are_interpolated_and_continued() {
     let forecast = steady(0, 0);
-    for (millis, bytes) in
-        [(0, 0), (5, 375), (20, 1500), (150, 11_250), (160, 12_000), (9000, 12_000)]
-    {
+    for (millis, bytes) in [
+        (0, 0),
+        (5, 375),
+        (20, 1500),
+        (150, 11_250),
+        (160, 12_000),
+        (180, 13_451),
+        (460, 26_222),
+        (9000, 34_499),
+    ] {
         assert_eq!(forecast.within(Span::from_millis(millis)), Bytes::new(bytes), "{millis} ms");
     }
 }
 
-/// If the lookahead is no longer than the RTT plus the allowed queueing, the window grows with the RTT, up
-/// to the forecast's horizon.
+/// The window, in bytes, of a sender that has received an echo after each of these RTTs, in milliseconds, for a second
+/// each.
+fn window_after(rtts: &[u64]) -> u64 {
+    let settings = Settings { queueing: Span::from_millis(60), ..Settings::default() };
+    let mut sender = Sender::new(Instant::ZERO, &settings, steady(0, 0));
+    for (tick, rtt) in (1..).zip(rtts) {
+        let now = Instant::ZERO + Span::from_secs(u64::from(tick));
+        let sent_at = crate::header::micros(now).wrapping_sub(*rtt as u32 * 1000);
+        let echo = Echo::new(sent_at, Span::ZERO);
+        sender.on_forecast(now, &steady(tick, 0), echo, Span::ZERO);
+    }
+    sender.window().get()
+}
+
+/// If the lookahead is no longer than the RTT plus the allowed queueing, the window grows with the RTT.
 #[test]
 fn windows_grow_with_the_rtt() {
-    let settings = Settings { queueing: Span::from_millis(60), ..Settings::default() };
-    let window = |rtt: u64| {
-        let mut sender = Sender::new(Instant::ZERO, &settings, steady(0, 0));
-        sender.send(Instant::ZERO, Bytes::new(1500));
-        let echo = Echo::new(0, Span::from_millis(10));
-        sender.on_forecast(Instant::ZERO + Span::from_millis(rtt + 10), &steady(1, 1500), echo);
-        sender.window().get()
+    let windows = [20, 40, 60, 90, 100, 400].map(|rtt| window_after(&[rtt]));
+    assert_eq!(windows, [7500, 7500, 9000, 11_250, 12_000, 26_222]);
+}
+
+/// But other senders' queue, in which the minimum RTT grows from minute to minute, does not take it beyond the horizon.
+#[test]
+fn windows_do_not_grow_with_queues() {
+    let queue: Vec<u64> = (0..70).map(|second| 50 + 5 * second).collect();
+    assert_eq!(window_after(&queue), 12_000);
+}
+
+/// A forecast that waited for 30 ms on its way is used from there on: what it delivers in that time is no longer in
+/// flight.
+#[test]
+fn the_age_of_a_forecast_counts() {
+    let in_flight = |waited| {
+        let mut sender = Sender::new(Instant::ZERO, &Settings::default(), steady(0, 0));
+        for _ in 0..5 {
+            sender.send(Instant::ZERO, Bytes::new(1500));
+        }
+        let now = Instant::ZERO + Span::from_millis(100);
+        sender.on_forecast(now, &steady(1, 1500), None, Span::from_millis(waited));
+        (sender.in_flight().get() / 1500, sender.tick_ends() - now)
     };
-    assert_eq!([20, 40, 60, 90, 100, 500].map(window), [7500, 7500, 9000, 11_250, 12_000, 12_000]);
+    let ms = Span::from_millis;
+    assert_eq!(
+        [0, 30, 60, 500].map(in_flight),
+        [(4, ms(20)), (3, ms(10)), (1, ms(20)), (1, ms(20))]
+    );
+}
+
+/// More risk is taken where a link is slow: in 100 ms more of what it delivers is forecast, and none in the paper's
+/// model.
+#[test]
+fn caution_eases_on_slow_links() {
+    let part = |model: Model, packets: u64| {
+        let method = Method::Bayes { model, risk: 0.05 };
+        let mut forecaster = Forecaster::new(method, Bytes::new(1500));
+        for tick in 0..500 {
+            // A packet every few ticks, if it is less than one a tick.
+            let bytes = Bytes::new(1500 * (packets * (tick + 1) / 10 - packets * tick / 10));
+            forecaster.tick(Some(Observation { bytes, busy: 1.0, free: 0.0 }));
+        }
+        forecaster.forecast()[4].get() as f64 / (150.0 * packets as f64 * 5.0)
+    };
+    let strict = Model { slow: 0.0, evenness: false, ..Model::default() };
+    let eased = Model { slow: 160.0, ..strict };
+    // 50 and 500 packets a second.
+    assert!(part(eased, 10) > part(strict, 10) + 0.15, "{} {}", part(eased, 10), part(strict, 10));
+    assert_eq!(part(eased, 100), part(strict, 100));
 }
 
 /// Arrivals of packets sent long ago do not end an outage; those of recently sent ones do.
@@ -402,9 +470,14 @@ fn old_packets_do_not_end_an_outage() {
     let old = sender.send(at(0), Bytes::new(1500));
     let fresh = sender.send(at(2900), Bytes::new(1500));
     sender.send(at(2950), Bytes::new(1500));
-    sender.on_forecast(at(3000), &steady(1, 1500), Echo::new(old.sent_at, Span::ZERO));
+    sender.on_forecast(at(3000), &steady(1, 1500), Echo::new(old.sent_at, Span::ZERO), Span::ZERO);
     assert_eq!(sender.stalled(at(3000)), Span::from_millis(2600));
-    sender.on_forecast(at(3020), &steady(2, 3000), Echo::new(fresh.sent_at, Span::ZERO));
+    sender.on_forecast(
+        at(3020),
+        &steady(2, 3000),
+        Echo::new(fresh.sent_at, Span::ZERO),
+        Span::ZERO,
+    );
     assert_eq!(sender.stalled(at(3020)), Span::ZERO);
 }
 

@@ -5,7 +5,9 @@ mod error;
 mod sprout;
 
 pub use error::BuiltinError;
-pub(crate) use sprout::{IDLENESS, OUTAGES, RISKS, SIGMAS, check, check_lookahead, check_queueing};
+pub(crate) use sprout::{
+    IDLENESS, OUTAGES, RISKS, SIGMAS, SLOW, check, check_lookahead, check_queueing,
+};
 pub use sprout::{SproutModel, SproutParameters};
 
 use crate::controllers::AnyController;

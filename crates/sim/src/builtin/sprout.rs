@@ -13,6 +13,7 @@ pub(crate) const RISKS: RangeInclusive<f64> = 0.0001..=0.9999;
 pub(crate) const SIGMAS: RangeInclusive<f64> = 1.0..=2000.0;
 pub(crate) const OUTAGES: RangeInclusive<f64> = 0.01..=1000.0;
 pub(crate) const IDLENESS: RangeInclusive<f64> = 0.0..=1.0;
+pub(crate) const SLOW: RangeInclusive<f64> = 0.0..=1e6;
 
 /// The parameters of [`Method::Ewma`], which has no model and takes no risk.
 const OF_EWMA: [&str; 2] = ["lookahead", "queueing"];
@@ -74,6 +75,8 @@ pub struct SproutParameters {
     pub outage: Option<Span>,
     /// The weight of time in which the window left the link idle.
     pub idleness: Option<f64>,
+    /// The rate, in packets a second, below which more risk is taken.
+    pub slow: Option<f64>,
     /// Whether sigma and outage are slowly learnt.
     pub learns: Option<bool>,
     /// The ticks within which each packet should leave the queue.
@@ -93,6 +96,7 @@ impl SproutParameters {
             model.sigma = self.sigma.unwrap_or(model.sigma);
             model.escape = self.outage.map_or(model.escape, |outage| 1.0 / outage.as_secs_f64());
             model.idleness = self.idleness.unwrap_or(model.idleness);
+            model.slow = self.slow.unwrap_or(model.slow);
             model.learns = self.learns.unwrap_or(model.learns);
         }
         settings.lookahead = self.lookahead.unwrap_or(settings.lookahead);
@@ -116,6 +120,7 @@ impl SproutParameters {
             "idleness" => {
                 number("idleness", text, &IDLENESS).map(|part| self.idleness = Some(part))
             }
+            "slow" => number("slow", text, &SLOW).map(|rate| self.slow = Some(rate)),
             "learns" => match text.parse() {
                 Ok(learns) => {
                     self.learns = Some(learns);
@@ -145,6 +150,7 @@ impl SproutParameters {
             ("sigma", self.sigma.map(|sigma| sigma.to_string())),
             ("outage", span(self.outage)),
             ("idleness", self.idleness.map(|idleness| idleness.to_string())),
+            ("slow", self.slow.map(|rate| rate.to_string())),
             ("learns", self.learns.map(|learns| learns.to_string())),
             ("lookahead", self.lookahead.map(|ticks| ticks.to_string())),
             ("queueing", span(self.queueing)),
@@ -211,7 +217,7 @@ pub(super) fn entries(name: &str) -> Vec<ParameterEntry> {
             "model",
             "default",
             "default or paper".to_owned(),
-            "The model of the link, ours or the paper's (`sigma=200`, `idleness=0`, `queueing=0ms`); the other parameters change it.",
+            "The model of the link, ours or the paper's (`sigma=200`, `idleness=0`, `slow=0`, `queueing=0ms`); the other parameters change it.",
         ),
         (
             "risk",
@@ -237,6 +243,12 @@ pub(super) fn entries(name: &str) -> Vec<ParameterEntry> {
             "0.28",
             range(IDLENESS),
             "The weight of time in which the window left the link idle; 1 ignores such time.",
+        ),
+        (
+            "slow",
+            "160",
+            range(SLOW),
+            "The rate, in packets a second, below which `risk` grows with the rate's power of -1.5, up to four times; 0 for never.",
         ),
         (
             "learns",

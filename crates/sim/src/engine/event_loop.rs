@@ -423,7 +423,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         let host = &mut self.hosts[flow];
         // A plan is not postponed before its time has come: its event may be too early.
         host.plan.wake = Due::NEVER;
-        if self.now >= host.next_wake() && self.acknowledge(flow, Host::wake) {
+        if self.now >= host.next_wake(self.now) && self.acknowledge(flow, Host::wake) {
             self.switch_off(flow);
         }
         self.send_acks(flow);

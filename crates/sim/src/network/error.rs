@@ -130,6 +130,15 @@ pub enum NetworkError {
         /// The last link.
         link: String,
     },
+    /// A receiver that cannot send data.
+    #[error(
+        "only Sprout's receiver sends data, over links that lead back: give the controller \"sprout\" and \"back\", or \
+         leave \"duplex\" out"
+    )]
+    Duplex {
+        /// The flow.
+        flow: usize,
+    },
     /// A path that crosses a link twice.
     #[error("the path crosses link \"{link}\" twice: name each link once")]
     Loop {
@@ -218,6 +227,7 @@ impl NetworkError {
             | E::BrokenPath { .. }
             | E::NoReturn { .. }
             | E::Loop { .. } => "path",
+            E::Duplex { .. } => "duplex",
             E::FlowDelay { .. } | E::ShortRoundTrip { .. } => "rtt",
             E::PacketSize { .. } | E::NoPayload { .. } => "packet_size",
             E::BadTraffic { what: "off", .. } => "traffic.off",

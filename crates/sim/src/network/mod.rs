@@ -175,6 +175,10 @@ impl Network {
     }
 
     fn check_sender(&self, flow: usize, spec: &FlowSpec) -> Result<(), NetworkError> {
+        if spec.duplex && (spec.back.is_empty() || !matches!(spec.transport, Transport::Sprout(_)))
+        {
+            return Err(NetworkError::Duplex { flow });
+        }
         let size = spec.packet_size;
         if size == Bytes::ZERO || size > MAX_PACKET {
             return Err(NetworkError::PacketSize { flow, size });

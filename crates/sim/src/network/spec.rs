@@ -153,6 +153,9 @@ pub struct FlowSpec {
     pub traffic: Traffic,
     /// Its transport.
     pub transport: Transport,
+    /// Whether its receiver always has data to send as well, in the same session. Only Sprout's does so, and it takes
+    /// links that lead back.
+    pub duplex: bool,
 }
 
 impl FlowSpec {
@@ -178,6 +181,7 @@ impl FlowSpec {
             packet_size: Bytes::PACKET,
             traffic: OnOff::always().into(),
             transport,
+            duplex: false,
         }
     }
 
@@ -221,6 +225,12 @@ impl FlowSpec {
     #[must_use]
     pub fn transport(self, transport: Transport) -> FlowSpec {
         FlowSpec { transport, ..self }
+    }
+
+    /// Sets whether its receiver always has data to send as well.
+    #[must_use]
+    pub fn duplex(self, duplex: bool) -> FlowSpec {
+        FlowSpec { duplex, ..self }
     }
 
     /// Its round-trip propagation delay: that of the `links` that it crosses, both ways, and its own.

@@ -19,6 +19,7 @@ fn flow(path: &[usize]) -> FlowSpec {
         packet_size: Bytes::new(1500),
         traffic: OnOff { on: OnFor::Always, off: Distribution::Fixed(0.0) }.into(),
         transport: Transport::Bare { controller: Aimd::new().into(), timer: true },
+        duplex: false,
     }
 }
 

@@ -149,7 +149,14 @@ impl FlowGroup {
             timer: None,
             tcp: exm_tcp::Settings::default(),
             sprout: exm_sprout::Settings::default(),
+            duplex: false,
         }
+    }
+
+    /// Sets whether the receivers always have data to send as well.
+    #[must_use]
+    pub fn duplex(self, duplex: bool) -> FlowGroup {
+        FlowGroup { duplex, ..self }
     }
 
     /// Sets its name in reports.

@@ -67,6 +67,7 @@ pub(super) struct SproutTable {
     pub(super) sigma: Option<Spanned<f64>>,
     pub(super) outage: Option<Spanned<Span>>,
     pub(super) idleness: Option<Spanned<f64>>,
+    pub(super) slow: Option<Spanned<f64>>,
     pub(super) learns: Option<bool>,
 }
 
@@ -134,6 +135,7 @@ pub(super) struct FlowTable {
     pub(super) tcp: TcpTable,
     #[serde(default)]
     pub(super) sprout: SproutTable,
+    pub(super) duplex: Option<Spanned<bool>>,
     pub(super) timer: Option<Spanned<bool>>,
 }
 

@@ -42,7 +42,8 @@
 //! each group of equal flows, with `path` (names of links in order; may be omitted if there is one link),
 //! `back` (the links that the receiver's ACKs cross; by default ACKs cross none), `rtt` (the delays of the
 //! links count towards it, the rest follows the last of them), `controller`, `traffic`, `count` (default 1),
-//! `name`, `packet_size`, `host`, `tcp`, `sprout` and `timer`.
+//! `name`, `packet_size`, `host`, `tcp`, `sprout`, `timer` and, for Sprout, `duplex` (false; true: the receiver always has
+//! data to send as well, in the same session, which loads the links that lead back).
 //!
 //! A `[tcp]` table sets the defaults of all TCP hosts, which a flow's own `tcp` may override: `initial_window`
 //! (10 packets), `handshake` (false: connections start established), `rto` (the floor of the retransmission
@@ -62,8 +63,9 @@
 //! queueing delay allowed even if the RTT leaves less of the lookahead), `sigma` (182; 200 in the paper's
 //! model: how far a rate of 200 packets a second wanders, in packets a second per square root of a second),
 //! `outage` (`"1 s"`, the mean length of an outage), `learns` (false: whether these two are slowly learnt from
-//! the link) and `idleness` (0.28; 0 in the paper's model: the weight of time in which the window left the link
-//! idle, where 1 ignores such time). Parameters after the name, as in `"sprout risk=0.1"`, override both.
+//! the link), `idleness` (0.28; 0 in the paper's model: the weight of time in which the window left the link
+//! idle, where 1 ignores such time) and `slow` (160; 0 in the paper's model: the rate in packets a second below which the
+//! risk grows with the power of -1.5 of the believed rate, up to four times). Parameters after the name, as in `"sprout risk=0.1"`, override both.
 //!
 //! A `[series]` table requests time series: `every` is a duration, or `"event"` for a sample after each event;
 //! `flows` and `links` select what is recorded (both, unless one is `false`).
@@ -158,6 +160,8 @@ pub struct FlowGroup {
     pub tcp: Settings,
     /// Their settings, if the transport is Sprout; the packet size is the group's.
     pub sprout: exm_sprout::Settings,
+    /// Whether their receivers always have data to send as well: Sprout's only.
+    pub duplex: bool,
 }
 
 impl FlowGroup {
@@ -211,6 +215,7 @@ struct FlowPlaces {
     path: Offset,
     rtt: Offset,
     controller: Offset,
+    duplex: Offset,
     packet_size: Offset,
     traffic: Offset,
 }
@@ -351,6 +356,7 @@ impl Scenario {
             packet_size: group.packet_size,
             traffic: group.traffic.clone(),
             transport,
+            duplex: group.duplex,
         })
     }
 
@@ -373,6 +379,7 @@ impl Scenario {
             | E::BrokenPath { flow, .. }
             | E::NoReturn { flow, .. }
             | E::Loop { flow, .. } => of_flow(flow).path,
+            E::Duplex { flow } => of_flow(flow).duplex,
             E::FlowDelay { flow, .. } | E::ShortRoundTrip { flow, .. } => of_flow(flow).rtt,
             E::PacketSize { flow, .. } | E::NoPayload { flow, .. } => of_flow(flow).packet_size,
             E::BadTraffic { flow, .. } | E::NoTimePasses { flow } => of_flow(flow).traffic,

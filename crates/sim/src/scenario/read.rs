@@ -142,6 +142,7 @@ fn graph(
         host: table.host,
         tcp: table.tcp,
         sprout: table.sprout,
+        duplex: None,
         timer: table.timer,
     };
     Ok((vec![link], vec![flow]))
@@ -303,6 +304,7 @@ impl Reader<'_> {
             path: table.path.as_ref().and_then(place),
             rtt: place(&table.rtt),
             controller: place(&table.controller),
+            duplex: table.duplex.as_ref().and_then(place),
             packet_size: table.packet_size.as_ref().and_then(place).or(self.packet_place),
             traffic: place(&table.traffic.on),
         };
@@ -334,6 +336,7 @@ impl Reader<'_> {
             timer: table.timer.map(Spanned::into_inner),
             tcp: self.tcp(&table.tcp)?,
             sprout: self.sprout(&table.sprout)?,
+            duplex: table.duplex.is_some_and(Spanned::into_inner),
         };
         Ok((group, places))
     }

@@ -4,7 +4,7 @@ use super::file::{SproutTable, TcpTable};
 use super::read::{Reader, place};
 use super::times::parse_floor;
 use crate::builtin::{
-    IDLENESS, OUTAGES, RISKS, SIGMAS, SproutModel, SproutParameters, check, check_lookahead,
+    IDLENESS, OUTAGES, RISKS, SIGMAS, SLOW, SproutModel, SproutParameters, check, check_lookahead,
     check_queueing,
 };
 use exm_grammar::{FileError, suggest};
@@ -90,6 +90,7 @@ impl Reader<'_> {
                 check("outage", outage.as_secs_f64(), &OUTAGES).map(|_| outage)
             })?,
             idleness: self.checked(&table.idleness, |&part| check("idleness", part, &IDLENESS))?,
+            slow: self.checked(&table.slow, |&rate| check("slow", rate, &SLOW))?,
             learns: table.learns,
             lookahead: self.checked(&table.lookahead, |&ticks| check_lookahead(ticks))?,
             queueing: self.checked(&table.queueing, |&span| check_queueing(span))?,

@@ -87,7 +87,8 @@ impl Plan {
 enum AckContents {
     Bare(AckInfo),
     Tcp(Acknowledgement),
-    Sprout(Header),
+    /// A packet of Sprout's far endpoint, and its size.
+    Sprout(Header, Bytes),
 }
 
 /// What an ACK of the bare host reports: the arrival of one packet.
@@ -145,7 +146,9 @@ impl Host {
                 let controller = controller.seeded(random);
                 Transport::Tcp(Box::new(Tcp::new(size, controller, settings, path.propagation)))
             }
-            Kind::Sprout(settings) => Transport::Sprout(Box::new(Sprout::new(size, settings))),
+            Kind::Sprout(settings) => {
+                Transport::Sprout(Box::new(Sprout::new(size, settings, spec.duplex)))
+            }
         };
         let persistent = matches!(&transport, Transport::Tcp(tcp) if tcp.is_persistent());
         let payload = spec.transport.payload(size);
@@ -287,7 +290,7 @@ impl Host {
         };
         self.plan.send = Due::new(send, Turn::Send);
         // A wake-up is not postponed before its time has come: its event may be too early.
-        self.plan.wake = self.plan.wake.min(Due::new(self.next_wake().max(now), Turn::Timer));
+        self.plan.wake = self.plan.wake.min(Due::new(self.next_wake(now).max(now), Turn::Timer));
     }
 
     /// Whether the planned packet may be sent at `now`.
@@ -347,7 +350,7 @@ impl Host {
             Transport::Sprout(sprout) if current => {
                 let arrived = sprout.receive(now, packet);
                 let complete = self.take(now, arrived, packet.epoch);
-                return self.send_sprout_header(now) || complete;
+                return self.answer(now) || complete;
             }
             // Arrivals after their on-period still count, as with the bare sender.
             Transport::Tcp(tcp) => tcp.receive_late(now, packet).map(AckContents::Tcp),
@@ -361,10 +364,14 @@ impl Host {
     }
 
     /// Sprout's receiver sends what it has to send. Returns whether that completes the flow.
-    fn send_sprout_header(&mut self, now: Instant) -> bool {
-        let Transport::Sprout(sprout) = &mut self.transport else { return false };
-        let Some(header) = sprout.header_to_send(now) else { return false };
-        self.queue_ack(now, AckContents::Sprout(header), self.epoch)
+    fn answer(&mut self, now: Instant) -> bool {
+        let mut complete = false;
+        while let Transport::Sprout(sprout) = &mut self.transport
+            && let Some((header, size)) = sprout.answer(now)
+        {
+            complete |= self.queue_ack(now, AckContents::Sprout(header, size), self.epoch);
+        }
+        complete
     }
 
     /// Queues `ack` to be sent; if no links lead back, the sender receives it at once. Returns whether
@@ -387,11 +394,11 @@ impl Host {
     /// Sends a waiting ACK, if there is one.
     pub(super) fn send_ack(&mut self, now: Instant, flow: usize) -> Option<Packet> {
         let (ack, epoch) = self.unsent.pop_front()?;
-        let number = self.acks.push(ack);
-        let size = match self.transport {
-            Transport::Sprout(_) => SPROUT_EMPTY,
-            Transport::Bare(_) | Transport::Tcp(_) => TCP_HEADER,
+        let size = match ack {
+            AckContents::Sprout(_, size) => size,
+            AckContents::Bare(_) | AckContents::Tcp(_) => TCP_HEADER,
         };
+        let number = self.acks.push(ack);
         let mut packet = Packet::new(flow as u32, number, size.get() as u32, now);
         packet.epoch = epoch;
         packet.tag = self.path.first_back?;
@@ -413,8 +420,8 @@ impl Host {
             (Transport::Bare(bare), AckContents::Bare(ack)) => bare.receive_ack(now, ack, current),
             (Transport::Tcp(tcp), AckContents::Tcp(ack)) if current => tcp.receive_ack(now, ack),
             (Transport::Tcp(tcp), AckContents::Tcp(ack)) => tcp.receive_late_ack(now, epoch, ack),
-            (Transport::Sprout(sprout), AckContents::Sprout(header)) if current => {
-                sprout.receive_ack(now, header);
+            (Transport::Sprout(sprout), AckContents::Sprout(header, size)) if current => {
+                sprout.receive_answer(now, header, *size);
                 return false;
             }
             _ => return false,
@@ -531,12 +538,12 @@ impl Host {
 
     /// When this host's next timer expires.
     #[inline]
-    pub(super) fn next_wake(&self) -> Instant {
+    pub(super) fn next_wake(&self, now: Instant) -> Instant {
         match &self.transport {
             _ if !self.is_open() => Instant::MAX,
             Transport::Bare(bare) => bare.next_wake(),
             Transport::Tcp(tcp) => tcp.next_wake(),
-            Transport::Sprout(sprout) => sprout.next_wake(),
+            Transport::Sprout(sprout) => sprout.next_wake(now),
         }
     }
 
@@ -553,7 +560,7 @@ impl Host {
             }
             Transport::Sprout(sprout) => {
                 sprout.wake(now);
-                return self.send_sprout_header(now);
+                return self.answer(now);
             }
         }
         false

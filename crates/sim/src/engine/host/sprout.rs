@@ -1,4 +1,5 @@
-//! [`Sprout`]: both endpoints of a Sprout session, of which the near one has data to send.
+//! [`Sprout`]: both endpoints of a Sprout session. The near one has data to send; the far one too, without end, if the
+//! flow is duplex.
 
 use super::Arrived;
 use super::carried::Carried;
@@ -11,57 +12,84 @@ use exm_units::{Bytes, Instant, Packets, Rate, Span};
 #[derive(Clone, Debug)]
 pub(super) struct Sprout {
     settings: Settings,
-    near: Endpoint,
-    far: Endpoint,
+    near: End,
+    far: End,
+    duplex: bool,
     /// The headers of the packets in flight.
     headers: Carried<Header>,
-    /// Packets that this flow still has to send, and still has to deliver; `u64::MAX` for a flow
-    /// with a duration.
-    to_send: u64,
+    /// Packets that this flow still has to deliver; `u64::MAX` for a flow with a duration.
     to_deliver: u64,
 }
 
+/// An endpoint with its data.
+#[derive(Clone, Debug)]
+struct End {
+    endpoint: Endpoint,
+    packet: Bytes,
+    /// Packets that it still has to send; `u64::MAX` without end.
+    to_send: u64,
+}
+
+impl End {
+    /// When its next packet may be sent, with data or without.
+    fn next_send(&self, now: Instant) -> Instant {
+        if self.endpoint.is_due(now) { now } else { self.next_data(now) }
+    }
+
+    /// When its next data may be sent.
+    fn next_data(&self, now: Instant) -> Instant {
+        let room = self.endpoint.send_at(now, self.packet);
+        room.filter(|_| self.to_send > 0).unwrap_or(Instant::MAX)
+    }
+
+    /// Its next packet: header and size. It has data if the window has room for it.
+    fn send(&mut self, now: Instant) -> (Header, Bytes) {
+        let data = self.to_send > 0 && self.endpoint.window() >= self.packet;
+        let size = if data { self.packet } else { SPROUT_EMPTY };
+        if data && self.to_send != u64::MAX {
+            self.to_send -= 1;
+        }
+        let pending = (self.to_send > 0).then_some(self.packet);
+        (self.endpoint.send(now, size, data, pending), size)
+    }
+
+    /// A packet of `size` bytes arrives from the other end. Returns whether it has data.
+    fn receive(&mut self, now: Instant, header: &Header, size: Bytes) -> bool {
+        let data = size > SPROUT_EMPTY;
+        self.endpoint.receive(now, header, size, data);
+        data
+    }
+}
+
 impl Sprout {
-    pub(super) fn new(packet_size: Bytes, settings: Settings) -> Sprout {
+    pub(super) fn new(packet_size: Bytes, settings: Settings, duplex: bool) -> Sprout {
         let settings = Settings { packet: packet_size, ..settings };
         let endpoint = Endpoint::new(Instant::ZERO, settings);
+        let end = End { endpoint, packet: packet_size, to_send: 0 };
         Sprout {
             settings,
-            near: endpoint.clone(),
-            far: endpoint,
+            near: end.clone(),
+            far: end,
+            duplex,
             headers: Carried::default(),
-            to_send: 0,
             to_deliver: 0,
         }
     }
 
     pub(super) fn start(&mut self, now: Instant, data: Option<Packets>) {
-        self.near = Endpoint::new(now, self.settings);
-        self.far = self.near.clone();
-        self.to_send = data.map_or(u64::MAX, Packets::get);
-        self.to_deliver = self.to_send;
-    }
-
-    fn has_room(&self) -> bool {
-        self.to_send > 0 && self.near.window() >= self.settings.packet
+        self.near.endpoint = Endpoint::new(now, self.settings);
+        self.far.endpoint = self.near.endpoint.clone();
+        self.near.to_send = data.map_or(u64::MAX, Packets::get);
+        self.far.to_send = if self.duplex { u64::MAX } else { 0 };
+        self.to_deliver = self.near.to_send;
     }
 
     pub(super) fn next_send(&self, now: Instant) -> Instant {
-        if self.near.is_due(now) {
-            return now;
-        }
-        let room = self.near.send_at(now, self.settings.packet);
-        room.filter(|_| self.to_send > 0).unwrap_or(Instant::MAX)
+        self.near.next_send(now)
     }
 
     pub(super) fn send(&mut self, now: Instant, flow: usize) -> Packet {
-        let data = self.has_room();
-        let size = if data { self.settings.packet } else { SPROUT_EMPTY };
-        if data && self.to_send != u64::MAX {
-            self.to_send -= 1;
-        }
-        let pending = (self.to_send > 0).then_some(self.settings.packet);
-        let header = self.near.send(now, size, data, pending);
+        let (header, size) = self.near.send(now);
         Packet::new(flow as u32, self.headers.push(header), size.get() as u32, now)
     }
 
@@ -73,9 +101,7 @@ impl Sprout {
     /// `packet` arrives at the far endpoint.
     pub(super) fn receive(&mut self, now: Instant, packet: &Packet) -> Arrived {
         let Some(header) = self.headers.take(packet.sequence) else { return Arrived::default() };
-        let size = Bytes::new(u64::from(packet.size));
-        let data = size > SPROUT_EMPTY;
-        self.far.receive(now, &header, size, data);
+        let data = self.far.receive(now, &header, Bytes::new(u64::from(packet.size)));
         let mut arrived = Arrived { delivered: u64::from(data), rtt: None, complete: false };
         if data && self.to_deliver != u64::MAX {
             self.to_deliver -= 1;
@@ -84,28 +110,30 @@ impl Sprout {
         arrived
     }
 
-    /// The far endpoint's packet, if it has one to send now.
-    pub(super) fn header_to_send(&mut self, now: Instant) -> Option<Header> {
-        self.far.is_due(now).then(|| self.far.send(now, SPROUT_EMPTY, false, None))
+    /// The far endpoint's next packet, if it has one to send now: its header and its size.
+    pub(super) fn answer(&mut self, now: Instant) -> Option<(Header, Bytes)> {
+        (self.far.next_send(now) <= now).then(|| self.far.send(now))
     }
 
-    /// It arrives at the sender.
-    pub(super) fn receive_ack(&mut self, now: Instant, header: &Header) {
-        self.near.receive(now, header, SPROUT_EMPTY, false);
+    /// It arrives at the near endpoint.
+    pub(super) fn receive_answer(&mut self, now: Instant, header: &Header, size: Bytes) {
+        self.near.receive(now, header, size);
     }
 
-    pub(super) fn next_wake(&self) -> Instant {
-        self.near.next_wake().min(self.far.next_wake())
+    /// When an endpoint must be woken, or the far one has data to send.
+    pub(super) fn next_wake(&self, now: Instant) -> Instant {
+        let ends = self.near.endpoint.next_wake().min(self.far.endpoint.next_wake());
+        ends.min(self.far.next_data(now))
     }
 
     pub(super) fn wake(&mut self, now: Instant) {
-        self.near.advance(now);
-        self.far.advance(now);
+        self.near.endpoint.advance(now);
+        self.far.endpoint.advance(now);
     }
 
     /// The state of the session of sender `flow` at `now`.
     pub(super) fn sample(&self, now: Instant, flow: usize) -> SproutSample {
-        let receiver = self.far.receiver();
+        let (near, receiver) = (&self.near.endpoint, self.far.endpoint.receiver());
         let bits_per_tick = receiver.forecaster().mean() * 8.0;
         SproutSample {
             at: now,
@@ -113,16 +141,17 @@ impl Sprout {
             belief: receiver.forecaster().belief(),
             mean_rate: Rate::from_bps((bits_per_tick / TICK.as_secs_f64()) as u64),
             forecast: *receiver.forecast(),
-            followed: *self.near.peer_forecast(),
-            window: self.near.window(),
-            in_flight: self.near.sender().in_flight(),
+            followed: *near.peer_forecast(),
+            window: near.window(),
+            in_flight: near.sender().in_flight(),
         }
     }
 
     /// The window and the packets in flight, in packets.
     pub(super) fn window(&self) -> (Packets, Span, Packets) {
         let packets = |bytes: Bytes| Packets::new(bytes.get() / self.settings.packet.get());
-        let in_flight = self.near.sender().in_flight();
-        (packets(self.near.window() + in_flight), Span::ZERO, packets(in_flight))
+        let (window, in_flight) =
+            (self.near.endpoint.window(), self.near.endpoint.sender().in_flight());
+        (packets(window + in_flight), Span::ZERO, packets(in_flight))
     }
 }

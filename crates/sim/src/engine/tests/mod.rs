@@ -61,6 +61,7 @@ fn flow(delay_ms: u64, controller: AnyController, traffic: OnOff) -> FlowSpec {
         packet_size: PACKET,
         transport: Transport::Bare { timer: controller.keeps_timer(), controller },
         traffic: traffic.into(),
+        duplex: false,
     }
 }
 
