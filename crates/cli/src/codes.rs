@@ -46,10 +46,7 @@ pub(crate) fn of(error: &(dyn Error + 'static)) -> u8 {
 fn is_usage(error: &(dyn Error + 'static)) -> bool {
     error.is::<FileError>()
         || error.is::<PlanError>()
-        || matches!(
-            error.downcast_ref(),
-            Some(TracesError::NoPair { .. } | TracesError::Single { .. } | TracesError::Count(_))
-        )
+        || matches!(error.downcast_ref(), Some(TracesError::NoPair { .. } | TracesError::Count(_)))
         || is_of_no_key(error)
         || is_of_no_device(error)
         || is_of_no_name(error)

@@ -44,7 +44,8 @@
 //! the one named next: `"flow.traffic.on"`, `"flow.web.rtt"`.
 //!
 //! If the ACKs of the first flow cross links, recorded traces may replace those of the file: each [`Pair`]
-//! is a network, and each of its two directions becomes a variant. They replace variants that set a trace.
+//! is a network, and each of its recorded directions becomes a variant. They replace variants that set a trace.
+//! Figures that others reached on them, [`GivenFigure`]s, are shown beside ours.
 //!
 //! An [`Experiment`] becomes a [`Plan`], a plan [`Rows`] by a [`run`], and rows [`Results`]. Run r of every
 //! scheme draws from the same seed and so meets the same traffic. Results are the same on any number of
@@ -99,5 +100,5 @@ pub use store::{Rows, Store, StoreError};
 pub use summary::{Shape, Summary};
 pub use sweep::{Point, Sweep};
 pub use timeline::Timeline;
-pub use traces::{Pair, TracesError, pairs};
+pub use traces::{GivenFigure, Pair, TracesError, given_figures, pairs};
 pub use twin::SimulatedTwin;

@@ -7,7 +7,7 @@ use crate::edit::{self, Change, What};
 use crate::experiment::{Experiment, FigureKind, Scheme, Variant};
 use crate::metric::{CLAIM, COMPLETIONS, CONVERGENCES};
 use crate::sweep::Point;
-use crate::traces::Pair;
+use crate::traces::{GivenFigure, Pair};
 use exm_grammar::{FileError, Offset, suggest};
 use exm_link::Service;
 use exm_random::{Purpose, Stream};
@@ -35,6 +35,8 @@ pub struct Options {
     pub trace: Option<PathBuf>,
     /// Recorded traces: each direction of each is a variant; they replace the variants that set traces.
     pub traces: Vec<Pair>,
+    /// Figures that others reached on those, shown beside ours.
+    pub given: Vec<GivenFigure>,
 }
 
 /// Which networks are simulated, and how often.
@@ -56,6 +58,8 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// Whether a [`Backend`] executes the runs in real time instead of the simulator.
     pub is_live: bool,
+    /// Figures that others reached, beside which ours are shown.
+    pub given: Vec<GivenFigure>,
     pub(crate) asked: Asked,
     pub(crate) hash: Fnv1a,
 }
@@ -153,8 +157,9 @@ impl Plan {
             duration: cases[0].scenario.duration,
             cases,
             skipped,
-            warnings: Vec::new(),
+            warnings: warnings(&experiment, options),
             is_live: false,
+            given: options.given.clone(),
             asked,
             hash,
             experiment,
@@ -222,6 +227,21 @@ impl Plan {
 
 /// The prefix of the names of synthetic links in titles.
 const SYNTHETIC: &str = "synthetic ";
+
+/// What was assumed of the given traces, and whether their figures are of no use here.
+fn warnings(experiment: &Experiment, options: &Options) -> Vec<String> {
+    let mut warnings: Vec<String> = options.traces.iter().filter_map(Pair::assumption).collect();
+    let is_known = |name: &str| experiment.schemes.iter().any(|scheme| scheme.name == name);
+    if !options.given.is_empty() && !options.given.iter().any(|given| is_known(&given.scheme)) {
+        let names: Vec<&str> =
+            experiment.schemes.iter().map(|scheme| scheme.name.as_str()).collect();
+        warnings.push(format!(
+            "no figure that is given beside the traces is of a scheme of this experiment: {}",
+            names.join("; ")
+        ));
+    }
+    warnings
+}
 
 /// The name of a trace in titles.
 fn shown_trace(trace: &str) -> String {
@@ -308,12 +328,12 @@ fn recorded(
         kept.push(Variant::default());
     }
     let mut all = Vec::new();
-    for Pair { name, down, up } in pairs {
-        for (word, files) in [("down", [down, up]), ("up", [up, down])] {
+    for pair in pairs {
+        for (word, files) in pair.ways() {
             for variant in &kept {
                 let mut variant = variant.clone();
                 let comma = if variant.name.is_empty() { "" } else { ", " };
-                variant.name = format!("{name} {word}{comma}{}", variant.name);
+                variant.name = format!("{} {word}{comma}{}", pair.name, variant.name);
                 for (link, file) in ways.iter().zip(files) {
                     let what = What::TraceOf(link.clone(), file.display().to_string());
                     variant.changes.push(Change { what, place: None });

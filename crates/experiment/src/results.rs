@@ -173,6 +173,9 @@ pub struct PublishedNumber {
     pub paper: f64,
     /// Ours over the paper's.
     pub over_paper: Option<f64>,
+    /// Whether it was given beside the traces, instead of by a paper.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_given: bool,
 }
 
 /// A measurement in real time, and its simulated value.

@@ -213,7 +213,9 @@ impl Results {
             cells
         });
         let rows: Vec<Vec<Cell>> = rows.collect();
-        let caption = "The papers' numbers beside ours".to_owned();
+        let given = numbers.iter().any(|one| one.is_given);
+        let whose = if given { "The numbers given with the traces" } else { "The papers' numbers" };
+        let caption = format!("{whose} beside ours");
         (!rows.is_empty()).then_some(Table { caption, columns, rows })
     }
 }

@@ -315,6 +315,7 @@ impl Endpoint {
             srtt: connection.and_then(|connection| connection.crypto().rtt().srtt()),
             window: self.window(),
             in_flight: sprout.map_or(Bytes::ZERO, |sprout| sprout.sender().in_flight()),
+            is_crowded: sprout.is_some_and(|sprout| sprout.sender().is_crowded()),
             deliverable: self.deliverable(),
             peer_forecast: sprout.map_or(Forecast::default(), |sprout| *sprout.peer_forecast()),
             own_forecast: sprout

@@ -71,6 +71,8 @@ pub struct Stats {
     pub window: Bytes,
     /// Bytes believed to be in flight.
     pub in_flight: Bytes,
+    /// Whether other senders fill the queue of the link to the peer, which leaves little of it to this one.
+    pub is_crowded: bool,
     /// Bytes that the link will deliver, by the peer's forecast.
     pub deliverable: Bytes,
     /// The peer's forecast, which limits what this end sends.

@@ -16,6 +16,7 @@
 
 mod bank;
 mod belief;
+mod crowding;
 mod endpoint;
 mod exposure;
 mod filter;

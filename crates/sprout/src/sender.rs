@@ -1,5 +1,6 @@
 //! [`Sender`]: limits its sending to the forecast.
 
+use crate::crowding::Crowding;
 use crate::header::micros;
 use crate::least::Least;
 use crate::{Echo, Forecast, HORIZON, Header, Settings, TICK};
@@ -50,6 +51,7 @@ pub struct Sender {
     /// Round-trip times of the last minute, and of the last minutes.
     rtts: Least,
     long_rtts: Least,
+    crowding: Crowding,
     /// The longest recent queueing delay, which decays by a fifth with each forecast.
     waited: Span,
     forecast: Forecast,
@@ -89,6 +91,7 @@ impl Sender {
             queueing: settings.queueing,
             rtts: Least::over(RTT_WINDOW),
             long_rtts: Least::over(LONG_WINDOW),
+            crowding: Crowding::default(),
             waited: PASSING,
             forecast,
             forecast_at: now,
@@ -138,11 +141,25 @@ impl Sender {
         let held = (echo.held().as_nanos() / 1000) as u32;
         if ago <= u32::MAX / 2 && held <= ago {
             let waited = self.rtts.see(now, ago - held);
-            self.long_rtts.see(now, ago - held);
+            // The queues of others do not become the minimum.
+            if !self.crowding.is_crowded() {
+                self.long_rtts.see(now, ago - held);
+            }
+            self.see_crowd(now, Span::from_micros((ago - held).into()));
             self.waited = waited.max(self.waited * 4 / 5);
             let sent_at = now.as_nanos().saturating_sub(u64::from(ago) * 1000);
             self.fresh_at = self.fresh_at.max(Instant::from_nanos(sent_at));
         }
+    }
+
+    /// An echo has taken `rtt`.
+    fn see_crowd(&mut self, now: Instant, rtt: Span) {
+        let least = self.long_rtts.get().map_or(rtt, |micros| Span::from_micros(micros.into()));
+        let in_flight = (self.sent - self.forecast.received.get()) / self.packet.get();
+        let delivered = self.forecast.delivered[HORIZON - 1].get() / self.packet.get();
+        let horizons = rtt.as_secs_f64() / (TICK * HORIZON as u64).as_secs_f64();
+        let waited = rtt.saturating_sub(least);
+        self.crowding.see(now, (rtt, waited), in_flight, (delivered as f64 * horizons) as u64);
     }
 
     /// Spreads the window over a tick.
@@ -196,10 +213,16 @@ impl Sender {
     }
 
     /// How many full packets may be in flight regardless of the forecast: those that would pass the queue
-    /// within [`PROBING`] if each took as long as the longest recent queueing delay.
+    /// within [`PROBING`] if each took as long as the longest recent queueing delay, or more where others fill the queue.
     fn probes(&self) -> u64 {
         let most = if self.tick > FRESH { LEAST } else { MOST_PROBES };
-        (PROBING.as_nanos() / self.waited.as_nanos().max(1)).clamp(LEAST, most)
+        let probes = (PROBING.as_nanos() / self.waited.as_nanos().max(1)).clamp(LEAST, most);
+        probes.max(self.crowding.packets())
+    }
+
+    /// Whether other senders fill the queue of the link, so that packets wait although few are sent.
+    pub fn is_crowded(&self) -> bool {
+        self.crowding.is_crowded()
     }
 
     /// How far ahead the forecast is used. Bytes in propagation are in flight, too, and counted, so a longer RTT adds

@@ -107,6 +107,7 @@ pub(crate) fn words(history: &History, stats: &Stats) -> Vec<Line<'static>> {
     let peer = stats.peer.map_or(String::new(), |peer| format!(" with {peer}"));
     let state = match stats.state {
         State::Waiting => "waiting".bold().yellow(),
+        State::Established if stats.is_crowded => "crowded out by other senders".bold().yellow(),
         State::Established => "in session".bold().green(),
         State::Silent => "nothing received".bold().red(),
     };

@@ -12,6 +12,7 @@ use crate::plan::Plan;
 use crate::rows::RunRow;
 use crate::store::Rows;
 use crate::summary::{Sample, Summary};
+use crate::traces::GivenFigure;
 use exm_sim::traffic::OnFor;
 use rayon::prelude::*;
 
@@ -323,10 +324,32 @@ impl Aggregator<'_> {
                     ours,
                     paper,
                     over_paper: over,
+                    is_given: false,
                 });
             }
+            all.extend(self.given(result));
         }
         all
+    }
+
+    /// The figures that are given beside the traces, beside ours.
+    fn given(&self, result: &CaseResult) -> impl Iterator<Item = PublishedNumber> {
+        let is_same =
+            |given: &&GivenFigure| given.variant == result.variant && given.scheme == result.scheme;
+        self.plan.given.iter().filter(is_same).map(|given| {
+            let ours = result.own.values.get(&given.metric).copied();
+            PublishedNumber {
+                variant: result.variant.clone(),
+                point: result.point.clone(),
+                scheme: result.scheme.clone(),
+                group: None,
+                metric: given.metric.clone(),
+                ours,
+                paper: given.value,
+                over_paper: ours.map(|ours| ours / given.value).filter(|ratio| ratio.is_finite()),
+                is_given: true,
+            }
+        })
     }
 }
 

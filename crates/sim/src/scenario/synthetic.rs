@@ -13,6 +13,7 @@ use toml::Spanned;
 #[serde(deny_unknown_fields)]
 struct File {
     slot: Option<Spanned<Span>>,
+    stages: Option<Spanned<u32>>,
     regime: Vec<Spanned<RegimeTable>>,
     #[serde(default)]
     interruption: Vec<InterruptionTable>,
@@ -54,7 +55,8 @@ pub(super) fn seeded(name: &str) -> (&str, u64) {
 
 /// Reads the synthetic link in `file`.
 ///
-/// A file is TOML. At the top may stand `slot`, the time at whose multiples opportunities occur.
+/// A file is TOML. At the top may stand `slot`, the time at whose multiples opportunities occur, and `stages` (1), how
+/// even they are: each gap between two is the mean of so many exponential ones.
 /// Then come one or more `[[regime]]`, the processes that the rate follows in turn, beginning with
 /// the first:
 ///
@@ -96,7 +98,8 @@ pub fn parse_synthetic(source: &Source, dir: &Path) -> Result<Synthetic, FileErr
         times.check().map_err(|problem| source.error(place, problem))?;
         Ok(times)
     };
-    let mut link = Synthetic { regimes: Vec::new(), interruptions: Vec::new(), slot: None };
+    let mut link =
+        Synthetic { regimes: Vec::new(), interruptions: Vec::new(), slot: None, stages: 1 };
     for table in &file.regime {
         let regime = table.as_ref();
         let dwell = regime.dwell.as_ref().map(times).transpose()?;
@@ -108,6 +111,11 @@ pub fn parse_synthetic(source: &Source, dir: &Path) -> Result<Synthetic, FileErr
     }
     for InterruptionTable { every, lasts } in &file.interruption {
         link.interruptions.push(Interruption { every: times(every)?, lasts: times(lasts)? });
+    }
+    if let Some(stages) = file.stages {
+        link.stages = *stages.as_ref();
+        let place = Some(stages.span().start);
+        link.check(SHORT).map_err(|error| source.error(place, error.to_string()))?;
     }
     let place = file.slot.as_ref().map(|slot| slot.span().start);
     link.slot = file.slot.map(Spanned::into_inner);

@@ -40,7 +40,7 @@ fn read(name: &str, dir: &Path) -> Result<Trace, String> {
     let (link, seed) = seeded(name);
     let generated =
         |link: Synthetic| link.generate(seed, LENGTH).map_err(|error| error.to_string());
-    match Synthetic::named(link) {
+    match Synthetic::seeded(link, seed) {
         Some(link) => generated(link),
         None if link.ends_with(".toml") => {
             generated(load_synthetic(&dir.join(link)).map_err(|error| error.to_string())?)

@@ -1,6 +1,7 @@
 //! [`Synthetic`]: synthetic links.
 
 mod cox;
+mod population;
 mod presets;
 mod schedule;
 
@@ -20,10 +21,13 @@ const TICK: Span = Span::from_millis(20);
 /// The most opportunities that are generated, so that a typing error does not fill the memory.
 const MOST: f64 = crate::MAX_OPPORTUNITIES as f64;
 
+/// The most stages of a gap between opportunities.
+const MOST_STAGES: u32 = 1000;
+
 /// The longest trace that is generated, 30 days: traces repeat anyway.
 const MAX_LENGTH: Span = Span::from_secs(30 * 86_400);
 
-/// A synthetic link: a Poisson process of delivery opportunities whose rate is itself random.
+/// A synthetic link: a Poisson process of delivery opportunities, or a more even one, whose rate is itself random.
 ///
 /// The rate follows one [`Cox`] process or several in turn, the *regimes*, for a user who stands, walks and
 /// drives. In addition the link may be interrupted from time to time, whatever its rate, as by handovers,
@@ -37,6 +41,9 @@ pub struct Synthetic {
     /// If set, opportunities occur only at multiples of this time, as many at once as were due since the last
     /// one: the slots of a radio.
     pub slot: Option<Span>,
+    /// How even its opportunities are: each gap between two is the mean of this many exponential ones (an Erlang
+    /// distribution). One makes a Poisson process, many a regular one.
+    pub stages: u32,
 }
 
 /// A rate process that is in effect for a while.
@@ -80,6 +87,9 @@ pub enum SyntheticError {
     /// The volatility is not a valid number.
     #[error("the volatility of a synthetic trace is a number from 0 up, not {0}")]
     Volatility(f64),
+    /// There are no stages, or too many.
+    #[error("the gaps of a synthetic trace have 1 to {MOST_STAGES} stages, not {0}")]
+    Stages(u32),
     /// No weight is above zero.
     #[error("the weights of regimes are numbers from 0 up, at least one of them above")]
     Weights,
@@ -111,7 +121,7 @@ impl From<Cox> for Synthetic {
     /// A link with a single rate process and no interruptions.
     fn from(rate: Cox) -> Synthetic {
         let regime = Regime { rate, dwell: None, weight: 1.0 };
-        Synthetic { regimes: vec![regime], interruptions: Vec::new(), slot: None }
+        Synthetic { regimes: vec![regime], interruptions: Vec::new(), slot: None, stages: 1 }
     }
 }
 
@@ -124,6 +134,9 @@ impl Synthetic {
         self.regimes.iter().try_for_each(Regime::check)?;
         let highest = self.regimes.iter().map(|regime| regime.rate.max).max();
         let max = highest.ok_or(SyntheticError::NoRegime)?;
+        if !(1..=MOST_STAGES).contains(&self.stages) {
+            return Err(SyntheticError::Stages(self.stages));
+        }
         let weights = self.regimes.iter().map(|regime| regime.weight);
         if !weights.clone().all(|weight| (0.0..1e9).contains(&weight))
             || weights.sum::<f64>() == 0.0
@@ -161,8 +174,8 @@ impl Synthetic {
             self.interruptions.iter().map(|kind| Absences::new(kind, stream())).collect();
         let mut rate = Wander::new(&self.regimes[0].rate);
         let mut times = Vec::new();
-        // An opportunity occurs when the integral of the rate has grown by an exponential random number.
-        let mut wanted = random.exponential();
+        // An opportunity occurs when the integral of the rate has grown by a random number.
+        let mut wanted = self.gap(&mut random);
         let mut start = Span::ZERO;
         while start < duration {
             let length = TICK.min(duration - start);
@@ -175,7 +188,7 @@ impl Synthetic {
                 if !absences.iter_mut().any(|absence| absence.covers(time.as_secs_f64())) {
                     times.push(Instant::ZERO + self.slotted(time).min(duration));
                 }
-                wanted = random.exponential();
+                wanted = self.gap(&mut random);
             }
             wanted -= offered - used;
             rate.go_on(seconds, &mut random);
@@ -186,6 +199,12 @@ impl Synthetic {
         }
         times.push(Instant::ZERO + duration);
         Ok(Trace::new(times).expect("times are in order and end after zero"))
+    }
+
+    /// A gap between two opportunities, in units of its mean.
+    fn gap(&self, random: &mut Stream) -> f64 {
+        let stages = (0..self.stages).map(|_| random.exponential());
+        stages.sum::<f64>() / f64::from(self.stages)
     }
 
     /// The end of the slot that contains `time`.

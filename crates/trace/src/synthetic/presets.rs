@@ -1,6 +1,6 @@
 //! Presets of synthetic links.
 
-use super::{Cox, Interruption, Regime, Synthetic};
+use super::{Cox, Interruption, Regime, Synthetic, population};
 use exm_random::Distribution::{self, Exponential, Fixed, Pareto, Uniform};
 use exm_units::{Rate, Span};
 
@@ -16,6 +16,7 @@ impl Synthetic {
         ("cox", "Sprout's model: any rate up to 12 Mbps"),
         ("lte-like", "a Cox process of 5 Mbps, for experiments"),
         ("umts-like", "a Cox process of 2 Mbps with many outages, for experiments"),
+        ("any", "link SEED of a population: 0.1 to 300 Mbps, even or bursty, steady or fading"),
     ];
 
     /// The names of [`Synthetic::PRESETS`].
@@ -23,12 +24,19 @@ impl Synthetic {
         Self::PRESETS.iter().map(|&(name, _)| name)
     }
 
-    /// The preset called `name`, with fixed constants, so that everyone uses the same link.
+    /// The preset called `name`, with fixed constants, so that everyone uses the same link; of the population
+    /// `any`, link 1.
     ///
     /// The constants are orders of magnitude, not measurements of a particular network. `lte-like`
     /// and `umts-like` offer on average 5.0 and 2.0 Mbps including their outages, as the published
     /// traces of the Verizon LTE and T-Mobile UMTS downlinks do.
     pub fn named(name: &str) -> Option<Synthetic> {
+        Synthetic::seeded(name, 1)
+    }
+
+    /// As [`Synthetic::named`]; of the population `any`, link number `seed`. Its links differ in rate (0.1 to 300
+    /// Mbps), evenness, fading and outages; two successive numbers from an odd one on are the directions of a network.
+    pub fn seeded(name: &str, seed: u64) -> Option<Synthetic> {
         let second = Span::from_secs(1);
         Some(match name {
             "3g" => three_g(),
@@ -39,6 +47,7 @@ impl Synthetic {
             "geo" => cox(20.0, 25.0, (40.0, second * 20)).into(),
             "cox" => Cox::SPROUT.into(),
             "lte-like" => cox(5.35, 12.0, (200.0, second * 2)).into(),
+            "any" => population::drawn(seed),
             "umts-like" => cox(2.7, 7.0, (200.0, second)).into(),
             _ => return None,
         })
@@ -52,20 +61,20 @@ fn cox(mean: f64, max: f64, (volatility, pull): (f64, Span)) -> Cox {
     Cox { mean, max, volatility, pull, outage: Span::from_secs(1) }
 }
 
-fn regime(rate: Cox, dwell: Distribution, weight: f64) -> Regime {
+pub(super) fn regime(rate: Cox, dwell: Distribution, weight: f64) -> Regime {
     Regime { rate, dwell: Some(dwell), weight }
 }
 
 /// Times with a power-law tail: at least `least` and at most `most` seconds.
-fn heavy(least: f64, alpha: f64, most: f64) -> Distribution {
+pub(super) fn heavy(least: f64, alpha: f64, most: f64) -> Distribution {
     Pareto { scale: least, shape: alpha, shift: 0.0, cap: most }
 }
 
-fn exp(mean: f64) -> Distribution {
+pub(super) fn exp(mean: f64) -> Distribution {
     Exponential { mean }
 }
 
-fn interruption(every: Distribution, lasts: Distribution) -> Interruption {
+pub(super) fn interruption(every: Distribution, lasts: Distribution) -> Interruption {
     Interruption { every, lasts }
 }
 
@@ -78,6 +87,7 @@ fn three_g() -> Synthetic {
         ],
         interruptions: vec![interruption(exp(60.0), heavy(0.3, 1.5, 10.0))],
         slot: Some(Span::from_millis(2)),
+        stages: 1,
     }
 }
 
@@ -91,6 +101,7 @@ fn umts() -> Synthetic {
         ],
         interruptions: vec![interruption(exp(25.0), heavy(0.4, 1.2, 30.0))],
         slot: Some(Span::from_millis(10)),
+        stages: 1,
     }
 }
 
@@ -109,6 +120,7 @@ fn lte() -> Synthetic {
             interruption(exp(180.0), heavy(0.3, 1.3, 10.0)),
         ],
         slot: Some(Span::from_millis(1)),
+        stages: 1,
     }
 }
 
@@ -121,6 +133,7 @@ fn five_g() -> Synthetic {
         ],
         interruptions: vec![interruption(exp(20.0), Uniform { low: 0.02, high: 0.08 })],
         slot: Some(Span::from_micros(500)),
+        stages: 1,
     }
 }
 
@@ -139,5 +152,6 @@ fn low_orbit() -> Synthetic {
             interruption(exp(180.0), heavy(0.3, 1.3, 5.0)),
         ],
         slot: Some(Span::from_nanos(1_333_333)),
+        stages: 1,
     }
 }

@@ -28,6 +28,48 @@ fn the_same_seed_gives_the_same_trace() {
     assert_eq!((trace.times().len(), first), (5733, vec![157_381, 863_024, 1_106_099]));
 }
 
+/// The variance of counts in a second over their mean: one for a Poisson process, a twentieth with twenty stages.
+#[test]
+fn stages_make_gaps_even() {
+    let dispersion = |stages| {
+        let rate = Cox { volatility: 0.0, ..lte() };
+        let trace = generate(Synthetic { stages, ..rate.into() }, 1, 400);
+        let mut counts = [0.0; 400];
+        for time in trace.times() {
+            counts[(time.as_nanos() / 1_000_000_000).min(399) as usize] += 1.0;
+        }
+        let mean = counts.iter().sum::<f64>() / 400.0;
+        counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / 400.0 / mean
+    };
+    let (poisson, even) = (dispersion(1), dispersion(20));
+    assert!((0.8..1.2).contains(&poisson) && (0.03..0.08).contains(&even), "{poisson} {even}");
+}
+
+/// Forty networks of the population are diverse: every decade of rates, even and bursty links, steady ones and ones with
+/// outages; the second direction is no faster than the first.
+#[test]
+fn the_population_is_diverse() {
+    let links: Vec<Synthetic> =
+        (1..=80).map(|seed| Synthetic::seeded("any", seed).expect("a name")).collect();
+    let mean = |link: &Synthetic| link.regimes[0].rate.mean.as_mbps();
+    for decade in [0.1, 1.0, 10.0, 100.0] {
+        let inside = links.iter().filter(|link| (decade..decade * 10.0).contains(&mean(link)));
+        assert!(inside.count() >= 8, "{decade}");
+    }
+    for pair in links.chunks(2) {
+        assert!(mean(&pair[1]) <= mean(&pair[0]) && mean(&pair[1]) >= 0.19 * mean(&pair[0]));
+        assert_eq!((pair[0].slot, pair[0].stages), (pair[1].slot, pair[1].stages));
+    }
+    let some = |is: fn(&Synthetic) -> bool| links.iter().filter(|link| is(link)).count();
+    assert!(some(|link| link.stages > 1) > 20 && some(|link| link.slot.is_none()) > 5);
+    assert!(
+        some(|link| link.regimes.len() > 1) > 30 && some(|link| link.interruptions.is_empty()) > 10
+    );
+    for (seed, link) in (1..).zip(&links) {
+        assert!(link.generate(seed, Span::from_secs(1)).is_ok(), "{seed}");
+    }
+}
+
 /// Opportunities in 100 s, the hundredth, and the longest time without one.
 #[test]
 fn presets_are_stable() {
@@ -50,6 +92,7 @@ fn presets_are_stable() {
         "cox: 36734, 245442.933 us, 3115769.609 us",
         "lte-like: 45990, 234807.675 us, 3666819.339 us",
         "umts-like: 23102, 455201.356 us, 2967395.397 us",
+        "any: 22527, 492 ms, 47 ms",
     ];
     assert_eq!(pinned, expected);
 }
@@ -176,6 +219,10 @@ fn impossible_parameters_are_rejected() {
     );
     assert!(Synthetic { regimes: vec![dwelling(lte(), -1.0)], ..plain() }.check(second).is_err());
     assert!(Synthetic { slot: Some(Span::ZERO), ..plain() }.check(second).is_err());
+    for stages in [0, 1001] {
+        let error = Synthetic { stages, ..plain() }.check(second).expect_err("impossible");
+        assert_eq!(error, SyntheticError::Stages(stages));
+    }
     let (every, lasts) = (Distribution::Fixed(f64::NAN), Distribution::Fixed(1.0));
     let interruptions = vec![Interruption { every, lasts }];
     let error = Synthetic { interruptions, ..plain() }.check(second).expect_err("impossible");
@@ -202,6 +249,7 @@ proptest! {
                 lasts: Distribution::Pareto { scale: 0.01, shape: 1.1, shift: 0.0, cap: times.2 },
             }],
             slot: slot.map(Span::from_nanos),
+            stages: 1,
         };
         let trace = generate(synthetic, seed, 5);
         prop_assert_eq!(trace.period(), Span::from_secs(5));

@@ -11,7 +11,7 @@ use crate::live::LiveFlags;
 use crate::shell::{self, Failure, Printing};
 use crate::threads::Threads;
 use cpu_time::ProcessTime;
-use exm_experiment::{MAX_RUNS, Options, PlanError, pairs};
+use exm_experiment::{MAX_RUNS, Options, PlanError, given_figures, pairs};
 use exm_store::Columns;
 use exm_units::Span;
 use std::fmt;
@@ -191,6 +191,7 @@ impl Args {
             only: self.only.clone(),
             trace: trace.transpose()?,
             traces: self.traces.as_deref().map(pairs).transpose()?.unwrap_or_default(),
+            given: self.traces.as_deref().map(given_figures).transpose()?.unwrap_or_default(),
         })
     }
 

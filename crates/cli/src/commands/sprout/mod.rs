@@ -4,6 +4,7 @@ mod bench;
 mod connect;
 mod run;
 mod serve;
+mod tune;
 
 use crate::commands::subcommands;
 
@@ -25,5 +26,6 @@ subcommands! {
         Serve(serve),
         Connect(connect),
         Bench(bench),
+        Tune(tune),
     }
 }

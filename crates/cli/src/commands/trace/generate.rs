@@ -100,7 +100,7 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let output = self.output.as_path();
         check_only_output(output, &[Path::new(&self.link)], self.force)?;
-        let trace = synthetic(&self.link)?.generate(self.seed, self.duration)?;
+        let trace = synthetic(&self.link, self.seed)?.generate(self.seed, self.duration)?;
         let text = if self.fine {
             // Mahimahi accepts neither comments nor decimals.
             format!("# {}\n{}", command_line(), trace.to_text())

@@ -33,12 +33,12 @@ subcommands! {
     }
 }
 
-/// The synthetic link called `name`, or that of the model in a file of this name.
-fn synthetic(name: &str) -> Result<Synthetic, Failure> {
+/// The synthetic link called `name`, for `seed`, or that of the model in a file of this name.
+fn synthetic(name: &str, seed: u64) -> Result<Synthetic, Failure> {
     if name.ends_with(".toml") {
         return Ok(load_synthetic(Path::new(name))?);
     }
-    Synthetic::named(name).ok_or_else(|| {
+    Synthetic::seeded(name, seed).ok_or_else(|| {
         let names: Vec<&str> = Synthetic::names().collect();
         let problem = format!("there is no link \"{name}\": {}", suggest(name, &names));
         Failure::usage(problem).with_tip("name a link, or the model of one in a .toml file")

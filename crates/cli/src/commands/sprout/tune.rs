@@ -1,0 +1,229 @@
+//! `exm sprout tune`: chooses Sprout's constants by cross-validation.
+
+use crate::commands::duration;
+use crate::layout;
+use crate::outputs::{check_only_output, write_output};
+use crate::pictures::Format;
+use crate::progress::Progress;
+use crate::shell::{Failure, Printing};
+use crate::threads::Threads;
+use exm_experiment::pairs;
+use exm_store::Columns;
+use exm_trace::Trace;
+use exm_tune::{Constants, Fold, Gain, Link, Search, Tuning, population};
+use exm_units::{Probability, Span};
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+const EXAMPLES: &str = "\
+Candidates are drawn at random, and scored on synthetic links of a wide population and on recorded ones, each under two loads: the
+way back idle, and both directions saturated. In each of several folds some networks are left out, and the choice
+by the others is scored on them: where it gains less there, it fits its links better than the world. Gains are over the
+shipped constants.
+
+Examples:
+  exm sprout tune
+  exm sprout tune --traces recordings --candidates 200 -o frontier.svg
+  exm sprout tune --held-out other-recordings --json";
+
+/// Choose Sprout's constants by cross-validation over links, and see what the choice is worth on others
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The number of candidates, the shipped constants included
+    #[arg(long, value_name = "N", default_value_t = Search::default().candidates)]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    candidates: u32,
+    /// The number of synthetic networks
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = clap::value_parser!(u64).range(0..=1000))]
+    networks: u64,
+    /// Recorded traces to choose by as well: a folder of files NAME.down and NAME.up, or two files
+    #[arg(long, value_name = "FOLDER|DOWN,UP")]
+    traces: Option<String>,
+    /// Recorded traces that nothing is chosen by: the choice is scored on them at the end
+    #[arg(long, value_name = "FOLDER|DOWN,UP")]
+    held_out: Option<String>,
+    /// The number of folds
+    #[arg(long, value_name = "N", default_value_t = Search::default().folds)]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=1000))]
+    folds: u32,
+    /// How much the delay counts: the power of its ratio beside that of throughput
+    #[arg(long, value_name = "NUMBER", default_value_t = Search::default().weight, value_parser = weight)]
+    weight: f64,
+    /// How often each candidate is run on each link, from another time within a tick
+    #[arg(long, value_name = "N", default_value_t = Search::default().phases)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    phases: u32,
+    /// The simulated time of each run
+    #[arg(long, value_name = "DURATION", default_value_t = Search::default().duration, value_parser = duration)]
+    duration: Span,
+    /// How much of it is not scored
+    #[arg(long, value_name = "DURATION", default_value_t = Search::default().warm_up)]
+    warm_up: Span,
+    /// The random seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// The file of a figure of all candidates: .svg, .png or .pdf; - for standard output, as SVG
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Overwrite an existing output
+    #[arg(long, short)]
+    force: bool,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+fn weight(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=100.0).contains(number));
+    number.ok_or_else(|| "give a number from 0 to 100".to_owned())
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let picture = self.out.as_ref().map(|out| -> Result<_, Failure> {
+            check_only_output(out, &[], self.force)?;
+            Ok((out, Format::of(out, "--out")?))
+        });
+        let picture = picture.transpose()?;
+        if self.warm_up >= self.duration {
+            let problem = "the warm-up must be shorter than the duration";
+            return Err(Failure::invalid_value(&self.warm_up.to_string(), "--warm-up", problem));
+        }
+        self.threads.start()?;
+        let mut links = population(self.networks, self.duration)?;
+        links.extend(recorded(self.traces.as_deref())?);
+        let held_out = recorded(self.held_out.as_deref())?;
+        let search = self.search();
+        let steps = u64::from(self.candidates) * links.len() as u64;
+        let progress = Progress::new(steps);
+        let tuning = search.run(&links, &|steps| progress.advance(steps));
+        progress.finish();
+        let tuning = tuning.map_err(|error| Failure::usage(error.to_string()))?;
+        if let Some((out, format)) = picture {
+            write_output(out, &format.encode(tuning.figure().svg())?)?;
+        }
+        let beyond = search.compare(&tuning.candidates[tuning.best].constants, &held_out);
+        let names = held_out.iter().map(|link| link.name.clone());
+        let shown = Shown {
+            held_out: names.zip(beyond).map(|(link, gain)| OnLink { link, gain }).collect(),
+            seed: self.seed,
+            tuning,
+        };
+        self.printing.print(&shown)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn search(&self) -> Search {
+        Search {
+            candidates: self.candidates,
+            folds: self.folds,
+            weight: self.weight,
+            phases: self.phases,
+            duration: self.duration,
+            warm_up: self.warm_up,
+            seed: self.seed,
+        }
+    }
+}
+
+/// The propagation delay of recorded links: thesis, section 2.4.
+const PROPAGATION: Span = Span::from_millis(20);
+
+/// The directions of the recorded traces `text`, as links.
+fn recorded(text: Option<&str>) -> Result<Vec<Link>, Failure> {
+    let mut links = Vec::new();
+    for pair in text.map(pairs).transpose()?.unwrap_or_default() {
+        for (word, [data, back]) in pair.ways() {
+            let (data, back) = (Trace::load(data)?, Trace::load(back)?);
+            links.push(Link {
+                name: format!("{} {word}", pair.name),
+                network: pair.name.clone(),
+                ways: [Arc::new(data), Arc::new(back)],
+                delay: PROPAGATION,
+                loss: Probability::ZERO,
+            });
+        }
+    }
+    Ok(links)
+}
+
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    tuning: Tuning,
+    seed: u64,
+    held_out: Vec<OnLink>,
+}
+
+/// The gain of the choice on a link that nothing was chosen by.
+#[derive(Serialize)]
+struct OnLink {
+    link: String,
+    #[serde(flatten)]
+    gain: Gain,
+}
+
+/// "1.07", the ratio of which `log` is the logarithm.
+fn ratio(log: f64) -> String {
+    format!("{:.2}", log.exp())
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tuning { links, candidates, folds, best } = &self.tuning;
+        let count = |number: usize, what: &str| format!("{number} {what}");
+        writeln!(
+            f,
+            "{} on {}, seed {}; ratios to the shipped constants, means over links\n",
+            count(candidates.len(), "candidates"),
+            count(links.len(), "links"),
+            self.seed
+        )?;
+        let mut columns = Columns::new(1);
+        columns.line(["left out", "throughput", "delay", "throughput", "delay"].map(str::to_owned));
+        columns.line(["", "on others", "on others", "left out", "left out"].map(str::to_owned));
+        for Fold { left_out, inside, outside, .. } in folds {
+            let cells = [inside.throughput, inside.delay, outside.throughput, outside.delay];
+            let name = format!("{} and so on", left_out.first().map_or("", String::as_str));
+            columns.line(std::iter::once(name).chain(cells.map(ratio)));
+        }
+        let mean = |of: fn(&Fold) -> Gain| Gain::mean(folds.iter().map(of));
+        let (inside, outside) = (mean(|fold| fold.inside), mean(|fold| fold.outside));
+        let cells = [inside.throughput, inside.delay, outside.throughput, outside.delay];
+        columns.line(std::iter::once("mean".to_owned()).chain(cells.map(ratio)));
+        writeln!(f, "{columns}")?;
+        let chosen = &candidates[*best];
+        if chosen.constants == Constants::default() {
+            f.write_str(&layout::paragraph(&format!(
+                "The shipped constants are the best of all candidates: {}.",
+                chosen.constants
+            )))?;
+        } else {
+            let gain = chosen.gain(&|_| true);
+            f.write_str(&layout::paragraph(&format!(
+                "Best on all: {}, with {} times the throughput of the shipped constants ({}) at {} times their delay.",
+                chosen.constants,
+                ratio(gain.throughput),
+                candidates[0].constants,
+                ratio(gain.delay)
+            )))?;
+        }
+        if self.held_out.is_empty() {
+            return Ok(());
+        }
+        let mut columns = Columns::new(1);
+        columns.line(["held out", "throughput", "delay"].map(str::to_owned));
+        for OnLink { link, gain } in &self.held_out {
+            columns.line([link.clone(), ratio(gain.throughput), ratio(gain.delay)]);
+        }
+        let gain = Gain::mean(self.held_out.iter().map(|one| one.gain));
+        columns.line(["mean".to_owned(), ratio(gain.throughput), ratio(gain.delay)]);
+        write!(f, "\n{columns}")
+    }
+}
