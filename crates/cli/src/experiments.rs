@@ -47,7 +47,7 @@ pub(crate) fn plan(experiment: Experiment, options: &Options) -> Result<Plan, Pl
     })?;
     let networks = || plan.cases.iter().map(|c| (&c.scenario, &c.network));
     let warnings = [ranges.warnings(networks()), queues::warnings(networks())].concat();
-    plan.warnings = warnings;
+    plan.warnings.extend(warnings);
     Ok(plan)
 }
 

@@ -91,34 +91,25 @@ pub fn given_figures(text: &str) -> Result<Vec<GivenFigure>, FileError> {
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    figure: Vec<FigureTable>,
-}
-
-#[derive(serde::Deserialize)]
-struct FigureTable {
-    variant: String,
-    scheme: String,
-    #[serde(flatten)]
-    metrics: BTreeMap<String, Spanned<Value>>,
+    figure: Vec<Spanned<BTreeMap<String, Spanned<Value>>>>,
 }
 
 fn parse_figures(source: &Source) -> Result<Vec<GivenFigure>, FileError> {
     let file: File = toml::from_str(&source.text).map_err(|error| source.parse_error(&error))?;
     let mut all = Vec::new();
-    for FigureTable { variant, scheme, metrics } in file.figure {
-        for (metric, value) in metrics {
-            let place = Some(value.span().start);
-            let value = match value.into_inner() {
-                Value::Integer(number) => number as f64,
-                Value::Float(number) if number.is_finite() => number,
-                _ => return Err(source.error(place, format!("{metric} is not a number"))),
-            };
-            if Metric::named(&metric).is_none() {
-                let known = crate::metric::keys();
-                let problem =
-                    format!("there is no metric \"{metric}\": {}", suggest(&metric, &known));
-                return Err(source.error(place, problem));
-            }
+    for table in file.figure {
+        let whole = Some(table.span().start);
+        let mut keys = table.into_inner();
+        let mut name = |key: &str| match keys.remove(key) {
+            Some(value) => match value.as_ref() {
+                Value::String(text) => Ok(text.clone()),
+                _ => Err(source.error(Some(value.span().start), format!("{key} is not a text"))),
+            },
+            None => Err(source.error(whole, format!("the figure has no \"{key}\""))),
+        };
+        let (variant, scheme) = (name("variant")?, name("scheme")?);
+        for (metric, value) in keys {
+            let value = number(source, &metric, &value)?;
             all.push(GivenFigure {
                 variant: variant.clone(),
                 scheme: scheme.clone(),
@@ -128,6 +119,20 @@ fn parse_figures(source: &Source) -> Result<Vec<GivenFigure>, FileError> {
         }
     }
     Ok(all)
+}
+
+/// The value of `metric`.
+fn number(source: &Source, metric: &str, value: &Spanned<Value>) -> Result<f64, FileError> {
+    let place = Some(value.span().start);
+    if Metric::named(metric).is_none() {
+        let suggestion = suggest(metric, &crate::metric::keys());
+        return Err(source.error(place, format!("there is no metric \"{metric}\": {suggestion}")));
+    }
+    match value.as_ref() {
+        Value::Integer(number) => Ok(*number as f64),
+        Value::Float(number) if number.is_finite() => Ok(*number),
+        _ => Err(source.error(place, format!("{metric} is not a number"))),
+    }
 }
 
 /// Why there are no traces.
@@ -245,6 +250,8 @@ mod tests {
             let error = parse(&format!("{head}{line}\n")).expect_err(line);
             assert_eq!((error.line(), error.problem()), (Some(4), problem), "{line}");
         }
-        assert!(parse("[[figures]]\n").is_err() && parse("[[figure]]\nscheme = \"a\"\n").is_err());
+        assert!(parse("[[figures]]\n").is_err());
+        let unnamed = parse("[[figure]]\nscheme = \"a\"\n").expect_err("no variant");
+        assert_eq!((unnamed.line(), unnamed.problem()), (Some(1), "the figure has no \"variant\""));
     }
 }

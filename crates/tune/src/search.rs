@@ -14,7 +14,8 @@ pub struct Search {
     pub candidates: u32,
     /// The number of folds: in each, one of as many parts of the networks is left out.
     pub folds: u32,
-    /// How much a logarithm of delay counts beside one of throughput.
+    /// How much a logarithm of delay counts beside one of throughput: at 1 candidates are compared by their power, throughput over
+    /// delay.
     pub weight: f64,
     /// How often each candidate is run on each link under each of two loads.
     pub phases: u32,
@@ -29,12 +30,12 @@ pub struct Search {
 impl Default for Search {
     fn default() -> Search {
         Search {
-            candidates: 64,
+            candidates: 32,
             folds: 4,
-            weight: 0.6,
+            weight: 1.0,
             phases: 1,
-            duration: Span::from_secs(90),
-            warm_up: Span::from_secs(30),
+            duration: Span::from_secs(60),
+            warm_up: Span::from_secs(20),
             seed: 1,
         }
     }
@@ -189,7 +190,7 @@ mod tests {
         assert_eq!(all, ["network 1", "network 2", "network 3", "network 4"]);
         for fold in &tuning.folds {
             let inside = |link: usize| !fold.left_out.contains(&links[link].network);
-            let worth = |one: &Candidate| one.gain(&inside).worth(0.6);
+            let worth = |one: &Candidate| one.gain(&inside).worth(1.0);
             let best = &tuning.candidates[fold.chosen];
             assert!(tuning.candidates.iter().all(|one| worth(one) <= worth(best)));
             assert_eq!(fold.inside, best.gain(&inside));

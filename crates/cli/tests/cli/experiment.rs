@@ -464,3 +464,31 @@ fn results_are_of_the_flows_that_are_asked_for() {
         &["three.toml:18", "there are no flows \"nearr\"", "did you mean \"near\""],
     );
 }
+
+/// A recording without its opposite direction is its own way back, with a warning; figures beside the recordings are shown
+/// beside ours, and a mistake in them has its line.
+#[test]
+fn recordings_may_be_single_and_have_figures() {
+    let folder = folder("recordings");
+    let trace: String = (0..4000).map(|ms| format!("{}\n", ms * 2)).collect();
+    folder.write("recordings/a.down", &trace);
+    let figure = "[[figure]]\nvariant = \"a down\"\nscheme = \"both ways\"\nreceived = 3.0\n";
+    folder.write("recordings/reference.toml", figure);
+    let words = "experiment run sprout-links --traces recordings --runs 1 --duration 62s --out out";
+    let output = folder.run(&format!("{words} --only both_ways"));
+    let (text, warnings) = (output.stdout.clone(), output.stderr.clone());
+    let text = String::from_utf8(text).expect("text") + &String::from_utf8(warnings).expect("text");
+    for part in [
+        "The numbers given with the traces beside ours",
+        "a down",
+        "a.up is not there: the way back of a.down",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    folder.write("recordings/reference.toml", figure.replace("received", "recieved"));
+    let error = error_of(&folder.run(words));
+    assert!(
+        error.contains("recordings/reference.toml:4: there is no metric \"recieved\""),
+        "{error}"
+    );
+}

@@ -232,3 +232,33 @@ fn programs_talk_through_it() {
     });
     assert_eq!(answer.map(|length| &buffer[..length]), Some(&b"answer"[..]));
 }
+
+/// The shipped constants are candidate 0; every fold leaves networks out; the figure is written.
+#[test]
+fn constants_are_chosen_by_cross_validation() {
+    let folder = Folder::new("sprout-tune");
+    let short = "--networks 2 --folds 2 --duration 4s --warm-up 1s";
+    let words = format!("sprout tune {short} --candidates 3 -o frontier.svg");
+    let text = folder.text(&words);
+    for part in ["3 candidates on 4 links, seed 1", "network 1", "network 2", "mean"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(
+        std::fs::read_to_string(folder.path("frontier.svg")).expect("a figure").contains("<svg")
+    );
+    let json = folder.text(&format!("sprout tune {short} --candidates 3 --json"));
+    let found: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(found["candidates"][0]["constants"]["risk"], 0.05);
+    assert_eq!(found["folds"].as_array().expect("folds").len(), 2);
+    for (words, problem) in [
+        (words.as_str(), "frontier.svg"),
+        (
+            "sprout tune --networks 1 --candidates 2",
+            "4 folds need as many networks, and there are 1",
+        ),
+        ("sprout tune --warm-up 90s", "the warm-up must be shorter than the duration"),
+    ] {
+        let error = error_of(&folder.run(words));
+        assert!(error.contains(problem), "{words}: {error}");
+    }
+}

@@ -191,7 +191,7 @@ fn recorded_traces_replace_others_in_both_directions() {
     std::fs::create_dir_all(&folder).expect("a temporary folder");
     let (down, up) = (folder.join("n.down"), folder.join("n.up"));
     std::fs::write(&down, "10\n20\n").and_then(|()| std::fs::write(&up, "7\n")).expect("can write");
-    let pair = crate::Pair { name: "n".to_owned(), down, up };
+    let pair = crate::Pair { name: "n".to_owned(), down: Some(down), up: Some(up) };
     let options = Options { traces: vec![pair], ..Options::default() };
     let plan = planned(BOTH_WAYS, &options).expect("is valid");
     let refused = planned(FILE, &options);

@@ -54,7 +54,7 @@ impl Results {
         let mut variants: Vec<String> =
             experiment.variants.iter().map(|variant| variant.name.clone()).collect();
         let mean = experiment.mean.clone().filter(|_| variants.len() > 1);
-        let (found, beside) = match &mean {
+        let (found, mut paper) = match &mean {
             Some(name) => {
                 variants.insert(0, name.clone());
                 let means = aggregator.means(name, &found);
@@ -66,6 +66,7 @@ impl Results {
                 (found, beside)
             }
         };
+        paper.extend(found.cases.iter().flat_map(|case| aggregator.given(case)));
         let simulated = if plan.is_live { aggregator.simulated(&found.cases) } else { Vec::new() };
         Results {
             format: FORMAT.to_owned(),
@@ -90,7 +91,7 @@ impl Results {
             mean,
             variants,
             references: references.map(|&index| experiment.schemes[index].name.clone()).collect(),
-            paper: beside,
+            paper,
             cases: found.cases,
             comparisons: found.comparisons,
             simulated,
@@ -327,7 +328,6 @@ impl Aggregator<'_> {
                     is_given: false,
                 });
             }
-            all.extend(self.given(result));
         }
         all
     }

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = Search::default().folds)]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=1000))]
     folds: u32,
-    /// How much the delay counts: the power of its ratio beside that of throughput
+    /// How much the delay counts beside the throughput; 1 compares throughput over delay, the power
     #[arg(long, value_name = "NUMBER", default_value_t = Search::default().weight, value_parser = weight)]
     weight: f64,
     /// How often each candidate is run on each link, from another time within a tick
