@@ -171,7 +171,7 @@ struct OnLink {
 
 /// "1.07", the ratio of which `log` is the logarithm.
 fn ratio(log: f64) -> String {
-    format!("{:.2}", log.exp())
+    format!("{:.2}", libm::exp(log))
 }
 
 impl fmt::Display for Shown {
