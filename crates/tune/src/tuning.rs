@@ -42,9 +42,6 @@ pub struct Fold {
     pub outside: Gain,
 }
 
-/// The frontier in a picture.
-const FRONTIER: &str = "all candidates";
-
 impl Tuning {
     /// The candidates' throughput against their delay, each a geometric mean over links; with names, the shipped constants, the
     /// choice on all links, and the choices of the folds.
@@ -67,7 +64,7 @@ impl Tuning {
                 None => schemes.push(Scheme {
                     name: name.clone(),
                     style: styles.of(name),
-                    frontiers: vec![FRONTIER.to_owned()],
+                    frontiers: Vec::new(),
                     curve: None,
                     runs: vec![run],
                 }),
