@@ -40,7 +40,7 @@ pub struct Outcome {
 pub struct Gain {
     /// That of the throughputs.
     pub throughput: f64,
-    /// That of the delays, each with [`FLOOR`] added.
+    /// That of the delays, each with 20 ms added.
     pub delay: f64,
 }
 
