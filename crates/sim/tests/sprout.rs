@@ -209,3 +209,52 @@ fn longer_round_trips_cost_little() {
         assert!(long > 0.7 * short && long > scores("cubic, codel", &codel).0);
     }
 }
+
+/// So many sessions over even links of `mbps`, one way, for a minute after twenty seconds.
+fn over_even_links(mbps: f64, sessions: usize) -> exm_sim::metrics::Report {
+    let link = |name: &str, way: usize| {
+        LinkSpec::new(Service::Fixed(Rate::from_mbps(mbps)))
+            .name(name)
+            .ends(way, 1 - way)
+            .delay(Span::from_millis(20))
+    };
+    let flow = FlowSpec::new(sprout(Method::default())).back([1]);
+    let links = vec![link("there", 0), link("back", 1)];
+    let network =
+        Network::new(links, vec![flow; sessions], Span::from_secs(80)).expect("a network");
+    engine::run(&network.scored_after(Span::from_secs(20)).expect("a warm-up"), 1)
+}
+
+/// Steady links are used, however slow, and above 1 Mbps without a standing queue.
+#[test]
+fn steady_links_are_used() {
+    for mbps in [0.064, 0.1, 0.2, 0.4, 0.8, 1.5, 4.0, 10.0, 100.0] {
+        let report = over_even_links(mbps, 1);
+        let flow = &report.flows[0];
+        let used = flow.end_to_end.as_ref().expect("a way back").throughput.as_mbps() / mbps;
+        let waited = flow.queueing_delay.percentile(50.0).expect("arrivals");
+        println!(
+            "{mbps} Mbps: {:.1} % used, half of packets wait for up to {waited}",
+            100.0 * used
+        );
+        assert!(used > 0.85, "{mbps} Mbps: {used}");
+        assert!(mbps < 1.0 || waited < Span::from_millis(50), "{mbps} Mbps: {waited}");
+    }
+}
+
+/// Sessions that share a link have about equal shares; the queue that they make together is longer than that of one.
+#[test]
+fn sessions_share_a_link() {
+    for sessions in [2, 4, 8] {
+        let report = over_even_links(10.0, sessions);
+        let rates = report
+            .flows
+            .iter()
+            .map(|flow| flow.end_to_end.as_ref().expect("a way back").throughput.as_mbps());
+        let (sum, squares) =
+            rates.fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
+        let jain = sum * sum / (sessions as f64 * squares);
+        println!("{sessions} sessions: Jain {jain:.3}");
+        assert!(jain > 0.9 && sum > 9.5, "{sessions}: {jain}, {sum} Mbps");
+    }
+}
