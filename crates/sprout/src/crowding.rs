@@ -14,6 +14,8 @@ const GROWTH: f64 = 1.1;
 /// In a full queue the RTT does not grow, but packets are lost: at most this many are kept in flight, or twice as many as
 /// the forecast delivers in an RTT.
 const MOST: u64 = 8;
+/// And never more than this, whatever a peer says.
+const MOST_EVER: u64 = 10_000;
 /// After a failed trial the next one waits for this.
 const PAUSE: Span = Span::from_secs(10);
 
@@ -21,7 +23,7 @@ const PAUSE: Span = Span::from_secs(10);
 /// a sender that follows it sends ever less.
 ///
 /// Whether others fill it is tried: alone on a link, twice as many packets in flight take twice as long; among many,
-/// they arrive twice as fast. Sprout's authors leave this open (thesis, section 2.6).
+/// they arrive twice as fast. The paper has no such means.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Crowding {
     /// Since when every packet has waited for [`STANDING`].
@@ -29,6 +31,7 @@ pub(crate) struct Crowding {
     /// How many packets may be in flight whatever the forecast; zero if none are known to be others'.
     level: u64,
     trial: Option<Trial>,
+    /// How many at most.
     most: u64,
     /// When the next trial may begin.
     next: Instant,
@@ -66,7 +69,7 @@ impl Crowding {
         in_flight: u64,
         forecast: u64,
     ) {
-        self.most = MOST.max(2 * forecast);
+        self.most = MOST.max(forecast.saturating_mul(2)).min(MOST_EVER);
         if waited < STANDING {
             *self = Crowding { next: self.next, ..Crowding::default() };
             return;

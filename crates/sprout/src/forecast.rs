@@ -41,7 +41,8 @@ impl Forecast {
     pub fn within(&self, time: Span) -> Bytes {
         let ticks = (time.as_nanos() / TICK.as_nanos()) as usize;
         if ticks >= HORIZON {
-            return self.after(HORIZON) + self.beyond(time - TICK * HORIZON as u64);
+            let beyond = self.beyond(time - TICK * HORIZON as u64);
+            return Bytes::new(self.after(HORIZON).get().saturating_add(beyond.get()));
         }
         let part = time.as_nanos() % TICK.as_nanos();
         let (before, after) = (self.after(ticks), self.after(ticks + 1));

@@ -90,7 +90,8 @@ impl Model {
 
 impl Default for Model {
     /// Our model: slower links wander less, but more in proportion to their rate; a tick in which the
-    /// sender left the link idle for a part has less weight; more risk is taken on slow links; and the regularity of a link is used.
+    /// sender left the link idle for a part has less weight; more risk is taken on slow links; and the
+    /// regularity of a link is used.
     /// `docs/deviations.md` has the gains.
     fn default() -> Model {
         Model {

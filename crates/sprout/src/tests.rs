@@ -421,6 +421,26 @@ fn windows_do_not_grow_with_queues() {
     assert_eq!(window_after(&queue), 12_000);
 }
 
+/// A peer may say anything: that all bytes there are will be delivered, over any RTT.
+#[test]
+fn impossible_forecasts_are_survived() {
+    let delivered = std::array::from_fn(|tick| Bytes::new(u64::MAX - 7 + tick as u64));
+    let mut sender = Sender::new(Instant::ZERO, &Settings::default(), steady(0, 0));
+    for tick in 1..2000 {
+        let now = Instant::ZERO + Span::from_secs(3600) + Span::from_millis(20) * u64::from(tick);
+        let rtt = [40_000, 5_000_000, u32::MAX / 2][tick as usize / 700];
+        let echo = Echo::new(crate::header::micros(now).wrapping_sub(rtt), Span::ZERO);
+        let forecast = crate::Forecast { tick, received: Bytes::ZERO, delivered };
+        sender.on_forecast(now, &forecast, echo, Span::from_secs(u64::from(tick)));
+        assert!(
+            sender.window() < Bytes::new(100_000_000),
+            "nothing more is forecast after the first tick"
+        );
+        sender.room_at(Bytes::new(1500));
+        sender.send(now, Bytes::new(1500));
+    }
+}
+
 /// A forecast that waited for 30 ms on its way is used from there on: what it delivers in that time is no longer in
 /// flight.
 #[test]
