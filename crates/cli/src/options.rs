@@ -10,6 +10,7 @@ use exm_sim::scenario::is_synthetic;
 use exm_units::{Rate, Span};
 use serde::{Serialize, Serializer};
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// The default queue limit in every command that simulates.
@@ -48,9 +49,13 @@ pub(crate) fn host() -> impl TypedValueParser<Value = Host> {
 
 /// Reads the weight of delay in an objective.
 pub(crate) fn delta(text: &str) -> Result<f64, String> {
-    let most = Objective::MAX_DELTA;
-    let number = text.parse().ok().filter(|number| (0.0..=most).contains(number));
-    number.ok_or_else(|| format!("give a number from 0 to {most}"))
+    number_in(0.0..=Objective::MAX_DELTA, text)
+}
+
+/// Reads a number in `range`.
+pub(crate) fn number_in(range: RangeInclusive<f64>, text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("give a number from {} to {}", range.start(), range.end()))
 }
 
 /// The options of a run, by name.

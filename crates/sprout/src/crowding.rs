@@ -51,8 +51,13 @@ struct Trial {
 impl Crowding {
     /// How many packets may be in flight whatever the forecast.
     pub(crate) fn packets(&self) -> u64 {
-        let level = if self.trial.is_some() { 2 * self.level.max(FIRST) } else { self.level };
+        let level = if self.trial.is_some() { self.doubled() } else { self.level };
         level.min(self.most)
+    }
+
+    /// What a trial tries.
+    fn doubled(&self) -> u64 {
+        (2 * self.level.max(FIRST)).min(self.most)
     }
 
     /// Whether other senders are known to fill the queue.
@@ -104,7 +109,7 @@ impl Crowding {
         let Some(trial) = self.trial.take() else { return };
         let after = trial.sum / trial.count.max(1);
         if after.as_secs_f64() <= GROWTH * trial.before.as_secs_f64() {
-            self.level = (2 * self.level.max(FIRST)).min(self.most);
+            self.level = self.doubled();
             self.next = now;
         } else {
             // What was too much may have been too much before.

@@ -79,7 +79,7 @@ impl Gain {
 
 impl Link {
     /// What Sprout with `settings` reaches, on average over both loads and the phases of `search`: the way back idle but for
-    /// forecasts, and both directions saturated. Sessions begin at random times within a tick.
+    /// forecasts, and both directions saturated. The RTT is longer by a random part of a tick, since recordings have whole milliseconds.
     pub(crate) fn outcome(&self, settings: Settings, search: &Search) -> Outcome {
         let mut sum = Outcome { throughput_mbps: 0.0, delay_ms: 0.0 };
         let mut random = Stream::new(search.seed, Purpose::Hosts, 0);

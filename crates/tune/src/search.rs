@@ -17,7 +17,7 @@ pub struct Search {
     /// How much a logarithm of delay counts beside one of throughput: at 1 candidates are compared by their power, throughput over
     /// delay.
     pub weight: f64,
-    /// How often each candidate is run on each link under each of two loads.
+    /// How often each candidate is run on each link under each of two loads, with other RTTs.
     pub phases: u32,
     /// The simulated time of a run.
     pub duration: Span,
@@ -46,7 +46,8 @@ impl Default for Search {
 pub enum TuneError {
     /// Too few networks for the folds.
     #[error(
-        "{folds} folds need as many networks, and there are {networks}: give more networks, or 2 to {networks} folds"
+        "{folds} folds need as many networks, and there are {networks}: give more networks or, where there are two or \
+         more, at most as many folds"
     )]
     Folds {
         /// The folds.

@@ -98,8 +98,7 @@ pub(crate) struct Args {
 }
 
 fn factor(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|factor| (1.0..=1000.0).contains(factor));
-    number.ok_or_else(|| "give a number from 1 to 1000".to_owned())
+    options::number_in(1.0..=1000.0, text)
 }
 
 impl Args {

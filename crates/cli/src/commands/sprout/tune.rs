@@ -2,6 +2,7 @@
 
 use crate::commands::duration;
 use crate::layout;
+use crate::options::number_in;
 use crate::outputs::{check_only_output, write_output};
 use crate::pictures::Format;
 use crate::progress::Progress;
@@ -54,7 +55,7 @@ pub(crate) struct Args {
     /// How much the delay counts beside the throughput; 1 compares throughput over delay, the power
     #[arg(long, value_name = "NUMBER", default_value_t = Search::default().weight, value_parser = weight)]
     weight: f64,
-    /// How often each candidate is run on each link, from another time within a tick
+    /// How often each candidate is run on each link, with an RTT that is up to a tick longer each time
     #[arg(long, value_name = "N", default_value_t = Search::default().phases)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     phases: u32,
@@ -80,8 +81,7 @@ pub(crate) struct Args {
 }
 
 fn weight(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number| (0.0..=100.0).contains(number));
-    number.ok_or_else(|| "give a number from 0 to 100".to_owned())
+    number_in(0.0..=100.0, text)
 }
 
 impl Args {
@@ -169,61 +169,76 @@ struct OnLink {
     gain: Gain,
 }
 
-/// "1.07", the ratio of which `log` is the logarithm.
-fn ratio(log: f64) -> String {
-    format!("{:.2}", libm::exp(log))
+/// The ratios of throughput and delay of which `gain` has the logarithms: "1.07".
+fn ratios(gain: &Gain) -> [String; 2] {
+    [gain.throughput, gain.delay].map(|log| format!("{:.2}", libm::exp(log)))
+}
+
+/// "part 1: network 1 and 3 more".
+fn part(number: usize, networks: &[String]) -> String {
+    let first = networks.first().map_or("", String::as_str);
+    match networks.len() {
+        0 | 1 => format!("part {number}: {first}"),
+        count => format!("part {number}: {first} and {} more", count - 1),
+    }
+}
+
+impl Shown {
+    /// What the choice of each fold gains on the networks that it was made by, and on those left out.
+    fn folds(&self) -> Columns {
+        let folds = &self.tuning.folds;
+        let mut columns = Columns::new(1);
+        columns.line(["left out", "throughput", "delay", "throughput", "delay"].map(str::to_owned));
+        columns.line(["", "on others", "on others", "left out", "left out"].map(str::to_owned));
+        let mut line = |name: String, inside: &Gain, outside: &Gain| {
+            columns.line([name].into_iter().chain(ratios(inside)).chain(ratios(outside)));
+        };
+        for (number, fold) in (1..).zip(folds) {
+            line(part(number, &fold.left_out), &fold.inside, &fold.outside);
+        }
+        let mean = |of: fn(&Fold) -> Gain| Gain::mean(folds.iter().map(of));
+        line("mean".to_owned(), &mean(|fold| fold.inside), &mean(|fold| fold.outside));
+        columns
+    }
+
+    /// The choice on all links, in a sentence.
+    fn choice(&self) -> String {
+        let chosen = &self.tuning.candidates[self.tuning.best];
+        let shipped = Constants::default();
+        if chosen.constants == shipped {
+            return format!("The shipped constants are the best of all candidates: {shipped}.");
+        }
+        let [throughput, delay] = ratios(&chosen.gain(&|_| true));
+        format!(
+            "Best on all: {}, with {throughput} times the throughput of the shipped constants ({shipped}) at {delay} times their delay.",
+            chosen.constants
+        )
+    }
+
+    /// What it gains on each link that nothing was chosen by.
+    fn beyond(&self) -> Columns {
+        let mut columns = Columns::new(1);
+        columns.line(["held out", "throughput", "delay"].map(str::to_owned));
+        for OnLink { link, gain } in &self.held_out {
+            columns.line([link.clone()].into_iter().chain(ratios(gain)));
+        }
+        let mean = Gain::mean(self.held_out.iter().map(|one| one.gain));
+        columns.line(["mean".to_owned()].into_iter().chain(ratios(&mean)));
+        columns
+    }
 }
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tuning { links, candidates, folds, best } = &self.tuning;
-        let count = |number: usize, what: &str| format!("{number} {what}");
-        writeln!(
-            f,
-            "{} on {}, seed {}; ratios to the shipped constants, means over links\n",
-            count(candidates.len(), "candidates"),
-            count(links.len(), "links"),
-            self.seed
-        )?;
-        let mut columns = Columns::new(1);
-        columns.line(["left out", "throughput", "delay", "throughput", "delay"].map(str::to_owned));
-        columns.line(["", "on others", "on others", "left out", "left out"].map(str::to_owned));
-        for Fold { left_out, inside, outside, .. } in folds {
-            let cells = [inside.throughput, inside.delay, outside.throughput, outside.delay];
-            let name = format!("{} and so on", left_out.first().map_or("", String::as_str));
-            columns.line(std::iter::once(name).chain(cells.map(ratio)));
+        let Tuning { links, candidates, .. } = &self.tuning;
+        let (candidates, links) = (candidates.len(), links.len());
+        let ratios = "ratios to the shipped constants, means over links";
+        writeln!(f, "{candidates} candidates on {links} links, seed {}; {ratios}\n", self.seed)?;
+        writeln!(f, "{}", layout::table(&self.folds()))?;
+        f.write_str(&layout::paragraph(&self.choice()))?;
+        if !self.held_out.is_empty() {
+            write!(f, "\n{}", layout::table(&self.beyond()))?;
         }
-        let mean = |of: fn(&Fold) -> Gain| Gain::mean(folds.iter().map(of));
-        let (inside, outside) = (mean(|fold| fold.inside), mean(|fold| fold.outside));
-        let cells = [inside.throughput, inside.delay, outside.throughput, outside.delay];
-        columns.line(std::iter::once("mean".to_owned()).chain(cells.map(ratio)));
-        writeln!(f, "{columns}")?;
-        let chosen = &candidates[*best];
-        if chosen.constants == Constants::default() {
-            f.write_str(&layout::paragraph(&format!(
-                "The shipped constants are the best of all candidates: {}.",
-                chosen.constants
-            )))?;
-        } else {
-            let gain = chosen.gain(&|_| true);
-            f.write_str(&layout::paragraph(&format!(
-                "Best on all: {}, with {} times the throughput of the shipped constants ({}) at {} times their delay.",
-                chosen.constants,
-                ratio(gain.throughput),
-                candidates[0].constants,
-                ratio(gain.delay)
-            )))?;
-        }
-        if self.held_out.is_empty() {
-            return Ok(());
-        }
-        let mut columns = Columns::new(1);
-        columns.line(["held out", "throughput", "delay"].map(str::to_owned));
-        for OnLink { link, gain } in &self.held_out {
-            columns.line([link.clone(), ratio(gain.throughput), ratio(gain.delay)]);
-        }
-        let gain = Gain::mean(self.held_out.iter().map(|one| one.gain));
-        columns.line(["mean".to_owned(), ratio(gain.throughput), ratio(gain.delay)]);
-        write!(f, "\n{columns}")
+        Ok(())
     }
 }

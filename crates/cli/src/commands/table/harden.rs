@@ -5,6 +5,7 @@ use crate::commands::design;
 use crate::complete;
 use crate::interrupt;
 use crate::layout;
+use crate::options::number_in;
 use crate::outputs::check_output;
 use crate::progress::HardeningProgress;
 use crate::shell::{self, Failure, Printing};
@@ -70,8 +71,7 @@ pub(crate) struct Args {
 }
 
 fn points(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| (0.0..=1e6).contains(number));
-    number.ok_or_else(|| "give a number from 0 to 1000000, such as 0.02".into())
+    number_in(0.0..=1e6, text).map_err(|problem| format!("{problem}, such as 0.02"))
 }
 
 /// What was written.

@@ -6,6 +6,7 @@
 
 mod bare;
 mod carried;
+mod changes;
 mod sprout;
 mod tcp;
 
@@ -16,10 +17,10 @@ use crate::active::Periods;
 use crate::controllers::AnyController;
 use crate::metrics::FlowReport;
 use crate::network::{FlowSpec, LinkSpec, Network, SPROUT_EMPTY, TCP_HEADER, Transport as Kind};
-use crate::traffic::{FlowDemand, Traffic, TrafficSource};
+use crate::traffic::{FlowDemand, TrafficSource};
 use bare::Bare;
 use carried::Carried;
-use exm_cc::{Controller, Decision};
+use exm_cc::Controller;
 use exm_link::{Ecn, Packet};
 use exm_random::{Purpose, Stream};
 use exm_sprout::Header;
@@ -448,58 +449,11 @@ impl Host {
         complete
     }
 
-    /// The propagation delays of its path have changed.
-    pub(super) fn set_delays(&mut self, spec: &FlowSpec, links: &[LinkSpec]) {
-        self.path.propagation = spec.propagation(links);
-        (self.last_delay, self.back_delay) = end_delays(spec, links);
-        if let Transport::Tcp(tcp) = &mut self.transport {
-            tcp.set_propagation(self.path.propagation);
-        }
-    }
-
-    /// `controller` takes over, as at the start of a flow.
-    pub(super) fn set_controller(&mut self, now: Instant, controller: AnyController) {
-        let open = self.is_open();
-        match &mut self.transport {
-            Transport::Bare(bare) => bare.set_controller(now, controller, open),
-            Transport::Tcp(tcp) => tcp.set_controller(now, controller),
-            Transport::Sprout(_) => {}
-        }
-        // The previous controller's request no longer holds.
-        self.plan.wake = Due::NEVER;
-    }
-
-    /// `decision` takes effect, as if its controller had just made it.
-    pub(super) fn set_decision(&mut self, decision: Decision) {
-        match &mut self.transport {
-            Transport::Bare(bare) => bare.adopt(decision),
-            Transport::Tcp(tcp) => tcp.set_decision(decision),
-            Transport::Sprout(_) => {}
-        }
-    }
-
     fn controller(&self) -> Option<&AnyController> {
         match &self.transport {
             Transport::Bare(bare) => Some(&bare.cc),
             Transport::Tcp(tcp) => Some(&tcp.cc),
             Transport::Sprout(_) => None,
-        }
-    }
-
-    /// The controller, if there is one, to be changed in place.
-    pub(super) fn controller_mut(&mut self) -> Option<&mut AnyController> {
-        match &mut self.transport {
-            Transport::Bare(bare) => Some(&mut bare.cc),
-            Transport::Tcp(tcp) => Some(&mut tcp.cc),
-            Transport::Sprout(_) => None,
-        }
-    }
-
-    /// Replaces the traffic by `traffic`. If the sender is off, its next flow is planned.
-    pub(super) fn set_traffic(&mut self, now: Instant, traffic: Traffic) {
-        self.source.set_traffic(traffic);
-        if !self.on {
-            self.plan.switch = Due::new(self.source.next_start(now), Turn::Switch);
         }
     }
 
