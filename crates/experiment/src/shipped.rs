@@ -29,6 +29,7 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "sigcomm-14-9b",
     "sigcomm-14-rtt",
     "sigcomm-14-senders",
+    "sprout-foresight",
     "sprout-links",
     "thesis-1-2",
     "thesis-2-1",

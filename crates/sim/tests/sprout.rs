@@ -8,7 +8,7 @@ use exm_sim::engine;
 use exm_sim::metrics::FlowReport;
 use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
 use exm_sprout::{Method, Settings};
-use exm_trace::Trace;
+use exm_trace::{Synthetic, Trace};
 use exm_units::{Probability, Rate, Span};
 use std::sync::Arc;
 
@@ -159,6 +159,33 @@ fn a_session_carries_data_both_ways() {
     let (one, both) = (run(false), run(true));
     assert!(one.1 < 0.05 && one.0 > 0.8, "{one:?}");
     assert!(both.0 > 0.9 * one.0 && both.1 > 0.9 * one.0, "{one:?}, {both:?}");
+}
+
+/// An oracle that knows the next 200 ms uses more of a varying link than one that only knows all of the past, and that one more than a
+/// receiver that sees what was sent; for about the same delay.
+#[test]
+fn foresight_is_worth_throughput_and_delay() {
+    let synthetic = Synthetic::named("lte").expect("it is built in");
+    let trace = |seed| Arc::new(synthetic.generate(seed, Span::from_secs(180)).expect("a trace"));
+    let run = |foresight: Option<u64>| {
+        let link = |name: &str, way: usize| {
+            LinkSpec::new(Service::Trace(trace(1 + way as u64)))
+                .name(name)
+                .ends(way, 1 - way)
+                .delay(Span::from_millis(20))
+        };
+        let flow = FlowSpec::new(sprout(Method::default())).back([1]);
+        let flow = foresight.iter().fold(flow, |flow, &ms| flow.foresight(Span::from_millis(ms)));
+        let links = vec![link("there", 0), link("back", 1)];
+        let network = Network::new(links, vec![flow], Span::from_secs(180)).expect("a network");
+        let network = network.scored_after(Span::from_secs(60)).expect("a warm-up");
+        scores(&format!("{foresight:?}"), &engine::run(&network, 1).flows.swap_remove(0))
+    };
+    let (none, past, future) = (run(None), run(Some(0)), run(Some(200)));
+    assert!(none.0 < past.0 && past.0 < future.0);
+    assert!(future.2 < past.2 + 20.0, "{past:?}, {future:?}");
+    // What an oracle knows beyond a forecast's horizon changes nothing.
+    assert_eq!(future, run(Some(1000)));
 }
 
 /// Loss is not a congestion signal: throughput falls no faster than the paper's on Verizon's LTE

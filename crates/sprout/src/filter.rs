@@ -8,6 +8,9 @@ use std::sync::Arc;
 /// The largest count per tick that is used: four times the top rate.
 const MOST: f64 = 80.0;
 
+/// A probability that is taken for certainty.
+const CERTAIN: f64 = 1.0 - 1e-6;
+
 /// The belief about a link's rate: the probability of each of [`RATES`] (thesis, section 2.3.2).
 #[derive(Clone)]
 pub struct Filter {
@@ -114,6 +117,16 @@ impl Filter {
     fn count(&self, ticks: usize, low: usize, risk: f64, rates: &[f32; RATES]) -> usize {
         let too_few = |count| f64::from(self.tables.at_most(ticks, count, rates)) < risk;
         first_not(low, COUNTS - 1, too_few)
+    }
+
+    /// The probability that at most 0, 1, 2, ... packets are delivered within `ticks` ticks, which are 1 to [`HORIZON`].
+    pub(crate) fn cumulative(&self, ticks: usize) -> Vec<f64> {
+        let rates = self.rates.map(|probability| probability as f32);
+        let probability = |count| f64::from(self.tables.at_most(ticks, count, &rates));
+        let mut certain = false;
+        let counts = (0..COUNTS).map(probability);
+        // Up to the first count that is as good as certain.
+        counts.take_while(|at_most| !std::mem::replace(&mut certain, *at_most > CERTAIN)).collect()
     }
 
     /// The mean rate, in packets per tick.

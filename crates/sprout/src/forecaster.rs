@@ -3,7 +3,7 @@
 use crate::bank::Bank;
 use crate::model::STEP;
 use crate::regularity::Regularity;
-use crate::{Belief, HORIZON, Model, TICK};
+use crate::{Belief, HORIZON, Model, Predicted, TICK};
 use exm_units::Bytes;
 
 /// How a receiver forecasts.
@@ -137,6 +137,33 @@ impl Forecaster {
             State::Ewma(average) => {
                 std::array::from_fn(|tick| Bytes::new((average * (tick + 1) as f64) as u64))
             }
+        }
+    }
+
+    /// What the link delivers within the next `ticks` ticks, with all probabilities: [`Forecaster::forecast`] without
+    /// its caution. [`Method::Ewma`] is certain of its mean.
+    ///
+    /// # Panics
+    /// If `ticks` is not 1 to [`HORIZON`].
+    pub fn predict(&self, ticks: usize) -> Predicted {
+        assert!((1..=HORIZON).contains(&ticks), "forecasts are for 1 to {HORIZON} ticks: {ticks}");
+        match &self.state {
+            State::Bayes(bayes) => Predicted {
+                unit: bayes.unit() * self.packet.get() as f64,
+                at_most: bayes.bank.best().cumulative(ticks),
+            },
+            State::Ewma(average) => {
+                Predicted { unit: average * ticks as f64, at_most: vec![0.0, 1.0] }
+            }
+        }
+    }
+
+    /// The accepted probability that less is delivered than forecast: on a slow link it is larger than the method's. A
+    /// half for [`Method::Ewma`], which has no caution.
+    pub fn risk(&self) -> f64 {
+        match &self.state {
+            State::Bayes(bayes) => bayes.risk(),
+            State::Ewma(_) => 0.5,
         }
     }
 

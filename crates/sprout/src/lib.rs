@@ -25,6 +25,7 @@ mod forecaster;
 mod header;
 mod least;
 mod model;
+mod predicted;
 mod receiver;
 mod regularity;
 mod sender;
@@ -36,6 +37,7 @@ pub use forecast::{Counts, Forecast};
 pub use forecaster::{Forecaster, Method, Observation};
 pub use header::{Echo, Header, Malformed};
 pub use model::{LEAST_RATE, Model, RATES, REFERENCE_RATE, TOP_RATE};
+pub use predicted::Predicted;
 pub use receiver::Receiver;
 pub use sender::Sender;
 

@@ -2,10 +2,12 @@
 
 mod constants;
 mod link;
+mod score;
 mod search;
 mod tuning;
 
 pub use constants::Constants;
 pub use link::{Gain, Link, Outcome, population};
+pub use score::{LEVELS, LinkScores, SCORED, Score, Short, mean_scores, score};
 pub use search::{Search, TuneError};
 pub use tuning::{Candidate, Fold, Tuning};

@@ -233,6 +233,32 @@ fn programs_talk_through_it() {
     assert_eq!(answer.map(|length| &buffer[..length]), Some(&b"answer"[..]));
 }
 
+/// Sprout's forecasts score better than a moving average; probabilities and shares are ones.
+#[test]
+fn forecasts_are_scored() {
+    let folder = Folder::new("sprout-score");
+    let text = folder.text("sprout score --networks 2 --duration 30s --warm-up 5s");
+    for part in ["network 2 down", "CRPS, mean of links", "Sprout, paper's model", "EWMA"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let json = folder.text("sprout score --networks 2 --duration 30s --warm-up 5s --json");
+    let found: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(found["links"].as_array().expect("links").len(), 4);
+    let crps = |index: usize| found["mean"][index]["crps"][3].as_f64().expect("a score");
+    assert_eq!(found["mean"][3]["forecaster"], "EWMA");
+    assert!(crps(0) < crps(3), "{json}");
+    let short = &found["mean"][0]["short"];
+    assert!((0.0..=1.0).contains(&short["seen"].as_f64().expect("a share")), "{short}");
+    for (words, problem) in [
+        ("sprout score --networks 0", "there is no link to score on"),
+        ("sprout score --duration 60s", "the warm-up must be shorter than the duration"),
+        ("sprout score --traces missing", "missing"),
+    ] {
+        let error = error_of(&folder.run(words));
+        assert!(error.contains(problem), "{words}: {error}");
+    }
+}
+
 /// The shipped constants are candidate 0; every fold leaves networks out; the figure is written.
 #[test]
 fn constants_are_chosen_by_cross_validation() {

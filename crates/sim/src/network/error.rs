@@ -1,6 +1,6 @@
 //! [`NetworkError`]: why links and flows do not make a network.
 
-use super::{MAX_FLOWS, MAX_HOPS, MAX_LINKS, MAX_PACKET, MAX_TIME, MAX_VARIATION};
+use super::{MAX_FLOWS, MAX_FORESIGHT, MAX_HOPS, MAX_LINKS, MAX_PACKET, MAX_TIME, MAX_VARIATION};
 use exm_link::Limit;
 use exm_units::{Bytes, Span};
 
@@ -139,6 +139,15 @@ pub enum NetworkError {
         /// The flow.
         flow: usize,
     },
+    /// A receiver that cannot know what comes.
+    #[error(
+        "only Sprout's receiver foresees a link, the first of its path, which must follow a trace, for a multiple of 20 ms up \
+         to {MAX_FORESIGHT}: change that, or leave \"foresight\" out"
+    )]
+    Foresight {
+        /// The flow.
+        flow: usize,
+    },
     /// A path that crosses a link twice.
     #[error("the path crosses link \"{link}\" twice: name each link once")]
     Loop {
@@ -228,6 +237,7 @@ impl NetworkError {
             | E::NoReturn { .. }
             | E::Loop { .. } => "path",
             E::Duplex { .. } => "duplex",
+            E::Foresight { .. } => "foresight",
             E::FlowDelay { .. } | E::ShortRoundTrip { .. } => "rtt",
             E::PacketSize { .. } | E::NoPayload { .. } => "packet_size",
             E::BadTraffic { what: "off", .. } => "traffic.off",

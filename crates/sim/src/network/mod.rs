@@ -10,7 +10,7 @@ pub use spec::{FlowSpec, LinkSpec, SPROUT_EMPTY, SPROUT_HEADER, TCP_HEADER, Tran
 
 use crate::active::MeasuredOver;
 use crate::traffic::{OnFor, OnOff, Traffic};
-use exm_link::Limit;
+use exm_link::{Limit, Service};
 use exm_random::Distribution;
 use exm_units::{Bytes, Instant, Packets, Span};
 
@@ -24,6 +24,8 @@ pub const MAX_HOPS: usize = 64;
 pub const MAX_PACKET: Bytes = Bytes::new(1_000_000);
 /// The longest simulation and the longest delay: 31 years, a ninth of the range of 64 bits.
 pub const MAX_TIME: Span = Span::from_secs(1_000_000_000);
+/// The longest time for which a receiver knows its link ahead.
+pub const MAX_FORESIGHT: Span = Span::from_secs(10);
 
 /// The maximum delay that jitter, and that reordering, adds to a packet.
 pub const MAX_VARIATION: Span = Span::from_secs(1000);
@@ -174,10 +176,21 @@ impl Network {
         Ok(())
     }
 
+    /// Whether the receiver of `spec` can know the link for so long ahead.
+    fn is_foreseeable(&self, spec: &FlowSpec, foresight: Span) -> bool {
+        let ticks = foresight.as_nanos() % exm_sprout::TICK.as_nanos() == 0;
+        let follows_trace = matches!(self.links[spec.path[0]].service, Service::Trace(_));
+        let is_sprout = matches!(spec.transport, Transport::Sprout(_));
+        is_sprout && follows_trace && ticks && foresight <= MAX_FORESIGHT
+    }
+
     fn check_sender(&self, flow: usize, spec: &FlowSpec) -> Result<(), NetworkError> {
         if spec.duplex && (spec.back.is_empty() || !matches!(spec.transport, Transport::Sprout(_)))
         {
             return Err(NetworkError::Duplex { flow });
+        }
+        if spec.foresight.is_some_and(|foresight| !self.is_foreseeable(spec, foresight)) {
+            return Err(NetworkError::Foresight { flow });
         }
         let size = spec.packet_size;
         if size == Bytes::ZERO || size > MAX_PACKET {

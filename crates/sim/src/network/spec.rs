@@ -156,6 +156,9 @@ pub struct FlowSpec {
     /// Whether its receiver always has data to send as well, in the same session. Only Sprout's does so, and it takes
     /// links that lead back.
     pub duplex: bool,
+    /// How long ahead its receiver knows the first link, which follows a trace: forecasts for that time are what the
+    /// trace delivers. An oracle, to measure what foresight is worth; only Sprout's, and a multiple of its ticks of 20 ms.
+    pub foresight: Option<Span>,
 }
 
 impl FlowSpec {
@@ -182,6 +185,7 @@ impl FlowSpec {
             traffic: OnOff::always().into(),
             transport,
             duplex: false,
+            foresight: None,
         }
     }
 
@@ -231,6 +235,12 @@ impl FlowSpec {
     #[must_use]
     pub fn duplex(self, duplex: bool) -> FlowSpec {
         FlowSpec { duplex, ..self }
+    }
+
+    /// Sets how long ahead its receiver knows the first link.
+    #[must_use]
+    pub fn foresight(self, foresight: Span) -> FlowSpec {
+        FlowSpec { foresight: Some(foresight), ..self }
     }
 
     /// Its round-trip propagation delay: that of the `links` that it crosses, both ways, and its own.

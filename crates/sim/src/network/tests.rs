@@ -20,6 +20,7 @@ fn flow(path: &[usize]) -> FlowSpec {
         traffic: OnOff { on: OnFor::Always, off: Distribution::Fixed(0.0) }.into(),
         transport: Transport::Bare { controller: Aimd::new().into(), timer: true },
         duplex: false,
+        foresight: None,
     }
 }
 

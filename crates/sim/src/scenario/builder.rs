@@ -150,6 +150,7 @@ impl FlowGroup {
             tcp: exm_tcp::Settings::default(),
             sprout: exm_sprout::Settings::default(),
             duplex: false,
+            foresight: None,
         }
     }
 
@@ -157,6 +158,12 @@ impl FlowGroup {
     #[must_use]
     pub fn duplex(self, duplex: bool) -> FlowGroup {
         FlowGroup { duplex, ..self }
+    }
+
+    /// Sets how long ahead the receivers know the first link.
+    #[must_use]
+    pub fn foresight(self, foresight: Span) -> FlowGroup {
+        FlowGroup { foresight: Some(foresight), ..self }
     }
 
     /// Sets its name in reports.

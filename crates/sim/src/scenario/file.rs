@@ -136,6 +136,7 @@ pub(super) struct FlowTable {
     #[serde(default)]
     pub(super) sprout: SproutTable,
     pub(super) duplex: Option<Spanned<bool>>,
+    pub(super) foresight: Option<Spanned<Span>>,
     pub(super) timer: Option<Spanned<bool>>,
 }
 

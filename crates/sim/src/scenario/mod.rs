@@ -43,7 +43,8 @@
 //! `back` (the links that the receiver's ACKs cross; by default ACKs cross none), `rtt` (the delays of the
 //! links count towards it, the rest follows the last of them), `controller`, `traffic`, `count` (default 1),
 //! `name`, `packet_size`, `host`, `tcp`, `sprout`, `timer` and, for Sprout, `duplex` (false; true: the receiver always has
-//! data to send as well, in the same session, which loads the links that lead back).
+//! data to send as well, in the same session, which loads the links that lead back) and `foresight` (none; a time such as
+//! `"100 ms"`: for so long ahead the receiver's forecasts are what the trace of the path's first link delivers).
 //!
 //! A `[tcp]` table sets the defaults of all TCP hosts, which a flow's own `tcp` may override: `initial_window`
 //! (10 packets), `handshake` (false: connections start established), `rto` (the floor of the retransmission
@@ -162,6 +163,8 @@ pub struct FlowGroup {
     pub sprout: exm_sprout::Settings,
     /// Whether their receivers always have data to send as well: Sprout's only.
     pub duplex: bool,
+    /// How long ahead their receivers know the first link: Sprout's only, see [`FlowSpec::foresight`].
+    pub foresight: Option<Span>,
 }
 
 impl FlowGroup {
@@ -216,6 +219,7 @@ struct FlowPlaces {
     rtt: Offset,
     controller: Offset,
     duplex: Offset,
+    foresight: Offset,
     packet_size: Offset,
     traffic: Offset,
 }
@@ -357,6 +361,7 @@ impl Scenario {
             traffic: group.traffic.clone(),
             transport,
             duplex: group.duplex,
+            foresight: group.foresight,
         })
     }
 
@@ -380,6 +385,7 @@ impl Scenario {
             | E::NoReturn { flow, .. }
             | E::Loop { flow, .. } => of_flow(flow).path,
             E::Duplex { flow } => of_flow(flow).duplex,
+            E::Foresight { flow } => of_flow(flow).foresight,
             E::FlowDelay { flow, .. } | E::ShortRoundTrip { flow, .. } => of_flow(flow).rtt,
             E::PacketSize { flow, .. } | E::NoPayload { flow, .. } => of_flow(flow).packet_size,
             E::BadTraffic { flow, .. } | E::NoTimePasses { flow } => of_flow(flow).traffic,

@@ -143,6 +143,7 @@ fn graph(
         tcp: table.tcp,
         sprout: table.sprout,
         duplex: None,
+        foresight: None,
         timer: table.timer,
     };
     Ok((vec![link], vec![flow]))
@@ -305,6 +306,7 @@ impl Reader<'_> {
             rtt: place(&table.rtt),
             controller: place(&table.controller),
             duplex: table.duplex.as_ref().and_then(place),
+            foresight: table.foresight.as_ref().and_then(place),
             packet_size: table.packet_size.as_ref().and_then(place).or(self.packet_place),
             traffic: place(&table.traffic.on),
         };
@@ -337,6 +339,7 @@ impl Reader<'_> {
             tcp: self.tcp(&table.tcp)?,
             sprout: self.sprout(&table.sprout)?,
             duplex: table.duplex.is_some_and(Spanned::into_inner),
+            foresight: table.foresight.map(Spanned::into_inner),
         };
         Ok((group, places))
     }

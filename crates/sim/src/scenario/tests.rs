@@ -292,6 +292,7 @@ fn every_bad_value_gives_one_clear_error() {
         ("traffic.off = \"1 s\"", "", 30, "the traffic has no \"off\""),
         ("host = \"bare\"\n", "", 28, "a TCP host always keeps its timer: take \"timer\" out"),
         ("\"bare\"", "\"bare\"\nduplex = true", 29, "only Sprout's receiver sends data"),
+        ("\"bare\"", "\"bare\"\nforesight = \"100 ms\"", 29, "only Sprout's receiver foresees"),
         ("\"bare\"", "\"bear\"", 28, "there is no host \"bear\": did you mean \"bare\"?"),
         (
             "duration",

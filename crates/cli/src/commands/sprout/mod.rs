@@ -2,7 +2,9 @@
 
 mod bench;
 mod connect;
+mod links;
 mod run;
+mod score;
 mod serve;
 mod tune;
 
@@ -27,5 +29,6 @@ subcommands! {
         Connect(connect),
         Bench(bench),
         Tune(tune),
+        Score(score),
     }
 }

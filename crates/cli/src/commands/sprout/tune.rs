@@ -1,5 +1,6 @@
 //! `exm sprout tune`: chooses Sprout's constants by cross-validation.
 
+use super::links::recorded;
 use crate::commands::duration;
 use crate::layout;
 use crate::options::number_in;
@@ -8,16 +9,13 @@ use crate::pictures::Format;
 use crate::progress::Progress;
 use crate::shell::{Failure, Printing};
 use crate::threads::Threads;
-use exm_experiment::pairs;
 use exm_store::Columns;
-use exm_trace::Trace;
-use exm_tune::{Constants, Fold, Gain, Link, Search, Tuning, population};
-use exm_units::{Probability, Span};
+use exm_tune::{Constants, Fold, Gain, Search, Tuning, population};
+use exm_units::Span;
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Candidates are drawn at random, and scored on synthetic links of a wide population and on recorded ones, each under two loads: the
@@ -130,27 +128,6 @@ impl Args {
             seed: self.seed,
         }
     }
-}
-
-/// The propagation delay of recorded links: thesis, section 2.4.
-const PROPAGATION: Span = Span::from_millis(20);
-
-/// The directions of the recorded traces `text`, as links.
-fn recorded(text: Option<&str>) -> Result<Vec<Link>, Failure> {
-    let mut links = Vec::new();
-    for pair in text.map(pairs).transpose()?.unwrap_or_default() {
-        for (word, [data, back]) in pair.ways() {
-            let (data, back) = (Trace::load(data)?, Trace::load(back)?);
-            links.push(Link {
-                name: format!("{} {word}", pair.name),
-                network: pair.name.clone(),
-                ways: [Arc::new(data), Arc::new(back)],
-                delay: PROPAGATION,
-                loss: Probability::ZERO,
-            });
-        }
-    }
-    Ok(links)
 }
 
 #[derive(Serialize)]

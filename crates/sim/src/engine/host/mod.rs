@@ -7,6 +7,7 @@
 mod bare;
 mod carried;
 mod changes;
+mod oracle;
 mod sprout;
 mod tcp;
 
@@ -148,7 +149,7 @@ impl Host {
                 Transport::Tcp(Box::new(Tcp::new(size, controller, settings, path.propagation)))
             }
             Kind::Sprout(settings) => {
-                Transport::Sprout(Box::new(Sprout::new(size, settings, spec.duplex)))
+                Transport::Sprout(Box::new(Sprout::new(network, spec, settings)))
             }
         };
         let persistent = matches!(&transport, Transport::Tcp(tcp) if tcp.is_persistent());

@@ -3,10 +3,11 @@
 
 use super::Arrived;
 use super::carried::Carried;
+use super::oracle::Oracle;
 use crate::engine::observer::SproutSample;
-use crate::network::SPROUT_EMPTY;
+use crate::network::{FlowSpec, Network, SPROUT_EMPTY};
 use exm_link::Packet;
-use exm_sprout::{Endpoint, Header, Settings, TICK};
+use exm_sprout::{Endpoint, Forecast, Header, Settings, TICK};
 use exm_units::{Bytes, Instant, Packets, Rate, Span};
 
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub(super) struct Sprout {
     near: End,
     far: End,
     duplex: bool,
+    /// What the far end forecasts by instead of what it saw.
+    oracle: Option<Oracle>,
     /// The headers of the packets in flight.
     headers: Carried<Header>,
     /// Packets that this flow still has to deliver; `u64::MAX` for a flow with a duration.
@@ -62,15 +65,16 @@ impl End {
 }
 
 impl Sprout {
-    pub(super) fn new(packet_size: Bytes, settings: Settings, duplex: bool) -> Sprout {
-        let settings = Settings { packet: packet_size, ..settings };
+    pub(super) fn new(network: &Network, spec: &FlowSpec, settings: Settings) -> Sprout {
+        let settings = Settings { packet: spec.packet_size, ..settings };
         let endpoint = Endpoint::new(Instant::ZERO, settings);
-        let end = End { endpoint, packet: packet_size, to_send: 0 };
+        let end = End { endpoint, packet: spec.packet_size, to_send: 0 };
         Sprout {
             settings,
             near: end.clone(),
             far: end,
-            duplex,
+            duplex: spec.duplex,
+            oracle: Oracle::of(network, spec, settings),
             headers: Carried::default(),
             to_deliver: 0,
         }
@@ -82,6 +86,9 @@ impl Sprout {
         self.near.to_send = data.map_or(u64::MAX, Packets::get);
         self.far.to_send = if self.duplex { u64::MAX } else { 0 };
         self.to_deliver = self.near.to_send;
+        if let Some(oracle) = &mut self.oracle {
+            oracle.start(now, self.settings);
+        }
     }
 
     pub(super) fn next_send(&self, now: Instant) -> Instant {
@@ -112,7 +119,22 @@ impl Sprout {
 
     /// The far endpoint's next packet, if it has one to send now: its header and its size.
     pub(super) fn answer(&mut self, now: Instant) -> Option<(Header, Bytes)> {
-        (self.far.next_send(now) <= now).then(|| self.far.send(now))
+        (self.far.next_send(now) <= now).then(|| {
+            let (mut header, size) = self.far.send(now);
+            let forecast = self.foresee();
+            header.forecast = header.forecast.map(|_| forecast);
+            (header, size)
+        })
+    }
+
+    /// The far end's forecast: its receiver's or its oracle's.
+    fn foresee(&mut self) -> Forecast {
+        let receiver = self.far.endpoint.receiver();
+        let forecast = *receiver.forecast();
+        let Some(oracle) = &mut self.oracle else { return forecast };
+        let made_at = receiver.tick_ends() - TICK;
+        oracle.advance(made_at);
+        Forecast { delivered: oracle.forecast(made_at), ..forecast }
     }
 
     /// It arrives at the near endpoint.
@@ -140,7 +162,7 @@ impl Sprout {
             flow,
             belief: receiver.forecaster().belief(),
             mean_rate: Rate::from_bps((bits_per_tick / TICK.as_secs_f64()) as u64),
-            forecast: *receiver.forecast(),
+            forecast: self.oracle.as_ref().map_or(*receiver.forecast(), |_| *near.peer_forecast()),
             followed: *near.peer_forecast(),
             window: near.window(),
             in_flight: near.sender().in_flight(),

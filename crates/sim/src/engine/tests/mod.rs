@@ -62,6 +62,7 @@ fn flow(delay_ms: u64, controller: AnyController, traffic: OnOff) -> FlowSpec {
         transport: Transport::Bare { timer: controller.keeps_timer(), controller },
         traffic: traffic.into(),
         duplex: false,
+        foresight: None,
     }
 }
 
