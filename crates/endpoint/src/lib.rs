@@ -34,6 +34,6 @@ pub use ports::{ParsePortsError, PortRange};
 #[cfg(target_os = "linux")]
 pub use quinn_udp::EcnCodepoint as Ecn;
 #[cfg(target_os = "linux")]
-pub use socket::{Buffer, Path, SocketError, SocketErrors, SocketOptions, UdpPort};
+pub use socket::{Arrival, Buffer, Path, SocketError, SocketErrors, SocketOptions, UdpPort};
 #[cfg(target_os = "linux")]
 pub use sockets::Sockets;

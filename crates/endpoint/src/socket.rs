@@ -2,12 +2,15 @@
 
 use crate::Ecn;
 use crate::ports::PortRange;
+use exm_units::Span;
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 /// How many buffers one system call fills, each perhaps with several datagrams that the kernel coalesced.
 const BATCH: usize = if BATCH_SIZE < 8 { BATCH_SIZE } else { 8 };
@@ -23,6 +26,18 @@ pub struct Path {
     pub remote: SocketAddr,
     /// The local address, if known: a reply is sent from the address to which the datagram was sent.
     pub local: Option<IpAddr>,
+}
+
+/// How a datagram arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its path.
+    pub path: Path,
+    /// Its ECN codepoint.
+    pub ecn: Option<Ecn>,
+    /// How long it has waited in the socket, by the kernel's timestamp: a process that is not run when a datagram
+    /// arrives reads it late. Zero if the kernel has no timestamp. A step of the system's clock adds to it.
+    pub waited: Span,
 }
 
 /// How a socket is set up.
@@ -159,7 +174,7 @@ impl UdpPort {
         self.state.try_send((&self.socket).into(), &transmit).map_err(|error| (&error).into())
     }
 
-    /// Reads the datagrams that have arrived, and passes each to `take` with its path and its ECN codepoint.
+    /// Reads the datagrams that have arrived, and passes each to `take`.
     /// Returns after a bounded number of system calls, so there may be more.
     ///
     /// # Errors
@@ -167,7 +182,7 @@ impl UdpPort {
     pub fn receive(
         &self,
         buffer: &mut Buffer,
-        mut take: impl FnMut(Path, Option<Ecn>, &mut [u8]),
+        mut take: impl FnMut(Arrival, &mut [u8]),
     ) -> Result<(), SocketError> {
         for _ in 0..MAX_READS {
             let mut slices = buffer.0.each_mut().map(|buffer| IoSliceMut::new(buffer));
@@ -177,10 +192,14 @@ impl UdpPort {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err((&error).into()),
             };
+            let now = realtime();
             for (meta, buffer) in metas.iter().zip(buffer.0.iter_mut()).take(count) {
                 let path = Path { remote: canonical(meta.addr), local: meta.dst_ip };
+                let waited = meta.timestamp.map_or(Duration::ZERO, |at| now.saturating_sub(at));
+                let waited = Span::from_nanos(waited.as_nanos().try_into().unwrap_or(u64::MAX));
+                let arrival = Arrival { path, ecn: meta.ecn, waited };
                 for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
-                    take(path, meta.ecn, datagram);
+                    take(arrival, datagram);
                 }
             }
             // The queue is empty.
@@ -196,6 +215,11 @@ impl AsFd for UdpPort {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// The time of the kernel's timestamps, since 1970.
+fn realtime() -> Duration {
+    clock_gettime(ClockId::Realtime).try_into().unwrap_or(Duration::ZERO)
 }
 
 /// `address` as IPv4 if it is an IPv4-mapped IPv6 address.
@@ -300,7 +324,7 @@ impl SocketErrors {
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     fn port() -> UdpPort {
         let options = SocketOptions { receive_buffer: Some(1 << 20), ..SocketOptions::default() };
@@ -317,8 +341,8 @@ mod tests {
             #[expect(clippy::disallowed_methods, reason = "as above")]
             let now = Instant::now();
             assert!(now < end, "{} of {count} arrived", datagrams.len());
-            let read = port.receive(&mut buffer, |path, ecn, bytes| {
-                datagrams.push((path, ecn, bytes.to_vec()));
+            let read = port.receive(&mut buffer, |arrival, bytes| {
+                datagrams.push((arrival.path, arrival.ecn, bytes.to_vec()));
             });
             read.expect("it can be read");
         }
@@ -354,6 +378,21 @@ mod tests {
         assert_eq!(lengths, [100, 100, 50]);
         let whole: Vec<u8> = datagrams.into_iter().flat_map(|(.., bytes)| bytes).collect();
         assert_eq!(whole, contents);
+    }
+
+    /// A datagram that is read late says so.
+    #[test]
+    fn late_reading_is_told() {
+        let (one, other) = (port(), port());
+        let to = Path { remote: other.address().unwrap(), local: None };
+        // Since the socket was opened before, the kernel's timestamps are on.
+        one.send(to, &[1], None).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        let mut waited = Vec::new();
+        let read = other.receive(&mut Buffer::new(), |arrival, _| waited.push(arrival.waited));
+        read.expect("it can be read");
+        assert!(waited.len() == 1 && waited[0] >= Span::from_millis(45), "{waited:?}");
+        assert!(waited[0] < Span::from_secs(30), "{waited:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::Ecn;
 use crate::hop::HopPlan;
 use crate::ports::PortRange;
-use crate::socket::{Buffer, Path, SocketError, SocketErrors, SocketOptions, UdpPort};
+use crate::socket::{Arrival, Buffer, Path, SocketError, SocketErrors, SocketOptions, UdpPort};
 use exm_units::Instant;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use std::collections::VecDeque;
@@ -101,8 +101,8 @@ impl Sockets {
         Ok(())
     }
 
-    /// Passes each datagram that has arrived to `take`, with its path and its ECN codepoint.
-    pub fn receive(&mut self, mut take: impl FnMut(Path, Option<Ecn>, &mut [u8])) {
+    /// Passes each datagram that has arrived to `take`.
+    pub fn receive(&mut self, mut take: impl FnMut(Arrival, &mut [u8])) {
         for port in &self.ports {
             if let Err(error) = port.receive(&mut self.buffer, &mut take) {
                 self.errors.count(error);
@@ -187,7 +187,7 @@ mod tests {
         server.send(to_old, b"late", None).expect("it is sent");
         let mut received = Vec::new();
         while received.is_empty() {
-            client.receive(|_, _, bytes| received.extend_from_slice(bytes));
+            client.receive(|_, bytes| received.extend_from_slice(bytes));
         }
         assert_eq!((&received[..], client.errors().total()), (&b"late"[..], 0));
         assert!(!server.hop(Instant::MAX, None), "servers keep theirs");

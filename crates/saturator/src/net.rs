@@ -55,7 +55,7 @@ fn send(port: &UdpPort, remote: SocketAddr, datagram: &[u8], errors: &mut Socket
 /// Reads the datagrams that have arrived. Errors, which report earlier datagrams that were not delivered, are
 /// ignored.
 fn receive(port: &UdpPort, buffer: &mut Buffer, mut take: impl FnMut(SocketAddr, &mut [u8])) {
-    let _ = port.receive(buffer, |path, _, datagram| take(path.remote, datagram));
+    let _ = port.receive(buffer, |arrival, datagram| take(arrival.path.remote, datagram));
 }
 
 /// The sockets of a [`Client`], one for each path.

@@ -79,6 +79,8 @@ pub struct Session {
     settings: Settings,
     endpoint: Endpoint,
     sockets: Sockets,
+    /// The latest time that the endpoint knows.
+    known: Instant,
     /// The destination of a datagram that the system had no buffer space for, and when it was assembled.
     unsent: Option<(Instant, Path)>,
     /// Whether more can be sent at once.
@@ -143,6 +145,7 @@ impl Session {
             settings,
             endpoint,
             sockets,
+            known: Instant::ZERO,
             unsent: None,
             more: false,
             next_attempt: Instant::ZERO,
@@ -193,15 +196,19 @@ impl Session {
     /// allows. Never blocks.
     pub fn service<T: Source + Sink>(&mut self, traffic: &mut T) {
         let now = self.clock.now();
-        self.receive(now, traffic);
+        self.receive(traffic);
         self.hop(now);
-        self.transmit(self.clock.now(), traffic);
+        self.transmit(traffic);
     }
 
-    fn receive(&mut self, now: Instant, traffic: &mut impl Sink) {
-        let Session { sockets, endpoint, .. } = self;
-        sockets.receive(|path, _, datagram| {
-            if let Some(payload) = endpoint.receive(now, path, datagram) {
+    fn receive(&mut self, traffic: &mut impl Sink) {
+        let Session { clock, sockets, endpoint, known, .. } = self;
+        sockets.receive(|arrival, datagram| {
+            // When it arrived, however late this thread was woken; but time does not go back.
+            let now = clock.now();
+            let at = now.as_nanos().saturating_sub(arrival.waited.as_nanos());
+            *known = Instant::from_nanos(at).max(*known).min(now);
+            if let Some(payload) = endpoint.receive(*known, arrival.path, datagram) {
                 traffic.deliver(now, payload);
             }
         });
@@ -214,16 +221,19 @@ impl Session {
         }
     }
 
-    fn transmit(&mut self, now: Instant, traffic: &mut impl Source) {
+    fn transmit(&mut self, traffic: &mut impl Source) {
         self.more = false;
         if let Some((since, path)) = self.unsent
-            && !self.send(now, since, path)
+            && !self.send(since, path)
         {
             return;
         }
+        // One time for all: packets of a train are sent at the same time.
+        let now = self.clock.now();
+        self.known = now;
         for _ in 0..MAX_SENDS {
             let Some(path) = self.endpoint.transmit(now, traffic) else { return };
-            if !self.send(now, now, path) {
+            if !self.send(now, path) {
                 return;
             }
         }
@@ -232,11 +242,12 @@ impl Session {
 
     /// Sends the datagram that the endpoint assembled at `since`. Returns false if the system has no buffer
     /// space; the datagram is then kept.
-    fn send(&mut self, now: Instant, since: Instant, path: Path) -> bool {
+    fn send(&mut self, since: Instant, path: Path) -> bool {
         self.unsent = None;
         if self.send_now(path) != Err(SocketError::Full) {
             return true;
         }
+        let now = self.clock.now();
         self.next_attempt = now.saturating_add(RETRY);
         if now.saturating_since(since) < RETRIED {
             self.unsent = Some((since, path));

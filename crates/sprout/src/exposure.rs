@@ -29,15 +29,27 @@ pub(crate) struct Exposure {
 }
 
 impl Exposure {
-    /// A packet arrives. Returns how long it waited at the link, until now.
-    pub(crate) fn arrive(&mut self, now: Instant, header: &Header) -> Span {
+    /// A packet arrives. Returns when it came to the link, less the minimum delay to here: it waited from then to now.
+    pub(crate) fn came(&mut self, now: Instant, header: &Header) -> Instant {
         let delay = micros(now).wrapping_sub(header.sent_at);
         let waited = self.least.see(now, delay);
-        let since = Instant::from_nanos(now.as_nanos().saturating_sub(waited.as_nanos()));
-        self.idle(since);
-        self.wait(since, now);
+        Instant::from_nanos(now.as_nanos().saturating_sub(waited.as_nanos()))
+    }
+
+    /// The packet that arrives at `now` waited at the link since `came`.
+    pub(crate) fn arrive(&mut self, came: Instant, now: Instant, header: &Header) {
+        self.idle(came);
+        self.wait(came, now);
         self.satisfied = header.satisfied;
-        waited
+    }
+
+    /// No packet waited from `from` to `to`, because the sender was late; only time not yet counted is added.
+    pub(crate) fn lull(&mut self, from: Instant, to: Instant) {
+        let from = from.max(self.counted).max(self.began);
+        if from < to {
+            self.total.free += to - from;
+            self.counted = to;
+        }
     }
 
     /// A packet waited at the link from `from` to `to`; only time not yet counted is added.
@@ -51,11 +63,16 @@ impl Exposure {
     }
 
     /// No packet waited up to `to`; only time not yet counted is added.
-    fn idle(&mut self, to: Instant) {
+    pub(crate) fn idle(&mut self, to: Instant) {
         if self.satisfied {
             self.total.free += to.saturating_since(self.counted.max(self.began));
             self.counted = self.counted.max(to);
         }
+    }
+
+    /// The counts of the current tick so far.
+    pub(crate) fn so_far(&self) -> Exposed {
+        self.total
     }
 
     /// The counts at the end of a tick, which is `now`. Whether a packet waited at the very end is

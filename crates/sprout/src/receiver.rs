@@ -21,9 +21,9 @@ pub struct Receiver {
     ticks: u32,
     /// The bytes that have arrived in it.
     bytes: Bytes,
-    /// The time until which the sender expected to send nothing.
-    quiet_until: Option<Instant>,
+    promise: Option<Promise>,
     exposure: Exposure,
+    doubt: Option<Doubt>,
     forecast: Forecast,
     /// The arrival time and send time of the most recently sent packet that has arrived.
     newest: Option<(Instant, u32)>,
@@ -39,8 +39,9 @@ impl Receiver {
             tick_ends: now + TICK,
             ticks: 0,
             bytes: Bytes::ZERO,
-            quiet_until: None,
+            promise: None,
             exposure: Exposure::default(),
+            doubt: None,
             forecast: Forecast { tick: 0, received: Bytes::ZERO, delivered },
             newest: None,
         }
@@ -52,17 +53,36 @@ impl Receiver {
         self.advance(now);
         self.bytes = Bytes::new(self.bytes.get().saturating_add(size.get()));
         self.pieces.receive(header, size.get());
-        if let Some(until) = self.quiet_until {
-            self.exposure.wait(until, now);
-        }
-        let waited = self.exposure.arrive(now, header);
+        let came = self.exposure.came(now, header);
+        self.keep_promise(came, now, header);
+        self.exposure.arrive(came, now, header);
         let later = |(_, sent_at)| header.sent_at.wrapping_sub(sent_at) as i32 >= 0;
         if self.newest.is_none_or(later) {
             self.newest = Some((now, header.sent_at));
         }
-        let next = now.saturating_add(header.time_to_next);
-        self.quiet_until = self.quiet_until.max(Some(next));
-        waited
+        let until = now.saturating_add(header.time_to_next);
+        let sequence = header.sequence.saturating_add(size.get());
+        let before = self.promise.unwrap_or(Promise { until, sequence });
+        self.promise = Some(Promise {
+            until: before.until.max(until),
+            sequence: before.sequence.max(sequence),
+        });
+        now - came
+    }
+
+    /// Counts the time since the promised packet was due: it waited, or another that was lost; unless it is this one, and was sent
+    /// late.
+    fn keep_promise(&mut self, came: Instant, now: Instant, header: &Header) {
+        let doubt = self.doubt.take();
+        let Some(promise) = self.promise else { return };
+        if header.sequence != promise.sequence || came <= promise.until + PUNCTUAL {
+            self.exposure.wait(promise.until, now);
+            return;
+        }
+        if let Some(doubt) = doubt {
+            self.forecaster = doubt.settle(promise.until, came);
+        }
+        self.exposure.lull(promise.until, came);
     }
 
     /// Ends the ticks that are over at `now`.
@@ -86,14 +106,18 @@ impl Receiver {
 
     /// Ends a tick. It is an observation of the link if packets arrived, or should have arrived.
     fn end_tick(&mut self) {
-        if let Some(until) = self.quiet_until {
-            self.exposure.wait(until, self.tick_ends);
+        let mut tick =
+            Tick { ends: self.tick_ends, bytes: self.bytes, exposed: Exposed::default() };
+        if let Some(promise) = self.promise.filter(|promise| promise.until < self.tick_ends) {
+            self.exposure.idle(promise.until);
+            let sure = Tick { exposed: self.exposure.so_far(), ..tick };
+            let forecaster = &self.forecaster;
+            let doubt = self.doubt.get_or_insert_with(|| Doubt::before(forecaster.clone()));
+            doubt.add(sure);
+            self.exposure.wait(promise.until, self.tick_ends);
         }
-        let Exposed { busy, free } = self.exposure.take(self.tick_ends);
-        let observed = busy > Span::ZERO || self.bytes > Bytes::ZERO;
-        let part = |span: Span| span.as_secs_f64() / TICK.as_secs_f64();
-        let seen = Observation { bytes: self.bytes, busy: part(busy), free: part(free) };
-        self.forecaster.tick(observed.then_some(seen));
+        tick.exposed = self.exposure.take(self.tick_ends);
+        tick.observe(&mut self.forecaster);
         self.bytes = Bytes::ZERO;
         self.tick_ends += TICK;
         self.ticks = self.ticks.wrapping_add(1);
@@ -118,6 +142,72 @@ impl Receiver {
     /// The forecaster.
     pub fn forecaster(&self) -> &Forecaster {
         &self.forecaster
+    }
+}
+
+/// What the sender said of its next packet.
+#[derive(Clone, Copy, Debug)]
+struct Promise {
+    /// It will be sent no later than this, less the minimum delay to here.
+    until: Instant,
+    /// The number of its first byte.
+    sequence: u64,
+}
+
+/// A packet sent later than promised by up to this is not late.
+const PUNCTUAL: Span = Span::from_millis(1);
+
+/// What was seen in a tick.
+#[derive(Clone, Copy, Debug)]
+struct Tick {
+    ends: Instant,
+    bytes: Bytes,
+    exposed: Exposed,
+}
+
+impl Tick {
+    /// It is an observation of the link if packets arrived, or should have arrived.
+    fn observe(&self, forecaster: &mut Forecaster) {
+        let Exposed { busy, free } = self.exposed;
+        let observed = busy > Span::ZERO || self.bytes > Bytes::ZERO;
+        let part = |span: Span| span.as_secs_f64() / TICK.as_secs_f64();
+        let seen = Observation { bytes: self.bytes, busy: part(busy), free: part(free) };
+        forecaster.tick(observed.then_some(seen));
+    }
+}
+
+/// Ticks in which a promised packet was overdue: the link held it, or its sender was late. A computer with much else to do
+/// runs a sender tens of milliseconds late, which looks like an outage until the packet arrives and tells when it was sent.
+#[derive(Clone, Debug)]
+struct Doubt {
+    /// The forecaster before the first of them.
+    forecaster: Forecaster,
+    /// What was seen in them for sure.
+    ticks: Vec<Tick>,
+}
+
+impl Doubt {
+    fn before(forecaster: Forecaster) -> Doubt {
+        Doubt { forecaster, ticks: Vec::new() }
+    }
+
+    /// After [`MOST_TICKS`] it does not matter any more who was late.
+    fn add(&mut self, tick: Tick) {
+        if self.ticks.len() < MOST_TICKS as usize {
+            self.ticks.push(tick);
+        }
+    }
+
+    /// The forecaster after them, given that the packet was due at `due` and only `came` to the link later.
+    fn settle(self, due: Instant, came: Instant) -> Forecaster {
+        let Doubt { mut forecaster, ticks } = self;
+        for mut tick in ticks {
+            let began = Instant::from_nanos(tick.ends.as_nanos().saturating_sub(TICK.as_nanos()));
+            tick.exposed.free += came.min(tick.ends).saturating_since(due.max(began));
+            tick.exposed.busy += tick.ends.saturating_since(came.max(began));
+            tick.observe(&mut forecaster);
+        }
+        forecaster
     }
 }
 
