@@ -160,6 +160,38 @@ pub(crate) fn set_fifo_priority(priority: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Asks for slices of `nanos` of processor time for the calling thread, with its scheduling policy and niceness as they are.
+pub(crate) fn set_slice(nanos: u64) -> io::Result<()> {
+    /// `struct sched_attr` of linux/sched/types.h, in its first version.
+    #[repr(C)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime: u64,
+        deadline: u64,
+        period: u64,
+    }
+    /// `SCHED_FLAG_KEEP_POLICY`.
+    const KEEP_POLICY: u64 = 8;
+    let nice = rustix::process::getpriority_process(None)?;
+    let attributes = Attributes {
+        size: size_of::<Attributes>() as u32,
+        policy: 0,
+        flags: KEEP_POLICY,
+        nice,
+        priority: 0,
+        runtime: nanos,
+        deadline: 0,
+        period: 0,
+    };
+    // SAFETY: the attributes have the size that they say, and outlive the call.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Moves the calling thread into new namespaces of the kinds in `flags`.
 pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     // SAFETY: only an unshared table of file descriptors could invalidate what other code holds, and

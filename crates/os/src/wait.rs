@@ -1,6 +1,6 @@
 //! [`Waiter`]: waits for a readable file or a time, to the microsecond; [`AnyOf`]: several files as one.
 
-use crate::Clock;
+use crate::{Clock, sys};
 use exm_units::{Instant, Span};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,6 +15,8 @@ use std::time::Duration;
 /// punctual one. Their ratio makes one wake-up in fifty later than expected.
 const LATER: Span = Span::from_micros(5);
 const SOONER: Span = Span::from_nanos(100);
+/// The processor time that a thread asks for at a time, in nanoseconds: the least that the kernel grants.
+const SLICE: u64 = 100_000;
 /// The longest single sleep: the kernel's timeout type is limited.
 const MAX_SLEEP: Duration = Duration::from_secs(86_400);
 
@@ -37,6 +39,8 @@ impl Waiter {
     pub fn new(clock: Clock, spin: Span) -> Waiter {
         // Keeps the kernel from delaying wake-ups to coalesce them (by 50 us unless this is set).
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        // On a busy computer, a thread that asks for little at a time runs sooner (from Linux 6.12 on).
+        let _ = sys::set_slice(SLICE);
         Waiter { clock, spin, lateness: Cell::new(Span::ZERO) }
     }
 

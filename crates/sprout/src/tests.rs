@@ -276,6 +276,47 @@ fn app_limited_senders_get_moderate_forecasts() {
     assert!(call < 20.0 && heartbeats < 20.0, "{call} and {heartbeats} packets in five ticks");
 }
 
+/// The forecast for 100 ms, in bytes, after two seconds of a packet every 4 ms and then a gap of 90 ms before the next packet,
+/// `late` of which the sender slept; it had promised the packet after 4 ms. `lost` is how many bytes were lost before it.
+fn forecast_after_a_gap(late: Span, lost: u64) -> u64 {
+    const SIZE: Bytes = Bytes::new(1500);
+    let promise = Span::from_millis(4);
+    let settings = Settings::default();
+    let mut receiver =
+        Receiver::new(Instant::ZERO, Forecaster::new(settings.method, settings.packet));
+    let mut packet = |number: u64, sent: Instant, arrives: Instant, lost: u64| {
+        let header = Header {
+            sequence: number * SIZE.get() + lost,
+            sent_at: (sent.as_nanos() / 1000) as u32,
+            time_to_next: promise,
+            ..Header::default()
+        };
+        receiver.receive(arrives, &header, SIZE);
+    };
+    let flight = Span::from_millis(20);
+    for number in 0..500 {
+        let sent = Instant::ZERO + promise * number;
+        packet(number, sent, sent + flight, 0);
+    }
+    let due = Instant::ZERO + promise * 500;
+    let arrives = due + Span::from_millis(90) + flight;
+    packet(500, due + late, arrives, lost);
+    receiver.advance(arrives + TICK);
+    receiver.forecast().delivered[4].get()
+}
+
+/// A gap because the sender was not run is no sign of a slow link, unless a promised packet was lost in it.
+#[test]
+fn a_late_sender_is_not_a_slow_link() {
+    let gap = Span::from_millis(90);
+    let (slow_link, late_sender) =
+        (forecast_after_a_gap(Span::ZERO, 0), forecast_after_a_gap(gap, 0));
+    assert!(late_sender > 4 * slow_link, "{late_sender} after a late sender, {slow_link}");
+    let between = forecast_after_a_gap(gap / 2, 0);
+    assert!(slow_link < between && between < late_sender, "{slow_link}, {between}, {late_sender}");
+    assert_eq!(forecast_after_a_gap(gap, 1500), forecast_after_a_gap(Span::ZERO, 1500));
+}
+
 /// A tick's window is spread by bytes: fifteen small packets take no longer than a full one.
 #[test]
 fn small_packets_are_not_paced_as_full_ones() {
