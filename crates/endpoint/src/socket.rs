@@ -2,7 +2,7 @@
 
 use crate::Ecn;
 use crate::ports::PortRange;
-use exm_units::Span;
+use exm_units::{Instant, Span};
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -38,6 +38,14 @@ pub struct Arrival {
     /// How long it has waited in the socket, by the kernel's timestamp: a process that is not run when a datagram
     /// arrives reads it late. Zero if the kernel has no timestamp. A step of the system's clock adds to it.
     pub waited: Span,
+}
+
+impl Arrival {
+    /// When it arrived, where it is read at `now`; but not before `known`, the last time that its reader knows of.
+    pub fn at(&self, now: Instant, known: Instant) -> Instant {
+        let at = now.as_nanos().saturating_sub(self.waited.as_nanos());
+        Instant::from_nanos(at).max(known).min(now)
+    }
 }
 
 /// How a socket is set up.
@@ -324,7 +332,7 @@ impl SocketErrors {
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
-    use std::time::Instant;
+    use std::time::Instant as SystemTime;
 
     fn port() -> UdpPort {
         let options = SocketOptions { receive_buffer: Some(1 << 20), ..SocketOptions::default() };
@@ -336,10 +344,10 @@ mod tests {
     fn read(port: &UdpPort, count: usize) -> Vec<(Path, Option<Ecn>, Vec<u8>)> {
         let (mut buffer, mut datagrams) = (Buffer::new(), Vec::new());
         #[expect(clippy::disallowed_methods, reason = "the test ends if nothing arrives")]
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = SystemTime::now() + Duration::from_secs(10);
         while datagrams.len() < count {
             #[expect(clippy::disallowed_methods, reason = "as above")]
-            let now = Instant::now();
+            let now = SystemTime::now();
             assert!(now < end, "{} of {count} arrived", datagrams.len());
             let read = port.receive(&mut buffer, |arrival, bytes| {
                 datagrams.push((arrival.path, arrival.ecn, bytes.to_vec()));
@@ -393,6 +401,12 @@ mod tests {
         read.expect("it can be read");
         assert!(waited.len() == 1 && waited[0] >= Span::from_millis(45), "{waited:?}");
         assert!(waited[0] < Span::from_secs(30), "{waited:?}");
+        let path = Path { remote: one.address().unwrap(), local: None };
+        let arrival = Arrival { path, ecn: None, waited: Span::from_millis(3) };
+        let at = |millis| Instant::ZERO + Span::from_millis(millis);
+        for (now, known, expected) in [(9, 2, 6), (9, 7, 7), (2, 0, 0), (2, 5, 2)] {
+            assert_eq!(arrival.at(at(now), at(known)), at(expected), "{now} {known}");
+        }
     }
 
     #[test]

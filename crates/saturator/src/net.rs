@@ -52,10 +52,19 @@ fn send(port: &UdpPort, remote: SocketAddr, datagram: &[u8], errors: &mut Socket
     }
 }
 
-/// Reads the datagrams that have arrived. Errors, which report earlier datagrams that were not delivered, are
-/// ignored.
-fn receive(port: &UdpPort, buffer: &mut Buffer, mut take: impl FnMut(SocketAddr, &mut [u8])) {
-    let _ = port.receive(buffer, |arrival, datagram| take(arrival.path.remote, datagram));
+/// Reads the datagrams that have arrived, each with the time when it did: not when this thread reads it. Errors, which report
+/// earlier datagrams that were not delivered, are ignored.
+fn receive(
+    port: &UdpPort,
+    clock: Clock,
+    known: &mut Instant,
+    buffer: &mut Buffer,
+    mut take: impl FnMut(Instant, SocketAddr, &mut [u8]),
+) {
+    let _ = port.receive(buffer, |arrival, datagram| {
+        *known = arrival.at(clock.now(), *known);
+        take(*known, arrival.path.remote, datagram);
+    });
 }
 
 /// The sockets of a [`Client`], one for each path.
@@ -63,6 +72,8 @@ fn receive(port: &UdpPort, buffer: &mut Buffer, mut take: impl FnMut(SocketAddr,
 pub struct ClientPorts {
     clock: Clock,
     waiter: Waiter,
+    /// The latest time that the client knows.
+    known: Instant,
     server: SocketAddr,
     data: UdpPort,
     control: UdpPort,
@@ -85,6 +96,7 @@ impl ClientPorts {
         Ok(ClientPorts {
             clock,
             waiter: Waiter::new(clock, Span::ZERO),
+            known: Instant::ZERO,
             server,
             data: data.open(server, &options())?,
             control: control.open(server, &options())?,
@@ -92,6 +104,16 @@ impl ClientPorts {
             out: Vec::new(),
             errors: SocketErrors::default(),
         })
+    }
+
+    /// The bytes of IP and UDP headers of each datagram.
+    pub fn headers(&self) -> u16 {
+        if self.server.ip().to_canonical().is_ipv4() { 28 } else { 48 }
+    }
+
+    fn tick(&mut self) -> Instant {
+        self.known = self.clock.now();
+        self.known
     }
 
     /// Sends what `client` has to send; waits until a datagram arrives, `alarm` is readable, or it is the time
@@ -107,7 +129,7 @@ impl ClientPorts {
     ) -> Result<(), NetError> {
         let mut sent = 0;
         while sent < MAX_SENDS
-            && let Some(path) = client.transmit(self.clock.now(), &mut self.out)
+            && let Some(path) = client.transmit(self.tick(), &mut self.out)
         {
             let socket = if path == wire::Path::Data { &self.data } else { &self.control };
             send(socket, self.server, &self.out, &mut self.errors);
@@ -121,8 +143,8 @@ impl ClientPorts {
             [(wire::Path::Control, &self.control, control), (wire::Path::Data, &self.data, data)]
         {
             if has_come {
-                receive(socket, &mut self.buffer, |_, datagram| {
-                    client.receive(clock.now(), path, datagram);
+                receive(socket, clock, &mut self.known, &mut self.buffer, |at, _, datagram| {
+                    client.receive(at, path, datagram);
                 });
             }
         }
@@ -140,6 +162,8 @@ impl ClientPorts {
 pub struct ServerPort {
     clock: Clock,
     waiter: Waiter,
+    /// The latest time that the server knows.
+    known: Instant,
     socket: UdpPort,
     buffer: Buffer,
     out: Vec<u8>,
@@ -170,6 +194,7 @@ impl ServerPort {
         ServerPort {
             clock,
             waiter: Waiter::new(clock, Span::ZERO),
+            known: Instant::ZERO,
             socket,
             buffer: Buffer::new(),
             out: Vec::new(),
@@ -185,6 +210,11 @@ impl ServerPort {
         self.socket.address()
     }
 
+    fn tick(&mut self) -> Instant {
+        self.known = self.clock.now();
+        self.known
+    }
+
     /// Like [`ClientPorts::turn`].
     ///
     /// # Errors
@@ -197,7 +227,7 @@ impl ServerPort {
     ) -> Result<(), NetError> {
         let mut sent = 0;
         while sent < MAX_SENDS
-            && let Some(to) = server.transmit(self.clock.now(), &mut self.out)
+            && let Some(to) = server.transmit(self.tick(), &mut self.out)
         {
             send(&self.socket, to, &self.out, &mut self.errors);
             sent += 1;
@@ -209,9 +239,9 @@ impl ServerPort {
         let files = [self.socket.as_fd(), alarm];
         let [has_come, _] = self.waiter.wait(files, wake).map_err(NetError::Wait)?;
         if has_come {
-            let clock = self.clock;
-            receive(&self.socket, &mut self.buffer, |from, datagram| {
-                server.receive(clock.now(), from, datagram);
+            let (clock, known) = (self.clock, &mut self.known);
+            receive(&self.socket, clock, known, &mut self.buffer, |at, from, datagram| {
+                server.receive(at, from, datagram);
             });
         }
         Ok(())

@@ -6,7 +6,7 @@ use exm_saturator::{
     Arrival, Client, Event, Path, Precision, Recorder, Saturation, Second, Server, Settings,
 };
 use exm_trace::{OPPORTUNITY, Opportunities, Synthetic, Trace};
-use exm_units::{Instant, Span};
+use exm_units::{Bytes, Instant, Span};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -125,6 +125,22 @@ impl Recording {
         self.seconds.extend(std::iter::from_fn(|| self.saturation.closed()));
     }
 
+    /// Checks that packets of `packet` bytes are recorded as the opportunities of `trace`, to one in `parts`; `ahead` is the offset of
+    /// the recorder's clock.
+    fn check_trace(&self, trace: &Trace, ahead: Span, packet: Bytes, parts: u64) {
+        let mut text = Vec::new();
+        let mut recorder = Recorder::new(&mut text, Precision::Nanos, packet);
+        for arrival in &self.arrivals {
+            recorder.arrived(arrival.received_at).expect("writing to memory succeeds");
+        }
+        let again = Trace::parse(&text, "recorded").expect("a trace");
+        let first = self.arrivals[0].received_at - ahead;
+        let (from, to) = (at(10_000), at(50_000));
+        let shift = first - Instant::ZERO;
+        let (offered, shown) = (trace.count(from + shift, to + shift), again.count(from, to));
+        assert!(shown.abs_diff(offered) <= offered / parts, "{shown} of {offered}");
+    }
+
     /// Returns how many of all seconds after the first `skipped` were saturated, after checking that in
     /// each of these as much arrived as `trace` offered; `ahead` is the offset of the recorder's clock.
     fn check(&self, trace: &Trace, ahead: Span, skipped: u64) -> f64 {
@@ -154,9 +170,13 @@ struct Pair {
 }
 
 impl Pair {
+    /// With packets as large as an opportunity.
     fn new(down: &Arc<Trace>, up: &Arc<Trace>, loss: f64) -> Pair {
-        // As large as an opportunity.
-        let settings = Settings::new((OPPORTUNITY.get() - HEADERS) as u16).expect("a size");
+        let size = (OPPORTUNITY.get() - HEADERS) as u16;
+        Pair::of(Settings::new(size).expect("a size"), down, up, loss)
+    }
+
+    fn of(settings: Settings, down: &Arc<Trace>, up: &Arc<Trace>, loss: f64) -> Pair {
         let key = Key::from_bytes([7; 16]);
         Pair {
             client: Client::new(Instant::ZERO, &key, settings).expect("randomness"),
@@ -257,19 +277,22 @@ fn the_recorded_traces_are_those_of_the_links() {
             assert!(recorded.seconds.len() >= 55, "{}", recorded.seconds.len());
             let saturated = recorded.check(trace, ahead, 3);
             assert!(saturated > 0.95, "{saturated}");
-            // Identical lines, apart from the start.
-            let mut text = Vec::new();
-            let mut recorder = Recorder::new(&mut text, Precision::Nanos);
-            for arrival in &recorded.arrivals {
-                recorder.arrived(arrival.received_at).expect("writing to memory succeeds");
-            }
-            let again = Trace::parse(&text, "recorded").expect("a trace");
-            let first = recorded.arrivals[0].received_at - ahead;
-            let (from, to) = (at(10_000), at(50_000));
-            let shift = first - Instant::ZERO;
-            let offered = trace.count(from + shift, to + shift);
-            assert!(again.count(from, to).abs_diff(offered) <= offered / 100, "{offered}");
+            recorded.check_trace(trace, ahead, OPPORTUNITY, 100);
         }
+    }
+}
+
+/// Packets that are smaller than an opportunity show as many opportunities as there were.
+#[test]
+fn smaller_packets_record_the_same_trace() {
+    let (down, up) = (link("lte", 1), link("lte-like", 2));
+    for size in [300, Settings::DEFAULT_SIZE] {
+        let settings = Settings::new(size).expect("a size");
+        let mut pair = Pair::of(settings, &down, &up, 0.0);
+        pair.run(at(60_000));
+        let packet = Bytes::new(u64::from(size) + HEADERS);
+        pair.recorded[0].check_trace(&down, Span::ZERO, packet, 200);
+        pair.recorded[1].check_trace(&up, AHEAD, packet, 200);
     }
 }
 

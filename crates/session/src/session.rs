@@ -206,8 +206,7 @@ impl Session {
         sockets.receive(|arrival, datagram| {
             // When it arrived, however late this thread was woken; but time does not go back.
             let now = clock.now();
-            let at = now.as_nanos().saturating_sub(arrival.waited.as_nanos());
-            *known = Instant::from_nanos(at).max(*known).min(now);
+            *known = arrival.at(now, *known);
             if let Some(payload) = endpoint.receive(*known, arrival.path, datagram) {
                 traffic.deliver(now, payload);
             }

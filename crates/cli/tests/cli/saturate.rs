@@ -35,7 +35,7 @@ fn a_link_is_recorded() {
         let trace = folder.json(&format!("trace info --json walk.{way}"));
         assert_eq!(
             trace["traces"][0]["opportunities"].as_f64(),
-            Some(number("packets")),
+            Some(number("opportunities")),
             "{trace}"
         );
     }

@@ -2,14 +2,11 @@
 
 use crate::shell::Failure;
 use exm_saturator::{Arrival, Precision, Recorder, Saturation, Second};
-use exm_units::Span;
+use exm_units::{Bytes, Span};
 use serde::Serialize;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-
-/// The headers of a packet: IPv4 and UDP.
-const HEADERS: u64 = 28;
 
 /// A file that is written during the recording.
 pub(super) struct Output {
@@ -68,8 +65,8 @@ pub(super) struct Direction {
     /// The last second that is complete.
     latest: Option<Second>,
     total: Total,
-    /// The size of packets in bytes.
-    size: u64,
+    /// The size of packets, with all headers.
+    size: Bytes,
 }
 
 /// The totals of one direction.
@@ -77,6 +74,8 @@ pub(super) struct Direction {
 pub(super) struct Total {
     trace: PathBuf,
     packets: u64,
+    /// The opportunities of 1500 bytes in the trace.
+    opportunities: u64,
     missing: u64,
     /// Whole seconds from the first to the last arrival.
     seconds: u64,
@@ -87,16 +86,15 @@ pub(super) struct Total {
 }
 
 impl Direction {
-    /// Records the direction called `name` in a file; packets have `payload` bytes.
+    /// Records the direction called `name` in a file; packets have `size` bytes, with all headers.
     pub(super) fn new(
         name: &'static str,
         output: Output,
         precision: Precision,
-        payload: u16,
+        size: Bytes,
     ) -> Direction {
-        let recorder = Recorder::new(output.file, precision);
+        let recorder = Recorder::new(output.file, precision, size);
         let (saturation, total) = (Saturation::new(), Total::default());
-        let size = u64::from(payload) + HEADERS;
         Direction { name, path: output.path, recorder, saturation, latest: None, total, size }
     }
 
@@ -135,11 +133,12 @@ impl Direction {
         let seconds = self.total.seconds.max(1) as f64;
         let whole = packets - self.saturation.last().map_or(0, |last| last.received);
         let mbps = self.mbps(whole, seconds);
-        Ok(Total { trace: self.path, packets, mbps, ..self.total })
+        let opportunities = self.recorder.opportunities();
+        Ok(Total { trace: self.path, packets, opportunities, mbps, ..self.total })
     }
 
     fn mbps(&self, packets: u64, seconds: f64) -> f64 {
-        (packets * self.size * 8) as f64 / seconds / 1e6
+        (packets * self.size.get() * 8) as f64 / seconds / 1e6
     }
 
     fn row(&self, second: &Second) -> String {

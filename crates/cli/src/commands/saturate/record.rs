@@ -11,7 +11,7 @@ use exm_os::{Clock, Signal, Signals};
 use exm_saturator::net::{ClientPorts, Interface, NetError};
 use exm_saturator::{Client, Event, Precision, Settings};
 use exm_store::Columns;
-use exm_units::{Instant, Span};
+use exm_units::{Bytes, Instant, Span};
 use serde::Serialize;
 use std::fmt;
 use std::net::SocketAddr;
@@ -138,7 +138,7 @@ impl Args {
             Connected::Yes(client) => *client,
             Connected::No(signal) => return Ok(ExitCode::from(signal.exit_code())),
         };
-        let mut recording = Recording::new(&self)?;
+        let mut recording = Recording::new(&self, ports.headers())?;
         let code = recording.run(&mut ports, clock, client, &signals)?;
         let errors = ports.errors();
         if errors.too_large > 0 {
@@ -235,17 +235,18 @@ struct Recording<'a> {
 }
 
 impl Recording<'_> {
-    fn new(args: &Args) -> Result<Recording<'_>, Failure> {
+    fn new(args: &Args, headers: u16) -> Result<Recording<'_>, Failure> {
         let create = |end: &str| Output::create(args.file(end), args.force);
         let precision = if args.fine { Precision::Nanos } else { Precision::Millis };
         let mut table = create("csv")?;
         table.line(&format!("# {}", command_line()))?;
         table.line(COLUMNS)?;
         let (down, up) = (create("down")?, create("up")?);
+        let size = Bytes::new(u64::from(args.size) + u64::from(headers));
         Ok(Recording {
             args,
-            down: Direction::new("down", down, precision, args.size),
-            up: Direction::new("up", up, precision, args.size),
+            down: Direction::new("down", down, precision, size),
+            up: Direction::new("up", up, precision, size),
             table,
             untold: 0,
         })
