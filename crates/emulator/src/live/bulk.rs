@@ -45,11 +45,11 @@ pub(crate) fn transfer(
     thread::scope(|scope| {
         let start = |(flow, sender): (usize, &Control)| {
             let (sender, source) = (sender.clone(), run.source(flow, seed));
-            let payload = run.payload(flow);
+            let (payload, duplex) = (run.payload(flow), run.flows[flow].0.duplex);
             scope.spawn(move || match &sender {
                 Control::Sprout(settings) => {
                     locked(meters).start(flow, clock.now());
-                    sprout(*settings, ends, clock, stop)
+                    sprout(*settings, duplex, ends, clock, stop)
                 }
                 Control::Tcp(control) => {
                     TcpFlows { control, flow, payload, ends, clock, meters, stop }.run(source)
@@ -64,8 +64,10 @@ pub(crate) fn transfer(
     })
 }
 
+/// A session that sends from the inside; if it is `duplex`, from the outside as well.
 fn sprout(
     settings: Settings,
+    duplex: bool,
     ends: &Ends,
     clock: Clock,
     stop: &AtomicBool,
@@ -80,8 +82,9 @@ fn sprout(
     };
     let mut server = within(outside, &listen)?;
     let port = server.local_address()?.port();
-    let mut received = Bulk { length: None, delivered: 0 };
-    let mut sent = Bulk { length: Some(settings.max_payload()), delivered: 0 };
+    let length = Some(settings.max_payload());
+    let mut received = Bulk { length: length.filter(|_| duplex), delivered: 0 };
+    let mut sent = Bulk { length, delivered: 0 };
     let address: Ipv4Addr = outside.ip;
     both(
         stop,

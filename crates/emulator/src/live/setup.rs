@@ -3,7 +3,7 @@
 use crate::{PathSpec, Propagation, Setup};
 use exm_experiment::Case;
 use exm_link::Service;
-use exm_random::{Purpose, Stream};
+use exm_random::{Distribution, Purpose, Stream};
 use exm_remy::fixed::FixedTable;
 use exm_session::Settings;
 use exm_sim::builtin::Builtin;
@@ -55,7 +55,7 @@ impl<'a> Run<'a> {
             ([there], [back]) => (link(there), Some(link(back))),
             _ => return Err("live runs have one link there and one or none back".to_owned()),
         };
-        check_flows(&flows)?;
+        check_flows(&flows, case.network.duration())?;
         Ok(Run { flows, there, back })
     }
 
@@ -90,13 +90,26 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Whether it stays on until the end once it is on.
+fn is_always_on(flow: &FlowSpec, duration: Span) -> bool {
+    match &flow.traffic {
+        Traffic::OnOff(OnOff { on: OnFor::Always, .. }) => true,
+        Traffic::OnOff(OnOff { on: OnFor::Time(Distribution::Fixed(time)), .. }) => {
+            *time >= duration.as_secs_f64()
+        }
+        _ => false,
+    }
+}
+
 /// Why these flows cannot share a live run, if they cannot.
-fn check_flows(flows: &[(&FlowSpec, Sender)]) -> Result<(), String> {
+fn check_flows(flows: &[(&FlowSpec, Sender)], duration: Span) -> Result<(), String> {
     let (first, _) = flows[0];
     for (flow, sender) in flows {
-        let is_always_on = matches!(flow.traffic, Traffic::OnOff(OnOff { on: OnFor::Always, .. }));
-        if matches!(sender, Sender::Sprout(_)) && !is_always_on {
+        if matches!(sender, Sender::Sprout(_)) && !is_always_on(flow, duration) {
             return Err("Sprout is run live where it is always on".to_owned());
+        }
+        if flow.foresight.is_some() {
+            return Err("an oracle exists only in the simulator".to_owned());
         }
         if matches!(&flow.transport, Transport::Tcp { settings, .. } if settings.persistent) {
             return Err(
@@ -242,6 +255,15 @@ pub(crate) mod tests {
         };
         assert_eq!((name("bbr1"), name("cubic-linux")), ("bbr".to_owned(), "cubic".to_owned()));
         assert_eq!(name("sprout"), "1500");
+        let of_traffic = |on: &str| {
+            let (from, to) = ("\"cubic\"", "\"sprout\"");
+            let text = FILE.replace("on = \"always\"", on).replace(from, to);
+            let experiment = Experiment::parse(&text, "a.toml", Path::new("")).expect("is valid");
+            let plan = Plan::new(experiment, &Options::default(), &mut |_, _| Err(String::new()));
+            Run::of(&plan.expect("is valid").cases[0], &[]).map(|_| ())
+        };
+        assert_eq!(of_traffic("on = \"9 s\", off = \"20 ms\""), Ok(()), "it lasts to the end");
+        assert!(of_traffic("on = \"1 s\", off = \"20 ms\"").is_err());
         for missing in ["bbr", "vegas"] {
             assert!(name(missing).contains("(it has reno, cubic, bbr)"), "{missing}");
         }
