@@ -222,17 +222,17 @@ impl Session {
 
     fn transmit(&mut self, traffic: &mut impl Source) {
         self.more = false;
-        if let Some((since, path)) = self.unsent
-            && !self.send(since, path)
-        {
-            return;
-        }
         // One time for all: packets of a train are sent at the same time.
         let now = self.clock.now();
         self.known = now;
+        if let Some((since, path)) = self.unsent
+            && !self.send(now, since, path)
+        {
+            return;
+        }
         for _ in 0..MAX_SENDS {
             let Some(path) = self.endpoint.transmit(now, traffic) else { return };
-            if !self.send(now, path) {
+            if !self.send(now, now, path) {
                 return;
             }
         }
@@ -241,12 +241,11 @@ impl Session {
 
     /// Sends the datagram that the endpoint assembled at `since`. Returns false if the system has no buffer
     /// space; the datagram is then kept.
-    fn send(&mut self, since: Instant, path: Path) -> bool {
+    fn send(&mut self, now: Instant, since: Instant, path: Path) -> bool {
         self.unsent = None;
         if self.send_now(path) != Err(SocketError::Full) {
             return true;
         }
-        let now = self.clock.now();
         self.next_attempt = now.saturating_add(RETRY);
         if now.saturating_since(since) < RETRIED {
             self.unsent = Some((since, path));

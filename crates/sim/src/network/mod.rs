@@ -178,7 +178,7 @@ impl Network {
 
     /// Whether the receiver of `spec` can know the link for so long ahead.
     fn is_foreseeable(&self, spec: &FlowSpec, foresight: Span) -> bool {
-        let ticks = foresight.as_nanos() % exm_sprout::TICK.as_nanos() == 0;
+        let ticks = foresight.as_nanos().is_multiple_of(exm_sprout::TICK.as_nanos());
         let follows_trace = matches!(self.links[spec.path[0]].service, Service::Trace(_));
         let is_sprout = matches!(spec.transport, Transport::Sprout(_));
         is_sprout && follows_trace && ticks && foresight <= MAX_FORESIGHT
