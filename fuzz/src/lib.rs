@@ -18,6 +18,7 @@ pub mod saturator;
 pub mod scenario;
 pub mod scene;
 pub mod sprout_header;
+pub mod ssp;
 pub mod table_json;
 pub mod trace;
 pub mod trace_import;
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn no_target_fails_on_random_inputs() {
-        let targets: [(&str, Target); 19] = [
+        let targets: [(&str, Target); 20] = [
             ("bench_message", bench_message::run),
             ("controller", controller::run),
             ("datagram", datagram::run),
@@ -99,6 +100,7 @@ mod tests {
             ("scenario", scenario::run),
             ("scene", scene::run),
             ("sprout_header", sprout_header::run),
+            ("ssp", ssp::run),
             ("table_json", table_json::run),
             ("trace", trace::run),
             ("trace_import", trace_import::run),
