@@ -2,8 +2,8 @@
 //! only get newer, and differences that are read survive being written.
 
 use exm_ssp::{
-    Fragment, Instruction, Rtt, Settings, State, Transport, UserStream, VERSION, compress, decode_host,
-    encode_host,
+    Fragment, Instruction, Rtt, Settings, State, Transport, UserStream, VERSION, compress,
+    decode_host, encode_host,
 };
 use exm_units::{Instant, Span};
 

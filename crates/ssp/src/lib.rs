@@ -45,7 +45,7 @@ pub use sender::MAX_SENT;
 pub use state::{DiffError, State};
 pub use timing::{ACK_DELAY, ACK_INTERVAL, ACTIVE_RETRY, Rtt, Settings, send_interval};
 pub use timing::{PAYLOAD_IPV4, PAYLOAD_IPV6};
-pub use transport::{ReceiveError, Received, Transport, TransmitError};
+pub use transport::{ReceiveError, Received, TransmitError, Transport};
 pub use user::{FullError, UserEvent, UserStream, WindowSize};
 pub use zlib::{CompressionError, LIMIT, compress, decompress};
 

@@ -223,8 +223,8 @@ impl<L: State> Sender<L> {
             return (assumed, diff);
         }
         let certain = state.diff_from(&self.sent[0].state);
-        let is_close =
-            certain.len() < RESEND_LENGTH && certain.len() < diff.len().saturating_add(RESEND_EXCESS);
+        let is_close = certain.len() < RESEND_LENGTH
+            && certain.len() < diff.len().saturating_add(RESEND_EXCESS);
         if certain.len() <= diff.len() || is_close { (0, certain) } else { (assumed, diff) }
     }
 

@@ -86,9 +86,8 @@ mod tests {
 
     #[test]
     fn the_interval_is_half_the_rtt() {
-        let interval = |micros| {
-            send_interval(&Rtt { srtt: Span::from_micros(micros), ..Rtt::default() })
-        };
+        let interval =
+            |micros| send_interval(&Rtt { srtt: Span::from_micros(micros), ..Rtt::default() });
         let expected = [(0, 20), (40_000, 20), (40_001, 21), (101_000, 51), (500_000, 250)];
         for (micros, millis) in expected {
             assert_eq!(interval(micros), Span::from_millis(millis), "{micros} us");

@@ -1,5 +1,6 @@
 //! [`Transport`]: one end of a session.
 
+use crate::SHUTDOWN;
 use crate::chaff::Chaff;
 use crate::fragment::{Assembler, Fragment, FragmentError};
 use crate::instruction::{Instruction, VERSION};
@@ -9,7 +10,6 @@ use crate::sender::Sender;
 use crate::state::{DiffError, State};
 use crate::timing::{ACK_DELAY, Rtt, Settings, fragment_capacity};
 use crate::zlib::{CompressionError, compress, decompress};
-use crate::SHUTDOWN;
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 

@@ -123,8 +123,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
         1 => prop::collection::vec(any::<u8>(), 0..3000),
     ];
     let action = (0usize..2, prop_oneof![0u64..30, 0u64..3000], keys, prop::option::of(1u16..200));
-    let action =
-        action.prop_map(|(end, wait, keys, resize)| Action { end, wait, keys, resize });
+    let action = action.prop_map(|(end, wait, keys, resize)| Action { end, wait, keys, resize });
     prop::collection::vec(action, 1..40)
 }
 

@@ -49,7 +49,8 @@ fn a_payload_on_the_wire() {
 fn a_long_difference_is_cut_into_payloads_within_the_limit() {
     let (mut client, mut server) = pair();
     client.set_payload_limit(500);
-    let noise: Vec<u8> = (0u32..5000).map(|n| (n.wrapping_mul(2_654_435_769) >> 13) as u8).collect();
+    let noise: Vec<u8> =
+        (0u32..5000).map(|n| (n.wrapping_mul(2_654_435_769) >> 13) as u8).collect();
     client.local_mut().push_keys(&noise).expect("short");
     let payloads = payloads(&mut client, at(0));
     assert!(payloads.len() > 5 && payloads.iter().all(|payload| payload.len() <= 500));
@@ -78,7 +79,8 @@ fn malformed_payloads_are_refused() {
     let version = Instruction { version: 3, ..Instruction::default() };
     let error = client.receive(at(0), &wrapped(&version));
     assert_eq!(error, Err(ReceiveError::Version { version: 3 }));
-    let diff = Instruction { version: VERSION, new: 1, diff: vec![10, 9], ..Instruction::default() };
+    let diff =
+        Instruction { version: VERSION, new: 1, diff: vec![10, 9], ..Instruction::default() };
     assert!(matches!(client.receive(at(0), &wrapped(&diff)), Err(ReceiveError::Diff(_))));
     assert!(matches!(client.receive(at(0), b""), Err(ReceiveError::Fragment(_))));
     let junk = Fragment { id: 1, index: 0, last: true, data: b"junk" }.encode();
