@@ -58,12 +58,14 @@ impl<R: State> Receiver<R> {
         instruction: &Instruction,
     ) -> Result<Outcome, DiffError> {
         let Err(_) = self.find(instruction.new) else { return Ok(Outcome::Known) };
-        let Ok(base) = self.find(instruction.old) else { return Ok(Outcome::UnknownBase) };
-        let mut state = self.states[base].state.clone();
+        let Ok(_) = self.find(instruction.old) else { return Ok(Outcome::UnknownBase) };
         self.discard_below(instruction.throwaway);
-        if self.is_full() && !self.make_room(now) {
+        if self.is_full() && !self.make_room(now, instruction.old) {
             return Ok(Outcome::Quenched);
         }
+        // A peer that lies has its base thrown away.
+        let Ok(base) = self.find(instruction.old) else { return Ok(Outcome::UnknownBase) };
+        let mut state = self.states[base].state.clone();
         if !instruction.diff.is_empty() {
             state.apply(&instruction.diff)?;
         }
@@ -101,15 +103,17 @@ impl<R: State> Receiver<R> {
     }
 
     /// Makes room for a single state, once every [`QUENCH`]: a peer that never learns what it may throw away
-    /// still makes progress. The oldest state stays, since the peer may know that we have it.
-    fn make_room(&mut self, now: Instant) -> bool {
+    /// still makes progress. The oldest state stays, since the peer may know that we have it, and so does
+    /// the new one's `base`.
+    fn make_room(&mut self, now: Instant, base: u64) -> bool {
         if self.quenched_until.is_some_and(|until| now < until) {
             return false;
         }
         let first_time = self.quenched_until.is_none();
         self.quenched_until = Some(now.saturating_add(QUENCH));
-        if !first_time && self.states.len() > 1 {
-            self.states.remove(1);
+        let removable = (1..self.states.len()).find(|&place| self.states[place].number != base);
+        if let (false, Some(place)) = (first_time, removable) {
+            self.states.remove(place);
         }
         !first_time && !self.is_full()
     }

@@ -85,9 +85,8 @@ impl<L: State> Sender<L> {
         let is_active = now.saturating_since(self.heard) < ACTIVE_RETRY;
         let state = self.proposed();
         let (is_new, assumed) = (*state != last.state, self.assumed(now, rtt));
-        let data = if is_new {
-            Some(last_at.saturating_add(interval))
-        } else if is_active && *state != self.sent[assumed].state {
+        let is_missing = is_active && *state != self.sent[assumed].state;
+        let data = if is_new || is_missing {
             Some(last_at.saturating_add(interval))
         } else if is_active && *state != first.state {
             Some(last_at.saturating_add(rtt.timeout).saturating_add(ACK_DELAY))

@@ -49,8 +49,9 @@ fn a_payload_on_the_wire() {
 fn a_long_difference_is_cut_into_payloads_within_the_limit() {
     let (mut client, mut server) = pair();
     client.set_payload_limit(500);
-    let noise: Vec<u8> =
-        (0u32..5000).map(|n| (n.wrapping_mul(2_654_435_769) >> 13) as u8).collect();
+    let mut chaff = Chaff::new(1);
+    // Random bytes, which cannot be compressed.
+    let noise: Vec<u8> = (0..600).flat_map(|_| chaff.draw()).collect();
     client.local_mut().push_keys(&noise).expect("short");
     let payloads = payloads(&mut client, at(0));
     assert!(payloads.len() > 5 && payloads.iter().all(|payload| payload.len() <= 500));
