@@ -20,7 +20,22 @@
 //! All that comes from the network is bounded: an instruction by 4 MiB, the states held by [`MAX_STATES`] and
 //! [`MAX_WEIGHT`]. Times come as [`exm_units::Instant`] of a clock that never goes back.
 //!
-//! Sources: K. Winstein and H. Balakrishnan, "Mosh: An Interactive Remote Shell for Mobile Clients",
+//! # Differences from mosh
+//!
+//! None is visible on the wire, except in which packets are sent when something goes wrong:
+//!
+//! - An end that has not received anything yet retransmits for 10 s. Mosh's sends every 3 s only, so that the loss
+//!   of its first packet takes 3 s to recover from.
+//! - The states of the peer are bounded by their memory too. Every 15 s a state beyond the limits replaces an
+//!   older one, where mosh exceeds its limit by one.
+//! - The state that is announced as the last one stays as it was announced, and is never the base of a
+//!   difference. An end that is told again of its peer's shutdown acknowledges it again.
+//! - [`UserStream`] refuses to let more than 1 MiB of keys wait, since a longer difference than 4 MiB
+//!   can never be sent. Sizes of terminals have 16 bits, as in the kernel, and others are refused.
+//!
+//! # Sources
+//!
+//!  K. Winstein and H. Balakrishnan, "Mosh: An Interactive Remote Shell for Mobile Clients",
 //! USENIX ATC 2012, section 2; constants and formats as observed of mosh 1.4.0.
 
 mod chaff;

@@ -214,6 +214,22 @@ mod tests {
     }
 
     #[test]
+    fn room_is_not_made_at_the_cost_of_the_base() {
+        let mut receiver = Receiver::new(UserStream::new());
+        for new in 1..MAX_STATES as u64 {
+            receiver.receive(at(0), &instruction(0, new, 0, b"a")).expect("well-formed");
+        }
+        let mut receive = |millis| receiver.receive(at(millis), &instruction(1, 2000, 0, b"b"));
+        assert_eq!(receive(0), Ok(Outcome::Quenched));
+        assert_eq!(receive(15_000), Ok(Outcome::Inserted { newest: true }));
+        assert_eq!(receiver.newest().1, &typed(b"ab"));
+        assert_eq!(
+            (receiver.states.len(), numbers(&receiver)[..3].to_vec()),
+            (MAX_STATES, vec![0, 1, 3])
+        );
+    }
+
+    #[test]
     fn the_weight_of_states_is_bounded() {
         let mut receiver = Receiver::new(UserStream::new());
         let keys = vec![b'x'; 1 << 20];

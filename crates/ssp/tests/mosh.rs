@@ -188,7 +188,9 @@ fn a_shell_answers_over_mosh_server() -> io::Result<()> {
     })?;
 
     // Long output needs several fragments.
-    let line = b"head -c 3000 /dev/urandom | base64; echo \"*\"end*\r";
+    let size = WindowSize { width: 200, height: 60 };
+    client.transport.local_mut().push_resize(size).expect("few");
+    let line = b"head -c 20000 /dev/urandom | base64; echo \"*\"end*\r";
     client.transport.local_mut().push_keys(line).expect("short");
     client.until("long output", |client| client.shows("*end*"))?;
     assert!(client.fragments > 0, "a screen of random text takes more than a datagram");

@@ -199,3 +199,19 @@ fn a_shutdown_without_packets_expires_after_10_s() {
     sender.begin_shutdown(at(5000));
     assert!(!sender.shutdown_expired(at(10_099)) && sender.shutdown_expired(at(10_100)));
 }
+
+#[test]
+fn what_was_announced_as_the_last_state_does_not_change() {
+    let mut sender = settled();
+    // Too long to be preferred from the acknowledged state because it is short.
+    type_keys(&mut sender, &[b'a'; 2000]);
+    sender.begin_shutdown(at(100));
+    let mut announce = |millis| {
+        let sent = sender.tick(at(millis), &RTT).expect("an interval has passed");
+        type_keys(&mut sender, b"b");
+        (sent.old, sent.new, sent.diff.len())
+    };
+    let first = announce(100);
+    assert_eq!((first.0, first.1), (1, SHUTDOWN));
+    assert_eq!([announce(150), announce(200)], [first, first]);
+}

@@ -126,3 +126,48 @@ fn both_ends_agree_to_end_a_session() {
     assert!(client.is_shutdown_acknowledged() && client.peer_is_shutting_down());
     assert!(!client.is_shutdown_expired(at(260)));
 }
+
+#[test]
+fn an_end_that_stays_repeats_its_answer_to_a_shutdown() {
+    let (mut client, mut server) = pair();
+    client.shutdown(at(100));
+    let announcement = payloads(&mut client, at(100)).remove(0);
+    server.receive(at(110), &announcement).expect("well-formed");
+    assert_eq!(payloads(&mut server, at(110)).len(), 1, "at once");
+    assert_eq!(server.receive(at(130), &announcement), Ok(Received::Known));
+    assert_eq!(payloads(&mut server, at(229)).len(), 0);
+    let answer = payloads(&mut server, at(230));
+    client.receive(at(240), &answer[0]).expect("well-formed");
+    assert!(client.is_shutdown_acknowledged());
+}
+
+#[test]
+fn a_state_that_was_overtaken_needs_no_acknowledgement() {
+    let (_, mut server) = pair();
+    payloads(&mut server, at(0));
+    let mut typed = UserStream::new();
+    typed.push_keys(b"a").expect("short");
+    let mut receive = |millis, new, diff| {
+        let numbers = Instruction { version: VERSION, new, ..Instruction::default() };
+        let received = server.receive(at(millis), &wrapped(&Instruction { diff, ..numbers }));
+        let wake = server.next_wake(at(millis), &Rtt::default());
+        (received.expect("well-formed"), wake)
+    };
+    let state = |number, newest, changed| Received::State { number, newest, changed };
+    assert_eq!(receive(10, 5, vec![]), (state(5, true, false), at(3000)));
+    assert_eq!(receive(20, 4, typed.initial_diff()), (state(4, false, true), at(3000)));
+    assert_eq!(receive(30, 6, typed.initial_diff()), (state(6, true, true), at(130)));
+}
+
+#[test]
+fn instructions_have_chaff() {
+    let (mut client, _) = pair();
+    let lengths = (0..100).map(|n| {
+        let payload = payloads(&mut client, at(3000 * n)).remove(0);
+        let fragment = Fragment::decode(&payload).expect("our own");
+        let instruction = Instruction::decode(&decompress(fragment.data).expect("our own"));
+        instruction.expect("our own").chaff.len()
+    });
+    let lengths: std::collections::BTreeSet<_> = lengths.collect();
+    assert!(lengths.len() > 10 && lengths.last() <= Some(&16), "{lengths:?}");
+}
