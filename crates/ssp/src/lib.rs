@@ -27,7 +27,7 @@
 //! - An end that has not received anything yet retransmits for 10 s. Mosh's sends every 3 s only, so that the loss
 //!   of its first packet takes 3 s to recover from.
 //! - The states of the peer are bounded by their memory too. Every 15 s a state beyond the limits replaces an
-//!   older one, where mosh exceeds its limit by one.
+//!   older one.
 //! - The state that is announced as the last one stays as it was announced, and is never the base of a
 //!   difference. An end that is told again of its peer's shutdown acknowledges it again.
 //! - [`UserStream`] refuses to let more than 1 MiB of keys wait, since a longer difference than 4 MiB
@@ -35,7 +35,7 @@
 //!
 //! # Sources
 //!
-//!  K. Winstein and H. Balakrishnan, "Mosh: An Interactive Remote Shell for Mobile Clients",
+//! K. Winstein and H. Balakrishnan, "Mosh: An Interactive Remote Shell for Mobile Clients",
 //! USENIX ATC 2012, section 2; constants and formats as observed of mosh 1.4.0.
 
 mod chaff;
