@@ -1,0 +1,162 @@
+//! [`update`]: the bytes that turn one screen into another.
+
+mod modes;
+mod pen;
+mod rows;
+mod scroll;
+mod writer;
+
+use crate::{
+    cell::Cell,
+    modes::Modes,
+    screen::Screen,
+    style::{Attributes, Style, Underline},
+};
+use writer::Writer;
+
+/// What updates may contain besides what mosh 1.4.0 implements. By default, nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Features {
+    /// DECSCUSR, the shape of the cursor.
+    pub cursor_shape: bool,
+    /// SGR 2, faint text.
+    pub faint: bool,
+    /// SGR 9, struck text.
+    pub strike: bool,
+    /// Kinds of underlines (SGR 4:2 to 4:5); without them, all are single.
+    pub underline_kinds: bool,
+    /// REP, which repeats a character.
+    pub repeat: bool,
+    /// OSC 8, hyperlinks.
+    pub hyperlinks: bool,
+    /// DECSET 1049: the alternate screen. Without it, only its contents are transmitted.
+    pub alternate_screen: bool,
+}
+
+impl Features {
+    /// What mosh 1.4.0 implements.
+    pub const MOSH: Features = Features {
+        cursor_shape: false,
+        faint: false,
+        strike: false,
+        underline_kinds: false,
+        repeat: false,
+        hyperlinks: false,
+        alternate_screen: false,
+    };
+
+    /// Everything that this crate's terminal implements.
+    pub const ALL: Features = Features {
+        cursor_shape: true,
+        faint: true,
+        strike: true,
+        underline_kinds: true,
+        repeat: true,
+        hyperlinks: true,
+        alternate_screen: true,
+    };
+
+    /// The bytes that turn a terminal that shows `from` into one that shows `to`.
+    ///
+    /// If the sizes differ, the terminal must already have the size of `to`. With `from_is_known` false, the
+    /// terminal may be in any state, and `from` is ignored except for its size. The bytes contain no query.
+    #[must_use]
+    pub fn update(&self, from: &Screen, to: &Screen, from_is_known: bool) -> Vec<u8> {
+        let blank;
+        let mut writer = Writer::new(self, from, to);
+        let from = if from_is_known {
+            from
+        } else {
+            blank = Screen::new(to.size());
+            writer.out.extend_from_slice(INITIAL_STATE);
+            self.write_initial_features(&mut writer.out);
+            writer.forget_all();
+            &blank
+        };
+        modes::write_before_rows(&mut writer, from, to);
+        if from.size() != to.size() {
+            writer.clear();
+        }
+        scroll::write(&mut writer);
+        rows::write(&mut writer);
+        writer.finish_cursor();
+        modes::write_after_rows(&mut writer, from, to);
+        writer.out
+    }
+
+    /// Resets what [`INITIAL_STATE`] leaves out because mosh does not implement it.
+    fn write_initial_features(&self, out: &mut Vec<u8>) {
+        if self.alternate_screen {
+            out.extend_from_slice(b"\x1b[?1049l\x1b[H\x1b[2J");
+        }
+        if self.cursor_shape {
+            out.extend_from_slice(b"\x1b[0 q");
+        }
+        if self.hyperlinks {
+            out.extend_from_slice(b"\x1b]8;;\x1b\\");
+        }
+    }
+
+    /// The style, as far as updates transmit it. Hyperlinks keep their number.
+    fn visible_style(&self, style: &Style) -> Style {
+        let mut visible = *style;
+        if !self.faint {
+            visible.attributes = visible.attributes.without(Attributes::FAINT);
+        }
+        if !self.strike {
+            visible.attributes = visible.attributes.without(Attributes::STRIKE);
+        }
+        if !self.underline_kinds && visible.underline != Underline::None {
+            visible.underline = Underline::Single;
+        }
+        if !self.hyperlinks {
+            visible.link = 0;
+        }
+        visible
+    }
+
+    /// The cell, as far as updates transmit it.
+    fn visible_cell(&self, cell: &Cell) -> Cell {
+        cell.with_style(self.visible_style(cell.style()))
+    }
+
+    /// The screen that a terminal shows after [`Features::update`] to `screen`: it lacks what these features do not
+    /// transmit. The number of rings of the bell remains.
+    #[must_use]
+    pub fn transmitted(&self, screen: &Screen) -> Screen {
+        let mut screen = screen.clone();
+        for row in 0..screen.rows.len() {
+            for cell in screen.row_mut(row).cells_mut() {
+                *cell = self.visible_cell(cell);
+            }
+        }
+        screen.pen = self.visible_style(&screen.pen);
+        let initial = Modes::default();
+        screen.modes.application_cursor = false;
+        screen.modes.application_keypad = false;
+        if !self.cursor_shape {
+            screen.modes.cursor_shape = initial.cursor_shape;
+        }
+        if !self.alternate_screen {
+            screen.modes.alternate_screen = false;
+        }
+        if !self.hyperlinks {
+            screen.links = Default::default();
+        }
+        screen
+    }
+}
+
+/// The bytes that turn a terminal that shows `from` into one that shows `to`, for any peer that implements what mosh
+/// 1.4.0 does. See [`Features::update`].
+#[must_use]
+pub fn update(from: &Screen, to: &Screen, from_is_known: bool) -> Vec<u8> {
+    Features::MOSH.update(from, to, from_is_known)
+}
+
+/// Brings a terminal in any state to that of a new one: the character sets, the margins, LNM, IRM, DECOM, DECAWM, the
+/// pen, the modes that updates transmit, and the cells. CAN first ends a sequence that may have begun.
+const INITIAL_STATE: &[u8] =
+    b"\x18\x0f\x1b(B\x1b[r\x1b[20l\x1b[4l\x1b[?6l\x1b[?7h\x1b[m\x1b[?5l\x1b[?25h\x1b[?2004l\
+\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[H\x1b[2J";
