@@ -22,7 +22,7 @@ fn size() -> impl Strategy<Value = Size> {
 fn check_update(features: Features, size: Size, first: &[u8], second: &[u8]) {
     let (from, to) = (terminal(size, first), terminal(size, second));
     let bytes = features.update(from.screen(), to.screen(), true);
-    let mut client = Terminal::showing(from.screen().clone());
+    let mut client = Terminal::showing(features.transmitted(from.screen()));
     client.advance(&bytes);
     assert_transmitted(client.screen(), to.screen(), &features);
     assert!(client.take_answers().is_empty());
@@ -77,7 +77,7 @@ proptest! {
     ) {
         let (mut from, to) = (terminal(one, &first), terminal(other, &second));
         let bytes = Features::MOSH.update(from.screen(), to.screen(), true);
-        from = Terminal::showing(from.screen().clone());
+        from = Terminal::showing(Features::MOSH.transmitted(from.screen()));
         from.resize(other);
         from.advance(&bytes);
         assert_transmitted(from.screen(), to.screen(), &Features::MOSH);

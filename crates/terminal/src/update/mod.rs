@@ -69,8 +69,7 @@ impl Features {
             from
         } else {
             blank = Screen::new(to.size());
-            writer.out.extend_from_slice(INITIAL_STATE);
-            self.write_initial_features(&mut writer.out);
+            self.write_initial_state(&mut writer.out);
             writer.forget_all();
             &blank
         };
@@ -85,10 +84,13 @@ impl Features {
         writer.out
     }
 
-    /// Resets what [`INITIAL_STATE`] leaves out because mosh does not implement it.
-    fn write_initial_features(&self, out: &mut Vec<u8>) {
+    /// Brings a terminal in any state to that of a new one.
+    fn write_initial_state(&self, out: &mut Vec<u8>) {
+        // CAN ends a sequence that may have begun.
+        out.push(0x18);
+        // This restores a saved pen, and so precedes the rest.
         if self.alternate_screen {
-            out.extend_from_slice(b"\x1b[?1049l\x1b[H\x1b[2J");
+            out.extend_from_slice(b"\x1b[?1049l");
         }
         if self.cursor_shape {
             out.extend_from_slice(b"\x1b[0 q");
@@ -96,6 +98,7 @@ impl Features {
         if self.hyperlinks {
             out.extend_from_slice(b"\x1b]8;;\x1b\\");
         }
+        out.extend_from_slice(INITIAL_STATE);
     }
 
     /// The style, as far as updates transmit it. Hyperlinks keep their number.
@@ -155,8 +158,8 @@ pub fn update(from: &Screen, to: &Screen, from_is_known: bool) -> Vec<u8> {
     Features::MOSH.update(from, to, from_is_known)
 }
 
-/// Brings a terminal in any state to that of a new one: the character sets, the margins, LNM, IRM, DECOM, DECAWM, the
-/// pen, the modes that updates transmit, and the cells. CAN first ends a sequence that may have begun.
+/// The initial state, as far as mosh implements it: the character sets, the margins, LNM, IRM, DECOM, DECAWM, the pen, the
+/// modes that updates transmit, and the cells.
 const INITIAL_STATE: &[u8] =
-    b"\x18\x0f\x1b(B\x1b[r\x1b[20l\x1b[4l\x1b[?6l\x1b[?7h\x1b[m\x1b[?5l\x1b[?25h\x1b[?2004l\
+    b"\x0f\x1b(B\x1b[r\x1b[20l\x1b[4l\x1b[?6l\x1b[?7h\x1b[m\x1b[?5l\x1b[?25h\x1b[?2004l\
 \x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[H\x1b[2J";

@@ -115,16 +115,6 @@ impl<'a> Writer<'a> {
         self.pen = style;
     }
 
-    /// The receiver's pen.
-    pub(super) fn pen(&self) -> &Style {
-        &self.pen
-    }
-
-    /// Where the receiver's cursor is, if that is known.
-    pub(super) fn cursor(&self) -> Option<Position> {
-        self.cursor
-    }
-
     /// Records that the receiver's cursor has moved.
     pub(super) fn moved_to(&mut self, cursor: Option<Position>) {
         self.cursor = cursor;

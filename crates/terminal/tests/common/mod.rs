@@ -1,5 +1,7 @@
 //! What several tests share: plausible output of programs, and a comparison of screens.
 
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+
 use exm_terminal::{Cell, Features, Position, Screen, Style};
 use proptest::prelude::*;
 
