@@ -71,6 +71,7 @@ fn emulation(criterion: &mut Criterion) {
 fn updates(criterion: &mut Criterion) {
     let mut terminal = Terminal::new(Size::new(80, 24));
     terminal.advance(&coloured());
+    terminal.advance(b"\x18\x1b[m\r\n");
     let before = terminal.screen().clone();
     terminal.advance(b"x");
     let keystroke = terminal.screen().clone();

@@ -110,7 +110,8 @@ fn updates_of_recorded_programs_are_smaller_than_their_output() {
     }
 }
 
-/// What both emulators interpret in the same way: no combining characters, and margins only at the beginning.
+/// What both emulators interpret in the same way: no combining characters, and no insert mode, in which `avt` loses
+/// characters next to wide ones and where lines wrap.
 fn common_output() -> impl Strategy<Value = String> {
     let control =
         prop::sample::select(vec!["\r", "\n", "\r\n", "\t", "\x08", "\x1bM", "\x1b7", "\x1b8"]);
@@ -121,14 +122,7 @@ fn common_output() -> impl Strategy<Value = String> {
         "\x1b[38;5;99;4m",
         "\x1b[48;2;1;2;3m",
     ]);
-    let modes = prop::sample::select(vec![
-        "\x1b[4h",
-        "\x1b[4l",
-        "\x1b[?7l",
-        "\x1b[?7h",
-        "\x1b[5;15r",
-        "\x1b[r",
-    ]);
+    let modes = prop::sample::select(vec!["\x1b[?7l", "\x1b[?7h", "\x1b[5;15r", "\x1b[r"]);
     let plain = text().prop_map(|text| String::from_utf8_lossy(&text).into_owned());
     let plain = plain.prop_filter("widths agree", |text| {
         !text.chars().any(|character| matches!(character, '\u{300}'..='\u{36f}' | '\u{fe0f}'))
@@ -152,9 +146,12 @@ fn common_output() -> impl Strategy<Value = String> {
         1 => modes.prop_map(str::to_owned),
     ];
     let output = prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat());
-    // In insert mode, this emulator loses characters next to wide ones.
-    output.prop_filter("no wide characters are inserted", |output| {
-        output.is_ascii() || !output.contains("\x1b[4h")
+    output.prop_filter("both interpret it in the same way", |output| {
+        // This emulator inserts and deletes lines outside the margins, too; DEC's terminals and xterm do not.
+        let edits_lines = output.contains("L\r") || output.contains("M\r");
+        // It restores DECAWM with the cursor, as DEC's terminals do, and xterm and ours do not.
+        let restores = output.contains("\x1b8") && output.contains("\x1b[?7l");
+        !(edits_lines && output.contains("\x1b[5;15r")) && !restores
     })
 }
 
@@ -163,6 +160,7 @@ proptest! {
 
     #[test]
     fn plausible_output_looks_the_same(output in common_output()) {
-        compare(&output, true);
+        // Where half of a wide character is overwritten, the emulators give the other half different backgrounds.
+        compare(&output, output.is_ascii());
     }
 }

@@ -75,11 +75,12 @@ impl Emulation {
         }
         self.wrap_if_pending();
         if self.screen.cursor.column + width > columns {
-            if !self.autowrap {
-                return;
+            if self.autowrap {
+                self.carriage_return();
+                self.index();
+            } else {
+                self.screen.cursor.column = columns - width;
             }
-            self.carriage_return();
-            self.index();
         }
         let Position { row, column } = self.screen.cursor;
         let (insert, blank) = (self.insert, self.blank());
