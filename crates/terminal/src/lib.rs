@@ -27,6 +27,8 @@ mod row;
 mod screen;
 mod style;
 mod terminal;
+#[cfg(test)]
+mod testing;
 mod update;
 
 pub use cell::Cell;

@@ -83,7 +83,8 @@ impl Screen {
 
     /// Rows that consist of `cell`. They share their memory.
     pub(crate) fn blank_rows(size: Size, cell: Cell) -> Vec<Arc<Row>> {
-        vec![Arc::new(Row::filled(size.columns, cell)); size.rows]
+        let blank = Arc::new(Row::filled(size.columns, cell));
+        std::iter::repeat_n(blank, size.rows).collect()
     }
 
     /// The dimensions.

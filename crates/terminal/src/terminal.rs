@@ -191,3 +191,58 @@ fn run_length(bytes: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
 fn is_incomplete(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cursor, shown, text};
+
+    #[test]
+    fn characters_may_be_cut_anywhere() {
+        let output = "a\u{e9}\u{6f22}\u{1f980}b".as_bytes();
+        for length in 1..output.len() {
+            let mut terminal = Terminal::new(Size::new(9, 1));
+            output.chunks(length).for_each(|piece| terminal.advance(piece));
+            assert_eq!(text(&terminal), ["a\u{e9}\u{6f22}\u{1f980}b"]);
+        }
+    }
+
+    #[test]
+    fn invalid_utf8_is_replaced() {
+        let mut terminal = Terminal::new(Size::new(9, 1));
+        terminal.advance(b"a\xffb\xe6\xbc");
+        terminal.advance(b"c\xe6\xbc\x1b[1md");
+        assert_eq!(text(&terminal), ["a\u{fffd}b\u{fffd}c\u{fffd}d"]);
+    }
+
+    #[test]
+    fn a_smaller_size_keeps_the_cursor_and_what_is_above() {
+        let mut terminal = shown(5, 4, "one\r\ntwo\r\nthree\r\nx");
+        terminal.resize(Size::new(3, 2));
+        assert_eq!(text(&terminal), ["thr", "x"]);
+        assert_eq!(cursor(&terminal), (1, 1));
+        terminal.resize(Size::new(6, 3));
+        assert_eq!(text(&terminal), ["thr", "x", ""]);
+        terminal.advance(b"\x1b[H\t");
+        assert_eq!(cursor(&terminal), (0, 5));
+    }
+
+    #[test]
+    fn sizes_are_limited() {
+        assert_eq!(Size::new(0, 0), Size::new(1, 1));
+        assert_eq!(Size::new(usize::MAX, 5).columns(), Size::MAX);
+        let mut tiny = shown(1, 1, "ab\u{6f22}\n\x1b[2;2r\x1b[5@\x1b[3Lc");
+        tiny.resize(Size::new(2, 1));
+        assert_eq!(text(&tiny), ["c"]);
+    }
+
+    #[test]
+    fn clones_share_rows() {
+        let mut terminal = shown(5, 3, "a\r\nb");
+        let before = terminal.screen().clone();
+        terminal.advance(b"c");
+        let shared = |row: usize| std::ptr::eq(before.row(row), terminal.screen().row(row));
+        assert_eq!([shared(0), shared(1), shared(2)], [true, false, true]);
+        assert_ne!(before, *terminal.screen());
+    }
+}

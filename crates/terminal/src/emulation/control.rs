@@ -103,3 +103,48 @@ impl Perform for Emulation {
         self.ended
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        MAX_ANSWERS,
+        testing::{cursor, shown, text},
+    };
+
+    #[test]
+    fn queries_are_answered() {
+        let mut terminal = shown(9, 3, "\x1b[2;3H\x1b[c\x1b[>c\x1b[5n\x1b[6n");
+        assert_eq!(terminal.take_answers(), b"\x1b[?62c\x1b[>1;10;0c\x1b[0n\x1b[2;3R");
+        assert!(terminal.take_answers().is_empty());
+        let mut flooded = shown(9, 3, &"\x1b[c".repeat(5000));
+        assert!(flooded.take_answers().len() <= MAX_ANSWERS);
+    }
+
+    #[test]
+    fn control_characters_within_a_sequence_are_executed() {
+        let terminal = shown(9, 3, "a\x1b[\r2Cb\x07\x07");
+        assert_eq!(text(&terminal)[0], "a b");
+        assert_eq!(terminal.screen().bells(), 2);
+    }
+
+    #[test]
+    fn can_ends_a_sequence() {
+        assert_eq!(text(&shown(9, 1, "\x1b[3\x18x")), ["x"]);
+        assert_eq!(text(&shown(9, 1, "\x1b]0;title\x1ax")), ["x"]);
+    }
+
+    #[test]
+    fn unknown_sequences_and_device_control_strings_are_skipped() {
+        assert_eq!(
+            text(&shown(9, 1, "\x1bP1$qm\x1b\\a\x1b[?9999hb\x1b_x\x1b\\c\x1b[>4;2md")),
+            ["abcd"]
+        );
+        assert_eq!(text(&shown(9, 1, "\x1b[1;;<3zab\x1b[1mc")), ["abc"]);
+    }
+
+    #[test]
+    fn c1_controls_act_as_characters_of_unicode() {
+        assert_eq!(cursor(&shown(9, 3, "ab\u{84}")), (1, 2));
+        assert_eq!(cursor(&shown(9, 3, "ab\u{85}")), (1, 0));
+    }
+}

@@ -38,7 +38,7 @@ impl Emulation {
                 '@' | 'J'..='M' | 'P' | 'S' | 'T' | 'X' | 'b' => self.edit(&arguments, action),
                 'm' => self.select_graphic_rendition(params),
                 'h' | 'l' => {
-                    params.iter().flatten().for_each(|mode| self.set_mode(*mode, action == 'h'))
+                    params.iter().flatten().for_each(|mode| self.set_mode(*mode, action == 'h'));
                 }
                 'c' if arguments.raw(0) == 0 => self.answer(b"\x1b[?62c"),
                 'n' => self.report(arguments.raw(0)),

@@ -140,3 +140,61 @@ impl Emulation {
         self.go_to_column(column);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{cursor, shown, text};
+
+    #[test]
+    fn lines_scroll_within_the_margins() {
+        let lines = "1\r\n2\r\n3\r\n4\x1b[2;3r";
+        assert_eq!(text(&shown(3, 4, &format!("{lines}\x1b[3H\nx"))), ["1", "3", "x", "4"]);
+        assert_eq!(text(&shown(3, 4, &format!("{lines}\x1b[2H\x1bMx"))), ["1", "x", "2", "4"]);
+        assert_eq!(text(&shown(3, 4, &format!("{lines}\x1b[S"))), ["1", "3", "", "4"]);
+        assert_eq!(text(&shown(3, 4, &format!("{lines}\x1b[9T"))), ["1", "", "", "4"]);
+        // Below the margins, nothing scrolls.
+        assert_eq!(text(&shown(3, 4, &format!("{lines}\x1b[4H\n\nx"))), ["1", "2", "3", "x"]);
+    }
+
+    #[test]
+    fn origin_mode_counts_from_the_margin() {
+        assert_eq!(cursor(&shown(9, 9, "\x1b[3;5r\x1b[?6h")), (2, 0));
+        assert_eq!(cursor(&shown(9, 9, "\x1b[3;5r\x1b[?6h\x1b[2;4H")), (3, 3));
+        assert_eq!(cursor(&shown(9, 9, "\x1b[3;5r\x1b[?6h\x1b[9;4H")), (4, 3));
+        let mut terminal = shown(9, 9, "\x1b[3;5r\x1b[?6h\x1b[2;4H\x1b[6n");
+        assert_eq!(terminal.take_answers(), b"\x1b[2;4R");
+    }
+
+    #[test]
+    fn movements_stop_at_margins_and_edges() {
+        assert_eq!(cursor(&shown(9, 9, "\x1b[3;5r\x1b[4;4H\x1b[9A")), (2, 3));
+        assert_eq!(cursor(&shown(9, 9, "\x1b[3;5r\x1b[4;4H\x1b[9B")), (4, 3));
+        assert_eq!(cursor(&shown(9, 9, "\x1b[3;5r\x1b[8;4H\x1b[9B")), (8, 3));
+        assert_eq!(cursor(&shown(9, 9, "\x1b[999;999H")), (8, 8));
+        assert_eq!(cursor(&shown(9, 9, "\x1b[5;5H\x1b[2F")), (2, 0));
+        assert_eq!(cursor(&shown(9, 9, "\x1b[5;5H\x1b[2E")), (6, 0));
+    }
+
+    #[test]
+    fn margins_of_one_line_are_refused() {
+        assert_eq!(text(&shown(3, 3, "1\r\n2\r\n3\x1b[2;2r\n4")), ["2", "3", " 4"]);
+    }
+
+    #[test]
+    fn the_cursor_is_saved_with_its_pen() {
+        let terminal = shown(9, 3, "\x1b[2;3H\x1b[31m\x1b7\x1b[H\x1b[m\x1b8");
+        assert_eq!(cursor(&terminal), (1, 2));
+        assert_eq!(terminal.screen().pen().foreground, crate::Colour::Indexed(1));
+    }
+
+    #[test]
+    fn tab_stops_are_set_and_cleared() {
+        assert_eq!(cursor(&shown(30, 1, "\t")), (0, 8));
+        assert_eq!(cursor(&shown(30, 1, "\x1b[3I")), (0, 24));
+        assert_eq!(cursor(&shown(30, 1, "\x1b[9I")), (0, 29));
+        assert_eq!(cursor(&shown(30, 1, "\x1b[20G\x1b[2Z")), (0, 8));
+        assert_eq!(cursor(&shown(30, 1, "\x1b[4G\x1bH\r\t")), (0, 3));
+        assert_eq!(cursor(&shown(30, 1, "\x1b[9G\x1b[g\r\t")), (0, 16));
+        assert_eq!(cursor(&shown(30, 1, "\x1b[3g\t")), (0, 29));
+    }
+}

@@ -91,3 +91,52 @@ impl Emulation {
         self.home();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        Colour,
+        testing::{shown, style, text},
+    };
+
+    const LINES: &str = "abc\r\ndef\r\nghi\x1b[2;2H";
+
+    fn edited(sequence: &str) -> Vec<String> {
+        text(&shown(3, 3, &format!("{LINES}{sequence}")))
+    }
+
+    #[test]
+    fn parts_of_the_screen_are_erased() {
+        assert_eq!(edited("\x1b[J"), ["abc", "d", ""]);
+        assert_eq!(edited("\x1b[1J"), ["", "  f", "ghi"]);
+        assert_eq!(edited("\x1b[2J"), ["", "", ""]);
+        assert_eq!(edited("\x1b[3J"), ["abc", "def", "ghi"]);
+        assert_eq!(edited("\x1b[K"), ["abc", "d", "ghi"]);
+        assert_eq!(edited("\x1b[1K"), ["abc", "  f", "ghi"]);
+        assert_eq!(edited("\x1b[2K"), ["abc", "", "ghi"]);
+        assert_eq!(edited("\x1b[X"), ["abc", "d f", "ghi"]);
+    }
+
+    #[test]
+    fn characters_and_lines_are_inserted_and_deleted() {
+        assert_eq!(edited("\x1b[@"), ["abc", "d e", "ghi"]);
+        assert_eq!(edited("\x1b[P"), ["abc", "df", "ghi"]);
+        assert_eq!(edited("\x1b[99P"), ["abc", "d", "ghi"]);
+        assert_eq!(edited("\x1b[L"), ["abc", "", "def"]);
+        assert_eq!(edited("\x1b[M"), ["abc", "ghi", ""]);
+        assert_eq!(edited("\x1b[MX"), ["abc", "Xhi", ""]);
+    }
+
+    #[test]
+    fn erasing_keeps_the_background() {
+        let terminal = shown(3, 2, "\x1b[31;44;1mx\x1b[K");
+        let erased = style(terminal.screen(), 0, 1);
+        assert_eq!(erased.background, Colour::Indexed(4));
+        assert_eq!(erased, erased.erased());
+    }
+
+    #[test]
+    fn the_alignment_pattern_fills_the_screen() {
+        assert_eq!(edited("\x1b#8"), ["EEE", "EEE", "EEE"]);
+    }
+}

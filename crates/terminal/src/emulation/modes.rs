@@ -81,3 +81,43 @@ impl Emulation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        MouseEncoding, MouseMode,
+        testing::{cursor, shown, text},
+    };
+
+    #[test]
+    fn the_alternate_screen_is_blank_and_the_main_one_returns() {
+        let mut terminal = shown(4, 2, "main\x1b[?1049h");
+        assert_eq!(text(&terminal), ["", ""]);
+        terminal.advance(b"\x1b[Halt");
+        assert!(terminal.screen().modes().alternate_screen);
+        terminal.advance(b"\x1b[?1049l");
+        assert_eq!(text(&terminal), ["main", ""]);
+        assert_eq!(cursor(&terminal), (0, 3));
+        assert_eq!(text(&shown(4, 2, "main\x1b[?47h\x1b[?47h\x1b[?47l")), ["main", ""]);
+    }
+
+    #[test]
+    fn the_last_mouse_mode_counts() {
+        let terminal = shown(4, 2, "\x1b[?1000;1006h\x1b[?1002h");
+        assert_eq!(terminal.screen().modes().mouse, MouseMode::ButtonMotion);
+        assert_eq!(terminal.screen().modes().mouse_encoding, MouseEncoding::Sgr);
+        let off = shown(4, 2, "\x1b[?1003h\x1b[?1003l\x1b[?1015h\x1b[?1015l");
+        assert_eq!(off.screen().modes(), crate::Screen::new(off.screen().size()).modes());
+    }
+
+    #[test]
+    fn resets_restore_modes() {
+        let set = "ab\x1b[?5;25;2004;1;1004h\x1b[?25l\x1b=\x1b[31m\x1b[4 q";
+        let terminal = shown(4, 2, &format!("{set}\x1bc"));
+        assert_eq!(*terminal.screen(), crate::Screen::new(terminal.screen().size()));
+        let soft = shown(4, 2, &format!("{set}\x1b[!p"));
+        assert!(soft.screen().modes().cursor_visible && !soft.screen().modes().application_cursor);
+        assert_eq!(text(&soft), ["ab", ""]);
+        assert_eq!(cursor(&soft), (0, 2));
+    }
+}

@@ -81,3 +81,63 @@ fn title(arguments: &[&[u8]]) -> Option<Arc<str>> {
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().filter(|character| !character.is_control()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        MAX_LINKS, MAX_OSC,
+        testing::{shown, style},
+    };
+
+    #[test]
+    fn titles_are_kept_and_bounded() {
+        let terminal = shown(4, 2, "\x1b]0;a;b\x07\x1b]1;icon\x1b\\");
+        assert_eq!(terminal.screen().title(), Some("a;b"));
+        assert_eq!(terminal.screen().icon_name(), Some("icon"));
+        let long = shown(4, 2, &format!("\x1b]2;{}\x07", "\u{e9}".repeat(999)));
+        assert_eq!(long.screen().title().map(|title| title.chars().count()), Some(MAX_TITLE));
+        assert_eq!(shown(4, 2, "\x1b]2;x\x07\x1b]2;\x07").screen().title(), None);
+    }
+
+    #[test]
+    fn control_characters_do_not_get_into_titles() {
+        let terminal = shown(4, 2, "\x1b]2;a\u{9c}b\nc\x07");
+        assert_eq!(terminal.screen().title(), Some("abc"));
+    }
+
+    #[test]
+    fn the_clipboard_is_written_but_not_read() {
+        let mut terminal = shown(4, 2, "\x1b]52;c;aGk=\x07\x1b]52;c;?\x07\x1b]52;p;eA==\x07");
+        assert_eq!(terminal.screen().clipboard(), Some("aGk="));
+        assert!(terminal.take_answers().is_empty());
+    }
+
+    #[test]
+    fn strings_that_are_too_long_are_ignored() {
+        let long = "A".repeat(MAX_OSC);
+        for end in ["\x07", "\x1b\\", "\x18"] {
+            let terminal = shown(9, 2, &format!("\x1b]52;c;{long}{end}ok"));
+            assert_eq!(terminal.screen().clipboard(), None);
+            assert_eq!(terminal.screen().row(0).text().trim_end(), "ok");
+        }
+        let fits = "A".repeat(MAX_OSC - 100);
+        let terminal = shown(9, 2, &format!("\x1b]52;c;{fits}\x07"));
+        assert_eq!(terminal.screen().clipboard().map(str::len), Some(fits.len()));
+    }
+
+    #[test]
+    fn links_are_kept_while_cells_have_them() {
+        let mut terminal = shown(9, 2, "\x1b]8;id=1;http://a;b\x07x\x1b]8;;\x07y");
+        let number = style(terminal.screen(), 0, 0).link;
+        let link = Link { parameters: "id=1".to_owned(), uri: "http://a;b".to_owned() };
+        assert_eq!(terminal.screen().link(number), Some(&link));
+        assert_eq!(style(terminal.screen(), 0, 1).link, 0);
+        for other in 0..3 * MAX_LINKS {
+            terminal.advance(format!("\x1b[2;1H\x1b]8;;http://{other}\x07z").as_bytes());
+            let newest = terminal.screen().link(style(terminal.screen(), 1, 0).link);
+            assert_eq!(newest.map(|link| link.uri.clone()), Some(format!("http://{other}")));
+        }
+        assert_eq!(terminal.screen().link(number), Some(&link));
+    }
+}

@@ -94,3 +94,43 @@ fn rgb(parts: [u16; 3]) -> Option<Colour> {
     let [red, green, blue] = parts.map(|part| u8::try_from(part).ok());
     Some(Colour::Rgb(red?, green?, blue?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::shown;
+
+    fn pen(codes: &str) -> Style {
+        *shown(4, 2, &format!("\x1b[{codes}m")).screen().pen()
+    }
+
+    #[test]
+    fn colours_have_many_forms() {
+        assert_eq!(pen("31").foreground, Colour::Indexed(1));
+        assert_eq!(pen("97;101").foreground, Colour::Indexed(15));
+        assert_eq!(pen("97;101").background, Colour::Indexed(9));
+        assert_eq!(pen("38;5;200").foreground, Colour::Indexed(200));
+        assert_eq!(pen("38:5:200").foreground, Colour::Indexed(200));
+        assert_eq!(pen("48;2;1;2;3").background, Colour::Rgb(1, 2, 3));
+        assert_eq!(pen("48:2::1:2:3").background, Colour::Rgb(1, 2, 3));
+        assert_eq!(pen("48:2:1:2:3").background, Colour::Rgb(1, 2, 3));
+        assert_eq!(pen("31;39"), Style::default());
+        // Wrong values change nothing, and what follows is not mistaken for attributes.
+        assert_eq!(pen("38;5;999"), Style::default());
+        assert_eq!(pen("58;5;1"), Style::default());
+        assert_eq!(pen("58:2::1:4:7"), Style::default());
+    }
+
+    #[test]
+    fn attributes_are_set_and_reset() {
+        let all = pen("1;2;3;5;7;8;9");
+        for (attribute, _) in Attributes::ALL {
+            assert!(all.attributes.contains(attribute));
+        }
+        assert_eq!(pen("1;2;3;5;7;8;9;22;23;25;27;28;29"), Style::default());
+        assert_eq!(pen("1;31;4;0"), Style::default());
+        assert_eq!(pen("4:3").underline, Underline::Curly);
+        assert_eq!(pen("21").underline, Underline::Double);
+        assert_eq!(pen("4;24").underline, Underline::None);
+    }
+}

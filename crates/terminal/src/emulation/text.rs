@@ -117,3 +117,67 @@ impl Emulation {
         self.screen.cursor.column = column.min(columns - 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{cursor, shown, text};
+
+    #[test]
+    fn text_wraps_when_the_next_character_comes() {
+        let full = shown(5, 3, "abcde");
+        assert_eq!(cursor(&full), (0, 4));
+        let wrapped = shown(5, 3, "abcdefg");
+        assert_eq!(text(&wrapped), ["abcde", "fg", ""]);
+        assert_eq!(text(&shown(5, 3, "abcde\rX")), ["Xbcde", "", ""]);
+        assert_eq!(text(&shown(5, 2, "abcdefghijklm")), ["fghij", "klm"]);
+    }
+
+    #[test]
+    fn without_autowrap_the_last_column_is_overwritten() {
+        assert_eq!(text(&shown(5, 2, "\x1b[?7labcdefgh")), ["abcdh", ""]);
+        assert_eq!(text(&shown(5, 2, "\x1b[?7labcd\u{6f22}")), ["abc\u{6f22}", ""]);
+    }
+
+    #[test]
+    fn a_wide_character_takes_two_columns_and_wraps_whole() {
+        let terminal = shown(5, 2, "abcd\u{6f22}x");
+        assert_eq!(text(&terminal), ["abcd", "\u{6f22}x"]);
+        assert_eq!(terminal.screen().row(1).width_at(0), 2);
+        assert_eq!(terminal.screen().row(1).width_at(1), 0);
+        assert_eq!(cursor(&terminal), (1, 3));
+    }
+
+    #[test]
+    fn half_a_wide_character_becomes_blank() {
+        assert_eq!(text(&shown(5, 1, "\u{6f22}b\x1b[1GX")), ["X b"]);
+        assert_eq!(text(&shown(5, 1, "\u{6f22}b\x1b[2GX")), [" Xb"]);
+        assert_eq!(text(&shown(5, 1, "\u{6f22}b\x1b[2G\x1b[P")), [" b"]);
+    }
+
+    #[test]
+    fn combining_characters_join_the_one_before_up_to_two() {
+        let terminal = shown(5, 1, "e\u{301}\u{302}\u{303}x");
+        assert_eq!(text(&terminal), ["e\u{301}\u{302}x"]);
+        assert_eq!(text(&shown(2, 1, "ab\u{301}")), ["ab\u{301}"]);
+        assert_eq!(text(&shown(2, 1, "\u{301}a")), ["a"]);
+        assert_eq!(text(&shown(4, 1, "\u{6f22}\u{301}a")), ["\u{6f22}\u{301}a"]);
+    }
+
+    #[test]
+    fn insert_mode_shifts_the_rest() {
+        assert_eq!(text(&shown(6, 1, "abcdef\x1b[2G\x1b[4hXY\x1b[4lZ")), ["aXYZcd"]);
+    }
+
+    #[test]
+    fn rep_repeats_the_last_character() {
+        assert_eq!(text(&shown(10, 1, "ab\x1b[3bc")), ["abbbbc"]);
+        assert_eq!(text(&shown(4, 1, "a\x1b[65535b")), ["aaaa"]);
+        assert_eq!(text(&shown(4, 1, "\x1b[3b")), [""]);
+    }
+
+    #[test]
+    fn special_graphics_are_lines() {
+        assert_eq!(text(&shown(9, 1, "\x1b(0lqk\x1b(Blqk")), ["\u{250c}\u{2500}\u{2510}lqk"]);
+        assert_eq!(text(&shown(9, 1, "\x1b)0x\x0ex\x0fx")), ["x\u{2502}x"]);
+    }
+}

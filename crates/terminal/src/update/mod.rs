@@ -163,3 +163,67 @@ pub fn update(from: &Screen, to: &Screen, from_is_known: bool) -> Vec<u8> {
 const INITIAL_STATE: &[u8] =
     b"\x0f\x1b(B\x1b[r\x1b[20l\x1b[4l\x1b[?6l\x1b[?7h\x1b[m\x1b[?5l\x1b[?25h\x1b[?2004l\
 \x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[H\x1b[2J";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Size, testing::shown};
+
+    fn bytes(first: &str, second: &str) -> String {
+        let mut terminal = shown(40, 6, first);
+        let before = terminal.screen().clone();
+        terminal.advance(second.as_bytes());
+        String::from_utf8_lossy(&update(&before, terminal.screen(), true)).into_owned()
+    }
+
+    #[test]
+    fn updates_are_short() {
+        assert_eq!(bytes("", ""), "");
+        assert_eq!(bytes("ab", "c"), "c");
+        assert_eq!(bytes("ab", "\x08 \x08"), "\x08\x1b[K\x08");
+        assert_eq!(
+            bytes("abcdef", "\x1b[1;2HX"),
+            "\x08\x1b[5DX".replace("\x08\x1b[5D", "\x1b[1;2H")
+        );
+        assert_eq!(bytes("", "\x1b[31mred\x1b[m"), "\x1b[31mred\x1b[0m".replace("[0m", "[m"));
+        assert_eq!(bytes("ab", "\r\nc"), "\r\nc");
+        assert_eq!(bytes("abcd", "\rX\x1b[4GY"), "\rXbcY");
+    }
+
+    #[test]
+    fn rows_scroll() {
+        let lines = "one\r\ntwo\r\nthree\r\nfour\r\nfive\r\nsix";
+        assert_eq!(bytes(lines, "\r\nseven"), "\r\nseven");
+        assert_eq!(bytes(lines, "\x1b[H\x1bM"), "\x1b[H\x1b[1L");
+        let in_margins = bytes(lines, "\x1b[2;5r\x1b[5H\n\nx");
+        assert_eq!(in_margins, "\x1b[2;5r\x1b[5H\n\n\x1b[r\x1b[5Hx");
+    }
+
+    #[test]
+    fn the_order_is_that_of_mosh() {
+        let second = "\x1b[?1006h\x1b[?1004h\x1b[?1000h\x1b[?2004h\x1b[?25l\x1b[?5h\x1b]52;c;aGk=\x07\x1b]0;t\x07\x07x\x1b[1m";
+        let wanted = "\x07\x1b]0;t\x07\x1b]52;c;aGk=\x07\x1b[?5hx\x1b[?25l\x1b[1m\x1b[?2004h\x1b[?1000h\x1b[?1004h\x1b[?1006h";
+        assert_eq!(bytes("", second), wanted);
+    }
+
+    #[test]
+    fn what_mosh_lacks_is_left_out_unless_permitted() {
+        let from = Screen::new(Size::new(20, 2));
+        let output = "\x1b[?1049h\x1b[3 q\x1b[2;9;4:3mf\x1b]8;;http://a\x07l\x1b[m============";
+        let to = shown(20, 2, output);
+        let default = update(&from, to.screen(), true);
+        assert_eq!(String::from_utf8_lossy(&default), "\x1b[4mfl\x1b[m============");
+        let all =
+            String::from_utf8_lossy(&Features::ALL.update(&from, to.screen(), true)).into_owned();
+        for part in ["\x1b[?1049h", "\x1b[3 q", "2;9;4:3m", "\x1b]8;;http://a\x1b\\", "\x1b[11b"] {
+            assert!(all.contains(part), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn another_size_is_drawn_anew() {
+        let (from, to) = (shown(9, 2, "old"), shown(12, 3, "new"));
+        let bytes = update(from.screen(), to.screen(), true);
+        assert_eq!(String::from_utf8_lossy(&bytes), "\x1b[H\x1b[2Jnew");
+    }
+}

@@ -137,7 +137,7 @@ impl<'a> Writer<'a> {
         let relative = self.cursor.and_then(|cursor| self.relative(cursor, target));
         match relative {
             Some(relative) if relative.len() < absolute.len() => {
-                self.out.extend_from_slice(&relative)
+                self.out.extend_from_slice(&relative);
             }
             _ => self.out.extend_from_slice(&absolute),
         }
