@@ -167,7 +167,7 @@ fn common_output() -> impl Strategy<Value = String> {
         }
         if bytes.ends_with(b"b") {
             // It repeats the cell before the cursor; xterm and ours what was printed last.
-            bytes.insert(0, b'r');
+            bytes.splice(0..0, *b"\x1b[30Gr");
         }
         String::from_utf8_lossy(&bytes).into_owned()
     });
@@ -184,7 +184,8 @@ fn common_output() -> impl Strategy<Value = String> {
         let edits_lines = output.contains("L\r") || output.contains("M\r");
         // It restores DECAWM with the cursor, as DEC's terminals do, and xterm and ours do not.
         let restores = output.contains("\x1b8") && output.contains("\x1b[?7l");
-        !(edits_lines && output.contains("\x1b[5;15r")) && !restores
+        let edits_outside = edits_lines && output.contains("\x1b[5;15r");
+        !edits_outside && !restores
     })
 }
 

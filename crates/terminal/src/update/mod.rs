@@ -180,12 +180,9 @@ mod tests {
     fn updates_are_short() {
         assert_eq!(bytes("", ""), "");
         assert_eq!(bytes("ab", "c"), "c");
-        assert_eq!(bytes("ab", "\x08 \x08"), "\x08\x1b[K\x08");
-        assert_eq!(
-            bytes("abcdef", "\x1b[1;2HX"),
-            "\x08\x1b[5DX".replace("\x08\x1b[5D", "\x1b[1;2H")
-        );
-        assert_eq!(bytes("", "\x1b[31mred\x1b[m"), "\x1b[31mred\x1b[0m".replace("[0m", "[m"));
+        assert_eq!(bytes("ab", "\x08 \x08"), "\x08\x1b[K");
+        assert_eq!(bytes("abcdef", "\x1b[1;2HX"), "\x1b[1;2HX");
+        assert_eq!(bytes("", "\x1b[31mred\x1b[m"), "\x1b[31mred\x1b[m");
         assert_eq!(bytes("ab", "\r\nc"), "\r\nc");
         assert_eq!(bytes("abcd", "\rX\x1b[4GY"), "\rXbcY");
     }
