@@ -143,7 +143,7 @@ fn updates_of_recorded_programs_suit_another_emulator() {
 /// characters next to wide ones and where lines wrap.
 fn common_output() -> impl Strategy<Value = String> {
     let control =
-        prop::sample::select(vec!["\r", "\n", "\r\n", "\t", "\x08", "\x1bM", "\x1b7", "\x1b8"]);
+        prop::sample::select(vec!["\r", "\n", "\r\n", "\t", "\x08", "\r\x1bM", "\r\x1b7", "\x1b8"]);
     let colours = prop::sample::select(vec![
         "\x1b[31m",
         "\x1b[1;44m",
