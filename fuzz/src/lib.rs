@@ -20,6 +20,7 @@ pub mod scene;
 pub mod sprout_header;
 pub mod ssp;
 pub mod table_json;
+pub mod terminal;
 pub mod trace;
 pub mod trace_import;
 pub mod tunnel_message;
@@ -102,6 +103,7 @@ mod tests {
             ("sprout_header", sprout_header::run),
             ("ssp", ssp::run),
             ("table_json", table_json::run),
+            ("terminal", terminal::run),
             ("trace", trace::run),
             ("trace_import", trace_import::run),
             ("tunnel_message", tunnel_message::run),
