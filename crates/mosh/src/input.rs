@@ -3,7 +3,7 @@
 use exm_ssp::UserEvent;
 use exm_terminal::Size;
 
-use crate::shown::size_of;
+use crate::shown::cells;
 
 /// What a client's user did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub(crate) fn inputs(events: Vec<UserEvent>) -> Vec<Input> {
     for event in events {
         let input = match event {
             UserEvent::Keys(keys) => Input::Keys(keys),
-            UserEvent::Resize(size) => Input::Resize(size_of(size)),
+            UserEvent::Resize(size) => Input::Resize(cells(size)),
             _ => continue,
         };
         if let (Some(last @ Input::Resize(_)), Input::Resize(_)) = (inputs.last_mut(), &input) {

@@ -29,6 +29,9 @@ pub struct Server {
     input: Vec<Input>,
     outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
     last_received_at: Option<Instant>,
+    /// Whether the newest datagram came from an address that is not validated, and when the client was last asked to answer there.
+    is_elsewhere: bool,
+    asked_at: Instant,
     malformed: u64,
 }
 
@@ -46,6 +49,8 @@ impl Server {
             input: Vec::new(),
             outgoing: VecDeque::new(),
             last_received_at: None,
+            is_elsewhere: false,
+            asked_at: now,
             malformed: 0,
         }
     }
@@ -63,6 +68,9 @@ impl Server {
         let opened = self.crypto.open(now, datagram)?;
         self.last_received_at = Some(now);
         self.roaming.receive(now, &opened, from);
+        if opened.newest {
+            self.is_elsewhere = self.roaming.peer() != Some(from);
+        }
         match self.transport.receive(now, opened.payload) {
             Ok(Received::State { number, newest: true, changed: true }) => self.typed(now, number),
             Ok(_) => {}
@@ -128,10 +136,21 @@ impl Server {
     fn synchronise(&mut self, now: Instant) {
         let echoed = self.echo.echoed(now);
         let local = self.transport.local();
-        if local.echoed != echoed || local.screen != *self.terminal.screen() {
-            let screen = self.terminal.screen().clone();
-            *self.transport.local_mut() = Shown { screen, echoed };
+        let mut asked = local.asked;
+        if self.is_elsewhere && now >= self.next_question() {
+            self.asked_at = now;
+            asked += 1;
         }
+        if (local.echoed, local.asked) != (echoed, asked) || local.screen != *self.terminal.screen()
+        {
+            let screen = self.terminal.screen().clone();
+            *self.transport.local_mut() = Shown { screen, echoed, asked };
+        }
+    }
+
+    /// When the client may be asked again: a challenge to its new address waits for an answer.
+    fn next_question(&self) -> Instant {
+        self.asked_at.saturating_add(rtt(&self.crypto).timeout)
     }
 
     /// Seals `payload` for the client; and, as a challenge, for an address that it may have moved to.
@@ -159,7 +178,8 @@ impl Server {
             return Instant::MAX;
         }
         self.synchronise(now);
-        self.transport.next_wake(now, &rtt(&self.crypto)).min(self.echo.next())
+        let question = if self.is_elsewhere { self.next_question() } else { Instant::MAX };
+        self.transport.next_wake(now, &rtt(&self.crypto)).min(self.echo.next()).min(question)
     }
 
     /// What the terminal shows.
@@ -190,7 +210,8 @@ impl Server {
 
     /// Whether the session is over: the client has agreed, or has asked for it and was answered, or does not answer.
     pub fn is_over(&self, now: Instant) -> bool {
-        let ours = self.transport.is_shutdown_acknowledged() || self.transport.is_shutdown_expired(now);
+        let ours =
+            self.transport.is_shutdown_acknowledged() || self.transport.is_shutdown_expired(now);
         self.outgoing.is_empty() && (ours || self.transport.has_answered_shutdown())
     }
 

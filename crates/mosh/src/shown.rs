@@ -13,16 +13,18 @@ pub struct Shown {
     pub screen: Screen,
     /// The newest frame of the client's keys whose effects the screen shows, as far as programs answer within 50 ms.
     pub echoed: u64,
+    /// Changes when the client is asked for a sign of life: it acknowledges every change soon.
+    pub asked: u64,
 }
 
 impl Default for Shown {
     /// A blank terminal of 80 columns and 24 rows: the initial state.
     fn default() -> Shown {
-        Shown { screen: Screen::new(Size::new(INITIAL.0, INITIAL.1)), echoed: 0 }
+        Shown { screen: Screen::new(Size::new(INITIAL.0, INITIAL.1)), echoed: 0, asked: 0 }
     }
 }
 
-pub(crate) fn size_of(size: WindowSize) -> Size {
+pub(crate) fn cells(size: WindowSize) -> Size {
     Size::new(size.width.into(), size.height.into())
 }
 
@@ -34,7 +36,7 @@ pub(crate) fn window_size(size: Size) -> WindowSize {
 impl State for Shown {
     fn diff_from(&self, base: &Shown) -> Vec<u8> {
         let mut events = Vec::new();
-        if self.echoed != base.echoed {
+        if self.echoed != base.echoed || self.asked != base.asked {
             events.push(HostEvent::EchoAck(self.echoed));
         }
         if self.screen.size() != base.screen.size() {
@@ -53,7 +55,7 @@ impl State for Shown {
                 HostEvent::EchoAck(number) => self.echoed = number.max(self.echoed),
                 HostEvent::Resize(size) => {
                     let mut terminal = Terminal::showing(self.screen.clone());
-                    terminal.resize(size_of(size));
+                    terminal.resize(cells(size));
                     self.screen = terminal.screen().clone();
                 }
                 HostEvent::Bytes(bytes) => {
@@ -73,10 +75,6 @@ impl State for Shown {
 
     fn weight(&self) -> usize {
         let size = self.screen.size();
-        size.columns() * size.rows() * size_of_cell()
+        size.columns() * size.rows() * size_of::<Cell>()
     }
-}
-
-const fn size_of_cell() -> usize {
-    size_of::<Cell>()
 }

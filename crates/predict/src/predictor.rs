@@ -67,7 +67,10 @@ impl Predictor {
         self.fit(screen);
         if bytes.len() > PASTED {
             self.reset();
-            bytes.iter().for_each(|&byte| drop(self.keys.next(byte)));
+            // A sequence may begin at its end.
+            for &byte in bytes {
+                self.keys.next(byte);
+            }
             return;
         }
         for &byte in bytes {
