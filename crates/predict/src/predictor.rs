@@ -304,18 +304,16 @@ impl Predictor {
         wrong
     }
 
+    /// Only the newest position is judged: the host may have answered later keys already, and so be past an older one.
     fn judge_cursor(&mut self, screen: &Screen) {
         let echoed = self.frames.echoed;
-        let newest = self.cursors.iter().rev().find(|cursor| cursor.frame <= echoed).copied();
-        let Some(newest) = newest else { return };
-        if newest.judge(echoed, screen) == Verdict::Wrong {
-            if self.display == Display::Experimental {
-                self.cursors.clear();
-            } else {
-                self.reset();
-            }
-            return;
+        let Some(newest) = self.cursors.last() else { return };
+        if newest.judge(echoed, screen) != Verdict::Wrong {
+            self.cursors.retain(|cursor| cursor.frame > echoed);
+        } else if self.display == Display::Experimental {
+            self.cursors.clear();
+        } else {
+            self.reset();
         }
-        self.cursors.retain(|cursor| cursor.frame > echoed);
     }
 }
