@@ -115,6 +115,11 @@ impl Client {
         self.last_received_at.is_some()
     }
 
+    /// When the server's last datagram arrived.
+    pub fn last_received_at(&self) -> Option<Instant> {
+        self.last_received_at
+    }
+
     /// For how long nothing new has come from the server.
     pub fn silence(&self, now: Instant) -> Span {
         let last = if self.is_connected() { self.transport.last_contact() } else { self.began };

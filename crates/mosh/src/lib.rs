@@ -15,6 +15,10 @@
 mod client;
 mod echo;
 mod input;
+#[cfg(target_os = "linux")]
+pub mod net;
+#[cfg(target_os = "linux")]
+mod notice;
 mod rtt;
 mod server;
 mod shown;
