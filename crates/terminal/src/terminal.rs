@@ -8,15 +8,25 @@ use crate::{
 /// OSC strings that are longer, in bytes, are ignored: a part of a clipboard would be worse than nothing.
 pub const MAX_OSC: usize = 16 * 1024;
 
+const BELL: u8 = 0x07;
+const CANCEL: u8 = 0x18;
+const SUBSTITUTE: u8 = 0x1a;
 const ESCAPE: u8 = 0x1b;
 
 /// What the next byte belongs to.
+///
+/// The parser does not tell when it drops a malformed sequence and expects text again, and it replaces invalid UTF-8 in
+/// a way that depends on where its input is cut. So the ends of sequences are found here, and it never receives text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Input {
     /// Text and control characters.
     Text,
-    /// A control sequence, of which the parser has received so many bytes since it last called.
-    Sequence(usize),
+    /// What follows ESC.
+    Escape,
+    /// A control sequence, which the first byte from @ to ~ ends.
+    Csi,
+    /// Another sequence or a string, of which the parser has received so many bytes.
+    Other(usize),
     /// A sequence that is too long.
     Discarded,
 }
@@ -76,7 +86,9 @@ impl Terminal {
             let used = match self.input {
                 Input::Text if self.partial_len > 0 => self.complete_character(rest[0]),
                 Input::Text => self.text(rest),
-                Input::Sequence(length) => self.sequence(rest, length),
+                Input::Escape => self.escape(rest[0]),
+                Input::Csi => self.csi(rest),
+                Input::Other(length) => self.other(rest, length),
                 Input::Discarded => self.discard(rest),
             };
             rest = &rest[used..];
@@ -94,8 +106,9 @@ impl Terminal {
                     at += run;
                 }
                 &ESCAPE => {
-                    self.input = Input::Sequence(0);
-                    return at;
+                    self.parse(&bytes[at..=at]);
+                    self.input = Input::Escape;
+                    return at + 1;
                 }
                 0..0x80 => {
                     self.emulation.control(*byte);
@@ -149,8 +162,43 @@ impl Terminal {
         }
     }
 
-    /// Hands bytes to the parser until its sequence ends. Returns how many it consumed.
-    fn sequence(&mut self, bytes: &[u8], length: usize) -> usize {
+    /// Hands bytes to the parser, which stops where a sequence ends. Returns how many it consumed.
+    fn parse(&mut self, bytes: &[u8]) -> usize {
+        self.emulation.begin_sequence();
+        self.parser.advance_until_terminated(&mut self.emulation, bytes)
+    }
+
+    /// Consumes the byte after ESC, if it belongs to no longer sequence than a control sequence's beginning.
+    fn escape(&mut self, byte: u8) -> usize {
+        self.input = match byte {
+            b'[' => Input::Csi,
+            CANCEL | SUBSTITUTE => Input::Text,
+            // Control characters are executed, and others that do not belong here are ignored.
+            0..0x20 | 0x7f.. => Input::Escape,
+            _ => {
+                self.input = Input::Other(0);
+                return 0;
+            }
+        };
+        self.parse(&[byte])
+    }
+
+    /// Consumes a control sequence up to its end, or up to what replaces it. Returns how many bytes it consumed.
+    fn csi(&mut self, bytes: &[u8]) -> usize {
+        let is_end = |byte: u8| matches!(byte, b'@'..=b'~' | ESCAPE | CANCEL | SUBSTITUTE);
+        let before = run_length(bytes, |byte| !is_end(byte));
+        self.input = match bytes.get(before) {
+            None => Input::Csi,
+            Some(&ESCAPE) => Input::Escape,
+            Some(_) => Input::Text,
+        };
+        let part = &bytes[..bytes.len().min(before + 1)];
+        self.parse(part);
+        part.len()
+    }
+
+    /// Consumes another sequence or a string up to its end, or up to an ESC. Returns how many bytes it consumed.
+    fn other(&mut self, bytes: &[u8], length: usize) -> usize {
         let room = MAX_OSC.saturating_sub(length);
         if room == 0 {
             *self.parser = vte::Parser::default();
@@ -158,27 +206,31 @@ impl Terminal {
             return 0;
         }
         let part = &bytes[..bytes.len().min(room)];
-        self.emulation.begin_sequence();
-        let used = self.parser.advance_until_terminated(&mut self.emulation, part);
-        self.input = match (self.emulation.has_ended(), self.emulation.has_called()) {
-            (true, _) => Input::Text,
-            (false, true) => Input::Sequence(1),
-            (false, false) => Input::Sequence(length + used),
+        let before = run_length(part, |byte| byte != ESCAPE);
+        let used = self.parse(&part[..part.len().min(before + 1)]);
+        self.input = if used > before {
+            Input::Escape
+        } else if self.emulation.has_ended() {
+            Input::Text
+        } else {
+            Input::Other(length + used)
         };
         used
     }
 
     /// Skips the rest of a sequence that is too long.
     fn discard(&mut self, bytes: &[u8]) -> usize {
-        match bytes[0] {
-            ESCAPE => self.input = Input::Sequence(0),
-            0x07 | 0x18 | 0x1a => {
-                self.input = Input::Text;
-                return 1;
+        let is_end = |byte: u8| matches!(byte, BELL | CANCEL | SUBSTITUTE | ESCAPE);
+        let before = run_length(bytes, |byte| !is_end(byte));
+        match bytes.get(before) {
+            None => return before,
+            Some(&ESCAPE) => {
+                self.parse(&[ESCAPE]);
+                self.input = Input::Escape;
             }
-            _ => return 1,
+            Some(_) => self.input = Input::Text,
         }
-        0
+        before + 1
     }
 }
 
@@ -213,6 +265,18 @@ mod tests {
         terminal.advance(b"a\xffb\xe6\xbc");
         terminal.advance(b"c\xe6\xbc\x1b[1md");
         assert_eq!(text(&terminal), ["a\u{fffd}b\u{fffd}c\u{fffd}d"]);
+    }
+
+    #[test]
+    fn text_after_malformed_sequences_is_not_the_parsers() {
+        for begin in [b"\x1b[1<2m".as_slice(), b"\x1bPq\x9c", b"\x1b\xff[m", b"\x1bP1\x18"] {
+            let output = [begin, b"\xe6\xbcz\xfa\x80\xfey"].concat();
+            for length in 1..output.len() {
+                let mut terminal = Terminal::new(Size::new(20, 1));
+                output.chunks(length).for_each(|piece| terminal.advance(piece));
+                assert_eq!(text(&terminal), ["\u{fffd}z\u{fffd}\u{fffd}\u{fffd}y"], "{begin:?}");
+            }
+        }
     }
 
     #[test]

@@ -49,12 +49,10 @@ impl Emulation {
 
 impl Perform for Emulation {
     fn print(&mut self, character: char) {
-        self.called = true;
         Emulation::print(self, character);
     }
 
     fn execute(&mut self, byte: u8) {
-        self.called = true;
         match byte {
             // CAN and SUB end a sequence.
             0x18 | 0x1a => self.ended = true,
@@ -97,6 +95,11 @@ impl Perform for Emulation {
         // A string that ESC ends is followed by a backslash, which the parser reports as an escape sequence.
         self.ended = bell_terminated;
         self.osc(params);
+    }
+
+    fn unhook(&mut self) {
+        // ESC, ST as one byte, CAN or SUB ends a device control string.
+        self.ended = true;
     }
 
     fn terminated(&self) -> bool {

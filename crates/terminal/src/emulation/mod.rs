@@ -79,8 +79,6 @@ pub(crate) struct Emulation {
     answers: Vec<u8>,
     /// The parser is in its ground state again.
     ended: bool,
-    /// The parser has called since the sequence began.
-    called: bool,
 }
 
 impl Emulation {
@@ -103,7 +101,6 @@ impl Emulation {
             last: None,
             answers: Vec::new(),
             ended: false,
-            called: false,
         }
     }
 
@@ -124,15 +121,10 @@ impl Emulation {
 
     pub(crate) fn begin_sequence(&mut self) {
         self.ended = false;
-        self.called = false;
     }
 
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
-    }
-
-    pub(crate) fn has_called(&self) -> bool {
-        self.called
     }
 
     fn columns(&self) -> usize {
@@ -156,8 +148,8 @@ impl Emulation {
         screen.clipboard = self.screen.clipboard.take();
         screen.bells = self.screen.bells;
         let answers = self.take_answers();
-        let (ended, called) = (self.ended, self.called);
-        *self = Emulation { answers, ended, called, ..Emulation::new(screen) };
+        let ended = self.ended;
+        *self = Emulation { answers, ended, ..Emulation::new(screen) };
     }
 
     /// DECSTR: resets modes, margins and the pen, but neither the cells nor the cursor.
