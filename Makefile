@@ -27,7 +27,7 @@ SEED ?= 1
 EXM = $${CARGO_TARGET_DIR:-target}/debug/exm
 
 # The crates of the simulator, the designer and the tables, which need no operating system.
-PORTABLE = exm-units exm-random exm-cc exm-remy exm-store exm-table exm-tcp exm-trace exm-grammar exm-link exm-sprout exm-sim exm-policy exm-plugin exm-learn exm-ratatouille exm-web exm-design exmachina
+PORTABLE = exm-units exm-random exm-cc exm-remy exm-store exm-table exm-tcp exm-terminal exm-trace exm-grammar exm-link exm-sprout exm-ssp exm-sim exm-policy exm-predict exm-plugin exm-learn exm-ratatouille exm-web exm-design exmachina
 # The oldest compiler that builds the project: rust-version in Cargo.toml.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # What `make dist` is for, and where it writes.

@@ -18,7 +18,9 @@ pub mod saturator;
 pub mod scenario;
 pub mod scene;
 pub mod sprout_header;
+pub mod ssp;
 pub mod table_json;
+pub mod terminal;
 pub mod trace;
 pub mod trace_import;
 pub mod tunnel_message;
@@ -84,7 +86,7 @@ mod tests {
 
     #[test]
     fn no_target_fails_on_random_inputs() {
-        let targets: [(&str, Target); 19] = [
+        let targets: [(&str, Target); 20] = [
             ("bench_message", bench_message::run),
             ("controller", controller::run),
             ("datagram", datagram::run),
@@ -99,7 +101,9 @@ mod tests {
             ("scenario", scenario::run),
             ("scene", scene::run),
             ("sprout_header", sprout_header::run),
+            ("ssp", ssp::run),
             ("table_json", table_json::run),
+            ("terminal", terminal::run),
             ("trace", trace::run),
             ("trace_import", trace_import::run),
             ("tunnel_message", tunnel_message::run),

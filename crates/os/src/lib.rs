@@ -3,7 +3,7 @@
 //! # Overview
 //!
 //! Linux networking for user programs: TUN devices, network namespaces, addresses, routes, firewall rules,
-//! packet sockets, precise timers, signals.
+//! packet sockets, pseudo-terminals, precise timers, signals.
 //!
 //! Its users need no `unsafe`: the system calls that rustix has no safe wrapper for are in one small module,
 //! `sys`.
@@ -18,6 +18,7 @@
 //! | a program in a namespace and its children | its PID namespace, whose init process dies with ours ([`Confined`]) |
 //! | its `/etc/resolv.conf` | its mount namespace |
 //! | masquerading and forwarding rules | the netlink socket that owns the table ([`Masquerade`], [`Forwarding`], [`AddressGuard`]) |
+//! | a program in a pseudo-terminal | the file descriptor of [`Pty`]: it is hung up |
 //! | promiscuous mode | the [`PacketSocket`] |
 //! | a ban on CPU idle states | the file descriptor of [`IdleInhibitor`] |
 //!
@@ -39,6 +40,7 @@ mod netlink;
 mod nft;
 mod packet;
 mod process;
+mod pty;
 mod restore;
 mod rights;
 mod signals;
@@ -61,6 +63,7 @@ pub use namespace::{Namespace, read_net_sysctl, set_net_sysctl};
 pub use netlink::{Link, Netlink, NetlinkError, ResolvedRoute, Route, Statistics};
 pub use packet::PacketSocket;
 pub use process::{Confined, Running};
+pub use pty::{Pty, RawTerminal, SizeChanges, TerminalSize};
 pub use restore::{AtExit, Restore};
 pub use rights::{Identity, Rights, RightsError, set_realtime_priority};
 pub use signals::{Signal, Signals};

@@ -1,0 +1,156 @@
+//! [`Client`]: the end where a user types.
+
+use crate::rtt::rtt;
+use crate::shown::{Shown, window_size};
+use exm_datagram::{Key, OpenError, Role, Session};
+use exm_predict::{Display, Frames, Predictor};
+use exm_ssp::{FullError, Settings, Transport, UserStream, send_interval};
+use exm_terminal::{Screen, Size};
+use exm_units::{Instant, Span};
+
+/// The end of a session where a user types.
+///
+/// Its caller hands it keys, changes of the terminal's size, and datagrams; sends what [`Client::transmit`] returns after each of these and
+/// at [`Client::next_wake`]; and shows [`Client::screen`].
+pub struct Client {
+    crypto: Session,
+    transport: Transport<UserStream, Shown>,
+    predictor: Predictor,
+    began: Instant,
+    last_received_at: Option<Instant>,
+    malformed: u64,
+}
+
+impl Client {
+    /// A client at `now` of the server that has `key`, for a terminal of `size`. Predictions are shown, and overwrite the text under
+    /// the cursor, as [`Predictor::new`] says. The seed of what hides the lengths of datagrams must be unpredictable.
+    pub fn new(
+        now: Instant,
+        key: &Key,
+        size: Size,
+        (display, overwrites): (Display, bool),
+        seed: u64,
+    ) -> Client {
+        let mut user = UserStream::new();
+        user.push_resize(window_size(size)).unwrap_or_default();
+        let initial = (UserStream::new(), Shown::default());
+        let mut transport = Transport::new(now, Settings::client(seed), initial.0, initial.1);
+        *transport.local_mut() = user;
+        Client {
+            crypto: Session::new(key, Role::Client),
+            transport,
+            predictor: Predictor::new(display, overwrites),
+            began: now,
+            last_received_at: None,
+            malformed: 0,
+        }
+    }
+
+    /// The user has typed `keys`, which were read at once.
+    ///
+    /// # Errors
+    /// More than a megabyte waits to be acknowledged: try again later.
+    pub fn type_keys(&mut self, now: Instant, keys: &[u8]) -> Result<(), FullError> {
+        self.transport.local_mut().push_keys(keys)?;
+        self.judge(now);
+        self.predictor.type_keys(now, keys, &self.transport.remote().screen);
+        Ok(())
+    }
+
+    /// The terminal has another size.
+    ///
+    /// # Errors
+    /// Too much waits to be acknowledged: try again later.
+    pub fn resize(&mut self, size: Size) -> Result<(), FullError> {
+        self.transport.local_mut().push_resize(window_size(size))
+    }
+
+    /// Processes `datagram`, received at `now`.
+    ///
+    /// # Errors
+    /// It is not the server's, or a replay, and changes nothing.
+    pub fn receive(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), OpenError> {
+        let opened = self.crypto.open(now, datagram)?;
+        self.last_received_at = Some(now);
+        if self.transport.receive(now, opened.payload).is_err() {
+            self.malformed += 1;
+        }
+        self.judge(now);
+        Ok(())
+    }
+
+    /// The next datagram to send at `now`; none if nothing is due.
+    pub fn transmit(&mut self, now: Instant) -> Option<Vec<u8>> {
+        let payload = self.transport.transmit(now, &rtt(&self.crypto)).ok()??;
+        let mut datagram = Vec::new();
+        self.crypto.seal(now, &[&payload], &mut datagram).ok()?;
+        self.judge(now);
+        Some(datagram)
+    }
+
+    /// When to call [`Client::transmit`], and then [`Client::screen`], next, unless something happens before. It may be before `now`.
+    pub fn next_wake(&mut self, now: Instant) -> Instant {
+        let wake = self.transport.next_wake(now, &rtt(&self.crypto));
+        wake.min(self.predictor.next_look(now))
+    }
+
+    /// What to show at `now`: the server's screen, with predictions drawn over it.
+    pub fn screen(&mut self, now: Instant) -> Screen {
+        self.judge(now);
+        let mut screen = self.transport.remote().screen.clone();
+        self.predictor.draw(&mut screen);
+        screen
+    }
+
+    /// Judges predictions by what the server shows.
+    fn judge(&mut self, now: Instant) {
+        let remote = self.transport.remote();
+        let frames = Frames { sent: self.transport.sent_number(), echoed: remote.echoed };
+        let interval = send_interval(&rtt(&self.crypto));
+        self.predictor.update(now, frames, interval, &remote.screen);
+    }
+
+    /// Whether the server has ever answered.
+    pub fn is_connected(&self) -> bool {
+        self.last_received_at.is_some()
+    }
+
+    /// When the server's last datagram arrived.
+    pub fn last_received_at(&self) -> Option<Instant> {
+        self.last_received_at
+    }
+
+    /// For how long nothing new has come from the server.
+    pub fn silence(&self, now: Instant) -> Span {
+        let last = if self.is_connected() { self.transport.last_contact() } else { self.began };
+        now.saturating_since(last)
+    }
+
+    /// For how long the server has acknowledged nothing that was sent.
+    pub fn unacknowledged(&self, now: Instant) -> Span {
+        let last = self.transport.last_acknowledgement().unwrap_or(self.began);
+        now.saturating_since(last)
+    }
+
+    /// The smoothed RTT, once it is known.
+    pub fn srtt(&self) -> Option<Span> {
+        self.crypto.rtt().srtt()
+    }
+
+    /// How many authentic datagrams were malformed.
+    pub fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    /// Begins to end the session: the server is told.
+    pub fn shutdown(&mut self, now: Instant) {
+        self.transport.shutdown(now);
+    }
+
+    /// Whether the session is over: the server has agreed, or has asked for it and was answered, or does not answer.
+    pub fn is_over(&self, now: Instant) -> bool {
+        self.transport.is_shutdown_acknowledged()
+            || self.transport.is_shutdown_expired(now)
+            || self.transport.has_answered_shutdown()
+    }
+}

@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
+//! | layer | crate |
+//! |---|---|
+//! | predictions of what keys will do | `exm_predict` |
+//! | the terminal, and updates of its screen | `exm_terminal` |
+//! | states of both ends, kept alike: [`Shown`] one way, keys and sizes the other | `exm_ssp` |
+//! | encrypted, authenticated datagrams, and the client's address | `exm_datagram` |
+//!
+//! Sources: K. Winstein and H. Balakrishnan, "Mosh: An Interactive Remote Shell for Mobile Clients", USENIX ATC 2012; constants and formats as
+//! observed of mosh 1.4.0.
+
+mod client;
+mod echo;
+mod input;
+#[cfg(target_os = "linux")]
+pub mod net;
+#[cfg(target_os = "linux")]
+mod notice;
+mod rtt;
+mod server;
+mod shown;
+
+pub use client::Client;
+pub use input::Input;
+pub use server::Server;
+pub use shown::Shown;

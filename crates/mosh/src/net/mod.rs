@@ -1,0 +1,45 @@
+//! Both ends with their sockets and terminals: a [`Service`] runs a program for a client, a [`UserTerminal`] shows it to a user.
+//!
+//! No threads are started; each function returns when its session is over.
+
+mod service;
+mod user;
+
+pub use service::{Limits, Service};
+pub use user::{Ended, UserTerminal};
+
+use std::io;
+
+/// Why a session cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetError {
+    /// No port is free, or no socket can be opened.
+    #[error("cannot open a UDP socket: {0}")]
+    Socket(io::Error),
+    /// The program cannot be run.
+    #[error("cannot run {program}: {source}")]
+    Program {
+        /// The program.
+        program: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The terminal is none, or is gone.
+    #[error("cannot use the terminal: {0}")]
+    Terminal(io::Error),
+    /// Waiting failed, or the system has no randomness.
+    #[error("cannot wait for datagrams: {0}")]
+    Wait(io::Error),
+    /// The server has not answered in time.
+    #[error("the server at {server} does not answer")]
+    Unanswered {
+        /// Its address.
+        server: std::net::SocketAddr,
+    },
+}
+
+/// A seed that nobody can predict.
+fn seed() -> Result<u64, NetError> {
+    getrandom::u64().map_err(|error| NetError::Wait(io::Error::other(error)))
+}

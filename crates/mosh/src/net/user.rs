@@ -1,0 +1,260 @@
+//! [`UserTerminal`]: shows a session to a user.
+
+use super::{NetError, seed};
+use crate::Client;
+use crate::notice::Notice;
+use exm_datagram::Key;
+use exm_endpoint::{Path, SocketOptions, Sockets};
+use exm_os::{Clock, RawTerminal, Signals, SizeChanges, TerminalSize, Waiter};
+use exm_predict::Display;
+use exm_terminal::{Screen, Size, update};
+use exm_units::{Instant, Span};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// How long a server that has never answered is waited for.
+const PATIENCE: Span = Span::from_secs(15);
+/// The most often that a notice changes.
+const REFRESH: Span = Span::from_secs(1);
+
+/// Puts a terminal in the state that sessions expect: arrow keys in application mode.
+const BEGIN: &[u8] = b"\x1b[?1h";
+/// And back: pen, arrow keys, cursor, mouse, bracketed paste.
+const END: &[u8] = b"\x1b[0m\x1b[?1l\x1b[?25h\x1b[?5l\x1b[?1003l\x1b[?1002l\x1b[?1001l\x1b[?1000l\x1b[?1004l\x1b[?1015l\x1b[?1006l\x1b[?1005l\x1b[?2004l";
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The program has ended.
+    ByServer,
+    /// The user, or a signal, ended it.
+    ByUser,
+}
+
+/// A user's terminal that shows a session.
+#[derive(Clone, Debug)]
+pub struct UserTerminal {
+    /// When predictions are shown, and whether they overwrite the text under the cursor.
+    pub predictions: (Display, bool),
+    /// The key that begins a command to the client, as a control character: Ctrl-^ in mosh. None: there are no commands.
+    pub escape: Option<u8>,
+}
+
+impl Default for UserTerminal {
+    fn default() -> UserTerminal {
+        UserTerminal { predictions: (Display::Adaptive, false), escape: Some(0x1e) }
+    }
+}
+
+impl UserTerminal {
+    /// Shows the session of `server` that has `key` on the terminal whose keyboard is `input` and whose screen is `output`, until
+    /// the session ends. The terminal's mode is restored in any case.
+    ///
+    /// # Errors
+    /// They are not a terminal, the server does not answer within 15 s, or waiting failed.
+    pub fn show(
+        &self,
+        server: SocketAddr,
+        key: &Key,
+        (input, output): (&mut File, &mut File),
+        signals: &Signals,
+    ) -> Result<Ended, NetError> {
+        let clock = Clock::start();
+        let raw = RawTerminal::new(input.as_fd()).map_err(NetError::Terminal)?;
+        let size = cells(TerminalSize::of(output.as_fd()));
+        let sockets = Sockets::connect(clock.now(), SocketOptions::default());
+        let mut showing = Showing {
+            clock,
+            sockets: sockets.map_err(NetError::Socket)?,
+            server,
+            client: Client::new(clock.now(), key, size, self.predictions, seed()?),
+            size,
+            shown: None,
+            keyboard: Keyboard { escape: self.escape, is_commanded: false },
+            known: clock.now(),
+            is_leaving: false,
+        };
+        output.write_all(BEGIN).map_err(NetError::Terminal)?;
+        let ended = showing.run(input, output, signals);
+        let _ = output.write_all(END);
+        let _ = output.write_all(format!("\x1b[{};1H\r\n", showing.size.rows()).as_bytes());
+        drop(raw);
+        ended
+    }
+}
+
+/// The size in cells; 80 columns and 24 rows if it is not known.
+fn cells(size: Option<TerminalSize>) -> Size {
+    size.map_or(Size::new(80, 24), |size| Size::new(size.columns.into(), size.rows.into()))
+}
+
+/// Commands to the client among a user's keys.
+#[derive(Clone, Copy, Debug)]
+struct Keyboard {
+    escape: Option<u8>,
+    /// Whether the escape key was the last.
+    is_commanded: bool,
+}
+
+impl Keyboard {
+    /// The keys for the server, and whether the user wants to leave.
+    fn read(&mut self, keys: &[u8]) -> (Vec<u8>, bool) {
+        let mut typed = Vec::with_capacity(keys.len());
+        for &key in keys {
+            match (self.escape, self.is_commanded) {
+                (Some(escape), false) if key == escape => self.is_commanded = true,
+                (Some(escape), true) => {
+                    self.is_commanded = false;
+                    match key {
+                        b'.' => return (typed, true),
+                        // The escape key itself.
+                        b'^' => typed.push(escape),
+                        _ if key == escape => typed.push(escape),
+                        _ => typed.extend([escape, key]),
+                    }
+                }
+                _ => typed.push(key),
+            }
+        }
+        (typed, false)
+    }
+}
+
+/// A session that is shown.
+struct Showing {
+    clock: Clock,
+    sockets: Sockets,
+    server: SocketAddr,
+    client: Client,
+    size: Size,
+    /// What the terminal shows, once something was drawn.
+    shown: Option<Screen>,
+    keyboard: Keyboard,
+    /// The latest time that the client knows.
+    known: Instant,
+    is_leaving: bool,
+}
+
+impl Showing {
+    fn run(
+        &mut self,
+        input: &mut File,
+        output: &mut File,
+        signals: &Signals,
+    ) -> Result<Ended, NetError> {
+        let waiter = Waiter::new(self.clock, Span::ZERO);
+        let changes = SizeChanges::watch().map_err(NetError::Wait)?;
+        let mut has_keys = false;
+        loop {
+            self.receive();
+            if has_keys {
+                self.read_keys(input);
+            }
+            if changes.take() {
+                self.resize(cells(TerminalSize::of(output.as_fd())));
+            }
+            if signals.take().is_some() {
+                self.leave();
+            }
+            self.transmit();
+            self.draw(output)?;
+            let now = self.clock.now();
+            if self.client.is_over(now) {
+                return Ok(if self.is_leaving { Ended::ByUser } else { Ended::ByServer });
+            }
+            if !self.client.is_connected() && self.client.silence(now) > PATIENCE {
+                return Err(NetError::Unanswered { server: self.server });
+            }
+            let hop = self.sockets.next_hop().min(now.saturating_add(REFRESH));
+            let wake = self.client.next_wake(now).min(hop);
+            let files: [BorrowedFd<'_>; 4] =
+                [self.sockets.as_fd(), input.as_fd(), signals.as_fd(), changes.as_fd()];
+            has_keys = waiter.wait(files, wake).map_err(NetError::Wait)?[1];
+        }
+    }
+
+    fn receive(&mut self) {
+        let Showing { clock, sockets, server, client, known, .. } = self;
+        sockets.receive(|arrival, datagram| {
+            *known = arrival.at(clock.now(), *known);
+            if arrival.path.remote == *server {
+                // What is not authentic changes nothing.
+                let _ = client.receive(*known, datagram);
+            }
+        });
+        self.known = self.clock.now();
+        let heard = self.client.last_received_at();
+        self.sockets.hop(self.known, heard);
+    }
+
+    fn read_keys(&mut self, input: &mut File) {
+        let mut buffer = [0; 1 << 14];
+        // At the end of the input there is no user any more.
+        let count = input.read(&mut buffer).unwrap_or(0);
+        let (typed, leaves) = self.keyboard.read(&buffer[..count]);
+        if !typed.is_empty() && !self.is_leaving {
+            // A megabyte that was not acknowledged is more than a user waits for.
+            let _ = self.client.type_keys(self.known, &typed);
+        }
+        if leaves || count == 0 {
+            self.leave();
+        }
+    }
+
+    fn resize(&mut self, size: Size) {
+        if size != self.size && self.client.resize(size).is_ok() {
+            self.size = size;
+            self.shown = None;
+        }
+    }
+
+    fn leave(&mut self) {
+        if !self.is_leaving {
+            self.is_leaving = true;
+            self.client.shutdown(self.clock.now());
+        }
+    }
+
+    fn transmit(&mut self) {
+        let now = self.clock.now();
+        self.known = now;
+        while let Some(datagram) = self.client.transmit(now) {
+            // What is not sent is lost, like any other.
+            let _ = self.sockets.send(Path { remote: self.server, local: None }, &datagram, None);
+        }
+    }
+
+    /// Shows what is new.
+    fn draw(&mut self, output: &mut File) -> Result<(), NetError> {
+        let now = self.clock.now();
+        let mut screen = self.client.screen(now);
+        Notice::of(&self.client, now, self.is_leaving).draw(&mut screen);
+        let bytes = match &self.shown {
+            Some(shown) if *shown == screen => return Ok(()),
+            Some(shown) => update(shown, &screen, true),
+            None => update(&Screen::new(screen.size()), &screen, false),
+        };
+        output.write_all(&bytes).map_err(NetError::Terminal)?;
+        self.shown = Some(screen);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_escape_key_begins_a_command() {
+        let keyboard = || Keyboard { escape: Some(0x1e), is_commanded: false };
+        assert_eq!(keyboard().read(b"ab\x1e.cd"), (b"ab".to_vec(), true));
+        assert_eq!(keyboard().read(b"\x1e^\x1e\x1e\x1ex"), (b"\x1e\x1e\x1ex".to_vec(), false));
+        let mut parts = keyboard();
+        assert_eq!(parts.read(b"a\x1e"), (b"a".to_vec(), false));
+        assert_eq!(parts.read(b"."), (Vec::new(), true));
+        let mut none = Keyboard { escape: None, is_commanded: false };
+        assert_eq!(none.read(b"\x1e."), (b"\x1e.".to_vec(), false));
+    }
+}

@@ -1,0 +1,222 @@
+//! [`Server`]: the end where programs run.
+
+use crate::echo::Echo;
+use crate::input::{Arrows, Input, inputs};
+use crate::rtt::rtt;
+use crate::shown::Shown;
+use exm_datagram::{Key, OpenError, Roaming, Role, Session};
+use exm_ssp::{Received, Settings, Transport, UserStream};
+use exm_terminal::{Screen, Terminal};
+use exm_units::{Instant, Span};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+/// After so long without a datagram, nothing is sent to the client until it returns.
+const FORGOTTEN: Span = Span::from_secs(40);
+
+/// The end of a session where programs run: it has their terminal, and keeps the client's copy of its screen up to date.
+///
+/// Its caller hands it datagrams ([`Server::receive`]) and the programs' output ([`Server::output`]), writes what
+/// [`Server::take_input`] and [`Server::take_answers`] return to the programs, and sends what [`Server::transmit`] returns after each of these
+/// and at [`Server::next_wake`].
+pub struct Server {
+    crypto: Session,
+    roaming: Roaming,
+    transport: Transport<Shown, UserStream>,
+    terminal: Terminal,
+    echo: Echo,
+    arrows: Arrows,
+    input: Vec<Input>,
+    outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
+    last_received_at: Option<Instant>,
+    /// Whether the newest datagram came from an address that is not validated, and when the client was last asked to answer there.
+    is_elsewhere: bool,
+    asked_at: Instant,
+    malformed: u64,
+}
+
+impl Server {
+    /// A server at `now` for the client that has `key`. The seed of what hides the lengths of datagrams must be unpredictable.
+    pub fn new(now: Instant, key: &Key, seed: u64) -> Server {
+        let initial = Shown::default();
+        Server {
+            crypto: Session::new(key, Role::Server),
+            roaming: Roaming::server(),
+            terminal: Terminal::new(initial.screen.size()),
+            transport: Transport::new(now, Settings::server(seed), initial, UserStream::new()),
+            echo: Echo::default(),
+            arrows: Arrows::default(),
+            input: Vec::new(),
+            outgoing: VecDeque::new(),
+            last_received_at: None,
+            is_elsewhere: false,
+            asked_at: now,
+            malformed: 0,
+        }
+    }
+
+    /// Processes `datagram`, received from `from` at `now`.
+    ///
+    /// # Errors
+    /// It is not the client's, or a replay, and changes nothing.
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &mut [u8],
+    ) -> Result<(), OpenError> {
+        let opened = self.crypto.open(now, datagram)?;
+        self.last_received_at = Some(now);
+        self.roaming.receive(now, &opened, from);
+        if opened.newest {
+            self.is_elsewhere = self.roaming.peer() != Some(from);
+        }
+        match self.transport.receive(now, opened.payload) {
+            Ok(Received::State { number, newest: true, changed: true }) => self.typed(now, number),
+            Ok(_) => {}
+            Err(_) => self.malformed += 1,
+        }
+        Ok(())
+    }
+
+    /// The user's state `number` has arrived.
+    fn typed(&mut self, now: Instant, number: u64) {
+        self.echo.typed(now, number);
+        let diff = self.transport.take_remote_diff();
+        let Ok(events) = UserStream::decode_diff(&diff) else { return };
+        for input in inputs(events) {
+            self.input.push(match input {
+                Input::Keys(keys) => {
+                    let application = self.terminal.screen().modes().application_cursor;
+                    Input::Keys(self.arrows.translate(&keys, application))
+                }
+                Input::Resize(size) => {
+                    self.terminal.resize(size);
+                    Input::Resize(size)
+                }
+            });
+        }
+    }
+
+    /// What the user has done since the last call, in order.
+    pub fn take_input(&mut self) -> Vec<Input> {
+        std::mem::take(&mut self.input)
+    }
+
+    /// The programs have written `bytes`.
+    pub fn output(&mut self, bytes: &[u8]) {
+        self.terminal.advance(bytes);
+    }
+
+    /// The terminal's answers to queries of programs since the last call, for their input.
+    pub fn take_answers(&mut self) -> Vec<u8> {
+        self.terminal.take_answers()
+    }
+
+    /// The next datagram to send at `now`, and its destination; none if nothing is due.
+    pub fn transmit(&mut self, now: Instant) -> Option<(SocketAddr, Vec<u8>)> {
+        if let Some(next) = self.outgoing.pop_front() {
+            return Some(next);
+        }
+        if self.is_forgotten(now) {
+            return None;
+        }
+        self.synchronise(now);
+        let payload = self.transport.transmit(now, &rtt(&self.crypto)).ok()??;
+        self.seal(now, &payload);
+        self.outgoing.pop_front()
+    }
+
+    /// Whether there is no client to send to.
+    fn is_forgotten(&self, now: Instant) -> bool {
+        self.last_received_at.is_none_or(|at| now.saturating_since(at) > FORGOTTEN)
+    }
+
+    /// Makes the local state what the terminal shows.
+    fn synchronise(&mut self, now: Instant) {
+        let echoed = self.echo.echoed(now);
+        let local = self.transport.local();
+        let mut asked = local.asked;
+        if self.is_elsewhere && now >= self.next_question() {
+            self.asked_at = now;
+            asked += 1;
+        }
+        if (local.echoed, local.asked) != (echoed, asked) || local.screen != *self.terminal.screen()
+        {
+            let screen = self.terminal.screen().clone();
+            *self.transport.local_mut() = Shown { screen, echoed, asked };
+        }
+    }
+
+    /// When the client may be asked again: a challenge to its new address waits for an answer.
+    fn next_question(&self) -> Instant {
+        self.asked_at.saturating_add(rtt(&self.crypto).timeout)
+    }
+
+    /// Seals `payload` for the client; and, as a challenge, for an address that it may have moved to.
+    fn seal(&mut self, now: Instant, payload: &[u8]) {
+        let mut datagram = Vec::new();
+        if let Some(peer) = self.roaming.peer()
+            && self.crypto.seal(now, &[payload], &mut datagram).is_ok()
+        {
+            self.outgoing.push_back((peer, std::mem::take(&mut datagram)));
+        }
+        let length = exm_datagram::OVERHEAD + payload.len();
+        if let Some((address, mark)) = self.roaming.challenge(now, length)
+            && self.crypto.seal_marked(now, mark, &[payload], &mut datagram).is_ok()
+        {
+            self.outgoing.push_back((address, datagram));
+        }
+    }
+
+    /// When to call [`Server::transmit`] next, unless something happens before. It may be before `now`.
+    pub fn next_wake(&mut self, now: Instant) -> Instant {
+        if !self.outgoing.is_empty() {
+            return now;
+        }
+        if self.is_forgotten(now) {
+            return Instant::MAX;
+        }
+        self.synchronise(now);
+        let question = if self.is_elsewhere { self.next_question() } else { Instant::MAX };
+        self.transport.next_wake(now, &rtt(&self.crypto)).min(self.echo.next()).min(question)
+    }
+
+    /// What the terminal shows.
+    pub fn screen(&self) -> &Screen {
+        self.terminal.screen()
+    }
+
+    /// When the client's last datagram arrived.
+    pub fn last_received_at(&self) -> Option<Instant> {
+        self.last_received_at
+    }
+
+    /// The client's address, once it is known.
+    pub fn client(&self) -> Option<SocketAddr> {
+        self.roaming.peer()
+    }
+
+    /// How many authentic datagrams were malformed.
+    pub fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    /// Begins to end the session: the client is told.
+    pub fn shutdown(&mut self, now: Instant) {
+        self.synchronise(now);
+        self.transport.shutdown(now);
+    }
+
+    /// Whether the session is over: the client has agreed, or has asked for it and was answered, or does not answer.
+    pub fn is_over(&self, now: Instant) -> bool {
+        let ours =
+            self.transport.is_shutdown_acknowledged() || self.transport.is_shutdown_expired(now);
+        self.outgoing.is_empty() && (ours || self.transport.has_answered_shutdown())
+    }
+
+    /// Whether the client has announced the end of the session.
+    pub fn client_is_leaving(&self) -> bool {
+        self.transport.peer_is_shutting_down()
+    }
+}
