@@ -175,9 +175,9 @@ fn either_end_ends_the_session() {
         pair.run(500);
         let now = at(pair.now);
         if by_client {
-            pair.client.shutdown(now)
+            pair.client.shutdown(now);
         } else {
-            pair.server.shutdown(now)
+            pair.server.shutdown(now);
         }
         pair.run(1000);
         let now = at(pair.now);

@@ -63,7 +63,7 @@ pub use namespace::{Namespace, read_net_sysctl, set_net_sysctl};
 pub use netlink::{Link, Netlink, NetlinkError, ResolvedRoute, Route, Statistics};
 pub use packet::PacketSocket;
 pub use process::{Confined, Running};
-pub use pty::{Pty, RawTerminal, SizeChanges, TerminalSize};
+pub use pty::{Pty, RawTerminal, SizeChanges, TerminalSize, in_new_session};
 pub use restore::{AtExit, Restore};
 pub use rights::{Identity, Rights, RightsError, set_realtime_priority};
 pub use signals::{Signal, Signals};

@@ -125,6 +125,14 @@ impl AsFd for Pty {
     }
 }
 
+/// Has `command` run in a session of its own: it has no terminal, and outlives the one of this process.
+pub fn in_new_session(command: &mut Command) {
+    sys::before_exec(command, || {
+        setsid()?;
+        Ok(())
+    });
+}
+
 /// The terminal of this process in raw mode: each key arrives at once, and nothing is echoed. Its mode is restored when this is dropped.
 #[derive(Debug)]
 pub struct RawTerminal {

@@ -16,6 +16,12 @@ mod init;
 mod kernel;
 mod list;
 mod man;
+#[cfg(target_os = "linux")]
+mod mosh;
+#[cfg(target_os = "linux")]
+mod mosh_client;
+#[cfg(target_os = "linux")]
+mod mosh_server;
 mod ratatouille;
 mod report;
 #[cfg(target_os = "linux")]
@@ -104,6 +110,12 @@ commands! {
         Sprout(sprout),
         #[cfg(target_os = "linux")]
         Tunnel(tunnel),
+        #[cfg(target_os = "linux")]
+        Mosh(mosh),
+        #[cfg(target_os = "linux")]
+        MoshClient(mosh_client),
+        #[cfg(target_os = "linux")]
+        MoshServer(mosh_server),
         #[cfg(target_os = "linux")]
         Saturate(saturate),
         #[cfg(target_os = "linux")]

@@ -24,6 +24,10 @@ const BEGIN: &[u8] = b"\x1b[?1h";
 /// And back: pen, arrow keys, cursor, mouse, bracketed paste.
 const END: &[u8] = b"\x1b[0m\x1b[?1l\x1b[?25h\x1b[?5l\x1b[?1003l\x1b[?1002l\x1b[?1001l\x1b[?1000l\x1b[?1004l\x1b[?1015l\x1b[?1006l\x1b[?1005l\x1b[?2004l";
 
+/// The alternate screen, and the end of it.
+const ALTERNATE: &[u8] = b"\x1b[?1049h";
+const NO_ALTERNATE: &[u8] = b"\x1b[?1049l";
+
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -40,11 +44,17 @@ pub struct UserTerminal {
     pub predictions: (Display, bool),
     /// The key that begins a command to the client, as a control character: Ctrl-^ in mosh. None: there are no commands.
     pub escape: Option<u8>,
+    /// Whether the session is shown on the terminal's alternate screen, which leaves what was there before.
+    pub alternate_screen: bool,
 }
 
 impl Default for UserTerminal {
     fn default() -> UserTerminal {
-        UserTerminal { predictions: (Display::Adaptive, false), escape: Some(0x1e) }
+        UserTerminal {
+            predictions: (Display::Adaptive, false),
+            escape: Some(0x1e),
+            alternate_screen: false,
+        }
     }
 }
 
@@ -76,10 +86,13 @@ impl UserTerminal {
             known: clock.now(),
             is_leaving: false,
         };
-        output.write_all(BEGIN).map_err(NetError::Terminal)?;
+        let begin: &[u8] = if self.alternate_screen { ALTERNATE } else { b"" };
+        output.write_all(&[begin, BEGIN].concat()).map_err(NetError::Terminal)?;
         let ended = showing.run(input, output, signals);
-        let _ = output.write_all(END);
-        let _ = output.write_all(format!("\x1b[{};1H\r\n", showing.size.rows()).as_bytes());
+        let last_line = format!("\x1b[{};1H\r\n", showing.size.rows());
+        let end = if self.alternate_screen { NO_ALTERNATE } else { last_line.as_bytes() };
+        // The terminal may be gone.
+        let _ = output.write_all(&[END, end].concat());
         drop(raw);
         ended
     }

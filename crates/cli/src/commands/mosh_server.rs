@@ -1,0 +1,189 @@
+//! `exm mosh-server`: runs a shell for a client that roams.
+
+use crate::interrupt;
+use crate::shell::{Failure, print, tell};
+use exm_datagram::Key;
+use exm_endpoint::PortRange;
+use exm_mosh::net::{Limits, Service};
+use exm_os::{Signals, in_new_session};
+use exm_units::Span;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read};
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+/// The ports that mosh tries.
+const PORTS: &str = "60001:60999";
+/// The variable with the seconds after which a client that is not heard of is given up.
+const TIMEOUT: &str = "MOSH_SERVER_NETWORK_TMOUT";
+
+const EXAMPLES: &str = "\
+It prints \"MOSH CONNECT PORT KEY\", and goes on in the background: with these a client connects, once. It ends with the
+program, when the client leaves, or if none comes within a minute; with MOSH_SERVER_NETWORK_TMOUT, also after so many seconds without a
+sign of the client. Clients of Mosh 1.4 are served, too.
+
+Examples:
+  exm mosh-server
+  exm mosh-server -p 60001 -- tmux attach";
+
+/// Run a shell for a client that roams, in Mosh's protocol
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What mosh's wrapper says
+    #[arg(value_name = "new", hide = true)]
+    verb: Option<String>,
+    /// Listen at the address to which the SSH connection came, of which the environment tells
+    #[arg(short = 's')]
+    of_ssh: bool,
+    /// Listen at this address
+    #[arg(short = 'i', long = "bind", value_name = "ADDRESS", conflicts_with = "of_ssh")]
+    bind: Option<IpAddr>,
+    /// The port, or the first free one of a range
+    #[arg(short, long, value_name = "PORT[:LAST]", default_value = PORTS)]
+    port: PortRange,
+    /// How many colours the client's terminal has
+    #[arg(short, long, value_name = "N", default_value_t = 256)]
+    colors: u32,
+    /// A variable of the locale, used if this machine's locale is not UTF-8
+    #[arg(short = 'l', value_name = "NAME=VALUE")]
+    locale: Vec<String>,
+    /// Stay in the foreground
+    #[arg(long)]
+    foreground: bool,
+    /// Accepted for mosh's sake
+    #[arg(short = 'v', hide = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// The program, and its arguments [default: a login shell]
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        if let Some(verb) = self.verb.as_deref().filter(|verb| *verb != "new") {
+            return Err(Failure::usage(format!("the only word is \"new\", not {verb:?}"))
+                .with_tip("give a program after \"--\""));
+        }
+        if self.foreground { self.serve() } else { detach() }
+    }
+
+    fn serve(&self) -> Result<ExitCode, Failure> {
+        let signals = Signals::catch()?;
+        interrupt::hand_over();
+        let key = Key::generate()?;
+        let bind = if self.of_ssh { address_of_ssh() } else { self.bind };
+        let service = Service::open(key.clone(), bind, self.port)
+            .map_err(|error| Failure::from(error).with_tip("give other ports with --port"))?;
+        let port = service.address()?.port();
+        print(&format!("\nMOSH CONNECT {port} {}\n", key.to_text().as_str()))?;
+        service.run(self.program()?, limits()?, &signals)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The program in the client's terminal.
+    fn program(&self) -> Result<Command, Failure> {
+        let mut command = match self.command.split_first() {
+            Some((program, arguments)) => {
+                let mut command = Command::new(program);
+                command.args(arguments);
+                command
+            }
+            None => login_shell(),
+        };
+        if !is_utf8(|name| std::env::var(name).ok()) {
+            let given = |name: &str| {
+                let mut pairs = self.locale.iter().filter_map(|pair| pair.split_once('='));
+                pairs.find(|(given, _)| *given == name).map(|(_, value)| value.to_owned())
+            };
+            if !is_utf8(given) {
+                return Err(Failure::new("the locale is not UTF-8, and a mobile shell needs one")
+                    .with_tip("set LC_ALL to one that \"locale -a\" lists, such as C.UTF-8"));
+            }
+            let pairs = self.locale.iter().filter_map(|pair| pair.split_once('='));
+            command.envs(pairs);
+        }
+        let terminal = if self.colors >= 256 { "xterm-256color" } else { "xterm" };
+        command.env("TERM", terminal).env("NCURSES_NO_UTF8_ACS", "1").env_remove("STY");
+        if let Some(home) = std::env::var_os("HOME").filter(|home| Path::new(home).is_dir()) {
+            command.current_dir(home);
+        }
+        Ok(command)
+    }
+}
+
+/// The user's shell, as a login shell.
+fn login_shell() -> Command {
+    let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
+    let name = shell.rsplit('/').next().unwrap_or_default();
+    let mut command = Command::new(&shell);
+    command.arg0(format!("-{name}"));
+    command
+}
+
+/// Whether the locale of these variables is UTF-8: the first that is set decides.
+fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable);
+    let locale = set.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// Where the SSH connection of this process came to, if it is of one.
+fn address_of_ssh() -> Option<IpAddr> {
+    let connection = std::env::var("SSH_CONNECTION").ok()?;
+    connection.split(' ').nth(2)?.parse().ok()
+}
+
+fn limits() -> Result<Limits, Failure> {
+    let Ok(text) = std::env::var(TIMEOUT) else { return Ok(Limits::default()) };
+    let seconds: u64 = text.parse().map_err(|_| {
+        Failure::usage(format!("{TIMEOUT} is {text:?}: give whole seconds, or unset it"))
+    })?;
+    let next = (seconds > 0).then(|| Span::from_secs(seconds.min(u64::from(u32::MAX))));
+    Ok(Limits { next, ..Limits::default() })
+}
+
+/// Runs this command in the background, and prints what it prints first.
+fn detach() -> Result<ExitCode, Failure> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["mosh-server", "--foreground"]);
+    let words = std::env::args_os().skip(1);
+    command.args(words.skip_while(|word| word == "mosh-server"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    in_new_session(&mut command);
+    let mut child = command.spawn()?;
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let connect = lines.find_map(|line| line.ok().filter(|line| line.starts_with("MOSH CONNECT")));
+    let Some(connect) = connect else {
+        let mut error = String::new();
+        child.stderr.take().expect("it is piped").read_to_string(&mut error)?;
+        tell(&error);
+        let code = child.wait()?.code().and_then(|code| u8::try_from(code).ok());
+        return Ok(ExitCode::from(code.unwrap_or(1)));
+    };
+    print(&format!("\n{connect}\n"))?;
+    tell(&format!("\n[mosh-server detached, pid = {}]\n", child.id()));
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_variable_of_the_locale_decides() {
+        let of = |pairs: &[(&str, &str)]| {
+            is_utf8(|name| {
+                let pair = pairs.iter().find(|(known, _)| *known == name);
+                pair.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(of(&[("LC_ALL", "C.UTF-8"), ("LANG", "C")]));
+        assert!(!of(&[("LC_ALL", "C"), ("LANG", "de_DE.utf8")]));
+        assert!(of(&[("LC_ALL", ""), ("LANG", "de_DE.utf8")]));
+        assert!(!of(&[]));
+    }
+}
