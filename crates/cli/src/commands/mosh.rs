@@ -25,11 +25,11 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The machine
+    /// The machine; with --local, an address of this one
     #[arg(value_name = "[USER@]HOST", required_unless_present = "local")]
     host: Option<String>,
     /// Run the server on this machine, without ssh
-    #[arg(long, conflicts_with = "host")]
+    #[arg(long)]
     local: bool,
     /// The command that starts the server at the machine
     #[arg(long, value_name = "COMMAND")]
@@ -86,7 +86,7 @@ impl Args {
 
     /// Starts the server, and returns what it prints.
     fn start_server(&self) -> Result<Connect, Failure> {
-        let mut command = match &self.host {
+        let mut command = match self.host.as_ref().filter(|_| !self.local) {
             None => {
                 let mut command = Command::new("sh");
                 command.args(["-c", &self.remote()?]);
@@ -119,8 +119,10 @@ impl Args {
     /// The command that starts the server, for a shell.
     fn remote(&self) -> Result<String, Failure> {
         let mut arguments = format!("new -c {}", colours().max(8));
-        if self.host.is_some() {
-            arguments += " -s";
+        match &self.host {
+            Some(host) if self.local => arguments += &format!(" -i {}", quoted(host)),
+            Some(_) => arguments += " -s",
+            None => {}
         }
         if let Some(port) = &self.port {
             port.parse::<exm_endpoint::PortRange>()
@@ -143,7 +145,7 @@ impl Args {
         }
         let start = match &self.server {
             Some(server) => format!("exec {server} {arguments}"),
-            None if self.host.is_none() => {
+            None if self.local => {
                 let program = std::env::current_exe()?;
                 format!("exec {} mosh-server {arguments}", quoted(&program.to_string_lossy()))
             }
