@@ -21,6 +21,8 @@ mod kernel;
 mod licences;
 mod manual;
 mod missing;
+#[cfg(target_os = "linux")]
+mod mosh;
 mod network;
 #[cfg(target_os = "linux")]
 mod page;
