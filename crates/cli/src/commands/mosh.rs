@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COMMAND", default_value = "ssh")]
     ssh: String,
     /// The server's UDP port, or the first free one of a range
-    #[arg(short, long, value_name = "PORT[:LAST]")]
+    #[arg(short, long, value_name = "PORT[:LAST]", help_heading = "Server")]
     port: Option<String>,
     /// When predictions are shown: adaptive, always, never or experimental
     #[arg(long, value_name = "WHEN", value_parser = prediction)]

@@ -26,7 +26,8 @@ cursor; MOSH_ESCAPE_KEY is another key than Ctrl-^ for commands, or empty for no
 Ctrl-^ and a full stop leave the session. Servers of Mosh 1.4 are understood, too.
 
 Examples:
-  MOSH_KEY=... exm mosh-client 192.0.2.1 60001";
+  exm mosh-client 192.0.2.1 60001
+  exm mosh-client -c";
 
 /// Show a session of a server that \"exm mosh-server\" or mosh-server started
 #[derive(Debug, clap::Args)]
@@ -39,8 +40,8 @@ pub(crate) struct Args {
     #[arg(value_name = "ADDRESS", required_unless_present = "colors")]
     address: Option<IpAddr>,
     /// Its port
-    #[arg(required_unless_present = "colors")]
-    port: Option<u16>,
+    #[arg(value_name = "PORT", required_unless_present = "colors")]
+    server_port: Option<u16>,
     /// Accepted for mosh's sake
     #[arg(short = 'v', hide = true, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -51,7 +52,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let (Some(address), Some(port)) = (self.address, self.port) else {
+        let (Some(address), Some(port)) = (self.address, self.server_port) else {
             print(&format!("{}\n", colours()))?;
             return Ok(ExitCode::SUCCESS);
         };

@@ -39,10 +39,16 @@ pub(crate) struct Args {
     #[arg(short = 's')]
     of_ssh: bool,
     /// Listen at this address
-    #[arg(short = 'i', long = "bind", value_name = "ADDRESS", conflicts_with = "of_ssh")]
+    #[arg(
+        short = 'i',
+        long = "bind",
+        value_name = "ADDRESS",
+        conflicts_with = "of_ssh",
+        help_heading = "Server"
+    )]
     bind: Option<IpAddr>,
     /// The port, or the first free one of a range
-    #[arg(short, long, value_name = "PORT[:LAST]", default_value = PORTS)]
+    #[arg(short, long, value_name = "PORT[:LAST]", default_value = PORTS, help_heading = "Server")]
     port: PortRange,
     /// How many colours the client's terminal has
     #[arg(short, long, value_name = "N", default_value_t = 256)]
@@ -73,13 +79,14 @@ impl Args {
     fn serve(&self) -> Result<ExitCode, Failure> {
         let signals = Signals::catch()?;
         interrupt::hand_over();
+        let (program, limits) = (self.program()?, limits()?);
         let key = Key::generate()?;
         let bind = if self.of_ssh { address_of_ssh() } else { self.bind };
         let service = Service::open(key.clone(), bind, self.port)
             .map_err(|error| Failure::from(error).with_tip("give other ports with --port"))?;
         let port = service.address()?.port();
         print(&format!("\nMOSH CONNECT {port} {}\n", key.to_text().as_str()))?;
-        service.run(self.program()?, limits()?, &signals)?;
+        service.run(program, limits, &signals)?;
         Ok(ExitCode::SUCCESS)
     }
 
