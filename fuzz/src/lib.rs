@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn no_target_fails_on_random_inputs() {
-        let targets: [(&str, Target); 20] = [
+        let targets: [(&str, Target); 21] = [
             ("bench_message", bench_message::run),
             ("controller", controller::run),
             ("datagram", datagram::run),
