@@ -4,11 +4,10 @@
 #![cfg(unix)]
 
 use exm_datagram::{Key, OVERHEAD, Roaming, Role, Session};
-use exm_testing::{has, skip};
+use exm_testing::{InTerminal, has, mosh_server, skip};
 use exm_units::{Instant, Span};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::process::{Child, Command, Stdio};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
 /// The limit for everything that mosh does at once.
@@ -81,24 +80,15 @@ impl End {
     }
 }
 
-/// Starts a mosh server that runs `sleep`; returns its address and key.
-fn start_server() -> Option<(SocketAddr, Key)> {
-    let mut command = Command::new("mosh-server");
-    command.args(["new", "-i", "127.0.0.1", "-p", "61000:61999", "--", "sleep", "15"]);
-    let output = command.env("LC_ALL", "C.UTF-8").env("MOSH_SERVER_NETWORK_TMOUT", "12").output();
-    let text = String::from_utf8_lossy(&output.ok()?.stdout).into_owned();
-    let line = text.lines().find_map(|line| line.strip_prefix("MOSH CONNECT "))?;
-    let (port, key) = line.split_once(' ')?;
-    Some(((Ipv4Addr::LOCALHOST, port.parse().ok()?).into(), key.parse().expect("mosh's key")))
-}
-
 #[test]
 fn mosh_server_replies() -> io::Result<()> {
     let now = clock();
-    let Some((server, key)) = has("mosh-server").then(start_server).flatten() else {
+    let Some((server, key)) = has("mosh-server").then(|| mosh_server(&["sleep", "15"])).flatten()
+    else {
         skip("mosh-server is missing, or does not start");
         return Ok(());
     };
+    let key: Key = key.parse().expect("mosh's key");
     let mut end = End::new(&key, Roaming::client(server))?;
     let (mut replies, mut measured) = (0, None);
     while replies < 3 || measured.is_none() {
@@ -115,30 +105,6 @@ fn mosh_server_replies() -> io::Result<()> {
     Ok(())
 }
 
-/// mosh's client on a pseudo-terminal, killed when dropped.
-struct Client(Child);
-
-impl Client {
-    fn start(port: u16, key: &Key) -> io::Result<Client> {
-        let mut command = Command::new("script");
-        command.args([
-            "-qfc",
-            &format!("stty rows 24 cols 80; exec mosh-client 127.0.0.1 {port}"),
-            "/dev/null",
-        ]);
-        command.env("MOSH_KEY", key.to_text().as_str()).env("LC_ALL", "C.UTF-8");
-        command.env("TERM", "xterm").stdin(Stdio::piped());
-        Ok(Client(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?))
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn mosh_client_sends() -> io::Result<()> {
     if !has("mosh-client") || !has("script") {
@@ -149,7 +115,8 @@ fn mosh_client_sends() -> io::Result<()> {
     let key = Key::generate().expect("randomness");
     let mut end = End::new(&key, Roaming::server())?;
     assert_eq!(end.session.role(), Role::Server);
-    let _client = Client::start(end.socket.local_addr()?.port(), &key)?;
+    let port = end.socket.local_addr()?.port();
+    let _client = InTerminal::mosh_client(port, key.to_text().as_str())?;
     let (mut received, mut measured) = (0, None);
     for sent in 0.. {
         assert!(now() < Instant::ZERO + Span::from_secs(PATIENCE.as_secs()), "{received} received");

@@ -21,8 +21,6 @@ pub(crate) struct Arrows {
     begun: usize,
 }
 
-const PREFIX: [u8; 2] = [0x1b, b'O'];
-
 impl Arrows {
     /// What programs are to read for `keys`; in application mode, the same.
     pub(crate) fn translate(&mut self, keys: &[u8], application: bool) -> Vec<u8> {
@@ -41,7 +39,7 @@ impl Arrows {
                 }
                 (2, _) => {
                     self.begun = 0;
-                    out.extend([PREFIX[1], byte]);
+                    out.extend([b'O', byte]);
                 }
                 _ => {
                     self.begun = 0;

@@ -1,29 +1,21 @@
 //! The real mosh at the other end: its server runs a shell for our client, and its client shows what our server's programs print.
 //!
 //! Skipped if mosh or a pseudo-terminal is missing.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 use exm_datagram::Key;
 use exm_mosh::{Client, Input, Server};
+use exm_os::Clock;
 use exm_predict::Display;
 use exm_terminal::{Screen, Size, Terminal};
-use exm_testing::{has, skip};
-use exm_units::{Instant, Span};
-use std::io::{self, Read, Write};
+use exm_testing::{InTerminal, has, mosh_server, skip};
+use exm_units::Span;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::process::{Child, Command, Stdio};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The limit for each wait.
 const PATIENCE: Span = Span::from_secs(20);
-
-/// A clock used only by these tests.
-#[expect(clippy::disallowed_methods, reason = "mosh's timers are of real time")]
-fn clock() -> impl Fn() -> Instant {
-    let start = std::time::Instant::now();
-    move || Instant::from_nanos(start.elapsed().as_nanos() as u64)
-}
 
 /// The datagram that arrives within `wait`, and where from.
 fn arrival(socket: &UdpSocket, wait: Span, buffer: &mut [u8]) -> Option<(usize, SocketAddr)> {
@@ -32,53 +24,42 @@ fn arrival(socket: &UdpSocket, wait: Span, buffer: &mut [u8]) -> Option<(usize, 
     socket.recv_from(buffer).ok()
 }
 
-/// Starts a mosh server that runs `script`; returns its address and key.
-fn start_server(script: &str) -> Option<(SocketAddr, Key)> {
-    let mut command = Command::new("mosh-server");
-    command.args(["new", "-i", "127.0.0.1", "-p", "61000:61999", "-c", "256", "--", "sh", "-c"]);
-    command.arg(script).env("LC_ALL", "C.UTF-8").env("MOSH_SERVER_NETWORK_TMOUT", "12");
-    let text = String::from_utf8_lossy(&command.output().ok()?.stdout).into_owned();
-    let line = text.lines().find_map(|line| line.strip_prefix("MOSH CONNECT "))?;
-    let (port, key) = line.split_once(' ')?;
-    Some(((Ipv4Addr::LOCALHOST, port.parse().ok()?).into(), key.parse().expect("mosh's key")))
-}
-
 /// Our client of mosh's server.
-struct Ours<C> {
+struct Ours {
     client: Client,
     socket: UdpSocket,
-    clock: C,
+    clock: Clock,
 }
 
-impl<C: Fn() -> Instant> Ours<C> {
+impl Ours {
     fn step(&mut self) {
-        let now = (self.clock)();
+        let now = self.clock.now();
         while let Some(datagram) = self.client.transmit(now) {
             let _ = self.socket.send(&datagram);
         }
         let wait = self.client.next_wake(now).saturating_since(now);
         let mut buffer = [0; 2048];
         if let Some((length, _)) = arrival(&self.socket, wait, &mut buffer) {
-            let received = self.client.receive((self.clock)(), &mut buffer[..length]);
+            let received = self.client.receive(self.clock.now(), &mut buffer[..length]);
             received.expect("mosh's own");
         }
     }
 
     fn screen(&mut self) -> Screen {
-        self.client.screen((self.clock)())
+        self.client.screen(self.clock.now())
     }
 
     fn until(&mut self, what: &str, condition: impl Fn(&Screen) -> bool) {
-        let limit = (self.clock)() + PATIENCE;
+        let limit = self.clock.now() + PATIENCE;
         while !condition(&self.screen()) {
             let text: Vec<String> = self.screen().rows().map(exm_terminal::Row::text).collect();
-            assert!((self.clock)() < limit, "{what} did not appear: {text:?}");
+            assert!(self.clock.now() < limit, "{what} did not appear: {text:?}");
             self.step();
         }
     }
 
     fn type_keys(&mut self, keys: &[u8]) {
-        self.client.type_keys((self.clock)(), keys).expect("there is room");
+        self.client.type_keys(self.clock.now(), keys).expect("there is room");
     }
 }
 
@@ -89,15 +70,18 @@ fn shows(text: &'static str) -> impl Fn(&Screen) -> bool {
 #[test]
 fn our_client_shows_a_shell_of_mosh_server() -> io::Result<()> {
     let script = "PS1='ready$ ' exec sh -i";
-    let Some((server, key)) = has("mosh-server").then(|| start_server(script)).flatten() else {
+    let Some((server, key)) =
+        has("mosh-server").then(|| mosh_server(&["sh", "-c", script])).flatten()
+    else {
         skip("mosh-server is missing, or does not start");
         return Ok(());
     };
-    let clock = clock();
+    let key: Key = key.parse().expect("mosh's key");
+    let clock = Clock::start();
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     socket.connect(server)?;
     let size = Size::new(100, 30);
-    let client = Client::new(clock(), &key, size, (Display::Never, false), 3);
+    let client = Client::new(clock.now(), &key, size, (Display::Never, false), 3);
     let mut ours = Ours { client, socket, clock };
     ours.until("a prompt", shows("ready$"));
     ours.until("the size", |screen| screen.size() == size);
@@ -121,52 +105,13 @@ fn our_client_shows_a_shell_of_mosh_server() -> io::Result<()> {
     ours.type_keys(b"\x03");
     ours.until("a prompt", |screen| screen.row(29).text().starts_with("ready$"));
     ours.type_keys(b"exit\r");
-    let limit = (ours.clock)() + PATIENCE;
-    while !ours.client.is_over((ours.clock)()) {
-        assert!((ours.clock)() < limit, "the session did not end");
+    let limit = ours.clock.now() + PATIENCE;
+    while !ours.client.is_over(ours.clock.now()) {
+        assert!(ours.clock.now() < limit, "the session did not end");
         ours.step();
     }
     assert_eq!(ours.client.malformed(), 0);
     Ok(())
-}
-
-/// mosh-client on a pseudo-terminal, killed when dropped.
-struct Theirs {
-    child: Child,
-    shown: Option<JoinHandle<Vec<u8>>>,
-}
-
-impl Theirs {
-    fn start(port: u16, key: &Key) -> io::Result<Theirs> {
-        let mut command = Command::new("script");
-        let client = format!("stty rows 24 cols 80; exec mosh-client 127.0.0.1 {port}");
-        command.args(["-qefc", &client, "/dev/null"]);
-        command.env("MOSH_KEY", key.to_text().as_str()).env("LC_ALL", "C.UTF-8");
-        command.env("TERM", "xterm-256color").env("MOSH_PREDICTION_DISPLAY", "never");
-        command.env("MOSH_NO_TERM_INIT", "1").env("MOSH_TITLE_NOPREFIX", "1");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn()?;
-        let mut stdout = child.stdout.take().expect("it is piped");
-        let shown = std::thread::spawn(move || {
-            let mut shown = Vec::new();
-            let _ = stdout.read_to_end(&mut shown);
-            shown
-        });
-        Ok(Theirs { child, shown: Some(shown) })
-    }
-
-    fn type_keys(&mut self, keys: &[u8]) -> io::Result<()> {
-        let stdin = self.child.stdin.as_mut().expect("it is piped");
-        stdin.write_all(keys)?;
-        stdin.flush()
-    }
-}
-
-impl Drop for Theirs {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// What programs print, piece by piece.
@@ -185,23 +130,27 @@ fn mosh_client_shows_our_server() -> io::Result<()> {
         skip("mosh-client or script is missing");
         return Ok(());
     }
-    let (key, clock) = (Key::generate().expect("randomness"), clock());
-    let mut server = Server::new(clock(), &key, 3);
+    let (key, clock) = (Key::generate().expect("randomness"), Clock::start());
+    let mut server = Server::new(clock.now(), &key, 3);
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let mut theirs = Theirs::start(socket.local_addr()?.port(), &key)?;
+    let mut theirs = InTerminal::mosh_client(socket.local_addr()?.port(), key.to_text().as_str())?;
     let (mut keys, mut sizes, mut pieces) = (Vec::new(), Vec::new(), OUTPUT.iter());
     let mut last: Option<Screen> = None;
-    let limit = clock() + PATIENCE;
-    while !server.is_over(clock()) {
-        assert!(clock() < limit, "the session did not end: {:?}", String::from_utf8_lossy(&keys));
-        let now = clock();
+    let limit = clock.now() + PATIENCE;
+    while !server.is_over(clock.now()) {
+        assert!(
+            clock.now() < limit,
+            "the session did not end: {:?}",
+            String::from_utf8_lossy(&keys)
+        );
+        let now = clock.now();
         while let Some((to, datagram)) = server.transmit(now) {
             socket.send_to(&datagram, to)?;
         }
         let wait = server.next_wake(now).saturating_since(now);
         let mut buffer = [0; 2048];
         if let Some((length, from)) = arrival(&socket, wait, &mut buffer) {
-            server.receive(clock(), from, &mut buffer[..length]).expect("mosh's own");
+            server.receive(clock.now(), from, &mut buffer[..length]).expect("mosh's own");
         }
         for input in server.take_input() {
             match input {
@@ -221,14 +170,14 @@ fn mosh_client_shows_our_server() -> io::Result<()> {
                 }
                 None if last.is_none() => {
                     last = Some(server.screen().clone());
-                    server.shutdown(clock());
+                    server.shutdown(clock.now());
                 }
                 None => {}
             }
         }
     }
     assert_eq!((&keys[..], &sizes[..]), (&b"kkkkk"[..], &[Size::new(80, 24)][..]));
-    let shown = theirs.shown.take().expect("it is taken once").join().expect("it reads only");
+    let (_, shown) = theirs.ended();
     let mut terminal = Terminal::new(Size::new(80, 24));
     // After its end the client prints a line of its own.
     let end = shown.windows(6).rposition(|part| part == b"[mosh ").unwrap_or(shown.len());

@@ -148,12 +148,9 @@ impl RawTerminal {
     pub fn new(file: BorrowedFd<'_>) -> io::Result<RawTerminal> {
         let terminal = file.try_clone_to_owned()?;
         let before = tcgetattr(&terminal)?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        // A remote shell sends UTF-8.
-        raw.input_modes |= InputModes::IUTF8;
-        tcsetattr(&terminal, OptionalActions::Now, &raw)?;
-        Ok(RawTerminal { terminal, before })
+        let raw = RawTerminal { terminal, before };
+        raw.resume()?;
+        Ok(raw)
     }
 
     /// Its size; none if it does not know.
@@ -176,6 +173,7 @@ impl RawTerminal {
     pub fn resume(&self) -> io::Result<()> {
         let mut raw = self.before.clone();
         raw.make_raw();
+        // A remote shell sends UTF-8.
         raw.input_modes |= InputModes::IUTF8;
         Ok(tcsetattr(&self.terminal, OptionalActions::Now, &raw)?)
     }

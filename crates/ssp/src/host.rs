@@ -1,6 +1,6 @@
 //! [`HostEvent`]: what a server tells its client in a difference between two states of a terminal.
 
-use crate::protobuf::{DecodeError, fields, put_bytes, put_integer};
+use crate::protobuf::{DecodeError, fields, parts, put_bytes, put_integer};
 use crate::user::{WindowSize, decode_nested, decode_size, put_size};
 
 /// A part of a difference between two states of a terminal.
@@ -43,11 +43,8 @@ pub fn encode_host(events: &[HostEvent]) -> Vec<u8> {
 /// It is malformed.
 pub fn decode_host(diff: &[u8]) -> Result<Vec<HostEvent>, DecodeError> {
     let mut events = Vec::new();
-    for field in fields(diff) {
-        let field = field?;
-        if field.number == 1 {
-            decode_event(field.bytes()?, &mut events)?;
-        }
+    for part in parts(diff) {
+        decode_event(part?, &mut events)?;
     }
     Ok(events)
 }

@@ -89,6 +89,13 @@ pub(crate) fn fields(bytes: &[u8]) -> impl Iterator<Item = Result<Field<'_>, Dec
     })
 }
 
+/// The messages in the difference `diff`, which has them in field 1; others are skipped.
+pub(crate) fn parts(diff: &[u8]) -> impl Iterator<Item = Result<&[u8], DecodeError>> {
+    fields(diff)
+        .filter(|field| field.as_ref().is_ok_and(|field| field.number == 1) || field.is_err())
+        .map(|field| field.and_then(Field::bytes))
+}
+
 /// Takes a field off the front of `rest`.
 fn field<'a>(rest: &mut &'a [u8]) -> Result<Field<'a>, DecodeError> {
     let tag = varint(rest)?;

@@ -1,6 +1,6 @@
 //! [`UserStream`]: what the user of a terminal has done.
 
-use crate::protobuf::{DecodeError, fields, put_bytes, put_integer};
+use crate::protobuf::{DecodeError, fields, parts, put_bytes, put_integer};
 use crate::state::{DiffError, State};
 use std::collections::VecDeque;
 
@@ -93,11 +93,8 @@ impl UserStream {
     /// It is malformed.
     pub fn decode_diff(diff: &[u8]) -> Result<Vec<UserEvent>, DecodeError> {
         let mut events = Vec::new();
-        for field in fields(diff) {
-            let field = field?;
-            if field.number == 1 {
-                decode_event(field.bytes()?, &mut events)?;
-            }
+        for part in parts(diff) {
+            decode_event(part?, &mut events)?;
         }
         Ok(events)
     }

@@ -8,11 +8,10 @@ use exm_ssp::{
     DiffError, HostEvent, Received, Rtt, Settings, State, Transport, UserStream, WindowSize,
     decode_host,
 };
-use exm_testing::{has, skip};
+use exm_testing::{has, mosh_server, skip};
 use exm_units::{Instant, Span};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -150,16 +149,10 @@ impl<C: Fn() -> Instant> Client<C> {
     }
 }
 
-/// Starts a mosh server that runs a shell; returns its address and key.
+/// A mosh server that runs a shell.
 fn start_server() -> Option<(SocketAddr, Key)> {
-    let mut command = Command::new("mosh-server");
-    command.args(["new", "-i", "127.0.0.1", "-p", "61000:61999", "-c", "256", "--"]);
-    command.args(["sh", "-c", "PS1='ready$ ' exec sh -i"]);
-    let output = command.env("LC_ALL", "C.UTF-8").env("MOSH_SERVER_NETWORK_TMOUT", "12").output();
-    let text = String::from_utf8_lossy(&output.ok()?.stdout).into_owned();
-    let line = text.lines().find_map(|line| line.strip_prefix("MOSH CONNECT "))?;
-    let (port, key) = line.split_once(' ')?;
-    Some(((Ipv4Addr::LOCALHOST, port.parse().ok()?).into(), key.parse().expect("mosh's key")))
+    let (server, key) = mosh_server(&["sh", "-c", "PS1='ready$ ' exec sh -i"])?;
+    Some((server, key.parse().expect("mosh's key")))
 }
 
 #[test]

@@ -8,12 +8,10 @@ use exm_ssp::{
     DiffError, HostEvent, Rtt, Settings, State, Transport, UserEvent, UserStream, WindowSize,
     encode_host,
 };
-use exm_testing::{has, skip};
+use exm_testing::{InTerminal, has, skip};
 use exm_units::{Instant, Span};
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::process::{Child, Command, Stdio};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The limit for each wait.
@@ -48,50 +46,6 @@ impl State for Output {
 
     fn weight(&self) -> usize {
         self.0.len()
-    }
-}
-
-/// mosh-client on a pseudo-terminal, killed when dropped.
-struct Client {
-    child: Child,
-    shown: Option<JoinHandle<Vec<u8>>>,
-}
-
-impl Client {
-    fn start(port: u16, key: &Key) -> io::Result<Client> {
-        let mut command = Command::new("script");
-        let client = format!("stty rows 24 cols 80; exec mosh-client 127.0.0.1 {port}");
-        command.args(["-qefc", &client, "/dev/null"]);
-        command.env("MOSH_KEY", key.to_text().as_str()).env("LC_ALL", "C.UTF-8");
-        command.env("TERM", "xterm").env("MOSH_PREDICTION_DISPLAY", "never");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn()?;
-        let mut stdout = child.stdout.take().expect("it is piped");
-        let shown = std::thread::spawn(move || {
-            let mut shown = Vec::new();
-            let _ = stdout.read_to_end(&mut shown);
-            shown
-        });
-        Ok(Client { child, shown: Some(shown) })
-    }
-
-    fn type_keys(&mut self, keys: &[u8]) -> io::Result<()> {
-        let stdin = self.child.stdin.as_mut().expect("it is piped");
-        stdin.write_all(keys)?;
-        stdin.flush()
-    }
-
-    /// All that it showed until its end.
-    fn shown(&mut self) -> String {
-        let shown = self.shown.take().expect("it is taken once").join();
-        String::from_utf8_lossy(&shown.expect("the thread reads only")).into_owned()
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -175,7 +129,8 @@ fn mosh_client_types_and_shows() -> io::Result<()> {
     }
     let key = Key::generate().expect("randomness");
     let mut server = Server::new(&key, clock())?;
-    let mut client = Client::start(server.socket.local_addr()?.port(), &key)?;
+    let mut client =
+        InTerminal::mosh_client(server.socket.local_addr()?.port(), key.to_text().as_str())?;
     let size = UserEvent::Resize(WindowSize { width: 80, height: 24 });
     server.until("a resize", |server| server.done.events().next() == Some(&size))?;
 
@@ -203,7 +158,7 @@ fn mosh_client_types_and_shows() -> io::Result<()> {
     server.transport.local_mut().0.extend(b"\r\nfarewell");
     server.transport.shutdown(now);
     server.until("agreement", |server| server.transport.is_shutdown_acknowledged())?;
-    let shown = client.shown();
+    let shown = String::from_utf8_lossy(&client.ended().1).into_owned();
     for text in ["welcome", "hello", "farewell"] {
         assert!(shown.contains(text), "{text}: {shown:?}");
     }

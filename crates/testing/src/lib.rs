@@ -1,9 +1,14 @@
 //! Helpers for the tests of the workspace: [`skip`] records that a test did not run, [`reference()`] finds
-//! the data that lies beside the repository, and a [`Folder`] is removed when its test ends.
+//! the data that lies beside the repository, a [`Folder`] is removed when its test ends, and a command runs [in a
+//! terminal](InTerminal).
 //!
 //! The test harness hides the output of passing tests, and a test that returns early passes. To distinguish
 //! skipped tests from passed ones, each skip is appended to the file named by the environment variable
 //! `EXM_SKIPPED`; `make test` sets it, and prints the file at its end.
+
+mod terminal;
+
+pub use terminal::{InTerminal, mosh_server};
 
 use std::fmt::Display;
 use std::fs::{self, DirEntry, OpenOptions};

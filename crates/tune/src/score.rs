@@ -2,7 +2,7 @@
 
 use crate::Link;
 use exm_random::{Purpose, Stream};
-use exm_sprout::{Forecaster, HORIZON, Method, Model, Observation, TICK};
+use exm_sprout::{Forecaster, HORIZON, Method, Model, Observation, Predicted, TICK};
 use exm_trace::Trace;
 use exm_units::{Bytes, Instant, Span};
 use rayon::prelude::*;
@@ -10,10 +10,10 @@ use serde::Serialize;
 
 /// The ticks at the end of which forecasts are scored: 20, 40, 80, 100 and 160 ms.
 pub const SCORED: [usize; 5] = [1, 2, 4, 5, HORIZON];
-/// The probabilities at which calibration is told.
+/// The index in [`SCORED`] of the 100 ms that Sprout's window looks ahead, for which calibration is reported.
+pub const AT_LOOKAHEAD: usize = 3;
+/// The probabilities at which it is.
 pub const LEVELS: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
-/// The ticks of which calibration is told: those that Sprout's window looks ahead.
-const LOOKAHEAD: usize = 5;
 
 /// How a forecaster did on a link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -64,7 +64,7 @@ fn forecasters() -> Vec<(&'static str, Forecaster)> {
 
 /// Scores Sprout's forecasters at each tick of `duration` but those of `warm_up`, on the data's trace of each of `links`. They see
 /// everything that a saturated link delivers, so it is their models that are scored, not a session. The link's
-/// own distribution over all that time is scored beside them: it knows what the link does, but not when. `done` hears of each link.
+/// own distribution over all that time is scored beside them: it knows what the link does, but not when. `done` is called for each link.
 /// Draws for calibration come from `seed`; results are the same on any number of threads.
 pub fn score(
     links: &[Link],
@@ -145,19 +145,26 @@ impl Tally {
     /// A forecast is made at the start of `tick`.
     fn add(&mut self, forecaster: &Forecaster, trace: &Trace, tick: u64, random: &mut Stream) {
         self.forecasts += 1.0;
-        for (sum, &ticks) in self.crps.iter_mut().zip(&SCORED) {
-            *sum += forecaster.predict(ticks).crps(delivered(trace, tick, ticks));
+        for (index, &ticks) in SCORED.iter().enumerate() {
+            let (prediction, bytes) = (forecaster.predict(ticks), delivered(trace, tick, ticks));
+            self.crps[index] += prediction.crps(bytes);
+            if index == AT_LOOKAHEAD {
+                self.calibrate(&prediction, bytes, random);
+                let forecast = forecaster.forecast()[ticks - 1].get() as f64;
+                self.short += f64::from(bytes < forecast);
+            }
         }
-        let bytes = delivered(trace, tick, LOOKAHEAD);
-        let (below, at_most) = forecaster.predict(LOOKAHEAD).place(bytes);
+        self.risk += forecaster.risk();
+    }
+
+    /// Counts the probabilities below which `bytes` lie by `prediction`.
+    fn calibrate(&mut self, prediction: &Predicted, bytes: f64, random: &mut Stream) {
+        let (below, at_most) = prediction.place(bytes);
         // Counts have no density: a place at random between the two probabilities.
         let place = below + random.uniform() * (at_most - below);
         for (sum, level) in self.below.iter_mut().zip(LEVELS) {
             *sum += f64::from(place < level);
         }
-        let forecast = forecaster.forecast()[LOOKAHEAD - 1].get() as f64;
-        self.short += f64::from(bytes < forecast);
-        self.risk += forecaster.risk();
     }
 
     fn score(&self, name: &str, means: &[f64]) -> Score {

@@ -63,7 +63,7 @@ pub enum TuneError {
 }
 
 impl Search {
-    /// Scores the candidates on `links`, and chooses among them for each fold and for all. `done` hears of each candidate
+    /// Scores the candidates on `links`, and chooses among them for each fold and for all. `done` is called for each candidate
     /// that is scored on a link.
     ///
     /// The first candidate has the shipped constants; outcomes compare with its. Results are the same on any number of

@@ -120,7 +120,7 @@ impl Args {
     fn remote(&self) -> Result<String, Failure> {
         let mut arguments = format!("new -c {}", colours().max(8));
         match &self.host {
-            Some(host) if self.local => arguments += &format!(" -i {}", quoted(host)),
+            Some(host) if self.local => arguments += &format!(" -i {}", for_any_shell(host)),
             Some(_) => arguments += " -s",
             None => {}
         }
@@ -131,7 +131,7 @@ impl Args {
         }
         for name in ["LANG", "LC_CTYPE", "LC_ALL"] {
             if let Ok(value) = std::env::var(name) {
-                arguments += &format!(" -l {}", quoted(&format!("{name}={value}")));
+                arguments += &format!(" -l {}", for_any_shell(&format!("{name}={value}")));
             }
         }
         if !self.command.is_empty() {
@@ -140,14 +140,17 @@ impl Args {
                 let word = word.to_str().ok_or_else(|| {
                     Failure::usage(format!("{} is not UTF-8", word.to_string_lossy()))
                 })?;
-                arguments += &format!(" {}", quoted(word));
+                arguments += &format!(" {}", for_any_shell(word));
             }
         }
         let start = match &self.server {
             Some(server) => format!("exec {server} {arguments}"),
             None if self.local => {
                 let program = std::env::current_exe()?;
-                format!("exec {} mosh-server {arguments}", quoted(&program.to_string_lossy()))
+                format!(
+                    "exec {} mosh-server {arguments}",
+                    for_any_shell(&program.to_string_lossy())
+                )
             }
             None => format!(
                 "if command -v exm >/dev/null; then exec exm mosh-server {arguments}; else exec mosh-server {arguments}; fi"
@@ -157,8 +160,8 @@ impl Args {
     }
 }
 
-/// `word` as a shell reads it, whatever it contains.
-fn quoted(word: &str) -> String {
+/// `word` as any shell reads it, line breaks included, which what is quoted for one line writes as only newer shells read it.
+fn for_any_shell(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
@@ -190,9 +193,10 @@ mod tests {
 
     #[test]
     fn words_survive_a_shell() {
-        for word in ["plain", "two words", "it's", "$HOME `x` \"y\" \\"] {
-            let output =
-                Command::new("sh").args(["-c", &format!("printf %s {}", quoted(word))]).output();
+        for word in ["plain", "two words", "it's", "two\nlines", "$HOME `x` \"y\" \\"] {
+            let output = Command::new("sh")
+                .args(["-c", &format!("printf %s {}", for_any_shell(word))])
+                .output();
             assert_eq!(String::from_utf8(output.expect("sh").stdout).expect("text"), word);
         }
     }

@@ -3,79 +3,25 @@
 //! Skipped if pseudo-terminals or mosh are missing.
 
 use crate::common::{Folder, assert_fails};
-use exm_testing::{has, skip};
-use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
+use exm_testing::{InTerminal, has, skip};
+use std::process::Stdio;
 
-/// A command in a terminal of 80 columns and 24 rows; it is killed when this is dropped.
-struct InTerminal {
-    child: Child,
-    keyboard: ChildStdin,
-    shown: Arc<Mutex<String>>,
-}
-
-impl InTerminal {
-    fn run(command: &str) -> InTerminal {
-        let mut script = Command::new("script");
-        script.args(["-qefc", &format!("stty rows 24 cols 80; {command}"), "/dev/null"]);
-        script.env("LC_ALL", "C.UTF-8").env("TERM", "xterm-256color");
-        script.env("MOSH_PREDICTION_DISPLAY", "never").env("MOSH_SERVER_NETWORK_TMOUT", "30");
-        script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = script.spawn().expect("script is there");
-        let keyboard = child.stdin.take().expect("it is piped");
-        let mut output = child.stdout.take().expect("it is piped");
-        let shown = Arc::new(Mutex::new(String::new()));
-        let reading = Arc::clone(&shown);
-        thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(count) = output.read(&mut buffer)
-                && count > 0
-            {
-                let text = String::from_utf8_lossy(&buffer[..count]);
-                reading.lock().expect("nobody panics").push_str(&text);
-            }
-        });
-        InTerminal { child, keyboard, shown }
-    }
-
-    fn until(&self, text: &str) {
-        let shown = || self.shown.lock().expect("nobody panics").clone();
-        let appears = (0..2000).any(|_| {
-            thread::sleep(Duration::from_millis(10));
-            shown().contains(text)
-        });
-        assert!(appears, "{text:?} does not appear: {:?}", shown());
-    }
-
-    fn type_keys(&mut self, keys: &[u8]) {
-        self.keyboard.write_all(keys).expect("it takes keys");
-    }
-
-    fn code(&mut self) -> Option<i32> {
-        self.child.wait().expect("it ends").code()
-    }
-}
-
-impl Drop for InTerminal {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// `command` in a terminal.
+fn in_terminal(command: &str) -> InTerminal {
+    let variables = [("MOSH_PREDICTION_DISPLAY", "never"), ("MOSH_SERVER_NETWORK_TMOUT", "30")];
+    InTerminal::run(command, &variables).expect("script is there")
 }
 
 /// Works in a shell that `command` opens, and ends it.
 fn works(command: &str) {
-    let mut terminal = InTerminal::run(command);
+    let mut terminal = in_terminal(command);
     terminal.until("ready$");
-    terminal.type_keys(b"echo hel\"\"lo; stty size\r");
+    terminal.type_keys(b"echo hel\"\"lo; stty size\r").expect("it takes keys");
     terminal.until("hello");
     terminal.until("24 80");
-    terminal.type_keys(b"exit\r");
+    terminal.type_keys(b"exit\r").expect("it takes keys");
     terminal.until("[mosh is exiting.]");
-    assert_eq!(terminal.code(), Some(0), "{command}");
+    assert_eq!(terminal.ended().0, Some(0), "{command}");
 }
 
 const EXM: &str = env!("CARGO_BIN_EXE_exm");
@@ -96,11 +42,11 @@ fn the_user_leaves_by_the_escape_key() {
         return;
     }
     let mut terminal =
-        InTerminal::run(&format!("{EXM} mosh --local --no-init -- env 'PS1=ready$ ' sh -i"));
+        in_terminal(&format!("{EXM} mosh --local --no-init -- env 'PS1=ready$ ' sh -i"));
     terminal.until("ready$");
-    terminal.type_keys(b"\x1e.");
+    terminal.type_keys(b"\x1e.").expect("it takes keys");
     terminal.until("[mosh is exiting.]");
-    assert_eq!(terminal.code(), Some(0));
+    assert_eq!(terminal.ended().0, Some(0));
 }
 
 /// Either side may be replaced by the original.

@@ -8,7 +8,7 @@ use crate::shell::{Failure, Printing};
 use crate::threads::Threads;
 use exm_sprout::TICK;
 use exm_store::Columns;
-use exm_tune::{LEVELS, LinkScores, SCORED, Score, mean_scores, population, score};
+use exm_tune::{AT_LOOKAHEAD, LEVELS, LinkScores, SCORED, Score, mean_scores, population, score};
 use exm_units::Span;
 use serde::Serialize;
 use std::fmt;
@@ -92,7 +92,9 @@ impl Shown {
         let heads = ["link", "Mbps", "CRPS at 100 ms", "own distribution", "short", "accepted"];
         columns.line(heads.map(str::to_owned));
         for LinkScores { link, rate_mbps, scores } in &self.links {
-            let at_100 = |score: Option<&Score>| percent(score.map_or(0.0, |score| score.crps[3]));
+            let at_100 = |score: Option<&Score>| {
+                percent(score.map_or(0.0, |score| score.crps[AT_LOOKAHEAD]))
+            };
             let short = scores[0].short.map(|short| [short.seen, short.accepted].map(percent));
             let [seen, accepted] = short.unwrap_or_default();
             let (ours, own) = (at_100(scores.first()), at_100(scores.last()));

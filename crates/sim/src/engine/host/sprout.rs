@@ -7,7 +7,7 @@ use super::oracle::Oracle;
 use crate::engine::observer::SproutSample;
 use crate::network::{FlowSpec, Network, SPROUT_EMPTY};
 use exm_link::Packet;
-use exm_sprout::{Endpoint, Forecast, Header, Settings, TICK};
+use exm_sprout::{Endpoint, Header, Settings, TICK};
 use exm_units::{Bytes, Instant, Packets, Rate, Span};
 
 #[derive(Clone, Debug)]
@@ -121,20 +121,13 @@ impl Sprout {
     pub(super) fn answer(&mut self, now: Instant) -> Option<(Header, Bytes)> {
         (self.far.next_send(now) <= now).then(|| {
             let (mut header, size) = self.far.send(now);
-            let forecast = self.foresee();
-            header.forecast = header.forecast.map(|_| forecast);
+            if let (Some(oracle), Some(forecast)) = (&mut self.oracle, &mut header.forecast) {
+                let made_at = self.far.endpoint.receiver().tick_ends() - TICK;
+                oracle.advance(made_at);
+                forecast.delivered = oracle.forecast(made_at);
+            }
             (header, size)
         })
-    }
-
-    /// The far end's forecast: its receiver's or its oracle's.
-    fn foresee(&mut self) -> Forecast {
-        let receiver = self.far.endpoint.receiver();
-        let forecast = *receiver.forecast();
-        let Some(oracle) = &mut self.oracle else { return forecast };
-        let made_at = receiver.tick_ends() - TICK;
-        oracle.advance(made_at);
-        Forecast { delivered: oracle.forecast(made_at), ..forecast }
     }
 
     /// It arrives at the near endpoint.
