@@ -5,7 +5,7 @@ use crate::shell::{Failure, print, tell};
 use exm_datagram::Key;
 use exm_endpoint::PortRange;
 use exm_mosh::net::{Limits, Service};
-use exm_os::{Signals, in_new_session};
+use exm_os::{Signals, in_new_session, is_installed};
 use exm_units::Span;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -82,8 +82,9 @@ impl Args {
         let (program, limits) = (self.program()?, limits()?);
         let key = Key::generate()?;
         let bind = if self.of_ssh { address_of_ssh() } else { self.bind };
-        let service = Service::open(key.clone(), bind, self.port)
-            .map_err(|error| Failure::from(error).with_tip("give other ports with --port"))?;
+        let service = Service::open(key.clone(), bind, self.port).map_err(|error| {
+            Failure::from(error).with_tip("give other ports with --port, or another address")
+        })?;
         let port = service.address()?.port();
         print(&format!("\nMOSH CONNECT {port} {}\n", key.to_text().as_str()))?;
         service.run(program, limits, &signals)?;
@@ -94,6 +95,13 @@ impl Args {
     fn program(&self) -> Result<Command, Failure> {
         let mut command = match self.command.split_first() {
             Some((program, arguments)) => {
+                let name = program.to_string_lossy();
+                // A relative path counts from the home directory, where the program is run.
+                let is_relative = name.contains('/') && !name.starts_with('/');
+                if !is_relative && !is_installed(&name) {
+                    return Err(Failure::new(format!("there is no program {name}"))
+                        .with_tip("give one of this machine's PATH, or its path"));
+                }
                 let mut command = Command::new(program);
                 command.args(arguments);
                 command

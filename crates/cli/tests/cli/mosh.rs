@@ -79,6 +79,10 @@ fn what_is_wrong_is_said() {
     let key = "AAECAwQFBgcICQoLDA0ODw";
     let client = folder.exm("mosh-client 127.0.0.1 60001").env("MOSH_KEY", key).output();
     assert_fails(&client.expect("it runs"), 1, &["a session is shown on a terminal"]);
+    let server = folder.exm("mosh-server -i 203.0.113.1").env("LC_ALL", "C.UTF-8").output();
+    assert_fails(&server.expect("it runs"), 1, &["UDP port 60001:60999 of 203.0.113.1"]);
+    let server = folder.exm("mosh-server -- no-such-program").env("LC_ALL", "C.UTF-8").output();
+    assert_fails(&server.expect("it runs"), 1, &["there is no program no-such-program"]);
     let mut server = folder.exm("mosh-server");
     server.env("LC_ALL", "C").stdin(Stdio::null());
     assert_fails(&server.output().expect("it runs"), 1, &["the locale is not UTF-8"]);

@@ -14,7 +14,15 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
-    /// No port is free, or no socket can be opened.
+    /// No port is free, or the address is not this machine's.
+    #[error("cannot listen on UDP port {place}: {source}")]
+    Listen {
+        /// The ports and, if given, the address.
+        place: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// No socket can be opened.
     #[error("cannot open a UDP socket: {0}")]
     Socket(io::Error),
     /// The program cannot be run.

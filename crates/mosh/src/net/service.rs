@@ -45,11 +45,14 @@ impl Service {
     /// Opens the first free one of `ports`, at `address` or at all addresses, for the client that has `key`.
     ///
     /// # Errors
-    /// No port is free.
+    /// No port is free, or the address is not this machine's.
     pub fn open(key: Key, address: Option<IpAddr>, ports: PortRange) -> Result<Service, NetError> {
         let buffer = Some(RECEIVE_BUFFER);
         let options = SocketOptions { receive_buffer: buffer, ..SocketOptions::default() };
-        let sockets = Sockets::listen(address, ports, options).map_err(NetError::Socket)?;
+        let sockets = Sockets::listen(address, ports, options).map_err(|source| {
+            let place = address.map_or(format!("{ports}"), |at| format!("{ports} of {at}"));
+            NetError::Listen { place, source }
+        })?;
         Ok(Service { clock: Clock::start(), key, sockets })
     }
 
