@@ -388,9 +388,9 @@ mod tests {
         assert_eq!(whole, contents);
     }
 
-    /// A datagram that is read late says so.
+    /// A datagram that is read late has waited.
     #[test]
-    fn late_reading_is_told() {
+    fn late_reading_is_reported() {
         let (one, other) = (port(), port());
         let to = Path { remote: other.address().unwrap(), local: None };
         let mut waited = Span::ZERO;

@@ -142,7 +142,7 @@ impl Client {
         self.malformed
     }
 
-    /// Begins to end the session: the server is told.
+    /// Begins to end the session: the server is notified.
     pub fn shutdown(&mut self, now: Instant) {
         self.transport.shutdown(now);
     }

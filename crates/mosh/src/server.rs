@@ -202,7 +202,7 @@ impl Server {
         self.malformed
     }
 
-    /// Begins to end the session: the client is told.
+    /// Begins to end the session: the client is notified.
     pub fn shutdown(&mut self, now: Instant) {
         self.synchronise(now);
         self.transport.shutdown(now);

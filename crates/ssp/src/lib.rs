@@ -15,7 +15,7 @@
 //!
 //! A state has a number. An instruction says how to make state *new* from state *old*, which the sender assumes
 //! that the receiver has; it need not be the one before. Whether a datagram arrives does not matter then: a
-//! lost instruction is not sent again, but replaced by one that leads to a newer state.
+//! lost instruction is not retransmitted, but replaced by one that leads to a newer state.
 //!
 //! All that comes from the network is bounded: an instruction by 4 MiB, the states held by [`MAX_STATES`] and
 //! [`MAX_WEIGHT`]. Times come as [`exm_units::Instant`] of a clock that never goes back.
@@ -29,7 +29,7 @@
 //! - The states of the peer are bounded by their memory too. Every 15 s a state beyond the limits replaces an
 //!   older one.
 //! - The state that is announced as the last one stays as it was announced, and is never the base of a
-//!   difference. An end that is told again of its peer's shutdown acknowledges it again.
+//!   difference. An end that is notified again of its peer's shutdown acknowledges it again.
 //! - [`UserStream`] refuses to let more than 1 MiB of keys wait, since a longer difference than 4 MiB
 //!   can never be sent. Sizes of terminals have 16 bits, as in the kernel, and others are refused.
 //!

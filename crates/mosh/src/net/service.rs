@@ -190,7 +190,7 @@ impl Running {
         }
     }
 
-    /// Ends the session: the client is told, and the program is hung up.
+    /// Ends the session: the client is notified, and the program is hung up.
     fn end(&mut self) {
         if !self.is_ending {
             self.is_ending = true;
