@@ -9,6 +9,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -38,7 +39,7 @@ impl Cli {
 
     /// Parses the command line of the process. If it is wrong, or asks for help, prints that and exits.
     pub(crate) fn read() -> Cli {
-        let words: Vec<OsString> = std::env::args_os().collect();
+        let words = by_name(std::env::args_os().collect());
         match Cli::definition().try_get_matches_from(&words) {
             Ok(matches) => Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),
             Err(error) => with_way_out(printable_error(&words).unwrap_or(error), &words).exit(),
@@ -54,6 +55,18 @@ impl Cli {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.command.run()
     }
+}
+
+/// The names that this program may have, beside its own: each is the command of that name.
+const NAMES: [&str; 3] = ["mosh", "mosh-client", "mosh-server"];
+
+/// `words` of a command line, the first of which is how the program was called, as those of `exm`.
+fn by_name(mut words: Vec<OsString>) -> Vec<OsString> {
+    let name = words.first().and_then(|word| Path::new(word).file_name()).map(OsString::from);
+    if let Some(name) = name.filter(|name| NAMES.iter().any(|known| name == known)) {
+        words.splice(..1, ["exm".into(), name]);
+    }
+    words
 }
 
 /// `command` and its subcommands, where the value of every option may begin with a minus sign and a digit: `--senders -3`
@@ -123,6 +136,15 @@ fn printable_error(words: &[OsString]) -> Option<clap::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_is_the_command_of_its_name() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(by_name(words("/usr/bin/mosh-client -c")), words("exm mosh-client -c"));
+        assert_eq!(by_name(words("mosh host")), words("exm mosh host"));
+        assert_eq!(by_name(words("/opt/exm mosh")), words("/opt/exm mosh"));
+        assert_eq!(by_name(words("moshed")), words("moshed"));
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

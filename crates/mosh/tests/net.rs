@@ -127,7 +127,7 @@ fn the_end_of_the_program_ends_the_session() {
 
 #[test]
 fn a_service_without_a_client_ends() {
-    let limits = Limits { first: Span::from_millis(200), next: None };
+    let limits = Limits { first: Span::from_millis(200), ..Limits::default() };
     let (_, _, service) = serve(SHELL, limits);
     service.join().expect("it does not panic").expect("it ended in time");
 }

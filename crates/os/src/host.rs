@@ -7,10 +7,10 @@ use std::net::IpAddr;
 use std::path::Path;
 
 /// Removes the variable `name` from the environment, so that no program started from now on inherits it,
-/// and returns its value.
+/// and returns its value. The value is erased in the initial environment, too, which the kernel keeps showing to this
+/// user and root (`/proc/PID/environ`, proc(5)).
 ///
-/// It must be called while this process has a single thread; otherwise the variable stays. The kernel keeps
-/// showing the initial environment to this user and root (`/proc/PID/environ`, proc(5)).
+/// It must be called while this process has a single thread; otherwise the variable stays.
 pub fn take_variable(name: &str) -> Option<OsString> {
     sys::take_variable(name)
 }

@@ -1,19 +1,16 @@
-//! [`Pty`]: a program in a pseudo-terminal; [`RawTerminal`]: this process's own terminal, key by key, and [`SizeChanges`] of it.
+//! [`Pty`]: a program in a pseudo-terminal; [`RawTerminal`]: this process's own terminal, key by key.
 
-use crate::sys;
+use crate::{AtExit, sys};
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::io::Errno;
-use rustix::process::{ioctl_tiocsctty, setsid};
+use rustix::process::{Signal, ioctl_tiocsctty, kill_current_process_group, setsid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{
-    InputModes, OptionalActions, Termios, Winsize, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize,
+    InputModes, OptionalActions, Termios, Winsize, tcgetattr, tcgetwinsize, tcsetattr,
+    tcsetwinsize, ttyname,
 };
-use signal_hook::SigId;
-use signal_hook::consts::SIGWINCH;
-use signal_hook::low_level::{pipe, unregister};
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// The size of a terminal.
@@ -133,11 +130,15 @@ pub fn in_new_session(command: &mut Command) {
     });
 }
 
+/// Restores the terminal $1 to the mode $2, and writes $3 to it, from the background.
+const RESCUE: &str = r#"trap '' TTOU; stty "$2" < "$1"; printf %s "$3" > "$1""#;
+
 /// The terminal of this process in raw mode: each key arrives at once, and nothing is echoed. Its mode is restored when this is dropped.
 #[derive(Debug)]
 pub struct RawTerminal {
     terminal: OwnedFd,
     before: Termios,
+    rescue: Option<AtExit>,
 }
 
 impl RawTerminal {
@@ -148,8 +149,21 @@ impl RawTerminal {
     pub fn new(file: BorrowedFd<'_>) -> io::Result<RawTerminal> {
         let terminal = file.try_clone_to_owned()?;
         let before = tcgetattr(&terminal)?;
-        let raw = RawTerminal { terminal, before };
+        let raw = RawTerminal { terminal, before, rescue: None };
         raw.resume()?;
+        Ok(raw)
+    }
+
+    /// The same. If this process is killed, even by SIGKILL, the mode is restored as well, and `farewell` is written to the
+    /// terminal, which undoes what else was set. That takes `sh` and `stty`; without them it is not done.
+    ///
+    /// # Errors
+    /// It is not a terminal.
+    pub fn guarded(file: BorrowedFd<'_>, farewell: &str) -> io::Result<RawTerminal> {
+        // Of the mode before.
+        let rescue = rescue(file, farewell);
+        let mut raw = RawTerminal::new(file)?;
+        raw.rescue = rescue;
         Ok(raw)
     }
 
@@ -177,53 +191,36 @@ impl RawTerminal {
         raw.input_modes |= InputModes::IUTF8;
         Ok(tcsetattr(&self.terminal, OptionalActions::Now, &raw)?)
     }
+
+    /// Restores its mode, and stops this process, and those of its job, as Ctrl-Z does. Returns in raw mode once the user goes on.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn suspend(&self) -> io::Result<()> {
+        self.pause()?;
+        // Where no shell waits for it, nothing stops.
+        let _ = kill_current_process_group(Signal::TSTP);
+        self.resume()
+    }
 }
 
 impl Drop for RawTerminal {
     fn drop(&mut self) {
         let _ = self.pause();
-    }
-}
-
-/// Tells when the size of this process's terminal changes (SIGWINCH).
-#[derive(Debug)]
-pub struct SizeChanges {
-    changed: UnixStream,
-    handler: SigId,
-}
-
-impl SizeChanges {
-    /// Begins to watch.
-    ///
-    /// # Errors
-    /// The process has no more file descriptors.
-    pub fn watch() -> io::Result<SizeChanges> {
-        let (changed, handler) = UnixStream::pair()?;
-        changed.set_nonblocking(true)?;
-        Ok(SizeChanges { changed, handler: pipe::register(SIGWINCH, handler)? })
-    }
-
-    /// Whether the size has changed since the last call.
-    pub fn take(&self) -> bool {
-        let (mut buffer, mut any) = ([0; 64], false);
-        while matches!((&self.changed).read(&mut buffer), Ok(count) if count > 0) {
-            any = true;
+        if let Some(rescue) = self.rescue.take() {
+            rescue.cancel();
         }
-        any
     }
 }
 
-impl AsFd for SizeChanges {
-    /// Readable when the size has changed.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.changed.as_fd()
-    }
-}
-
-impl Drop for SizeChanges {
-    fn drop(&mut self) {
-        unregister(self.handler);
-    }
+/// What restores the terminal `file` after this process, if it can.
+fn rescue(file: BorrowedFd<'_>, farewell: &str) -> Option<AtExit> {
+    let name = ttyname(file, Vec::new()).ok()?.into_string().ok()?;
+    let stdin = Stdio::from(file.try_clone_to_owned().ok()?);
+    let mode = Command::new("stty").arg("-g").stdin(stdin).output().ok()?;
+    let mode = String::from_utf8(mode.stdout).ok()?;
+    let arguments = ["-c", RESCUE, "exm-rescue", &name, mode.trim(), farewell];
+    AtExit::run("/bin/sh", &arguments).ok()
 }
 
 #[cfg(test)]

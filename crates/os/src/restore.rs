@@ -13,8 +13,8 @@ const FOLDER: &str = "/run/exm";
 const SETTINGS: &str = "/proc/sys/net/";
 
 /// Waits for the end of the input, which is the end of our process. The shell has its own process group, so that
-/// signals to ours do not reach it.
-const WAIT: &str = "trap '' INT TERM HUP; read -r _; ";
+/// signals to ours do not reach it. A line of input says that there is nothing to do.
+const WAIT: &str = "trap '' INT TERM HUP; read -r _ && exit; ";
 /// Restores the file $1, whose content we changed to $2, to the content saved in $3, unless another process holds
 /// a lock on $3 or the file has been changed since. Our lock is on the standard output.
 const RESTORE: &str = r#"flock -n -x 1 && [ /proc/self/fd/1 -ef "$3" ] && {
@@ -37,6 +37,14 @@ impl AtExit {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &format!("{WAIT} exec \"$@\""), "exm-at-exit", program]);
         AtExit::wait(command.args(arguments).stdout(Stdio::null()))
+    }
+
+    /// Does not run it any more.
+    pub fn cancel(mut self) {
+        if let Some(input) = &mut self.shell.stdin {
+            // If the shell is gone, it does not run either.
+            let _ = input.write_all(b"\n");
+        }
     }
 
     fn wait(command: &mut Command) -> io::Result<AtExit> {

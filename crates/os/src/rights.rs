@@ -1,7 +1,9 @@
 //! [`Rights`]: the privileges to create devices and namespaces, as root or in a user namespace.
 
 use crate::sys;
-use rustix::process::{getegid, geteuid, setpriority_process};
+use rustix::process::{
+    DumpableBehavior, getegid, geteuid, set_dumpable_behavior, setpriority_process,
+};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, UnshareFlags, capabilities, set_capabilities, set_no_new_privs,
 };
@@ -109,6 +111,13 @@ fn write_id_maps(outside: Identity, inside: Identity) -> Result<(), RightsError>
     write("/proc/self/setgroups", "deny".to_owned())?;
     write("/proc/self/gid_map", format!("{} {} 1", inside.group, outside.group))?;
     write("/proc/self/uid_map", format!("{} {} 1", inside.user, outside.user))
+}
+
+/// No memory of this process is dumped when it crashes, and other programs of its user cannot read it (`PR_SET_DUMPABLE`,
+/// prctl(2)): it holds keys. Programs that it starts are not affected.
+pub fn keep_memory_private() {
+    // The keys are as safe as elsewhere if the kernel refuses.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 /// Gives the calling thread real-time priority (`SCHED_FIFO`) if that is allowed, and otherwise a nice value

@@ -1,7 +1,7 @@
-//! [`Signals`]: the signals that ask a program to end, as a file that can be polled.
+//! [`Signals`]: the signals that ask a program to end, as a file that can be polled; [`SignalWatch`]: another one.
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGWINCH};
 use signal_hook::low_level::{pipe, unregister};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -93,6 +93,59 @@ impl Drop for Signals {
     }
 }
 
+/// Tells when a signal that does not end programs has arrived: while this exists it only makes its file readable.
+#[derive(Debug)]
+pub struct SignalWatch {
+    arrived: UnixStream,
+    handler: SigId,
+}
+
+impl SignalWatch {
+    /// SIGWINCH: the size of this process's terminal has changed.
+    ///
+    /// # Errors
+    /// The process has no more file descriptors.
+    pub fn size_changes() -> io::Result<SignalWatch> {
+        SignalWatch::of(SIGWINCH)
+    }
+
+    /// SIGUSR1, of which each program makes its own use.
+    ///
+    /// # Errors
+    /// The process has no more file descriptors.
+    pub fn user_signal() -> io::Result<SignalWatch> {
+        SignalWatch::of(SIGUSR1)
+    }
+
+    fn of(signal: i32) -> io::Result<SignalWatch> {
+        let (arrived, handler) = UnixStream::pair()?;
+        arrived.set_nonblocking(true)?;
+        Ok(SignalWatch { arrived, handler: pipe::register(signal, handler)? })
+    }
+
+    /// Whether it has arrived since the last call.
+    pub fn take(&self) -> bool {
+        let (mut buffer, mut any) = ([0; 64], false);
+        while matches!((&self.arrived).read(&mut buffer), Ok(count) if count > 0) {
+            any = true;
+        }
+        any
+    }
+}
+
+impl AsFd for SignalWatch {
+    /// Readable when it has arrived.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.arrived.as_fd()
+    }
+}
+
+impl Drop for SignalWatch {
+    fn drop(&mut self) {
+        unregister(self.handler);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +160,12 @@ mod tests {
         assert_eq!(signals.take(), Some(Signal::Terminate));
         assert_eq!(signals.take(), None);
         assert_eq!(Signal::Terminate.exit_code(), 143);
+    }
+    #[test]
+    fn a_watch_sees_its_signal_once() {
+        let watch = SignalWatch::user_signal().unwrap();
+        assert!(!watch.take());
+        raise(SIGUSR1).unwrap();
+        assert!(watch.take() && !watch.take());
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod bpf;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions};
 use rustix::thread::UnshareFlags;
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -20,14 +20,26 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// The size of a device name in bytes, including the terminating zero.
 pub(crate) const NAME_SIZE: usize = libc::IFNAMSIZ;
 
-/// Removes the variable `name` from the environment, and returns its value. If this process has other
-/// threads, which may be reading the environment, the variable stays.
+/// Removes the variable `name` from the environment, erases its value there, and returns it. If this process has
+/// other threads, which may be reading the environment, the variable stays.
 pub(crate) fn take_variable(name: &str) -> Option<OsString> {
     let value = std::env::var_os(name)?;
     let threads = std::fs::read_dir("/proc/self/task").map_or(usize::MAX, Iterator::count);
+    let name = CString::new(name).ok()?;
     if threads == 1 {
-        // SAFETY: this is the only thread, so none reads the environment meanwhile; and `name` is
-        // that of a variable that is set, so it has no '=' or zero in it.
+        // SAFETY: this is the only thread, so none reads or changes the environment meanwhile. The
+        // variable is set, so its value is a string that ends with a zero, in memory that belongs to the
+        // environment and may be written (getenv(3)); what is written are its bytes before that zero.
+        unsafe {
+            let mut byte = libc::getenv(name.as_ptr());
+            while !byte.is_null() && byte.read() != 0 {
+                byte.write_volatile(0);
+                byte = byte.add(1);
+            }
+        }
+        let name = name.to_str().expect("it was text");
+        // SAFETY: again, this is the only thread; and the name is that of a variable that is set, so it
+        // has no '=' or zero in it.
         unsafe { std::env::remove_var(name) };
     }
     Some(value)

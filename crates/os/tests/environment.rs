@@ -31,5 +31,9 @@ fn main() {
     }
     assert_eq!(exm_os::take_variable(NAME).expect("it is set"), "secret");
     assert_eq!(seen_by_a_child(), "none");
+    let initial = std::fs::read("/proc/self/environ").expect("it is there");
+    let initial = String::from_utf8_lossy(&initial);
+    let shown = initial.split('\0').find_map(|pair| pair.strip_prefix("EXM_TEST_SECRET="));
+    assert_eq!(shown, Some(""), "what the kernel shows");
     assert_eq!(exm_os::take_variable(NAME), None);
 }

@@ -175,6 +175,16 @@ impl Screen {
         self.title = title.map(Arc::from);
     }
 
+    /// Sets the icon's name. `None` removes it.
+    pub fn set_icon_name(&mut self, name: Option<&str>) {
+        self.icon_name = name.map(Arc::from);
+    }
+
+    /// Forgets what was written to the clipboard. For clients that do not let programs write to it.
+    pub fn forget_clipboard(&mut self) {
+        self.clipboard = None;
+    }
+
     /// The row, for changes. It is copied first if other screens share it.
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut Row {
         Arc::make_mut(&mut self.rows[row])

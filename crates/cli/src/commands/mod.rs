@@ -18,10 +18,6 @@ mod list;
 mod man;
 #[cfg(target_os = "linux")]
 mod mosh;
-#[cfg(target_os = "linux")]
-mod mosh_client;
-#[cfg(target_os = "linux")]
-mod mosh_server;
 mod ratatouille;
 mod report;
 #[cfg(target_os = "linux")]
@@ -35,6 +31,8 @@ mod trace;
 #[cfg(target_os = "linux")]
 mod tunnel;
 
+#[cfg(target_os = "linux")]
+use mosh::{client as mosh_client, server as mosh_server};
 pub(crate) use simulate::duration;
 
 /// Defines the commands, each with the arguments of its module.

@@ -4,7 +4,9 @@
 
 use crate::common::{Folder, assert_fails};
 use exm_testing::{InTerminal, has, skip};
-use std::process::Stdio;
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::{Command, Stdio};
 
 /// `command` in a terminal.
 fn in_terminal(command: &str) -> InTerminal {
@@ -62,13 +64,88 @@ fn the_original_is_at_the_other_end() {
     ));
 }
 
+/// The program by the names of mosh's, and mosh's own programs by its options.
+#[test]
+fn links_take_the_place_of_the_original() {
+    if !has("script") || !has("mosh") {
+        skip("script or mosh is missing");
+        return;
+    }
+    let folder = Folder::new("mosh-links");
+    let link = |name: &str| {
+        let link = folder.path(name);
+        symlink(EXM, &link).expect("the folder is ours");
+        link.display().to_string()
+    };
+    let [mosh, client, server] = ["mosh", "mosh-client", "mosh-server"].map(link);
+    let shell = "127.0.0.1 -- env 'PS1=ready$ ' sh -i";
+    works(&format!("{mosh} --local {shell}"));
+    works(&format!("{mosh} --local --client mosh-client --server mosh-server {shell}"));
+    works(&format!("mosh --local --client {client} --server {server} {shell}"));
+}
+
+/// ssh and the machine behind it are stood in for by a shell.
+#[test]
+fn ssh_starts_the_server_where_it_connects_to() {
+    if !has("script") {
+        skip("script is missing");
+        return;
+    }
+    let folder = Folder::new("mosh-ssh");
+    let ssh = folder.path("connect");
+    // It takes the last word, as ssh does, for the shell of a machine that was connected to at 127.0.0.1.
+    let text = "#!/bin/sh\necho Welcome. >&2\nfor word in \"$@\"; do :; done\n\
+        SSH_CONNECTION='127.0.0.1 9 127.0.0.1 22' exec sh -c \"$word\"\n";
+    std::fs::write(&ssh, text).expect("the folder is ours");
+    std::fs::set_permissions(&ssh, Permissions::from_mode(0o755)).expect("it is ours");
+    let ssh = ssh.display();
+    works(&format!(
+        "{EXM} mosh --ssh {ssh} --server '{EXM} mosh-server' me@host env 'PS1=ready$ ' sh -- -i"
+    ));
+    let mut terminal = in_terminal(&format!(
+        "{EXM} mosh --ssh {ssh} --server '{EXM} mosh-server' --remote-ip local me@127.0.0.1 -- sleep 9"
+    ));
+    terminal.until("Welcome.");
+    terminal.until("\x1b[?1h");
+    terminal.type_keys(b"\x1e.").expect("it takes keys");
+    assert_eq!(terminal.ended().0, Some(0));
+}
+
+/// Nothing that was set stays set, even if nobody is left to unset it.
+#[test]
+fn the_terminal_is_restored_if_the_client_is_killed() {
+    if !has("script") {
+        skip("script is missing");
+        return;
+    }
+    let client = format!("echo client $$ is here; exec {EXM} mosh --local -- cat");
+    let restored = "until stty -a | grep -q ' icanon'; do sleep 0.1; done";
+    let mut terminal =
+        in_terminal(&format!("sh -c '{client}'; {restored}; stty -a; read line; echo got $line"));
+    terminal.until("is here");
+    terminal.until("\x1b[?1h");
+    let shown = String::from_utf8_lossy(&terminal.shown()).into_owned();
+    let (_, after) = shown.split_once("client ").expect("its number");
+    let number = after.split(' ').next().expect("its number");
+    let killed = Command::new("kill").args(["-9", number]).status();
+    assert!(killed.expect("kill is there").success());
+    terminal.until("\x1b[?1049l");
+    terminal.until(" icanon");
+    terminal.until(" echo ");
+    terminal.type_keys(b"it\r").expect("it takes keys");
+    terminal.until("got it");
+    terminal.ended();
+}
+
 #[test]
 fn what_is_wrong_is_said() {
     let folder = Folder::new("mosh");
     let fails = |words: &str, code: i32, parts: &[&str]| {
         assert_fails(&folder.run(words), code, parts);
     };
-    fails("mosh", 2, &["HOST"]);
+    fails("mosh", 2, &["there is no machine to connect to", "--local"]);
+    fails("mosh --local --family inet6 127.0.0.1", 1, &["127.0.0.1 has no IPv6 address"]);
+    fails("mosh --bind-server all host", 2, &["give ssh, any or an address"]);
     fails("mosh-server old", 2, &["the only word is \"new\""]);
     fails("mosh --local --port x -- true", 2, &["'x' for '--port'"]);
     fails("mosh --local --server false -- true", 1, &["the server has not started", "--server"]);

@@ -2,6 +2,7 @@
 //!
 //! No threads are started; each function returns when its session is over.
 
+mod keyboard;
 mod service;
 mod user;
 

@@ -4,7 +4,7 @@ use super::{NetError, seed};
 use crate::{Input, Server};
 use exm_datagram::Key;
 use exm_endpoint::{Path, PortRange, SocketOptions, Sockets};
-use exm_os::{Clock, Pty, Signals, TerminalSize, Waiter};
+use exm_os::{Clock, LoginRecord, Pty, SignalWatch, Signals, TerminalSize, Waiter};
 use exm_terminal::Size;
 use exm_units::{Instant, Span};
 use std::io;
@@ -19,11 +19,13 @@ pub struct Limits {
     pub first: Span,
     /// For the next, if there is a limit.
     pub next: Option<Span>,
+    /// How long a client must have been silent for SIGUSR1 to end its session. None: it always does.
+    pub signalled: Option<Span>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { first: Span::from_secs(60), next: None }
+        Limits { first: Span::from_secs(60), next: None, signalled: None }
     }
 }
 
@@ -33,12 +35,15 @@ const MOST_READ: usize = 1 << 16;
 const MOST_WAITING: usize = 1 << 22;
 /// The receive buffer in bytes.
 const RECEIVE_BUFFER: usize = 1 << 18;
+/// A client that is silent for longer is shown as disconnected.
+const DISCONNECTED: Span = Span::from_secs(30);
 
 /// Runs a program in a terminal that a client shows.
 pub struct Service {
     clock: Clock,
     key: Key,
     sockets: Sockets,
+    greeting: Vec<u8>,
 }
 
 impl Service {
@@ -53,7 +58,7 @@ impl Service {
             let place = address.map_or(format!("{ports}"), |at| format!("{ports} of {at}"));
             NetError::Listen { place, source }
         })?;
-        Ok(Service { clock: Clock::start(), key, sockets })
+        Ok(Service { clock: Clock::start(), key, sockets, greeting: Vec::new() })
     }
 
     /// Where it listens.
@@ -64,19 +69,29 @@ impl Service {
         self.sockets.local_address()
     }
 
+    /// Shows `text` before the program's output.
+    #[must_use]
+    pub fn greet(self, text: Vec<u8>) -> Service {
+        Service { greeting: text, ..self }
+    }
+
     /// Runs `command` once a client has connected, until it ends, the client leaves, or a signal comes.
     ///
     /// # Errors
     /// The program cannot be run, or waiting failed.
     pub fn run(self, command: Command, limits: Limits, signals: &Signals) -> Result<(), NetError> {
-        let Service { clock, key, sockets } = self;
+        let Service { clock, key, sockets, greeting } = self;
         let now = clock.now();
+        let mut server = Server::new(now, &key, seed()?);
+        server.output(&greeting);
+        let clean_ups = SignalWatch::user_signal().map_err(NetError::Wait)?;
         let mut session = Running {
             clock,
             sockets,
-            server: Server::new(now, &key, seed()?),
+            server,
             command: Some(command),
             pty: None,
+            record: LoginRecord::find(),
             size: TerminalSize { columns: 80, rows: 24 },
             waiting: Vec::new(),
             path: None,
@@ -87,15 +102,17 @@ impl Service {
         loop {
             session.receive()?;
             session.exchange();
-            if signals.take().is_some() || session.server.client_is_leaving() {
+            let is_unwanted = clean_ups.take() && session.is_silent(limits.signalled);
+            if is_unwanted || signals.take().is_some() || session.server.client_is_leaving() {
                 session.end();
             }
+            session.write_record();
             session.transmit();
             let (now, give_up) = (clock.now(), session.gives_up_at(limits));
             if session.server.is_over(now) || now >= give_up {
                 return Ok(());
             }
-            session.wait(&waiter, signals, give_up)?;
+            session.wait(&waiter, (signals, &clean_ups), give_up)?;
         }
     }
 }
@@ -109,6 +126,8 @@ struct Running {
     command: Option<Command>,
     /// Its terminal, until it ends.
     pty: Option<Pty>,
+    /// Who shows it, for other users of this machine.
+    record: Option<LoginRecord>,
     size: TerminalSize,
     /// What the program has yet to read.
     waiting: Vec<u8>,
@@ -132,6 +151,30 @@ impl Running {
             (Some(at), Some(next)) => at.saturating_add(next),
             (Some(_), None) => Instant::MAX,
         }
+    }
+
+    /// Whether the client has been silent for as long as it takes.
+    fn is_silent(&self, limit: Option<Span>) -> bool {
+        let last = self.server.last_received_at().unwrap_or(Instant::ZERO);
+        limit.is_none_or(|limit| self.clock.now().saturating_since(last) >= limit)
+    }
+
+    /// Says where the client is, if it is connected.
+    fn write_record(&mut self) {
+        let is_connected = !self.is_silent(Some(DISCONNECTED));
+        let (Some(record), Some(pty)) = (&mut self.record, &self.pty) else { return };
+        let session = format!("mosh [{}]", std::process::id());
+        match self.server.client().filter(|_| is_connected) {
+            Some(client) => record.say(pty, &format!("{} via {session}", client.ip())),
+            None => record.say(pty, &session),
+        }
+    }
+
+    /// When the record has to be changed.
+    fn next_record(&self) -> Instant {
+        let connected = self.server.last_received_at().filter(|_| self.record.is_some());
+        let disconnects = connected.map(|at| at.saturating_add(DISCONNECTED));
+        disconnects.filter(|at| *at > self.clock.now()).unwrap_or(Instant::MAX)
     }
 
     /// Reads the client's datagrams, and what its user did; starts the program with the first of them.
@@ -196,7 +239,11 @@ impl Running {
             self.is_ending = true;
             self.server.shutdown(self.clock.now());
         }
-        self.pty = None;
+        if let Some(pty) = self.pty.take()
+            && let Some(record) = &mut self.record
+        {
+            record.remove(&pty);
+        }
     }
 
     fn transmit(&mut self) {
@@ -211,11 +258,16 @@ impl Running {
         }
     }
 
-    fn wait(&mut self, waiter: &Waiter, signals: &Signals, until: Instant) -> Result<(), NetError> {
-        let wake = self.server.next_wake(self.clock.now()).min(until);
-        let files = [self.sockets.as_fd(), signals.as_fd()];
+    fn wait(
+        &mut self,
+        waiter: &Waiter,
+        (signals, clean_ups): (&Signals, &SignalWatch),
+        until: Instant,
+    ) -> Result<(), NetError> {
+        let wake = self.server.next_wake(self.clock.now()).min(until).min(self.next_record());
+        let files = [self.sockets.as_fd(), signals.as_fd(), clean_ups.as_fd()];
         let waited = match &self.pty {
-            Some(pty) => waiter.wait([files[0], files[1], pty.as_fd()], wake).map(drop),
+            Some(pty) => waiter.wait([files[0], files[1], files[2], pty.as_fd()], wake).map(drop),
             None => waiter.wait(files, wake).map(drop),
         };
         waited.map_err(NetError::Wait)

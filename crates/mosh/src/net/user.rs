@@ -1,16 +1,17 @@
 //! [`UserTerminal`]: shows a session to a user.
 
+use super::keyboard::{Command, Keyboard};
 use super::{NetError, seed};
 use crate::Client;
 use crate::notice::Notice;
 use exm_datagram::Key;
 use exm_endpoint::{Path, SocketOptions, Sockets};
-use exm_os::{Clock, RawTerminal, Signals, SizeChanges, TerminalSize, Waiter};
+use exm_os::{Clock, RawTerminal, SignalWatch, Signals, TerminalSize, Waiter};
 use exm_predict::Display;
 use exm_terminal::{Screen, Size, update};
 use exm_units::{Instant, Span};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -19,14 +20,14 @@ const PATIENCE: Span = Span::from_secs(15);
 /// The most often that a notice changes.
 const REFRESH: Span = Span::from_secs(1);
 
-/// Puts a terminal in the state that sessions expect: arrow keys in application mode.
-const BEGIN: &[u8] = b"\x1b[?1h";
-/// And back: pen, arrow keys, cursor, mouse, bracketed paste.
-const END: &[u8] = b"\x1b[0m\x1b[?1l\x1b[?25h\x1b[?5l\x1b[?1003l\x1b[?1002l\x1b[?1001l\x1b[?1000l\x1b[?1004l\x1b[?1015l\x1b[?1006l\x1b[?1005l\x1b[?2004l";
+/// Puts a terminal in the state that sessions expect: arrow keys in application mode. The window's title is saved.
+const BEGIN: &str = "\x1b[22;0t\x1b[?1h";
+/// And back: the title, pen, arrow keys, cursor, mouse, bracketed paste.
+const END: &str = "\x1b[23;0t\x1b[0m\x1b[?1l\x1b[?25h\x1b[?5l\x1b[?1003l\x1b[?1002l\x1b[?1001l\x1b[?1000l\x1b[?1004l\x1b[?1015l\x1b[?1006l\x1b[?1005l\x1b[?2004l";
 
 /// The alternate screen, and the end of it.
-const ALTERNATE: &[u8] = b"\x1b[?1049h";
-const NO_ALTERNATE: &[u8] = b"\x1b[?1049l";
+const ALTERNATE: &str = "\x1b[?1049h";
+const NO_ALTERNATE: &str = "\x1b[?1049l";
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,10 @@ pub struct UserTerminal {
     pub escape: Option<u8>,
     /// Whether the session is shown on the terminal's alternate screen, which leaves what was there before.
     pub alternate_screen: bool,
+    /// What the titles of programs are shown with; none: they do not change the window's title.
+    pub titles: Option<String>,
+    /// Whether programs may write to the clipboard (OSC 52).
+    pub clipboard: bool,
 }
 
 impl Default for UserTerminal {
@@ -54,13 +59,15 @@ impl Default for UserTerminal {
             predictions: (Display::Adaptive, false),
             escape: Some(0x1e),
             alternate_screen: false,
+            titles: Some(String::new()),
+            clipboard: true,
         }
     }
 }
 
 impl UserTerminal {
     /// Shows the session of `server` that has `key` on the terminal whose keyboard is `input` and whose screen is `output`, until
-    /// the session ends. The terminal's mode is restored in any case.
+    /// the session ends. The terminal's mode is restored in any case, even if this process is killed.
     ///
     /// # Errors
     /// They are not a terminal, the server does not answer within 15 s, or waiting failed.
@@ -72,29 +79,54 @@ impl UserTerminal {
         signals: &Signals,
     ) -> Result<Ended, NetError> {
         let clock = Clock::start();
-        let raw = RawTerminal::new(input.as_fd()).map_err(NetError::Terminal)?;
         let size = cells(TerminalSize::of(output.as_fd()));
+        let farewell = format!("{END}{}", self.leave_screen(size));
+        let raw = RawTerminal::guarded(input.as_fd(), &farewell).map_err(NetError::Terminal)?;
         let sockets = Sockets::connect(clock.now(), SocketOptions::default());
         let mut showing = Showing {
+            settings: self,
+            raw,
             clock,
             sockets: sockets.map_err(NetError::Socket)?,
             server,
             client: Client::new(clock.now(), key, size, self.predictions, seed()?),
             size,
             shown: None,
-            keyboard: Keyboard { escape: self.escape, is_commanded: false },
+            keyboard: Keyboard::new(self.escape),
             known: clock.now(),
             is_leaving: false,
         };
-        let begin: &[u8] = if self.alternate_screen { ALTERNATE } else { b"" };
-        output.write_all(&[begin, BEGIN].concat()).map_err(NetError::Terminal)?;
+        showing.begin(output)?;
         let ended = showing.run(input, output, signals);
-        let last_line = format!("\x1b[{};1H\r\n", showing.size.rows());
-        let end = if self.alternate_screen { NO_ALTERNATE } else { last_line.as_bytes() };
         // The terminal may be gone.
-        let _ = output.write_all(&[END, end].concat());
-        drop(raw);
+        let _ = showing.end(output);
         ended
+    }
+
+    fn enter_screen(&self) -> &'static str {
+        if self.alternate_screen { ALTERNATE } else { "" }
+    }
+
+    /// Leaves the screen of `size` to what comes after the session.
+    fn leave_screen(&self, size: Size) -> String {
+        if self.alternate_screen {
+            NO_ALTERNATE.to_owned()
+        } else {
+            format!("\x1b[{};1H\r\n", size.rows())
+        }
+    }
+
+    /// Takes from `screen` what programs may not change, and marks their titles.
+    fn restrict(&self, screen: &mut Screen) {
+        let prefixed = |title: Option<&str>| {
+            title.zip(self.titles.as_ref()).map(|(title, prefix)| format!("{prefix}{title}"))
+        };
+        let (title, icon_name) = (prefixed(screen.title()), prefixed(screen.icon_name()));
+        screen.set_title(title.as_deref());
+        screen.set_icon_name(icon_name.as_deref());
+        if !self.clipboard {
+            screen.forget_clipboard();
+        }
     }
 }
 
@@ -103,40 +135,10 @@ fn cells(size: Option<TerminalSize>) -> Size {
     size.map_or(Size::new(80, 24), |size| Size::new(size.columns.into(), size.rows.into()))
 }
 
-/// Commands to the client among a user's keys.
-#[derive(Clone, Copy, Debug)]
-struct Keyboard {
-    escape: Option<u8>,
-    /// Whether the escape key was the last.
-    is_commanded: bool,
-}
-
-impl Keyboard {
-    /// The keys for the server, and whether the user wants to leave.
-    fn read(&mut self, keys: &[u8]) -> (Vec<u8>, bool) {
-        let mut typed = Vec::with_capacity(keys.len());
-        for &key in keys {
-            match (self.escape, self.is_commanded) {
-                (Some(escape), false) if key == escape => self.is_commanded = true,
-                (Some(escape), true) => {
-                    self.is_commanded = false;
-                    match key {
-                        b'.' => return (typed, true),
-                        // The escape key itself.
-                        b'^' => typed.push(escape),
-                        _ if key == escape => typed.push(escape),
-                        _ => typed.extend([escape, key]),
-                    }
-                }
-                _ => typed.push(key),
-            }
-        }
-        (typed, false)
-    }
-}
-
 /// A session that is shown.
-struct Showing {
+struct Showing<'a> {
+    settings: &'a UserTerminal,
+    raw: RawTerminal,
     clock: Clock,
     sockets: Sockets,
     server: SocketAddr,
@@ -150,7 +152,21 @@ struct Showing {
     is_leaving: bool,
 }
 
-impl Showing {
+impl Showing<'_> {
+    /// Prepares the terminal.
+    fn begin(&mut self, output: &mut File) -> Result<(), NetError> {
+        let begin = format!("{}{BEGIN}", self.settings.enter_screen());
+        output.write_all(begin.as_bytes()).map_err(NetError::Terminal)?;
+        self.shown = None;
+        Ok(())
+    }
+
+    /// Leaves the terminal as it was.
+    fn end(&self, output: &mut File) -> io::Result<()> {
+        let end = format!("{END}{}", self.settings.leave_screen(self.size));
+        output.write_all(end.as_bytes())
+    }
+
     fn run(
         &mut self,
         input: &mut File,
@@ -158,12 +174,12 @@ impl Showing {
         signals: &Signals,
     ) -> Result<Ended, NetError> {
         let waiter = Waiter::new(self.clock, Span::ZERO);
-        let changes = SizeChanges::watch().map_err(NetError::Wait)?;
+        let changes = SignalWatch::size_changes().map_err(NetError::Wait)?;
         let mut has_keys = false;
         loop {
             self.receive();
             if has_keys {
-                self.read_keys(input);
+                self.read_keys(input, output)?;
             }
             if changes.take() {
                 self.resize(cells(TerminalSize::of(output.as_fd())));
@@ -202,18 +218,33 @@ impl Showing {
         self.sockets.hop(self.known, heard);
     }
 
-    fn read_keys(&mut self, input: &mut File) {
+    fn read_keys(&mut self, input: &mut File, output: &mut File) -> Result<(), NetError> {
         let mut buffer = [0; 1 << 14];
         // At the end of the input there is no user any more.
         let count = input.read(&mut buffer).unwrap_or(0);
-        let (typed, leaves) = self.keyboard.read(&buffer[..count]);
+        let (typed, command) = self.keyboard.read(&buffer[..count]);
         if !typed.is_empty() && !self.is_leaving {
             // A megabyte that was not acknowledged is more than a user waits for.
             let _ = self.client.type_keys(self.known, &typed);
         }
-        if leaves || count == 0 {
-            self.leave();
+        match command {
+            Some(Command::Suspend) => self.suspend(output)?,
+            Some(Command::Leave) => self.leave(),
+            None if count == 0 => self.leave(),
+            None => {}
         }
+        Ok(())
+    }
+
+    /// Gives the terminal to the user's shell, until the user returns.
+    fn suspend(&mut self, output: &mut File) -> Result<(), NetError> {
+        let suspended = self.end(output).and_then(|()| {
+            output.write_all(b"[mosh is suspended.]\r\n")?;
+            self.raw.suspend()
+        });
+        suspended.map_err(NetError::Terminal)?;
+        self.resize(cells(TerminalSize::of(output.as_fd())));
+        self.begin(output)
     }
 
     fn resize(&mut self, size: Size) {
@@ -243,6 +274,7 @@ impl Showing {
     fn draw(&mut self, output: &mut File) -> Result<(), NetError> {
         let now = self.clock.now();
         let mut screen = self.client.screen(now);
+        self.settings.restrict(&mut screen);
         Notice::of(&self.client, now, self.is_leaving).draw(&mut screen);
         let bytes = match &self.shown {
             Some(shown) if *shown == screen => return Ok(()),
@@ -252,22 +284,5 @@ impl Showing {
         output.write_all(&bytes).map_err(NetError::Terminal)?;
         self.shown = Some(screen);
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_escape_key_begins_a_command() {
-        let keyboard = || Keyboard { escape: Some(0x1e), is_commanded: false };
-        assert_eq!(keyboard().read(b"ab\x1e.cd"), (b"ab".to_vec(), true));
-        assert_eq!(keyboard().read(b"\x1e^\x1e\x1e\x1ex"), (b"\x1e\x1e\x1ex".to_vec(), false));
-        let mut parts = keyboard();
-        assert_eq!(parts.read(b"a\x1e"), (b"a".to_vec(), false));
-        assert_eq!(parts.read(b"."), (Vec::new(), true));
-        let mut none = Keyboard { escape: None, is_commanded: false };
-        assert_eq!(none.read(b"\x1e."), (b"\x1e.".to_vec(), false));
     }
 }

@@ -4,7 +4,7 @@ use crate::interrupt;
 use crate::shell::{Failure, print};
 use exm_datagram::Key;
 use exm_mosh::net::{Ended, NetError, UserTerminal};
-use exm_os::{Signals, take_variable};
+use exm_os::{Signals, keep_memory_private, take_variable};
 use exm_predict::Display;
 use std::fs::File;
 use std::io::IsTerminal;
@@ -13,17 +13,21 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-const KEY: &str = "MOSH_KEY";
-const PREDICTIONS: &str = "MOSH_PREDICTION_DISPLAY";
-const OVERWRITE: &str = "MOSH_PREDICTION_OVERWRITE";
+pub(super) const KEY: &str = "MOSH_KEY";
+pub(super) const PREDICTIONS: &str = "MOSH_PREDICTION_DISPLAY";
+pub(super) const OVERWRITE: &str = "MOSH_PREDICTION_OVERWRITE";
 const ESCAPE: &str = "MOSH_ESCAPE_KEY";
-const NO_INIT: &str = "MOSH_NO_TERM_INIT";
+const NO_PREFIX: &str = "MOSH_TITLE_NOPREFIX";
+pub(super) const NO_INIT: &str = "MOSH_NO_TERM_INIT";
+/// What the titles of windows begin with.
+const TITLE_PREFIX: &str = "[mosh] ";
 
 const EXAMPLES: &str = "\
 The server printed the port and the key. The key is read from MOSH_KEY, which is then unset. MOSH_PREDICTION_DISPLAY says when predictions
 are shown (adaptive, always, never, experimental); with MOSH_PREDICTION_OVERWRITE=yes they overwrite the text under the
-cursor; MOSH_ESCAPE_KEY is another key than Ctrl-^ for commands, or empty for none; with MOSH_NO_TERM_INIT the alternate screen is not used.
-Ctrl-^ and a full stop leave the session. Servers of Mosh 1.4 are understood, too.
+cursor; MOSH_ESCAPE_KEY is another key than Ctrl-^ for commands, or empty for none; with MOSH_NO_TERM_INIT the alternate screen is not used;
+with MOSH_TITLE_NOPREFIX the window's title does not begin with \"[mosh] \".
+Ctrl-^ and a full stop leave the session, Ctrl-^ and Ctrl-Z suspend it. Servers of Mosh 1.4 are understood, too.
 
 Examples:
   exm mosh-client 192.0.2.1 60001
@@ -88,19 +92,32 @@ pub(super) fn user_terminal() -> Result<UserTerminal, Failure> {
         None => Some(0x1e),
         Some(text) => escape_key(&text)?,
     };
-    let alternate_screen = std::env::var_os(NO_INIT).is_none();
-    Ok(UserTerminal { predictions: (display, overwrites), escape, alternate_screen })
+    Ok(UserTerminal {
+        predictions: (display, overwrites),
+        escape,
+        alternate_screen: std::env::var_os(NO_INIT).is_none(),
+        titles: Some(
+            if std::env::var_os(NO_PREFIX).is_some() { "" } else { TITLE_PREFIX }.to_owned(),
+        ),
+        ..UserTerminal::default()
+    })
+}
+
+/// What the setting is called.
+pub(super) fn display_name(display: Display) -> &'static str {
+    match display {
+        Display::Adaptive => "adaptive",
+        Display::Always => "always",
+        Display::Never => "never",
+        Display::Experimental => "experimental",
+    }
 }
 
 /// The setting called `text`.
 pub(super) fn display(text: &str) -> Option<Display> {
-    Some(match text {
-        "adaptive" => Display::Adaptive,
-        "always" => Display::Always,
-        "never" => Display::Never,
-        "experimental" => Display::Experimental,
-        _ => return None,
-    })
+    [Display::Adaptive, Display::Always, Display::Never, Display::Experimental]
+        .into_iter()
+        .find(|display| display_name(*display) == text)
 }
 
 /// The key `text`, one character; none if it is empty. Keys that users need otherwise are refused.
@@ -124,6 +141,7 @@ pub(super) fn show(
         return Err(Failure::new("a session is shown on a terminal, and this is none")
             .with_tip("run it without redirecting its input or output"));
     }
+    keep_memory_private();
     let signals = Signals::catch()?;
     interrupt::hand_over();
     let file = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from);

@@ -5,9 +5,10 @@ use crate::shell::{Failure, print, tell};
 use exm_datagram::Key;
 use exm_endpoint::PortRange;
 use exm_mosh::net::{Limits, Service};
-use exm_os::{Signals, in_new_session, is_installed};
+use exm_os::{Signals, in_new_session, is_installed, keep_memory_private};
 use exm_units::Span;
 use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
@@ -18,11 +19,22 @@ use std::process::{Command, ExitCode, Stdio};
 const PORTS: &str = "60001:60999";
 /// The variable with the seconds after which a client that is not heard of is given up.
 const TIMEOUT: &str = "MOSH_SERVER_NETWORK_TMOUT";
+/// The variable with the seconds of a client's silence after which SIGUSR1 ends its session.
+const SIGNAL_TIMEOUT: &str = "MOSH_SERVER_SIGNAL_TMOUT";
+/// What this process is called in lists of processes, as mosh's is.
+const NAME: &str = "mosh-server";
+/// The messages of the day.
+const MESSAGES: [&str; 2] = ["/run/motd.dynamic", "/etc/motd"];
+/// Who has this file in their home directory does not want them.
+const HUSH: &str = ".hushlogin";
+/// More of them is not shown.
+const MOST_MESSAGE: u64 = 1 << 16;
 
 const EXAMPLES: &str = "\
 It prints \"MOSH CONNECT PORT KEY\", and goes on in the background: with these a client connects, once. It ends with the
 program, when the client leaves, or if none comes within a minute; with MOSH_SERVER_NETWORK_TMOUT, also after so many seconds without a
-sign of the client. Clients of Mosh 1.4 are served, too.
+sign of the client. SIGUSR1 ends it, too; with MOSH_SERVER_SIGNAL_TMOUT, only if the client was silent for so many seconds. Clients of
+Mosh 1.4 are served, too.
 
 Examples:
   exm mosh-server
@@ -62,6 +74,9 @@ pub(crate) struct Args {
     /// Accepted for mosh's sake
     #[arg(short = 'v', hide = true, action = clap::ArgAction::Count)]
     verbose: u8,
+    /// Accepted for mosh's sake
+    #[arg(short = '@', hide = true, value_name = "TEXT")]
+    shown: Option<String>,
     /// The program, and its arguments [default: a login shell]
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -77,6 +92,9 @@ impl Args {
     }
 
     fn serve(&self) -> Result<ExitCode, Failure> {
+        keep_memory_private();
+        // As scripts that clean up look for it; where it cannot be said it stays "exm".
+        let _ = fs::write("/proc/self/comm", NAME);
         let signals = Signals::catch()?;
         interrupt::hand_over();
         let (program, limits) = (self.program()?, limits()?);
@@ -87,7 +105,8 @@ impl Args {
         })?;
         let port = service.address()?.port();
         print(&format!("\nMOSH CONNECT {port} {}\n", key.to_text().as_str()))?;
-        service.run(program, limits, &signals)?;
+        let greeting = if self.command.is_empty() { message_of_the_day() } else { Vec::new() };
+        service.greet(greeting).run(program, limits, &signals)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -151,13 +170,32 @@ fn address_of_ssh() -> Option<IpAddr> {
     connection.split(' ').nth(2)?.parse().ok()
 }
 
+/// What the machine's administrators tell those who log in, for a terminal.
+fn message_of_the_day() -> Vec<u8> {
+    let home = std::env::var_os("HOME").unwrap_or_default();
+    if Path::new(&home).join(HUSH).exists() {
+        return Vec::new();
+    }
+    let mut messages = Vec::new();
+    for file in MESSAGES.iter().filter_map(|path| File::open(path).ok()) {
+        // One that cannot be read is not shown.
+        let _ = file.take(MOST_MESSAGE).read_to_end(&mut messages);
+    }
+    let lines = messages.split(|&byte| byte == b'\n');
+    lines.collect::<Vec<_>>().join(&b"\r\n"[..])
+}
+
 fn limits() -> Result<Limits, Failure> {
-    let Ok(text) = std::env::var(TIMEOUT) else { return Ok(Limits::default()) };
+    Ok(Limits { next: seconds(TIMEOUT)?, signalled: seconds(SIGNAL_TIMEOUT)?, ..Limits::default() })
+}
+
+/// The seconds in the variable `name`; none if it is zero, or not set.
+fn seconds(name: &str) -> Result<Option<Span>, Failure> {
+    let Ok(text) = std::env::var(name) else { return Ok(None) };
     let seconds: u64 = text.parse().map_err(|_| {
-        Failure::usage(format!("{TIMEOUT} is {text:?}: give whole seconds, or unset it"))
+        Failure::usage(format!("{name} is {text:?}: give whole seconds, or unset it"))
     })?;
-    let next = (seconds > 0).then(|| Span::from_secs(seconds.min(u64::from(u32::MAX))));
-    Ok(Limits { next, ..Limits::default() })
+    Ok((seconds > 0).then(|| Span::from_secs(seconds.min(u64::from(u32::MAX)))))
 }
 
 /// Runs this command in the background, and prints what it prints first.

@@ -1,0 +1,109 @@
+//! The command that starts a server, for a shell.
+
+use super::Args;
+use super::client::colours;
+use super::start::SSH_CONNECTION;
+use crate::shell::Failure;
+use exm_endpoint::PortRange;
+use std::net::IpAddr;
+
+/// At which of its addresses a server listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bind {
+    /// The one to which ssh connected.
+    Ssh,
+    /// All.
+    Any,
+    /// This one.
+    Address(IpAddr),
+}
+
+impl Bind {
+    pub(super) fn parse(text: &str) -> Result<Bind, String> {
+        match text {
+            "ssh" => Ok(Bind::Ssh),
+            "any" => Ok(Bind::Any),
+            _ => text
+                .parse()
+                .map(Bind::Address)
+                .map_err(|_| "give ssh, any or an address of the server's machine".to_owned()),
+        }
+    }
+}
+
+/// The command that starts a server on this machine, at the address `here`, or on the one that ssh connects to.
+pub(super) fn server_command(args: &Args, here: Option<IpAddr>) -> Result<String, Failure> {
+    let arguments = server_arguments(args, here)?;
+    if here.is_some() {
+        let program = std::env::current_exe()?;
+        let ours = || format!("{} mosh-server", for_any_shell(&program.to_string_lossy()));
+        return Ok(format!("{} {arguments}", args.server.clone().unwrap_or_else(ours)));
+    }
+    let start = match &args.server {
+        Some(server) => format!("exec {server} {arguments}"),
+        None => format!(
+            "if command -v exm >/dev/null; then exec exm mosh-server {arguments}; else exec mosh-server {arguments}; fi"
+        ),
+    };
+    // The user's shell may be any, and only has to run sh.
+    let script = format!("echo \"{SSH_CONNECTION}$SSH_CONNECTION\"; {start}");
+    Ok(format!("exec sh -c {}", for_any_shell(&script)))
+}
+
+fn server_arguments(args: &Args, here: Option<IpAddr>) -> Result<String, Failure> {
+    let mut arguments = format!("new -c {}", colours().max(8));
+    match (here, args.bind_server) {
+        (_, Some(Bind::Any)) => {}
+        (_, Some(Bind::Address(address))) | (Some(address), _) => {
+            arguments += &format!(" -i {address}");
+        }
+        (None, _) => arguments += " -s",
+    }
+    if let Some(port) = &args.port {
+        port.parse::<PortRange>()
+            .map_err(|error| Failure::invalid_value(port, "--port", &error.to_string()))?;
+        arguments += &format!(" -p {port}");
+    }
+    for (name, value) in std::env::vars() {
+        if name == "LANG" || name == "LANGUAGE" || name.starts_with("LC_") {
+            arguments += &format!(" -l {}", for_any_shell(&format!("{name}={value}")));
+        }
+    }
+    if !args.program().is_empty() {
+        arguments += " --";
+        for word in args.program() {
+            let problem = || Failure::usage(format!("{} is not UTF-8", word.to_string_lossy()));
+            arguments += &format!(" {}", for_any_shell(word.to_str().ok_or_else(problem)?));
+        }
+    }
+    Ok(arguments)
+}
+
+/// `word` as any shell reads it, line breaks included, which what is quoted for one line writes as only newer shells read it.
+pub(super) fn for_any_shell(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn words_survive_a_shell() {
+        for word in ["plain", "two words", "it's", "two\nlines", "$HOME `x` \"y\" \\"] {
+            let output = Command::new("sh")
+                .args(["-c", &format!("printf %s {}", for_any_shell(word))])
+                .output();
+            assert_eq!(String::from_utf8(output.expect("sh").stdout).expect("text"), word);
+        }
+    }
+
+    #[test]
+    fn a_server_is_bound_as_asked() {
+        assert_eq!(Bind::parse("ssh"), Ok(Bind::Ssh));
+        assert_eq!(Bind::parse("any"), Ok(Bind::Any));
+        assert_eq!(Bind::parse("::1"), Ok(Bind::Address("::1".parse().unwrap())));
+        assert!(Bind::parse("all").is_err());
+    }
+}
