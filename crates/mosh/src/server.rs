@@ -55,6 +55,17 @@ impl Server {
         }
     }
 
+    /// Takes a new client, which has `key`: it finds the programs' terminal as it is. Returns the end of the session with
+    /// the client before, which is notified that it is over.
+    pub fn replace_client(&mut self, now: Instant, key: &Key, seed: u64) -> Server {
+        let mut before = Server::new(now, key, seed);
+        std::mem::swap(self, &mut before);
+        let left = Terminal::showing(before.terminal.screen().clone());
+        self.terminal = std::mem::replace(&mut before.terminal, left);
+        before.shutdown(now);
+        before
+    }
+
     /// Processes `datagram`, received from `from` at `now`.
     ///
     /// # Errors

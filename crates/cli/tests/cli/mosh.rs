@@ -111,6 +111,36 @@ fn ssh_starts_the_server_where_it_connects_to() {
     assert_eq!(terminal.ended().0, Some(0));
 }
 
+/// The word that the terminal shows after `text`.
+fn word_after(terminal: &InTerminal, text: &str) -> String {
+    let shown = String::from_utf8_lossy(&terminal.shown()).into_owned();
+    let (_, after) = shown.rsplit_once(text).expect("it is shown");
+    after.split(' ').next().expect("a word").to_owned()
+}
+
+#[test]
+fn another_client_takes_a_session_over() {
+    if !has("script") {
+        skip("script is missing");
+        return;
+    }
+    let mut first = in_terminal(&format!("{EXM} mosh --local -- env 'PS1=ready$ ' sh -i"));
+    first.until("ready$");
+    first.type_keys(b"note=kept; echo server $PPID is\"\" here\r").expect("it takes keys");
+    first.until("is here");
+    let server = word_after(&first, "\nserver ");
+    let folder = Folder::new("mosh-sessions");
+    let list = folder.run("mosh-server list --json");
+    assert!(String::from_utf8_lossy(&list.stdout).contains(&format!("\"id\": {server}")));
+    let mut second = in_terminal(&format!("{EXM} mosh --local --attach={server}"));
+    first.until("[mosh is exiting.]");
+    second.until("is here");
+    second.type_keys(b"echo the note is $note; exit\r").expect("it takes keys");
+    second.until("the note is kept");
+    assert_eq!(second.ended().0, Some(0));
+    assert_fails(&folder.run(&format!("mosh-server attach {server}")), 1, &["cannot attach"]);
+}
+
 /// Nothing that was set stays set, even if nobody is left to unset it.
 #[test]
 fn the_terminal_is_restored_if_the_client_is_killed() {
@@ -124,10 +154,7 @@ fn the_terminal_is_restored_if_the_client_is_killed() {
         in_terminal(&format!("sh -c '{client}'; {restored}; stty -a; read line; echo got $line"));
     terminal.until("is here");
     terminal.until("\x1b[?1h");
-    let shown = String::from_utf8_lossy(&terminal.shown()).into_owned();
-    let (_, after) = shown.split_once("client ").expect("its number");
-    let number = after.split(' ').next().expect("its number");
-    let killed = Command::new("kill").args(["-9", number]).status();
+    let killed = Command::new("kill").args(["-9", &word_after(&terminal, "client ")]).status();
     assert!(killed.expect("kill is there").success());
     terminal.until("\x1b[?1049l");
     terminal.until(" icanon");
@@ -146,7 +173,9 @@ fn what_is_wrong_is_said() {
     fails("mosh", 2, &["there is no machine to connect to", "--local"]);
     fails("mosh --local --family inet6 127.0.0.1", 1, &["127.0.0.1 has no IPv6 address"]);
     fails("mosh --bind-server all host", 2, &["give ssh, any or an address"]);
-    fails("mosh-server old", 2, &["the only word is \"new\""]);
+    fails("mosh-server old", 2, &["'old'"]);
+    fails("mosh-server new 7", 2, &["7 is not expected"]);
+    fails("mosh-server attach 4194305", 1, &["cannot attach to session 4194305", "list"]);
     fails("mosh --local --port x -- true", 2, &["'x' for '--port'"]);
     fails("mosh --local --server false -- true", 1, &["the server has not started", "--server"]);
     fails("mosh --ssh no-such-program host", 1, &["cannot run no-such-program"]);

@@ -2,10 +2,12 @@
 //!
 //! No threads are started; each function returns when its session is over.
 
+mod control;
 mod keyboard;
 mod service;
 mod user;
 
+pub use control::{Attachment, Control, Session, Sessions};
 pub use service::{Limits, Service};
 pub use user::{Ended, UserTerminal};
 

@@ -1,5 +1,6 @@
 //! [`Service`]: runs a program for a client.
 
+use super::control::{Attachment, Control, Request, Session, answer};
 use super::{NetError, seed};
 use crate::{Input, Server};
 use exm_datagram::Key;
@@ -44,6 +45,7 @@ pub struct Service {
     key: Key,
     sockets: Sockets,
     greeting: Vec<u8>,
+    control: Option<Control>,
 }
 
 impl Service {
@@ -58,7 +60,7 @@ impl Service {
             let place = address.map_or(format!("{ports}"), |at| format!("{ports} of {at}"));
             NetError::Listen { place, source }
         })?;
-        Ok(Service { clock: Clock::start(), key, sockets, greeting: Vec::new() })
+        Ok(Service { clock: Clock::start(), key, sockets, greeting: Vec::new(), control: None })
     }
 
     /// Where it listens.
@@ -75,12 +77,18 @@ impl Service {
         Service { greeting: text, ..self }
     }
 
+    /// Lets other processes of this user take the session over by `control`.
+    #[must_use]
+    pub fn reachable(self, control: Option<Control>) -> Service {
+        Service { control, ..self }
+    }
+
     /// Runs `command` once a client has connected, until it ends, the client leaves, or a signal comes.
     ///
     /// # Errors
     /// The program cannot be run, or waiting failed.
     pub fn run(self, command: Command, limits: Limits, signals: &Signals) -> Result<(), NetError> {
-        let Service { clock, key, sockets, greeting } = self;
+        let Service { clock, key, sockets, greeting, control } = self;
         let now = clock.now();
         let mut server = Server::new(now, &key, seed()?);
         server.output(&greeting);
@@ -89,6 +97,10 @@ impl Service {
             clock,
             sockets,
             server,
+            program: command.get_program().to_string_lossy().into_owned(),
+            control,
+            before: None,
+            taken_over: now,
             command: Some(command),
             pty: None,
             record: LoginRecord::find(),
@@ -100,6 +112,7 @@ impl Service {
         };
         let waiter = Waiter::new(clock, Span::ZERO);
         loop {
+            session.answer_requests()?;
             session.receive()?;
             session.exchange();
             let is_unwanted = clean_ups.take() && session.is_silent(limits.signalled);
@@ -122,6 +135,13 @@ struct Running {
     clock: Clock,
     sockets: Sockets,
     server: Server,
+    /// The end of the session with a client that another one has replaced.
+    before: Option<Server>,
+    /// When that was.
+    taken_over: Instant,
+    control: Option<Control>,
+    /// The program's name.
+    program: String,
     /// The program, before it is started.
     command: Option<Command>,
     /// Its terminal, until it ends.
@@ -144,9 +164,12 @@ fn terminal_size(size: Size) -> TerminalSize {
 }
 
 impl Running {
-    /// When it gives up, unless the client is heard of.
+    /// When it gives up, unless the client is heard of. One that takes over a program that runs already may take its time.
     fn gives_up_at(&self, limits: Limits) -> Instant {
         match (self.server.last_received_at(), limits.next) {
+            (None, next) if self.pty.is_some() => {
+                next.map_or(Instant::MAX, |next| self.taken_over.saturating_add(next))
+            }
             (None, _) => Instant::ZERO.saturating_add(limits.first),
             (Some(at), Some(next)) => at.saturating_add(next),
             (Some(_), None) => Instant::MAX,
@@ -179,11 +202,14 @@ impl Running {
 
     /// Reads the client's datagrams, and what its user did; starts the program with the first of them.
     fn receive(&mut self) -> Result<(), NetError> {
-        let Running { clock, sockets, server, path, known, .. } = self;
+        let Running { clock, sockets, server, before, path, known, .. } = self;
         sockets.receive(|arrival, datagram| {
             *known = arrival.at(clock.now(), *known);
+            // What fails is left as it was.
             if server.receive(*known, arrival.path.remote, datagram).is_ok() {
                 *path = Some(arrival.path);
+            } else if let Some(before) = before {
+                let _ = before.receive(*known, arrival.path.remote, datagram);
             }
         });
         self.known = self.clock.now();
@@ -249,12 +275,47 @@ impl Running {
     fn transmit(&mut self) {
         let now = self.clock.now();
         self.known = now;
-        while let Some((to, datagram)) = self.server.transmit(now) {
-            // From the address to which the client sends.
-            let path = self.path.filter(|path| path.remote == to);
-            let path = path.unwrap_or(Path { remote: to, local: None });
-            // What is not sent is lost, like any other.
-            let _ = self.sockets.send(path, &datagram, None);
+        for server in self.before.iter_mut().chain([&mut self.server]) {
+            while let Some((to, datagram)) = server.transmit(now) {
+                // From the address to which the client sends.
+                let path = self.path.filter(|path| path.remote == to);
+                let path = path.unwrap_or(Path { remote: to, local: None });
+                // What is not sent is lost, like any other.
+                let _ = self.sockets.send(path, &datagram, None);
+            }
+        }
+        self.before = self.before.take().filter(|before| !before.is_over(now));
+    }
+
+    /// Answers other processes of this user.
+    fn answer_requests(&mut self) -> Result<(), NetError> {
+        while let Some((request, stream)) = self.control.as_ref().and_then(Control::request) {
+            match request {
+                Request::Describe => answer(&stream, &self.describe()),
+                Request::Attach => {
+                    let key =
+                        Key::generate().map_err(|error| NetError::Wait(io::Error::other(error)))?;
+                    let (now, text) = (self.clock.now(), key.to_text().as_str().to_owned());
+                    self.taken_over = now;
+                    self.before = Some(self.server.replace_client(now, &key, seed()?));
+                    let port = self.sockets.local_address().map_err(NetError::Wait)?.port();
+                    answer(&stream, &Attachment { port, key: text });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> Session {
+        let seconds = |span: Span| span.as_nanos() / 1_000_000_000;
+        let now = self.clock.now();
+        let heard = self.server.last_received_at();
+        Session {
+            id: std::process::id(),
+            program: self.program.clone(),
+            age: seconds(now.saturating_since(Instant::ZERO)),
+            client: self.server.client().map(|client| client.ip()),
+            silence: heard.map(|heard| seconds(now.saturating_since(heard))),
         }
     }
 
@@ -264,12 +325,22 @@ impl Running {
         (signals, clean_ups): (&Signals, &SignalWatch),
         until: Instant,
     ) -> Result<(), NetError> {
-        let wake = self.server.next_wake(self.clock.now()).min(until).min(self.next_record());
-        let files = [self.sockets.as_fd(), signals.as_fd(), clean_ups.as_fd()];
-        let waited = match &self.pty {
-            Some(pty) => waiter.wait([files[0], files[1], files[2], pty.as_fd()], wake).map(drop),
-            None => waiter.wait(files, wake).map(drop),
-        };
+        let now = self.clock.now();
+        let servers = self.before.iter_mut().chain([&mut self.server]);
+        let wake = servers.map(|server| server.next_wake(now)).min().unwrap_or(until);
+        let wake = wake.min(until).min(self.next_record());
+        let control = self.control.as_ref().map(AsFd::as_fd);
+        let terminal = self.pty.as_ref().map(AsFd::as_fd);
+        let (sockets, signals) = (self.sockets.as_fd(), signals.as_fd());
+        // What is not there is waited for in vain.
+        let files = [
+            sockets,
+            signals,
+            clean_ups.as_fd(),
+            control.unwrap_or(signals),
+            terminal.unwrap_or(signals),
+        ];
+        let waited = waiter.wait(files, wake).map(drop);
         waited.map_err(NetError::Wait)
     }
 }

@@ -5,6 +5,7 @@ mod family;
 mod proxy;
 mod remote;
 pub(super) mod server;
+mod sessions;
 mod start;
 
 use crate::shell::Failure;
@@ -26,12 +27,15 @@ It starts a server at the other machine by ssh, and then talks to it in encrypte
 session survives changes of the address, sleep, and long disconnection, and shows what is typed at once. At the other machine it takes
 \"exm mosh-server\" if there is one, and mosh-server otherwise. Ctrl-^ and a full stop leave the session, Ctrl-^ and Ctrl-Z suspend it.
 
+A session whose client was lost goes on at the other machine: --list shows such sessions, --attach takes one over.
+
 A link to exm that is called mosh, mosh-client or mosh-server is that command.
 
 Examples:
   exm mosh user@example.org
   exm mosh example.org -- tmux attach
   exm mosh --ssh 'ssh -p 2222' example.org
+  exm mosh --attach example.org
   exm mosh --local -- bash";
 
 /// Work in a shell on another machine, over connections that roam and break
@@ -59,6 +63,12 @@ pub(crate) struct Args {
     /// The command that connects to the machine
     #[arg(long, value_name = "COMMAND", default_value = "ssh")]
     ssh: String,
+    /// Take over a session that goes on at the machine; its client is sent away [default: the only one]
+    #[arg(long, value_name = "SESSION", num_args = 0..=1, require_equals = true, conflicts_with = "command")]
+    attach: Option<Option<u32>>,
+    /// List the sessions that go on at the machine, and do nothing else
+    #[arg(long, conflicts_with_all = ["attach", "command"])]
+    list: bool,
     /// Let ssh allocate no terminal at the machine
     #[arg(long)]
     no_ssh_pty: bool,
@@ -137,6 +147,9 @@ impl Args {
         }
         let mut terminal = user_terminal()?;
         self.choose(&mut terminal);
+        if self.list {
+            return start::list(&self);
+        }
         let started = match (&self.host, self.local) {
             (host, true) => start::here(&self, self.local_address(host.as_deref())?)?,
             (Some(host), false) => start::by_ssh(&self, host)?,

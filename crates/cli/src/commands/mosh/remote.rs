@@ -7,6 +7,9 @@ use crate::shell::Failure;
 use exm_endpoint::PortRange;
 use std::net::IpAddr;
 
+/// Our server, where it is in the `PATH`.
+const OURS: &str = "exm mosh-server";
+
 /// At which of its addresses a server listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bind {
@@ -33,21 +36,38 @@ impl Bind {
 
 /// The command that starts a server on this machine, at the address `here`, or on the one that ssh connects to.
 pub(super) fn server_command(args: &Args, here: Option<IpAddr>) -> Result<String, Failure> {
-    let arguments = server_arguments(args, here)?;
+    let arguments = match args.attach {
+        Some(Some(session)) => format!("attach {session}"),
+        Some(None) => "attach".to_owned(),
+        None => server_arguments(args, here)?,
+    };
     if here.is_some() {
-        let program = std::env::current_exe()?;
-        let ours = || format!("{} mosh-server", for_any_shell(&program.to_string_lossy()));
-        return Ok(format!("{} {arguments}", args.server.clone().unwrap_or_else(ours)));
+        return Ok(format!("{} {arguments}", local_server(args)?));
     }
     let start = match &args.server {
         Some(server) => format!("exec {server} {arguments}"),
+        None if args.attach.is_some() => format!("exec {OURS} {arguments}"),
         None => format!(
-            "if command -v exm >/dev/null; then exec exm mosh-server {arguments}; else exec mosh-server {arguments}; fi"
+            "if command -v exm >/dev/null; then exec {OURS} {arguments}; else exec mosh-server {arguments}; fi"
         ),
     };
     // The user's shell may be any, and only has to run sh.
     let script = format!("echo \"{SSH_CONNECTION}$SSH_CONNECTION\"; {start}");
     Ok(format!("exec sh -c {}", for_any_shell(&script)))
+}
+
+/// The command that lists the sessions on this machine, or on the one that ssh connects to.
+pub(super) fn list_command(args: &Args) -> Result<String, Failure> {
+    let ours = OURS.to_owned();
+    let server = if args.local { local_server(args)? } else { args.server.clone().unwrap_or(ours) };
+    Ok(format!("{server} list"))
+}
+
+/// The command for servers on this machine.
+fn local_server(args: &Args) -> Result<String, Failure> {
+    let program = std::env::current_exe()?;
+    let ours = || format!("{} mosh-server", for_any_shell(&program.to_string_lossy()));
+    Ok(args.server.clone().unwrap_or_else(ours))
 }
 
 fn server_arguments(args: &Args, here: Option<IpAddr>) -> Result<String, Failure> {

@@ -1,10 +1,11 @@
 //! `exm mosh-server`: runs a shell for a client that roams.
 
+use super::sessions;
 use crate::interrupt;
-use crate::shell::{Failure, print, tell};
+use crate::shell::{Failure, Printing, print, tell, warn};
 use exm_datagram::Key;
 use exm_endpoint::PortRange;
-use exm_mosh::net::{Limits, Service};
+use exm_mosh::net::{Control, Limits, Service};
 use exm_os::{Signals, in_new_session, is_installed, keep_memory_private};
 use exm_units::Span;
 use std::ffi::OsString;
@@ -36,17 +37,29 @@ program, when the client leaves, or if none comes within a minute; with MOSH_SER
 sign of the client. SIGUSR1 ends it, too; with MOSH_SERVER_SIGNAL_TMOUT, only if the client was silent for so many seconds. Clients of
 Mosh 1.4 are served, too.
 
+A session whose client was lost goes on: \"attach\" prints a new key for it. So does \"exm mosh --attach HOST\" by ssh.
+
 Examples:
   exm mosh-server
+  exm mosh-server list
   exm mosh-server -p 60001 -- tmux attach";
 
 /// Run a shell for a client that roams, in Mosh's protocol
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What mosh's wrapper says
-    #[arg(value_name = "new", hide = true)]
-    verb: Option<String>,
+    /// new: a new session [default]; list: those of this user; attach: a new key for one of them, whose client is sent away
+    #[arg(
+        value_name = "WHAT",
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    verb: Verb,
+    /// The number of the session to attach to [default: the only one, or the only one without a client]
+    #[arg(value_name = "SESSION")]
+    session: Option<u32>,
     /// Listen at the address to which the SSH connection came, of which the environment tells
     #[arg(short = 's')]
     of_ssh: bool,
@@ -77,18 +90,32 @@ pub(crate) struct Args {
     /// Accepted for mosh's sake
     #[arg(short = '@', hide = true, value_name = "TEXT")]
     shown: Option<String>,
+    #[command(flatten)]
+    printing: Printing,
     /// The program, and its arguments [default: a login shell]
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
+/// What the command does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Verb {
+    #[default]
+    New,
+    List,
+    Attach,
+}
+
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        if let Some(verb) = self.verb.as_deref().filter(|verb| *verb != "new") {
-            return Err(Failure::usage(format!("the only word is \"new\", not {verb:?}"))
-                .with_tip("give a program after \"--\""));
+        match (self.verb, self.session) {
+            (Verb::List, None) => sessions::list(self.printing),
+            (Verb::Attach, session) => sessions::attach(session),
+            (_, Some(session)) => Err(Failure::usage(format!("{session} is not expected"))
+                .with_tip("a session's number comes after \"attach\", a program after \"--\"")),
+            (Verb::New, None) if self.foreground => self.serve(),
+            (Verb::New, None) => detach(),
         }
-        if self.foreground { self.serve() } else { detach() }
     }
 
     fn serve(&self) -> Result<ExitCode, Failure> {
@@ -103,10 +130,16 @@ impl Args {
         let service = Service::open(key.clone(), bind, self.port).map_err(|error| {
             Failure::from(error).with_tip("give other ports with --port, or another address")
         })?;
+        // Without it the session works; only no other client can take it over.
+        let control = Control::listen();
+        if let Err(error) = &control {
+            warn(&format!("no other client will be able to attach to this session: {error}"));
+        }
         let port = service.address()?.port();
         print(&format!("\nMOSH CONNECT {port} {}\n", key.to_text().as_str()))?;
         let greeting = if self.command.is_empty() { message_of_the_day() } else { Vec::new() };
-        service.greet(greeting).run(program, limits, &signals)?;
+        let service = service.greet(greeting).reachable(control.ok());
+        service.run(program, limits, &signals)?;
         Ok(ExitCode::SUCCESS)
     }
 

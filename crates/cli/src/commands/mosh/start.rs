@@ -1,12 +1,12 @@
 //! Starts a server, here or by ssh, and reads what it prints.
 
 use super::Args;
-use super::remote::{for_any_shell, server_command};
+use super::remote::{for_any_shell, list_command, server_command};
 use crate::shell::{Failure, tell};
 use crate::visible::visible;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{IpAddr, SocketAddr};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex};
 
 /// What precedes the address that ssh connected to, in a line of its proxy.
@@ -50,11 +50,37 @@ pub(super) fn here(args: &Args, address: IpAddr) -> Result<Started, Failure> {
     Ok(Started { server: SocketAddr::new(address, printed.port), key: printed.key })
 }
 
-/// Starts a server on `machine`, a name or an address that may have a user's name before it.
-pub(super) fn by_ssh(args: &Args, machine: &str) -> Result<Started, Failure> {
+/// Lists the sessions on this machine, or on the one that is named.
+pub(super) fn list(args: &Args) -> Result<ExitCode, Failure> {
+    let mut command = match args.host.as_ref().filter(|_| !args.local) {
+        None => {
+            let mut command = Command::new("sh");
+            command.arg("-c");
+            command
+        }
+        Some(machine) => {
+            let (program, options) = ssh_words(args)?;
+            let mut command = Command::new(program);
+            command.args(options).args(args.family().for_ssh()).args(["-n", "--", machine]);
+            command
+        }
+    };
+    let status = command.arg(list_command(args)?).status();
+    let name = command.get_program().to_string_lossy();
+    let status = status.map_err(|error| Failure::new(format!("cannot run {name}: {error}")))?;
+    Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
+}
+
+/// The program that connects to machines, and the options that it is given.
+fn ssh_words(args: &Args) -> Result<(&str, Vec<&str>), Failure> {
     let mut words = args.ssh.split_whitespace();
     let program = words.next().ok_or_else(|| Failure::usage("--ssh is empty"))?;
-    let options: Vec<&str> = words.collect();
+    Ok((program, words.collect()))
+}
+
+/// Starts a server on `machine`, a name or an address that may have a user's name before it.
+pub(super) fn by_ssh(args: &Args, machine: &str) -> Result<Started, Failure> {
+    let (program, options) = ssh_words(args)?;
     let method = match args.remote_ip {
         Some(method) => method,
         // ssh has a proxy of its own to get there: what it connects to is not the machine.
