@@ -90,11 +90,11 @@ pub(crate) struct Args {
     /// Accepted for mosh's sake
     #[arg(short = '@', hide = true, value_name = "TEXT")]
     shown: Option<String>,
-    #[command(flatten)]
-    printing: Printing,
     /// The program, and its arguments [default: a login shell]
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+    #[command(flatten)]
+    printing: Printing,
 }
 
 /// What the command does.
