@@ -2,17 +2,9 @@
 
 mod common;
 
-use common::{editing, text};
+use common::{RECORDINGS, editing, text};
 use exm_terminal::{Attributes, Colour, Position, Size, Terminal, Underline, update};
 use proptest::prelude::*;
-
-/// The output of programs, recorded at 80x24.
-const RECORDINGS: [(&str, &[u8]); 4] = [
-    ("ls", include_bytes!("recordings/ls")),
-    ("less", include_bytes!("recordings/less")),
-    ("top", include_bytes!("recordings/top")),
-    ("vim", include_bytes!("recordings/vim")),
-];
 
 const COLUMNS: usize = 80;
 const ROWS: usize = 24;

@@ -5,6 +5,17 @@
 use exm_terminal::{Cell, Features, Position, Screen, Style};
 use proptest::prelude::*;
 
+/// The output of programs, recorded at 80x24.
+pub const RECORDINGS: [(&str, &[u8]); 7] = [
+    ("git", include_bytes!("../recordings/git")),
+    ("htop", include_bytes!("../recordings/htop")),
+    ("less", include_bytes!("../recordings/less")),
+    ("ls", include_bytes!("../recordings/ls")),
+    ("tmux", include_bytes!("../recordings/tmux")),
+    ("top", include_bytes!("../recordings/top")),
+    ("vim", include_bytes!("../recordings/vim")),
+];
+
 /// Plausible output: text, control characters and sequences, and some arbitrary bytes.
 pub fn output() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece(), 0..60).prop_map(|pieces| pieces.concat())
