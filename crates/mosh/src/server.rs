@@ -1,11 +1,14 @@
 //! [`Server`]: the end where programs run.
 
+use crate::channels::Channels;
 use crate::echo::Echo;
+use crate::extensions::Extensions;
 use crate::input::{Arrows, Input, inputs};
 use crate::rtt::rtt;
 use crate::shown::Shown;
+use crate::side::Side;
 use exm_datagram::{Key, OpenError, Roaming, Role, Session};
-use exm_ssp::{Received, Settings, Transport, UserStream};
+use exm_ssp::{Received, Settings, Sided, Transport, UserStream};
 use exm_terminal::{Screen, Terminal};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
@@ -22,7 +25,8 @@ const FORGOTTEN: Span = Span::from_secs(40);
 pub struct Server {
     crypto: Session,
     roaming: Roaming,
-    transport: Transport<Shown, UserStream>,
+    transport: Transport<Sided<Shown>, Sided<UserStream>>,
+    side: Side,
     terminal: Terminal,
     echo: Echo,
     arrows: Arrows,
@@ -36,14 +40,16 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server at `now` for the client that has `key`. The seed of what hides the lengths of datagrams must be unpredictable.
+    /// A server at `now` for the client that has `key`. The seed of what hides the lengths of datagrams must be unpredictable. It
+    /// grants [`Extensions::HISTORY`].
     pub fn new(now: Instant, key: &Key, seed: u64) -> Server {
-        let initial = Shown::default();
+        let initial = Sided::new(Shown::default());
         Server {
             crypto: Session::new(key, Role::Server),
             roaming: Roaming::server(),
-            terminal: Terminal::new(initial.screen.size()),
-            transport: Transport::new(now, Settings::server(seed), initial, UserStream::new()),
+            terminal: Terminal::new(initial.state.screen.size()),
+            transport: Transport::new(now, Settings::server(seed), initial, Sided::default()),
+            side: Side::new(Channels::server(Extensions::HISTORY)),
             echo: Echo::default(),
             arrows: Arrows::default(),
             input: Vec::new(),
@@ -53,6 +59,13 @@ impl Server {
             asked_at: now,
             malformed: 0,
         }
+    }
+
+    /// The same server, which grants `extensions` to a client that asks for them. To be called before a client has come.
+    #[must_use]
+    pub fn granting(mut self, extensions: Extensions) -> Server {
+        self.side = Side::new(Channels::server(extensions));
+        self
     }
 
     /// Processes `datagram`, received from `from` at `now`.
@@ -81,9 +94,14 @@ impl Server {
 
     /// The user's state `number` has arrived.
     fn typed(&mut self, now: Instant, number: u64) {
-        self.echo.typed(now, number);
+        let is_honest = self.side.receive(&self.transport.remote().stream);
+        self.malformed += u64::from(!is_honest);
         let diff = self.transport.take_remote_diff();
         let Ok(events) = UserStream::decode_diff(&diff) else { return };
+        // Bytes for channels are no keys: a screen that only echoes them would be answered for ever.
+        if !events.is_empty() {
+            self.echo.typed(now, number);
+        }
         for input in inputs(events) {
             self.input.push(match input {
                 Input::Keys(keys) => {
@@ -123,6 +141,8 @@ impl Server {
         }
         self.synchronise(now);
         let payload = self.transport.transmit(now, &rtt(&self.crypto)).ok()??;
+        let end = self.transport.local().stream.end();
+        self.side.sent(now, self.transport.sent_number(), end);
         self.seal(now, &payload);
         self.outgoing.pop_front()
     }
@@ -135,7 +155,7 @@ impl Server {
     /// Makes the local state what the terminal shows.
     fn synchronise(&mut self, now: Instant) {
         let echoed = self.echo.echoed(now);
-        let local = self.transport.local();
+        let local = &self.transport.local().state;
         let mut asked = local.asked;
         if self.is_elsewhere && now >= self.next_question() {
             self.asked_at = now;
@@ -144,8 +164,10 @@ impl Server {
         if (local.echoed, local.asked) != (echoed, asked) || local.screen != *self.terminal.screen()
         {
             let screen = self.terminal.screen().clone();
-            *self.transport.local_mut() = Shown { screen, echoed, asked };
+            self.transport.local_mut().state = Shown { screen, echoed, asked };
         }
+        let rtt = rtt(&self.crypto);
+        self.side.update(now, &rtt, &mut self.transport.local_mut().stream);
     }
 
     /// When the client may be asked again: a challenge to its new address waits for an answer.
@@ -179,7 +201,19 @@ impl Server {
         }
         self.synchronise(now);
         let question = if self.is_elsewhere { self.next_question() } else { Instant::MAX };
-        self.transport.next_wake(now, &rtt(&self.crypto)).min(self.echo.next()).min(question)
+        let rtt = rtt(&self.crypto);
+        let wake = self.transport.next_wake(now, &rtt).min(self.side.next_wake(&rtt));
+        wake.min(self.echo.next()).min(question)
+    }
+
+    /// What was granted to the client; none until it has asked, which clients of mosh never do.
+    pub fn extensions(&self) -> Option<Extensions> {
+        self.side.channels.granted()
+    }
+
+    /// The channels between both ends. What is done with them is sent by [`Server::transmit`], to be called afterwards.
+    pub fn channels(&mut self) -> &mut Channels {
+        &mut self.side.channels
     }
 
     /// What the terminal shows.

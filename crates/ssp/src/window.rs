@@ -61,6 +61,12 @@ impl Window {
         if self.is_recovering { (self.size / 2).max(DATAGRAM) } else { self.size }
     }
 
+    /// How many new bytes a state may have: states are sent twice a round trip, and a link that is shared with keys is not given
+    /// all at once.
+    pub fn frame(&self) -> usize {
+        (self.limit() / 2).max(DATAGRAM)
+    }
+
     /// Whether nothing was acknowledged since a timeout: what is in flight is lost, and retransmissions are limited, too.
     pub fn is_recovering(&self) -> bool {
         self.is_recovering
@@ -111,7 +117,13 @@ impl Window {
     }
 
     /// Changes the size after `bytes` were acknowledged.
-    fn adapt(&mut self, now: Instant, rtt: Span, (queueing, tolerated): (Span, Span), bytes: usize) {
+    fn adapt(
+        &mut self,
+        now: Instant,
+        rtt: Span,
+        (queueing, tolerated): (Span, Span),
+        bytes: usize,
+    ) {
         self.is_slow_start &= queueing <= tolerated;
         if queueing > tolerated * 2 {
             if self.reduced_at.is_none_or(|at| now.saturating_since(at) >= rtt) {
@@ -133,7 +145,7 @@ impl Window {
         self.size = (self.size / 2).max(DATAGRAM);
         (self.is_slow_start, self.is_recovering) = (false, true);
         // Retransmissions have as long.
-        let end = self.acknowledged + self.limit() as u64;
+        let end = self.highest.min(self.acknowledged + self.limit() as u64);
         self.flights.push_back((end, now));
     }
 
