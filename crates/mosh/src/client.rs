@@ -1,7 +1,8 @@
 //! [`Client`]: the end where a user types.
 
-use crate::channels::Channels;
+use crate::channels::{Channels, Opening};
 use crate::extensions::Extensions;
+use crate::history::History;
 use crate::rtt::rtt;
 use crate::shown::{Shown, window_size};
 use crate::side::Side;
@@ -18,12 +19,18 @@ pub struct ClientSettings {
     pub predictions: (Display, bool),
     /// What it asks the server for.
     pub extensions: Extensions,
+    /// How many lines of the history it keeps: 10 000 unless set otherwise.
+    pub history_lines: usize,
 }
+
+/// The lines of the history that are kept unless set otherwise.
+const HISTORY_LINES: usize = 10_000;
 
 impl From<(Display, bool)> for ClientSettings {
     /// These predictions, and no extensions.
     fn from(predictions: (Display, bool)) -> ClientSettings {
-        ClientSettings { predictions, extensions: Extensions::default() }
+        let (extensions, history_lines) = (Extensions::default(), HISTORY_LINES);
+        ClientSettings { predictions, extensions, history_lines }
     }
 }
 
@@ -35,6 +42,8 @@ pub struct Client {
     crypto: Session,
     transport: Transport<Sided<UserStream>, Sided<Shown>>,
     side: Side,
+    history: History,
+    has_asked_history: bool,
     predictor: Predictor,
     began: Instant,
     last_received_at: Option<Instant>,
@@ -51,7 +60,8 @@ impl Client {
         settings: impl Into<ClientSettings>,
         seed: u64,
     ) -> Client {
-        let ClientSettings { predictions: (display, overwrites), extensions } = settings.into();
+        let ClientSettings { predictions, extensions, history_lines } = settings.into();
+        let (display, overwrites) = predictions;
         let initial = (Sided::default(), Sided::default());
         let mut transport = Transport::new(now, Settings::client(seed), initial.0, initial.1);
         let user: &mut UserStream = &mut transport.local_mut().state;
@@ -60,6 +70,8 @@ impl Client {
             crypto: Session::new(key, Role::Client),
             transport,
             side: Side::new(Channels::client(extensions)),
+            history: History::new(history_lines),
+            has_asked_history: false,
             predictor: Predictor::new(display, overwrites),
             began: now,
             last_received_at: None,
@@ -108,6 +120,12 @@ impl Client {
             let is_honest = self.side.receive(&self.transport.remote().stream);
             self.malformed += u64::from(!is_honest);
             self.transport.forget_remote();
+            let channels = &mut self.side.channels;
+            if !self.has_asked_history && channels.granted().is_some_and(|granted| granted.history)
+            {
+                self.has_asked_history = channels.open(Opening::History).is_ok();
+            }
+            self.history.receive(channels);
         }
     }
 
@@ -148,6 +166,11 @@ impl Client {
     /// The channels between both ends. What is done with them is sent by [`Client::transmit`], to be called afterwards.
     pub fn channels(&mut self) -> &mut Channels {
         &mut self.side.channels
+    }
+
+    /// The lines that have scrolled off the server's screen, if that was asked for and granted.
+    pub fn history(&self) -> &History {
+        &self.history
     }
 
     /// Judges predictions by what the server shows.

@@ -17,6 +17,7 @@ pub mod channels;
 mod client;
 mod echo;
 mod extensions;
+mod history;
 mod input;
 #[cfg(target_os = "linux")]
 pub mod net;
@@ -30,6 +31,7 @@ mod side;
 pub use channels::Channels;
 pub use client::{Client, ClientSettings};
 pub use extensions::Extensions;
+pub use history::History;
 pub use input::Input;
 pub use server::Server;
 pub use shown::Shown;

@@ -3,6 +3,7 @@
 use crate::channels::Channels;
 use crate::echo::Echo;
 use crate::extensions::Extensions;
+use crate::history::Feed;
 use crate::input::{Arrows, Input, inputs};
 use crate::rtt::rtt;
 use crate::shown::Shown;
@@ -27,6 +28,7 @@ pub struct Server {
     roaming: Roaming,
     transport: Transport<Sided<Shown>, Sided<UserStream>>,
     side: Side,
+    feed: Feed,
     terminal: Terminal,
     echo: Echo,
     arrows: Arrows,
@@ -50,6 +52,7 @@ impl Server {
             terminal: Terminal::new(initial.state.screen.size()),
             transport: Transport::new(now, Settings::server(seed), initial, Sided::default()),
             side: Side::new(Channels::server(Extensions::HISTORY)),
+            feed: Feed::new(now),
             echo: Echo::default(),
             arrows: Arrows::default(),
             input: Vec::new(),
@@ -96,6 +99,7 @@ impl Server {
     fn typed(&mut self, now: Instant, number: u64) {
         let is_honest = self.side.receive(&self.transport.remote().stream);
         self.malformed += u64::from(!is_honest);
+        self.feed.receive(&mut self.side.channels, &mut self.terminal);
         let diff = self.transport.take_remote_diff();
         let Ok(events) = UserStream::decode_diff(&diff) else { return };
         // Bytes for channels are no keys: a screen that only echoes them would be answered for ever.
@@ -161,11 +165,12 @@ impl Server {
             self.asked_at = now;
             asked += 1;
         }
-        if (local.echoed, local.asked) != (echoed, asked) || local.screen != *self.terminal.screen()
-        {
+        let has_changed = local.screen != *self.terminal.screen();
+        if (local.echoed, local.asked) != (echoed, asked) || has_changed {
             let screen = self.terminal.screen().clone();
             self.transport.local_mut().state = Shown { screen, echoed, asked };
         }
+        self.feed.update(now, has_changed, &mut self.side.channels, &mut self.terminal);
         let rtt = rtt(&self.crypto);
         self.side.update(now, &rtt, &mut self.transport.local_mut().stream);
     }
@@ -203,6 +208,7 @@ impl Server {
         let question = if self.is_elsewhere { self.next_question() } else { Instant::MAX };
         let rtt = rtt(&self.crypto);
         let wake = self.transport.next_wake(now, &rtt).min(self.side.next_wake(&rtt));
+        let wake = wake.min(self.feed.next_wake());
         wake.min(self.echo.next()).min(question)
     }
 

@@ -26,12 +26,15 @@ struct Link {
     /// When the link is free, in microseconds.
     free_at: u64,
     under_way: VecDeque<(u64, Vec<u8>)>,
+    /// How many bytes were sent.
+    bytes: u64,
 }
 
 impl Link {
     fn new(rate: u64, delay: u64, loss: f64, index: usize) -> Link {
         let random = Stream::new(1, Purpose::Loss, index);
-        Link { rate, delay, queue: 200, loss, random, free_at: 0, under_way: VecDeque::new() }
+        let under_way = VecDeque::new();
+        Link { rate, delay, queue: 200, loss, random, free_at: 0, under_way, bytes: 0 }
     }
 
     fn send(&mut self, now: u64, datagram: Vec<u8>) {
@@ -40,6 +43,7 @@ impl Link {
             return;
         }
         // 28 bytes are those of IP and UDP.
+        self.bytes += datagram.len() as u64 + 28;
         self.free_at = begin + (datagram.len() as u64 + 28) * 1000 / self.rate;
         self.under_way.push_back((self.free_at / 1000 + self.delay, datagram));
     }
@@ -65,10 +69,11 @@ const FILES: Extensions =
 impl Pair {
     fn new(rate: u64, delay: u64, loss: f64, asked: Extensions) -> Pair {
         let key = Key::from_bytes([7; 16]);
-        let settings = ClientSettings { predictions: (Display::Never, false), extensions: asked };
+        let settings = (Display::Never, false).into();
+        let settings = ClientSettings { extensions: asked, ..settings };
         Pair {
             client: Client::new(at(0), &key, Size::new(60, 20), settings, 2),
-            server: Server::new(at(0), &key, 1).granting(FILES),
+            server: Server::new(at(0), &key, 1).granting(Extensions { history: true, ..FILES }),
             up: Link::new(rate, delay, loss, 0),
             down: Link::new(rate, delay, loss, 1),
             typed: Vec::new(),
@@ -259,4 +264,58 @@ fn ends_that_have_agreed_are_silent() {
     }
     // Empty acknowledgements, every 3 s.
     assert!(sent <= 42, "{sent} datagrams");
+}
+
+const HISTORY: Extensions = Extensions::HISTORY;
+
+fn history(client: &Client) -> Vec<String> {
+    let history = client.history();
+    let rows = (history.first()..history.end()).filter_map(|number| history.row(number));
+    rows.map(|row| row.text().trim_end().to_owned()).collect()
+}
+
+#[test]
+fn lines_that_scroll_off_become_history() {
+    let mut pair = Pair::new(1250, 20, 0.1, HISTORY);
+    pair.run(3000);
+    assert_eq!(pair.client.extensions(), Some(HISTORY));
+    let before = history(&pair.client);
+    assert!(before.is_empty(), "{before:?}");
+    for line in 0..500 {
+        pair.server.output(format!("\x1b[3{}mline {line}\x1b[m\r\n", line % 8).as_bytes());
+        pair.run(1);
+    }
+    pair.run(20_000);
+    // The last 19 are on the screen, above the cursor.
+    let expected: Vec<String> = (0..481).map(|line| format!("line {line}")).collect();
+    assert_eq!(history(&pair.client), expected);
+    let row = pair.client.history().row(3).expect("it is kept");
+    assert_eq!(row.cells()[0].style().foreground, exm_terminal::Colour::Indexed(3));
+}
+
+/// A flood's history takes little of the link, most of it is dropped, and how much is said.
+#[test]
+fn a_flood_leaves_a_part_of_its_history() {
+    let mut pair = Pair::new(1250, 20, 0.0, HISTORY);
+    pair.run(1000);
+    let before = pair.down.bytes;
+    for millis in 0..5000 {
+        (0..20).for_each(|part| {
+            pair.server.output(format!("line {}\r\n", millis * 20 + part).as_bytes());
+        });
+        pair.run(1);
+    }
+    let sent = pair.down.bytes - before;
+    assert!(sent < 5 * 100_000, "{sent} bytes in 5 s, of 6.25 MB");
+    pair.run(5000);
+    let lines = history(&pair.client);
+    let last = lines.last().expect("there is history");
+    assert_eq!(last, &format!("line {}", 5000 * 20 - 20));
+    let missing = lines.iter().filter_map(|line| line.strip_prefix('['));
+    let missing = missing.filter_map(|line| line.split_once(' ')?.0.parse::<usize>().ok());
+    let missing: Vec<usize> = missing.collect();
+    let shown = lines.len() - missing.len();
+    assert_eq!(shown + missing.iter().sum::<usize>(), 5000 * 20 - 19, "{missing:?}");
+    assert!(missing.len() < 50, "{missing:?}");
+    assert!(shown >= 2000, "{shown}");
 }

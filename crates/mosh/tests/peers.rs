@@ -83,7 +83,7 @@ fn our_client_shows_a_shell_of_mosh_server() -> io::Result<()> {
     let size = Size::new(100, 30);
     // What it asks for is skipped.
     let extensions = Extensions { history: true, tcp: true, agent: true, ..Extensions::default() };
-    let settings = ClientSettings { predictions: (Display::Never, false), extensions };
+    let settings = ClientSettings { extensions, ..(Display::Never, false).into() };
     let client = Client::new(clock.now(), &key, size, settings, 3);
     let mut ours = Ours { client, socket, clock };
     ours.until("a prompt", shows("ready$"));
