@@ -149,6 +149,11 @@ impl History {
         Ok(())
     }
 
+    #[cfg(test)]
+    pub(crate) fn push_row(&mut self, row: Arc<Row>) {
+        self.push(Line::of(row));
+    }
+
     fn push(&mut self, line: Line) {
         self.bytes += line.weight();
         self.lines.push_back(line);

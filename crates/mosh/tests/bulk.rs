@@ -70,7 +70,7 @@ impl Pair {
     fn new(rate: u64, delay: u64, loss: f64, asked: Extensions) -> Pair {
         let key = Key::from_bytes([7; 16]);
         let settings = (Display::Never, false).into();
-        let settings = ClientSettings { extensions: asked, ..settings };
+        let settings = ClientSettings { extensions: asked, history_lines: 20_000, ..settings };
         Pair {
             client: Client::new(at(0), &key, Size::new(60, 20), settings, 2),
             server: Server::new(at(0), &key, 1).granting(Extensions { history: true, ..FILES }),

@@ -43,6 +43,9 @@ pub(crate) struct Args {
     /// When predictions are shown: adaptive, always, never or experimental
     #[arg(long, value_name = "WHEN", value_parser = prediction)]
     predict: Option<Display>,
+    /// Keep lines that scroll off the screen, 10000 unless LINES says otherwise; Ctrl-^ and [ show them, if the server is exm's
+    #[arg(long, value_name = "LINES", num_args = 0..=1, require_equals = true, default_missing_value = "10000")]
+    scrollback: Option<usize>,
     /// Do not use the terminal's alternate screen
     #[arg(long)]
     no_init: bool,
@@ -71,6 +74,7 @@ impl Args {
             terminal.predictions.0 = display;
         }
         terminal.alternate_screen &= !self.no_init;
+        terminal.scrollback = self.scrollback;
         let connect = self.start_server()?;
         let key: Key = connect.key.parse().map_err(|_| Failure::new("the server's key is none"))?;
         let server = match (&self.host, connect.address) {

@@ -89,7 +89,8 @@ pub(super) fn user_terminal() -> Result<UserTerminal, Failure> {
         Some(text) => escape_key(&text)?,
     };
     let alternate_screen = std::env::var_os(NO_INIT).is_none();
-    Ok(UserTerminal { predictions: (display, overwrites), escape, alternate_screen })
+    let predictions = (display, overwrites);
+    Ok(UserTerminal { predictions, escape, alternate_screen, ..UserTerminal::default() })
 }
 
 /// The setting called `text`.

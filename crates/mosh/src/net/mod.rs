@@ -2,8 +2,10 @@
 //!
 //! No threads are started; each function returns when its session is over.
 
+mod keys;
 mod service;
 mod user;
+mod view;
 
 pub use service::{Limits, Service};
 pub use user::{Ended, UserTerminal};

@@ -1,7 +1,8 @@
 //! [`Service`]: runs a program for a client.
 
 use super::{NetError, seed};
-use crate::{Input, Server};
+use crate::channels::{Event, Reason};
+use crate::{Extensions, Input, Server};
 use exm_datagram::Key;
 use exm_endpoint::{Path, PortRange, SocketOptions, Sockets};
 use exm_os::{Clock, Pty, Signals, TerminalSize, Waiter};
@@ -39,6 +40,7 @@ pub struct Service {
     clock: Clock,
     key: Key,
     sockets: Sockets,
+    grants: Extensions,
 }
 
 impl Service {
@@ -53,7 +55,14 @@ impl Service {
             let place = address.map_or(format!("{ports}"), |at| format!("{ports} of {at}"));
             NetError::Listen { place, source }
         })?;
-        Ok(Service { clock: Clock::start(), key, sockets })
+        Ok(Service { clock: Clock::start(), key, sockets, grants: Extensions::HISTORY })
+    }
+
+    /// The same service, which grants `extensions` to a client that asks for them. Without this, it is the history only.
+    #[must_use]
+    pub fn granting(mut self, extensions: Extensions) -> Service {
+        self.grants = extensions;
+        self
     }
 
     /// Where it listens.
@@ -69,12 +78,12 @@ impl Service {
     /// # Errors
     /// The program cannot be run, or waiting failed.
     pub fn run(self, command: Command, limits: Limits, signals: &Signals) -> Result<(), NetError> {
-        let Service { clock, key, sockets } = self;
+        let Service { clock, key, sockets, grants } = self;
         let now = clock.now();
         let mut session = Running {
             clock,
             sockets,
-            server: Server::new(now, &key, seed()?),
+            server: Server::new(now, &key, seed()?).granting(grants),
             command: Some(command),
             pty: None,
             size: TerminalSize { columns: 80, rows: 24 },
@@ -86,6 +95,7 @@ impl Service {
         let waiter = Waiter::new(clock, Span::ZERO);
         loop {
             session.receive()?;
+            session.refuse_channels();
             session.exchange();
             if signals.take().is_some() || session.server.client_is_leaving() {
                 session.end();
@@ -164,6 +174,16 @@ impl Running {
             self.pty = Some(spawned.map_err(|source| NetError::Program { program, source })?);
         }
         Ok(())
+    }
+
+    /// Refuses channels that nobody here serves.
+    fn refuse_channels(&mut self) {
+        let channels = self.server.channels();
+        while let Some(event) = channels.next_event() {
+            if let Event::Opened(id, _) = event {
+                channels.refuse(id, Reason::Unsupported);
+            }
+        }
     }
 
     /// Reads the program's output, and writes what it has yet to read.

@@ -1,8 +1,10 @@
 //! [`UserTerminal`]: shows a session to a user.
 
+use super::view::View;
 use super::{NetError, seed};
-use crate::Client;
+use crate::channels::{Event, Reason};
 use crate::notice::Notice;
+use crate::{Client, ClientSettings, Extensions};
 use exm_datagram::Key;
 use exm_endpoint::{Path, SocketOptions, Sockets};
 use exm_os::{Clock, RawTerminal, Signals, SizeChanges, TerminalSize, Waiter};
@@ -46,6 +48,9 @@ pub struct UserTerminal {
     pub escape: Option<u8>,
     /// Whether the session is shown on the terminal's alternate screen, which leaves what was there before.
     pub alternate_screen: bool,
+    /// How many lines are kept that scroll off the screen, if any: the server sends them if it knows this extension. The escape key
+    /// and `[` or PageUp show them.
+    pub scrollback: Option<usize>,
 }
 
 impl Default for UserTerminal {
@@ -54,6 +59,7 @@ impl Default for UserTerminal {
             predictions: (Display::Adaptive, false),
             escape: Some(0x1e),
             alternate_screen: false,
+            scrollback: None,
         }
     }
 }
@@ -79,10 +85,15 @@ impl UserTerminal {
             clock,
             sockets: sockets.map_err(NetError::Socket)?,
             server,
-            client: Client::new(clock.now(), key, size, self.predictions, seed()?),
+            client: Client::new(clock.now(), key, size, self.settings(), seed()?),
             size,
             shown: None,
-            keyboard: Keyboard { escape: self.escape, is_commanded: false },
+            keyboard: Keyboard {
+                escape: self.escape,
+                is_commanded: false,
+                has_history: self.scrollback.is_some(),
+            },
+            view: None,
             known: clock.now(),
             is_leaving: false,
         };
@@ -95,6 +106,13 @@ impl UserTerminal {
         let _ = output.write_all(&[END, end].concat());
         drop(raw);
         ended
+    }
+
+    fn settings(&self) -> ClientSettings {
+        let extensions = Extensions { history: self.scrollback.is_some(), ..Extensions::default() };
+        let settings = ClientSettings::from(self.predictions);
+        let history_lines = self.scrollback.unwrap_or(settings.history_lines);
+        ClientSettings { extensions, history_lines, ..settings }
     }
 }
 
@@ -109,19 +127,39 @@ struct Keyboard {
     escape: Option<u8>,
     /// Whether the escape key was the last.
     is_commanded: bool,
+    /// Whether there are commands for the history.
+    has_history: bool,
 }
 
+/// A command to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Command {
+    /// End the session.
+    Leave,
+    /// Show the history. The keys from this place on are for that.
+    History(usize),
+}
+
+/// What the page-up key sends.
+const PAGE_UP: &[u8] = b"\x1b[5~";
+
 impl Keyboard {
-    /// The keys for the server, and whether the user wants to leave.
-    fn read(&mut self, keys: &[u8]) -> (Vec<u8>, bool) {
+    /// The keys for the server, and the first command among them.
+    fn read(&mut self, keys: &[u8]) -> (Vec<u8>, Option<Command>) {
         let mut typed = Vec::with_capacity(keys.len());
-        for &key in keys {
+        for (place, &key) in keys.iter().enumerate() {
             match (self.escape, self.is_commanded) {
                 (Some(escape), false) if key == escape => self.is_commanded = true,
                 (Some(escape), true) => {
                     self.is_commanded = false;
                     match key {
-                        b'.' => return (typed, true),
+                        b'.' => return (typed, Some(Command::Leave)),
+                        b'[' if self.has_history => {
+                            return (typed, Some(Command::History(place + 1)));
+                        }
+                        _ if self.has_history && keys[place..].starts_with(PAGE_UP) => {
+                            return (typed, Some(Command::History(place + PAGE_UP.len())));
+                        }
                         // The escape key itself.
                         b'^' => typed.push(escape),
                         _ if key == escape => typed.push(escape),
@@ -131,7 +169,7 @@ impl Keyboard {
                 _ => typed.push(key),
             }
         }
-        (typed, false)
+        (typed, None)
     }
 }
 
@@ -145,6 +183,8 @@ struct Showing {
     /// What the terminal shows, once something was drawn.
     shown: Option<Screen>,
     keyboard: Keyboard,
+    /// The history, while it is shown.
+    view: Option<View>,
     /// The latest time that the client knows.
     known: Instant,
     is_leaving: bool,
@@ -171,6 +211,8 @@ impl Showing {
             if signals.take().is_some() {
                 self.leave();
             }
+            self.refuse_channels();
+            self.view.take_if(|view| self.known >= view.leaves_at());
             self.transmit();
             self.draw(output)?;
             let now = self.clock.now();
@@ -182,6 +224,7 @@ impl Showing {
             }
             let hop = self.sockets.next_hop().min(now.saturating_add(REFRESH));
             let wake = self.client.next_wake(now).min(hop);
+            let wake = wake.min(self.view.map_or(Instant::MAX, |view| view.leaves_at()));
             let files: [BorrowedFd<'_>; 4] =
                 [self.sockets.as_fd(), input.as_fd(), signals.as_fd(), changes.as_fd()];
             has_keys = waiter.wait(files, wake).map_err(NetError::Wait)?[1];
@@ -206,13 +249,42 @@ impl Showing {
         let mut buffer = [0; 1 << 14];
         // At the end of the input there is no user any more.
         let count = input.read(&mut buffer).unwrap_or(0);
-        let (typed, leaves) = self.keyboard.read(&buffer[..count]);
+        let mut keys = &buffer[..count];
+        if self.view.is_some() {
+            self.scroll(keys);
+            keys = &[];
+        }
+        let (typed, command) = self.keyboard.read(keys);
         if !typed.is_empty() && !self.is_leaving {
             // A megabyte that was not acknowledged is more than a user waits for.
             let _ = self.client.type_keys(self.known, &typed);
         }
-        if leaves || count == 0 {
+        if let Some(Command::History(place)) = command {
+            self.view = Some(View::new(self.known, self.client.history(), self.size.rows()));
+            self.scroll(&keys[place..]);
+        }
+        if command == Some(Command::Leave) || count == 0 {
             self.leave();
+        }
+    }
+
+    /// Hands keys to the history, which may be left by them.
+    fn scroll(&mut self, keys: &[u8]) {
+        let (now, rows) = (self.known, self.size.rows());
+        if let Some(view) = &mut self.view
+            && !view.read(now, keys, self.client.history(), rows)
+        {
+            self.view = None;
+        }
+    }
+
+    /// Refuses channels that nobody here serves.
+    fn refuse_channels(&mut self) {
+        let channels = self.client.channels();
+        while let Some(event) = channels.next_event() {
+            if let Event::Opened(id, _) = event {
+                channels.refuse(id, Reason::Unsupported);
+            }
         }
     }
 
@@ -243,6 +315,9 @@ impl Showing {
     fn draw(&mut self, output: &mut File) -> Result<(), NetError> {
         let now = self.clock.now();
         let mut screen = self.client.screen(now);
+        if let Some(view) = &self.view {
+            view.draw(self.client.history(), &mut screen);
+        }
         Notice::of(&self.client, now, self.is_leaving).draw(&mut screen);
         let bytes = match &self.shown {
             Some(shown) if *shown == screen => return Ok(()),
@@ -261,13 +336,18 @@ mod tests {
 
     #[test]
     fn the_escape_key_begins_a_command() {
-        let keyboard = || Keyboard { escape: Some(0x1e), is_commanded: false };
-        assert_eq!(keyboard().read(b"ab\x1e.cd"), (b"ab".to_vec(), true));
-        assert_eq!(keyboard().read(b"\x1e^\x1e\x1e\x1ex"), (b"\x1e\x1e\x1ex".to_vec(), false));
+        let keyboard = || Keyboard { escape: Some(0x1e), is_commanded: false, has_history: false };
+        let leave = Some(Command::Leave);
+        assert_eq!(keyboard().read(b"ab\x1e.cd"), (b"ab".to_vec(), leave));
+        assert_eq!(keyboard().read(b"\x1e^\x1e\x1e\x1ex"), (b"\x1e\x1e\x1ex".to_vec(), None));
+        assert_eq!(keyboard().read(b"\x1e["), (b"\x1e[".to_vec(), None));
         let mut parts = keyboard();
-        assert_eq!(parts.read(b"a\x1e"), (b"a".to_vec(), false));
-        assert_eq!(parts.read(b"."), (Vec::new(), true));
-        let mut none = Keyboard { escape: None, is_commanded: false };
-        assert_eq!(none.read(b"\x1e."), (b"\x1e.".to_vec(), false));
+        assert_eq!(parts.read(b"a\x1e"), (b"a".to_vec(), None));
+        assert_eq!(parts.read(b"."), (Vec::new(), leave));
+        let mut none = Keyboard { escape: None, ..keyboard() };
+        assert_eq!(none.read(b"\x1e."), (b"\x1e.".to_vec(), None));
+        let mut history = Keyboard { has_history: true, ..keyboard() };
+        assert_eq!(history.read(b"a\x1e[k"), (b"a".to_vec(), Some(Command::History(3))));
+        assert_eq!(history.read(b"\x1e\x1b[5~k"), (Vec::new(), Some(Command::History(5))));
     }
 }
