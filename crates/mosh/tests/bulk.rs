@@ -49,7 +49,8 @@ impl Link {
     }
 
     fn arrived(&mut self, now: u64) -> Option<Vec<u8>> {
-        self.under_way.pop_front_if(|(at, _)| *at <= now).map(|(_, datagram)| datagram)
+        self.under_way.front().filter(|(at, _)| *at <= now)?;
+        self.under_way.pop_front().map(|(_, datagram)| datagram)
     }
 }
 
@@ -170,7 +171,7 @@ impl Pair {
                 }
             }
             match pressed {
-                None if self.now % 150 == 0 => {
+                None if self.now.is_multiple_of(150) => {
                     self.client.type_keys(at(self.now), b"k").expect("there is room");
                     (pressed, keys) = (Some(self.now), keys + 1);
                 }

@@ -88,8 +88,9 @@ impl Window {
         }
         let in_flight = self.highest.saturating_sub(self.acknowledged) as usize;
         let mut sent_at = None;
-        while let Some((_, at)) = self.flights.pop_front_if(|flight| flight.0 <= end) {
+        while let Some(&(_, at)) = self.flights.front().filter(|flight| flight.0 <= end) {
             sent_at = Some(at);
+            self.flights.pop_front();
         }
         let was_recovering = std::mem::take(&mut self.is_recovering);
         self.acknowledged = end;

@@ -135,23 +135,24 @@ impl Decoder {
         self.partial.extend_from_slice(bytes);
         let whole = std::mem::take(&mut self.partial);
         let mut rest = &whole[..];
-        while let Some((kind, body, after)) = next(rest)? {
+        while let Some((kind, body)) = next(&mut rest)? {
             if let Some(frame) = Frame::decode(kind, body)? {
                 accept(frame)?;
             }
-            rest = after;
         }
         self.partial = rest.to_vec();
         Ok(())
     }
 }
 
-/// The kind and the body of the first frame in `bytes`, and what follows it.
-fn next(bytes: &[u8]) -> Result<Option<(u8, &[u8], &[u8])>, Malformed> {
+/// Takes the kind and the body of a frame off the front of `bytes`; none if its end is missing.
+fn next<'a>(bytes: &mut &'a [u8]) -> Result<Option<(u8, &'a [u8])>, Malformed> {
     let Some((kind, mut rest)) = bytes.split_first() else { return Ok(None) };
     let Some(length) = take_number(&mut rest)? else { return Ok(None) };
     if length > LONGEST {
         return Err(Malformed("a frame is too long"));
     }
-    Ok(rest.split_at_checked(length as usize).map(|(body, after)| (*kind, body, after)))
+    let Some((body, after)) = rest.split_at_checked(length as usize) else { return Ok(None) };
+    *bytes = after;
+    Ok(Some((*kind, body)))
 }
