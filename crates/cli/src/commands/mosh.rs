@@ -43,8 +43,8 @@ pub(crate) struct Args {
     /// When predictions are shown: adaptive, always, never or experimental
     #[arg(long, value_name = "WHEN", value_parser = prediction)]
     predict: Option<Display>,
-    /// Keep lines that scroll off the screen, 10000 unless LINES says otherwise; Ctrl-^ and [ show them, if the server is exm's
-    #[arg(long, value_name = "LINES", num_args = 0..=1, require_equals = true, default_missing_value = "10000")]
+    /// Keep N lines that scroll off the screen [10000]; Ctrl-^ and [ show them. Needs exm at the machine
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "10000")]
     scrollback: Option<usize>,
     /// Do not use the terminal's alternate screen
     #[arg(long)]
