@@ -5,6 +5,7 @@
 //! `fuzz_targets/` runs it under libFuzzer, or on random bytes where that is not there.
 
 pub mod bench_message;
+pub mod channels;
 pub mod controller;
 pub mod datagram;
 pub mod dna;
@@ -86,8 +87,9 @@ mod tests {
 
     #[test]
     fn no_target_fails_on_random_inputs() {
-        let targets: [(&str, Target); 21] = [
+        let targets: [(&str, Target); 22] = [
             ("bench_message", bench_message::run),
+            ("channels", channels::run),
             ("controller", controller::run),
             ("datagram", datagram::run),
             ("dna", dna::run),

@@ -2,7 +2,7 @@
 //! only get newer, and differences that are read survive being written.
 
 use exm_ssp::{
-    Fragment, Instruction, Rtt, Settings, State, Transport, UserStream, VERSION, compress,
+    Fragment, Instruction, Rtt, Settings, Sided, State, Transport, UserStream, VERSION, compress,
     decode_host, encode_host,
 };
 use exm_units::{Instant, Span};
@@ -74,6 +74,12 @@ fn transmit(end: &mut Transport<UserStream, UserStream>, now: Instant, millis: u
 fn differences(data: &[u8]) {
     if let Ok(events) = decode_host(data) {
         assert_eq!(decode_host(&encode_host(&events)), Ok(events));
+    }
+    let mut sided = Sided::new(UserStream::new());
+    if sided.apply(data).is_ok() {
+        let mut copy = Sided::new(UserStream::new());
+        copy.apply(&sided.initial_diff()).expect("our own");
+        assert!(copy == sided && sided.stream.len() <= data.len());
     }
     let mut stream = UserStream::new();
     if stream.apply(data).is_ok() {

@@ -1,12 +1,38 @@
 //! [`Client`]: the end where a user types.
 
+use crate::channels::{Channels, Opening};
+use crate::extensions::Extensions;
+use crate::history::History;
 use crate::rtt::rtt;
 use crate::shown::{Shown, window_size};
+use crate::side::Side;
 use exm_datagram::{Key, OpenError, Role, Session};
 use exm_predict::{Display, Frames, Predictor};
-use exm_ssp::{FullError, Settings, Transport, UserStream, send_interval};
+use exm_ssp::{FullError, Received, Settings, Sided, Transport, UserStream, send_interval};
 use exm_terminal::{Screen, Size};
 use exm_units::{Instant, Span};
+
+/// What a client is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// When predictions are shown, and whether they overwrite the text under the cursor, as [`Predictor::new`] says.
+    pub predictions: (Display, bool),
+    /// What it asks the server for.
+    pub extensions: Extensions,
+    /// How many lines of the history it keeps: 10 000 unless set otherwise.
+    pub history_lines: usize,
+}
+
+/// The lines of the history that are kept unless set otherwise.
+const HISTORY_LINES: usize = 10_000;
+
+impl From<(Display, bool)> for ClientSettings {
+    /// These predictions, and no extensions.
+    fn from(predictions: (Display, bool)) -> ClientSettings {
+        let (extensions, history_lines) = (Extensions::default(), HISTORY_LINES);
+        ClientSettings { predictions, extensions, history_lines }
+    }
+}
 
 /// The end of a session where a user types.
 ///
@@ -14,7 +40,10 @@ use exm_units::{Instant, Span};
 /// at [`Client::next_wake`]; and shows [`Client::screen`].
 pub struct Client {
     crypto: Session,
-    transport: Transport<UserStream, Shown>,
+    transport: Transport<Sided<UserStream>, Sided<Shown>>,
+    side: Side,
+    history: History,
+    has_asked_history: bool,
     predictor: Predictor,
     began: Instant,
     last_received_at: Option<Instant>,
@@ -22,23 +51,27 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client at `now` of the server that has `key`, for a terminal of `size`. Predictions are shown, and overwrite the text under
-    /// the cursor, as [`Predictor::new`] says. The seed of what hides the lengths of datagrams must be unpredictable.
+    /// A client at `now` of the server that has `key`, for a terminal of `size`. The seed of what hides the lengths of datagrams must be
+    /// unpredictable.
     pub fn new(
         now: Instant,
         key: &Key,
         size: Size,
-        (display, overwrites): (Display, bool),
+        settings: impl Into<ClientSettings>,
         seed: u64,
     ) -> Client {
-        let mut user = UserStream::new();
-        user.push_resize(window_size(size)).unwrap_or_default();
-        let initial = (UserStream::new(), Shown::default());
+        let ClientSettings { predictions, extensions, history_lines } = settings.into();
+        let (display, overwrites) = predictions;
+        let initial = (Sided::default(), Sided::default());
         let mut transport = Transport::new(now, Settings::client(seed), initial.0, initial.1);
-        *transport.local_mut() = user;
+        let user: &mut UserStream = &mut transport.local_mut().state;
+        user.push_resize(window_size(size)).unwrap_or_default();
         Client {
             crypto: Session::new(key, Role::Client),
             transport,
+            side: Side::new(Channels::client(extensions)),
+            history: History::new(history_lines),
+            has_asked_history: false,
             predictor: Predictor::new(display, overwrites),
             began: now,
             last_received_at: None,
@@ -51,9 +84,9 @@ impl Client {
     /// # Errors
     /// More than a megabyte waits to be acknowledged: try again later.
     pub fn type_keys(&mut self, now: Instant, keys: &[u8]) -> Result<(), FullError> {
-        self.transport.local_mut().push_keys(keys)?;
+        self.transport.local_mut().state.push_keys(keys)?;
         self.judge(now);
-        self.predictor.type_keys(now, keys, &self.transport.remote().screen);
+        self.predictor.type_keys(now, keys, &self.transport.remote().state.screen);
         Ok(())
     }
 
@@ -62,7 +95,7 @@ impl Client {
     /// # Errors
     /// Too much waits to be acknowledged: try again later.
     pub fn resize(&mut self, size: Size) -> Result<(), FullError> {
-        self.transport.local_mut().push_resize(window_size(size))
+        self.transport.local_mut().state.push_resize(window_size(size))
     }
 
     /// Processes `datagram`, received at `now`.
@@ -72,16 +105,37 @@ impl Client {
     pub fn receive(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), OpenError> {
         let opened = self.crypto.open(now, datagram)?;
         self.last_received_at = Some(now);
-        if self.transport.receive(now, opened.payload).is_err() {
-            self.malformed += 1;
+        match self.transport.receive(now, opened.payload) {
+            Ok(Received::State { newest: true, changed: true, .. }) => self.read_stream(),
+            Ok(_) => {}
+            Err(_) => self.malformed += 1,
         }
         self.judge(now);
         Ok(())
     }
 
+    /// Reads what the server's newest state brings for channels.
+    fn read_stream(&mut self) {
+        if self.transport.remote().stream.end() > 0 {
+            let is_honest = self.side.receive(&self.transport.remote().stream);
+            self.malformed += u64::from(!is_honest);
+            self.transport.forget_remote();
+            let channels = &mut self.side.channels;
+            if !self.has_asked_history && channels.granted().is_some_and(|granted| granted.history)
+            {
+                self.has_asked_history = channels.open(Opening::History).is_ok();
+            }
+            self.history.receive(channels);
+        }
+    }
+
     /// The next datagram to send at `now`; none if nothing is due.
     pub fn transmit(&mut self, now: Instant) -> Option<Vec<u8>> {
-        let payload = self.transport.transmit(now, &rtt(&self.crypto)).ok()??;
+        let rtt = rtt(&self.crypto);
+        self.side.update(now, &rtt, &mut self.transport.local_mut().stream);
+        let payload = self.transport.transmit(now, &rtt).ok()??;
+        let end = self.transport.local().stream.end();
+        self.side.sent(now, self.transport.sent_number(), end);
         let mut datagram = Vec::new();
         self.crypto.seal(now, &[&payload], &mut datagram).ok()?;
         self.judge(now);
@@ -90,21 +144,38 @@ impl Client {
 
     /// When to call [`Client::transmit`], and then [`Client::screen`], next, unless something happens before. It may be before `now`.
     pub fn next_wake(&mut self, now: Instant) -> Instant {
-        let wake = self.transport.next_wake(now, &rtt(&self.crypto));
+        let rtt = rtt(&self.crypto);
+        self.side.update(now, &rtt, &mut self.transport.local_mut().stream);
+        let wake = self.transport.next_wake(now, &rtt).min(self.side.next_wake(&rtt));
         wake.min(self.predictor.next_look(now))
     }
 
     /// What to show at `now`: the server's screen, with predictions drawn over it.
     pub fn screen(&mut self, now: Instant) -> Screen {
         self.judge(now);
-        let mut screen = self.transport.remote().screen.clone();
+        let mut screen = self.transport.remote().state.screen.clone();
         self.predictor.draw(&mut screen);
         screen
     }
 
+    /// What the server has granted; none until it has answered, which servers of mosh never do.
+    pub fn extensions(&self) -> Option<Extensions> {
+        self.side.channels.granted()
+    }
+
+    /// The channels between both ends. What is done with them is sent by [`Client::transmit`], to be called afterwards.
+    pub fn channels(&mut self) -> &mut Channels {
+        &mut self.side.channels
+    }
+
+    /// The lines that have scrolled off the server's screen, if that was asked for and granted.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
     /// Judges predictions by what the server shows.
     fn judge(&mut self, now: Instant) {
-        let remote = self.transport.remote();
+        let remote = &self.transport.remote().state;
         let frames = Frames { sent: self.transport.sent_number(), echoed: remote.echoed };
         let interval = send_interval(&rtt(&self.crypto));
         self.predictor.update(now, frames, interval, &remote.screen);

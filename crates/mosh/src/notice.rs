@@ -33,6 +33,12 @@ impl Notice {
         })
     }
 
+    /// The one over the history.
+    pub(crate) fn history(line: u64, all: usize) -> Notice {
+        let place = if all == 0 { "empty".to_owned() } else { format!("line {line} of {all}") };
+        Notice(Some(format!("History: {place}; q returns")))
+    }
+
     /// Draws it over the first row of `screen`.
     pub(crate) fn draw(&self, screen: &mut Screen) {
         let Some(text) = &self.0 else { return };

@@ -1,11 +1,15 @@
 //! [`Server`]: the end where programs run.
 
+use crate::channels::Channels;
 use crate::echo::Echo;
+use crate::extensions::Extensions;
+use crate::history::Feed;
 use crate::input::{Arrows, Input, inputs};
 use crate::rtt::rtt;
 use crate::shown::Shown;
+use crate::side::Side;
 use exm_datagram::{Key, OpenError, Roaming, Role, Session};
-use exm_ssp::{Received, Settings, Transport, UserStream};
+use exm_ssp::{Received, Settings, Sided, Transport, UserStream};
 use exm_terminal::{Screen, Terminal};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
@@ -22,7 +26,10 @@ const FORGOTTEN: Span = Span::from_secs(40);
 pub struct Server {
     crypto: Session,
     roaming: Roaming,
-    transport: Transport<Shown, UserStream>,
+    transport: Transport<Sided<Shown>, Sided<UserStream>>,
+    grants: Extensions,
+    side: Side,
+    feed: Feed,
     terminal: Terminal,
     echo: Echo,
     arrows: Arrows,
@@ -36,14 +43,18 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server at `now` for the client that has `key`. The seed of what hides the lengths of datagrams must be unpredictable.
+    /// A server at `now` for the client that has `key`. The seed of what hides the lengths of datagrams must be unpredictable. It
+    /// grants [`Extensions::HISTORY`].
     pub fn new(now: Instant, key: &Key, seed: u64) -> Server {
-        let initial = Shown::default();
+        let initial = Sided::new(Shown::default());
         Server {
             crypto: Session::new(key, Role::Server),
             roaming: Roaming::server(),
-            terminal: Terminal::new(initial.screen.size()),
-            transport: Transport::new(now, Settings::server(seed), initial, UserStream::new()),
+            terminal: Terminal::new(initial.state.screen.size()),
+            transport: Transport::new(now, Settings::server(seed), initial, Sided::default()),
+            grants: Extensions::HISTORY,
+            side: Side::new(Channels::server(Extensions::HISTORY)),
+            feed: Feed::new(now),
             echo: Echo::default(),
             arrows: Arrows::default(),
             input: Vec::new(),
@@ -58,12 +69,20 @@ impl Server {
     /// Takes a new client, which has `key`: it finds the programs' terminal as it is. Returns the end of the session with
     /// the client before, which is notified that it is over.
     pub fn replace_client(&mut self, now: Instant, key: &Key, seed: u64) -> Server {
-        let mut before = Server::new(now, key, seed);
+        let mut before = Server::new(now, key, seed).granting(self.grants);
         std::mem::swap(self, &mut before);
         let left = Terminal::showing(before.terminal.screen().clone());
         self.terminal = std::mem::replace(&mut before.terminal, left);
         before.shutdown(now);
         before
+    }
+
+    /// The same server, which grants `extensions` to a client that asks for them. To be called before a client has come.
+    #[must_use]
+    pub fn granting(mut self, extensions: Extensions) -> Server {
+        self.grants = extensions;
+        self.side = Side::new(Channels::server(extensions));
+        self
     }
 
     /// Processes `datagram`, received from `from` at `now`.
@@ -92,9 +111,15 @@ impl Server {
 
     /// The user's state `number` has arrived.
     fn typed(&mut self, now: Instant, number: u64) {
-        self.echo.typed(now, number);
+        let is_honest = self.side.receive(&self.transport.remote().stream);
+        self.malformed += u64::from(!is_honest);
+        self.feed.receive(&mut self.side.channels, &mut self.terminal);
         let diff = self.transport.take_remote_diff();
         let Ok(events) = UserStream::decode_diff(&diff) else { return };
+        // Bytes for channels are no keys: a screen that only echoes them would be answered for ever.
+        if !events.is_empty() {
+            self.echo.typed(now, number);
+        }
         for input in inputs(events) {
             self.input.push(match input {
                 Input::Keys(keys) => {
@@ -134,6 +159,8 @@ impl Server {
         }
         self.synchronise(now);
         let payload = self.transport.transmit(now, &rtt(&self.crypto)).ok()??;
+        let end = self.transport.local().stream.end();
+        self.side.sent(now, self.transport.sent_number(), end);
         self.seal(now, &payload);
         self.outgoing.pop_front()
     }
@@ -146,17 +173,20 @@ impl Server {
     /// Makes the local state what the terminal shows.
     fn synchronise(&mut self, now: Instant) {
         let echoed = self.echo.echoed(now);
-        let local = self.transport.local();
+        let local = &self.transport.local().state;
         let mut asked = local.asked;
         if self.is_elsewhere && now >= self.next_question() {
             self.asked_at = now;
             asked += 1;
         }
-        if (local.echoed, local.asked) != (echoed, asked) || local.screen != *self.terminal.screen()
-        {
+        let has_changed = local.screen != *self.terminal.screen();
+        if (local.echoed, local.asked) != (echoed, asked) || has_changed {
             let screen = self.terminal.screen().clone();
-            *self.transport.local_mut() = Shown { screen, echoed, asked };
+            self.transport.local_mut().state = Shown { screen, echoed, asked };
         }
+        self.feed.update(now, has_changed, &mut self.side.channels, &mut self.terminal);
+        let rtt = rtt(&self.crypto);
+        self.side.update(now, &rtt, &mut self.transport.local_mut().stream);
     }
 
     /// When the client may be asked again: a challenge to its new address waits for an answer.
@@ -190,7 +220,20 @@ impl Server {
         }
         self.synchronise(now);
         let question = if self.is_elsewhere { self.next_question() } else { Instant::MAX };
-        self.transport.next_wake(now, &rtt(&self.crypto)).min(self.echo.next()).min(question)
+        let rtt = rtt(&self.crypto);
+        let wake = self.transport.next_wake(now, &rtt).min(self.side.next_wake(&rtt));
+        let wake = wake.min(self.feed.next_wake());
+        wake.min(self.echo.next()).min(question)
+    }
+
+    /// What was granted to the client; none until it has asked, which clients of mosh never do.
+    pub fn extensions(&self) -> Option<Extensions> {
+        self.side.channels.granted()
+    }
+
+    /// The channels between both ends. What is done with them is sent by [`Server::transmit`], to be called afterwards.
+    pub fn channels(&mut self) -> &mut Channels {
+        &mut self.side.channels
     }
 
     /// What the terminal shows.

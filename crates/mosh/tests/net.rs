@@ -159,3 +159,39 @@ fn mosh_client_works_in_our_shell() {
     let _ = child.kill();
     let _ = child.wait();
 }
+
+/// The history is shown, its keys are not the shell's, and the screen comes back.
+#[test]
+fn a_user_scrolls_back() {
+    let (address, key, service) = serve(SHELL, Limits::default());
+    let (main, mut input, mut output) = terminal();
+    let window = Window::of(main.try_clone().expect("it is open"));
+    let shown = thread::spawn(move || {
+        let user = UserTerminal { scrollback: Some(1000), ..UserTerminal::default() };
+        let signals = Signals::catch().expect("signals");
+        user.show(address, &key, (&mut input, &mut output), &signals)
+    });
+    let mut keyboard = main;
+    window.until("ready$");
+    let count = "i=0; while [ $i -lt 50 ]; do i=$((i+1)); echo li\"\"ne $i; done; echo a\"\"ll\r";
+    keyboard.write_all(count.as_bytes()).expect("it takes keys");
+    window.until("all");
+    // The lines follow the screen. While the history is shown, the escape key leaves it, and the rest is dropped.
+    for _ in 0..1000 {
+        keyboard.write_all(b"\x1e[g").expect("it takes keys");
+        thread::sleep(Duration::from_millis(100));
+        if window.screen().rows().any(|row| row.text().trim_end() == "line 1") {
+            break;
+        }
+    }
+    window.until("History: line 1 of");
+    // Keys that leave it, and what is pasted there, are not typed.
+    keyboard.write_all(b"\x1b[200~exit\r\x1b[201~j\x1b[Bx leaked\r").expect("it takes keys");
+    window.until("line 50");
+    keyboard.write_all(b"echo e\"\"nd\r").expect("it takes keys");
+    window.until("end");
+    assert!(!window.screen().rows().any(|row| row.text().contains("leaked")));
+    keyboard.write_all(b"\x1e.").expect("it takes keys");
+    assert_eq!(shown.join().expect("it does not panic").expect("a session"), Ended::ByUser);
+    service.join().expect("it does not panic").expect("a session");
+}

@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use exm_datagram::Key;
-use exm_mosh::{Client, Input, Server};
+use exm_mosh::{Client, ClientSettings, Extensions, Input, Server};
 use exm_os::Clock;
 use exm_predict::Display;
 use exm_terminal::{Screen, Size, Terminal};
@@ -81,7 +81,10 @@ fn our_client_shows_a_shell_of_mosh_server() -> io::Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     socket.connect(server)?;
     let size = Size::new(100, 30);
-    let client = Client::new(clock.now(), &key, size, (Display::Never, false), 3);
+    // What it asks for is skipped.
+    let extensions = Extensions { history: true, tcp: true, agent: true, ..Extensions::default() };
+    let settings = ClientSettings { extensions, ..(Display::Never, false).into() };
+    let client = Client::new(clock.now(), &key, size, settings, 3);
     let mut ours = Ours { client, socket, clock };
     ours.until("a prompt", shows("ready$"));
     ours.until("the size", |screen| screen.size() == size);
@@ -110,7 +113,7 @@ fn our_client_shows_a_shell_of_mosh_server() -> io::Result<()> {
         assert!(ours.clock.now() < limit, "the session did not end");
         ours.step();
     }
-    assert_eq!(ours.client.malformed(), 0);
+    assert_eq!((ours.client.malformed(), ours.client.extensions()), (0, None));
     Ok(())
 }
 
@@ -176,6 +179,7 @@ fn mosh_client_shows_our_server() -> io::Result<()> {
             }
         }
     }
+    assert_eq!((server.malformed(), server.extensions()), (0, None));
     assert_eq!((&keys[..], &sizes[..]), (&b"kkkkk"[..], &[Size::new(80, 24)][..]));
     let (_, shown) = theirs.ended();
     let mut terminal = Terminal::new(Size::new(80, 24));

@@ -7,6 +7,7 @@
 //! | layer | item |
 //! |---|---|
 //! | states of both ends | [`State`], [`UserStream`], [`HostEvent`] |
+//! | byte streams beside them, and how much of them is sent at a time | [`Sided`], [`StreamLog`], [`Window`] |
 //! | which difference to send, and when | [`Transport`] |
 //! | an instruction: a difference between two numbered states, and an acknowledgement | [`Instruction`] |
 //! | zlib, at most 4 MiB on either side | [`compress`], [`decompress`] |
@@ -32,6 +33,8 @@
 //!   difference. An end that is notified again of its peer's shutdown acknowledges it again.
 //! - [`UserStream`] refuses to let more than 1 MiB of keys wait, since a longer difference than 4 MiB
 //!   can never be sent. Sizes of terminals have 16 bits, as in the kernel, and others are refused.
+//! - [`Sided`] adds field 100 to the parts of differences, for ends that agree on it; mosh skips it. Its bytes are acknowledged at once,
+//!   and again when they arrive again.
 //!
 //! # Sources
 //!
@@ -46,9 +49,11 @@ mod protobuf;
 mod receiver;
 mod sender;
 mod state;
+mod stream;
 mod timing;
 mod transport;
 mod user;
+mod window;
 mod zlib;
 
 pub use fragment::{Assembler, Fragment, FragmentError, HEADER};
@@ -58,10 +63,12 @@ pub use protobuf::DecodeError;
 pub use receiver::{MAX_STATES, MAX_WEIGHT, QUENCH};
 pub use sender::MAX_SENT;
 pub use state::{DiffError, State};
+pub use stream::{Sided, StreamLog, StreamReader};
 pub use timing::{ACK_DELAY, ACK_INTERVAL, ACTIVE_RETRY, Rtt, Settings, send_interval};
 pub use timing::{PAYLOAD_IPV4, PAYLOAD_IPV6};
 pub use transport::{ReceiveError, Received, TransmitError, Transport};
 pub use user::{FullError, UserEvent, UserStream, WindowSize};
+pub use window::Window;
 pub use zlib::{CompressionError, LIMIT, compress, decompress};
 
 /// The number of the state that announces the end of a session.

@@ -80,11 +80,15 @@ impl<R: State> Receiver<R> {
         let newest = self.newest().1.clone();
         let diff = newest.diff_from(&self.taken);
         self.taken = newest;
-        // The peer will refer to no state before this one, and the caller has its content.
+        self.forget();
+        diff
+    }
+
+    /// Forgets what both ends have: the peer will refer to no state before the oldest one, and the caller has its content.
+    pub(crate) fn forget(&mut self) {
         let oldest = self.states[0].state.clone();
         self.states.iter_mut().for_each(|held| held.state.subtract(&oldest));
         self.taken.subtract(&oldest);
-        diff
     }
 
     fn find(&self, number: u64) -> Result<usize, usize> {

@@ -53,4 +53,10 @@ pub trait State: Clone + PartialEq {
     /// The approximate memory of this state in bytes. A receiver holds states of at most
     /// [`MAX_WEIGHT`](crate::MAX_WEIGHT) together.
     fn weight(&self) -> usize;
+
+    /// The end of the byte stream in this state, if it has one: see [`Sided`](crate::Sided). New bytes are acknowledged
+    /// at once, since they are sent in a window.
+    fn stream_end(&self) -> u64 {
+        0
+    }
 }

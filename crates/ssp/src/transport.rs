@@ -123,11 +123,15 @@ impl<L: State, R: State> Transport<L, R> {
         }
         self.sender.acknowledge(now, instruction.acknowledged);
         let number = instruction.new;
+        let stream_end = self.remote().stream_end();
         let newest = match self.receiver.receive(now, &instruction)? {
             Outcome::Known => {
                 // Our acknowledgement of the peer's shutdown may have been lost: it waits for that.
                 if number == SHUTDOWN {
                     self.sender.acknowledge_within(now, ACK_DELAY);
+                } else if stream_end > 0 && !instruction.diff.is_empty() {
+                    // The peer's stream waits for an acknowledgement that was lost.
+                    self.sender.acknowledge_within(now, Span::ZERO);
                 }
                 return Ok(Received::Known);
             }
@@ -140,7 +144,8 @@ impl<L: State, R: State> Transport<L, R> {
         if number == SHUTDOWN {
             self.sender.acknowledge_within(now, Span::ZERO);
         } else if newest && changed {
-            self.sender.acknowledge_within(now, ACK_DELAY);
+            let is_stream = self.remote().stream_end() != stream_end;
+            self.sender.acknowledge_within(now, if is_stream { Span::ZERO } else { ACK_DELAY });
         }
         Ok(Received::State { number, newest, changed })
     }
@@ -190,6 +195,12 @@ impl<L: State, R: State> Transport<L, R> {
     /// [`Transport::remote`] is only the rest.
     pub fn take_remote_diff(&mut self) -> Vec<u8> {
         self.receiver.take_diff()
+    }
+
+    /// Forgets what both ends have, if the peer's state is a log, like [`Transport::take_remote_diff`], but makes no
+    /// difference: for callers that read [`Transport::remote`].
+    pub fn forget_remote(&mut self) {
+        self.receiver.forget();
     }
 
     /// The number of the newest local state that the peer has acknowledged.

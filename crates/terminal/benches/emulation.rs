@@ -65,6 +65,10 @@ fn emulation(criterion: &mut Criterion) {
         let mut terminal = Terminal::new(Size::new(80, 24));
         group.bench_function(name, |bencher| bencher.iter(|| terminal.advance(&bytes)));
     }
+    let (mut terminal, bytes) = (Terminal::new(Size::new(80, 24)), plain());
+    terminal.keep_scrolled(2000);
+    let name = "plain, rows that scroll off are kept";
+    group.bench_function(name, |bencher| bencher.iter(|| terminal.advance(&bytes)));
     group.finish();
 }
 

@@ -7,6 +7,7 @@
 //! | [`Terminal`] | consumes the output of programs, and answers their queries |
 //! | [`Screen`] | what a terminal shows, and the modes that determine what its keys and mouse send |
 //! | [`Row`], [`Cell`], [`Style`] | what a screen consists of |
+//! | [`Scrolled`] | rows that have scrolled off, if they are kept |
 //! | [`update`], [`Features`] | the bytes that turn one screen into another |
 //!
 //! # Limits
@@ -25,6 +26,7 @@ mod links;
 mod modes;
 mod row;
 mod screen;
+mod scrolled;
 mod style;
 mod terminal;
 #[cfg(test)]
@@ -37,6 +39,7 @@ pub use links::{Link, MAX_LINKS};
 pub use modes::{CursorShape, Modes, MouseEncoding, MouseMode};
 pub use row::Row;
 pub use screen::{Position, Screen, Size};
+pub use scrolled::Scrolled;
 pub use style::{Attributes, Colour, Style, Underline};
 pub use terminal::{MAX_OSC, Terminal};
 pub use update::{Features, update};

@@ -81,6 +81,14 @@ impl Screen {
         }
     }
 
+    /// A screen that consists of `row`, without its hyperlinks.
+    pub fn of_row(row: Arc<Row>) -> Screen {
+        let size = Size::new(row.cells().len(), 1);
+        let mut screen = Screen::new(size);
+        screen.show_row(0, row);
+        screen
+    }
+
     /// Rows that consist of `cell`. They share their memory.
     pub(crate) fn blank_rows(size: Size, cell: Cell) -> Vec<Arc<Row>> {
         let blank = Arc::new(Row::filled(size.columns, cell));
@@ -99,6 +107,30 @@ impl Screen {
     /// If the screen has fewer rows.
     pub fn row(&self, row: usize) -> &Row {
         &self.rows[row]
+    }
+
+    /// The row with this number, to be shared with other screens.
+    ///
+    /// # Panics
+    ///
+    /// If the screen has fewer rows.
+    pub fn shared_row(&self, row: usize) -> Arc<Row> {
+        Arc::clone(&self.rows[row])
+    }
+
+    /// Replaces a row by `content`, cut or padded on the right, without its hyperlinks. Rows that the screen does not have are left alone.
+    pub fn show_row(&mut self, row: usize, content: Arc<Row>) {
+        let Some(place) = self.rows.get_mut(row) else { return };
+        let has_links = content.cells().iter().any(|cell| cell.style().link != 0);
+        let is_fit = content.cells().len() == self.columns;
+        *place = content;
+        if !is_fit || has_links {
+            let row = Arc::make_mut(place);
+            row.resize(self.columns);
+            for cell in row.cells_mut() {
+                *cell = cell.with_style(Style { link: 0, ..*cell.style() });
+            }
+        }
     }
 
     /// All rows, from top to bottom.

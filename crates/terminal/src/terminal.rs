@@ -3,6 +3,7 @@
 use crate::{
     emulation::Emulation,
     screen::{Screen, Size},
+    scrolled::Scrolled,
 };
 
 /// OSC strings that are longer, in bytes, are ignored: a part of a clipboard would be worse than nothing.
@@ -77,6 +78,17 @@ impl Terminal {
     /// The answers to queries of programs since the last call, which the host writes to the programs' input.
     pub fn take_answers(&mut self) -> Vec<u8> {
         self.emulation.take_answers()
+    }
+
+    /// Keeps at most so many rows that scroll off the top of the main screen; 0, the initial value, keeps none. If more scroll off
+    /// before they are taken from [`Terminal::scrolled`], the oldest are dropped.
+    pub fn keep_scrolled(&mut self, limit: usize) {
+        self.emulation.scrolled().set_limit(limit);
+    }
+
+    /// The rows that have scrolled off the top of the main screen, to be taken.
+    pub fn scrolled(&mut self) -> &mut Scrolled {
+        self.emulation.scrolled()
     }
 
     /// Consumes output of programs. Sequences and characters may be cut anywhere.

@@ -4,8 +4,10 @@
 
 mod control;
 mod keyboard;
+mod keys;
 mod service;
 mod user;
+mod view;
 
 pub use control::{Attachment, Control, Session, Sessions};
 pub use service::{Limits, Service};

@@ -2,7 +2,8 @@
 
 use super::control::{Attachment, Control, Request, Session, answer};
 use super::{NetError, seed};
-use crate::{Input, Server};
+use crate::channels::{Event, Reason};
+use crate::{Extensions, Input, Server};
 use exm_datagram::Key;
 use exm_endpoint::{Path, PortRange, SocketOptions, Sockets};
 use exm_os::{Clock, LoginRecord, Pty, SignalWatch, Signals, TerminalSize, Waiter};
@@ -46,6 +47,7 @@ pub struct Service {
     sockets: Sockets,
     greeting: Vec<u8>,
     control: Option<Control>,
+    grants: Extensions,
 }
 
 impl Service {
@@ -60,7 +62,21 @@ impl Service {
             let place = address.map_or(format!("{ports}"), |at| format!("{ports} of {at}"));
             NetError::Listen { place, source }
         })?;
-        Ok(Service { clock: Clock::start(), key, sockets, greeting: Vec::new(), control: None })
+        Ok(Service {
+            clock: Clock::start(),
+            key,
+            sockets,
+            greeting: Vec::new(),
+            control: None,
+            grants: Extensions::HISTORY,
+        })
+    }
+
+    /// The same service, which grants `extensions` to a client that asks for them. Without this, it is the history only.
+    #[must_use]
+    pub fn granting(mut self, extensions: Extensions) -> Service {
+        self.grants = extensions;
+        self
     }
 
     /// Where it listens.
@@ -88,9 +104,9 @@ impl Service {
     /// # Errors
     /// The program cannot be run, or waiting failed.
     pub fn run(self, command: Command, limits: Limits, signals: &Signals) -> Result<(), NetError> {
-        let Service { clock, key, sockets, greeting, control } = self;
+        let Service { clock, key, sockets, greeting, control, grants } = self;
         let now = clock.now();
-        let mut server = Server::new(now, &key, seed()?);
+        let mut server = Server::new(now, &key, seed()?).granting(grants);
         server.output(&greeting);
         let clean_ups = SignalWatch::user_signal().map_err(NetError::Wait)?;
         let mut session = Running {
@@ -114,6 +130,7 @@ impl Service {
         loop {
             session.answer_requests()?;
             session.receive()?;
+            session.refuse_channels();
             session.exchange();
             let is_unwanted = clean_ups.take() && session.is_silent(limits.signalled);
             if is_unwanted || signals.take().is_some() || session.server.client_is_leaving() {
@@ -233,6 +250,16 @@ impl Running {
             self.pty = Some(spawned.map_err(|source| NetError::Program { program, source })?);
         }
         Ok(())
+    }
+
+    /// Refuses channels that nobody here serves.
+    fn refuse_channels(&mut self) {
+        let channels = self.server.channels();
+        while let Some(event) = channels.next_event() {
+            if let Event::Opened(id, _) = event {
+                channels.refuse(id, Reason::Unsupported);
+            }
+        }
     }
 
     /// Reads the program's output, and writes what it has yet to read.

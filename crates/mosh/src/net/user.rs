@@ -1,9 +1,11 @@
 //! [`UserTerminal`]: shows a session to a user.
 
 use super::keyboard::{Command, Keyboard};
+use super::view::View;
 use super::{NetError, seed};
-use crate::Client;
+use crate::channels::{Event, Reason};
 use crate::notice::Notice;
+use crate::{Client, ClientSettings, Extensions};
 use exm_datagram::Key;
 use exm_endpoint::{Path, SocketOptions, Sockets};
 use exm_os::{Clock, RawTerminal, SignalWatch, Signals, TerminalSize, Waiter};
@@ -51,6 +53,9 @@ pub struct UserTerminal {
     pub titles: Option<String>,
     /// Whether programs may write to the clipboard (OSC 52).
     pub clipboard: bool,
+    /// How many lines are kept that scroll off the screen, if any: the server sends them if it knows this extension. The escape key
+    /// and `[` or PageUp show them.
+    pub scrollback: Option<usize>,
 }
 
 impl Default for UserTerminal {
@@ -61,6 +66,7 @@ impl Default for UserTerminal {
             alternate_screen: false,
             titles: Some(String::new()),
             clipboard: true,
+            scrollback: None,
         }
     }
 }
@@ -89,10 +95,11 @@ impl UserTerminal {
             clock,
             sockets: sockets.map_err(NetError::Socket)?,
             server,
-            client: Client::new(clock.now(), key, size, self.predictions, seed()?),
+            client: Client::new(clock.now(), key, size, self.settings(), seed()?),
             size,
             shown: None,
-            keyboard: Keyboard::new(self.escape),
+            keyboard: Keyboard::new(self.escape, self.scrollback.is_some()),
+            view: None,
             known: clock.now(),
             is_leaving: false,
         };
@@ -101,6 +108,13 @@ impl UserTerminal {
         // The terminal may be gone.
         let _ = showing.end(output);
         ended
+    }
+
+    fn settings(&self) -> ClientSettings {
+        let extensions = Extensions { history: self.scrollback.is_some(), ..Extensions::default() };
+        let settings = ClientSettings::from(self.predictions);
+        let history_lines = self.scrollback.unwrap_or(settings.history_lines);
+        ClientSettings { extensions, history_lines, ..settings }
     }
 
     fn enter_screen(&self) -> &'static str {
@@ -147,6 +161,8 @@ struct Showing<'a> {
     /// What the terminal shows, once something was drawn.
     shown: Option<Screen>,
     keyboard: Keyboard,
+    /// The history, while it is shown.
+    view: Option<View>,
     /// The latest time that the client knows.
     known: Instant,
     is_leaving: bool,
@@ -187,6 +203,8 @@ impl Showing<'_> {
             if signals.take().is_some() {
                 self.leave();
             }
+            self.refuse_channels();
+            self.view.take_if(|view| self.known >= view.leaves_at());
             self.transmit();
             self.draw(output)?;
             let now = self.clock.now();
@@ -198,6 +216,7 @@ impl Showing<'_> {
             }
             let hop = self.sockets.next_hop().min(now.saturating_add(REFRESH));
             let wake = self.client.next_wake(now).min(hop);
+            let wake = wake.min(self.view.map_or(Instant::MAX, |view| view.leaves_at()));
             let files: [BorrowedFd<'_>; 4] =
                 [self.sockets.as_fd(), input.as_fd(), signals.as_fd(), changes.as_fd()];
             has_keys = waiter.wait(files, wake).map_err(NetError::Wait)?[1];
@@ -222,13 +241,22 @@ impl Showing<'_> {
         let mut buffer = [0; 1 << 14];
         // At the end of the input there is no user any more.
         let count = input.read(&mut buffer).unwrap_or(0);
-        let (typed, command) = self.keyboard.read(&buffer[..count]);
+        let mut keys = &buffer[..count];
+        if self.view.is_some() {
+            self.scroll(keys);
+            keys = &[];
+        }
+        let (typed, command) = self.keyboard.read(keys);
         if !typed.is_empty() && !self.is_leaving {
             // A megabyte that was not acknowledged is more than a user waits for.
             let _ = self.client.type_keys(self.known, &typed);
         }
         match command {
             Some(Command::Suspend) => self.suspend(output)?,
+            Some(Command::History(place)) => {
+                self.view = Some(View::new(self.known, self.client.history(), self.size.rows()));
+                self.scroll(&keys[place..]);
+            }
             Some(Command::Leave) => self.leave(),
             None if count == 0 => self.leave(),
             None => {}
@@ -245,6 +273,26 @@ impl Showing<'_> {
         suspended.map_err(NetError::Terminal)?;
         self.resize(cells(TerminalSize::of(output.as_fd())));
         self.begin(output)
+    }
+
+    /// Hands keys to the history, which may be left by them.
+    fn scroll(&mut self, keys: &[u8]) {
+        let (now, rows) = (self.known, self.size.rows());
+        if let Some(view) = &mut self.view
+            && !view.read(now, keys, self.client.history(), rows)
+        {
+            self.view = None;
+        }
+    }
+
+    /// Refuses channels that nobody here serves.
+    fn refuse_channels(&mut self) {
+        let channels = self.client.channels();
+        while let Some(event) = channels.next_event() {
+            if let Event::Opened(id, _) = event {
+                channels.refuse(id, Reason::Unsupported);
+            }
+        }
     }
 
     fn resize(&mut self, size: Size) {
@@ -275,6 +323,9 @@ impl Showing<'_> {
         let now = self.clock.now();
         let mut screen = self.client.screen(now);
         self.settings.restrict(&mut screen);
+        if let Some(view) = &self.view {
+            view.draw(self.client.history(), &mut screen);
+        }
         Notice::of(&self.client, now, self.is_leaving).draw(&mut screen);
         let bytes = match &self.shown {
             Some(shown) if *shown == screen => return Ok(()),

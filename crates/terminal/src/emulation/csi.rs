@@ -78,7 +78,7 @@ impl Emulation {
             'L' => self.insert_lines(count),
             'M' => self.delete_lines(count),
             'P' => self.delete_characters(count),
-            'S' => self.scroll_up(self.top, count),
+            'S' => self.scroll_off(count),
             // With five parameters, it is a request to track the mouse.
             'T' if arguments.0.len() <= 1 => self.scroll_down(self.top, count),
             'X' => self.erase_characters(count),

@@ -1,5 +1,7 @@
 //! Movements of the cursor, and scrolling.
 
+use std::sync::Arc;
+
 use super::{Emulation, SavedCursor};
 use crate::screen::Position;
 
@@ -46,7 +48,7 @@ impl Emulation {
         self.wrap_pending = false;
         let row = self.screen.cursor.row;
         if row + 1 == self.bottom {
-            self.scroll_up(self.top, 1);
+            self.scroll_off(1);
         } else if row + 1 < self.row_count() {
             self.screen.cursor.row += 1;
         }
@@ -60,6 +62,15 @@ impl Emulation {
         } else {
             self.screen.cursor.row = self.screen.cursor.row.saturating_sub(1);
         }
+    }
+
+    /// Scrolls the region up, and keeps the rows that leave the main screen.
+    pub(super) fn scroll_off(&mut self, count: usize) {
+        if self.scrolled.is_on() && self.top == 0 && self.current() == 0 {
+            let count = count.min(self.bottom);
+            self.screen.rows[..count].iter().for_each(|row| self.scrolled.push(Arc::clone(row)));
+        }
+        self.scroll_up(self.top, count);
     }
 
     /// Scrolls the rows from `top` to the end of the region up.

@@ -15,6 +15,7 @@ use crate::{
     cell::Cell,
     row::Row,
     screen::{Position, Screen, Size},
+    scrolled::Scrolled,
     style::Style,
 };
 
@@ -77,6 +78,7 @@ pub(crate) struct Emulation {
     /// What REP repeats.
     last: Option<char>,
     answers: Vec<u8>,
+    scrolled: Scrolled,
     /// The parser is in its ground state again.
     ended: bool,
 }
@@ -100,6 +102,7 @@ impl Emulation {
             charsets: Charsets::default(),
             last: None,
             answers: Vec::new(),
+            scrolled: Scrolled::default(),
             ended: false,
         }
     }
@@ -110,6 +113,10 @@ impl Emulation {
 
     pub(crate) fn take_answers(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.answers)
+    }
+
+    pub(crate) fn scrolled(&mut self) -> &mut Scrolled {
+        &mut self.scrolled
     }
 
     /// Queues an answer for the host.
@@ -149,7 +156,8 @@ impl Emulation {
         screen.bells = self.screen.bells;
         let answers = self.take_answers();
         let ended = self.ended;
-        *self = Emulation { answers, ended, ..Emulation::new(screen) };
+        let scrolled = std::mem::take(&mut self.scrolled);
+        *self = Emulation { answers, ended, scrolled, ..Emulation::new(screen) };
     }
 
     /// DECSTR: resets modes, margins and the pen, but neither the cells nor the cursor.
